@@ -24,10 +24,10 @@ def _number(name: str) -> Callable[[TrialContext, Window], Measurement]:
     """Measures one of the numbers that the stimulus reported, with the others as details."""
 
     def measure(context: TrialContext, _: Window) -> Measurement:
-        found = context.numbers.get(name)
+        found = context.outside.numbers.get(name)
         if found is None:
             return Measurement(Missing("no call of the trial was answered"))
-        others = {other: value for other, value in context.numbers.items() if other != name}
+        others = {other: value for other, value in context.outside.numbers.items() if other != name}
         return Measurement(found, others, STIMULUS)
 
     return measure

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final
 
 import polars as pl
 
@@ -38,6 +39,22 @@ class TraceFlow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OutsideTrace:
+    """What was measured of a trial outside its trace.
+
+    Attributes:
+        numbers: by the stimulus itself, by name.
+        resources: use of resources by the stack's processes; ``None`` where it was not measured.
+    """
+
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    resources: StackUse | None = None
+
+
+NOTHING_OUTSIDE: Final = OutsideTrace()
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrialContext:
     """One trial and its trace.
 
@@ -46,8 +63,7 @@ class TrialContext:
         model: execution model of the whole trace.
         nominal_period_ns: of the control loop.
         trace_flow: message flow of the whole trace.
-        numbers: what the stimulus measured itself, by name.
-        resources: use of resources by the stack's processes; ``None`` where it was not measured.
+        outside: what was measured of the trial outside its trace.
     """
 
     trial: TrialSpan
@@ -55,8 +71,7 @@ class TrialContext:
     nominal_period_ns: int
     trace_flow: TraceFlow
     interfaces: Interfaces = USUAL
-    numbers: Mapping[str, float] = field(default_factory=dict)
-    resources: StackUse | None = None
+    outside: OutsideTrace = NOTHING_OUTSIDE
 
     @property
     def flow(self) -> FlowGraph:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 from pytest_ldos.base.series import Invalid
 from pytest_ldos.base.tracepoints import Phase
-from pytest_ldos.host.process_resources import StackUse
 from pytest_ldos.measure.metrics.agreement import find_disagreement
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue, catalogue_of
-from pytest_ldos.measure.metrics.context import TraceFlow, TrialContext
+from pytest_ldos.measure.metrics.context import NOTHING_OUTSIDE, OutsideTrace, TraceFlow, TrialContext
 from pytest_ldos.measure.metrics.declared import in_traces
 from pytest_ldos.measure.metrics.model import USUAL, Interfaces, Measurement
 from pytest_ldos.measure.metrics.own import OwnMetric
@@ -100,8 +99,7 @@ def extract_trial(
     interfaces: Interfaces = USUAL,
     catalogue: Catalogue = METRICS,
     trace_flow: TraceFlow | None = None,
-    numbers: Mapping[str, float] | None = None,
-    resources: StackUse | None = None,
+    outside: OutsideTrace = NOTHING_OUTSIDE,
 ) -> TrialMetrics:
     """Measures one trial.
 
@@ -110,8 +108,7 @@ def extract_trial(
         stamps_ns: the goal client's own, used to check the recording.
         nominal_period_ns: of the control loop.
         trace_flow: shared by all trials of a trace; if not given, built when a metric asks for it.
-        numbers: what the stimulus measured itself.
-        resources: use of resources by the stack's processes, if it was measured.
+        outside: what was measured of the trial outside its trace.
     """
     if trial is None:
         return _distrust("the trial's markers are not in the trace", model, catalogue)
@@ -124,8 +121,7 @@ def extract_trial(
         nominal_period_ns=nominal_period_ns,
         trace_flow=trace_flow or TraceFlow(lambda: build_flow(model)),
         interfaces=interfaces,
-        numbers=numbers or {},
-        resources=resources,
+        outside=outside,
     )
     return TrialMetrics(
         measurements={name: metric.take(context) for name, metric in catalogue.items()},

@@ -31,9 +31,9 @@ def use_of(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
     """Measures what processes, or threads of theirs, used during a trial."""
 
     def measure(context: TrialContext, window: Window) -> Measurement:
-        if context.resources is None:
+        if context.outside.resources is None:
             return Measurement(Missing(_NOT_MEASURED))
-        found = _processes(spec, context.resources, context.model)
+        found = _processes(spec, context.outside.resources, context.model)
         if isinstance(found, Missing):
             return Measurement(found)
         if spec.thread:

@@ -11,7 +11,7 @@ from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.series import Invalid
 from pytest_ldos.host.process_resources import StackUse
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
-from pytest_ldos.measure.metrics.context import TraceFlow
+from pytest_ldos.measure.metrics.context import OutsideTrace, TraceFlow
 from pytest_ldos.measure.metrics.deadlines import Deadlines
 from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_trial, find_trial, span_of_stamps
 from pytest_ldos.measure.metrics.latency import T1
@@ -93,8 +93,7 @@ def measure_trials(
             interfaces=interfaces,
             catalogue=catalogue,
             trace_flow=trace_flow,
-            numbers=trial.numbers,
-            resources=(resources or {}).get(trial.goal_id),
+            outside=OutsideTrace(numbers=trial.numbers, resources=(resources or {}).get(trial.goal_id)),
         )
         measured.append(_with_split(_with_metrics(trial, found, segments, expected), splits.of(found.trial)))
     return measured

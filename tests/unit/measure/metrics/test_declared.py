@@ -14,6 +14,7 @@ from pytest_ldos.base.series import Better, Missing
 from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.host.process_resources import ProcessUse, StackUse, ThreadUse
 from pytest_ldos.measure.metrics.catalogue import METRICS, catalogue_of
+from pytest_ldos.measure.metrics.context import OutsideTrace
 from pytest_ldos.measure.metrics.declared import declare
 from pytest_ldos.measure.metrics.extract import extract_trial
 from pytest_ldos.measure.metrics.resources import refuse_absent
@@ -64,7 +65,7 @@ def take(model, text, resources=None):
         stamps_ns={},
         nominal_period_ns=2 * MS,
         catalogue=catalogue_of((), [spec]),
-        resources=resources,
+        outside=OutsideTrace(resources=resources),
     )
     assert list(found.measurements) == [*METRICS, spec.name]
     return found.measurements[spec.name]
