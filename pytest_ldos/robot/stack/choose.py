@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from pytest_ldos.host.availability import Availability
@@ -47,11 +47,8 @@ def choose_backend(
     spec: StackSpec, *, recorder: Recorder, log_directory: Path, installation: Installation = OURS
 ) -> StackBackend:
     """Returns the backend for a spec."""
-    backends: Mapping[StackKind, Callable[..., StackBackend]] = {
-        StackKind.ROS2: Ros2Backend,
-        StackKind.EMBEDDED: TopologyBackend if spec.topology else EmbeddedBackend,
-    }
-    chosen = backends[resolve_kind(spec)]
+    without_ros: Callable[..., StackBackend] = TopologyBackend if spec.topology else EmbeddedBackend
+    chosen = Ros2Backend if resolve_kind(spec) is StackKind.ROS2 else without_ros
     return chosen(spec, recorder=recorder, log_directory=log_directory, installation=installation)
 
 

@@ -139,3 +139,6 @@ class TopologyStack:
 
     def pids(self) -> list[int]:
         return [child.pid for child in self._children]
+
+    def processes(self) -> dict[int, str]:
+        return {child.pid: child.name for child in self._children}
