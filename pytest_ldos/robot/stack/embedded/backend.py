@@ -204,12 +204,13 @@ class EmbeddedStack:
         self._nodes = tuple(group.children)
         self._client = client
         self._conversation = Conversation(client, group.describe_ended)
+        self._programs: tuple[Child, ...] = ()
         self.stimulus: Stimulus = ArmStimulus(self)
 
     def stimulate_by(self, stimulus: Stimulus) -> None:
-        """Takes another stimulus than goals for the arm; its program is a process of the stack."""
+        """Takes another stimulus than goals for the arm; its program is in the stack's trace and not under test."""
         self.stimulus = stimulus
-        self._nodes = tuple(self._group.children)
+        self._programs = tuple(child for child in self._group.children if child not in self._nodes)
 
     def await_ready(self) -> None:
         """Waits until the client has found a planner, a controller and a first joint state."""
@@ -231,7 +232,7 @@ class EmbeddedStack:
         return self._conversation.can_plan_only
 
     def pids(self) -> list[int]:
-        return [child.pid for child in self._nodes]
+        return [child.pid for child in (*self._nodes, *self._programs)]
 
     def processes(self) -> Mapping[int, str]:
         running = (child for child in self._nodes if child is not self._client and child.exit_code is None)
