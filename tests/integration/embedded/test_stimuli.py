@@ -98,7 +98,7 @@ def test_a_window_of_the_running_stack(project, leaves_nothing):
     assert code == 0, output
     saved = project.saved()
     assert saved.stack_kind == "embedded-window"
-    assert saved.metrics == ()
+    assert [metric.name for metric in saved.metrics] == ["cpu_all", "memory_all"]
     assert [trial.stamps_ns["result"] - trial.stamps_ns["goal_sent"] >= 500_000_000 for trial in saved.trials] == [
         True,
         True,
