@@ -7,6 +7,7 @@ import json
 import pytest
 
 from pytest_ldos.base import exit_codes
+from pytest_ldos.judge.baseline.history.store import HistoryStore
 from pytest_ldos.measure.trial.artifacts import read_trials
 
 SETTINGS = """
@@ -25,7 +26,9 @@ def settings(project):
 
 def test_they_go_wherever_ours_go(run, project, settings):
     settings(SETTINGS)
-    run(*QUICK, "--ldos-report=report.json").stdout.fnmatch_lines(["*path_goal_p50 *ms*", "*memory_all *MB*"])
+    run(*QUICK, "--ldos-report=report.json", "--ldos-history=kept").stdout.fnmatch_lines(
+        ["*path_goal_p50 *ms*", "*memory_all *MB*"]
+    )
     (file,) = project.path.glob(".ldos/runs/*/baseline/trials.json")
     asked = {metric.name: metric.asked_as for metric in read_trials(file).metrics if metric.asked_as}
     assert asked == {"path_goal_p50": "path:goal:p50", "cpu_planner": "cpu:planner", "memory_all": "memory:*"}
@@ -33,6 +36,8 @@ def test_they_go_wherever_ours_go(run, project, settings):
     reported = {each["name"]: each for each in section["metrics"]}
     assert reported["cpu_planner"]["title"] == "CPU time of planner"
     assert reported["memory_all"]["head"]["median"] > 10
+    kept = HistoryStore(project.path / "kept").read().table
+    assert set(asked) <= set(kept["metric"])
     slower = run(*QUICK, stack="noisy(2, settle=4.0)")
     assert slower.ret == exit_codes.REGRESSED
     slower.stdout.fnmatch_lines(["*path_goal_p50 (goal, p50) regressed: +*"])
