@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
-from tests.integration.project import Project
+from pytest_ldos.robot.stack.ros2.installed import ros2_available
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.words import StimulusKind
+from tests.builders.needs import lttng_here
+from tests.integration.project import Project, make_project, running, shared_memory
+
+NODES = StackSpec(stimulus=StimulusKind.WINDOW, ros2=Ros2Spec(launch_file="robot/robot.launch.py", controllers=()))
+_REASONS = [each.reason for each in (ros2_available(NODES), lttng_here()) if not each.ok]
+pytestmark = pytest.mark.skipif(bool(_REASONS), reason="; ".join(_REASONS) or "ROS 2 is sourced")
 
 ROBOT = '''
 import sys, time
@@ -113,12 +124,29 @@ needs_bags = pytest.mark.skipif(
 
 
 @pytest.fixture
-def robot(project, rmw) -> Project:
-    project.environment["LDOS_RMW"] = rmw
-    del project.environment["LDOS_SIM"]
-    project.write("robot.py", ROBOT)
-    project.write("robot.launch.py", LAUNCH)
-    return project
+def leaves_nothing() -> Iterator[Callable[[], None]]:
+    """Fails a test that leaves a process or shared memory behind."""
+    before, memory = running(), shared_memory()
+
+    def check() -> None:
+        assert running() <= before
+        assert shared_memory() <= memory
+
+    yield check
+    check()
+
+
+@pytest.fixture(params=["rmw_fastrtps_cpp", "rmw_cyclonedds_cpp"])
+def robot(request, tmp_path) -> Project:
+    """A project whose stack is one node, on each middleware that there is."""
+    found = ros2_available(replace(NODES, ros2=replace(NODES.ros2, rmw=request.param)))
+    if not found.ok:
+        pytest.skip(found.reason)
+    made = make_project(tmp_path)
+    made.environment |= {"LDOS_STACK": "ros2", "LDOS_RMW": request.param}
+    made.write("robot.py", ROBOT)
+    made.write("robot.launch.py", LAUNCH)
+    return made
 
 
 def measure(robot: Project, stimulus: str, details: str, *arguments: str, more: str = "") -> tuple[int, str]:
