@@ -15,30 +15,15 @@ import polars as pl
 
 from pytest_ldos.base.tracepoints import Kernel
 from pytest_ldos.trace.ctf.read import DecodedTrace
-from pytest_ldos.trace.execution.kernel_events import (
-    IDLE_TID,
-    NOBODY,
-    Codes,
-    Flags,
-    Ints,
-    KernelEvents,
-    Kind,
-    Kinds,
-    Vocabulary,
-    collect_kernel_events,
-)
-from pytest_ldos.trace.execution.kernel_losses import split_at_losses
-from pytest_ldos.trace.execution.thread_keys import dense_codes
+from pytest_ldos.trace.execution import _states
+from pytest_ldos.trace.execution.kernel_events import Vocabulary, move_columns, switch_columns
+from pytest_ldos.trace.execution.kernel_losses import losses_of_hosts
 from pytest_ldos.trace.perf.switches import with_switches
 
 SCHEDULING_EVENTS: Final = frozenset(Kernel)
 """Events that `build_thread_states` reads, to be given to `read_trace` as `events`."""
 
 RUNNING, RUNNABLE, BLOCKED = STATES = ("running", "runnable", "blocked")
-_UNKNOWN: Final = 3
-
-Rows = npt.NDArray[np.intp]
-_STATE_AFTER: Final = np.array([1, 2, _UNKNOWN, _UNKNOWN, _UNKNOWN, 0], dtype=np.int8)
 
 
 def build_thread_states(trace: DecodedTrace) -> pl.DataFrame:
@@ -76,96 +61,34 @@ def build_thread_states(trace: DecodedTrace) -> pl.DataFrame:
     """
     trace = with_switches(trace)
     vocabulary = Vocabulary.of(trace.traces)
-    found = collect_kernel_events(trace, vocabulary)
-    epochs, limits = split_at_losses(found, trace.stats, vocabulary)
-    threads = dense_codes(found.host, found.tid)
-    by_time = np.argsort(found.time_ns, kind="stable")
-    order = by_time[np.argsort(threads[by_time], kind="stable")]
-    order = order[(epochs[order] >= 0) & (found.tid[order] != IDLE_TID)]
-    first = _begins_anew(threads[order], epochs[order])
-    return _intervals(found, order, first, limits=limits, vocabulary=vocabulary)
-
-
-def _intervals(found: KernelEvents, order: Rows, first: Flags, *, limits: Ints, vocabulary: Vocabulary) -> pl.DataFrame:
-    """Intervals from the events in the given order: by thread, then by time."""
-    kind, cpu = found.kind[order], found.cpu[order]
-    state, switch = _states(kind, first)
-    rows = np.flatnonzero(_begins_state(kind, cpu, state, first=first))
-    kind, cpu, state, first = kind[rows], cpu[rows], state[rows], first[rows]
-    events, sources = order[rows], order[switch[rows]]
-    begins, last = found.time_ns[events], np.append(first, True)[1:]
-    ends = np.where(last, limits[events], np.append(begins, 0)[1:])
-    good = (state != _UNKNOWN) & (ends > begins) & (~_contradicted(kind, cpu, state) | last)
-    return _frame(found, events[good], sources[good], state=state[good], end_ns=ends[good], vocabulary=vocabulary)
-
-
-def _begins_anew(threads: npt.NDArray[Any], epochs: Codes) -> Flags:
-    """True for the first event of a thread, and for its first after a loss."""
-    first = np.ones(len(threads), dtype=np.bool_)
-    first[1:] = (threads[1:] != threads[:-1]) | (epochs[1:] != epochs[:-1])
-    return first
-
-
-def _states(kind: Kinds, first: Flags) -> tuple[Kinds, Codes]:
-    """The state after each event, and the row of the switch that determines it.
-
-    A switch sets the state; a later wakeup makes a thread runnable unless it is running or waiting for a CPU.
-    """
-    rows = np.arange(len(kind), dtype=np.int32)
-    begin = np.maximum.accumulate(np.where(first, rows, 0))
-    is_switch = (kind != Kind.WOKEN) & (kind != Kind.MIGRATED)
-    switch = np.maximum.accumulate(np.where(is_switch, rows, -1))
-    woken = np.maximum.accumulate(np.where(kind == Kind.WOKEN, rows, -1))
-    has_switch = switch >= begin
-    switch = np.where(has_switch, switch, rows)
-    state = np.where(has_switch, _STATE_AFTER[kind[switch]], _UNKNOWN).astype(np.int8)
-    woke = (woken >= begin) & (~has_switch | (woken > switch)) & (state >= STATES.index(BLOCKED))
-    state[woke] = STATES.index(RUNNABLE)
-    return state, switch
-
-
-def _begins_state(kind: Kinds, cpu: Codes, state: Kinds, *, first: Flags) -> Flags:
-    """True for rows that begin an interval: a switch, another state, or another CPU to wait for."""
-    changed: Flags = first | ((kind != Kind.WOKEN) & (kind != Kind.MIGRATED))
-    moved = (state[1:] == STATES.index(RUNNABLE)) & (cpu[1:] != cpu[:-1])
-    changed[1:] |= (state[1:] != state[:-1]) | moved
-    return changed
-
-
-def _contradicted(kind: Kinds, cpu: Codes, state: Kinds) -> Flags:
-    """True for intervals contradicted by the switch at their end: only a running thread leaves a CPU."""
-    following = np.append(kind[1:], Kind.MIGRATED)
-    leaves = following <= Kind.DIED
-    runs = state == STATES.index(RUNNING)
-    elsewhere = runs & (np.append(cpu[1:], NOBODY) != cpu)
-    wrong: Flags = (leaves & (~runs | elsewhere)) | (runs & (following == Kind.SWITCHED_IN))
-    return wrong
-
-
-def _frame(
-    found: KernelEvents, rows: Rows, sources: Rows, *, state: Kinds, end_ns: Ints, vocabulary: Vocabulary
-) -> pl.DataFrame:
-    waited = state == STATES.index(RUNNABLE)
-    names = list(vocabulary.names)
+    found = _states.build(
+        switches=switch_columns(trace, vocabulary),
+        moves=move_columns(trace, vocabulary),
+        host_of_trace=vocabulary.of_trace,
+        losses=losses_of_hosts(trace.stats, vocabulary),
+    )
+    names = (None, *vocabulary.names)
     return pl.DataFrame(
         {
-            "host": _words(found.host[rows], vocabulary.hosts),
-            "tid": found.tid[rows].astype(np.int64),
-            "name": _words(found.name[rows], names),
-            "begin_ns": found.time_ns[rows],
-            "end_ns": end_ns,
-            "state": _words(state, STATES),
-            "cpu": _nullable(np.where(state == STATES.index(BLOCKED), NOBODY, found.cpu[rows])),
-            "preempted_by": _nullable(np.where(waited, found.rival[sources], NOBODY)),
-            "preempted_by_name": _words(np.where(waited, found.rival_name[sources], NOBODY), names),
+            "host": _words(found["host"], vocabulary.hosts),
+            "tid": found["tid"],
+            "name": _words(found["name"], names),
+            "begin_ns": found["begin_ns"],
+            "end_ns": found["end_ns"],
+            "state": _words(found["state"], STATES),
+            "cpu": _nullable(found["cpu"]),
+            "preempted_by": _nullable(found["preempted_by"]),
+            "preempted_by_name": _words(found["preempted_by_name"], names),
         }
     )
 
 
-def _nullable(codes: npt.NDArray[Any]) -> pl.Series:
-    series = pl.Series(codes)
-    return series.set(series < 0, None)
+def _nullable(codes: npt.NDArray[np.int32]) -> pl.Series:
+    """Numbers, null where they are negative."""
+    series = pl.Series("code", codes)
+    return series.to_frame().select(pl.when(pl.col("code") >= 0).then(pl.col("code"))).to_series()
 
 
-def _words(codes: npt.NDArray[Any], words: Sequence[str]) -> pl.Series:
-    return pl.Series(words, dtype=pl.Enum(words)).gather(_nullable(codes).cast(pl.UInt32))
+def _words(codes: npt.NDArray[Any], words: Sequence[str | None]) -> pl.Series:
+    kind = pl.Enum([word for word in words if word is not None])
+    return pl.Series(words, dtype=kind).gather(pl.Series(codes))

@@ -37,6 +37,7 @@ WHEEL = [
     "pytest_ldos/ros_ws/src/ldos_goal_client/CMakeLists.txt",
     "pytest_ldos/ros_ws/src/ldos_goal_client/package.xml",
     f"pytest_ldos/trace/ctf/_decoder.{TAG}.so",
+    f"pytest_ldos/trace/execution/_states.{TAG}.so",
     f"pytest_ldos/robot/dds/_lttng.{TAG}.so",
     "pytest_ldos/robot/dds/libldos_loopback.so",
     f"pytest_ldos/instruments/latency/_pingpong.{TAG}.so",
