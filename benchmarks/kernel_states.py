@@ -41,7 +41,7 @@ def made_up(events: int) -> DecodedTrace:
     following = np.where(random.random(switches) < 0.3, 0, random.integers(1, THREADS, switches)).astype(np.int32)
     state = np.where(random.random(switches) < 0.3, _PREEMPTED, _SLEEPS).astype(np.int64)
     leaving = _occupants(cpu, following)
-    switch = {
+    switch: dict[str, npt.NDArray[Any]] = {
         "prev_comm": leaving.astype(np.uint32),
         "prev_tid": leaving,
         "prev_state": state,

@@ -7,7 +7,8 @@ Reference: Common Trace Format 1.8.3 (LTTng 2.10 to 2.14, user space and kernel)
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
@@ -79,12 +80,15 @@ def read_trace(
     """
     if on_corrupt not in get_args(OnCorrupt):
         raise ConfigurationError(f"on_corrupt={on_corrupt!r} is none of {', '.join(get_args(OnCorrupt))}")
+    count = thread_count(threads)
     with opened(Path(directory)) as trace:
-        return _read(trace, events, fields, window, threads=_thread_count(threads), skip_corrupt=on_corrupt == "skip")
+        files = find_files(trace.folder)
+        return decode_files(trace, files, events, fields, window, threads=count, skip_corrupt=on_corrupt == "skip")
 
 
-def _read(
+def decode_files(
     opened_trace: OpenedTrace,
+    files: SessionFiles,
     events: Collection[str] | None,
     fields: Fields | None,
     window: tuple[int, int] | None,
@@ -92,11 +96,11 @@ def _read(
     threads: int,
     skip_corrupt: bool,
 ) -> DecodedTrace:
-    files = find_files(opened_trace.folder)
+    """Reads the files of a trace; see `read_trace`."""
     by_event = isinstance(fields, Mapping)
-    try:
+    with named_errors():
         found = _decoder.decode(
-            [(os.fsencode(trace.metadata), [os.fsencode(path) for path in trace.streams]) for trace in files.traces],
+            names_of(files),
             events=None if events is None else set(events),
             fields=set() if fields is None or by_event else set(fields),
             fields_of={name: set(names) for name, names in fields.items()} if isinstance(fields, Mapping) else {},
@@ -104,11 +108,27 @@ def _read(
             threads=threads,
             skip_corrupt=skip_corrupt,
         )
+    return _to_trace(opened_trace, files, found)
+
+
+def names_of(files: SessionFiles) -> list[tuple[bytes, list[bytes]]]:
+    """Names of the metadata and streams of each trace, for the decoder."""
+    return [(os.fsencode(trace.metadata), [os.fsencode(path) for path in trace.streams]) for trace in files.traces]
+
+
+@contextmanager
+def named_errors() -> Iterator[None]:
+    """Turns the decoder's refusals into errors with a remedy.
+
+    Raises:
+        TraceUnreadable: see `read_trace`.
+    """
+    try:
+        yield
     except _decoder.Unreadable as error:
         name, offset, reason = error.args
         path = _to_path(name)
         raise TraceUnreadable(path, offset, reason, remedy=_remedy(path, offset, reason)) from None
-    return _to_trace(opened_trace, files, found)
 
 
 def _to_path(name: bytes) -> Path:
@@ -135,7 +155,12 @@ def _remedy(path: Path, offset: int | None, reason: str) -> str:
     return 'read with on_corrupt="skip" to go on behind the damage'
 
 
-def _thread_count(threads: int | None) -> int:
+def thread_count(threads: int | None) -> int:
+    """Threads that decode: as given, by ``LDOS_THREADS``, or one for each CPU.
+
+    Raises:
+        ConfigurationError: not a number of threads.
+    """
     if threads is None:
         text = os.environ.get(THREADS_VARIABLE)
         if text is None:

@@ -16,14 +16,19 @@ from pytest_ldos.trace.execution.endpoints import build_endpoints
 from pytest_ldos.trace.execution.executors import build_executions, build_executors, build_waits
 from pytest_ldos.trace.execution.lifecycle import build_transitions
 from pytest_ldos.trace.execution.model import ExecutionModel
-from pytest_ldos.trace.execution.observed import Observed
+from pytest_ldos.trace.execution.observed import Observed, count_threads
 from pytest_ldos.trace.execution.publications import build_publications
 from pytest_ldos.trace.execution.requests import build_requests
 from pytest_ldos.trace.execution.takes import build_enqueues, build_takes
+from pytest_ldos.trace.execution.threads import ThreadCensus
 from pytest_ldos.trace.execution.trials import build_markers
 
 NEEDED_EVENTS: Final = frozenset({*Marker, *Ros2})
 """Events that `build_execution` reads. Given to `read_trace` as `events`, nothing else is decoded."""
+
+
+READ_EVENTS: Final = NEEDED_EVENTS - {Ros2.RCL_INIT}
+"""Events whose threads are those of the model."""
 
 
 def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None) -> ExecutionModel:
@@ -36,8 +41,10 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
     Raises:
         TraceUnreadable: its events have no time.
     """
-    _check_time(trace)
-    observed = Observed(trace, pids)
+    check_time(trace)
+    census = ThreadCensus(trace.traces)
+    count_threads(census, trace, READ_EVENTS, pids)
+    observed = Observed(trace, census, pids)
     endpoints = build_endpoints(observed)
     callbacks = build_callbacks(observed, endpoints)
     publications, own = build_publications(observed, endpoints)
@@ -76,7 +83,7 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
     )
 
 
-def _check_time(trace: DecodedTrace) -> None:
+def check_time(trace: DecodedTrace) -> None:
     untimed = next((info for info in trace.traces if not info.clock), None)
     if untimed is not None and len(trace):
         raise TraceUnreadable(untimed.directory, None, "its events have no time: the metadata gives them no clock")

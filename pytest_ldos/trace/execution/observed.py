@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.trace.ctf.read import DecodedTrace
 from pytest_ldos.trace.ctf.tables import Column, EventTable
 from pytest_ldos.trace.execution.columns import IdArray, TimesNs
-from pytest_ldos.trace.execution.threads import NOBODY, ThreadIndex
+from pytest_ldos.trace.execution.threads import NOBODY, ThreadCensus, ThreadIndex
 from pytest_ldos.trace.execution.timeline import Clock, Timeline
 
 _WRITTEN_BY: Final = "tracetools of ROS 2 Jazzy or later writes it"
@@ -79,19 +79,50 @@ class Events:
         return column
 
 
+def count_threads(
+    census: ThreadCensus, trace: DecodedTrace, names: Iterable[str], pids: Collection[int] | None
+) -> None:
+    """Adds events of some names to a census, of some processes or of all."""
+    for name in names:
+        table = trace.events.get(name)
+        if table is not None and len(table):
+            census.add(table, rows_of(table, census, pids, trace.directory))
+
+
+def rows_of(
+    table: EventTable, census: ThreadCensus, pids: Collection[int] | None, directory: Path
+) -> npt.NDArray[np.intp] | None:
+    """Events of some processes, ``None`` for all.
+
+    Raises:
+        TraceUnreadable: processes were asked for, and the events do not name theirs.
+    """
+    if pids is None:
+        return None
+    found = census.pids(table)
+    if (found == NOBODY).any():
+        reason = f"{table.name} has no context vpid, so that processes cannot be told apart"
+        raise TraceUnreadable(
+            directory, None, reason, remedy="record with: lttng add-context --userspace --type=vpid"
+        )
+    return np.flatnonzero(np.isin(found, np.array(sorted(pids))))
+
+
 class Observed:
     """Events of some processes.
 
     Args:
+        census: all threads of these processes, also of parts of the trace that are not here.
         pids: of the processes; ``None`` for all in the trace.
     """
 
-    def __init__(self, trace: DecodedTrace, pids: Collection[int] | None) -> None:
+    def __init__(self, trace: DecodedTrace, census: ThreadCensus, pids: Collection[int] | None) -> None:
         self._trace = trace
-        self._pids = None if pids is None else np.array(sorted(pids))
+        self._pids = pids
         self._events: dict[str, Events] = {}
         self._timelines: dict[str, Timeline] = {}
-        self.threads = ThreadIndex(trace)
+        self._census = census
+        self.threads = ThreadIndex(census)
 
     def events(self, name: str) -> Events:
         """Events of one name; empty where the trace has no such event."""
@@ -116,19 +147,8 @@ class Observed:
         if table is None or len(table) == 0:
             none = np.empty(0, dtype=np.int32)
             return Events(name, np.empty(0, dtype=np.int64), none, none)
-        rows = self._rows_of(table)
+        rows = rows_of(table, self._census, self._pids, self._trace.directory)
         thread = self.threads.index(table, rows)
         times = table.timestamp_ns if rows is None else table.timestamp_ns[rows]
         process = self.threads.process_of(thread)
         return Events(name, times, thread, process, dict(table.columns), rows, self._trace.directory)
-
-    def _rows_of(self, table: EventTable) -> npt.NDArray[np.intp] | None:
-        if self._pids is None:
-            return None
-        pids = self.threads.pids(table)
-        if (pids == NOBODY).any():
-            reason = f"{table.name} has no context vpid, so that processes cannot be told apart"
-            raise TraceUnreadable(
-                self._trace.directory, None, reason, remedy="record with: lttng add-context --userspace --type=vpid"
-            )
-        return np.flatnonzero(np.isin(pids, self._pids))

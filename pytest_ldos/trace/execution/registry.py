@@ -49,6 +49,12 @@ class Registry:
         self._born = born_ns[self._order]
         self._first = np.concatenate(([True], self._pair[1:] != self._pair[:-1])) if len(pair) else np.empty(0, bool)
         self._unknown: dict[tuple[int, int], int] = {}
+        self._first_call: dict[tuple[int, int], int] = {}
+        self._calls = 0
+
+    def begin_window(self) -> None:
+        """Begins with the next window of the trace that is resolved by the same calls."""
+        self._calls = 0
 
     def find(self, process: npt.NDArray[Any], handle: Handles, times_ns: TimesNs) -> IdArray:
         """The entity alive at each time, -1 where no init event names the handle.
@@ -75,6 +81,7 @@ class Registry:
 
     def complete(self, found: IdArray, process: npt.NDArray[Any], handle: Handles) -> IdArray:
         """The entities found, and for each handle without one an entity of its own."""
+        self._calls += 1
         missing = np.flatnonzero(found < 0)
         if len(missing):
             pairs = np.rec.fromarrays([process[missing], handle[missing]], dtype=_PAIR)
@@ -84,7 +91,23 @@ class Registry:
         return found
 
     def _number_unknown(self, process: int, handle: int) -> int:
-        return self._unknown.setdefault((process, handle), self._known + len(self._unknown))
+        pair = process, handle
+        self._first_call[pair] = min(self._first_call.get(pair, self._calls), self._calls)
+        return self._unknown.setdefault(pair, self._known + len(self._unknown))
+
+    def renumber(self) -> IdArray | None:
+        """Puts unknown entities in the order that they have if the trace is read whole.
+
+        Returns:
+            The new number of each entity; ``None`` where all are the same.
+        """
+        pairs = sorted(self._unknown, key=lambda pair: (self._first_call[pair], pair))
+        if pairs == list(self._unknown):
+            return None
+        numbers = np.arange(self._known + len(pairs), dtype=np.int32)
+        numbers[[self._unknown[pair] for pair in pairs]] = np.arange(self._known, len(numbers))
+        self._unknown = {pair: self._known + number for number, pair in enumerate(pairs)}
+        return numbers
 
     @property
     def unknown(self) -> Unknown:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from pytest_ldos.trace.ctf.read import DecodedTrace
+from pytest_ldos.trace.ctf.origin import TraceInfo
 from pytest_ldos.trace.ctf.tables import EventTable
 from pytest_ldos.trace.execution.columns import IdArray, frame_of
 from pytest_ldos.trace.execution.model import Frames
@@ -20,82 +21,112 @@ _LARGEST_TID: Final = 1 << 22
 NOBODY: Final = 0
 """Pid and tid where the trace was recorded without these contexts."""
 
+_MOST_KEYS: Final = 1 << 23
+"""Distinct keys up to which they are counted in an array."""
+
 Numbers = npt.NDArray[Any]
 
+Thread = tuple[int, int, int]
+"""Host's number, pid and tid."""
 
-class ThreadIndex:
-    """Numbers every (host, pid, tid) in the order in which `index` first meets it.
+
+class ThreadCensus:
+    """Every (host, pid, tid) that wrote an event, with its names.
 
     Contexts: ``vpid``, ``vtid``, ``procname``.
     """
 
-    def __init__(self, trace: DecodedTrace) -> None:
-        self._hosts = [info.host for info in trace.traces]
-        self._host_names = sorted(set(self._hosts))
-        self._pids = np.array([info.pid or NOBODY for info in trace.traces], dtype=np.int64)
-        self._host_of_trace = np.array([self._host_names.index(name) for name in self._hosts], dtype=np.int64)
-        self._threads: dict[tuple[int, int, int], int] = {}
-        self._processes: dict[tuple[int, int], int] = {}
-        self._process_of_thread: list[int] = []
-        self._names: Counter[tuple[int, str]] = Counter()
+    def __init__(self, traces: Sequence[TraceInfo]) -> None:
+        self._hosts = [info.host for info in traces]
+        self.host_names = sorted(set(self._hosts))
+        self._pids = np.array([info.pid or NOBODY for info in traces], dtype=np.int64)
+        self._host_of_trace = np.array([self.host_names.index(name) for name in self._hosts], dtype=np.int64)
+        self.names: dict[Thread, Counter[str]] = {}
 
-    def index(self, table: EventTable, rows: npt.NDArray[np.intp] | None = None) -> IdArray:
-        """The thread of each event of a table, or of some of its rows."""
+    def add(self, table: EventTable, rows: npt.NDArray[np.intp] | None = None) -> None:
+        """Counts the events of a table, or some of its rows."""
+        host, pid, tid = self.owners(table, rows)
+        if len(tid) == 0:
+            return
+        column = table.columns.get("procname")
+        named = column is not None and column.dictionary is not None
+        words: Sequence[str] = (column.dictionary or ()) if column is not None and named else ("",)
+        codes = column.values if column is not None and named else np.zeros(len(table), dtype=np.int64)
+        for (*owner, code), count in _distinct(host, pid, tid, codes if rows is None else codes[rows]):
+            names = self.names.setdefault((owner[0], owner[1], owner[2]), Counter())
+            if named:
+                names[words[code]] += count
+
+    def owners(
+        self, table: EventTable, rows: npt.NDArray[np.intp] | None = None
+    ) -> tuple[Numbers, Numbers, Numbers]:
+        """Host, pid and tid of each event; of the host a single element where there is only one."""
         chosen: Any = slice(None) if rows is None else rows
         pid, tid = self.pids(table)[chosen], _tids(table)[chosen]
-        if len(tid) == 0:
-            return np.empty(0, dtype=np.int32)
-        host = self._hosts_in(table, chosen)
-        threads = self._index_by_tid(host, pid, tid)
-        if threads is None:
-            threads = self._index_by_all(host, pid, tid)
-        self._note_names(table, chosen, threads)
-        return threads
+        one_host = len(self.host_names) == 1
+        return np.zeros(1, dtype=np.int64) if one_host else self._host_of_trace[table.trace[chosen]], pid, tid
 
     def pids(self, table: EventTable) -> Numbers:
         """Process of each event: from its context, otherwise the owner of the trace's buffer, otherwise `NOBODY`."""
         return table["vpid"] if "vpid" in table.columns else self._pids[table.trace]
 
+
+class ThreadIndex:
+    """Numbers threads and processes by host, pid and tid."""
+
+    def __init__(self, census: ThreadCensus) -> None:
+        self._census = census
+        self._threads = {thread: number for number, thread in enumerate(sorted(census.names))}
+        self._processes = {
+            process: number for number, process in enumerate(sorted({(host, pid) for host, pid, _ in self._threads}))
+        }
+        self._process_of_thread = np.array(
+            [self._processes[host, pid] for host, pid, _ in self._threads], dtype=np.int32
+        )
+
+    def index(self, table: EventTable, rows: npt.NDArray[np.intp] | None = None) -> IdArray:
+        """The thread of each event of a table, or of some of its rows."""
+        host, pid, tid = self._census.owners(table, rows)
+        if len(tid) == 0:
+            return np.empty(0, dtype=np.int32)
+        threads = self._index_by_tid(host, pid, tid)
+        return self._index_by_all(host, pid, tid) if threads is None else threads
+
+    def pids(self, table: EventTable) -> Numbers:
+        """See `ThreadCensus.pids`."""
+        return self._census.pids(table)
+
     def process_of(self, thread: IdArray) -> IdArray:
-        return np.array(self._process_of_thread, dtype=np.int32)[thread] if len(thread) else thread
+        found: IdArray = self._process_of_thread[thread] if len(thread) else thread
+        return found
 
     def frames(self) -> Frames:
         """The tables `hosts`, `processes` and `threads` (without executors)."""
-        names = self._most_frequent_names()
-        main = {
-            self._process_of_thread[number]: names.get(number) for (_, pid, tid), number in self._order() if pid == tid
-        }
-        processes = sorted(self._processes.items(), key=lambda item: item[1])
+        names = [_most_frequent(self._census.names[thread]) for thread in self._threads]
+        main = {(host, pid): name for (host, pid, tid), name in zip(self._threads, names, strict=True) if pid == tid}
+        some: dict[tuple[int, int], str | None] = {}
+        for (host, pid, _), name in zip(self._threads, names, strict=True):
+            some[host, pid] = some.get((host, pid)) or name
         return {
-            "hosts": frame_of(ENTITIES["hosts"], {"name": self._host_names}),
+            "hosts": frame_of(ENTITIES["hosts"], {"name": self._census.host_names}),
             "processes": frame_of(
                 ENTITIES["processes"],
                 {
-                    "host": [host for (host, _), _ in processes],
-                    "pid": [pid for (_, pid), _ in processes],
-                    "name": [main.get(number) or self._any_name(number, names) for _, number in processes],
+                    "host": [host for host, _ in self._processes],
+                    "pid": [pid for _, pid in self._processes],
+                    "name": [main.get(process) or some[process] for process in self._processes],
                 },
             ),
             "threads": frame_of(
                 ENTITIES["threads"],
                 {
                     "process": self._process_of_thread,
-                    "tid": [tid for (_, _, tid), _ in self._order()],
-                    "name": [names.get(number) for _, number in self._order()],
+                    "tid": [tid for _, _, tid in self._threads],
+                    "name": names,
                     "executor": np.full(len(self._threads), -1, dtype=np.int32),
                 },
             ),
         }
-
-    def _order(self) -> list[tuple[tuple[int, int, int], int]]:
-        return list(self._threads.items())
-
-    def _hosts_in(self, table: EventTable, rows: Any) -> Numbers:
-        """Host of each event; a single element where all events come from one host."""
-        if len(self._host_names) == 1:
-            return np.zeros(1, dtype=np.int64)
-        hosts: Numbers = self._host_of_trace[table.trace[rows]]
-        return hosts
 
     def _index_by_tid(self, host: Numbers, pid: Numbers, tid: Numbers) -> IdArray | None:
         """Looks threads up in an array with an element per tid.
@@ -122,27 +153,42 @@ class ThreadIndex:
         return numbers[inverse.reshape(-1)]
 
     def _number(self, host: int, pid: int, tid: int) -> int:
-        number = self._threads.setdefault((host, pid, tid), len(self._threads))
-        if number == len(self._process_of_thread):
-            self._process_of_thread.append(self._processes.setdefault((host, pid), len(self._processes)))
-        return number
+        return self._threads[host, pid, tid]
 
-    def _note_names(self, table: EventTable, rows: Any, threads: IdArray) -> None:
-        """Counts the names under which each thread appears."""
-        column = table.columns.get("procname")
-        if column is None or column.dictionary is None:
-            return
-        words = len(column.dictionary)
-        counts = np.bincount(threads.astype(np.int64) * words + column.values[rows])
-        for pair in np.flatnonzero(counts).tolist():
-            self._names[(pair // words, column.dictionary[pair % words])] += int(counts[pair])
 
-    def _most_frequent_names(self) -> dict[int, str]:
-        return {thread: name for (thread, name), _ in reversed(self._names.most_common())}
+def _distinct(host: Numbers, pid: Numbers, tid: Numbers, code: Numbers) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Each combination of host, pid, tid and name with its number of events."""
+    parts = [host, pid, tid, code]
+    key = np.zeros(1, dtype=np.int64)
+    for part in parts:
+        if len(part) > 1:
+            dense = _dense(part)
+            key = key * (int(dense.max()) + 1) + dense
+            key = _dense(key) if int(key.max()) > _MOST_KEYS else key
+    key = _dense(np.broadcast_to(key, len(tid)))
+    counts = np.bincount(key)
+    row = np.zeros(len(counts), dtype=np.int64)
+    row[key] = np.arange(len(key))
+    columns = [(part[row] if len(part) > 1 else np.broadcast_to(part, len(row))).tolist() for part in parts]
+    yield from zip(zip(*columns, strict=True), counts.tolist(), strict=True)
 
-    def _any_name(self, process: int, names: dict[int, str]) -> str | None:
-        found = (names.get(thread) for thread, owner in enumerate(self._process_of_thread) if owner == process)
-        return next((name for name in found if name is not None), None)
+
+def _dense(values: Numbers) -> Numbers:
+    """A small number for each distinct value."""
+    low, span = int(values.min()), int(values.max()) - int(values.min()) + 1
+    if span > _MOST_KEYS:
+        return np.unique(values, return_inverse=True)[1].reshape(-1)
+    if low == 0 and span == 1:
+        return np.zeros(len(values), dtype=np.int64)
+    numbers = np.zeros(span, dtype=np.int64)
+    at = values - low if low else values
+    numbers[at] = 1
+    found: Numbers = (np.cumsum(numbers) - 1)[at]
+    return found
+
+
+def _most_frequent(names: Counter[str]) -> str | None:
+    return min(names, key=lambda name: (-names[name], name), default=None)
 
 
 def _tids(table: EventTable) -> Numbers:

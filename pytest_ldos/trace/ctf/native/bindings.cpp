@@ -7,6 +7,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/set.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "session.hpp"
@@ -182,14 +183,34 @@ nb::dict to_dict(Session session) {
 using Files = std::vector<std::pair<nb::bytes, std::vector<nb::bytes>>>;
 using TimeRange = std::pair<std::int64_t, std::int64_t>;
 
-nb::dict decode(const Files& files, std::optional<std::set<std::string>> events, std::set<std::string> fields,
-                std::map<std::string, std::set<std::string>> fields_of, std::optional<TimeRange> window,
-                unsigned threads, bool skip_corrupt) {
+std::vector<TraceFiles> to_files(const Files& files) {
   std::vector<TraceFiles> traces;
   for (const auto& [metadata, streams] : files) {
     traces.push_back({to_path(metadata), {}});
     for (const nb::bytes& path : streams) traces.back().streams.push_back(to_path(path));
   }
+  return traces;
+}
+
+std::vector<std::tuple<std::int64_t, std::int64_t, std::uint64_t>> packet_spans(const Files& files, bool skip_corrupt) {
+  const std::vector<TraceFiles> traces = to_files(files);
+  Selection selection;
+  selection.events.emplace();
+  selection.on_corrupt = skip_corrupt ? OnCorrupt::skip : OnCorrupt::refuse;
+  std::vector<PacketSpan> spans;
+  {
+    const nb::gil_scoped_release released;
+    spans = read_spans(traces, selection);
+  }
+  std::vector<std::tuple<std::int64_t, std::int64_t, std::uint64_t>> result;
+  for (const PacketSpan& span : spans) result.emplace_back(span.begin_ns, span.end_ns, span.bytes);
+  return result;
+}
+
+nb::dict decode(const Files& files, std::optional<std::set<std::string>> events, std::set<std::string> fields,
+                std::map<std::string, std::set<std::string>> fields_of, std::optional<TimeRange> window,
+                unsigned threads, bool skip_corrupt) {
+  const std::vector<TraceFiles> traces = to_files(files);
   Selection selection;
   selection.events = std::move(events);
   selection.fields = std::move(fields);
@@ -225,4 +246,5 @@ NB_MODULE(_decoder, module) {
   module.def("decode", &ldos::ctf::decode, nb::arg("files"), nb::kw_only(), nb::arg("events").none(),
              nb::arg("fields"), nb::arg("fields_of"), nb::arg("window").none(), nb::arg("threads"),
              nb::arg("skip_corrupt"));
+  module.def("packet_spans", &ldos::ctf::packet_spans, nb::arg("files"), nb::kw_only(), nb::arg("skip_corrupt"));
 }

@@ -182,6 +182,21 @@ Decoding prepare(const Session& session, const Census& census, const Selection& 
 
 }  // namespace
 
+std::vector<PacketSpan> read_spans(const std::vector<TraceFiles>& files, const Selection& selection) {
+  Session session;
+  open_streams(session, files, selection);
+  (void)follow_streams(session.streams, selection.on_corrupt);
+  std::vector<PacketSpan> spans;
+  for (const auto& stream : session.streams) {
+    for (const Packet& packet : stream->packets()) {
+      if (!packet.begin_ns || !packet.type->has_clock) continue;
+      const std::int64_t end_ns = std::max(packet.end_ns.value_or(*packet.begin_ns), *packet.begin_ns);
+      spans.push_back({*packet.begin_ns, end_ns, packet.content_bits / 8});
+    }
+  }
+  return spans;
+}
+
 Session read_session(const std::vector<TraceFiles>& files, const Selection& selection) {
   Session session;
   open_streams(session, files, selection);

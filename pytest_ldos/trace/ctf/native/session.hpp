@@ -58,6 +58,16 @@ struct Session {
   std::vector<Table> tables;
 };
 
+// Time that a packet covers, by its head.
+struct PacketSpan {
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+  std::uint64_t bytes = 0;  // of its content
+};
+
+// Those of all packets that tell their time, by stream. Throws Unreadable.
+std::vector<PacketSpan> read_spans(const std::vector<TraceFiles>& files, const Selection& selection);
+
 // Throws Unreadable.
 Session read_session(const std::vector<TraceFiles>& files, const Selection& selection);
 
