@@ -10,7 +10,7 @@ from pytest_ldos.base.tracepoints import Marker, Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace
 from pytest_ldos.trace.execution.actions import build_actions
 from pytest_ldos.trace.execution.annotations import build_link_annotations
-from pytest_ldos.trace.execution.callback_runs import build_callback_runs
+from pytest_ldos.trace.execution.callback_runs import build_callback_runs, count_unpaired
 from pytest_ldos.trace.execution.callbacks import build_callbacks
 from pytest_ldos.trace.execution.endpoints import build_endpoints
 from pytest_ldos.trace.execution.executors import build_executions, build_executors, build_waits
@@ -21,7 +21,7 @@ from pytest_ldos.trace.execution.publications import build_publications
 from pytest_ldos.trace.execution.requests import build_requests
 from pytest_ldos.trace.execution.takes import build_enqueues, build_takes
 from pytest_ldos.trace.execution.threads import ThreadCensus
-from pytest_ldos.trace.execution.trials import build_markers
+from pytest_ldos.trace.execution.trials import build_ticks, build_trials
 
 NEEDED_EVENTS: Final = frozenset({*Marker, *Ros2})
 """Events that `build_execution` reads. Given to `read_trace` as `events`, nothing else is decoded."""
@@ -49,7 +49,7 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
     callbacks = build_callbacks(observed, endpoints)
     publications, own = build_publications(observed, endpoints)
     takes, without = build_takes(observed, endpoints)
-    runs, unpaired = build_callback_runs(observed, callbacks, gaps=trace.stats.gaps)
+    runs, _ = build_callback_runs(observed, callbacks, lossy=bool(trace.stats.gaps))
     annotations, strange = build_link_annotations(observed, endpoints)
     frames = {
         "link_annotations": annotations,
@@ -58,36 +58,42 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
         "enqueues": build_enqueues(observed, endpoints),
         "callback_runs": runs,
         "waits": build_waits(observed),
-        "executions": build_executions(observed, endpoints),
+        "executions": build_executions(observed, endpoints).frame,
         "requests": build_requests(observed, endpoints),
         "transitions": build_transitions(observed, endpoints),
-        **build_markers(observed),
+        **build_trials(observed),
+        **build_ticks(observed),
     }
     kinds = (*endpoints.kinds(), callbacks)
     frames |= {kind.table: kind.frame() for kind in kinds}
     frames |= observed.threads.frames()
     frames |= build_executors(frames["threads"], runs, frames["waits"])
     frames["actions"] = build_actions(frames["services"], frames["clients"])
+    unpaired = {
+        "publications of the middleware itself": own,
+        **without,
+        **count_unpaired(runs, len(observed.events(Ros2.CALLBACK_END)), trace.stats.gaps),
+        "handles in link annotations that nothing is known of": strange,
+    }
     return ExecutionModel(
         **frames,
         stats=trace.stats,
-        unknown=_counted({kind.table: len(kind.registry.unknown) for kind in kinds}),
-        unpaired=_counted(
-            {
-                "publications of the middleware itself": own,
-                **without,
-                **unpaired,
-                "handles in link annotations that nothing is known of": strange,
-            }
-        ),
+        unknown=counted({kind.table: len(kind.registry.unknown) for kind in kinds}),
+        unpaired=counted(unpaired),
     )
 
 
 def check_time(trace: DecodedTrace) -> None:
+    """Requires events to have times.
+
+    Raises:
+        TraceUnreadable: a trace has no clock.
+    """
     untimed = next((info for info in trace.traces if not info.clock), None)
-    if untimed is not None and len(trace):
+    if untimed is not None and trace.stats.events:
         raise TraceUnreadable(untimed.directory, None, "its events have no time: the metadata gives them no clock")
 
 
-def _counted(counts: dict[str, int]) -> dict[str, int]:
+def counted(counts: dict[str, int]) -> dict[str, int]:
+    """Counts without those that are 0."""
     return {name: count for name, count in counts.items() if count}

@@ -6,8 +6,9 @@ Tracepoints: ``rclcpp_executor_wait_for_work``, ``rclcpp_executor_get_next_ready
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +40,32 @@ def build_waits(observed: Observed) -> pl.DataFrame:
     return frame_of(INSTANCES["waits"], columns)
 
 
-def build_executions(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
-    """Table of executions; each ends with its callback, or with the unsuccessful take where no callback ran."""
+@dataclass(frozen=True)
+class Executions:
+    """Table of executions, and what is needed to go on with those that the trace, or its part, does not end.
+
+    Attributes:
+        is_open: true for those after which their thread did not look for work.
+        taken_ns, ended_ns: last take and last end of a callback in each; `NEVER` without one.
+    """
+
+    frame: pl.DataFrame
+    is_open: npt.NDArray[np.bool_]
+    taken_ns: TimesNs
+    ended_ns: TimesNs
+
+
+_NOTHING: Final = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+
+def build_executions(
+    observed: Observed, endpoints: Endpoints, earlier: tuple[TimesNs, TimesNs] = _NOTHING
+) -> Executions:
+    """Table of executions; each ends with its callback, or with the unsuccessful take where no callback ran.
+
+    Args:
+        earlier: of the first executions, last take and last end of a callback in earlier parts of the trace.
+    """
     executed = observed.events(Ros2.EXECUTOR_EXECUTE)
     timeline = observed.timeline(Ros2.EXECUTOR_EXECUTE)
     ready = observed.events(Ros2.EXECUTOR_GET_NEXT_READY)
@@ -49,14 +74,17 @@ def build_executions(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
     next_wait = observed.timeline(Ros2.EXECUTOR_WAIT_FOR_WORK).next_for(timeline)
     look = _earlier(pick(ready.times_ns, next_ready, NEVER), pick(waits.times_ns, next_wait, NEVER))
     subscription, timer = _subjects(observed, endpoints)
+    taken_ns, ended_ns = (_last_in(observed, name, look) for name in (Ros2.RMW_TAKE, Ros2.CALLBACK_END))
+    for last_ns, before_ns in zip((taken_ns, ended_ns), earlier, strict=True):
+        last_ns[: len(before_ns)] = np.maximum(last_ns[: len(before_ns)], before_ns)
     columns = {
         "begin_ns": executed.times_ns,
-        "end_ns": _ends(observed, look),
+        "end_ns": np.where(ended_ns != NEVER, ended_ns, np.where(taken_ns != NEVER, taken_ns, executed.times_ns)),
         "thread": executed.thread,
         "subscription": subscription,
         "timer": timer,
     }
-    return frame_of(INSTANCES["executions"], columns)
+    return Executions(frame_of(INSTANCES["executions"], columns), look == NEVER, taken_ns, ended_ns)
 
 
 def _subjects(observed: Observed, endpoints: Endpoints) -> tuple[IdArray, IdArray]:
@@ -75,18 +103,14 @@ def _subjects(observed: Observed, endpoints: Endpoints) -> tuple[IdArray, IdArra
     return np.where(of_timer, -1, subscription), np.where(of_timer, timer, -1)
 
 
-def _ends(observed: Observed, look_ns: TimesNs) -> TimesNs:
-    """End of the last callback, otherwise of the last take, of each execution before its thread looks again."""
+def _last_in(observed: Observed, name: str, look_ns: TimesNs) -> TimesNs:
+    """Time of the last event of a name in each execution, before its thread looks again."""
     executed = observed.events(Ros2.EXECUTOR_EXECUTE)
     timeline = observed.timeline(Ros2.EXECUTOR_EXECUTE)
     until_ns = np.where(look_ns == NEVER, observed.clock.last_ns, look_ns)[timeline.rows]
     keys = observed.clock.keys(executed.thread[timeline.rows], until_ns)
-    end_ns = executed.times_ns
-    for name in (Ros2.RMW_TAKE, Ros2.CALLBACK_END):
-        last = in_table(timeline, observed.timeline(name).last(keys))
-        last_ns = pick(observed.events(name).times_ns, last, NEVER)
-        end_ns = np.where(last_ns > executed.times_ns, last_ns, end_ns)
-    return end_ns
+    last_ns = pick(observed.events(name).times_ns, in_table(timeline, observed.timeline(name).last(keys)), NEVER)
+    return np.where(last_ns > executed.times_ns, last_ns, NEVER)
 
 
 def _earlier(one: TimesNs, other: TimesNs) -> TimesNs:

@@ -102,9 +102,7 @@ def rows_of(
     found = census.pids(table)
     if (found == NOBODY).any():
         reason = f"{table.name} has no context vpid, so that processes cannot be told apart"
-        raise TraceUnreadable(
-            directory, None, reason, remedy="record with: lttng add-context --userspace --type=vpid"
-        )
+        raise TraceUnreadable(directory, None, reason, remedy="record with: lttng add-context --userspace --type=vpid")
     return np.flatnonzero(np.isin(found, np.array(sorted(pids))))
 
 

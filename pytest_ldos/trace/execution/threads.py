@@ -57,9 +57,7 @@ class ThreadCensus:
             if named:
                 names[words[code]] += count
 
-    def owners(
-        self, table: EventTable, rows: npt.NDArray[np.intp] | None = None
-    ) -> tuple[Numbers, Numbers, Numbers]:
+    def owners(self, table: EventTable, rows: npt.NDArray[np.intp] | None = None) -> tuple[Numbers, Numbers, Numbers]:
         """Host, pid and tid of each event; of the host a single element where there is only one."""
         chosen: Any = slice(None) if rows is None else rows
         pid, tid = self.pids(table)[chosen], _tids(table)[chosen]

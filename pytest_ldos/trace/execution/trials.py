@@ -20,8 +20,8 @@ _FROM_SENDING_TO_PLANNED: Final = (Phase.GOAL_SENT, Phase.EXECUTING, Phase.RESUL
 """A goal that could not be planned, or is not executed, has no `Phase.EXECUTING`: its planning ends with the result."""
 
 
-def build_markers(observed: Observed) -> Frames:
-    """Tables of the markers. Of repeated phases, the first entry counts."""
+def build_trials(observed: Observed) -> Frames:
+    """Tables of trials, and of what belongs to their planning. Of repeated phases, the first entry counts."""
     phases = _phases(observed.events(Marker.PHASE))
     spans = _trial_spans(observed, phases)
     of_others = phases.join(spans, "goal_id", "anti")
@@ -32,6 +32,12 @@ def build_markers(observed: Observed) -> Frames:
         "phases": phases.join(only_planned, "goal_id", "anti"),
         "plan_requests": _plan_requests(observed, only_planned),
         "planning_stages": _stages(observed.events(Marker.PLANNING_STAGE)),
+    }
+
+
+def build_ticks(observed: Observed) -> Frames:
+    """Tables of control cycles and simulator steps."""
+    return {
         "control_cycles": _numbers(observed.events(Marker.CONTROL_CYCLE), "control_cycles"),
         "sim_steps": _numbers(observed.events(Marker.SIM_STEP), "sim_steps"),
     }

@@ -1,0 +1,77 @@
+"""Recorded traces that are read in windows with any borders: the model is that of the trace read whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.ctf.stats import ReadStats
+from pytest_ldos.trace.ctf.windows import open_in_windows
+from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
+from pytest_ldos.trace.execution.build_windows import build_execution_in_windows
+from pytest_ldos.trace.execution.model import ExecutionModel
+from tests.builders.representatives import representatives
+
+TRACES = sorted(
+    file.name.removesuffix(".tar.xz")
+    for file in Path(__file__).parent.glob("*.tar.xz")
+    if file.name not in {"barectf.tar.xz", "truth.tar.xz"}
+)
+
+
+def assert_equal_models(found: ExecutionModel, expected: ExecutionModel) -> None:
+    for name, frame in expected.frames().items():
+        other = found.frames()[name]
+        assert other.schema == frame.schema, name
+        assert other.equals(frame, null_equal=True), name
+    assert dict(found.unknown) == dict(expected.unknown)
+    assert dict(found.unpaired) == dict(expected.unpaired)
+    assert found.stats == expected.stats
+
+
+def in_windows(trace: Path, borders: list[int], pids: list[int] | None = None) -> ExecutionModel:
+    with open_in_windows(trace, borders_ns=borders) as windows:
+        return build_execution_in_windows(windows, pids=pids)
+
+
+def moments(trace: Path) -> np.ndarray:
+    """Times of all events that the model reads."""
+    tables = read_trace(trace, events=NEEDED_EVENTS).events.values()
+    return np.unique(np.concatenate([table.timestamp_ns for table in tables]))
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_any_borders_give_the_whole_model(golden, name):
+    trace = golden(name)
+    expected = build_execution(read_trace(trace, events=NEEDED_EVENTS))
+    times = moments(trace)
+    random = np.random.default_rng(sum(name.encode()))
+    for count in (1, 3, 20):
+        between = random.integers(times[0], times[-1] + 2, count)
+        at_events = random.choice(times, count) + random.integers(0, 2, count)
+        borders = np.unique(np.concatenate((between, at_events))).tolist()
+        assert_equal_models(in_windows(trace, borders), expected)
+
+
+@pytest.mark.parametrize("name", representatives(["intra_process", "service_action", "late_start", "lifecycle"], 2))
+def test_a_border_after_each_event_of_a_second(golden, name):
+    trace = golden(name)
+    expected = build_execution(read_trace(trace, events=NEEDED_EVENTS))
+    times = moments(trace)
+    middle = len(times) // 2
+    assert_equal_models(in_windows(trace, (times[middle : middle + 120] + 1).tolist()), expected)
+
+
+def test_windows_of_some_processes(golden):
+    trace = golden("talker_listener")
+    decoded = read_trace(trace, events=NEEDED_EVENTS)
+    pids = build_execution(decoded).processes["pid"].to_list()[:1]
+    times = moments(trace)
+    borders = np.linspace(times[0], times[-1], 9).astype(np.int64)[1:-1].tolist()
+    assert_equal_models(in_windows(trace, borders, pids), build_execution(decoded, pids=pids))
