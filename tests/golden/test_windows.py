@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
-from pytest_ldos.base.tracepoints import Ros2
 from pytest_ldos.trace.ctf.read import read_trace
-from pytest_ldos.trace.ctf.stats import ReadStats
 from pytest_ldos.trace.ctf.windows import open_in_windows
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.trace.execution.build_windows import build_execution_in_windows
