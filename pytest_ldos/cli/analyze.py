@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
+import polars as pl
 import typer
 
 from pytest_ldos.base.errors import ConfigurationError
@@ -16,7 +17,7 @@ from pytest_ldos.cli.clocks import correct_clocks
 from pytest_ldos.cli.export import Format, refuse_existing
 from pytest_ldos.cli.interfaces import parse_interfaces
 from pytest_ldos.cli.many_traces import Many, analyze_many
-from pytest_ldos.cli.model import Damage, OnCorrupt, Pids, build_observed
+from pytest_ldos.cli.model import Damage, OnCorrupt, Pids, read_observed
 from pytest_ldos.cli.output import put_out_text
 from pytest_ldos.cli.own_metrics import MetricsOption
 from pytest_ldos.cli.paths import ANOTHER_OUTPUT, sources_here, terminal
@@ -36,7 +37,6 @@ from pytest_ldos.show.page.formats import format_of, require_format
 from pytest_ldos.show.report.analysis import Analysis, render_analysis
 from pytest_ldos.show.report.trace.against import render_against
 from pytest_ldos.trace.ctf.read import read_trace
-from pytest_ldos.trace.execution.build import NEEDED_EVENTS
 from pytest_ldos.trace.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
 from pytest_ldos.trace.flow.build import build_flow
 
@@ -92,6 +92,13 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
         ),
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes of a local scheduler; one a CPU.")] = None,
+    window: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Read the trace in windows of this length; in others where it would not fit into memory.",
+        ),
+    ] = None,
 ) -> None:
     """Show what ran in a trace, or in many.
 
@@ -118,16 +125,19 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
     catalogue_of(own, request.declared)  # refuses names that are taken, before anything is read
     found = find_traces(traces, together=together or bool(clock_offset))
     if len(found) > 1 or len(traces) > 1 or scheduler is not None or workers is not None:
-        _refuse_for_many(pid, clock_offset, against, output)
+        _refuse_for_many(pid, clock_offset, against, output, window)
         many = Many(scheduler=scheduler, workers=workers, output=output, force=force, whole=whole)
         analyze_many(found, request, many)
         return
     _require_output(output, against, force=force)
     drawn = output is not None and output.suffix == ".html"
-    analysis, notes = _analyze_one(traces[0], request, own, pids=pid, clock_offsets=clock_offset or (), drawn=drawn)
+    read = partial(
+        _analyze_one, request=request, own=own, clock_offsets=clock_offset or (), drawn=drawn, window_s=window
+    )
+    analysis, notes = read(traces[0], pids=pid)
     base, more = None, list[str]()
     if against is not None:
-        base, more = _analyze_one(against, request, own, pids=None, clock_offsets=clock_offset or (), drawn=drawn)
+        base, more = read(against, pids=None)
     _put_out(analysis, base, output, whole=whole)
     for note in (*notes, *more):
         say(note)
@@ -135,12 +145,13 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
 
 def _analyze_one(
     trace: Path,
+    *,
     request: Request,
     own: Sequence[OwnMetric],
-    *,
     pids: Sequence[int] | None,
     clock_offsets: Sequence[str],
     drawn: bool,
+    window_s: float | None,
 ) -> tuple[Analysis, list[str]]:
     """A trace with what was found in it, and notes on its clocks.
 
@@ -149,10 +160,9 @@ def _analyze_one(
     """
     with step_bar() as step:
         step("reading the trace", 0, 1)
-        events = NEEDED_EVENTS | SCHEDULING_EVENTS if drawn else NEEDED_EVENTS
-        decoded = read_trace(trace, events=events, on_corrupt=request.on_corrupt)
-        step("building the model", 0, 1)
-        model, notes = correct_clocks(build_observed(decoded, pids), clock_offsets)
+        observed = read_observed(trace, pids, on_corrupt=request.on_corrupt, window_s=window_s)
+        step("finding the flow of messages", 0, 1)
+        model, notes = correct_clocks(observed, clock_offsets)
         require_action(model, request.interfaces, request.usual)
         flow = build_flow(model, request.paths)
         goals = extract_metrics(
@@ -169,9 +179,13 @@ def _analyze_one(
             paths=request.paths,
             goals=goals,
             metrics=tuple(catalogue_of(own, request.declared).values()),
-            thread_states=build_thread_states(decoded) if drawn else None,
+            thread_states=_read_states(trace, request) if drawn else None,
         )
     return analysis, notes
+
+
+def _read_states(trace: Path, request: Request) -> pl.DataFrame:
+    return build_thread_states(read_trace(trace, events=SCHEDULING_EVENTS, on_corrupt=request.on_corrupt))
 
 
 def _put_out(analysis: Analysis, base: Analysis | None, output: Path | None, *, whole: bool) -> None:
@@ -208,10 +222,14 @@ def _require_output(output: Path | None, against: Path | None, *, force: bool) -
 
 
 def _refuse_for_many(
-    pid: list[int] | None, clock_offset: list[str] | None, against: Path | None, output: Path | None
+    pid: list[int] | None,
+    clock_offset: list[str] | None,
+    against: Path | None,
+    output: Path | None,
+    window: float | None,
 ) -> None:
-    """Processes, clocks, comparisons and reports belong to one recording."""
-    options = (("--pid", pid), ("--clock-offset", clock_offset), ("--against", against))
+    """Processes, clocks, comparisons, windows and reports belong to one recording."""
+    options = (("--pid", pid), ("--clock-offset", clock_offset), ("--against", against), ("--window", window))
     for option, given in (*options, (f"--output {output}", _is_report(output))):
         if given:
             raise ConfigurationError(f"{option} belongs to one trace", remedy="name that trace alone")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.trace.ctf.read import DecodedTrace
-from pytest_ldos.trace.execution.build import build_execution
+from pytest_ldos.base.units import NS_PER_S
+from pytest_ldos.host.memory import available_bytes
+from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
+from pytest_ldos.trace.ctf.read import OnCorrupt as ReadOnCorrupt
+from pytest_ldos.trace.ctf.windows import content_bytes, open_in_windows
+from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
+from pytest_ldos.trace.execution.build_windows import build_execution_in_windows
 from pytest_ldos.trace.execution.model import ExecutionModel
 
 
@@ -38,8 +43,45 @@ def build_observed(decoded: DecodedTrace, pids: Collection[int] | None) -> Execu
         ConfigurationError: one of them wrote nothing in the trace.
     """
     model = build_execution(decoded, pids=pids)
+    _require_observed(model, pids, lambda: build_execution(decoded))
+    return model
+
+
+def read_observed(
+    trace: Path, pids: Collection[int] | None, *, on_corrupt: ReadOnCorrupt, window_s: float | None
+) -> ExecutionModel:
+    """Reads the model of the given processes, of all without any; in windows where it would not fit into memory.
+
+    Args:
+        window_s: length of each window; reads in windows in any case.
+
+    Raises:
+        ConfigurationError: see `build_observed` and `open_in_windows`.
+    """
+    if window_s is None and _fits(trace):
+        return build_observed(read_trace(trace, events=NEEDED_EVENTS, on_corrupt=on_corrupt), pids)
+    window_ns = None if window_s is None else round(window_s * NS_PER_S)
+    with open_in_windows(trace, window_ns=window_ns, on_corrupt=on_corrupt) as windows:
+        model = build_execution_in_windows(windows, pids=pids)
+        _require_observed(model, pids, lambda: build_execution_in_windows(windows))
+    return model
+
+
+_NEEDED: Final = 3.0
+"""Memory that reading a trace whole takes, in multiples of its size."""
+
+_SHARE: Final = 0.5
+"""Share of the available memory that it may take."""
+
+
+def _fits(trace: Path) -> bool:
+    return content_bytes(trace) * _NEEDED < available_bytes() * _SHARE
+
+
+def _require_observed(
+    model: ExecutionModel, pids: Collection[int] | None, everybody: Callable[[], ExecutionModel]
+) -> None:
     strangers = sorted(set(pids or ()) - set(model.processes["pid"]))
     if strangers:
-        there = ", ".join(str(pid) for pid in sorted(build_execution(decoded).processes["pid"]))
+        there = ", ".join(str(pid) for pid in sorted(everybody().processes["pid"]))
         raise ConfigurationError(f"process {strangers[0]} has no events in the trace", remedy=f"these have: {there}")
-    return model
