@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -116,12 +117,14 @@ def build_execution_in_windows(trace: WindowedTrace, *, pids: Collection[int] | 
 
     Raises:
         TraceUnreadable: see `build_execution`, and `WindowedTrace.read`.
+        NotWritten: the disk for temporary files is full.
     """
-    return _Builder(trace, pids).build()
+    with ExitStack() as files:
+        return _Builder(trace, pids, files).build()
 
 
 class _Builder:
-    def __init__(self, trace: WindowedTrace, pids: Collection[int] | None) -> None:
+    def __init__(self, trace: WindowedTrace, pids: Collection[int] | None, files: ExitStack) -> None:
         self._trace, self._pids = trace, pids
         once = trace.read(events=READ_EVENTS - WINDOWED_EVENTS)
         check_time(once)
@@ -134,7 +137,8 @@ class _Builder:
         self._named = Observed(self._once, self._census, None)
         self._endpoints: Endpoints = build_endpoints(self._named)
         self._callbacks: Kind = build_callbacks(self._named, self._endpoints)
-        self._parts = Parts([begin for begin, _ in trace.windows])
+        self._parts = {name: Parts(name, files) for name in _WINDOWED_TABLES}
+        self._since_ns = 0
         self._carried = _Carried()
         self._counts: Counter[str] = Counter()
         self._ends = 0
@@ -151,7 +155,7 @@ class _Builder:
         }
         renumbered = {kind.table: kind.registry.renumber() for kind in kinds}
         frames |= {kind.table: kind.frame() for kind in kinds}
-        frames |= {name: self._parts.finish(name, renumbered) for name in _WINDOWED_TABLES}
+        frames |= {name: self._parts.pop(name).finish(renumbered) for name in _WINDOWED_TABLES}
         frames |= self._named.threads.frames()
         frames |= build_executors(frames["threads"], frames["callback_runs"], frames["waits"])
         frames["actions"] = build_actions(frames["services"], frames["clients"])
@@ -170,6 +174,7 @@ class _Builder:
 
     def _add(self, window: Window) -> None:
         """Adds the rows of a window."""
+        self._since_ns = window[0]
         read = self._trace.read(events=WINDOWED_EVENTS, fields=_FIELDS, window=window)
         tables = self._observed_tables(read)
         joined: dict[str, EventTable | None] = {
@@ -211,12 +216,12 @@ class _Builder:
             **build_ticks(observed),
         }
         for name, frame in frames.items():
-            self._parts.add(name, frame)
+            self._parts[name].add(frame, since_ns=self._since_ns)
 
     def _add_runs(self, observed: Observed, tables: dict[str, EventTable]) -> _Open:
         frame, running = build_callback_runs(observed, self._callbacks, lossy=bool(self._once.stats.gaps))
         self._ends += len(observed.events(Ros2.CALLBACK_END))
-        ids = self._carried.runs.numbers(len(frame), self._parts.rows("callback_runs"))
+        ids = self._carried.runs.numbers(len(frame), self._parts["callback_runs"].rows)
         parent = pl.Series(ids, dtype=pl.Int32).gather(frame["parent"])
         is_open = np.zeros(len(frame), dtype=bool)
         is_open[running] = True
@@ -225,7 +230,7 @@ class _Builder:
 
     def _add_waits(self, observed: Observed, tables: dict[str, EventTable]) -> _Open:
         frame = build_waits(observed)
-        ids = self._carried.waits.numbers(len(frame), self._parts.rows("waits"))
+        ids = self._carried.waits.numbers(len(frame), self._parts["waits"].rows)
         self._add_ending("waits", frame, ids, len(self._carried.waits.ids))
         is_open = _is_last(ids_of(frame, "thread")) & frame["end_ns"].is_null().to_numpy()
         return _opened(tables, Ros2.EXECUTOR_WAIT_FOR_WORK, is_open, ids)
@@ -234,7 +239,7 @@ class _Builder:
         self, observed: Observed, tables: dict[str, EventTable]
     ) -> tuple[_Open, tuple[TimesNs, TimesNs]]:
         found = build_executions(observed, self._endpoints, self._carried.earlier)
-        ids = self._carried.executions.numbers(len(found.frame), self._parts.rows("executions"))
+        ids = self._carried.executions.numbers(len(found.frame), self._parts["executions"].rows)
         self._add_ending("executions", found.frame, ids, len(self._carried.executions.ids))
         earlier = (found.taken_ns[found.is_open], found.ended_ns[found.is_open])
         return _opened(tables, Ros2.EXECUTOR_EXECUTE, found.is_open, ids), earlier
@@ -243,8 +248,8 @@ class _Builder:
         """Adds rows of which the first ones are there already, and notes the ends of these."""
         before = frame.head(carried)
         has_end = before["end_ns"].is_not_null()
-        self._parts.end(table, ids[:carried][has_end.to_numpy()], before.filter(has_end)["end_ns"].to_numpy())
-        self._parts.add(table, frame.slice(carried))
+        self._parts[table].end(ids[:carried][has_end.to_numpy()], before.filter(has_end)["end_ns"].to_numpy())
+        self._parts[table].add(frame.slice(carried), since_ns=self._since_ns)
 
 
 _WINDOWED_TABLES: Final = (

@@ -7,11 +7,15 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from pytest_ldos.trace.execution.columns import ids_of
 from pytest_ldos.trace.execution.model import ExecutionModel
 
 WAITING: Final = "waiting"
 PROCESSING: Final = "processing"
 EXECUTING: Final = "executing"
+
+_MOST_ROWS: Final = 2_000_000
+"""Waits, executions and runs of threads that are looked at together."""
 
 _COLUMNS: Final = ("executor", "thread", "begin_ns", "end_ns", "state")
 
@@ -28,8 +32,13 @@ def executor_states(model: ExecutionModel) -> pl.DataFrame:
 
     Tracepoints: ``rclcpp_executor_*``, ``callback_start``, ``callback_end``.
     """
-    waits = model.waits.select("thread", "begin_ns", "end_ns", state=pl.lit(WAITING))
-    executing = _executing(model).select("thread", "begin_ns", "end_ns", state=pl.lit(EXECUTING))
+    return _states(model, model.waits, model.executions, model.callback_runs)
+
+
+def _states(model: ExecutionModel, waits: pl.DataFrame, executions: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
+    """States of the threads of some waits, executions and runs; all of each thread, or none."""
+    waits = waits.select("thread", "begin_ns", "end_ns", state=pl.lit(WAITING))
+    executing = _executing(executions, runs).select("thread", "begin_ns", "end_ns", state=pl.lit(EXECUTING))
     told = pl.concat([waits, executing]).drop_nulls().sort("thread", "begin_ns", "end_ns", maintain_order=True)
     told = _without_overlap(told)
     sharing = model.threads.join(model.executors, left_on="executor", right_on="id").filter(pl.col("threads") > 1)
@@ -45,22 +54,38 @@ def busy_shares(model: ExecutionModel) -> pl.DataFrame:
     Columns: `executor`, `thread`, `observed_ns`, and `waiting`, `processing`, `executing` as
     fractions of it.
     """
-    spans = executor_states(model).with_columns(span=pl.col("end_ns") - pl.col("begin_ns"))
-    per_thread = spans.group_by("executor", "thread", maintain_order=True).agg(
+    parts = [_shares(model, threads) for threads in _batches(model)]
+    return pl.concat(parts).sort("executor", "thread")
+
+
+def _batches(model: ExecutionModel) -> list[pl.Series]:
+    """Threads that are looked at together: as many as have `_MOST_ROWS`, so that long traces fit into memory."""
+    tables = (model.waits, model.executions, model.callback_runs)
+    rows = sum(np.bincount(ids_of(table, "thread"), minlength=len(model.threads)) for table in tables)
+    batch = np.cumsum(rows) // _MOST_ROWS
+    threads = pl.DataFrame({"thread": model.threads["id"], "batch": batch})
+    return [part["thread"] for part in threads.partition_by("batch", maintain_order=True)] or [model.threads["id"]]
+
+
+def _shares(model: ExecutionModel, threads: pl.Series) -> pl.DataFrame:
+    """Busy shares of some threads."""
+    own = pl.col("thread").is_between(threads.min(), threads.max())
+    tables = (model.waits, model.executions, model.callback_runs)
+    states = _states(model, *(tables if len(threads) == len(model.threads) else (each.filter(own) for each in tables)))
+    spans = states.with_columns(span=pl.col("end_ns") - pl.col("begin_ns"))
+    return spans.group_by("executor", "thread", maintain_order=True).agg(
         pl.col("span").sum().alias("observed_ns"),
         *(
             (pl.col("span").filter(pl.col("state") == state).sum() / pl.col("span").sum()).alias(state)
             for state in (WAITING, PROCESSING, EXECUTING)
         ),
     )
-    return per_thread.sort("executor", "thread")
 
 
-def _executing(model: ExecutionModel) -> pl.DataFrame:
+def _executing(executions: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
     """Spans of chosen executables, and of callbacks that ran without a reported choice."""
-    runs = model.callback_runs.select("thread", "end_ns", begin_ns="start_ns")
-    chosen = model.executions.select("thread", "end_ns", "begin_ns")
-    return pl.concat([chosen, runs])
+    ran = runs.select("thread", "end_ns", begin_ns="start_ns")
+    return pl.concat([executions.select("thread", "end_ns", "begin_ns"), ran])
 
 
 def _without_overlap(told: pl.DataFrame) -> pl.DataFrame:
