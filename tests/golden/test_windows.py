@@ -71,3 +71,23 @@ def test_windows_of_some_processes(golden):
     times = moments(trace)
     borders = np.linspace(times[0], times[-1], 9).astype(np.int64)[1:-1].tolist()
     assert_equal_models(in_windows(trace, borders, pids), build_execution(decoded, pids=pids))
+
+
+def test_borders_at_losses(golden):
+    """Events lost before, at and behind a border."""
+    trace = golden("discarded")
+    decoded = read_trace(trace, events=NEEDED_EVENTS)
+    edges = [
+        edge for gap in decoded.stats.gaps[:4] for edge in (gap.from_ns, (gap.from_ns + gap.to_ns) // 2, gap.to_ns)
+    ]
+    borders = np.unique([edge + shift for edge in edges for shift in (0, 1)]).tolist()
+    assert_equal_models(in_windows(trace, borders), build_execution(decoded))
+
+
+def test_borders_in_trials(golden):
+    trace = golden("workspace_mock")
+    decoded = read_trace(trace, events=NEEDED_EVENTS)
+    expected = build_execution(decoded)
+    entered = expected.phases["time_ns"].to_list()
+    assert len(expected.trials) == 3
+    assert_equal_models(in_windows(trace, sorted({time + 1 for time in entered})), expected)

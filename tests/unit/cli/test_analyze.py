@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
+from pytest_ldos.cli import model
 from pytest_ldos.trace.execution.store import read_model
 from tests.builders.command_line import invoke_ldos
 
@@ -314,3 +315,32 @@ def test_metrics_of_paths_and_topics_are_measured_and_those_of_processes_left_ou
     (row,) = [line for line in lines if line.startswith("/move_action 2 ")]
     assert row.endswith(" 498.8 Hz 4.74 ms \N{EN DASH}")
     assert "no path_state_feedback_p50: no passage along path 'state feedback' ended in the trial" in lines
+
+
+def test_windows_change_nothing(analyze, golden):
+    trace = golden("pipeline_multi_links")
+    assert analyze(trace, "--window", "0.7").output == analyze(trace).output
+
+
+def test_a_trace_that_does_not_fit_is_read_in_windows(analyze, golden, monkeypatch):
+    opened = []
+    original = model.open_in_windows
+    monkeypatch.setattr(
+        model, "open_in_windows", lambda *given, **named: opened.append(given) or original(*given, **named)
+    )
+    trace = golden("talker_listener")
+    whole = analyze(trace).output
+    assert not opened
+    monkeypatch.setattr(model, "available_bytes", lambda: 1 << 10)
+    assert analyze(trace).output == whole
+    assert opened
+
+
+def test_windows_of_some_processes_that_are_not_there(analyze, golden):
+    with pytest.raises(ConfigurationError, match="process 1 has no events in the trace"):
+        analyze(golden("talker_listener"), "--window", "1", "--pid", "1")
+
+
+def test_windows_are_of_one_trace(analyze, golden):
+    with pytest.raises(ConfigurationError, match="--window belongs to one trace"):
+        analyze(golden("talker_listener"), golden("talker_listener_fastdds"), "--window", "1")

@@ -1,0 +1,126 @@
+"""A model that is built window by window: any system, any borders, what is open or lost at one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_ldos.trace.ctf.read import DecodedTrace
+from pytest_ldos.trace.ctf.stats import Gap
+from pytest_ldos.trace.execution.build import READ_EVENTS, build_execution
+from pytest_ldos.trace.execution.build_windows import WINDOWED_EVENTS, build_execution_in_windows
+from pytest_ldos.trace.execution.event_tables import select_rows
+from pytest_ldos.trace.execution.observed import Observed
+from pytest_ldos.trace.execution.threads import ThreadCensus
+from tests.builders.ros2 import Recording
+from tests.unit.trace.flow.test_random_systems import System, rules, steps
+
+
+@dataclass
+class TraceInMemory:
+    """As `WindowedTrace`, of a decoded trace."""
+
+    decoded: DecodedTrace
+    borders: list[int]
+
+    @property
+    def windows(self):
+        edges = [-(1 << 63), *self.borders, 1 << 63]
+        return tuple((begin, end - 1) for begin, end in pairwise(edges))
+
+    def read(self, *, events, fields=None, window=None):
+        del fields
+        first, last = window or (-(1 << 63), (1 << 63) - 1)
+        tables = {
+            name: select_rows(table, (table.timestamp_ns >= first) & (table.timestamp_ns <= last))
+            for name, table in self.decoded.events.items()
+            if name in events
+        }
+        return replace(self.decoded, events=tables)
+
+
+def assert_equal(decoded, borders):
+    found = build_execution_in_windows(TraceInMemory(decoded, borders))
+    expected = build_execution(decoded)
+    for name, frame in expected.frames().items():
+        assert found.frames()[name].equals(frame, null_equal=True), (name, found.frames()[name], frame)
+    assert (found.unknown, found.unpaired, found.stats) == (expected.unknown, expected.unpaired, expected.stats)
+    return found
+
+
+def times_of(decoded):
+    return sorted({time for table in decoded.events.values() for time in table.timestamp_ns.tolist()})
+
+
+@settings(max_examples=30, deadline=None)
+@given(rules, steps, st.lists(st.floats(0, 1), min_size=1, max_size=6), st.booleans())
+def test_any_system_with_any_borders(links, played, places, has_lost):
+    system = System(links)
+    system.play(played)
+    decoded = system.recording.trace()
+    times = times_of(decoded)
+    borders = sorted({int(times[0] + place * (times[-1] - times[0] + 1)) for place in places})
+    if has_lost:
+        stream = replace(decoded.stats.streams[0], gaps=(Gap(borders[0] - 3, borders[0] + 3, 1, 0),))
+        decoded = replace(decoded, stats=replace(decoded.stats, streams=(stream, *decoded.stats.streams[1:])))
+    assert_equal(decoded, borders)
+
+
+def system_of_one_callback():
+    recording = Recording()
+    process = recording.process()
+    node = process.node("/node")
+    subscription, publisher = node.subscription("/in"), node.publisher("/out")
+    thread = process.thread()
+    source = process.node("/source").publisher("/in")
+    message = thread.at(recording.moment + 1000).publish(source)
+    with thread.receiving(subscription, message):
+        thread.spend(500)
+        thread.publish(publisher)
+        thread.spend(500)
+    thread.wait(thread.now + 100)
+    return recording.trace()
+
+
+def test_a_border_behind_each_event():
+    decoded = system_of_one_callback()
+    for time in times_of(decoded):
+        assert_equal(decoded, [time + 1])
+    model = assert_equal(decoded, [time + 1 for time in times_of(decoded)])
+    assert len(model.callback_runs) == 1
+    assert model.callback_runs["end_ns"].null_count() == 0
+    assert len(model.publications) == 2
+    assert model.publications["rclcpp_ns"].null_count() == 0
+
+
+@pytest.mark.parametrize("name", sorted(WINDOWED_EVENTS))
+def test_an_event_that_is_lost_at_a_border(name):
+    """Any event of any kind, with the border before and behind it."""
+    decoded = system_of_one_callback()
+    table = decoded.events.get(name)
+    for row in range(0 if table is None else len(table)):
+        time = int(table.timestamp_ns[row])
+        stream = replace(decoded.stats.streams[0], gaps=(Gap(time - 1, time + 1, 1, 0),))
+        left = {**decoded.events, name: select_rows(table, np.arange(len(table)) != row)}
+        lossy = replace(decoded, events=left, stats=replace(decoded.stats, streams=(stream,)))
+        for border in (time - 1, time, time + 1):
+            assert_equal(lossy, [border])
+
+
+def test_each_event_that_the_model_reads_is_known(monkeypatch):
+    """Threads are counted by a list of names; an event beside it would be of nobody."""
+    asked = set()
+    original = Observed.events
+    monkeypatch.setattr(Observed, "events", lambda self, name: asked.add(str(name)) or original(self, name))
+    build_execution(system_of_one_callback())
+    assert asked == set(READ_EVENTS)
+    assert WINDOWED_EVENTS <= READ_EVENTS
+
+
+def test_nobody_is_in_a_census_of_nothing():
+    assert not ThreadCensus(()).names
