@@ -53,6 +53,7 @@ check: $(STAMP) ## Lint, types, the floors of the architecture, workflows and sc
 bench: $(STAMP) ## Measure the decoder beside babeltrace2, a flood's rate, what our DDS latency and the installed plugin add, two readers over one
 	@$(PYTHON) -m benchmarks.decoder $(ARGS)
 	@$(PYTHON) -m benchmarks.kernel_states
+	@$(PYTHON) -m benchmarks.windows
 	@$(PYTHON) -m benchmarks.flood
 	@$(PYTHON) -m benchmarks.latency
 	@$(PYTHON) -m benchmarks.startup

@@ -71,7 +71,9 @@ from pytest_ldos.trace.assertions.happenings import entered, published, received
 from pytest_ldos.trace.assertions.order import assert_order
 from pytest_ldos.trace.assertions.passages import assert_flow
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
+from pytest_ldos.trace.ctf.windows import open_in_windows
 from pytest_ldos.trace.execution.build import build_execution
+from pytest_ldos.trace.execution.build_windows import build_execution_in_windows
 from pytest_ldos.trace.execution.clocks import shift_clocks
 from pytest_ldos.trace.execution.cpu_time import cpu_rivals, spans_of_runs, split_spans
 from pytest_ldos.trace.execution.model import ExecutionModel
@@ -145,6 +147,7 @@ __all__ = [
     "assert_received",
     "break_down",
     "build_execution",
+    "build_execution_in_windows",
     "build_flow",
     "build_thread_states",
     "callback_began",
@@ -159,6 +162,7 @@ __all__ = [
     "explain",
     "extract_metrics",
     "find_path",
+    "open_in_windows",
     "published",
     "read_model",
     "read_trace",
