@@ -17,7 +17,7 @@ def available_bytes() -> int:
 
 
 def _left_in_groups() -> list[int]:
-    """What each group above this process leaves of its limit (cgroup v2); empty where there is none."""
+    """Bytes left below the limit of each group above this process (cgroup v2); empty where there is none."""
     try:
         lines = _OURS.read_text("ascii").splitlines()
     except OSError:
