@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -34,6 +35,7 @@ _STATUS_NAMES: Final = {
 }
 _DISCOVERY_S: Final = 10.0
 _CANCEL_S: Final = 2.0
+_POLL_S: Final = 0.02
 
 
 class ActionCaller:
@@ -135,10 +137,13 @@ class ActionCaller:
             self._task.enter(Phase.EXECUTING)
 
     def _listen(self, topic: str) -> None:
-        types = dict(self._node.get_topic_names_and_types())
-        if topic not in types:
-            names = ", ".join(sorted(types)) or "none"
-            raise ConfigurationError(f"executing names the topic {topic}, which nobody has", remedy=f"there is {names}")
+        ends_at = time.monotonic() + _DISCOVERY_S
+        while topic not in (types := dict(self._node.get_topic_names_and_types())):
+            if time.monotonic() > ends_at:
+                names = ", ".join(sorted(types)) or "none"
+                message = f"executing names the topic {topic}, which nobody has"
+                raise ConfigurationError(message, remedy=f"there is {names}")
+            self._executor.spin_once(timeout_sec=_POLL_S)
         qos = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
         self._node.create_subscription(get_message(types[topic][0]), topic, self._heard, qos)
 

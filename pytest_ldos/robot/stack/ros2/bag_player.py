@@ -29,7 +29,8 @@ from pytest_ldos.robot.stack.stimulus.desk import Task, refuse, serve
 from pytest_ldos.robot.stack.stimulus.lines import Ended
 from pytest_ldos.scenario.stimulus import BagSpec
 
-_NODE: Final = "ldos_bag_player_of_trial"
+_NODE: Final = "rosbag2_player"
+"""Name of the node of ``ros2 bag play``; the run has its DDS domain for itself."""
 _PLAYER_S: Final = 20.0
 """Time for the player to open its bag and to be seen."""
 _POLL_S: Final = 0.02
@@ -121,7 +122,6 @@ class BagPlayer:
             *("--rate", str(spec.rate), "--start-offset", str(spec.start_s), "--topics", *self._topics),
             *(("--playback-duration", str(spec.duration_s)) if spec.duration_s else ()),
             *(("--clock",) if spec.clock else ()),
-            *("--ros-args", "-r", f"__node:={_NODE}"),
         ]
 
 

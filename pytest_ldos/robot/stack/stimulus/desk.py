@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
@@ -66,16 +67,18 @@ class Task:
 
 
 def serve(handle: Callable[[Task], Ended], *, resets: bool) -> None:
-    """Says that the program is ready, then does what it is told until its input ends."""
+    """Says that the program is ready, then does what it is told until its input ends, or it is interrupted."""
     write(ReadyEvent(resets=resets))
-    for line in sys.stdin:
-        write(handle(_parse(line)))
+    with contextlib.suppress(KeyboardInterrupt):
+        for line in sys.stdin:
+            write(handle(_parse(line)))
 
 
 def refuse(error: LdosError) -> None:
     """Says why the program cannot begin, and waits to be ended, so that this is heard before its end."""
     write(Refused(error.message, error.remedy))
-    sys.stdin.read()
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.stdin.read()
 
 
 def write(event: ReadyEvent | Refused | Ended) -> None:
