@@ -40,7 +40,7 @@ class TraceFlow:
 
 @dataclass(frozen=True, kw_only=True)
 class OutsideTrace:
-    """What was measured of a trial outside its trace.
+    """Measurements of a trial outside its trace.
 
     Attributes:
         numbers: by the stimulus itself, by name.

@@ -44,7 +44,7 @@ class RunningStack(Protocol):
 
     @property
     def stimulus(self) -> Stimulus:
-        """What makes it work."""
+        """The way in which it is made to work."""
 
     def pids(self) -> list[int]:
         """Returns the stack's processes, which may appear in its trace."""
