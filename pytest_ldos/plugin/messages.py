@@ -62,5 +62,10 @@ def write_rendered(reporter: pytest.TerminalReporter, text: Rendered) -> None:
 
     Where the terminal does not take a letter, pytest would write out the line ends as well.
     """
-    encoding = getattr(reporter._tw._file, "encoding", None) or "utf-8"  # noqa: SLF001 - as pytest itself asks it
-    reporter.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    reporter.write(encodable(text, reporter._tw._file))  # noqa: SLF001 - as pytest itself asks it
+
+
+def encodable(text: str, stream: object) -> str:
+    """The text with escapes for what a stream's encoding lacks."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)

@@ -20,7 +20,7 @@ from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.host.interference import Interference, describe_interference
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import MotionTrial
-from pytest_ldos.plugin.messages import write_line
+from pytest_ldos.plugin.messages import encodable, write_line
 from pytest_ldos.scenario.model import ScenarioSpec
 
 _CLEAR: Final = "\r\x1b[K"
@@ -131,7 +131,7 @@ class Progress:
 
     def _write(self, text: str) -> None:
         with self._uncaptured():
-            sys.stdout.write(text)
+            sys.stdout.write(encodable(text, sys.stdout))
             sys.stdout.flush()
 
     @contextmanager

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import io
+
+import pytest
+
+from pytest_ldos.plugin.messages import encodable
 from tests.plugin.conftest import SCENARIO
 
 TWO = ("--ldos-trials=2", "--ldos-warmup=1")
@@ -25,3 +30,12 @@ def test_a_usual_run_tells_each_trial(run):
     result = run(*TWO)
     result.stdout.fnmatch_lines(["starting the stack", "baseline: trial 1 of 2 success*", "baseline: trial 2 of 2 *"])
     assert START not in result.stdout.str()
+
+
+def test_what_a_terminal_of_ascii_lacks_is_escaped():
+    with io.TextIOWrapper(io.BytesIO(), encoding="ascii") as terminal:
+        with pytest.raises(UnicodeEncodeError):
+            terminal.write("cc1plus \N{HORIZONTAL ELLIPSIS}")
+        terminal.write(encodable("cc1plus \N{HORIZONTAL ELLIPSIS}", terminal))
+        terminal.flush()
+        assert terminal.buffer.getvalue() == rb"cc1plus \u2026"
