@@ -79,6 +79,7 @@ class BagPlayer:
     def handle(self, task: Task) -> Ended:
         """Plays the bag once, from the first message to the player's end."""
         player = subprocess.Popen(self._command(), stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=sys.stderr)
+        task.pids = (player.pid,)
         try:
             return self._play(task, player)
         finally:

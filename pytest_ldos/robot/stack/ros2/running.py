@@ -134,7 +134,7 @@ class Ros2Stack:
     def pids(self) -> list[int]:
         self._seen_pids.update(self._tree.pids())
         client = () if self._client is None else (self._client.pid,)
-        return sorted({*client, *self._seen_pids, *self._launch.pids()})
+        return sorted({*client, *self.stimulus.pids, *self._seen_pids, *self._launch.pids()})
 
     def processes(self) -> Mapping[int, str]:
         return self._launch.running()

@@ -57,6 +57,7 @@ class Arm(Protocol):
 class ArmStimulus:
     """See `Stimulus`."""
 
+    pids: ClassVar[tuple[int, ...]] = ()
     not_reset: ClassVar = "the arm could not return home"
 
     def __init__(self, arm: Arm) -> None:

@@ -25,6 +25,7 @@ class Task:
     Attributes:
         message: fields of the case's message.
         deadline: of ``time.monotonic()``.
+        pids: processes that were started for it.
         stamps: by phase, ``CLOCK_MONOTONIC``.
     """
 
@@ -35,6 +36,7 @@ class Task:
     scenario: str | None
     index: int | None
     deadline: float
+    pids: tuple[int, ...] = ()
     stamps: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -63,7 +65,9 @@ class Task:
         """Marks the end; returns what is to be written."""
         if self.is_trial:
             emit.trial_end(self.id, ErrorCode.SUCCESS if outcome is OutcomeClass.SUCCESS else ErrorCode.FAILURE)
-        return Ended(id=self.id, outcome=outcome, message=message, stamps_ns=self.stamps, numbers=numbers)
+        return Ended(
+            id=self.id, outcome=outcome, message=message, stamps_ns=self.stamps, numbers=numbers, pids=self.pids
+        )
 
 
 def serve(handle: Callable[[Task], Ended], *, resets: bool) -> None:

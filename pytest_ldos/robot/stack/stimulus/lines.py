@@ -19,7 +19,8 @@ run, if the program asked for it. Each is answered by
      "stamps_ns": {"goal_sent": 81233000, "result": 92137000}, "numbers": {"distance_m": 3.2}}
 
 The outcome is ``success`` or another word of `OutcomeClass`. Stamps are ``CLOCK_MONOTONIC``, by phase name:
-``goal_sent`` and ``result`` must be there, ``goal_accepted``, ``planning`` and ``executing`` may be. What the program
+``goal_sent`` and ``result`` must be there, ``goal_accepted``, ``planning`` and ``executing`` may be. ``"pids"`` names
+processes that the program started for the run, whose messages belong to it. What the program
 writes to standard error is kept in its log.
 """
 
@@ -97,6 +98,7 @@ class Ended:
     message: str = ""
     stamps_ns: Mapping[str, int] = field(default_factory=dict)
     numbers: Mapping[str, float] = field(default_factory=dict)
+    pids: tuple[int, ...] = ()
 
     @property
     def goal_id(self) -> str:

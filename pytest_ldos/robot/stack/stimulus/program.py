@@ -34,6 +34,7 @@ class ProgramStimulus:
         self._book = book
         self._timeout_s = timeout_s
         self._why = why
+        self.pids: set[int] = set()
 
     def cases(self, name: str | None = None) -> Sequence[MessageCase]:
         return self._book.cases(name)
@@ -67,6 +68,7 @@ class ProgramStimulus:
         ended = self._conversation.ask(command, timeout_s=limit_s)
         if not isinstance(ended, Ended):
             return died(command.goal_id, self._why() or f"the stimulus gave no answer within {limit_s:.0f} s")
+        self.pids.update(ended.pids)
         if ended.outcome is not OutcomeClass.SUCCESS and (reason := self._why()):
             return died(command.goal_id, reason)
         if command.order is Order.RUN and not ended.stamps_ns.keys() >= _NEEDED:

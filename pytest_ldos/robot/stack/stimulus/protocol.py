@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -40,9 +40,13 @@ class Stimulus(Protocol):
 
     Attributes:
         not_reset: text for a failed `reset`: ``the arm could not return home``.
+        pids: processes that it started for its trials, beside its own.
     """
 
     not_reset: ClassVar[str]
+
+    @property
+    def pids(self) -> Collection[int]: ...
 
     @property
     def takes_seeds(self) -> bool:

@@ -23,6 +23,7 @@ class WindowStimulus:
         why: returns why the stack has ended; empty while it runs.
     """
 
+    pids: ClassVar[tuple[int, ...]] = ()
     not_reset: ClassVar = "nothing is reset"
     takes_seeds: ClassVar = False
 

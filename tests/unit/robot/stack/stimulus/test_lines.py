@@ -47,10 +47,11 @@ def attempt(index: int = 0, trial: TrialTag | None = None) -> Attempt:
 
 
 def test_a_trial_carries_stamps_and_numbers(stimulate):
-    stimulus = stimulate(PROGRAM.format(extra="{}"))
+    stimulus = stimulate(PROGRAM.format(extra='{"pids": [4711]}'))
     (case,) = stimulus.cases("reach")
     outcome = stimulus.run(case, attempt(3, TrialTag("baseline", 3)))
     assert outcome.outcome is OutcomeClass.SUCCESS
+    assert stimulus.pids == {4711}
     assert outcome.numbers == {"distance_m": 3.0}
     assert outcome.stamps_ns["goal_sent"] <= outcome.stamps_ns["result"]
 
