@@ -76,8 +76,11 @@ def measure_trials(
     measured = []
     for trial in trials:
         stamps_ns = trial.stamps_ns
-        span = find_trial(trial.goal_id, model, stamps_ns=stamps_ns, clock_offset_ns=offset_ns, interfaces=interfaces)
-        if rig.spec.stimulus is not StimulusKind.MOVE_GROUP:
+        if rig.spec.stimulus is StimulusKind.MOVE_GROUP:
+            span = find_trial(
+                trial.goal_id, model, stamps_ns=stamps_ns, clock_offset_ns=offset_ns, interfaces=interfaces
+            )
+        else:
             span = model.trials.get(trial.goal_id) or span_of_stamps(
                 trial.goal_id,
                 scenario=scenario,
