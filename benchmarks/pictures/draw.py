@@ -79,6 +79,7 @@ SHOTS: Final = (
     ),
     Shot("breaking.png", "breaking/breaking.html"),
     Shot("history.png", "history/site/baseline-*.html", tallest=1300),
+    Shot("trace.png", "trace/trace.html", 1200, tallest=1310),
     Shot("flame-difference.png", "profile/difference.svg", 1200),
 )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -23,6 +24,7 @@ SLOW_LOOP: Final = "\n[tool.ldos.stack.faults]\ncontrol_rate_hz = 100\n"
 _AUTHOR: Final = ("-c", "user.name=pytest-ldos", "-c", "user.email=pictures@example.org")
 _BIN: Final = Path(sys.executable).parent
 _REGRESSED: Final = 10
+_TRACE: Final = Path(__file__).parents[2] / "tests/golden/panda_baseline_1.tar.xz"
 
 
 class Project:
@@ -110,12 +112,20 @@ def measure_profile(project: Project) -> None:
     project.run("ldos", "profile", "diff", *folders, "--output", "difference.svg")
 
 
+def look_at_trace(project: Project) -> None:
+    """Makes the page of the recorded trace that the tutorial reads."""
+    with tarfile.open(_TRACE) as archive:
+        archive.extractall(project.folder, filter="data")
+    project.run("ldos", "analyze", _TRACE.name.partition(".")[0], "--output", "trace.html")
+
+
 STEPS: Final[dict[str, Callable[[Project], None]]] = {
     "regression": measure_regression,
     "history": measure_history,
     "sweep": measure_sweep,
     "breaking": measure_breaking,
     "profile": measure_profile,
+    "trace": look_at_trace,
 }
 
 if __name__ == "__main__":

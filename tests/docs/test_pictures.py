@@ -16,6 +16,12 @@ def test_they_are_small():
     assert {each.name: each.stat().st_size for each in PICTURES if each.stat().st_size > LARGEST_BYTES} == {}
 
 
+def test_each_is_on_a_page():
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    text = "".join(page.read_text("utf-8") for page in pages if "_build" not in page.parts)
+    assert [each.name for each in PICTURES if f"pictures/{each.name}" not in text] == []
+
+
 def test_they_fetch_nothing():
     drawn = [each for each in PICTURES if each.suffix == ".svg"]
     assert drawn
