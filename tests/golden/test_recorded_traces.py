@@ -9,6 +9,7 @@ import pytest
 
 from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
+from pytest_ldos.trace.execution.build import build_execution
 from tests.builders.representatives import representatives
 from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable
 
@@ -28,6 +29,7 @@ WHOLE = [
     "talker_listener",
     "talker_listener_fastdds",
     "talker_listener_perpid",
+    "two_containers",
 ]
 
 
@@ -156,3 +158,12 @@ def test_an_empty_metadata_file_is_refused(golden, tmp_path):
     (tmp_path / "metadata").write_bytes(b"")
     with pytest.raises(TraceUnreadable, match="empty"):
         read_trace(tmp_path)
+
+
+def test_containers_with_equal_pids_are_told_apart(golden):
+    """Two containers, each with a talker that is its process 1, told apart by the context ``pid_ns``."""
+    model = build_execution(read_trace(golden("two_containers")))
+    assert model.processes["pid"].to_list() == [1, 1]
+    assert model.threads.filter(tid=1)["process"].to_list() == [0, 1]
+    assert sorted(model.nodes.select("process", "name").rows()) == [(0, "/talker"), (1, "/talker")]
+    assert sorted(model.executors["process"].to_list()) == [0, 1]

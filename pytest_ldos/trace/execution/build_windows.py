@@ -43,7 +43,7 @@ from pytest_ldos.trace.execution.threads import ThreadCensus
 from pytest_ldos.trace.execution.trials import build_ticks, build_trials
 from pytest_ldos.trace.execution.unfinished import find_unfinished
 
-_CONTEXTS: Final = ("vpid", "vtid")
+_CONTEXTS: Final = ("vpid", "vtid", "pid_ns")
 
 WINDOWED_EVENTS: Final = AFTER_JAZZY | {
     Ros2.RCLCPP_PUBLISH,

@@ -15,8 +15,9 @@ from pytest_ldos.trace.execution.columns import IdArray, frame_of
 from pytest_ldos.trace.execution.model import Frames
 from pytest_ldos.trace.execution.schema import ENTITIES
 
-_LARGEST_TID: Final = 1 << 22
-"""The kernel's limit of thread ids; larger ones are looked up in another way."""
+_PID_BITS: Final = 22
+_LARGEST_TID: Final = 1 << _PID_BITS
+"""The kernel's limit of process and thread ids; larger ones are looked up in another way."""
 
 NOBODY: Final = 0
 """Pid and tid where the trace was recorded without these contexts."""
@@ -26,14 +27,17 @@ _MOST_KEYS: Final = 1 << 23
 
 Numbers = npt.NDArray[Any]
 
+_NAMESPACES: Final = (1 << 32) - 1
+"""The kernel numbers namespaces by 32 bits; a trace may hold anything."""
+
 Thread = tuple[int, int, int]
-"""Host's number, pid and tid."""
+"""Host's number, process (see `ThreadCensus.owners`) and tid."""
 
 
 class ThreadCensus:
-    """Every (host, pid, tid) that wrote an event, with its names.
+    """Every thread that wrote an event, with its names.
 
-    Contexts: ``vpid``, ``vtid``, ``procname``.
+    Contexts: ``vpid``, ``vtid``, ``procname``, and ``pid_ns`` where processes of several PID namespaces are recorded.
     """
 
     def __init__(self, traces: Sequence[TraceInfo]) -> None:
@@ -58,14 +62,20 @@ class ThreadCensus:
                 names[words[code]] += count
 
     def owners(self, table: EventTable, rows: npt.NDArray[np.intp] | None = None) -> tuple[Numbers, Numbers, Numbers]:
-        """Host, pid and tid of each event; of the host a single element where there is only one."""
+        """Host, process and tid of each event; of the host a single element where there is only one.
+
+        A process is its pid, with the PID namespace above it where the trace has one: two containers both have a pid 1.
+        """
         chosen: Any = slice(None) if rows is None else rows
         pid, tid = self.pids(table)[chosen], _tids(table)[chosen]
+        if "pid_ns" in table.columns:
+            namespace = table["pid_ns"][chosen].astype(np.int64) & _NAMESPACES
+            pid = pid.astype(np.int64) & (_LARGEST_TID - 1) | namespace << _PID_BITS
         one_host = len(self.host_names) == 1
         return np.zeros(1, dtype=np.int64) if one_host else self._host_of_trace[table.trace[chosen]], pid, tid
 
     def pids(self, table: EventTable) -> Numbers:
-        """Process of each event: from its context, otherwise the owner of the trace's buffer, otherwise `NOBODY`."""
+        """Pid of each event: from its context, otherwise the owner of the trace's buffer, otherwise `NOBODY`."""
         return table["vpid"] if "vpid" in table.columns else self._pids[table.trace]
 
 
@@ -101,7 +111,11 @@ class ThreadIndex:
     def frames(self) -> Frames:
         """The tables `hosts`, `processes` and `threads` (without executors)."""
         names = [_most_frequent(self._census.names[thread]) for thread in self._threads]
-        main = {(host, pid): name for (host, pid, tid), name in zip(self._threads, names, strict=True) if pid == tid}
+        main = {
+            (host, process): name
+            for (host, process, tid), name in zip(self._threads, names, strict=True)
+            if _pid_of(process) == tid
+        }
         some: dict[tuple[int, int], str | None] = {}
         for (host, pid, _), name in zip(self._threads, names, strict=True):
             some[host, pid] = some.get((host, pid)) or name
@@ -111,7 +125,7 @@ class ThreadIndex:
                 ENTITIES["processes"],
                 {
                     "host": [host for host, _ in self._processes],
-                    "pid": [pid for _, pid in self._processes],
+                    "pid": [_pid_of(process) for _, process in self._processes],
                     "name": [main.get(process) or some[process] for process in self._processes],
                 },
             ),
@@ -187,6 +201,11 @@ def _dense(values: Numbers) -> Numbers:
 
 def _most_frequent(names: Counter[str]) -> str | None:
     return min(names, key=lambda name: (-names[name], name), default=None)
+
+
+def _pid_of(process: int) -> int:
+    """The pid of a process, within its namespace where it has one."""
+    return process & (_LARGEST_TID - 1) if process >= _LARGEST_TID else process
 
 
 def _tids(table: EventTable) -> Numbers:
