@@ -65,6 +65,15 @@ def format_bytes(count: float) -> str:
     return f"{count:.0f} B"
 
 
+LARGEST_EFFECT: Final = 10.0
+"""Relative effect above which its size says no more than that it is large."""
+
+
+def format_effect(size: float) -> str:
+    """A relative effect without its sign: ``12.5 %``, ``> 1000 %``."""
+    return f"> {100 * LARGEST_EFFECT:.0f} %" if size > LARGEST_EFFECT else f"{100 * size:.1f} %"
+
+
 def format_ratio(ratio: float) -> str:
     """A ratio as a signed percentage: ``+31.2 %``."""
     return f"{(ratio - 1) * 100:+.1f} %"

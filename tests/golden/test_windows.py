@@ -42,7 +42,7 @@ def moments(trace: Path) -> np.ndarray:
     return np.unique(np.concatenate([table.timestamp_ns for table in tables]))
 
 
-@pytest.mark.parametrize("name", TRACES)
+@pytest.mark.parametrize("name", representatives(TRACES, 10))
 def test_any_borders_give_the_whole_model(golden, name):
     trace = golden(name)
     expected = build_execution(read_trace(trace, events=NEEDED_EVENTS))
@@ -55,7 +55,7 @@ def test_any_borders_give_the_whole_model(golden, name):
         assert_equal_models(in_windows(trace, borders), expected)
 
 
-@pytest.mark.parametrize("name", representatives(["intra_process", "service_action", "late_start", "lifecycle"], 2))
+@pytest.mark.parametrize("name", representatives(["intra_process", "service_action", "late_start", "lifecycle"], 1))
 def test_a_border_after_each_event_of_a_second(golden, name):
     trace = golden(name)
     expected = build_execution(read_trace(trace, events=NEEDED_EVENTS))

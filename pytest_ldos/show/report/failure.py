@@ -17,6 +17,7 @@ from pytest_ldos.show.report.words import (
     describe_measurement,
     describe_outcome,
     describe_sources,
+    detectable_of,
     interval_of,
     median_of,
     percent,
@@ -63,7 +64,7 @@ def _show_metric(metric: MetricReport) -> Shown:
         ("median", f"{median_of(metric, metric.head)} (baseline {median_of(metric, metric.base)})"),
         ("change", f"{change_of(change)}, interval {interval_of(change)}"),
         ("reported from", f"{percent(change.floor)} on (floor)"),
-        ("could have seen", percent(change.detectable)),
+        ("could have seen", detectable_of(change)),
         *(("regressed", each.words) for each in metric.aspects if each.is_regressed),
     )
     return Shown(

@@ -32,9 +32,9 @@ from pytest_ldos.show.report.words import (
     describe_setting,
     describe_sources,
     describe_success,
+    detectable_of,
     interval_of,
     median_of,
-    percent,
     summarize,
     title_of,
     told_metrics,
@@ -154,6 +154,6 @@ def _metrics(section: Section) -> Table:
 
 def _row(metric: MetricReport) -> tuple[Cell, ...]:
     change = metric.change
-    numbers = ("", "", "") if change is None else (change_of(change), interval_of(change), percent(change.detectable))
+    numbers = ("", "", "") if change is None else (change_of(change), interval_of(change), detectable_of(change))
     base = "" if metric.base is None else median_of(metric, metric.base)
     return f"{metric.name} {metric.title}", base, median_of(metric, metric.head), *numbers, badge_of_metric(metric)

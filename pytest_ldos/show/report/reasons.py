@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, assert_never
 
-from pytest_ldos.base.units import counted, format_quantity
+from pytest_ldos.base.units import LARGEST_EFFECT, counted, format_quantity
 from pytest_ldos.judge.baseline.mismatch import LoadDifference, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.comparison import Comparison
@@ -203,7 +203,9 @@ def _seen(found: Comparison) -> str:
         return ""
     if math.isinf(found.mde):
         return ": no change could have been detected"
-    return f": only changes of {100 * found.mde:.0f} % or more could have been detected"
+    large = found.mde > LARGEST_EFFECT
+    least = f"more than {100 * LARGEST_EFFECT:.0f} %" if large else f"{100 * found.mde:.0f} % or more"
+    return f": only changes of {least} could have been detected"
 
 
 def _effect(found: Comparison) -> str:

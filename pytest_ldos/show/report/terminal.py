@@ -20,6 +20,7 @@ from pytest_ldos.show.report.words import (
     describe_outcome,
     describe_setting,
     describe_sources,
+    detectable_of,
     interval_of,
     median_of,
     percent,
@@ -89,7 +90,7 @@ def _row(metric: MetricReport) -> tuple[Cell, ...]:
         compared(lambda _: median_of(metric, metric.base)),
         compared(change_of),
         compared(interval_of),
-        compared(lambda change: percent(change.detectable)),
+        compared(detectable_of),
         badge_of_metric(metric, by_name=True),
     )
 

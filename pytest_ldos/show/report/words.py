@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pytest_ldos.base.series import Better
-from pytest_ldos.base.units import counted, format_quantity, format_ratio
+from pytest_ldos.base.units import counted, format_effect, format_quantity, format_ratio
 from pytest_ldos.campaign.drift import FEWEST_BLOCKS
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.page.model import ABSENT
@@ -46,6 +46,11 @@ def change_of(change: Change) -> str:
     if not change.has_ratio:
         return "from 0" if change.is_from_zero else "below 0"
     return "+∞" if change.ratio is None else format_ratio(change.ratio)
+
+
+def detectable_of(change: Change) -> str:
+    """``12.5 %``, ``> 1000 %``, or a dash where nothing could have been detected."""
+    return ABSENT if change.detectable is None else format_effect(change.detectable)
 
 
 def interval_of(change: Change) -> str:
@@ -154,7 +159,7 @@ def describe_unseen(section: Section) -> Iterator[str]:
     blind = [metric for metric in compared if metric.change and metric.change.detectable is None]
     seeing = [(metric, metric.change.detectable) for metric in compared if metric.change and metric.change.detectable]
     if seeing:
-        bounds = ", ".join(f"{metric.name} {percent(detectable)}" for metric, detectable in seeing)
+        bounds = ", ".join(f"{metric.name} {format_effect(detectable)}" for metric, detectable in seeing)
         yield f"changes smaller than these may have gone unseen: {bounds}"
     if blind:
         yield f"no change of {', '.join(metric.name for metric in blind)} could have been detected: too few trials"

@@ -1,10 +1,10 @@
-"""Durations as people read them."""
+"""Durations and effects as people read them."""
 
 from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.base.units import format_duration
+from pytest_ldos.base.units import format_duration, format_effect
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,8 @@ from pytest_ldos.base.units import format_duration
 )
 def test_three_digits_in_the_unit_that_suits(duration_ns, shown):
     assert format_duration(duration_ns) == shown
+
+
+@pytest.mark.parametrize(("size", "shown"), [(0.125, "12.5 %"), (10.0, "1000.0 %"), (4141.75, "> 1000 %")])
+def test_an_effect_that_is_only_large_says_so(size, shown):
+    assert format_effect(size) == shown

@@ -128,6 +128,7 @@ def test_an_interrupted_search_goes_on(project):
     assert project.names[4] in again.stdout
 
 
+@pytest.mark.acceptance
 def test_a_good_that_is_bad_already_ends_with_exit_code_11(project):
     result = invoke_ldos("bisect", *project.names[4:], "--max-trials", "120")
     assert result.exit_code == 11

@@ -39,6 +39,7 @@ from pytest_ldos.show.report.words import (
     describe_measurement,
     describe_sources,
     describe_unseen,
+    detectable_of,
     interval_of,
     median_of,
     percent,
@@ -77,7 +78,7 @@ def test_a_regression_shows_all_that_is_needed_to_act():
     assert t1.change is not None
     change = t1.change
     medians = median_of(t1, t1.head), median_of(t1, t1.base)
-    numbers = change_of(change), interval_of(change), percent(change.floor), percent(change.detectable)
+    numbers = change_of(change), interval_of(change), percent(change.floor), detectable_of(change)
     for part in (*medians, *numbers, "/somewhere/trace"):
         assert part != "–"
         assert part in message

@@ -146,13 +146,13 @@ def check_passages(model, ways=WAYS, *, agree):
     return found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rules, steps, some_ways)
 def test_segments_follow_each_other_and_sum_to_the_latency(links, played, ways):
     check_passages(System(links).play(played), ways, agree=True)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(rules, steps, some_ways, st.integers(-1000, 1000))
 def test_they_do_when_clocks_disagree_and_none_is_negative_once_they_are_corrected(links, played, ways, skew_ns):
     model = System(links, skew_ns=skew_ns).play(played)
@@ -160,7 +160,7 @@ def test_they_do_when_clocks_disagree_and_none_is_negative_once_they_are_correct
     check_passages(shift_clocks(model, {"base": -skew_ns}), ways, agree=True)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(rules, steps)
 def test_nothing_is_used_before_it_was_taken(links, played):
     model = System(links).play(played)
@@ -176,7 +176,7 @@ def test_nothing_is_used_before_it_was_taken(links, played):
     assert len(flow.transport) == len(model.takes)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(rules, steps)
 def test_what_led_to_something_is_what_it_was_led_to_by(links, played):
     flow = build_flow(System(links).play(played))
@@ -192,7 +192,7 @@ def test_what_led_to_something_is_what_it_was_led_to_by(links, played):
             assert (one in before) == (other in after)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(rules, steps)
 def test_states_of_a_thread_follow_each_other(links, played):
     model = System(links).play(played)
