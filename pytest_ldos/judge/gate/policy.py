@@ -18,7 +18,7 @@ class Policy:
     """Parameters of a decision.
 
     Attributes:
-        alpha: probability that a run of unchanged code is called regressed, at most; half
+        alpha: probability that a run of unchanged code is called regressed, as aimed at; half
             of it is spent on success rates, half on all metrics together.
         scenarios: number of scenarios that the run judges; they share `alpha`.
         floors: relative effect per metric that is too small to be reported; of the others it

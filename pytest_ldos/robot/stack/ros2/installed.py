@@ -207,7 +207,7 @@ def digest_of_bag(path: Path) -> str:
     except OSError as error:
         raise ConfigurationError(
             f"the bag {path} cannot be read: {error.strerror}",
-            remedy="path of [tool.ldos.stack.stimuli.bag] is a folder or a file, from pyproject.toml",
+            remedy="path of [tool.ldos.stimulus.bag] is a folder or a file, from pyproject.toml",
         ) from None
 
 
