@@ -205,12 +205,12 @@ def main() -> None:
     # One executor for good: `rclpy.spin_once` would start with the subscriptions each time and starve services.
     executor = SingleThreadedExecutor()
     executor.add_node(node)
-    # An interrupt ends it when the backend gives up on the stack.
+    # The backend interrupts it when it has heard enough, or gives up on the stack.
     with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
         while not watcher.is_done:
             executor.spin_once()
-    node.destroy_node()
-    rclpy.try_shutdown()
+        node.destroy_node()
+        rclpy.try_shutdown()
 
 
 if __name__ == "__main__":
