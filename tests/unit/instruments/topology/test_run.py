@@ -53,7 +53,7 @@ def test_every_message_is_seen(processes, count):
     assert messages.received + messages.lost == recorded.sent[0]
     assert replies.received + replies.lost == recorded.sent[2]
     assert 5 <= recorded.sent[2] <= 20
-    assert 10 < messages.mean_us < replies.mean_us < 1e6
+    assert all(10 < edge.mean_us < 1e6 for edge in found.edges)
     assert [each.failure for each in found.rounds] == ["", ""]
     assert len(found.usage) == 5
     assert found.usage[-1].cpu_percent > 0
