@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import select
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -37,7 +38,13 @@ class PerfProcess:
         self._child: Child | None = None
 
     def start(self, arguments: Sequence[str], data: Path) -> None:
-        """Returns when it records.
+        """As `starting`, beside nothing."""
+        with self.starting(arguments, data):
+            pass
+
+    @contextmanager
+    def starting(self, arguments: Sequence[str], data: Path) -> Iterator[None]:
+        """Starts perf beside what the context does; the context's end returns when perf records.
 
         Raises:
             ProfilingFailed: it could not begin; quotes perf's output.
@@ -49,27 +56,22 @@ class PerfProcess:
             command = ["perf", "record", *arguments, "-D", "-1", f"--control=fifo:{control},{answer}", "-o", str(data)]
             self._child = self._group.start(self._name, command, fresh_log=True)
             try:
-                self._enable(self._child, control, answer)
+                with _asked_to_begin(control, answer) as reader:
+                    yield
+                    self._await_begin(self._child, reader)
             except BaseException:
                 self.cancel()
                 raise
 
-    def _enable(self, child: Child, control: Path, answer: Path) -> None:
-        """Has perf begin, and waits for its acknowledgement."""
+    def _await_begin(self, child: Child, reader: int) -> None:
+        """Waits for perf's acknowledgement."""
         deadline = time.monotonic() + _READY_S
-        reader = os.open(answer, os.O_RDWR | os.O_NONBLOCK)
-        writer = os.open(control, os.O_RDWR | os.O_NONBLOCK)
         answered = select.poll()  # unlike select, it takes file descriptors of any size
         answered.register(reader, select.POLLIN)
-        try:
-            os.write(writer, b"enable\n")
-            while time.monotonic() < deadline and child.exit_code is None:
-                if answered.poll(1000 * _POLL_S):
-                    os.read(reader, 64)
-                    return
-        finally:
-            os.close(reader)
-            os.close(writer)
+        while time.monotonic() < deadline and child.exit_code is None:
+            if answered.poll(1000 * _POLL_S):
+                os.read(reader, 64)
+                return
         said = first_reason(child.last_lines())
         how = "did not begin" if child.exit_code is None else "ended"
         raise ProfilingFailed(f"perf record {how}: {said}", remedy=f"see {child.log}")
@@ -89,6 +91,18 @@ class PerfProcess:
     def cancel(self) -> None:
         """Ends it, whatever becomes of its file. May be called at any time, also twice."""
         self._group.stop()
+
+
+@contextmanager
+def _asked_to_begin(control: Path, answer: Path) -> Iterator[int]:
+    """Asks perf to begin; gives the descriptor on which it answers."""
+    with ExitStack() as resources:
+        reader = os.open(answer, os.O_RDWR | os.O_NONBLOCK)
+        resources.callback(os.close, reader)
+        writer = os.open(control, os.O_RDWR | os.O_NONBLOCK)
+        resources.callback(os.close, writer)
+        os.write(writer, b"enable\n")
+        yield reader
 
 
 def first_reason(said: str) -> str:

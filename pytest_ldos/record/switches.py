@@ -9,7 +9,7 @@ Reference: ``perf_event_open(2)`` (``PERF_RECORD_SWITCH_CPU_WIDE``); the kernel'
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -59,16 +59,14 @@ class WithSwitches:
         return self._recorder.open_environment
 
     def start(self) -> None:
-        self._recorder.start()
-        self._begin()
+        self._begin(self._recorder.start)
 
     def pause(self) -> RecordingReport:
         self._end()
         return self._recorder.pause()
 
     def resume(self) -> None:
-        self._recorder.resume()
-        self._begin()
+        self._begin(self._recorder.resume)
 
     def rotate(self) -> Path:
         return self._recorder.rotate()
@@ -77,13 +75,15 @@ class WithSwitches:
         self._perf.cancel()
         self._recorder.stop()
 
-    def _begin(self) -> None:
+    def _begin(self, other: Callable[[], None]) -> None:
+        """Has the other recording begin while perf starts, which takes each a third of a second."""
         folder = self.directory / SWITCHES_FOLDER
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
         self._files += 1
         try:
-            self._perf.start(_ARGUMENTS, folder / f"{self._files:03d}.data")
+            with self._perf.starting(_ARGUMENTS, folder / f"{self._files:03d}.data"):
+                other()
             self._is_running = True
         except ProfilingFailed:
             self._is_running = False

@@ -140,6 +140,7 @@ class FakeStack:
     seeds: list[int | None] = field(default_factory=list)
     motion_s: float = 0.0
     can_plan_only: bool = True
+    settled_after: list[int] = field(default_factory=list)
     plan_requests: int = 0
     planning_ns: int = MS
     info: StackInfo = field(default_factory=lambda: StackInfo("embedded", "fake stack", "fakedds", {"fake": "1.0"}))
@@ -154,6 +155,9 @@ class FakeStack:
     def processes(self) -> Mapping[int, str]:
         """This process, which is no robot, but can be measured."""
         return {os.getpid(): "planner"}
+
+    def settle(self) -> None:
+        self.settled_after.append(len(self.goals))
 
     def move(
         self,

@@ -66,7 +66,6 @@ def drive(stack: RunningStack) -> str:
     """Makes the stack work, and brings it back, until the time is over; returns how the stack died, if it did."""
     ends_at = time.monotonic() + LONGEST_S
     ended = {"completed": 0, "failed": 0}
-    stack.stimulus.prepare()
     _say(domain=stack.domain, **ended)
     for outcome, name in _work(stack.stimulus):
         if outcome.outcome is OutcomeClass.STACK_DIED:

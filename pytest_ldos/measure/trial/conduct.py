@@ -182,8 +182,8 @@ def add_trials(
     procedure.observer.begin(record.spec, trials=range(len(record.trials), until), warmup=warmup)
     try:
         with _measured_at_end(session, is_last=is_last):
-            session.stimulus.prepare()
             session.warm_up(warmup)
+            rig.stack.settle()
             session.refuse_absent()
             procedure.observer.surroundings(rig.surroundings.measure())
             procedure.clock.enter(RunPhase.LOADS)

@@ -142,3 +142,6 @@ class TopologyStack:
 
     def processes(self) -> dict[int, str]:
         return {child.pid: child.name for child in self._children}
+
+    def settle(self) -> None:
+        """Nothing: its own processes tell when they are ready."""

@@ -238,6 +238,9 @@ class EmbeddedStack:
         running = (child for child in self._nodes if child is not self._client and child.exit_code is None)
         return {child.pid: child.name for child in running}
 
+    def settle(self) -> None:
+        """Nothing: its own processes tell when they are ready."""
+
     def move(
         self,
         goal: Goal,

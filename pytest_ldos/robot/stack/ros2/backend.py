@@ -79,8 +79,8 @@ class Ros2Backend:
             info=ros2_info(self._spec, self._sourced),
         )
         needs_clock = stack.info.has_simulated_clock
-        with ReadinessWatch(self._spec, needs_clock=needs_clock, environment=apart, log_directory=self._logs) as watch:
-            stack.await_ready(watch, on_waiting or _unheard)
+        watch = ReadinessWatch(self._spec, needs_clock=needs_clock, environment=apart, log_directory=self._logs)
+        stack.await_ready(self._resources.enter_context(watch), on_waiting or _unheard)
         for name, thief in thief_commands(self._spec.faults.cpu_steal).items():
             group.start(name, thief)
         return stack

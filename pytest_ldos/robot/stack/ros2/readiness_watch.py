@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Mapping
@@ -16,6 +18,7 @@ from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StimulusKind
 
+_END_S: Final = 5.0
 _NODE: Final = "pytest_ldos.robot.stack.ros2.readiness_node"
 
 
@@ -35,7 +38,11 @@ def needs_of(spec: StackSpec) -> dict[str, Any]:
 
 
 class ReadinessWatch:
-    """Runs the readiness node within its context, so that its cost is not part of the measurement."""
+    """Runs the readiness node, which ends by itself when the stack is ready.
+
+    Its farewell to the other participants takes a third of a second, in which the stack can warm up; `await_end`
+    comes before what is measured.
+    """
 
     def __init__(
         self, spec: StackSpec, *, needs_clock: bool, environment: Mapping[str, str], log_directory: Path
@@ -69,6 +76,12 @@ class ReadinessWatch:
             self._wrong = word
         else:
             self._missing = word
+
+    def await_end(self) -> None:
+        """Waits for the node's end; ends it if it takes long."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._child.process.wait(_END_S)
+        self._group.stop()
 
     @property
     def is_ready(self) -> bool:

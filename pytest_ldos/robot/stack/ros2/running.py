@@ -64,6 +64,7 @@ class Ros2Stack:
         self._group = group
         self._logs = log_directory
         self._seen_pids: set[int] = set()
+        self._watch: ReadinessWatch | None = None
         self._launch = LaunchWatch()
         self._conversation = None if client is None else Conversation(client, self.what_failed)
         self.stimulus = plan.build(self, self._conversation, self._why)
@@ -86,6 +87,7 @@ class Ros2Stack:
         Raises:
             BringUpFailed: a process ended, or time was up; names the missing parts.
         """
+        self._watch = watch
         limit_s = self._spec.ros2.ready_timeout_s
         deadline = time.monotonic() + limit_s
         next_word = time.monotonic() + _WORD_EVERY_S
@@ -138,6 +140,10 @@ class Ros2Stack:
 
     def processes(self) -> Mapping[int, str]:
         return self._launch.running()
+
+    def settle(self) -> None:
+        if self._watch is not None:
+            self._watch.await_end()
 
     def move(
         self,

@@ -71,9 +71,6 @@ class ArmStimulus:
         book = self._arm.goal_book
         return next(iter(book.sets.values())) if name is None else book.goals(name)
 
-    def prepare(self) -> None:
-        """Nothing: a stack is ready when its goal client has found everything."""
-
     def run(self, case: Case, attempt: Attempt) -> MotionOutcome:
         # Equal plans from equal random numbers also need the same start state, to the last bit.
         start = self._home.joints if self.takes_seeds else None

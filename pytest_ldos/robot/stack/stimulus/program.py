@@ -39,9 +39,6 @@ class ProgramStimulus:
     def cases(self, name: str | None = None) -> Sequence[MessageCase]:
         return self._book.cases(name)
 
-    def prepare(self) -> None:
-        """Nothing: the program has looked at the stack before it said that it is ready."""
-
     def run(self, case: Case, attempt: Attempt) -> MotionOutcome:
         message = case.message if isinstance(case, MessageCase) else None
         command = Command(

@@ -59,13 +59,6 @@ class Stimulus(Protocol):
             ConfigurationError: there is no set of that name.
         """
 
-    def prepare(self) -> None:
-        """Called once, when the stack is ready and before the first use.
-
-        Raises:
-            ConfigurationError, BringUpFailed: this stack cannot be stimulated so; says why.
-        """
-
     def run(self, case: Case, attempt: Attempt) -> MotionOutcome:
         """Makes the stack work once and waits for the end."""
 

@@ -34,9 +34,6 @@ class WindowStimulus:
     def cases(self, name: str | None = None) -> Sequence[MessageCase]:
         return single_case("window").cases(name)
 
-    def prepare(self) -> None:
-        """Nothing: what has to be there is awaited before (``ready``)."""
-
     def run(self, case: Case, attempt: Attempt) -> MotionOutcome:
         begin_ns = time.monotonic_ns()
         ends_at = time.monotonic() + self._seconds

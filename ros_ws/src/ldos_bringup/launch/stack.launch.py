@@ -29,10 +29,11 @@ from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction
 from launch.actions import RegisterEventHandler, Shutdown
 from launch.conditions import IfCondition
-from launch.event_handlers import OnProcessExit
-from launch.substitutions import Command, EqualsSubstitution, LaunchConfiguration
+from launch.event_handlers import OnProcessExit, OnProcessStart
+from launch.substitutions import EqualsSubstitution, LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
+import xacro
 
 CONFIG = get_package_share_path('ldos_panda_config') / 'config'
 CONTROLLERS = CONFIG / 'ros2_controllers.yaml'
@@ -43,12 +44,16 @@ MOVE_GROUP_FILES = (
 
 
 def generate_launch_description():
-    """Tracing first: nodes are named in a trace by what they emit as they start."""
+    """
+    Describe what is started, in this order.
+
+    Tracing is first: nodes are named in a trace by what they emit as they start. Planning is
+    last: what the hardware's processes load is loaded while the robot's description is made.
+    """
     return LaunchDescription([
         *arguments(),
         OpaqueFunction(function=trace, condition=IfCondition(LaunchConfiguration('trace'))),
-        OpaqueFunction(function=planning),
-        OpaqueFunction(function=hardware),
+        OpaqueFunction(function=hardware_then_planning),
     ])
 
 
@@ -99,8 +104,14 @@ def trace(context):
     )]
 
 
+def hardware_then_planning(context):
+    sim = LaunchConfiguration('sim').perform(context)
+    started = gazebo() if sim == 'gz' else mock_hardware()
+    return [begin_with(started[0], OpaqueFunction(function=planning)), *started]
+
+
 def planning(context):
-    """Robot state publisher and move_group, with one description, which xacro makes once."""
+    """Robot state publisher and move_group, with one description, which is made once."""
     description = robot_description(context)
     return [state_publisher(context, description), move_group(description)]
 
@@ -126,16 +137,11 @@ def move_group(description):
     ])
 
 
-def hardware(context):
-    sim = LaunchConfiguration('sim').perform(context)
-    return gazebo() if sim == 'gz' else mock_hardware()
-
-
 def mock_hardware():
     """Run the controller manager in a process of its own."""
     return [
-        node('controller_manager', 'ros2_control_node', [LaunchConfiguration('controllers')]),
         spawner(),
+        node('controller_manager', 'ros2_control_node', [LaunchConfiguration('controllers')]),
     ]
 
 
@@ -163,6 +169,11 @@ def spawner():
         package='controller_manager', executable='spawner', output='screen',
         arguments=['joint_state_broadcaster', 'panda_arm_controller', 'control_probe'],
         on_exit=end_if_failed)
+
+
+def begin_with(first, other):
+    """Begin another action when a process has started."""
+    return RegisterEventHandler(OnProcessStart(target_action=first, on_start=[other]))
 
 
 def after(first, following):
@@ -200,10 +211,11 @@ def node(package, executable, parameters, arguments=(), environment=None):
 def robot_description(context):
     description = get_package_share_path('ldos_panda_config') / 'urdf' / 'panda.urdf.xacro'
     step_probe = 'true' if step_probe_directory().is_dir() else 'false'
-    text = Command([
-        'xacro ', str(description),
-        ' sim:=', LaunchConfiguration('sim'), f' step_probe:={step_probe}',
-        ' controllers:=', LaunchConfiguration('controllers')]).perform(context)
+    text = xacro.process_file(str(description), mappings={
+        'sim': LaunchConfiguration('sim').perform(context),
+        'step_probe': step_probe,
+        'controllers': LaunchConfiguration('controllers').perform(context),
+    }).toprettyxml(indent='  ')
     return {'robot_description': ParameterValue(text, value_type=str)}
 
 

@@ -45,6 +45,13 @@ def test_every_trial_begins_at_home_and_warm_ups_leave_no_trace(folder):
     assert all(trial.measurements["T1"].number is not None for trial in trials.trials)
 
 
+def test_what_helped_the_stack_to_start_has_ended_when_trials_begin(folder):
+    _, rig = run(folder, trials=1, warmup=2)
+    warmed_up = rig.stack.goals[: rig.stack.settled_after[0]]
+    assert warmed_up == ["reach", "home"] * 2
+    assert len(rig.stack.settled_after) == 1
+
+
 def test_a_trials_goal_is_planned_again_before_the_arm_goes_home(folder):
     trials, rig = run(folder, script=lambda index: Motion(planning_ms=10 + index))
     assert rig.stack.plan_requests == 3 * 6

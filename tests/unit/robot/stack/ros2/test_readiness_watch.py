@@ -1,0 +1,57 @@
+"""The process that asks a stack if it is ready: its words, and its end, which nothing waits for until it is needed."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from pytest_ldos.robot.stack.ros2 import readiness_watch
+from pytest_ldos.robot.stack.ros2.readiness_watch import ReadinessWatch
+from pytest_ldos.scenario.model import StackSpec
+
+READY = "print('[]', flush=True)\n"
+
+
+@pytest.fixture
+def watch(tmp_path, monkeypatch):
+    """Watches a program instead of the readiness node, which needs ROS 2."""
+    monkeypatch.setattr(readiness_watch, "_NODE", "told")
+
+    def of(program: str) -> ReadinessWatch:
+        (tmp_path / "told.py").write_text(program, encoding="utf-8")
+        environment = {"PYTHONPATH": str(tmp_path)}
+        return ReadinessWatch(StackSpec(), needs_clock=False, environment=environment, log_directory=tmp_path)
+
+    return of
+
+
+def await_ready(asked: ReadinessWatch) -> None:
+    deadline = time.monotonic() + 20
+    while not asked.is_ready:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_its_farewell_is_awaited(watch, tmp_path):
+    with watch(f"{READY}import time; time.sleep(0.3); open({str(tmp_path / 'gone')!r}, 'w').close()") as asked:
+        await_ready(asked)
+        assert not (tmp_path / "gone").exists()
+        asked.await_end()
+        assert (tmp_path / "gone").exists()
+
+
+def test_one_that_does_not_end_is_ended(watch, monkeypatch):
+    monkeypatch.setattr(readiness_watch, "_END_S", 0.1)
+    with watch(f"{READY}import time; time.sleep(600)") as asked:
+        await_ready(asked)
+        began_s = time.monotonic()
+        asked.await_end()
+        assert time.monotonic() - began_s < 60
+
+
+def test_an_end_without_a_word_is_a_failure(watch):
+    with watch("raise SystemExit('no rclpy')") as asked:
+        asked.await_end()
+        assert "no rclpy" in asked.what_failed()
+        assert not asked.is_ready
