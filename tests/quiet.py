@@ -14,6 +14,9 @@ import psutil
 import pytest
 
 MARK = "measures_time"
+_LEAST_S = 0.5
+"""CPU seconds below which a share says nothing: the kernel counts in hundredths, so that a moment is idle or all taken."""
+
 MOST_OF_OTHERS = 0.2
 """The share of all CPUs that other programs may use while a test measures time."""
 
@@ -29,7 +32,7 @@ class OthersWatch:
         """The share of all CPUs that others used; a hypervisor that takes a CPU away is one of them."""
         idle_s, all_s = _machine_s()
         passed_s = all_s - self._all_s
-        if passed_s <= 0:
+        if passed_s < _LEAST_S:
             return 0.0
         others_s = passed_s - (idle_s - self._idle_s) - (_ours_s() - self._ours_s)
         return max(others_s / passed_s, 0.0)

@@ -87,3 +87,10 @@ def test_what_others_use_is_theirs():
     os.close(reading)
     all_s = (time.monotonic() - began_s) * (os.cpu_count() or 1)
     assert watch.share() > 0.15 / all_s
+
+
+def test_a_moment_says_nothing_of_others(monkeypatch):
+    """The kernel counts in hundredths of a second: in a setup of a few milliseconds all CPUs seem to be taken."""
+    times = iter([(0.0, 0.0), (0.0, 0.02)])
+    monkeypatch.setattr(quiet, "_machine_s", lambda: next(times))
+    assert OthersWatch().share() == 0

@@ -138,7 +138,7 @@ def test_what_a_set_up_names_as_missing(tmp_path):
         command, cwd=tmp_path, env={"PATH": str(programs)}, capture_output=True, text=True, check=False
     )
     missing = done.stderr.partition("missing: ")[2].partition("\n")[0].split()
-    assert {"lttng-tools", "stress-ng", "g++", "cmake", "git", "curl", "bzip2", "babeltrace2"} <= {*missing}
+    assert {"lttng-tools", "stress-ng", "g++", "cmake", "git", "curl", "bzip2", "xz-utils", "babeltrace2"} <= {*missing}
     assert f"sudo apt-get install {' '.join(missing)}" in done.stderr
     assert "python3 is missing" in done.stderr
 
