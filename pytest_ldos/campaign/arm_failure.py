@@ -27,12 +27,15 @@ def has_lost_motion(trials: TrialSet) -> bool:
 
 
 def with_lost_motion(broken: Sequence[Answer], trials: TrialSet) -> list[Answer]:
-    """Tells for each trial if it is broken, with the way home counted as part of it: if that failed, the last one is.
+    """Tells for each trial if it is broken, with the way home counted as part of it: also if it took two attempts.
 
     Args:
         broken: result of each trial by itself. A start that failed before its first trial yields one broken trial.
     """
     answers = list(broken)
+    for place, trial in enumerate(trials.motions):
+        if trial.reset_failure:
+            answers[place] = True
     if has_lost_motion(trials):
         answers[-1:] = [True]
     return answers

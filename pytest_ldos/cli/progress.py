@@ -103,6 +103,9 @@ class MeasuringProgress:
     def repeat(self, trial: MotionTrial) -> None:
         self.note(f"trial {trial.index + 1} is made again: {describe_interference(trial.interference)}")
 
+    def reset_again(self, failure: str) -> None:
+        self.note(f"{failure}; trying again")
+
     def end(self) -> None: ...
 
     def step(self, count: int = 1) -> None:

@@ -100,6 +100,9 @@ class Progress:
     def repeat(self, trial: MotionTrial) -> None:
         self._show(f"trial {trial.index + 1} is made again: {describe_interference(trial.interference)}", is_kept=True)
 
+    def reset_again(self, failure: str) -> None:
+        self._show(f"{failure}; trying again", is_kept=True)
+
     def end(self) -> None:
         self._label = ""
         if self._is_terminal and self._is_shown:

@@ -154,8 +154,9 @@ def _trial_to_plain(trial: Trial) -> dict[str, Any]:
         del plain["interference"]  # is left out where it was not measured, as in records from before it was
         if trial.interference is not None:
             plain["interference"] = asdict(trial.interference)
-        if not trial.numbers:
-            del plain["numbers"]
+        for name in ("numbers", "reset_failure"):
+            if not plain[name]:
+                del plain[name]
     return plain
 
 

@@ -73,6 +73,9 @@ class Observer(Protocol):
     def repeat(self, trial: MotionTrial) -> None:
         """Called when a trial has ended that is made again, because others took too much from the machine."""
 
+    def reset_again(self, failure: str) -> None:
+        """Called when the stack could not be brought back (`failure`) and the second attempt begins."""
+
     def end(self) -> None:
         """Called when there are no more trials."""
 
@@ -89,6 +92,8 @@ class Unwatched:
     def trial(self, trial: MotionTrial) -> None: ...
 
     def repeat(self, trial: MotionTrial) -> None: ...
+
+    def reset_again(self, failure: str) -> None: ...
 
     def end(self) -> None: ...
 
@@ -168,9 +173,9 @@ def add_trials(
 ) -> TrialSet:
     """Makes the trials that a record lacks, and measures them.
 
-    The stack is brought back after each trial (an arm: home). Warm-up trials come first and leave no markers. The
-    record is saved after each trial. If an exception ends the trials early, those made so far are measured and
-    saved as `incomplete`, and the exception is raised again.
+    The stack is brought back after each trial (an arm: home), by a second attempt if the first one fails. Warm-up
+    trials come first and leave no markers. The record is saved after each trial. If an exception ends the trials
+    early, those made so far are measured and saved as `incomplete`, and the exception is raised again.
 
     Args:
         until: total number of trials in the record at the end.
@@ -246,14 +251,26 @@ class _Session:
         seed = self.spec.seed(index) if self.stimulus.takes_seeds else None
         return Attempt(uuid.uuid4().hex, index, seed, tag)
 
-    def reset(self, index: int) -> None:
-        """Brings the stack back to where every trial begins."""
+    def reset(self, index: int) -> str:
+        """Brings the stack back to where every trial begins, by a second attempt if the first one fails.
+
+        Returns:
+            The failure of the first attempt; empty if there was none.
+        """
+        failure = self._try_reset(index)
+        if failure:
+            self.procedure.observer.reset_again(failure)
+            if again := self._try_reset(index):
+                raise _StackIsGone(f"{again}, at the second attempt, too")
+        return failure
+
+    def _try_reset(self, index: int) -> str:
         outcome = self.stimulus.reset(self.attempt(index, is_trial=False))
         if outcome is None or outcome.outcome is OutcomeClass.SUCCESS:
-            return
+            return ""
         if outcome.outcome is OutcomeClass.STACK_DIED:
             raise _StackIsGone(outcome.message)
-        raise _StackIsGone(f"{self.stimulus.not_reset} ({outcome.outcome}: {outcome.message})")
+        return f"{self.stimulus.not_reset} ({outcome.outcome}: {outcome.message})"
 
     def warm_up(self, count: int) -> None:
         for number in range(1, count + 1):
@@ -270,15 +287,15 @@ class _Session:
             goal = goals[index % len(goals)]
             trial, attempt, outcome = self.make_trial(goal, index)
             while self.is_to_be_repeated(trial):
-                self.repeated.append(trial)
                 self.procedure.observer.repeat(trial)
-                self.end_trial(trial)
+                self.repeated.append(trial)
+                self.end_trial(self.repeated)
                 trial, attempt, outcome = self.make_trial(goal, index)
             self.trials.append(trial)
             self.save(self.snapshot())
             self.procedure.observer.trial(trial)
             self.stimulus.repeat(goal, attempt, outcome)
-            self.end_trial(trial)
+            self.end_trial(self.trials)
 
     def make_trial(self, goal: Case, index: int) -> tuple[MotionTrial, Attempt, MotionOutcome]:
         self.procedure.clock.enter(RunPhase.TRIALS)
@@ -311,11 +328,13 @@ class _Session:
         left = self.spec.trials // TRIALS_PER_REPETITION - len(self.record.repeated) - len(self.repeated)
         return left > 0 and trial.succeeded and trial.interference is not None and trial.interference.is_heavy
 
-    def end_trial(self, trial: MotionTrial) -> None:
+    def end_trial(self, trials: list[MotionTrial]) -> None:
+        """Brings the stack back after the last of the trials, and notes there if that took two attempts."""
+        trial = trials[-1]
         if trial.outcome is OutcomeClass.STACK_DIED:
             raise _StackIsGone(trial.message)
         self.procedure.clock.enter(RunPhase.HOMING)
-        self.reset(trial.index)
+        trials[-1] = replace(trial, reset_failure=self.reset(trial.index))
 
     def take_proofs(self) -> None:
         """Records the proofs of the loads in this block, replacing earlier ones of the same block."""

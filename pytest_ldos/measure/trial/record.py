@@ -102,6 +102,8 @@ class MotionTrial(Trial):
             planning, or as it begins; ``None`` if it was not timed.
         interference: what others took from the machine during the motion; ``None`` if it was not measured.
         numbers: what the stimulus measured itself, by name with the unit at the end.
+        reset_failure: failure of the first attempt to bring the stack back after the trial, where the second one
+            succeeded; empty if one sufficed.
     """
 
     KIND = TrialKind.MOTION
@@ -119,6 +121,7 @@ class MotionTrial(Trial):
     cpu_work_ns: int | None = None
     interference: Interference | None = None
     numbers: Mapping[str, float] = field(default_factory=dict)
+    reset_failure: str = ""
 
     @property
     def identity(self) -> str:

@@ -281,6 +281,7 @@ class Version:
         deadlines: what was expected of causal paths.
         surroundings: what others took from the machine; null where it was not measured.
         repeated: trials that were made again because others took too much, each in words.
+        reset_failures: failures of a first attempt to bring the stack back after a trial, each in words.
     """
 
     label: str
@@ -300,6 +301,7 @@ class Version:
     deadlines: tuple[Deadline, ...] = ()
     surroundings: Surroundings | None = None
     repeated: tuple[str, ...] = ()
+    reset_failures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

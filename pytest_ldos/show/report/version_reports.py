@@ -46,12 +46,19 @@ def report_version(trials: TrialSet, *, label: str, file: str = "") -> Version:
         deadlines=tuple(_deadline(each, trials) for each in trials.spec.deadlines),
         surroundings=report_surroundings(trials.interference),
         repeated=tuple(_describe_repetition(each) for each in trials.repeated),
+        reset_failures=tuple(_reset_failures(trials)),
     )
 
 
 def _describe_repetition(trial: MotionTrial) -> str:
     load = describe_interference(trial.interference)
     return f"trial {trial.index + 1} ({load})" if load else f"trial {trial.index + 1}"
+
+
+def _reset_failures(trials: TrialSet) -> Iterator[str]:
+    for trial in (*trials.motions, *trials.repeated):
+        if trial.reset_failure:
+            yield f"after trial {trial.index + 1}, {trial.reset_failure}"
 
 
 def report_surroundings(found: Interference | None) -> Surroundings | None:

@@ -216,6 +216,7 @@ def describe_measurement(section: Section) -> Iterator[str]:
         yield from (load.summary for load in section.head.loads)
         yield from (_describe_deadline(each, section.head) for each in section.head.deadlines)
     yield from _describe_loads(section)
+    yield from _describe_reset_failures(section)
     yield from _describe_score(section.score)
     yield from _describe_differences(section)
     yield from _describe_incomplete(section)
@@ -241,6 +242,13 @@ def _describe_loads(section: Section) -> Iterator[str]:
         if version is not None and version.repeated:
             made = counted(len(version.repeated), "trial was made again", "trials were made again")
             yield f"{version.label}: {made} because others used the machine: {'; '.join(version.repeated)}"
+
+
+def _describe_reset_failures(section: Section) -> Iterator[str]:
+    for version in (section.head, section.base):
+        if version is not None and version.reset_failures:
+            failures = "; ".join(version.reset_failures)
+            yield f"{version.label}: {failures}; the second attempt succeeded"
 
 
 def _describe_deadline(deadline: Deadline, head: Version) -> str:

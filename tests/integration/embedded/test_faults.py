@@ -38,6 +38,27 @@ def ldos_trials(ldos_trials, monkeypatch):
     return ldos_trials
 """
 
+STANDSTILL = """
+import threading
+import psutil
+from pytest_ldos.robot.stack.embedded.backend import EmbeddedStack
+
+move = EmbeddedStack.move
+ways = iter(STANDS_STILL)
+
+def move_while_the_simulator_sleeps(self, goal, *, goal_id, seed, trial, **more):
+    if goal.name == "home" and next(ways, False):
+        simulator, = (each for each in psutil.Process().children(recursive=True) if each.name() == "simulator")
+        threading.Timer(0.5, simulator.suspend).start()
+        outcome = move(self, goal, goal_id=goal_id, seed=seed, trial=trial, **more)
+        simulator.resume()
+        return outcome
+    return move(self, goal, goal_id=goal_id, seed=seed, trial=trial, **more)
+
+EmbeddedStack.move = move_while_the_simulator_sleeps
+"""
+"""Stops the simulator in the middle of the ways home that are named, until the planner has given up."""
+
 SECOND = """
 import pytest
 
@@ -118,6 +139,27 @@ def test_a_killed_process_is_a_dead_stack_and_the_next_scenario_runs(project, le
     assert f"{victim} was killed by SIGKILL" in second.message
     assert all(trial.outcome == "success" for trial in project.saved("msg_load").trials)
     assert first.measurements["T1"].number is not None
+    assert "Traceback" not in output
+
+
+def test_a_standstill_on_the_way_home_costs_a_second_attempt(project, leaves_nothing):
+    project.write("conftest.py", STANDSTILL.replace("STANDS_STILL", "[True]"))
+    code, output = project.run("--ldos-warmup=0", "--ldos-trials=2", "--ldos-update-baseline")
+    assert code == 0, output
+    first, second = project.saved().trials
+    assert first.reset_failure.startswith("the arm could not return home (")
+    assert (second.outcome, second.reset_failure) == ("success", "")
+    assert f"after trial 1, {first.reset_failure}; the second attempt succeeded" in " ".join(output.split())
+    assert "Traceback" not in output
+
+
+@pytest.mark.acceptance
+def test_a_standstill_on_both_ways_home_ends_the_run(project, leaves_nothing):
+    project.write("conftest.py", STANDSTILL.replace("STANDS_STILL", "[True, True]"))
+    code, output = project.run("--ldos-warmup=0", "--ldos-trials=2")
+    assert code == exit_codes.INVALID, output
+    assert len(project.saved().trials) == 1
+    assert "at the second attempt, too" in " ".join(output.split())
     assert "Traceback" not in output
 
 

@@ -26,7 +26,7 @@ from pytest_ldos.show.page.formats import Format
 from pytest_ldos.show.report.breaking.page import render_breaking_as
 from pytest_ldos.show.report.breaking.plain import to_plain
 from pytest_ldos.show.report.breaking.words import answer
-from tests.builders.breaking import STUCK, VERSION, MadeUpStack, Watching, at, plan, search
+from tests.builders.breaking import STUCK, VERSION, MadeUpStack, Watching, at, level_of, plan, search
 from tests.builders.representatives import representatives
 from tests.builders.trials import trial_set
 
@@ -206,6 +206,20 @@ def test_a_start_has_no_more_trials_than_the_test_knows_of(tmp_path):
     assert result.finding is Finding.UNDECIDED
     assert result.trials == 4 * result.starts
     assert [each.broken for each in result.levels] == [each.starts for each in result.levels], "a trial ends at home"
+
+
+def test_a_way_home_at_the_second_attempt_breaks_its_trial(tmp_path):
+    class Lost(MadeUpStack):
+        def measure(self, spec):
+            made = super().measure(spec)
+            if level_of(spec) < 37:
+                return made
+            lost = (dataclasses.replace(trial, reset_failure=STUCK) for trial in made.trials)
+            return dataclasses.replace(made, trials=tuple(lost))
+
+    result = search(Lost(), tmp_path)
+    assert result.finding is Finding.BREAKS
+    assert result.holds < 37 <= result.breaks
 
 
 def test_an_arm_that_is_stuck_before_its_load_begins_says_nothing_of_the_load(tmp_path):

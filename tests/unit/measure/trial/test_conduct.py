@@ -291,6 +291,50 @@ def test_few_trials_are_not_repeated(folder, interfered):
     assert trials.repeated == ()
 
 
+NOT_HOME = "the arm could not return home (timed_out: it stood still)"
+
+
+def brought_back(folder, *ways_home):
+    again = []
+
+    class Watching(Unwatched):
+        def reset_again(self, failure):
+            again.append(failure)
+
+    with open_fake_rig(StackSpec(), folder) as rig:
+        rig.stack.ways_home.extend(ways_home)
+        conduct(rig, ScenarioSpec(name="baseline", trials=2, warmup=1), REACH, observer=Watching())
+    return read_trials(folder.trials_file), rig.stack.goals, again
+
+
+def test_a_way_home_that_fails_once_is_made_again_and_noted(folder):
+    came, lost = OutcomeClass.SUCCESS, OutcomeClass.TIMED_OUT
+    trials, goals, again = brought_back(folder, came, lost, came)
+    assert [trial.reset_failure for trial in trials.trials] == [NOT_HOME, ""]
+    assert goals == ["reach", "home", "reach", "home", "home", "reach", "home"]
+    assert (again, trials.incomplete) == ([NOT_HOME], "")
+
+
+def test_after_a_warm_up_too(folder):
+    trials, goals, again = brought_back(folder, OutcomeClass.CONTROL_FAILED)
+    assert goals[:4] == ["reach", "home", "home", "reach"]
+    assert (len(again), len(trials.trials), trials.incomplete) == (1, 2, "")
+
+
+def test_a_way_home_that_fails_twice_ends_the_trials(folder):
+    came, lost = OutcomeClass.SUCCESS, OutcomeClass.TIMED_OUT
+    trials, goals, again = brought_back(folder, came, lost, lost)
+    assert goals == ["reach", "home", "reach", "home", "home"]
+    assert (again, trials.incomplete) == ([NOT_HOME], f"{NOT_HOME}, at the second attempt, too")
+    assert [trial.reset_failure for trial in trials.trials] == [""]
+
+
+def test_a_stack_that_dies_on_the_way_home_is_not_asked_again(folder):
+    trials, goals, again = brought_back(folder, OutcomeClass.SUCCESS, OutcomeClass.STACK_DIED)
+    assert goals == ["reach", "home", "reach", "home"]
+    assert (again, trials.incomplete) == ([], "it stood still")
+
+
 DECLARED = ("cpu:planner", "memory:*", "rate:/scan", "path:planning:p50")
 
 

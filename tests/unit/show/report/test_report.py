@@ -495,6 +495,14 @@ def test_trials_that_were_made_again_are_counted_with_their_loads():
     assert any(line.startswith(words) for line in describe_measurement(section))
 
 
+def test_ways_back_that_took_two_attempts_are_counted_among_the_facts():
+    trials = noisy_set(1, n=20)
+    lost = dataclasses.replace(trials.trials[3], reset_failure="the arm could not return home (timed_out)")
+    section = section_of(dataclasses.replace(trials, trials=(*trials.trials[:3], lost, *trials.trials[4:])))
+    words = "this run: after trial 4, the arm could not return home (timed_out); the second attempt succeeded"
+    assert words in describe_measurement(section)
+
+
 def test_the_load_beside_a_stored_base_is_named():
     section = section_of(noisy_set(1, n=20), beside_a_load(noisy_set(2, n=20)))
     assert f"baseline: {NAMED}" in describe_measurement(section)
