@@ -1,4 +1,4 @@
-"""Takes out of T1 the time for which programs outside the measurement had the planner's CPU.
+"""Takes out of planning latencies the time for which programs outside the measurement had the planner's CPU.
 
 It is subtracted as it was measured in each trial, so no more is taken out than was measured. It stays in where it is
 not known of every trial of both versions: otherwise one would be compared without what the other still contains.
@@ -12,10 +12,15 @@ from dataclasses import replace
 from typing import Final
 
 from pytest_ldos.base.series import Series
-from pytest_ldos.measure.metrics.latency import T1
-from pytest_ldos.measure.metrics.model import WAITED_FOR_STRANGERS
+from pytest_ldos.measure.metrics.latency import T1, T4
+from pytest_ldos.measure.metrics.model import PLANS_WAITED_FOR_STRANGERS, WAITED_FOR_STRANGERS
+from pytest_ldos.measure.metrics.plans import T1_MEAN
 
-_CONTAINED_IN: Final[Mapping[str, str]] = {T1.name: WAITED_FOR_STRANGERS}
+_CONTAINED_IN: Final[Mapping[str, str]] = {
+    T1.name: WAITED_FOR_STRANGERS,
+    T1_MEAN.name: PLANS_WAITED_FOR_STRANGERS,
+    T4.name: WAITED_FOR_STRANGERS,
+}
 """Covariates that are a part of a metric's values, by metric."""
 
 

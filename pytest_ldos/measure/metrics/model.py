@@ -25,7 +25,10 @@ PLANS_CPU_WORK: Final = "plans_cpu_work_ms"
 """Covariate: mean of this duration over all plans of a trial."""
 
 WAITED_FOR_STRANGERS: Final = "waited_for_strangers_ms"
-"""Covariate, part of T1: time for which the planner could run, and programs outside the measurement had its CPU."""
+"""Covariate, part of T1 and T4: time for which the planner could run, and strangers to the measurement had its CPU."""
+
+PLANS_WAITED_FOR_STRANGERS: Final = "plans_waited_for_strangers_ms"
+"""Covariate, part of T1mean: the amount by which such waits of its plans raise it."""
 
 PRIMARY_SHARE: Final = 0.18
 """Weight of a metric that is judged for itself, where metrics divide the false-alarm probability."""
@@ -42,7 +45,13 @@ OWN_SHARES: Final = 0.04
 DECLARED_SHARE: Final = PRIMARY_SHARE / 3
 """Weight of a metric of a path, a topic or a process."""
 
-COVARIATES: Final = (PLANNED_DURATION, CPU_WORK, PLANS_CPU_WORK, WAITED_FOR_STRANGERS)
+COVARIATES: Final = (
+    PLANNED_DURATION,
+    CPU_WORK,
+    PLANS_CPU_WORK,
+    WAITED_FOR_STRANGERS,
+    PLANS_WAITED_FOR_STRANGERS,
+)
 
 
 @dataclass(frozen=True)

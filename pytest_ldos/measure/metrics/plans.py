@@ -31,12 +31,12 @@ def _requests_window(context: TrialContext) -> Window | Missing:
 def _mean_latency(context: TrialContext, window: Window) -> Measurement:
     requests = context.trial.plan_requests
     works = [request.cpu_work_ns for request in requests if request.cpu_work_ns is not None]
-    speed = {PLANS_CPU_WORK: _geometric_mean_ms(works)} if len(works) == len(requests) else {}
-    latency_ms = _geometric_mean_ms([request.end_ns - request.begin_ns for request in requests])
+    speed = {PLANS_CPU_WORK: geometric_mean_ms(works)} if len(works) == len(requests) else {}
+    latency_ms = geometric_mean_ms([request.end_ns - request.begin_ns for request in requests])
     return Measurement(latency_ms, {"plans": len(requests), **speed}, MARKERS)
 
 
-def _geometric_mean_ms(durations_ns: Sequence[int]) -> float:
+def geometric_mean_ms(durations_ns: Sequence[int]) -> float:
     """Mean of logarithms, as effects are ratios: one plan that took much longer moves it less than the plain mean."""
     return float(np.exp(np.mean(np.log(durations_ns)))) / NS_PER_MS
 

@@ -17,6 +17,7 @@ from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_trial, fin
 from pytest_ldos.measure.metrics.latency import T1
 from pytest_ldos.measure.metrics.model import Interfaces, Measurement
 from pytest_ldos.measure.metrics.planning_split import PlanningSplits
+from pytest_ldos.measure.metrics.plans import T1_MEAN
 from pytest_ldos.measure.metrics.regularity import nominal_period_ns
 from pytest_ldos.measure.metrics.segments import PathSegments, SegmentsNs
 from pytest_ldos.measure.trial.record import MotionTrial
@@ -98,7 +99,8 @@ def measure_trials(
             trace_flow=trace_flow,
             outside=OutsideTrace(numbers=trial.numbers, resources=(resources or {}).get(trial.goal_id)),
         )
-        measured.append(_with_split(_with_metrics(trial, found, segments, expected), splits.of(found.trial)))
+        parts = {T1.name: splits.of(found.trial), T1_MEAN.name: splits.of_plans(found.trial)}
+        measured.append(_with_parts(_with_metrics(trial, found, segments, expected), parts))
     return measured
 
 
@@ -114,13 +116,14 @@ def _with_metrics(
     )
 
 
-def _with_split(trial: MotionTrial, split: Mapping[str, float]) -> MotionTrial:
-    """Adds the parts of T1 to its details."""
-    found = trial.measurements.get(T1.name)
-    if found is None or found.number is None or not split:
-        return trial
-    detailed = replace(found, details={**found.details, **split})
-    return replace(trial, measurements={**trial.measurements, T1.name: detailed})
+def _with_parts(trial: MotionTrial, parts: Mapping[str, Mapping[str, float]]) -> MotionTrial:
+    """Adds parts of metrics, by name, to the details of those that were measured."""
+    measurements = dict(trial.measurements)
+    for name, details in parts.items():
+        found = measurements.get(name)
+        if found is not None and found.number is not None:
+            measurements[name] = replace(found, details={**found.details, **details})
+    return replace(trial, measurements=measurements)
 
 
 def _segments(measured: TrialMetrics, segments: PathSegments) -> SegmentsNs:

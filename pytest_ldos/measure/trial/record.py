@@ -17,6 +17,7 @@ from pytest_ldos.measure.metrics.model import (
     CPU_WORK,
     PLANNED_DURATION,
     PLANS_CPU_WORK,
+    PLANS_WAITED_FOR_STRANGERS,
     WAITED_FOR_STRANGERS,
     Measurement,
     Metric,
@@ -25,7 +26,7 @@ from pytest_ldos.measure.metrics.segments import SegmentsNs
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.model import ScenarioSpec
 
-_IN_DETAILS: Final = frozenset({PLANS_CPU_WORK, WAITED_FOR_STRANGERS})
+_IN_DETAILS: Final = frozenset({PLANS_CPU_WORK, WAITED_FOR_STRANGERS, PLANS_WAITED_FOR_STRANGERS})
 """Covariates that a metric finds while it is measured."""
 
 OURS: Final = tuple(metric.description for metric in METRICS.values())

@@ -37,6 +37,11 @@ class ProcessSplit:
     blocked: int
     unknown: int
 
+    @property
+    def whole(self) -> int:
+        """Length of the span."""
+        return self.ran + self.own + self.strangers + self.blocked + self.unknown
+
 
 def split_process(
     states: pl.DataFrame,

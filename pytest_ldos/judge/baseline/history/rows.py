@@ -79,6 +79,9 @@ SCHEMA: Final[dict[str, Any]] = {
 null unless ``status`` is ``measured``; ``reason`` then says why it is null."""
 
 
+KEPT_COVARIATES: Final = tuple(name for name in COVARIATES if name in SCHEMA)
+"""Covariates that have a column: another one would make files unreadable that have none."""
+
 INVALID: Final = "invalid"
 """The verdict on trials that were not measured well."""
 
@@ -144,7 +147,7 @@ def _of_trial(trial: Trial) -> dict[str, Any]:
         "trial": trial.index,
         "block": trial.block,
         "outcome": trial.outcome.value,
-        **{name: trial.covariates_ms.get(name) for name in COVARIATES},
+        **{name: trial.covariates_ms.get(name) for name in KEPT_COVARIATES},
     }
 
 

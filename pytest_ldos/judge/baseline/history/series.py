@@ -15,9 +15,8 @@ import polars as pl
 from pytest_ldos.base.series import Better
 from pytest_ldos.base.stats.signed_rank import Locations, locate
 from pytest_ldos.base.stats.within_groups import remove_cause, remove_levels
-from pytest_ldos.judge.baseline.history.rows import INVALID, Status
+from pytest_ldos.judge.baseline.history.rows import INVALID, KEPT_COVARIATES, Status
 from pytest_ldos.judge.baseline.key import KEY_COLUMNS, BaselineKey
-from pytest_ldos.measure.metrics.model import COVARIATES
 
 Numbers = npt.NDArray[np.float64]
 
@@ -29,7 +28,7 @@ COLUMNS: Final = frozenset(
     {
         "trials", "run", "started_at", "commit", "branch", *KEY_COLUMNS, "version", "verdict",
         "metric", "title", "unit", "better", "adjust_for", "adjust_where_alike", "goal", "status", "value", "source",
-        *COVARIATES,
+        *KEPT_COVARIATES,
     }
 )  # fmt: skip
 """Columns of `rows.SCHEMA` that a series is built from."""

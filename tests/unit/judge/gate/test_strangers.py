@@ -1,4 +1,4 @@
-"""What strangers took from the planner is taken out of T1, and nothing else is."""
+"""What strangers took from the planner is taken out of the latencies that contain it, and nothing else is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_ldos.judge.gate.case import Case
 from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.measure.metrics.model import WAITED_FOR_STRANGERS
+from pytest_ldos.measure.metrics.model import PLANS_WAITED_FOR_STRANGERS, WAITED_FOR_STRANGERS
 from tests.builders.trials import noisy_set
 
 POLICY = Policy(floors={"T1": 0.05})
@@ -63,10 +63,25 @@ def test_no_more_is_taken_out_than_there_is():
     assert case.series("T1") == (case.head_series["T1"], case.base_series["T1"])
 
 
-def test_other_metrics_stay_as_they_are():
+def test_what_contains_the_planning_is_less_by_it_and_other_metrics_stay_as_they_are():
     head, base = (delayed(noisy_set(seed), most_ms=5, seed=seed) for seed in (0, 1))
     case = Case.of(head, base)
-    assert case.series("T4") == (case.head_series["T4"], case.base_series["T4"])
-    ours, _ = case.series("T1")
-    taken = case.head_series["T1"].covariates[WAITED_FOR_STRANGERS]
-    assert ours.values == tuple(map(float.__sub__, case.head_series["T1"].values, taken))
+    assert case.series("T2") == (case.head_series["T2"], case.base_series["T2"])
+    for name in ("T1", "T4"):
+        ours, _ = case.series(name)
+        taken = case.head_series[name].covariates[WAITED_FOR_STRANGERS]
+        assert ours.values == tuple(map(float.__sub__, case.head_series[name].values, taken))
+
+
+def test_the_mean_of_plans_is_less_by_what_strangers_took_from_them():
+    def taken(trials, ms):
+        changed = []
+        for each in trials.trials:
+            details = {PLANS_WAITED_FOR_STRANGERS: ms}
+            plans = dataclasses.replace(each.measurements["T1"], value=12.0 + ms, details=details)
+            changed.append(dataclasses.replace(each, measurements={**each.measurements, "T1mean": plans}))
+        return dataclasses.replace(trials, trials=tuple(changed))
+
+    case = Case.of(taken(noisy_set(0), 3.0), taken(noisy_set(1), 0.0))
+    ours, theirs = case.series("T1mean")
+    assert set(ours.values) == set(theirs.values) == {12.0}

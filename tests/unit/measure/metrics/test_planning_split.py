@@ -1,4 +1,4 @@
-"""Parts of T1, by context switches that perf recorded beside a trace."""
+"""Parts of T1 and T1mean, by context switches that perf recorded beside a trace."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.measure.metrics.planning_split import PlanningSplits
 from pytest_ldos.trace.ctf.read import read_trace
-from pytest_ldos.trace.execution.model import TrialSpan
+from pytest_ldos.trace.execution.model import PlanRequest, TrialSpan
 from pytest_ldos.trace.execution.scheduling import build_thread_states
 from pytest_ldos.trace.perf.switches import SWITCHES_FOLDER
 from tests.builders.ctf import Event, Int, Packet, Record, TraceBuilder
@@ -46,6 +46,30 @@ def test_the_planner_ran_and_waited_for_its_own_side_and_for_strangers(tmp_path)
         "waited_for_strangers_ms": pytest.approx(6, abs=0.001),
         "blocked_ms": 0.0,
     }
+
+
+def planned(*spans_ms):
+    requests = [
+        PlanRequest(begin_ns=EPOCH_NS + begin * MS, end_ns=EPOCH_NS + end * MS, cpu_work_ns=None)
+        for begin, end in spans_ms
+    ]
+    return TrialSpan(**{**vars(TRIAL), "plan_requests": tuple(requests)})
+
+
+def test_parts_of_the_mean_of_plans_are_means_and_what_it_is_less_by_without_strangers(tmp_path):
+    """The first plan takes 8 ms, of which strangers had 2; the second 9 ms, all its own."""
+    found = splits(tmp_path, PLANNER).of_plans(planned((9, 17), (21, 30)))
+    assert found == {
+        "ran_ms": pytest.approx((5 + 9) / 2, abs=0.001),
+        "waited_for_own_ms": pytest.approx(0.5, abs=0.001),
+        "blocked_ms": 0.0,
+        "plans_waited_for_strangers_ms": pytest.approx((8 * 9) ** 0.5 - (6 * 9) ** 0.5, abs=0.001),
+    }
+
+
+@pytest.mark.parametrize("spans", [(), ((16, 20),), ((9, 17), (-50, -40))], ids=["none", "strangers' alone", "unseen"])
+def test_where_a_plan_is_not_known_or_was_strangers_alone_the_mean_has_no_parts(tmp_path, spans):
+    assert splits(tmp_path, PLANNER).of_plans(planned(*spans)) == {}
 
 
 @pytest.mark.parametrize("pids", [(), (PLANNER, SIMULATOR), (77,)], ids=["none", "two", "unseen"])
