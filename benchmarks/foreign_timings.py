@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -101,7 +102,13 @@ DESIGNS: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Results:
-    """Counts of one design: red runs of ours and of the others, and planted changes that each found."""
+    """Counts of one design, of ours and of the others.
+
+    Attributes:
+        red: unchanged runs.
+        found: planted changes of `planted` steady benchmarks.
+        head_trials: median number of trials that ours saw of head in these; NaN where none was steady.
+    """
 
     red: Numbers
     found: Numbers
@@ -155,14 +162,19 @@ def judge(nights: Sequence[Night], design: Design, *, runs: int, seed: int) -> R
         trials.append(judged.head_trials)
         found += [METRICS[0] in judged.regressed, *(_fired(rule, slow, METRICS[0]) for rule in OTHERS)]
         planted += 1
-    return Results(red=(red > 0).sum(axis=0), found=found, planted=planted, head_trials=float(np.median(trials)))
+    return Results(
+        red=(red > 0).sum(axis=0),
+        found=found,
+        planted=planted,
+        head_trials=float(np.median(trials)) if trials else math.nan,
+    )
 
 
 def describe(design: Design, results: Results, runs: int) -> Iterator[str]:
     """A line for each rule."""
     for place, title in enumerate(("ours", *(rule.title for rule in OTHERS))):
         alarms = clopper_pearson(int(results.red[place]), runs)
-        found = clopper_pearson(int(results.found[place]), results.planted)
+        found = clopper_pearson(int(results.found[place]), results.planted) if results.planted else "none is steady"
         trials = f"{results.head_trials:6.0f}" if place == 0 else ""
         yield f"{design.name:33} {title:26} {100 * alarms.rate:5.1f} (<= {100 * alarms.high:4.1f})   {found}   {trials}"
 
