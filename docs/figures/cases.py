@@ -20,7 +20,7 @@ METRIC: Final = "T1"
 CHANGES: Final = ((0.0, 0.03), (0.03, 0.03), (0.2, 0.03), (-0.2, 0.03), (0.2, 0.1), (0.0, 0.4))
 """Changes, each with the spread of its trials."""
 
-COUNTS: Final = (8, 10, 12, 15, 20, 25, 30, 40, 50, 60)
+COUNTS: Final = (8, 10, 14, 16, 20, 24, 30, 40, 50, 60)
 SPREADS: Final = (0.02, 0.05, 0.1, 0.2)
 LOOKS: Final = (10, 15, 20, 25, 30)
 
@@ -38,18 +38,18 @@ def changed_runs() -> Iterator[tuple[float, float, Comparison]]:
 
 
 def detectable(spread: float) -> list[float]:
-    """Minimum detectable effects of equal versions, by number of trials: medians of some pairs."""
-    return [
-        float(
-            np.median(
-                [
-                    compare(noisy_set(seed, n=n, cv=spread), noisy_set(99 - seed, n=n, cv=spread)).mde
-                    for seed in range(9)
-                ]
-            )
-        )
-        for n in COUNTS
-    ]
+    """Minimum detectable effects of equal, interleaved versions, by number of trials: medians of some pairs."""
+    return [float(np.median([_interleaved(seed, n, spread).mde for seed in range(9)])) for n in COUNTS]
+
+
+def _interleaved(seed: int, n: int, spread: float) -> Comparison:
+    """Equal versions in blocks of two trials: base, head, head, base, and so on."""
+    sides = []
+    for role in (0, 1):
+        made = noisy_set(2 * seed + role, n=n, cv=spread, session="figure")
+        trials = [dataclasses.replace(each, block=2 * each.block + (each.block + role) % 2) for each in made.trials]
+        sides.append(dataclasses.replace(made, trials=tuple(trials)))
+    return compare(sides[1], sides[0])
 
 
 def critical_of_looks() -> tuple[list[float], float]:

@@ -112,7 +112,7 @@ def _draw_detectable(figure: Any, colours: dict[str, str]) -> None:
             color=colours[name],
             label=f"spread {100 * spread:.0f} %",
         )
-    axes.set_ylim(0, 60)
+    axes.set_ylim(0, 80)
     axes.set_xlabel("trials of each version")
     axes.set_ylabel("minimum detectable effect [%]")
     axes.legend()

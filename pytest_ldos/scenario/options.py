@@ -277,7 +277,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
             parse=parse_truth,
             default=None,
             is_flag=True,
-            help="fail where no verdict is possible: no baseline, not comparable, inconclusive "
+            help="fail where no verdict is possible: no baseline, not comparable, nothing judged, inconclusive "
             "(default: only when CI is set in the environment)",
         ),
         Option(

@@ -33,7 +33,7 @@ class Ros2Spec:
         base_frame: that poses of goals are given in.
         joint_states: topic of the joint states.
         controller_manager: node that is asked for its controllers.
-        controllers: that must be active before a goal is sent.
+        controllers: that must be active before a goal is sent; none unless named, where no `move_group` is asked.
         ready: what else must be there before a trial: ``topic:/scan`` (a message came), ``service:/NAME``,
             ``action:/NAME``, or ``active:/NODE`` (a lifecycle node is active).
         seeded_planner: True if MoveIt's pipeline plans through ``ldos_planner``, which takes a seed with each

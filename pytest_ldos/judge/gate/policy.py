@@ -25,12 +25,12 @@ class Policy:
             is what the host's calibration says, or without one the metric's usual floor or the spread
             between their trials, whichever is more.
         calibrations: how much equal versions differ on this host, by scenario.
-        relevant_effect: what a change for the worse must be ruled out to exceed before a
-            comparison counts as clear; trials are added until then, where they may be.
+        relevant_effect: trials are added, where they may be, until a change for the worse of more than this is ruled
+            out or a change is certain.
         doubt: probability of error at which `relevant_effect` is ruled out.
-        required: metrics without which there is no verdict; without it those of T1, T1mean, T2x, T3mean, T3p90, T4,
-            T5mean and call that this host can judge. Any other that it cannot judge is reported as not judged and does
-            not turn the verdict. Success rates are always judged.
+        required: metrics that must be judged; by default T1, T1mean, T2x, T3mean, T3p90, T4, T5mean and call, as far as
+            this host can judge them. Any other that it cannot judge is reported as not judged and does not turn the
+            verdict. Success rates are always judged.
         largest_invalid_share: largest share of trials with an invalid measurement.
         metrics: names of all metrics that can be judged; a floor for any other name is refused.
     """

@@ -210,7 +210,7 @@ T3: Final = MeasuredMetric(
     score_weight=0.5,
     window=TrialContext.execution_window,
     measure=_control_jitter,
-    definition="root mean square of (period − 2 ms) of the 500 Hz loop while the arm moves",
+    definition="root mean square of (period − nominal period, 2 ms at 500 Hz) of the control loop while the arm moves",
 )
 
 T3_MEAN: Final = MeasuredMetric(
@@ -237,7 +237,7 @@ T3_P90: Final = MeasuredMetric(
     largest_tolerable_mde=_TOLERABLE_OF_TAILS,
     window=TrialContext.execution_window,
     measure=_control_jitter_at(90),
-    definition="90th percentile in a trial of the deviation from 2 ms: few late periods, which move T3, do not move it",
+    definition="90th percentile in a trial of the deviation from the nominal period, unmoved by a few late periods",
     refines="T3",
     in_sweeps=False,
 )
@@ -251,7 +251,7 @@ T3_P99: Final = MeasuredMetric(
     largest_tolerable_mde=_TOLERABLE_OF_TAILS,
     window=TrialContext.execution_window,
     measure=_control_jitter_at(99),
-    definition="99th percentile in a trial of the deviation from 2 ms",
+    definition="99th percentile in a trial of the deviation from the nominal period",
     refines="T3",
     stage="control loop",
 )
