@@ -265,13 +265,14 @@ def _between(
     else:
         seen = [variance_between_starts(each, side.blocks) for each, side in zip(values, sides, strict=True)]
     within = _spread(values) ** 2
-    known = Variance(noise.start_sd**2, noise.start_df) if noise else _supposed(within, least**2)
+    supposed = _supposed(within, least**2)
+    known = Variance(noise.start_sd**2, noise.start_df) if noise else supposed
     of_starts = pool([*seen, known])
     by_starts = of_starts * (1 / counts[0] + 1 / counts[1])
     if is_interleaved:
         return by_starts
-    supposed = max(of_starts.value, 0.0) + _RESOLUTION * within
-    return by_starts + _between_runs(supposed, noise, sum(counts)) * 2
+    of_runs = max(of_starts.value, pool([*seen, supposed]).value, 0.0) + _RESOLUTION * within
+    return by_starts + _between_runs(of_runs, noise, sum(counts)) * 2
 
 
 def _supposed(within: float, least: float) -> Variance:

@@ -70,6 +70,15 @@ def test_each_run_of_a_calibration_replaces_a_part_of_the_assumption():
     assert one > three > five
 
 
+def test_equal_starts_of_one_calibrated_run_promise_nothing_of_other_runs():
+    """Starts of one night may be alike where nights are not."""
+    alike = {"start_sd": 0.002, "start_df": 7, "run_sd": 0.002}
+    without, one, five = (
+        width(compared(2, each)) for each in (None, noise_of(**alike, run_df=0), noise_of(**alike, run_df=4))
+    )
+    assert five < 0.6 * without < one
+
+
 @pytest.mark.parametrize("session", ["", "one"])
 @pytest.mark.parametrize("slow", [{"every": 10}, {"until": 2}], ids=["one in ten", "first two"])
 def test_a_few_trials_three_times_as_long_hide_nothing(session, slow):
