@@ -11,7 +11,7 @@ from functools import partial
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.units import counted
 from pytest_ldos.campaign.blocks import Bench, run_block
-from pytest_ldos.campaign.order import Block, Role, first_blocks, next_pair
+from pytest_ldos.campaign.order import Block, Role, first_blocks, next_pairs
 from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.measure.trial.artifacts import write_trials
@@ -57,7 +57,7 @@ def interleave(
     Args:
         decide: called whenever both versions have equally many trials, from the requested number of
             trials on.
-        size: trials of a block; see `first_blocks` and `next_pair` for the default.
+        size: trials of a block; see `first_blocks` and `next_pairs` for the default.
 
     Raises:
         LdosError: a stack or a load did not start.
@@ -69,7 +69,7 @@ def interleave(
     while blocks:
         starts += session.run(blocks)
         goes_on = not session.is_over and session.look(decide)
-        blocks = next_pair(blocks[-1], size=size, limit=bench.spec.max_trials) if goes_on else []
+        blocks = next_pairs(blocks[-1], size=size, limit=bench.spec.max_trials) if goes_on else []
     head, base = session.both()
     seconds = time.monotonic() - began_s
     return Interleaved(

@@ -16,11 +16,17 @@ from itertools import pairwise
 from math import ceil
 from typing import Final
 
-_MOST_BLOCKS: Final = 6
-"""Blocks of a version, unless another size is requested."""
+_MOST_PAIRS: Final = 15
+"""Pairs of blocks of interleaved versions, unless another size is requested."""
+
+_MOST_BLOCKS_ALONE: Final = 6
+"""Blocks of a version alone, likewise."""
 
 _SMALLEST_BLOCK: Final = 2
 _SMALLEST_BLOCK_ALONE: Final = 4
+
+_LOOKS: Final = 6
+"""Looks at a session that is extended to its limit from a sixth of it on, approximately."""
 
 
 class Role(StrEnum):
@@ -45,12 +51,12 @@ class Block:
 
 
 def usual_size(trials: int) -> int:
-    """Trials of a block, unless another size is requested: five or six pairs for ten trials of each version or more.
+    """Trials of a block, unless another size is requested: five pairs for ten trials of each version, 15 for thirty.
 
-    Starts differ by themselves, so more starts with fewer trials find a change more often; a start for one
-    trial costs more than it tells.
+    Starts differ by themselves, so more starts with fewer trials find a change more often, also in the same time; a
+    start for one trial costs more than it tells.
     """
-    return max(_SMALLEST_BLOCK, ceil(trials / _MOST_BLOCKS))
+    return max(_SMALLEST_BLOCK, ceil(trials / _MOST_PAIRS))
 
 
 def usual_size_alone(trials: int) -> int:
@@ -58,7 +64,7 @@ def usual_size_alone(trials: int) -> int:
 
     A stored baseline is compared by three starts or more; what more starts tell is less than what differs between runs.
     """
-    return max(_SMALLEST_BLOCK_ALONE, ceil(trials / _MOST_BLOCKS))
+    return max(_SMALLEST_BLOCK_ALONE, ceil(trials / _MOST_BLOCKS_ALONE))
 
 
 def blocks_alone(trials: int, *, size: int | None = None) -> list[Block]:
@@ -89,6 +95,19 @@ def next_pair(last: Block, *, limit: int, size: int | None = None) -> list[Block
     """
     trials = range(last.trials.stop, min(last.trials.stop + (size or usual_size(limit)), limit))
     return _pair(last.number // 2 + 1, trials) if trials else []
+
+
+def next_pairs(last: Block, *, limit: int, size: int | None = None) -> list[Block]:
+    """The pairs that follow a block until the next look: a sixth of `limit` trials, or one pair of a requested size.
+
+    Args:
+        size: see `next_pair`.
+    """
+    blocks = next_pair(last, limit=limit, size=size)
+    wanted = 0 if size is not None else ceil(limit / _LOOKS)
+    while blocks and blocks[-1].trials.stop < min(last.trials.stop + wanted, limit):
+        blocks += next_pair(blocks[-1], limit=limit, size=size)
+    return blocks
 
 
 def _divided(trials: int, parts: int) -> list[range]:

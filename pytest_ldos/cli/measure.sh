@@ -117,7 +117,7 @@ print(stack if isinstance(stack, str) else stack.get("kind", "ros2" if "launch_f
 
 # Blocks of $1 trials where a version has $2 in all; see pytest_ldos/campaign/order.py.
 blocks() {
-  size=$((($2 + 5) / 6))
+  size=$((($2 + 14) / 15))
   [ "$size" -ge 2 ] || size=2
   echo $((($1 + size - 1) / size))
 }

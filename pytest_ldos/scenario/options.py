@@ -186,7 +186,8 @@ OPTIONS: Final[Mapping[str, Option]] = {
             default=None,
             metavar="N",
             help="trials of one version between two stack starts, and trials that are added at once, with "
-            "--ldos-max-trials (default: a sixth of the trials, at least 4; with --ldos-base at least 2)",
+            "--ldos-max-trials (default: a sixth of the trials, at least 4; with --ldos-base a fifteenth, at least 2, "
+            "and a sixth is added)",
         ),
         Option(
             name="warmup",

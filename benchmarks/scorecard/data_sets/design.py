@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from benchmarks.scorecard.sample import Indices
-from pytest_ldos.campaign.order import Block, Role, blocks_alone, first_blocks, next_pair
+from pytest_ldos.campaign.order import Block, Role, blocks_alone, first_blocks, next_pairs
 from pytest_ldos.measure.trial.record import Look
 
 FIRST: Final = 10
@@ -18,9 +18,9 @@ FIRST: Final = 10
 TRIALS: Final = 30
 """Trials of each version at the last look of interleaved versions, as `ldos measure` allows."""
 
-HEAD_LOOKS: Final = (10, 15, 20, 25, 30)
+HEAD_LOOKS: Final = (10, 16, 22, 28, 30)
 IN_TURNS: Final = tuple(Look(count, count) for count in HEAD_LOOKS)
-"""Looks at interleaved versions."""
+"""Looks at interleaved versions; those of `turns`."""
 
 ONCE: Final = (Look(FIRST, FIRST),)
 """The look at a version that is compared with a stored one."""
@@ -51,8 +51,8 @@ class Starts:
 def turns() -> tuple[Starts, Starts]:
     """Starts of base and of head in an interleaved session that goes on to the last look."""
     blocks = first_blocks(FIRST)
-    while pair := next_pair(blocks[-1], limit=TRIALS):
-        blocks += pair
+    while pairs := next_pairs(blocks[-1], limit=TRIALS):
+        blocks += pairs
     base, head = ([block for block in blocks if block.role is role] for role in (Role.BASE, Role.HEAD))
     return _starts(base), _starts(head)
 

@@ -52,7 +52,7 @@ def test_a_run_alone_has_a_start_and_a_warm_up_for_each_block(trials, size, amou
     ("trials", "size", "amount"),
     [
         (10, None, Amount(10, 10, 20)),
-        (30, None, Amount(18, 18, 60)),
+        (30, None, Amount(30, 30, 60)),
         (10, 5, Amount(4, 4, 20)),
         (30, 5, Amount(12, 12, 60)),
     ],

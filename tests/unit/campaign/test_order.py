@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ldos.campaign.order import Block, Role, first_blocks, next_pair, usual_size
+from pytest_ldos.campaign.order import Block, Role, first_blocks, next_pair, next_pairs, usual_size
 
 SIZES = st.integers(1, 12)
 
@@ -58,21 +58,37 @@ def test_no_version_is_always_first(trials, size):
 
 @pytest.mark.parametrize(
     ("trials", "sizes"),
-    [(2, [1, 1]), (4, [2, 2]), (5, [1, 2, 2]), (10, [2] * 5), (12, [2] * 6), (20, [4] * 5), (30, [5] * 6)],
+    [(2, [1, 1]), (4, [2, 2]), (5, [1, 2, 2]), (10, [2] * 5), (12, [2] * 6), (30, [2] * 15), (60, [4] * 15)],
 )
-def test_a_block_has_a_sixth_of_the_trials_but_two_at_least(trials, sizes):
+def test_a_block_has_a_fifteenth_of_the_trials_but_two_at_least(trials, sizes):
     assert [len(block.trials) for block in first_blocks(trials)[::2]] == sizes
 
 
 @given(st.integers(9, 1000))
-def test_there_are_five_or_six_pairs_by_default(trials):
-    assert len(first_blocks(trials)) in {10, 12} or trials in {13, 14}
+def test_there_are_five_to_fifteen_pairs_by_default(trials):
+    assert 10 <= len(first_blocks(trials)) <= 30
     assert usual_size(trials) >= 2
 
 
 def test_what_is_added_by_default_has_the_size_for_the_limit():
     (*_, last) = first_blocks(10)
-    assert [block.trials for block in next_pair(last, limit=30)] == [range(10, 15)] * 2
+    assert [block.trials for block in next_pair(last, limit=30)] == [range(10, 12)] * 2
+    assert [block.trials for block in next_pair(last, limit=60)] == [range(10, 14)] * 2
+
+
+def test_by_default_a_sixth_of_the_limit_lies_between_two_looks():
+    blocks, looks = first_blocks(10), [10]
+    while added := next_pairs(blocks[-1], limit=30):
+        blocks += added
+        looks.append(added[-1].trials.stop)
+    assert looks == [10, 16, 22, 28, 30]
+    assert len(blocks) == 30
+
+
+def test_blocks_of_a_requested_size_are_looked_at_pair_by_pair():
+    (*_, last) = first_blocks(10, size=5)
+    assert next_pairs(last, size=5, limit=30) == next_pair(last, size=5, limit=30)
+    assert next_pairs(last, size=5, limit=10) == []
 
 
 @given(st.integers(1, 12))
