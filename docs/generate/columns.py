@@ -6,8 +6,6 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import polars as pl
-
 from docs.generate.attributes import text_of
 from docs.generate.text import code, prose, table
 from pytest_ldos.trace.execution import schema
@@ -47,7 +45,7 @@ def _columns(columns: Schema) -> Iterator[str]:
 
 
 def _meaning(column: str) -> str:
-    known: Mapping[str, Mapping[str, type[pl.DataType]]] = {**ENTITIES, **INSTANCES}
+    known: Mapping[str, Schema] = {**ENTITIES, **INSTANCES}
     last = column.removeprefix("from_").removeprefix("to_")
     for plural in (f"{last}s", f"{last}es"):
         if plural in known:

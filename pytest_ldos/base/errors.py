@@ -7,6 +7,7 @@ carries a `remedy`, which the command line and the plugin print below the messag
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from pytest_ldos.base.text import Rendered, one_line, safe_lines
 
@@ -89,6 +90,10 @@ class TraceUnreadable(LdosError):
         self.path = path
         self.offset = offset
         self.reason = reason
+
+    def __reduce__(self) -> tuple[type[TraceUnreadable], tuple[Path, int | None, str], dict[str, Any]]:
+        """Makes it again where another process raised it."""
+        return TraceUnreadable, (self.path, self.offset, self.reason), self.__dict__
 
 
 class RecordUnreadable(LdosError):

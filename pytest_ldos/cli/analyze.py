@@ -22,7 +22,10 @@ from pytest_ldos.cli.output import put_out_text
 from pytest_ldos.cli.own_metrics import MetricsOption
 from pytest_ldos.cli.paths import ANOTHER_OUTPUT, sources_here, terminal
 from pytest_ldos.cli.say import emit, say
+from pytest_ldos.fleet.choose import choose_scheduler
 from pytest_ldos.fleet.find import find_traces
+from pytest_ldos.fleet.in_process import InProcess
+from pytest_ldos.fleet.protocol import Scheduler
 from pytest_ldos.fleet.request import Request
 from pytest_ldos.measure.metrics.catalogue import catalogue_of
 from pytest_ldos.measure.metrics.declared import in_traces
@@ -87,8 +90,9 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
         str | None,
         typer.Option(
             metavar="WHERE",
-            help="Who reads many traces, with Dask: local (processes here; the default), synchronous (this one), "
-            "or the tcp://HOST:PORT of a running scheduler, whose workers must see the same paths.",
+            help="Who reads many traces, or the windows of one (--window), with Dask: local (processes here; the "
+            "default of many), synchronous (this one), or the tcp://HOST:PORT of a running scheduler, whose workers "
+            "must see the same paths.",
         ),
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes of a local scheduler; one a CPU.")] = None,
@@ -124,15 +128,23 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
     own = load_metrics(metrics)
     catalogue_of(own, request.declared)  # refuses names that are taken, before anything is read
     found = find_traces(traces, together=together or bool(clock_offset))
-    if len(found) > 1 or len(traces) > 1 or scheduler is not None or workers is not None:
+    spreads = scheduler is not None or workers is not None
+    if len(found) > 1 or len(traces) > 1 or (spreads and window is None):
         _refuse_for_many(pid, clock_offset, against, output, window)
         many = Many(scheduler=scheduler, workers=workers, output=output, force=force, whole=whole)
         analyze_many(found, request, many)
         return
     _require_output(output, against, force=force)
     drawn = output is not None and output.suffix == ".html"
+    readers = choose_scheduler(scheduler, workers=workers) if spreads else InProcess()
     read = partial(
-        _analyze_one, request=request, own=own, clock_offsets=clock_offset or (), drawn=drawn, window_s=window
+        _analyze_one,
+        request=request,
+        own=own,
+        clock_offsets=clock_offset or (),
+        drawn=drawn,
+        window_s=window,
+        readers=readers,
     )
     analysis, notes = read(traces[0], pids=pid)
     base, more = None, list[str]()
@@ -152,15 +164,18 @@ def _analyze_one(
     clock_offsets: Sequence[str],
     drawn: bool,
     window_s: float | None,
+    readers: Scheduler,
 ) -> tuple[Analysis, list[str]]:
     """A trace with what was found in it, and notes on its clocks.
 
     Args:
         drawn: True for a page that shows waits for a CPU, too.
+        readers: of its windows.
     """
     with step_bar() as step:
         step("reading the trace", 0, 1)
-        observed = read_observed(trace, pids, on_corrupt=request.on_corrupt, window_s=window_s)
+        with readers.spreading() as spread:
+            observed = read_observed(trace, pids, on_corrupt=request.on_corrupt, window_s=window_s, spread=spread)
         step("finding the flow of messages", 0, 1)
         model, notes = correct_clocks(observed, clock_offsets)
         require_action(model, request.interfaces, request.usual)

@@ -16,7 +16,7 @@ from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.trace.ctf.read import OnCorrupt as ReadOnCorrupt
 from pytest_ldos.trace.ctf.windows import content_bytes, open_in_windows
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
-from pytest_ldos.trace.execution.build_windows import build_execution_in_windows
+from pytest_ldos.trace.execution.build_windows import Spread, build_execution_in_windows
 from pytest_ldos.trace.execution.model import ExecutionModel
 
 
@@ -48,12 +48,18 @@ def build_observed(decoded: DecodedTrace, pids: Collection[int] | None) -> Execu
 
 
 def read_observed(
-    trace: Path, pids: Collection[int] | None, *, on_corrupt: ReadOnCorrupt, window_s: float | None
+    trace: Path,
+    pids: Collection[int] | None,
+    *,
+    on_corrupt: ReadOnCorrupt,
+    window_s: float | None,
+    spread: Spread | None = None,
 ) -> ExecutionModel:
     """Reads the model of the given processes, of all without any; in windows where it would not fit into memory.
 
     Args:
         window_s: length of each window; reads in windows in any case.
+        spread: has windows read by other processes.
 
     Raises:
         ConfigurationError: see `build_observed` and `open_in_windows`.
@@ -62,7 +68,7 @@ def read_observed(
         return build_observed(read_trace(trace, events=NEEDED_EVENTS, on_corrupt=on_corrupt), pids)
     window_ns = None if window_s is None else round(window_s * NS_PER_S)
     with open_in_windows(trace, window_ns=window_ns, on_corrupt=on_corrupt) as windows:
-        model = build_execution_in_windows(windows, pids=pids)
+        model = build_execution_in_windows(windows, pids=pids, spread=spread)
         _require_observed(model, pids, lambda: build_execution_in_windows(windows))
     return model
 

@@ -13,8 +13,10 @@ from pytest_ldos.fleet.interrupts import interrupts_wait
 from pytest_ldos.fleet.request import Request
 from pytest_ldos.fleet.summary import TraceSummary
 from pytest_ldos.fleet.tasks import run_tasks
+from pytest_ldos.fleet.windows import spread_over
 from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.trace.ctf.read import THREADS_VARIABLE
+from pytest_ldos.trace.execution.build_windows import Spread
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -35,7 +37,7 @@ class LocalCluster:
     """See `Scheduler`.
 
     Attributes:
-        workers: number of processes, at most one per trace.
+        workers: number of processes; of many traces, at most one per trace.
     """
 
     workers: int
@@ -43,6 +45,11 @@ class LocalCluster:
     def summarize(self, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
         with connected_cluster(min(self.workers, max(len(traces), 1))) as client:
             yield from run_tasks(client, traces, request)
+
+    @contextmanager
+    def spreading(self) -> Iterator[Spread]:
+        with connected_cluster(self.workers) as client:
+            yield spread_over(client)
 
 
 @contextmanager

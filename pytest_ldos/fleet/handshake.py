@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pytest_ldos.base.errors import Unavailable
@@ -22,10 +22,8 @@ Description = tuple[str, str, list[str]]
 """Version of this package (empty if not installed), host name, and the paths that do not exist there."""
 
 
-def require_able_workers(
-    client: Client, address: str, traces: Sequence[Found], request: Request, *, limit_s: float
-) -> None:
-    """Requires that all workers have this version of the package and see the traces.
+def require_able_workers(client: Client, address: str, paths: Sequence[str], *, limit_s: float) -> None:
+    """Requires that all workers have this version of the package and see some paths.
 
     Raises:
         Unavailable: there is no worker, or one that is not able; each fault is named once.
@@ -38,7 +36,7 @@ def require_able_workers(
             remedy=f"start some where the traces are: dask worker {address}",
         ) from None
     _require_python(client, address)
-    faults = dict.fromkeys(_faults(client.run(_question(), list(_paths(traces, request)), on_error="return")))
+    faults = dict.fromkeys(_faults(client.run(_question(), list(paths), on_error="return")))
     if faults:
         raise Unavailable(
             f"workers at {address} cannot do this: {'; '.join(map(one_line, faults))}",
@@ -59,12 +57,11 @@ def _require_python(client: Client, address: str) -> None:
         )
 
 
-def _paths(traces: Iterable[Found], request: Request) -> Iterator[str]:
+def paths_of(traces: Sequence[Found], request: Request) -> list[str]:
     """Paths that workers must see. One trace is enough: without shared storage a worker sees none of them."""
-    yield from (str(each.path) for each in list(traces)[:1] if address_of(each.path) is None)
     file = request.own.file if request.own is not None else None
-    if file is not None:
-        yield str(file)
+    own = [] if file is None else [str(file)]
+    return [*(str(each.path) for each in traces[:1] if address_of(each.path) is None), *own]
 
 
 def _question() -> Callable[[list[str]], Description]:

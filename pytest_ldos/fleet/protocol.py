@@ -1,13 +1,15 @@
-"""Interface of the schedulers that read many traces: in this process, in several here, or on other machines."""
+"""Interface of the schedulers that read traces: in this process, in several here, or on other machines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from pytest_ldos.fleet.find import Found
 from pytest_ldos.fleet.request import Request
 from pytest_ldos.fleet.summary import TraceSummary
+from pytest_ldos.trace.execution.build_windows import Spread
 
 
 class Scheduler(Protocol):
@@ -18,4 +20,11 @@ class Scheduler(Protocol):
 
         Raises:
             Unavailable: the workers cannot be reached, or cannot read the traces.
+        """
+
+    def spreading(self) -> AbstractContextManager[Spread | None]:
+        """What has the windows of one trace read by the workers; ``None`` if this process reads them.
+
+        Raises:
+            Unavailable: the workers cannot be reached, or cannot read the trace.
         """

@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING, Final
 from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.base.text import one_line
 from pytest_ldos.fleet.find import Found
-from pytest_ldos.fleet.handshake import require_able_workers
+from pytest_ldos.fleet.handshake import paths_of, require_able_workers
 from pytest_ldos.fleet.request import Request
 from pytest_ldos.fleet.summary import TraceSummary
 from pytest_ldos.fleet.tasks import run_tasks
+from pytest_ldos.fleet.windows import spread_over
+from pytest_ldos.trace.ctf.windows import WindowedTrace
+from pytest_ldos.trace.execution.build_windows import Spread, WindowTask
+from pytest_ldos.trace.execution.window_rows import WholeTrace, WindowRows
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -36,8 +40,18 @@ class RemoteScheduler:
 
     def summarize(self, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
         with _quiet(), self._client() as client:
-            require_able_workers(client, self.address, traces, request, limit_s=ANSWER_S)
+            require_able_workers(client, self.address, paths_of(traces, request), limit_s=ANSWER_S)
             yield from run_tasks(client, traces, request)
+
+    @contextmanager
+    def spreading(self) -> Iterator[Spread]:
+        with _quiet(), self._client() as client:
+
+            def read(trace: WindowedTrace, whole: WholeTrace, tasks: Iterator[WindowTask]) -> Iterator[WindowRows]:
+                require_able_workers(client, self.address, [str(trace.folder)], limit_s=ANSWER_S)
+                yield from spread_over(client)(trace, whole, tasks)
+
+            yield read
 
     @contextmanager
     def _client(self) -> Iterator[Client]:

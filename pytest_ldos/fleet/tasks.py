@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 PATIENCE_S: Final = 30.0
 """Time without any worker after which the remaining traces are given up."""
 
-_LOOK_S: Final = 0.5
+LOOK_S: Final = 0.5
+"""Time after which Ctrl-C and workers are looked for again."""
 
 
 def run_tasks(client: Client, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
@@ -30,7 +31,7 @@ def run_tasks(client: Client, traces: Sequence[Found], request: Request) -> Iter
     prefix = f"ldos-analyze-{secrets.token_hex(8)}"  # keys never collide with another client's tasks
     waiting: dict[str, Found] = {}
     futures: list[Future] = []
-    with interrupts_noted() as raise_noted, _cancelled_at_end(client, futures):
+    with interrupts_noted() as raise_noted, cancelled_at_end(client, futures):
         for number, trace in enumerate(traces):
             raise_noted()
             future = client.submit(summarize, trace, request, key=f"{prefix}-{number}", pure=False)
@@ -41,12 +42,13 @@ def run_tasks(client: Client, traces: Sequence[Found], request: Request) -> Iter
 
 
 @contextmanager
-def _cancelled_at_end(client: Client, futures: Sequence[Future]) -> Iterator[None]:
+def cancelled_at_end(client: Client, futures: Collection[Future]) -> Iterator[None]:
+    """Cancels the tasks that are left in a collection when the context ends."""
     try:
         yield
     finally:
         if client.status == "running":
-            client.cancel(futures, force=True)
+            client.cancel(list(futures), force=True)
 
 
 def _gather(
@@ -56,9 +58,9 @@ def _gather(
     while waiting:
         raise_noted()
         try:
-            future = done.get(timeout=_LOOK_S)
+            future = done.get(timeout=LOOK_S)
         except queue.Empty:
-            if _has_workers(client):
+            if has_workers(client):
                 last_seen_s = time.monotonic()
             elif time.monotonic() - last_seen_s > PATIENCE_S:
                 yield from (_lost(trace, "no worker is left that could read it") for trace in waiting.values())
@@ -67,7 +69,8 @@ def _gather(
         yield _answer(future, waiting.pop(future.key))
 
 
-def _has_workers(client: Client) -> bool:
+def has_workers(client: Client) -> bool:
+    """True while a client's scheduler runs and has a worker."""
     return client.status == "running" and bool(client.scheduler_info()["workers"])
 
 

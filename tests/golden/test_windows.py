@@ -7,11 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
+from pytest_ldos.measure.metrics.extract import extract_metrics
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.ctf.windows import open_in_windows
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.trace.execution.build_windows import build_execution_in_windows
 from pytest_ldos.trace.execution.model import ExecutionModel
+from pytest_ldos.trace.flow.build import build_flow
+from tests.builders.chunks import assert_equal_tables, found_in, small_chunks
 from tests.builders.representatives import representatives
 
 TRACES = sorted(
@@ -53,6 +57,33 @@ def test_any_borders_give_the_whole_model(golden, name):
         at_events = random.choice(times, count) + random.integers(0, 2, count)
         borders = np.unique(np.concatenate((between, at_events))).tolist()
         assert_equal_models(in_windows(trace, borders), expected)
+
+
+@pytest.mark.parametrize("name", representatives(TRACES, 6))
+def test_any_borders_give_the_whole_analysis(golden, name):
+    """Links, topics, callbacks, executors, paths and goals, of windows and in chunks."""
+    trace = golden(name)
+    model = build_execution(read_trace(trace, events=NEEDED_EVENTS))
+    random = np.random.default_rng(sum(name.encode()) + 1)
+    times = moments(trace)
+    paths = [*BUILT_IN_PATHS, *(PathSpec(name=f"{one} {other}", via=(one, other)) for one, other in hops(model))]
+    flow, expected = found_in(model, paths)
+    goals = extract_metrics(model, nominal_period_ns=2_000_000, flow=flow)
+    borders = np.unique(random.integers(times[0], times[-1] + 2, 5)).tolist()
+    with small_chunks(int(random.integers(200, 2000))):
+        of_windows, found = found_in(in_windows(trace, borders), paths)
+        assert_equal_tables(found, expected)
+        assert of_windows.without_partner == flow.without_partner
+        assert extract_metrics(of_windows.model, nominal_period_ns=2_000_000, flow=of_windows) == goals
+
+
+def hops(model: ExecutionModel) -> list[tuple[str, str]]:
+    """Pairs of topics of which messages of one led to messages of the other."""
+    topic = {row: name for row, name in model.publishers.select("id", "topic").iter_rows() if name is not None}
+    publisher = model.publications["publisher"]
+    links = build_flow(model).hops
+    of_links = zip(publisher.gather(links["from_publication"]), publisher.gather(links["to_publication"]), strict=True)
+    return sorted({(topic[one], topic[other]) for one, other in of_links if {one, other} <= topic.keys()})[:4]
 
 
 @pytest.mark.parametrize("name", representatives(["intra_process", "service_action", "late_start", "lifecycle"], 1))

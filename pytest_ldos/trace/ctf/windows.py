@@ -41,14 +41,15 @@ class WindowedTrace:
 
     Attributes:
         windows: in order; each moment lies in exactly one of them.
+        threads: that decode.
     """
 
     windows: tuple[Window, ...]
     _opened: OpenedTrace
     _files: SessionFiles
     _sizes: dict[Path, int]
-    _threads: int
     _skip_corrupt: bool
+    threads: int
 
     def read(
         self, *, events: Collection[str], fields: Fields | None = None, window: Window | None = None
@@ -64,11 +65,16 @@ class WindowedTrace:
             events,
             fields,
             window,
-            threads=self._threads,
+            threads=self.threads,
             skip_corrupt=self._skip_corrupt,
         )
         self._require_unchanged()
         return found
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the files that are read."""
+        return self._opened.folder
 
     def _require_unchanged(self) -> None:
         """Refuses a trace that grows: what comes late belongs to windows that are read already."""
@@ -112,7 +118,7 @@ def open_in_windows(
             spans = _decoder.packet_spans(names_of(files), skip_corrupt=on_corrupt == "skip")
         if borders_ns is None:
             borders_ns = _borders(spans, window_bytes) if window_ns is None else _regular(spans, window_ns)
-        yield WindowedTrace(tuple(_between(borders_ns)), trace, files, sizes, count, on_corrupt == "skip")
+        yield WindowedTrace(tuple(_between(borders_ns)), trace, files, sizes, on_corrupt == "skip", count)
 
 
 def content_bytes(directory: str | os.PathLike[str]) -> int:

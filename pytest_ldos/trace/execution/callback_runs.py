@@ -14,6 +14,7 @@ from pytest_ldos.base.tracepoints import Ros2
 from pytest_ldos.trace.ctf.stats import Gap
 from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, frame_of, pick, times_of
 from pytest_ldos.trace.execution.endpoints import Kind
+from pytest_ldos.trace.execution.mapped import chunks
 from pytest_ldos.trace.execution.observed import Observed
 from pytest_ldos.trace.execution.schema import INSTANCES
 
@@ -44,11 +45,12 @@ def count_unpaired(runs: pl.DataFrame, ends: int, gaps: Sequence[Gap]) -> dict[s
         ends: number of `callback_end`.
     """
     start_ns, end_ns = times_of(runs, "start_ns"), times_of(runs, "end_ns")
-    paired = int(np.count_nonzero(end_ns != NEVER))
+    paired = len(runs) - runs["end_ns"].null_count()
+    touched = sum(_count_touched(start_ns[part], end_ns[part], gaps) for part in chunks(len(runs)))
     return {
         "callback starts without an end": len(runs) - paired,
         "callback ends without a start": ends - paired,
-        "callback runs during which events were lost": _count_touched(start_ns, end_ns, gaps),
+        "callback runs during which events were lost": touched,
     }
 
 

@@ -17,6 +17,7 @@ import polars as pl
 from pytest_ldos.base.tracepoints import Ros2
 from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, frame_of, ids_of, pick
 from pytest_ldos.trace.execution.endpoints import Endpoints
+from pytest_ldos.trace.execution.grouping import distinct_rows
 from pytest_ldos.trace.execution.model import Frames
 from pytest_ldos.trace.execution.observed import Observed
 from pytest_ldos.trace.execution.schema import ENTITIES, INSTANCES
@@ -124,9 +125,9 @@ def build_executors(threads: pl.DataFrame, runs: pl.DataFrame, waits: pl.DataFra
     No event names an executor. Threads of a process that ran the same callback belong
     together; a thread that waited for work without running anything is an executor of its own.
     """
-    served = pl.concat([runs["thread"], waits["thread"]]).unique().sort()
-    group = {each: each for each in served.to_list()}
-    pairs = runs.select("callback", "thread").unique().sort("callback", "thread").rows()
+    pairs = distinct_rows(ids_of(runs, "callback"), ids_of(runs, "thread")).tolist()
+    waited = distinct_rows(ids_of(waits, "thread"))[:, 0].tolist()
+    group = {each: each for each in sorted({*waited, *(thread for _, thread in pairs)})}
     for (one, first), (other, second) in pairwise(pairs):
         if one == other:
             _unite(group, first, second)

@@ -1,26 +1,22 @@
-"""Tables of a model that are made part by part, in the order of time, and lie in temporary files meanwhile.
+"""Tables of a model that are made part by part, in the order of time.
 
-The finished tables are mapped from these files, which have no name any more: the kernel may drop their pages at any
-time. Columns with nulls, and with text, are copied to memory.
+Their columns lie in mapped files where they are long; those with text lie in memory.
 """
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
-from contextlib import ExitStack
-from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pytest_ldos.base.writable import writing
 from pytest_ldos.trace.execution.columns import IdArray, TimesNs, frame_of, ids_of, times_of
+from pytest_ldos.trace.execution.mapped import Growing, chunks, room_for
 from pytest_ldos.trace.execution.schema import INSTANCES
 
-_OWNERS: Final = {
+OWNERS: Final = {
     "publications": ("publisher", "publishers"),
     "takes": ("subscription", "subscriptions"),
     "enqueues": ("subscription", "subscriptions"),
@@ -34,18 +30,14 @@ Numbers = npt.NDArray[Any]
 class Parts:
     """Parts of one table, and what is found out later of their rows.
 
-    Args:
-        files: closes the temporary files; what is mapped from them stays.
-
     Raises:
         NotWritten: by any method, the disk for temporary files is full.
     """
 
-    def __init__(self, table: str, files: ExitStack) -> None:
-        self._table, self._stack = table, files
+    def __init__(self, table: str) -> None:
+        self._table = table
         self._schema = {name: kind for name, kind in INSTANCES[table].items() if name != "id"}
-        self._files: dict[str, IO[bytes]] = {}
-        self._kinds: dict[str, np.dtype[Any]] = {}
+        self._numbers: dict[str, Growing] = {}
         self._texts: dict[str, list[pl.Series]] = {name: [] for name, kind in self._schema.items() if kind is pl.String}
         self._late: list[pl.DataFrame] = []
         self._ends: list[tuple[IdArray, TimesNs]] = []
@@ -60,20 +52,20 @@ class Parts:
         if "time_ns" in self._schema:
             is_late = frame["time_ns"] < since_ns
             if is_late.any():
-                self._late.append(frame.filter(is_late))
+                self._late.append(_copied(frame.filter(is_late)))
                 frame = frame.filter(~is_late)
-        for name, parts in self._texts.items():
-            parts.append(frame[name])
-        with writing(_temporary()):
-            for name in self._schema:
-                if name not in self._texts:
-                    self._write(name, _numbers(frame, name))
+        for name in self._schema:
+            if name in self._texts:
+                self._texts[name].append(frame[name])
+                continue
+            values = _numbers(frame, name)
+            self._numbers.setdefault(name, Growing(values.dtype)).add(values)
         self.rows += len(frame)
 
     def end(self, rows: IdArray, end_ns: TimesNs) -> None:
         """Notes the `end_ns` of earlier rows."""
         if len(rows):
-            self._ends.append((rows, end_ns))
+            self._ends.append((rows, end_ns.copy()))
 
     def finish(self, renumbered: Mapping[str, IdArray | None]) -> pl.DataFrame:
         """The whole table.
@@ -81,54 +73,49 @@ class Parts:
         Args:
             renumbered: new numbers of entities by table; ``None`` where all are the same.
         """
-        with writing(_temporary()):
-            self._set_ends()
-            self._insert_late()
-        column, owner = _OWNERS.get(self._table, ("", ""))
+        columns: dict[str, Any] = {name: growing.finish() for name, growing in self._numbers.items()}
+        columns |= {name: pl.concat(parts) for name, parts in self._texts.items()}
+        for rows, end_ns in self._ends:
+            columns["end_ns"][rows] = end_ns
+        if self._late:
+            columns = _with_late(columns, pl.concat(self._late).sort("time_ns", maintain_order=True))
+        column, owner = OWNERS.get(self._table, ("", ""))
         numbers = renumbered.get(owner)
-        columns: dict[str, Any] = {}
-        for name in self._schema:
-            columns[name] = pl.concat(self._texts[name]) if name in self._texts else self._mapped(name)
-            if name == column and numbers is not None:
-                columns[name] = numbers[columns[name]]
+        if numbers is not None:
+            for part in chunks(len(columns[column])):
+                columns[column][part] = numbers[columns[column][part]]
         return frame_of(INSTANCES[self._table], columns)
 
-    def _write(self, name: str, values: Numbers) -> None:
-        if name not in self._files:
-            self._files[name] = self._stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-            self._kinds[name] = values.dtype
-        values.tofile(self._files[name])
 
-    def _mapped(self, name: str, *, writable: bool = False) -> Numbers:
-        if not self.rows:
-            return np.empty(0, dtype=self._kinds[name])
-        self._files[name].flush()
-        return np.asarray(np.memmap(self._files[name], dtype=self._kinds[name], mode="r+" if writable else "r"))
-
-    def _set_ends(self) -> None:
-        if self._ends:
-            rows, end_ns = (np.concatenate(column) for column in zip(*self._ends, strict=True))
-            self._mapped("end_ns", writable=True)[rows] = end_ns
-
-    def _insert_late(self) -> None:
-        """Puts late rows where their time is, one column after the other."""
-        if not self._late:
-            return
-        late = pl.concat(self._late).sort("time_ns", maintain_order=True)
-        place = np.searchsorted(self._mapped("time_ns"), late["time_ns"].to_numpy(), side="right")
-        for name, parts in self._texts.items():
-            both = np.insert(pl.concat(parts).to_numpy(), place, late[name].to_numpy())
-            self._texts[name] = [pl.Series(name, both, dtype=pl.String)]
-        before = {name: self._mapped(name) for name in self._files}
-        self._files = {}
-        for name, values in before.items():
-            self._write(name, np.insert(values, place, _numbers(late, name)))
-        self.rows += len(late)
+def _copied(frame: pl.DataFrame) -> pl.DataFrame:
+    """A few rows without the table that they came from, which Polars keeps where they lie side by side."""
+    return pl.DataFrame(frame.rows(), schema=frame.schema, orient="row")
 
 
-def _temporary() -> Path:
-    """Folder of temporary files."""
-    return Path(tempfile.gettempdir())
+def _with_late(columns: Mapping[str, Any], late: pl.DataFrame) -> dict[str, Any]:
+    """Columns with late rows where their time is."""
+    time_ns = columns["time_ns"]
+    place = np.searchsorted(time_ns, late["time_ns"].to_numpy(), side="right")
+    return {
+        name: _text_inserted(values, late[name], place)
+        if isinstance(values, pl.Series)
+        else _inserted(values, _numbers(late, name), place)
+        for name, values in columns.items()
+    }
+
+
+def _inserted(values: Numbers, late: Numbers, place: IdArray) -> Numbers:
+    """As `numpy.insert`, of an array of any length."""
+    both = room_for(len(values) + len(late), values.dtype)
+    both[place + np.arange(len(late))] = late
+    for part in chunks(len(values)):
+        shift = np.searchsorted(place, np.arange(part.start, part.stop), side="right")
+        both[np.arange(part.start, part.stop) + shift] = values[part]
+    return both
+
+
+def _text_inserted(values: pl.Series, late: pl.Series, place: IdArray) -> pl.Series:
+    return pl.Series(values.name, np.insert(values.to_numpy(), place, late.to_numpy()), dtype=pl.String)
 
 
 def _numbers(frame: pl.DataFrame, name: str) -> Numbers:

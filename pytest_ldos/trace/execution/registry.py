@@ -21,6 +21,23 @@ Handles = npt.NDArray[np.uint64]
 _PAIR: Final = np.dtype([("process", np.int64), ("handle", np.uint64)])
 
 
+Pair = tuple[int, int]
+"""Process and handle."""
+
+
+@dataclass(frozen=True)
+class Discovered:
+    """Handles of a window that no init event names, in the order of their numbers.
+
+    Attributes:
+        first_call: the first call of `Registry.complete` that met each.
+        calls: number of these calls.
+    """
+
+    first_call: dict[Pair, int]
+    calls: int
+
+
 @dataclass(frozen=True)
 class Unknown:
     """Handles that were used although no init event names them; one row each."""
@@ -48,13 +65,30 @@ class Registry:
         self._pair = pair[self._order]
         self._born = born_ns[self._order]
         self._first = np.concatenate(([True], self._pair[1:] != self._pair[:-1])) if len(pair) else np.empty(0, bool)
-        self._unknown: dict[tuple[int, int], int] = {}
-        self._first_call: dict[tuple[int, int], int] = {}
+        self._unknown: dict[Pair, int] = {}
+        self._first_call: dict[Pair, int] = {}
         self._calls = 0
 
     def begin_window(self) -> None:
-        """Begins with the next window of the trace that is resolved by the same calls."""
-        self._calls = 0
+        """Forgets what was discovered: each window of the trace is resolved by the same calls, on its own."""
+        self._unknown, self._first_call, self._calls = {}, {}, 0
+
+    def discovered(self) -> Discovered:
+        """Handles that were discovered since `begin_window`."""
+        return Discovered({pair: self._first_call[pair] for pair in self._unknown}, self._calls)
+
+    def adopt(self, found: Discovered) -> IdArray | None:
+        """Adds what another registry of the same entities discovered.
+
+        Returns:
+            Our number of each of its entities; ``None`` where all are the same.
+        """
+        self._calls = found.calls
+        numbers = np.arange(self._known + len(found.first_call), dtype=np.int32)
+        for number, (pair, call) in enumerate(found.first_call.items()):
+            self._first_call[pair] = min(self._first_call.get(pair, call), call)
+            numbers[self._known + number] = self._unknown.setdefault(pair, self._known + len(self._unknown))
+        return None if np.array_equal(numbers, np.arange(len(numbers))) else numbers
 
     def find(self, process: npt.NDArray[Any], handle: Handles, times_ns: TimesNs) -> IdArray:
         """The entity alive at each time, -1 where no init event names the handle.

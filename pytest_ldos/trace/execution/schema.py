@@ -18,7 +18,7 @@ _ID: Final = pl.Int32
 _TIME: Final = pl.Int64
 _HANDLE: Final = pl.UInt64
 
-Schema = Mapping[str, type[pl.DataType]]
+Schema = Mapping[str, type[pl.DataType] | pl.DataType]
 
 _WITH_HANDLE: Final[Schema] = {"id": _ID, "process": _ID, "handle": _HANDLE, "born_ns": _TIME}
 _KNOWN: Final[Schema] = {"known": pl.Boolean}

@@ -9,7 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.trace.execution import mapped
 from pytest_ldos.trace.execution.columns import IdArray, TimesNs
+from pytest_ldos.trace.execution.grouping import index_by
+from pytest_ldos.trace.execution.mapped import chunks, computed
 
 Keys = npt.NDArray[np.int64]
 """Thread and time as one number, ordered by thread first; shape ``(n,)``."""
@@ -61,9 +64,13 @@ class Clock:
 
     def timeline(self, thread: npt.NDArray[Any], times_ns: TimesNs) -> Timeline:
         """Timeline of events given in time order."""
-        narrow = thread.astype(np.uint16) if len(thread) and thread.max() < 1 << 16 else thread
-        rows = np.argsort(narrow, kind="stable").astype(np.int32)
-        return Timeline(self.keys(thread, times_ns)[rows], rows, self._bits)
+        if len(thread) <= mapped.CHUNK_ROWS:
+            narrow = thread.astype(np.uint16) if len(thread) and thread.max() < 1 << 16 else thread
+            rows = np.argsort(narrow, kind="stable").astype(np.int32)
+            return Timeline(self.keys(thread, times_ns)[rows], rows, self._bits)
+        rows = index_by(thread, int(thread.max()) + 1).rows
+        keys = computed(len(rows), np.int64, lambda part: self.keys(thread[rows[part]], times_ns[rows[part]]))
+        return Timeline(keys, rows, self._bits)
 
 
 def _one_era(first_ns: int) -> tuple[TimesNs, TimesNs]:
@@ -72,11 +79,29 @@ def _one_era(first_ns: int) -> tuple[TimesNs, TimesNs]:
 
 def _eras(every: list[TimesNs]) -> tuple[TimesNs, TimesNs]:
     """Begin of each era, and the total length of the eras before it."""
-    times_ns = np.sort(np.concatenate(every))
+    times_ns = _edges(every)
     begin = np.concatenate(([0], np.flatnonzero(np.diff(times_ns) > _ERA_NS) + 1))
     end = np.append(begin[1:], len(times_ns)) - 1
     lengths = times_ns[end] - times_ns[begin] + 1
     return times_ns[begin], np.cumsum(lengths) - lengths
+
+
+def _edges(every: list[TimesNs]) -> TimesNs:
+    """Times that lie as far apart as all: what is left out is closer than an era to those next to it."""
+    return np.unique(np.concatenate([edges(times_ns[part]) for times_ns in every for part in chunks(len(times_ns))]))
+
+
+def edges(times_ns: TimesNs) -> TimesNs:
+    """First and last time of each stretch of an era's length; no gap between eras lies within one."""
+    if not len(times_ns):
+        return times_ns
+    first_ns, last_ns = times_ns.min(), times_ns.max()
+    if last_ns - first_ns <= _ERA_NS:
+        return np.array([first_ns, last_ns])
+    ordered = np.sort(times_ns)
+    stretch = ordered // _ERA_NS
+    begins = np.flatnonzero(np.diff(stretch, prepend=stretch[0] - 1))
+    return np.concatenate((ordered[begins], ordered[np.append(begins[1:], len(ordered)) - 1]))
 
 
 @dataclass(frozen=True)
@@ -103,9 +128,13 @@ class Timeline:
         """For each event of another timeline, in the order of its table, the row that `next` returns."""
         return in_table(others, self.next(others.keys, after=after))
 
-    def last(self, keys: Keys, *, before: bool = False) -> IdArray:
-        """The row of the last event of the key's thread at its time or earlier (`before`: earlier)."""
-        position = np.searchsorted(self.keys, keys, side="left" if before else "right") - 1
+    def last(self, keys: Keys, *, before: bool = False, skip: int = 0) -> IdArray:
+        """The row of the last event of the key's thread at its time or earlier (`before`: earlier).
+
+        Args:
+            skip: number of events to go back further.
+        """
+        position = np.searchsorted(self.keys, keys, side="left" if before else "right") - 1 - skip
         return self._rows(position, keys)
 
     def next(self, keys: Keys, *, after: bool = False) -> IdArray:

@@ -29,14 +29,19 @@ def build_flow(model: ExecutionModel, paths: Sequence[PathSpec] = ()) -> FlowGra
     transport = link_transport(model)
     triggers = link_triggers(model, runs)
     causes = link_causes(model, runs)
+    direct = link_direct_uses(model, triggers, causes)
     declared = annotated(model) + declared_in(paths, model)
-    uses = pl.concat([link_direct_uses(model, triggers, causes), link_indirect(model, triggers, causes, declared)])
+    if declared:
+        both = pl.concat([direct, link_indirect(model, triggers, causes, declared)])
+        uses = both.unique(["take", "publication"], keep="first", maintain_order=True)
+    else:
+        uses = direct
     return FlowGraph(
         model=model,
         transport=transport,
         triggers=triggers,
         causes=causes,
         calls=link_calls(model, runs),
-        uses=uses.unique(["take", "publication"], keep="first", maintain_order=True),
+        uses=uses,
         without_partner=count_without_partner(model, transport),
     )

@@ -15,13 +15,14 @@ import numpy as np
 import polars as pl
 
 from pytest_ldos.trace.execution.action_goals import FEEDBACK
-from pytest_ldos.trace.execution.columns import NEVER, ids_of, pick, times_of
+from pytest_ldos.trace.execution.columns import NEVER, ids_of, pick, rows_of, times_of
+from pytest_ldos.trace.execution.mapped import chunks, computed, filled
 from pytest_ldos.trace.flow.arrivals import Arrivals
 from pytest_ldos.trace.flow.causal import Runs, first_linked, publication_begins
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.names import Names
 from pytest_ldos.trace.flow.timers import timer_due_ns
-from pytest_ldos.trace.flow.transport import sent_ns
+from pytest_ldos.trace.flow.transport import origin_of_takes, sent_ns
 
 
 class SegmentKind(StrEnum):
@@ -72,17 +73,20 @@ class CriticalPaths:
         self._run_thread = ids_of(model.callback_runs, "thread")
         self._take_thread = ids_of(model.takes, "thread")
         self._publication_thread = ids_of(model.publications, "thread")
-        self._is_timer = pick(ids_of(model.callbacks, "timer"), ids_of(model.callback_runs, "callback"), -1) >= 0
+        timer, callback = ids_of(model.callbacks, "timer"), ids_of(model.callback_runs, "callback")
+        self._is_timer = computed(len(callback), np.bool_, lambda part: pick(timer, callback[part], -1) >= 0)
         self._runs = Runs(model)
         self._due_ns = timer_due_ns(model, self._runs)
         self._run_of_take = first_linked(len(self._taken_ns), flow.triggers, "take", "callback_run")
         waited = flow.triggers.filter(~pl.col("polled"))
         self._take_of_run = first_linked(len(self._start_ns), waited, "callback_run", "take")
         self._run_of_publication = first_linked(len(self._published_ns), flow.causes, "publication", "callback_run")
-        self._origin = first_linked(len(self._taken_ns), flow.transport, "take", "publication")
-        self._sent_ns = np.full(len(self._taken_ns), NEVER, dtype=np.int64)
-        take, publication = ids_of(flow.transport, "take"), ids_of(flow.transport, "publication")
-        self._sent_ns[take] = sent_ns(model, publication, take)
+        self._origin = origin_of_takes(model, flow.transport)
+        self._sent_ns = filled(len(self._taken_ns), np.int64, NEVER)
+        for part in chunks(len(flow.transport)):
+            links = rows_of(flow.transport, part)
+            take, publication = ids_of(links, "take"), ids_of(links, "publication")
+            self._sent_ns[take] = sent_ns(model, publication, take)
         self._arrivals = Arrivals(flow)
         self._feedback = _Feedback(flow)
 

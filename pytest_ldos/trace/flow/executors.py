@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from pytest_ldos.trace.execution.columns import ids_of
+from pytest_ldos.trace.execution import mapped
+from pytest_ldos.trace.execution.columns import NEVER, rows_of
 from pytest_ldos.trace.execution.model import ExecutionModel
 
 WAITING: Final = "waiting"
 PROCESSING: Final = "processing"
 EXECUTING: Final = "executing"
 
-_MOST_ROWS: Final = 2_000_000
-"""Waits, executions and runs of threads that are looked at together."""
+_PARTS: Final = 4
+"""Parts of a chunk of rows that are looked at together: states take more memory than rows of a table."""
 
 _COLUMNS: Final = ("executor", "thread", "begin_ns", "end_ns", "state")
 
@@ -32,20 +35,33 @@ def executor_states(model: ExecutionModel) -> pl.DataFrame:
 
     Tracepoints: ``rclcpp_executor_*``, ``callback_start``, ``callback_end``.
     """
-    return _states(model, model.waits, model.executions, model.callback_runs)
+    return _states(model, _told(model.waits, model.executions, model.callback_runs, _NOTHING))
 
 
-def _states(model: ExecutionModel, waits: pl.DataFrame, executions: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
-    """States of the threads of some waits, executions and runs; all of each thread, or none."""
-    waits = waits.select("thread", "begin_ns", "end_ns", state=pl.lit(WAITING))
-    executing = _executing(executions, runs).select("thread", "begin_ns", "end_ns", state=pl.lit(EXECUTING))
-    told = pl.concat([waits, executing]).drop_nulls().sort("thread", "begin_ns", "end_ns", maintain_order=True)
-    told = _without_overlap(told)
+def _states(model: ExecutionModel, told: pl.DataFrame) -> pl.DataFrame:
+    """States of reported spans, and of the time between those of a thread."""
     sharing = model.threads.join(model.executors, left_on="executor", right_on="id").filter(pl.col("threads") > 1)
     between = _between(told, sharing["id"])
     whole = pl.concat([told, between]).filter(pl.col("end_ns") > pl.col("begin_ns")).sort("thread", "begin_ns")
     executors = model.threads.select("executor", thread="id")
     return whole.join(executors, on="thread", maintain_order="left").select(_COLUMNS)
+
+
+_NOTHING: Final = pl.DataFrame(
+    schema={"thread": pl.Int32, "begin_ns": pl.Int64, "end_ns": pl.Int64, "state": pl.String}
+)
+
+
+def _told(waits: pl.DataFrame, executions: pl.DataFrame, runs: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
+    """Reported spans in order, each without the part that an earlier one of its thread covers.
+
+    Args:
+        last: the last span of each thread before these.
+    """
+    waits = waits.select("thread", "begin_ns", "end_ns", state=pl.lit(WAITING))
+    executing = _executing(executions, runs).select("thread", "begin_ns", "end_ns", state=pl.lit(EXECUTING))
+    told = pl.concat([waits, executing]).drop_nulls().sort("thread", "begin_ns", "end_ns", maintain_order=True)
+    return _without_overlap(pl.concat([last, told]).sort("thread", maintain_order=True) if len(last) else told)
 
 
 def busy_shares(model: ExecutionModel) -> pl.DataFrame:
@@ -54,32 +70,46 @@ def busy_shares(model: ExecutionModel) -> pl.DataFrame:
     Columns: `executor`, `thread`, `observed_ns`, and `waiting`, `processing`, `executing` as
     fractions of it.
     """
-    parts = [_shares(model, threads) for threads in _batches(model)]
-    return pl.concat(parts).sort("executor", "thread")
+    last, parts = _NOTHING, [_totals(_states(model, _NOTHING))]
+    for waits, executions, runs in _windows(model):
+        told = _told(waits, executions, runs, last)
+        parts.append(_totals(_states(model, told)))
+        ended = told.group_by("thread", maintain_order=True).last()
+        last = ended.with_columns(begin_ns="end_ns").select(_NOTHING.columns)
+    whole = pl.concat(parts).group_by("executor", "thread").agg(pl.all().sum())
+    shares = ((pl.col(state) / pl.col("observed_ns")).alias(state) for state in _STATES)
+    return whole.with_columns(*shares).sort("executor", "thread")
 
 
-def _batches(model: ExecutionModel) -> list[pl.Series]:
-    """Threads that are looked at together: as many as have `_MOST_ROWS`, so that long traces fit into memory."""
-    tables = (model.waits, model.executions, model.callback_runs)
-    rows = sum(np.bincount(ids_of(table, "thread"), minlength=len(model.threads)) for table in tables)
-    batch = np.cumsum(rows) // _MOST_ROWS
-    threads = pl.DataFrame({"thread": model.threads["id"], "batch": batch})
-    return [part["thread"] for part in threads.partition_by("batch", maintain_order=True)] or [model.threads["id"]]
+_STATES: Final = (WAITING, PROCESSING, EXECUTING)
 
 
-def _shares(model: ExecutionModel, threads: pl.Series) -> pl.DataFrame:
-    """Busy shares of some threads."""
-    own = pl.col("thread").is_between(threads.min(), threads.max())
-    tables = (model.waits, model.executions, model.callback_runs)
-    states = _states(model, *(tables if len(threads) == len(model.threads) else (each.filter(own) for each in tables)))
+def _totals(states: pl.DataFrame) -> pl.DataFrame:
+    """Time of each thread in each state."""
     spans = states.with_columns(span=pl.col("end_ns") - pl.col("begin_ns"))
-    return spans.group_by("executor", "thread", maintain_order=True).agg(
+    return spans.group_by("executor", "thread").agg(
         pl.col("span").sum().alias("observed_ns"),
-        *(
-            (pl.col("span").filter(pl.col("state") == state).sum() / pl.col("span").sum()).alias(state)
-            for state in (WAITING, PROCESSING, EXECUTING)
-        ),
+        *(pl.col("span").filter(pl.col("state") == state).sum().alias(state) for state in _STATES),
     )
+
+
+def _windows(model: ExecutionModel) -> Iterator[list[pl.DataFrame]]:
+    """Waits, executions and runs, by the time of their begin."""
+    tables = ((model.waits, "begin_ns"), (model.executions, "begin_ns"), (model.callback_runs, "start_ns"))
+    step = max(mapped.CHUNK_ROWS // _PARTS, 1)
+    borders = sorted({int(time) for table, begin in tables for time in table[begin].gather_every(step, step)})
+    if not borders:
+        yield [table for table, _ in tables]
+        return
+    for first_ns, until_ns in pairwise([NEVER, *borders, np.iinfo(np.int64).max]):
+        yield [_beginning(table, begin, int(first_ns), int(until_ns)) for table, begin in tables]
+
+
+def _beginning(table: pl.DataFrame, begin: str, first_ns: int, until_ns: int) -> pl.DataFrame:
+    """Rows that begin in a window."""
+    if table[begin].is_sorted():
+        return rows_of(table, slice(*np.searchsorted(table[begin].to_numpy(), [first_ns, until_ns]).tolist()))
+    return table.filter(pl.col(begin).is_between(first_ns, until_ns, closed="left"))
 
 
 def _executing(executions: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:

@@ -135,7 +135,7 @@ class LineageIndex:
         uses = flow.uses.filter((pl.col("rule") != DIRECT) | polled)
         cause.append(ids_of(uses, "take") + first[Kind.TAKE])
         effect.append(ids_of(uses, "publication") + first[Kind.PUBLICATION])
-        rules += uses["rule"].replace(DIRECT, "polled").to_list()
+        rules += uses["rule"].cast(pl.String).replace(DIRECT, "polled").to_list()
         return {
             forward: _ordered(np.concatenate(one), np.concatenate(other), rules)
             for forward, one, other in ((True, cause, effect), (False, effect, cause))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -10,10 +12,14 @@ import polars as pl
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.trace.execution.columns import IdArray, ids_of, pick, times_of
-from pytest_ldos.trace.flow.causal import publication_begins
+from pytest_ldos.trace.execution import mapped
+from pytest_ldos.trace.execution.columns import IdArray, ids_of, rows_of, times_at
+from pytest_ldos.trace.execution.grouping import Index, index_by
+from pytest_ldos.trace.execution.mapped import Growing, chunks, computed
+from pytest_ldos.trace.flow.causal import begins_of
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.topics import number_topics, topics_of
+from pytest_ldos.trace.flow.transport import origin_of_takes
 
 _MOST_ROWS: Final = 50_000_000
 """Most partial passages of one search step; more are refused."""
@@ -53,7 +59,18 @@ def find_path(flow: FlowGraph, path: PathSpec) -> PathInstances:
     Raises:
         ConfigurationError: too many messages could lie on the path.
     """
-    return PathInstances(path, _phases(flow, path) if path.of_phases else _topics(flow, path))
+    return PathInstances(path, pl.concat(each.table for each in passages_in_parts(flow, path)))
+
+
+def passages_in_parts(flow: FlowGraph, path: PathSpec) -> Iterator[PathInstances]:
+    """As `find_path`, a part after the other, so that memory does not grow with their number; at least one part."""
+    if path.of_phases:
+        yield PathInstances(path, _phases(flow, path))
+        return
+    chains = _Chains(flow, path)
+    yield PathInstances(path, _newest(flow, chains.none()))
+    for ends in chains.ends():
+        yield PathInstances(path, _newest(flow, pl.concat([chains.none(), *chains.search(ends)])))
 
 
 def _phases(flow: FlowGraph, path: PathSpec) -> pl.DataFrame:
@@ -67,12 +84,11 @@ def _phases(flow: FlowGraph, path: PathSpec) -> pl.DataFrame:
     return whole.with_columns(latency_ns=pl.col("end_ns") - pl.col("begin_ns"))
 
 
-def _topics(flow: FlowGraph, path: PathSpec) -> pl.DataFrame:
-    chains = _Chains(flow, path)
-    found = pl.concat([chains.none(), *chains.search()])
-    begins, ends = publication_begins(flow.model), times_of(flow.model.publications, "time_ns")
-    begin_ns = pick(begins, ids_of(found, "from_publication"), 0)
-    end_ns = pick(ends, ids_of(found, "to_publication"), 0)
+def _newest(flow: FlowGraph, found: pl.DataFrame) -> pl.DataFrame:
+    """Of the chains to each publication, that with the newest begin; with its times."""
+    publications = flow.model.publications
+    begin_ns = begins_of(publications[ids_of(found, "from_publication")])
+    end_ns = times_at(publications, "time_ns", ids_of(found, "to_publication"))
     timed = found.with_columns(
         begin_ns=pl.Series(begin_ns, dtype=pl.Int64),
         end_ns=pl.Series(end_ns, dtype=pl.Int64),
@@ -82,40 +98,66 @@ def _topics(flow: FlowGraph, path: PathSpec) -> pl.DataFrame:
     return newest.unique("to_publication", keep="last", maintain_order=True)
 
 
+_PARTS: Final = 8
+"""Parts of a chunk of ends that are searched together: their chains take more memory than rows of a table."""
+
+
 class _Chains:
-    """Searches backward from the last topic, one hop per step, all instances at once."""
+    """Searches backward from the last topic, one hop per step, many instances at once."""
 
     def __init__(self, flow: FlowGraph, path: PathSpec) -> None:
-        numbers = number_topics(flow.model)
-        self._topic = topics_of(flow.model.publications, "publisher", flow.model.publishers, numbers)
+        model, numbers = flow.model, number_topics(flow.model)
+        self._topic = computed(
+            len(model.publications),
+            np.int32,
+            lambda part: topics_of(rows_of(model.publications, part), "publisher", model.publishers, numbers),
+        )
         self._name = path.name
         self._via = [numbers.get(topic, -2) for topic in path.via]
         self._steps = len(numbers)
-        hops = flow.hops.sort("to_publication", maintain_order=True)
-        self._to, self._from = ids_of(hops, "to_publication"), ids_of(hops, "from_publication")
-        self._take = ids_of(hops, "take")
+        self._end = Growing(np.int32)
+        for part in chunks(len(self._topic)):
+            self._end.add(np.flatnonzero(self._topic[part] == self._via[-1]) + part.start)
+        self._flow = flow
+
+    def ends(self) -> Iterator[IdArray]:
+        """Publications on the last topic, some at a time."""
+        every = self._end.finish()
+        step = max(mapped.CHUNK_ROWS // _PARTS, 1)
+        return (every[first : first + step] for first in range(0, len(every), step))
+
+    @cached_property
+    def _origin(self) -> IdArray:
+        return origin_of_takes(self._flow.model, self._flow.transport)
+
+    @cached_property
+    def _take(self) -> IdArray:
+        return ids_of(self._flow.uses, "take")
+
+    @cached_property
+    def _uses(self) -> Index:
+        return index_by(ids_of(self._flow.uses, "publication"), len(self._topic))
 
     def none(self) -> pl.DataFrame:
         return pl.DataFrame(
             schema={"from_publication": pl.Int32, "to_publication": pl.Int32, "takes": pl.List(pl.Int32)}
         )
 
-    def search(self) -> list[pl.DataFrame]:
-        """Finished chains, one frame per number of hops."""
-        end = np.flatnonzero(self._topic == self._via[-1]).astype(np.int32)
+    def search(self, end: IdArray) -> list[pl.DataFrame]:
+        """Finished chains to some ends, one frame per number of hops."""
         current, wanted = end, np.full(len(end), len(self._via) - 2)
         takes: list[IdArray] = []
         finished = []
         for _ in range(self._steps):
             if len(current) == 0:
                 break
-            row, hop = self._hops_into(current)
+            row, origin, taken_by = self._hops_into(current)
             self._refuse_too_many(len(row))
-            wanted = wanted[row] - (self._topic[self._from[hop]] == np.array(self._via)[wanted[row]])
-            one = self._one_way_each(self._from[hop], end[row], wanted)
-            row, hop, wanted = row[one], hop[one], wanted[one]
-            current, end = self._from[hop], end[row]
-            takes = [self._take[hop], *(taken[row] for taken in takes)]
+            wanted = wanted[row] - (self._topic[origin] == np.array(self._via)[wanted[row]])
+            one = self._one_way_each(origin, end[row], wanted)
+            row, wanted = row[one], wanted[one]
+            current, end = origin[one], end[row]
+            takes = [taken_by[one], *(taken[row] for taken in takes)]
             done = wanted < 0
             finished.append(self._frame(current[done], end[done], [taken[done] for taken in takes]))
             go_on = ~done & (self._topic[current] != self._via[-1])
@@ -138,13 +180,13 @@ class _Chains:
         way = (end.astype(np.int64) * len(self._topic) + current) * (len(self._via) + 1) + wanted
         return np.sort(np.unique(way, return_index=True)[1])
 
-    def _hops_into(self, publications: IdArray) -> tuple[IdArray, IdArray]:
-        """All hops that lead to each publication: index of the publication, and index of the hop."""
-        first = np.searchsorted(self._to, publications, side="left")
-        count = np.searchsorted(self._to, publications, side="right") - first
-        row = np.repeat(np.arange(len(publications)), count)
-        within = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-        return row, first[row] + within
+    def _hops_into(self, publications: IdArray) -> tuple[IdArray, IdArray, IdArray]:
+        """All hops that lead to each publication: index of the publication, where the hop began, and its take."""
+        which, use = self._uses.of(publications)
+        take = self._take[use]
+        origin = self._origin[take]
+        known = origin >= 0
+        return which[known], origin[known], take[known]
 
     def _frame(self, begin: IdArray, end: IdArray, takes: list[IdArray]) -> pl.DataFrame:
         lists = np.stack(takes, axis=1).astype(np.int32)

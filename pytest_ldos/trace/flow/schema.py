@@ -7,17 +7,27 @@ from typing import Final
 
 import polars as pl
 
+from pytest_ldos.trace.execution.annotations import PARTIAL_SYNC, PERIODIC_ASYNC
 from pytest_ldos.trace.execution.schema import Schema
 
 _ID: Final = pl.Int32
 _TIME: Final = pl.Int64
 
+IN_PROCESS: Final = "intra_process"
+SAME_PROCESS: Final = "same_process"
+SAME_HOST: Final = "same_host"
+BETWEEN_HOSTS: Final = "between_hosts"
+WAYS: Final = (IN_PROCESS, SAME_PROCESS, SAME_HOST, BETWEEN_HOSTS)
+
+DIRECT: Final = "direct"
+RULES: Final = (DIRECT, PERIODIC_ASYNC, PARTIAL_SYNC)
+
 LINKS: Final[Mapping[str, Schema]] = {
-    "transport": {"publication": _ID, "take": _ID, "latency_ns": _TIME, "way": pl.String},
+    "transport": {"publication": _ID, "take": _ID, "latency_ns": _TIME, "way": pl.Enum(WAYS)},
     "triggers": {"take": _ID, "callback_run": _ID, "polled": pl.Boolean},
     "causes": {"callback_run": _ID, "publication": _ID},
-    "uses": {"take": _ID, "publication": _ID, "rule": pl.String},
-    "hops": {"from_publication": _ID, "take": _ID, "to_publication": _ID, "rule": pl.String},
+    "uses": {"take": _ID, "publication": _ID, "rule": pl.Enum(RULES)},
+    "hops": {"from_publication": _ID, "take": _ID, "to_publication": _ID, "rule": pl.Enum(RULES)},
 }
 """Causal links.
 
@@ -29,10 +39,3 @@ uses: the received messages from which a publication was made. `rule` is ``direc
     callback that received the message), ``periodic_async`` or ``partial_sync``.
 hops: transport and uses combined, publication to publication.
 """
-
-IN_PROCESS: Final = "intra_process"
-SAME_PROCESS: Final = "same_process"
-SAME_HOST: Final = "same_host"
-BETWEEN_HOSTS: Final = "between_hosts"
-
-DIRECT: Final = "direct"

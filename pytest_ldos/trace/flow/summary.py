@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
 from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.trace.execution.columns import NEVER, IdArray, ids_at, ids_of, pick, rows_of, times_of
+from pytest_ldos.trace.execution.grouping import Grouped
+from pytest_ldos.trace.execution.mapped import Growing, chunks, computed
 from pytest_ldos.trace.flow.breakdown import break_down
 from pytest_ldos.trace.flow.critical import CriticalPaths
 from pytest_ldos.trace.flow.executors import busy_shares
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.names import UNKNOWN, Names
-from pytest_ldos.trace.flow.paths import find_path
+from pytest_ldos.trace.flow.paths import passages_in_parts
+from pytest_ldos.trace.flow.spans import spans_of
 from pytest_ldos.trace.flow.timeliness import classify_receptions
 
 _PERCENTILES: Final = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99}
@@ -39,24 +46,47 @@ def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
     model = flow.model
     topic = pl.col("topic").fill_null(UNKNOWN)
     publishers = model.publishers.select(topic, publisher="id")
-    sent = model.publications.join(publishers, on="publisher")
-    span_s = (pl.col("time_ns").max() - pl.col("time_ns").min()) / _NS_PER_S
+    sent = publishers.join(spans_of(model.publications, "publisher"), left_on="publisher", right_on="id")
+    span_s = (pl.col("last_ns").max() - pl.col("first_ns").min()) / _NS_PER_S
+    count = pl.col("count").sum()
     per_topic = sent.group_by("topic").agg(
-        publishers=pl.col("publisher").n_unique(),
-        messages=pl.len(),
-        rate_hz=pl.when(span_s > 0).then((pl.len() - 1) / span_s),
+        publishers=pl.len(), messages=count, rate_hz=pl.when(span_s > 0).then((count - 1) / span_s)
     )
-    got = flow.transport.join(sent.select("topic", publication="id"), on="publication")
-    received = got.group_by("topic").agg(received=pl.len(), **_percentiles("latency_ns"))
     timeliness = classify_receptions(flow).with_columns(topic)
     timely = timeliness.group_by("topic").agg(pl.col("late", "too_late", "lost").sum())
     subscriptions = model.subscriptions.with_columns(topic).group_by("topic").agg(subscriptions=pl.len())
-    whole = per_topic.join(subscriptions, on="topic", how="left").join(received, on="topic", how="left")
+    whole = per_topic.join(subscriptions, on="topic", how="left")
+    whole = whole.join(_received(flow, publishers["topic"].to_list()), on="topic", how="left")
     joined = whole.join(timely, on="topic", how="left")
     counts = ("subscriptions", "received", "late", "too_late", "lost")
     ordered = joined.with_columns(pl.col(counts).fill_null(0)).sort("messages", "topic", descending=[True, False])
     return ordered.select(
         "topic", "publishers", "subscriptions", "messages", "rate_hz", "received", *_PERCENTILES, *counts[2:]
+    )
+
+
+def _received(flow: FlowGraph, topics: Sequence[str]) -> pl.DataFrame:
+    """Number of receptions of each topic, and quantiles of the transport; topics without any are left out.
+
+    Args:
+        topics: of each publisher.
+    """
+    names = sorted(set(topics))
+    number_of = np.array([names.index(topic) for topic in topics], dtype=np.int32)
+
+    def topic_of(part: slice) -> IdArray:
+        publication = rows_of(flow.transport, part)["publication"].to_numpy()
+        return pick(number_of, ids_at(flow.model.publications, "publisher", publication), -1)
+
+    group = computed(len(flow.transport), np.int32, topic_of)
+    latencies = Grouped(group, flow.transport["latency_ns"].to_numpy(), len(names))
+    return _quantiles(latencies).with_columns(topic=pl.Series(names, dtype=pl.String)).filter(pl.col("received") > 0)
+
+
+def _quantiles(grouped: Grouped) -> pl.DataFrame:
+    found = grouped.nearest(list(_PERCENTILES.values()))
+    return pl.DataFrame(found, schema=dict.fromkeys(_PERCENTILES, pl.Float64), orient="row").with_columns(
+        received=pl.Series(grouped.sizes, dtype=pl.UInt32)
     )
 
 
@@ -66,14 +96,29 @@ def summarize_callbacks(flow: FlowGraph) -> pl.DataFrame:
     Columns: `callback` (its name), `runs`, `total_ns`, `p50_ns`, `p90_ns`, `p99_ns`, `max_ns`.
     """
     names = Names(flow.model)
-    duration = (pl.col("end_ns") - pl.col("start_ns")).alias("duration")
-    runs = flow.model.callback_runs.with_columns(duration)
-    grouped = runs.group_by("callback").agg(
-        runs=pl.len(), total_ns=pl.col("duration").sum(), **_percentiles("duration"), max_ns=pl.col("duration").max()
+    table = flow.model.callback_runs
+    callback = ids_of(table, "callback")
+    start_ns, end_ns = times_of(table, "start_ns"), times_of(table, "end_ns")
+
+    def ended(part: slice) -> IdArray:
+        return np.where(end_ns[part] == NEVER, -1, callback[part])
+
+    count = len(flow.model.callbacks)
+    durations_ns = computed(len(table), np.int64, lambda part: end_ns[part] - start_ns[part])
+    grouped = Grouped(computed(len(table), np.int32, ended), durations_ns, count)
+    runs = sum((np.bincount(callback[part], minlength=count) for part in chunks(len(table))), np.zeros(count, np.int64))
+    own = [grouped.of(number) for number in range(count)]
+    found = _quantiles(grouped).with_columns(
+        callback=pl.Series(range(count), dtype=pl.Int32),
+        runs=pl.Series(runs, dtype=pl.UInt32),
+        total_ns=pl.Series([int(each.sum()) for each in own], dtype=pl.Int64),
+        max_ns=pl.Series([int(each.max()) if len(each) else None for each in own], dtype=pl.Int64),
     )
-    ordered = grouped.sort("total_ns", "callback", descending=[True, False])
+    ordered = found.filter(pl.col("runs") > 0).sort("total_ns", "callback", descending=[True, False])
     named = [names.callback(callback) for callback in ordered["callback"]]
-    return ordered.with_columns(pl.Series("callback", named, dtype=pl.String))
+    return ordered.with_columns(pl.Series("callback", named, dtype=pl.String)).select(
+        "callback", "runs", "total_ns", *_PERCENTILES, "max_ns"
+    )
 
 
 def summarize_executors(flow: FlowGraph) -> pl.DataFrame:
@@ -102,29 +147,54 @@ def summarize_paths(flow: FlowGraph, paths: Sequence[PathSpec]) -> pl.DataFrame:
     Columns: `path`, `passages`, `p50_ns`, `p90_ns`, `p99_ns`, `max_ns`, `deadline_ns` (null without one),
     `missed`, `longest` (the segment with the largest share of the time), `share` (of that segment).
     """
-    critical = CriticalPaths(flow)
-    rows: list[dict[str, Any]] = []
-    for path in paths:
-        instances = find_path(flow, path)
-        if not len(instances):
-            continue
-        parts = break_down(flow, instances, critical=critical)
-        segments = parts.group_by("kind", "subject").agg(pl.col("duration_ns").sum())
-        longest = segments.sort("duration_ns", descending=True).row(0, named=True)
-        latency = instances.table.select(**_percentiles("latency_ns"), max_ns=pl.col("latency_ns").max())
-        rows.append(
-            {
-                "path": path.name,
-                "passages": len(instances),
-                **latency.row(0, named=True),
-                "deadline_ns": path.deadline_ns,
-                "missed": instances.missed,
-                "longest": f"{longest['kind']}: {longest['subject']}",
-                "share": longest["duration_ns"] / max(int(instances.table["latency_ns"].sum()), 1),
-            }
-        )
-    return pl.DataFrame(rows, schema=_PATHS)
+    critical = _OnDemand(flow)
+    sums = [_PathSum(flow, path, critical) for path in paths]
+    return pl.DataFrame([each.row() for each in sums if each.passages], schema=_PATHS)
 
 
-def _percentiles(column: str) -> dict[str, pl.Expr]:
-    return {name: pl.col(column).quantile(share, "nearest") for name, share in _PERCENTILES.items()}
+class _OnDemand:
+    """Critical paths of a graph, prepared when the first passage is found."""
+
+    def __init__(self, flow: FlowGraph) -> None:
+        self._flow = flow
+
+    @cached_property
+    def paths(self) -> CriticalPaths:
+        return CriticalPaths(self._flow)
+
+
+class _PathSum:
+    """Passages along a path, summed up part by part."""
+
+    def __init__(self, flow: FlowGraph, path: PathSpec, critical: _OnDemand) -> None:
+        self._path = path
+        self._missed = 0
+        self._durations_ns: Counter[tuple[str, str]] = Counter()
+        latencies_ns = Growing(np.int64)
+        for part in passages_in_parts(flow, path):
+            if len(part):
+                latencies_ns.add(part.table["latency_ns"].to_numpy())
+                self._missed += part.missed
+                self._add_segments(break_down(flow, part, critical=critical.paths))
+        self.passages = latencies_ns.rows
+        self._latencies_ns = latencies_ns.finish()
+
+    def _add_segments(self, segments: pl.DataFrame) -> None:
+        sums = segments.group_by("kind", "subject").agg(pl.col("duration_ns").sum())
+        for kind, subject, duration_ns in sums.iter_rows():
+            self._durations_ns[kind, subject] += duration_ns
+
+    def row(self) -> dict[str, Any]:
+        (kind, subject), longest_ns = min(self._durations_ns.items(), key=lambda each: (-each[1], each[0]))
+        max_ns, sum_ns = int(self._latencies_ns.max()), int(self._latencies_ns.sum())
+        one_group = Grouped(np.zeros(self.passages, dtype=np.int32), self._latencies_ns, 1)
+        return {
+            "path": self._path.name,
+            "passages": self.passages,
+            **dict(zip(_PERCENTILES, one_group.nearest(list(_PERCENTILES.values()))[0], strict=True)),
+            "max_ns": max_ns,
+            "deadline_ns": self._path.deadline_ns,
+            "missed": self._missed,
+            "longest": f"{kind}: {subject}",
+            "share": longest_ns / max(sum_ns, 1),
+        }

@@ -11,14 +11,20 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
 import polars as pl
 
+from pytest_ldos.trace.execution.columns import IdArray, ids_at, ids_of, rows_of, times_of
+from pytest_ldos.trace.execution.grouping import Grouped, distinct_rows
+from pytest_ldos.trace.execution.mapped import Growing, chunks, computed
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import FlowGraph
 
 _TOO_LATE_NS: Final = 50_000_000
 _LATE_NS: Final = 5_000_000
 _LATE_SHARE: Final = 0.2
+
+_PAIR: Final = ("publisher", "intra", "subscription")
 
 
 def classify_receptions(flow: FlowGraph) -> pl.DataFrame:
@@ -28,46 +34,136 @@ def classify_receptions(flow: FlowGraph) -> pl.DataFrame:
     messages), `on_time`, `late`, `too_late`, `lost` (numbers of messages).
     """
     model = flow.model
-    sent = _sent(model)
-    periods = sent.group_by("publisher", "intra").agg(period_ns=pl.col("time_ns").diff().median().cast(pl.Int64))
-    got = flow.transport.join(model.takes.select("subscription", "intra", take="id"), on="take")
-    got = got.join(sent, on=["publication", "intra"])
-    limit = got.join(periods, on=["publisher", "intra"]).with_columns(
-        too_late=pl.min_horizontal("period_ns", pl.lit(_TOO_LATE_NS)),
-        late=pl.min_horizontal(pl.col("period_ns") * _LATE_SHARE, pl.lit(_LATE_NS)),
+    sent = _Sent(model)
+    got = _Got(flow)
+    pairs = got.pairs.join(sent.periods(), on=["publisher", "intra"], maintain_order="left").with_columns(
+        limit_too_late=pl.min_horizontal("period_ns", pl.lit(_TOO_LATE_NS)),
+        limit_late=pl.min_horizontal(pl.col("period_ns") * _LATE_SHARE, pl.lit(_LATE_NS)),
     )
-    too_late = pl.col("latency_ns") > pl.col("too_late")
-    late = ~too_late & (pl.col("latency_ns") > pl.col("late"))
-    pairs = limit.group_by("publisher", "subscription", "intra").agg(
-        pl.col("period_ns").first(),
-        on_time=(~too_late & ~late).sum(),
-        late=late.sum(),
-        too_late=too_late.sum(),
-        first=pl.col("publication").min(),
-        last=pl.col("publication").max(),
-        taken=pl.col("publication").n_unique(),
-    )
+    counted = pairs.with_columns(**got.counts(pairs), **got.publications())
+    due = [sent.between(*row) for row in counted.select("publisher", "intra", "first", "last").iter_rows()]
     return (
-        _with_lost(pairs, sent)
+        counted.with_columns(lost=pl.Series(due, dtype=pl.Int64) - pl.col("taken"))
         .join(model.publishers.select("topic", publisher="id"), on="publisher")
         .select("topic", "publisher", "subscription", "period_ns", "on_time", "late", "too_late", "lost")
-        .sort("topic", "publisher", "subscription")
+        .sort("topic", "publisher", "subscription", maintain_order=True)
     )
 
 
-def _sent(model: ExecutionModel) -> pl.DataFrame:
-    """Messages published each way: `intra` inside the process, the others through the middleware."""
-    table = model.publications.select("publisher", "intra", "time_ns", "intra_ns", publication="id")
-    through = table.filter(~pl.col("intra")).with_columns(intra=pl.lit(value=False))
-    within = table.filter(pl.col("intra_ns").is_not_null()).with_columns(intra=pl.lit(value=True), time_ns="intra_ns")
-    return pl.concat([through, within]).drop("intra_ns")
+class _Sent:
+    """Messages that each publisher sent each way: inside its process, or through the middleware."""
+
+    def __init__(self, model: ExecutionModel) -> None:
+        columns = {"group": Growing(np.int32), "time_ns": Growing(np.int64), "publication": Growing(np.int32)}
+        for part in chunks(len(model.publications)):
+            table = rows_of(model.publications, part)
+            publisher, row = ids_of(table, "publisher"), np.arange(part.start, part.stop)
+            through, within = ~table["intra"].to_numpy(), table["intra_ns"].is_not_null().to_numpy()
+            for way, name, is_sent in ((0, "time_ns", through), (1, "intra_ns", within)):
+                is_known = is_sent & (publisher >= 0)
+                columns["group"].add(publisher[is_known] * 2 + way)
+                columns["time_ns"].add(times_of(table, name)[is_known])
+                columns["publication"].add(row[is_known])
+        self._group, self._time_ns, publication = (column.finish() for column in columns.values())
+        self._publishers = len(model.publishers)
+        self._publications = Grouped(self._group, publication, 2 * self._publishers)
+
+    def periods(self) -> pl.DataFrame:
+        """Median time between the messages of each publisher, each way; null where it sent one."""
+        groups = 2 * self._publishers
+        last_ns, has_last = np.zeros(groups, dtype=np.int64), np.zeros(groups, dtype=bool)
+        since_ns, group = Growing(np.int64), Growing(np.int32)
+        for part in chunks(len(self._group)):
+            own, times_ns = self._group[part], self._time_ns[part]
+            order = np.argsort(own, kind="stable")
+            own, times_ns = own[order], times_ns[order]
+            is_first = np.diff(own, prepend=-1) != 0
+            before_ns = np.where(is_first, last_ns[own], np.roll(times_ns, 1))
+            is_following = ~is_first | has_last[own]
+            since_ns.add((times_ns - before_ns)[is_following])
+            group.add(own[is_following])
+            last_ns[own], has_last[own] = times_ns, True
+        medians = Grouped(group.finish(), since_ns.finish(), groups).medians()
+        return pl.DataFrame(
+            {
+                "publisher": np.arange(groups, dtype=np.int32) // 2,
+                "intra": np.arange(groups) % 2 == 1,
+                "period_ns": pl.Series(medians, dtype=pl.Float64).cast(pl.Int64),
+            }
+        )
+
+    def between(self, publisher: int, intra: bool, first: int, last: int) -> int:
+        """Number of messages of a publisher from one publication to another."""
+        own = self._publications.of(publisher * 2 + intra)
+        return int(np.searchsorted(own, last, side="right") - np.searchsorted(own, first))
 
 
-def _with_lost(pairs: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
-    """Adds the number of messages between the first and the last taken that were not taken."""
-    within = pairs.select("publisher", "subscription", "intra", "first", "last").join(sent, on=["publisher", "intra"])
-    between = pl.col("publication").is_between(pl.col("first"), pl.col("last"))
-    due = within.group_by("publisher", "subscription", "intra").agg(due_between=between.sum())
-    return pairs.join(due, on=["publisher", "subscription", "intra"]).with_columns(
-        lost=pl.col("due_between").cast(pl.Int64) - pl.col("taken").cast(pl.Int64)
-    )
+class _Got:
+    """Messages with a transport link, by publisher, way and subscription; others have no row in `pairs`."""
+
+    def __init__(self, flow: FlowGraph) -> None:
+        self._flow = flow
+        model = flow.model
+        links = len(flow.transport)
+        self._publisher = computed(
+            links, np.int32, lambda part: ids_at(model.publications, "publisher", self._linked("publication", part))
+        )
+        self._subscription = computed(
+            links, np.int32, lambda part: ids_at(model.takes, "subscription", self._linked("take", part))
+        )
+        self._intra = computed(links, np.int32, self._way)
+        kinds = distinct_rows(self._publisher, self._intra, self._subscription)
+        self._kinds = kinds[(kinds[:, 0] >= 0) & (kinds[:, 1] >= 0) & (kinds[:, 2] >= 0)]
+        self._keys = self._key(*self._kinds.T)
+        self._pair = computed(links, np.int32, self._pair_of)
+        ids = {name: self._kinds[:, at].astype(np.int32) for at, name in enumerate(_PAIR)}
+        self.pairs = pl.DataFrame(ids).with_columns(pl.col("intra") == 1)
+
+    def counts(self, pairs: pl.DataFrame) -> dict[str, pl.Series]:
+        """Numbers of messages of each pair that came on time, late and too late."""
+        limits = {name: pairs[f"limit_{name}"].to_numpy() for name in ("too_late", "late")}
+        found = np.zeros((len(pairs), 3), dtype=np.int64)
+        for part in chunks(len(self._pair)):
+            known = self._pair[part] >= 0
+            pair = self._pair[part][known]
+            latency_ns = rows_of(self._flow.transport, part)["latency_ns"].to_numpy()[known]
+            too_late = latency_ns > limits["too_late"][pair]
+            late = ~too_late & (latency_ns > limits["late"][pair])
+            for at, is_one in enumerate((~too_late & ~late, late, too_late)):
+                found[:, at] += np.bincount(pair[is_one], minlength=len(pairs))
+        return {
+            name: pl.Series(found[:, at]).cast(pl.UInt32) for at, name in enumerate(("on_time", "late", "too_late"))
+        }
+
+    def publications(self) -> dict[str, pl.Series]:
+        """First and last publication of each pair, and the number of different ones."""
+        grouped = Grouped(self._pair, self._flow.transport["publication"].to_numpy(), len(self._kinds))
+        taken = grouped.distinct()  # which sorts them
+        edges = [(int(own[0]), int(own[-1])) for own in map(grouped.of, range(len(self._kinds)))]
+        return {
+            "first": pl.Series([first for first, _ in edges], dtype=pl.Int32),
+            "last": pl.Series([last for _, last in edges], dtype=pl.Int32),
+            "taken": pl.Series(taken, dtype=pl.Int64),
+        }
+
+    def _linked(self, name: str, part: slice) -> IdArray:
+        return ids_of(rows_of(self._flow.transport, part), name)
+
+    def _way(self, part: slice) -> IdArray:
+        """1 for messages that came inside their process, 0 for others, -1 where the publication went no such way."""
+        model, publication = self._flow.model, self._linked("publication", part)
+        intra = model.takes["intra"].gather(self._linked("take", part)).to_numpy()
+        sent = model.publications[publication].select("intra", "intra_ns")
+        went = np.where(intra, sent["intra_ns"].is_not_null().to_numpy(), ~sent["intra"].to_numpy())
+        return np.where(went, intra, -1)
+
+    def _key(self, publisher: IdArray, intra: IdArray, subscription: IdArray) -> IdArray:
+        """One number for each pair."""
+        wide = publisher.astype(np.int64) * 2 + intra
+        return wide * (len(self._flow.model.subscriptions) + 1) + subscription
+
+    def _pair_of(self, part: slice) -> IdArray:
+        """Row in `pairs` of each message, -1 for none."""
+        ids = self._publisher[part], self._intra[part], self._subscription[part]
+        known = (ids[0] >= 0) & (ids[1] >= 0) & (ids[2] >= 0)
+        return np.where(known, np.searchsorted(self._keys, self._key(*ids)), -1)

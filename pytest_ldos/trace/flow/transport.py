@@ -2,61 +2,93 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Final
+
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from pytest_ldos.trace.execution.columns import IdArray, TimesNs, frame_of, ids_of, times_of
+from pytest_ldos.trace.execution.columns import IdArray, TimesNs, frame_of, ids_at, ids_of, rows_of, times_at
+from pytest_ldos.trace.execution.mapped import Growing, chunks, filled, room_for
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.buffers import link_buffers
-from pytest_ldos.trace.flow.schema import BETWEEN_HOSTS, IN_PROCESS, LINKS, SAME_HOST, SAME_PROCESS
+from pytest_ldos.trace.flow.schema import LINKS
 from pytest_ldos.trace.flow.stamps import link_stamps
 
 
 def link_transport(model: ExecutionModel) -> pl.DataFrame:
     """One row per reception whose publication is in the trace, in the order of the receptions."""
     by_stamp, by_buffer = link_stamps(model), link_buffers(model)
-    publication = np.where(by_buffer >= 0, by_buffer, by_stamp)
-    take = np.flatnonzero(publication >= 0).astype(np.int32)
-    publication = publication[take]
-    columns = {
-        "publication": publication,
-        "take": take,
-        "latency_ns": times_of(model.takes, "time_ns")[take] - sent_ns(model, publication, take),
-        "way": _ways(model, publication, take),
-    }
-    return frame_of(LINKS["transport"], columns)
+    columns = {name: Growing(dtype) for name, dtype in _COLUMNS.items()}
+    for part in chunks(len(model.takes)):
+        publication = np.where(by_buffer[part] >= 0, by_buffer[part], by_stamp[part])
+        take = np.flatnonzero(publication >= 0).astype(np.int32) + np.int32(part.start)
+        publication = publication[publication >= 0]
+        columns["publication"].add(publication)
+        columns["take"].add(take)
+        columns["latency_ns"].add(model.takes["time_ns"].to_numpy()[take] - sent_ns(model, publication, take))
+        columns["way"].add(_ways(model, publication, take))
+    return frame_of(LINKS["transport"], {name: column.finish() for name, column in columns.items()})
+
+
+_COLUMNS: Final = {"publication": np.int32, "take": np.int32, "latency_ns": np.int64, "way": np.uint32}
+
+
+def origin_of_takes(model: ExecutionModel, transport: pl.DataFrame) -> IdArray:
+    """Publication of each take, -1 where it is not in the trace; shape ``(takes,)``."""
+    origin = filled(len(model.takes), np.int32, -1)
+    for part in chunks(len(transport)):
+        links = rows_of(transport, part)
+        origin[links["take"].to_numpy()] = links["publication"].to_numpy()
+    return origin
 
 
 def sent_ns(model: ExecutionModel, publication: IdArray, take: IdArray) -> TimesNs:
     """Send time of each message on the way on which it was taken: through the middleware, or inside the process."""
-    within = model.takes["intra"].to_numpy()[take]
-    through_ns, within_ns = (times_of(model.publications, name)[publication] for name in ("time_ns", "intra_ns"))
+    within = model.takes["intra"].gather(take).to_numpy()
+    through_ns, within_ns = (times_at(model.publications, name, publication) for name in ("time_ns", "intra_ns"))
     return np.where(within, within_ns, through_ns)
 
 
-def _ways(model: ExecutionModel, publication: IdArray, take: IdArray) -> pl.Series:
+def _ways(model: ExecutionModel, publication: IdArray, take: IdArray) -> npt.NDArray[np.uint32]:
+    """Number of each way in `WAYS`."""
     process_of, host_of = ids_of(model.threads, "process"), ids_of(model.processes, "host")
-    sender = process_of[ids_of(model.publications, "thread")[publication]]
-    receiver = process_of[ids_of(model.takes, "thread")[take]]
-    conditions = [model.takes["intra"].to_numpy()[take], sender == receiver, host_of[sender] == host_of[receiver]]
-    number = np.select(conditions, [0, 1, 2], 3).astype(np.uint32)
-    return pl.Series("way", [IN_PROCESS, SAME_PROCESS, SAME_HOST, BETWEEN_HOSTS]).gather(number)
+    sender = process_of[ids_at(model.publications, "thread", publication)]
+    receiver = process_of[ids_at(model.takes, "thread", take)]
+    within = model.takes["intra"].gather(take).to_numpy()
+    conditions = [within, sender == receiver, host_of[sender] == host_of[receiver]]
+    return np.select(conditions, [0, 1, 2], 3).astype(np.uint32)
 
 
 def count_without_partner(model: ExecutionModel, transport: pl.DataFrame) -> dict[str, int]:
     """Publications that nobody took and receptions of unknown origin, by cause; causes with count 0 are omitted."""
     heard = set(model.subscriptions["topic"].drop_nulls())
     told = set(model.publishers["topic"].drop_nulls())
-    untaken = model.publications.join(transport, left_on="id", right_on="publication", how="anti")
-    unsent = model.takes.join(transport, left_on="id", right_on="take", how="anti")
-    topics_out = untaken.join(model.publishers, left_on="publisher", right_on="id", how="left")["topic"]
-    topics_in = unsent.join(model.subscriptions, left_on="subscription", right_on="id", how="left")["topic"]
-    listened = int(topics_out.is_in(heard).sum())
-    published = int(topics_in.is_in(told).sum())
+    untaken = _without(transport["publication"], model.publications, "publisher", model.publishers)
+    unsent = _without(transport["take"], model.takes, "subscription", model.subscriptions)
+    listened, published = (
+        sum(count for topic, count in found.items() if topic in known)
+        for found, known in ((untaken, heard), (unsent, told))
+    )
     counts = {
-        "publications on topics nobody observed subscribes to": len(untaken) - listened,
+        "publications on topics nobody observed subscribes to": sum(untaken.values()) - listened,
         "publications no observed subscription took": listened,
-        "receptions on topics nobody observed publishes on": len(unsent) - published,
+        "receptions on topics nobody observed publishes on": sum(unsent.values()) - published,
         "receptions whose publication is not in the trace": published,
     }
     return {cause: count for cause, count in counts.items() if count}
+
+
+def _without(linked: pl.Series, instances: pl.DataFrame, end: str, ends: pl.DataFrame) -> Counter[str | None]:
+    """Number of publications or takes without a link, by topic; ``None`` where that is unknown."""
+    is_linked = room_for(len(instances), np.bool_)
+    for part in chunks(len(linked)):
+        is_linked[linked.slice(part.start, part.stop - part.start).to_numpy()] = True
+    found: Counter[str | None] = Counter()
+    topics = [*ends["topic"], None]
+    for part in chunks(len(instances)):
+        own = ids_of(rows_of(instances, part), end)[~is_linked[part]]
+        for number, count in enumerate(np.bincount(own + 1).tolist()):
+            found[topics[number - 1]] += count
+    return found

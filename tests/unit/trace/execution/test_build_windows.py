@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from pytest_ldos.trace.ctf.read import DecodedTrace
 from pytest_ldos.trace.ctf.stats import Gap
 from pytest_ldos.trace.execution.build import READ_EVENTS, build_execution
-from pytest_ldos.trace.execution.build_windows import WINDOWED_EVENTS, build_execution_in_windows
+from pytest_ldos.trace.execution.build_windows import build_execution_in_windows
 from pytest_ldos.trace.execution.event_tables import select_rows
 from pytest_ldos.trace.execution.observed import Observed
 from pytest_ldos.trace.execution.threads import ThreadCensus
+from pytest_ldos.trace.execution.window_rows import WINDOWED_EVENTS, WindowReader
 from tests.builders.ros2 import Recording
 from tests.unit.trace.flow.test_random_systems import System, rules, steps
 
@@ -47,10 +48,19 @@ class TraceInMemory:
 def assert_equal(decoded, borders):
     found = build_execution_in_windows(TraceInMemory(decoded, borders))
     expected = build_execution(decoded)
+    elsewhere = build_execution_in_windows(TraceInMemory(decoded, borders), spread=read_backwards)
     for name, frame in expected.frames().items():
         assert found.frames()[name].equals(frame, null_equal=True), (name, found.frames()[name], frame)
+        assert elsewhere.frames()[name].equals(frame, null_equal=True), (name, elsewhere.frames()[name], frame)
     assert (found.unknown, found.unpaired, found.stats) == (expected.unknown, expected.unpaired, expected.stats)
+    assert (elsewhere.unknown, elsewhere.unpaired) == (expected.unknown, expected.unpaired)
     return found
+
+
+def read_backwards(trace, whole, tasks):
+    """Windows that are read in any order, each by a reader of its own."""
+    rows = [WindowReader(trace, whole).read(task.window, task.carried)[0] for task in reversed(list(tasks))]
+    return reversed(rows)
 
 
 def times_of(decoded):

@@ -1,0 +1,79 @@
+"""Windows of one trace as tasks of a Dask client: read by any worker, and by another one where a worker dies."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from pytest_ldos.base.errors import Unavailable
+from pytest_ldos.fleet.interrupts import interrupts_noted
+from pytest_ldos.fleet.tasks import LOOK_S, PATIENCE_S, cancelled_at_end, has_workers
+from pytest_ldos.trace.ctf.windows import WindowedTrace
+from pytest_ldos.trace.execution.build_windows import Spread, WindowTask
+from pytest_ldos.trace.execution.window_rows import WholeTrace, WindowReader, WindowRows
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+_AHEAD: Final = 2
+"""Windows for each worker that are submitted before the first one of them is joined: what is read waits in memory."""
+
+_REMEDY: Final = "read it in this process (without --scheduler), or in shorter windows (--window)"
+
+
+def spread_over(client: Client) -> Spread:
+    """Reads the windows of a trace by the workers of a client.
+
+    Raises:
+        Unavailable: by the iterator; workers were killed again and again, or none is left.
+        TraceUnreadable: by the iterator; see `WindowedTrace.read`.
+    """
+
+    def read(trace: WindowedTrace, whole: WholeTrace, tasks: Iterator[WindowTask]) -> Iterator[WindowRows]:
+        prefix = f"ldos-window-{secrets.token_hex(8)}"  # keys never collide with another client's tasks
+        futures: deque[Future] = deque()
+        with interrupts_noted() as raise_noted, cancelled_at_end(client, futures):
+            # A task of its own, which is sent once and made again where the worker that had it died.
+            kept = client.submit(tuple, (replace(trace, threads=1), whole), key=f"{prefix}-trace", pure=False)
+            for number, task in enumerate(tasks):
+                futures.append(client.submit(_read_window, kept, task, key=f"{prefix}-{number}", pure=False))
+                while len(futures) > _AHEAD * max(len(client.scheduler_info()["workers"]), 1):
+                    yield _rows(client, futures.popleft(), raise_noted)
+            while futures:
+                yield _rows(client, futures.popleft(), raise_noted)
+
+    return read
+
+
+def _read_window(kept: tuple[WindowedTrace, WholeTrace], task: WindowTask) -> WindowRows:
+    """Runs in the workers."""
+    return WindowReader(*kept).read(task.window, task.carried)[0]
+
+
+def _rows(client: Client, future: Future, raise_noted: Callable[[], None]) -> WindowRows:
+    last_seen_s = time.monotonic()
+    is_done = threading.Event()
+    future.add_done_callback(lambda _: is_done.set())
+    while not is_done.wait(LOOK_S):
+        raise_noted()
+        if has_workers(client):
+            last_seen_s = time.monotonic()
+        elif time.monotonic() - last_seen_s > PATIENCE_S:
+            raise Unavailable("no worker is left that could read the trace", remedy=_REMEDY)
+    if future.status == "finished":
+        found = future.result()
+        assert isinstance(found, WindowRows)
+        return found
+    if future.status != "error":
+        raise Unavailable("the scheduler ended before the trace was read", remedy=_REMEDY)
+    error = future.exception()
+    if type(error).__name__ == "KilledWorker":
+        message = "each worker that read a window was killed, or ran out of memory"
+        raise Unavailable(message, remedy=_REMEDY) from None
+    assert error is not None
+    raise error

@@ -1,0 +1,242 @@
+"""Rows of a model that one window of a trace gives, and what goes on behind its end.
+
+Into the next window go:
+
+- what is open on a thread: callbacks that run, executions, the last wait; their rows get their ends later;
+- events of a publication or a take that the border cuts; their rows come later.
+
+A window and what was open before it are all that is needed, so that windows can be read by different processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from pytest_ldos.base.tracepoints import AFTER_JAZZY, FIELDS, Marker, Ros2
+from pytest_ldos.trace.ctf.read import DecodedTrace
+from pytest_ldos.trace.ctf.tables import EventTable
+from pytest_ldos.trace.ctf.windows import Window, WindowedTrace
+from pytest_ldos.trace.execution.callback_runs import build_callback_runs
+from pytest_ldos.trace.execution.callbacks import build_callbacks
+from pytest_ldos.trace.execution.columns import IdArray, TimesNs, ids_of
+from pytest_ldos.trace.execution.endpoints import Endpoints, Kind, build_endpoints
+from pytest_ldos.trace.execution.event_tables import join_tables, select_rows
+from pytest_ldos.trace.execution.executors import Executions, build_executions, build_waits
+from pytest_ldos.trace.execution.observed import Observed, rows_of
+from pytest_ldos.trace.execution.publications import build_publications
+from pytest_ldos.trace.execution.registry import Discovered
+from pytest_ldos.trace.execution.requests import build_requests
+from pytest_ldos.trace.execution.takes import build_enqueues, build_takes
+from pytest_ldos.trace.execution.threads import ThreadCensus
+from pytest_ldos.trace.execution.trials import build_ticks
+from pytest_ldos.trace.execution.unfinished import find_unfinished
+
+CONTEXTS: Final = ("vpid", "vtid", "pid_ns")
+
+WINDOWED_EVENTS: Final = AFTER_JAZZY | {
+    Ros2.RCLCPP_PUBLISH,
+    Ros2.RCL_PUBLISH,
+    Ros2.RMW_PUBLISH,
+    Ros2.INTRA_PUBLISH,
+    Ros2.RMW_TAKE,
+    Ros2.RCL_TAKE,
+    Ros2.RCLCPP_TAKE,
+    Ros2.RING_BUFFER_ENQUEUE,
+    Ros2.RING_BUFFER_DEQUEUE,
+    Ros2.CALLBACK_START,
+    Ros2.CALLBACK_END,
+    Ros2.EXECUTOR_WAIT_FOR_WORK,
+    Ros2.EXECUTOR_GET_NEXT_READY,
+    Ros2.EXECUTOR_EXECUTE,
+    Marker.CONTROL_CYCLE,
+    Marker.SIM_STEP,
+}
+"""Events of which a long trace has many; each of them gives rows of one window. All others are read at once."""
+
+_FIELDS: Final = {name: (*CONTEXTS, *FIELDS[name]) for name in WINDOWED_EVENTS}
+
+_OPEN: Final = {
+    Ros2.CALLBACK_START: "callback_runs",
+    Ros2.EXECUTOR_WAIT_FOR_WORK: "waits",
+    Ros2.EXECUTOR_EXECUTE: "executions",
+}
+"""Events that begin a row whose end comes later, and its table."""
+
+_NO_TIMES: Final = np.empty(0, dtype=np.int64)
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class WholeTrace:
+    """What each window needs to know of the whole trace.
+
+    Attributes:
+        once: the events that are read at once, of the observed processes.
+        census: all threads of these processes.
+        pids: of the processes; ``None`` for all.
+    """
+
+    once: DecodedTrace
+    census: ThreadCensus
+    pids: Collection[int] | None
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Events that a window begins with.
+
+    Attributes:
+        events: of what is open, and of calls that the border cuts.
+        earlier: last take and last end of a callback in each open execution.
+    """
+
+    events: Mapping[str, EventTable] = field(default_factory=dict)
+    earlier: tuple[TimesNs, TimesNs] = (_NO_TIMES, _NO_TIMES)
+
+
+@dataclass(frozen=True)
+class WindowRows:
+    """Rows of a window; ids of entities and rows are the window's own.
+
+    Attributes:
+        frames: by table; of tables with ends, rows that were open before the window come first.
+        is_open: by table with ends, true for rows that are open behind the window.
+        discovered: by table of entities, what no init event names.
+        counts: of what has no place in the model.
+        ends: number of `callback_end`.
+    """
+
+    frames: Mapping[str, pl.DataFrame]
+    is_open: Mapping[str, Mask]
+    discovered: Mapping[str, Discovered]
+    counts: Mapping[str, int]
+    ends: int
+
+
+class WindowReader:
+    """Reads windows of a trace, in any order."""
+
+    def __init__(self, trace: WindowedTrace, whole: WholeTrace) -> None:
+        self._trace, self._whole = trace, whole
+        named = Observed(whole.once, whole.census, None)
+        self._threads = named.threads
+        self._lossy = bool(whole.once.stats.gaps)
+        self._endpoints: Endpoints = build_endpoints(named)
+        self._callbacks: Kind = build_callbacks(named, self._endpoints)
+
+    def read(self, window: Window, carried: Carried) -> tuple[WindowRows, Carried]:
+        """Rows of a window, and what the next one begins with."""
+        events = self._events(window, carried)
+        ending = self._ending(events, carried)
+        return self._rows(events, ending), _carry(events, ending)
+
+    def carry(self, window: Window, carried: Carried) -> Carried:
+        """What the next window begins with, for less than `read` takes."""
+        events = self._events(window, carried)
+        return _carry(events, self._ending(events, carried))
+
+    def _events(self, window: Window, carried: Carried) -> _Events:
+        read = self._trace.read(events=WINDOWED_EVENTS, fields=_FIELDS, window=window)
+        tables = observed_tables(read, self._whole)
+        joined: dict[str, EventTable | None] = {
+            name: join_tables(carried.events.get(name), tables.get(name)) for name in sorted(WINDOWED_EVENTS)
+        }
+        whole: dict[str, EventTable] = {
+            name: table for name, table in joined.items() if table is not None and len(table)
+        }
+        held: dict[str, EventTable] = {}
+        if window != self._trace.windows[-1]:
+            for name, is_held in find_unfinished(whole, self._threads).items():
+                held[name], whole[name] = select_rows(whole[name], is_held), select_rows(whole[name], ~is_held)
+        once = self._whole.once
+        return _Events(Observed(replace(once, events={**once.events, **whole}), self._whole.census, None), whole, held)
+
+    def _ending(self, events: _Events, carried: Carried) -> _Ending:
+        self._callbacks.registry.begin_window()
+        runs, running = build_callback_runs(events.observed, self._callbacks, lossy=self._lossy)
+        waits = build_waits(events.observed)
+        executions = build_executions(events.observed, self._endpoints, carried.earlier)
+        runs_on = np.zeros(len(runs), dtype=bool)
+        runs_on[running] = True
+        waits_on = _is_last(ids_of(waits, "thread")) & waits["end_ns"].is_null().to_numpy()
+        is_open = {"callback_runs": runs_on, "waits": waits_on, "executions": executions.is_open}
+        return _Ending(runs, waits, executions, is_open)
+
+    def _rows(self, events: _Events, ending: _Ending) -> WindowRows:
+        kinds = self._endpoints.kinds()
+        for kind in kinds:
+            kind.registry.begin_window()
+        observed = events.observed
+        publications, own = build_publications(observed, self._endpoints)
+        takes, without = build_takes(observed, self._endpoints)
+        frames = {
+            "publications": publications,
+            "takes": takes,
+            "enqueues": build_enqueues(observed, self._endpoints),
+            "requests": build_requests(observed, self._endpoints),
+            **build_ticks(observed),
+            "callback_runs": ending.runs,
+            "waits": ending.waits,
+            "executions": ending.executions.frame,
+        }
+        return WindowRows(
+            frames=frames,
+            is_open=ending.is_open,
+            discovered={kind.table: kind.registry.discovered() for kind in (*kinds, self._callbacks)},
+            counts={"publications of the middleware itself": own, **without},
+            ends=len(observed.events(Ros2.CALLBACK_END)),
+        )
+
+
+@dataclass(frozen=True)
+class _Events:
+    """Events of a window with those carried into it, without those `held` for the next one."""
+
+    observed: Observed
+    tables: Mapping[str, EventTable]
+    held: Mapping[str, EventTable]
+
+
+@dataclass(frozen=True)
+class _Ending:
+    """Rows of a window that may end behind it."""
+
+    runs: pl.DataFrame
+    waits: pl.DataFrame
+    executions: Executions
+    is_open: Mapping[str, Mask]
+
+
+def _carry(events: _Events, ending: _Ending) -> Carried:
+    opened = {
+        str(name): select_rows(events.tables[name], ending.is_open[table])
+        for name, table in _OPEN.items()
+        if ending.is_open[table].any()
+    }
+    on = ending.executions.is_open
+    return Carried({**events.held, **opened}, (ending.executions.taken_ns[on], ending.executions.ended_ns[on]))
+
+
+def observed_tables(trace: DecodedTrace, whole: WholeTrace) -> dict[str, EventTable]:
+    """Tables with the events of the observed processes."""
+    found = {}
+    for name, table in trace.events.items():
+        rows = rows_of(table, whole.census, whole.pids, trace.directory) if len(table) else None
+        found[name] = table if rows is None else select_rows(table, rows)
+    return found
+
+
+def _is_last(thread: IdArray) -> Mask:
+    """True for the last row of each thread."""
+    last = np.full(int(thread.max(initial=-1)) + 1, -1, dtype=np.int64)
+    last[thread] = np.arange(len(thread))
+    is_last = np.zeros(len(thread), dtype=bool)
+    is_last[last[last >= 0]] = True
+    return is_last

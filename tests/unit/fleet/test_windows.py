@@ -1,0 +1,110 @@
+"""One trace whose windows are read by several processes: the model is that of the trace read whole."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+from pytest_ldos.base.errors import TraceUnreadable, Unavailable
+from pytest_ldos.fleet import windows as fleet_windows
+from pytest_ldos.fleet.cluster import LocalCluster, connected_cluster
+from pytest_ldos.fleet.in_process import InProcess
+from pytest_ldos.fleet.remote import RemoteScheduler
+from pytest_ldos.fleet.windows import spread_over
+from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.ctf.windows import open_in_windows
+from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
+from pytest_ldos.trace.execution.build_windows import build_execution_in_windows
+from tests.builders.fatal_windows import FatalTrace
+
+NAMES = ("workspace_mock", "intra_process", "service_action", "late_start", "discarded")
+BORDERS = 9
+
+
+@pytest.fixture(scope="module")
+def client():
+    with connected_cluster(2) as client:
+        yield client
+
+
+def whole(trace):
+    return build_execution(read_trace(trace, events=NEEDED_EVENTS))
+
+
+def random_borders(trace):
+    times = [table.timestamp_ns for table in read_trace(trace, events=NEEDED_EVENTS).events.values() if len(table)]
+    first, last = min(int(each[0]) for each in times), max(int(each[-1]) for each in times)
+    random = np.random.default_rng(sum(trace.name.encode()))
+    return np.unique(random.integers(first, last, BORDERS)).tolist()
+
+
+def assert_equal(found, expected):
+    for name, frame in expected.frames().items():
+        assert found.frames()[name].equals(frame, null_equal=True), name
+    assert (found.unknown, found.unpaired, found.stats) == (expected.unknown, expected.unpaired, expected.stats)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_windows_over_two_processes(golden, client, name):
+    trace = golden(name)
+    with open_in_windows(trace, borders_ns=random_borders(trace)) as windows:
+        assert_equal(build_execution_in_windows(windows, spread=spread_over(client)), whole(trace))
+
+
+@pytest.mark.parametrize("which", ["this process", "a scheduler", pytest.param("two", marks=pytest.mark.acceptance)])
+def test_each_reader_gives_the_same_model(golden, scheduler, which):
+    readers = {"this process": InProcess(), "a scheduler": RemoteScheduler(scheduler.address), "two": LocalCluster(2)}
+    trace = golden("workspace_mock")
+    with readers[which].spreading() as spread, open_in_windows(trace, borders_ns=random_borders(trace)) as windows:
+        assert_equal(build_execution_in_windows(windows, spread=spread), whole(trace))
+
+
+def test_a_worker_that_is_killed_in_a_window(golden, client, tmp_path):
+    """Another worker reads that window, and all others that the killed one had."""
+    trace = golden("workspace_mock")
+    with open_in_windows(trace, borders_ns=random_borders(trace)) as windows:
+        fatal = FatalTrace.of(windows, windows.windows[4], tmp_path, most=1)
+        found = build_execution_in_windows(fatal, spread=spread_over(client))
+    assert len(list(tmp_path.iterdir())) == 1
+    assert_equal(found, whole(trace))
+
+
+def test_a_window_that_kills_each_worker(golden, client, tmp_path):
+    trace = golden("workspace_mock")
+    with open_in_windows(trace, borders_ns=random_borders(trace)) as windows:
+        fatal = FatalTrace.of(windows, windows.windows[4], tmp_path, most=100)
+        with pytest.raises(Unavailable, match="each worker that read a window was killed") as caught:
+            build_execution_in_windows(fatal, spread=spread_over(client))
+    assert "--window" in caught.value.remedy
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_trace_that_grows_while_workers_read_it(golden, client, tmp_path):
+    """A window is read after a consumer wrote more, and the worker that reads it says so."""
+    trace = shutil.copytree(golden("workspace_mock"), tmp_path / "growing")
+    with open_in_windows(trace, borders_ns=random_borders(trace)) as windows:
+
+        def grown(opened, whole, tasks):
+            stream = max(trace.rglob("*_*"), key=lambda file: file.stat().st_size)
+            task = next(tasks)
+            stream.write_bytes(stream.read_bytes() + bytes(4096))
+            yield from spread_over(client)(opened, whole, iter([task]))
+
+        with pytest.raises(TraceUnreadable, match="was written to while the trace was read in windows") as caught:
+            build_execution_in_windows(windows, spread=grown)
+    assert "lttng stop" in caught.value.remedy
+
+
+def test_workers_that_are_gone(golden, tmp_path, monkeypatch):
+    monkeypatch.setattr(fleet_windows, "PATIENCE_S", 0.5)
+    trace = golden("workspace_mock")
+    with connected_cluster(1) as client, open_in_windows(trace, borders_ns=random_borders(trace)) as windows:
+
+        def without_workers(opened, whole, tasks):
+            client.retire_workers(list(client.scheduler_info()["workers"]))
+            yield from spread_over(client)(opened, whole, tasks)
+
+        with pytest.raises(Unavailable, match="no worker is left that could read the trace"):
+            build_execution_in_windows(windows, spread=without_workers)
