@@ -223,7 +223,7 @@ def _ended_process(pid: int, before: _Process, exits: Sequence[TaskExit], *, has
 
 
 def _ended_thread(process: _Process, end: TaskExit) -> ThreadUse:
-    """What a thread used from the begin of the span to its end."""
+    """Counts a thread from the begin of the span to its end."""
     before = process.threads.get(str(end.tid), _NO_THREAD)
     now = _Thread(end.name, end.cpu_ns, end.switches, end.faults)
     return _thread_use(before, now)
