@@ -28,7 +28,8 @@ def executor_states(model: ExecutionModel) -> pl.DataFrame:
     or while a callback runs that no choice announces (services, actions). Between the two it is
     *processing*: finding and taking the next executable. Threads that share an executor look one
     at a time, so the time from the end of a callback to the thread's next wait or execution counts as
-    waiting, too.
+    waiting, too. A thread that reports neither waits nor choices, as those of rclcpp's events executor, has no
+    states (see `without_states`).
 
     Tracepoints: ``rclcpp_executor_*``, ``callback_start``, ``callback_end``.
     """
@@ -39,6 +40,8 @@ def _states(model: ExecutionModel, waits: pl.DataFrame, executions: pl.DataFrame
     """States of the threads of some waits, executions and runs; all of each thread, or none."""
     waits = waits.select("thread", "begin_ns", "end_ns", state=pl.lit(WAITING))
     executing = _executing(executions, runs).select("thread", "begin_ns", "end_ns", state=pl.lit(EXECUTING))
+    reporting = pl.concat([waits["thread"], executions["thread"]]).unique()
+    executing = executing.filter(pl.col("thread").is_in(reporting.implode()))
     told = pl.concat([waits, executing]).drop_nulls().sort("thread", "begin_ns", "end_ns", maintain_order=True)
     told = _without_overlap(told)
     sharing = model.threads.join(model.executors, left_on="executor", right_on="id").filter(pl.col("threads") > 1)
@@ -46,6 +49,14 @@ def _states(model: ExecutionModel, waits: pl.DataFrame, executions: pl.DataFrame
     whole = pl.concat([told, between]).filter(pl.col("end_ns") > pl.col("begin_ns")).sort("thread", "begin_ns")
     executors = model.threads.select("executor", thread="id")
     return whole.join(executors, on="thread", maintain_order="left").select(_COLUMNS)
+
+
+def without_states(model: ExecutionModel) -> int:
+    """Number of threads that ran callbacks and reported neither waits nor choices of an executor."""
+    silent = model.callback_runs.select("thread").unique()
+    for told in (model.waits, model.executions):
+        silent = silent.join(told.select("thread").unique(), on="thread", how="anti")
+    return len(silent.drop_nulls())
 
 
 def busy_shares(model: ExecutionModel) -> pl.DataFrame:
