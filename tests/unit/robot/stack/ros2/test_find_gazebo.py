@@ -34,7 +34,7 @@ def found(tmp_path: Path) -> str:
     project = tmp_path / "project"
     project.mkdir()
     (project / "CMakeLists.txt").write_text(PROJECT.format(script=SCRIPT), "utf-8")
-    command = ["cmake", "-S", project, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={tmp_path / 'prefix'}"]
+    command = ["cmake", "-S", str(project), "-B", str(tmp_path / "build"), f"-DCMAKE_PREFIX_PATH={tmp_path / 'prefix'}"]
     command += ["-DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF", "-DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF"]
     command += [f"-DCMAKE_MAKE_PROGRAM={shutil.which('make')}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
