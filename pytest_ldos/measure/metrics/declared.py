@@ -1,4 +1,4 @@
-"""Metrics of paths, topics and processes, made from what a project asks for in its settings."""
+"""Metrics of paths, topics, processes and numbers, made from what a project asks for in its settings."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from pytest_ldos.measure.metrics.model import (
     Window,
 )
 from pytest_ldos.measure.metrics.path_latency import latency_of
+from pytest_ldos.measure.metrics.reported import number_of
 from pytest_ldos.measure.metrics.resources import use_of
 from pytest_ldos.measure.metrics.traffic import largest_gap_of, rate_of
 from pytest_ldos.scenario.metrics import EVERY_PROCESS, MetricKind, MetricSpec, PathStatistic
@@ -75,6 +76,7 @@ _SORTS: Final = {
     MetricKind.SWITCHES: _Sort(
         "context switches of {}", "", "voluntary and involuntary switches of all threads", grows=True
     ),
+    MetricKind.NUMBER: _Sort("{}", "", "as the stimulus reports it of each trial"),
     MetricKind.FAULTS: _Sort("page faults of {}", "", "minor and major page faults", tolerable=2.0),
 }
 
@@ -95,7 +97,7 @@ def declare(spec: MetricSpec) -> DeclaredMetric:
         name=spec.name,
         title=sort.title.format(_subject(spec)),
         unit=sort.unit,
-        better=sort.better,
+        better=spec.better if spec.kind is MetricKind.NUMBER else sort.better,
         error_share=DECLARED_SHARE,
         largest_tolerable_mde=sort.tolerable,
         usual_floor=sort.floor,
@@ -112,7 +114,7 @@ def declare(spec: MetricSpec) -> DeclaredMetric:
 
 def in_traces(specs: Iterable[MetricSpec]) -> tuple[MetricSpec, ...]:
     """Those that a trace alone has."""
-    return tuple(spec for spec in specs if not spec.kind.is_of_process)
+    return tuple(spec for spec in specs if spec.kind.is_in_traces)
 
 
 def declared_in(metrics: Iterable[MeasuredMetric]) -> tuple[MetricSpec, ...]:
@@ -134,4 +136,6 @@ def _measure(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
             return rate_of(spec.subject)
         case MetricKind.GAP:
             return largest_gap_of(spec.subject)
+        case MetricKind.NUMBER:
+            return number_of(spec.subject)
     return use_of(spec)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.host.process_resources import ProcessUse, StackUse, ThreadUse
 from pytest_ldos.measure.metrics.catalogue import METRICS, catalogue_of
 from pytest_ldos.measure.metrics.context import OutsideTrace
-from pytest_ldos.measure.metrics.declared import declare
+from pytest_ldos.measure.metrics.declared import declare, in_traces
 from pytest_ldos.measure.metrics.extract import extract_trial
 from pytest_ldos.measure.metrics.resources import refuse_absent
 from pytest_ldos.scenario.metrics import parse_metrics
@@ -276,3 +277,48 @@ def test_a_trace_alone_has_those_of_paths_and_topics(model):
     declared = specs("cpu:planner", "rate:/scan", "path:goal:p50")
     (found,) = api.extract_metrics(model, nominal_period_ns=2 * MS, declared=declared).values()
     assert list(found.measurements) == [*METRICS, "rate_scan", "path_goal_p50"]
+
+
+def reported(model, text, **numbers):
+    """A metric of a trial whose stimulus reported numbers."""
+    (trial,) = model.trials.values()
+    (spec,) = specs(text)
+    metric = declare(spec)
+    found = extract_trial(
+        trial,
+        model,
+        stamps_ns={},
+        nominal_period_ns=2 * MS,
+        catalogue={metric.name: metric},
+        outside=OutsideTrace(numbers=numbers),
+    )
+    return metric, found.measurements[metric.name]
+
+
+def test_a_number_of_the_stimulus_is_a_metric_with_the_direction_that_was_asked_for(model):
+    metric, found = reported(model, "number:distance_m", distance_m=3.25, hits=2.0)
+    assert (metric.name, metric.better, found.value) == ("number_distance_m", Better.LOWER, 3.25)
+    metric, found = reported(model, "number:hits:higher", distance_m=3.25, hits=2.0)
+    assert (metric.name, metric.better, found.value) == ("number_hits", Better.HIGHER, 2.0)
+    assert metric.asked_as == "number:hits:higher"
+    assert found.source.name == "stimulus' numbers"
+
+
+def test_a_number_that_was_not_reported_has_a_reason(model):
+    _, found = reported(model, "number:distanec_m", distance_m=3.25)
+    assert found.value == Missing("the stimulus reported no number 'distanec_m': did you mean 'distance_m'?")
+    _, found = reported(model, "number:distance_m")
+    assert found.value == Missing("the stimulus reported no number 'distance_m': it reported none of this trial")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("number:", "names nothing to measure"), ("number:a:hihger", "did you mean 'higher'?")],
+)
+def test_a_number_that_cannot_be_meant(text, message):
+    with pytest.raises(ConfigurationError, match=re.escape(message)):
+        specs(text)
+
+
+def test_no_trace_alone_has_a_number_of_the_stimulus():
+    assert in_traces(specs("number:a", "rate:/a", "cpu:a")) == specs("rate:/a")
