@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pytest_ldos.base.series import Better
+from pytest_ldos.base.units import UNITS
 from pytest_ldos.measure.metrics.context import TrialContext
 from pytest_ldos.measure.metrics.measured import MeasuredMetric
 from pytest_ldos.measure.metrics.model import (
@@ -96,7 +97,7 @@ def declare(spec: MetricSpec) -> DeclaredMetric:
     return DeclaredMetric(
         name=spec.name,
         title=sort.title.format(_subject(spec)),
-        unit=sort.unit,
+        unit=_unit_in(spec.subject) if spec.kind is MetricKind.NUMBER else sort.unit,
         better=spec.better if spec.kind is MetricKind.NUMBER else sort.better,
         error_share=DECLARED_SHARE,
         largest_tolerable_mde=sort.tolerable,
@@ -120,6 +121,12 @@ def in_traces(specs: Iterable[MetricSpec]) -> tuple[MetricSpec, ...]:
 def declared_in(metrics: Iterable[MeasuredMetric]) -> tuple[MetricSpec, ...]:
     """The settings that some metrics come from."""
     return tuple(metric.spec for metric in metrics if isinstance(metric, DeclaredMetric))
+
+
+def _unit_in(name: str) -> str:
+    """Unit with which the name of a number ends (``distance_m``); empty without one."""
+    ending = name.rpartition("_")[2]
+    return ending if ending in UNITS and ending != name else ""
 
 
 def _subject(spec: MetricSpec) -> str:

@@ -297,9 +297,9 @@ def reported(model, text, **numbers):
 
 def test_a_number_of_the_stimulus_is_a_metric_with_the_direction_that_was_asked_for(model):
     metric, found = reported(model, "number:distance_m", distance_m=3.25, hits=2.0)
-    assert (metric.name, metric.better, found.value) == ("number_distance_m", Better.LOWER, 3.25)
+    assert (metric.name, metric.better, metric.unit, found.value) == ("number_distance_m", Better.LOWER, "m", 3.25)
     metric, found = reported(model, "number:hits:higher", distance_m=3.25, hits=2.0)
-    assert (metric.name, metric.better, found.value) == ("number_hits", Better.HIGHER, 2.0)
+    assert (metric.name, metric.better, metric.unit, found.value) == ("number_hits", Better.HIGHER, "", 2.0)
     assert metric.asked_as == "number:hits:higher"
     assert found.source.name == "stimulus' numbers"
 
