@@ -21,6 +21,8 @@ class Distro:
         python: version of Python that it is built for.
         gazebo: release of Gazebo that it is paired with.
         rmw: its default middleware.
+        pytest: versions that its pytest plugins (launch_pytest, launch_testing) work with, as a requirement.
+        was_measured: True if this project was tried on it.
 
     Reference: REP 2000.
     """
@@ -31,6 +33,8 @@ class Distro:
     python: str
     gazebo: str
     rmw: str
+    pytest: str
+    was_measured: bool = True
 
     @property
     def title(self) -> str:
@@ -44,10 +48,27 @@ class Distro:
 
 
 JAZZY: Final = Distro(
-    name="jazzy", ubuntu="24.04", codename="noble", python="3.12", gazebo="harmonic", rmw="rmw_fastrtps_cpp"
+    name="jazzy",
+    ubuntu="24.04",
+    codename="noble",
+    python="3.12",
+    gazebo="harmonic",
+    rmw="rmw_fastrtps_cpp",
+    pytest="pytest>=8.0,<8.4",
 )
 
-DISTROS: Final[Mapping[str, Distro]] = {each.name: each for each in (JAZZY,)}
+LYRICAL: Final = Distro(
+    name="lyrical",
+    ubuntu="26.04",
+    codename="resolute",
+    python="3.14",
+    gazebo="jetty",
+    rmw="rmw_fastrtps_cpp",
+    pytest="pytest>=8.0",
+    was_measured=False,
+)
+
+DISTROS: Final[Mapping[str, Distro]] = {each.name: each for each in (JAZZY, LYRICAL)}
 """By name."""
 
 DEFAULT: Final = JAZZY

@@ -183,3 +183,6 @@ KERNEL_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 RECORDED: Final = ("ros2:*", "ldos:*")
 """Event patterns a recording enables."""
+
+TRACEPOINTS_OFF: Final = "TRACETOOLS_RUNTIME_DISABLE"
+"""Variable that, set to 1, keeps processes of ROS 2 Lyrical and later from emitting any event."""

@@ -31,6 +31,7 @@ _ALL: Final[Sequence[Callable[[Machine], Finding]]] = (
     lttng.check_tools,
     lttng.check_recording,
     lttng.check_library,
+    lttng.check_tracepoints,
     lttng.check_modules,
     lttng.check_tracing_group,
     switches.check_switches,

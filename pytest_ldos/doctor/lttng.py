@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.base.tracepoints import TRACEPOINTS_OFF
 from pytest_ldos.doctor.finding import Finding, error, ok, warning
 from pytest_ldos.doctor.machine import Machine
 from pytest_ldos.record.choose import recording_available
@@ -44,6 +45,16 @@ def check_library(machine: Machine) -> Finding:
     if numbers:
         return error("LTTng-UST", "older than 2.13 (liblttng-ust.so.0)", "sudo apt-get install liblttng-ust1")
     return error("LTTng-UST", "not installed: programs have no tracepoints", "sudo apt-get install liblttng-ust-dev")
+
+
+def check_tracepoints(machine: Machine) -> Finding:
+    """Checks that ROS 2 is not told to emit nothing; a measured stack emits, whatever is set."""
+    value = machine.environment.get(TRACEPOINTS_OFF, "")
+    if value in ("", "0"):
+        return ok("tracepoints of ROS 2", "not switched off")
+    return warning(
+        "tracepoints of ROS 2", f"{TRACEPOINTS_OFF}={value}: other traces will be empty", f"unset {TRACEPOINTS_OFF}"
+    )
 
 
 def _library_files(machine: Machine) -> list[Path]:

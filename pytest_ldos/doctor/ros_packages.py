@@ -32,6 +32,10 @@ def check_distro(machine: Machine) -> Finding:
         remedy = f"use ROS 2 {' or '.join(DISTROS)}"
         return warning("ROS 2", f"{distro.name}, sourced: not what this is made for", remedy)
     if distro is not None and distro.is_sourced:
+        if not DISTROS[distro.name].was_measured:
+            return warning(
+                "ROS 2", f"{distro.name}, sourced: nobody has tried this there yet", f"use ROS 2 {DEFAULT.name}"
+            )
         return ok("ROS 2", f"{distro.name}, sourced")
     if distro is not None:
         setup = f"source /opt/ros/{distro.name}/setup.bash"

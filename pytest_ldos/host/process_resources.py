@@ -1,7 +1,8 @@
 """CPU time, peak memory, context switches and page faults of processes during a span of time.
 
-Counters grow, so a span is what they gained; a process that began within it has gained all that it has. The peak of
-memory is reset when the span begins.
+Counters grow, so a span is what they gained; a process that began within it has gained all that it has. One that ended
+within it counts up to its end, where the kernel tells (`host.task_exits`). The peak of memory is reset when the span
+begins.
 
 Reference: ``proc(5)`` (``/proc/PID/stat``, ``status``, ``clear_refs``, ``task/TID/schedstat``);
 ``clock_getcpuclockid(3)`` for the CPU time of a process, which has that of threads which ended.
@@ -10,13 +11,14 @@ Reference: ``proc(5)`` (``/proc/PID/stat``, ``status``, ``clear_refs``, ``task/T
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from pytest_ldos.host.cpu_time import process_cpu_ns
 from pytest_ldos.host.process_times import Key, ProcessTimes, read_process_times
+from pytest_ldos.host.task_exits import TaskExit, TaskExits
 
 Names = Mapping[int, str]
 """Processes by pid, under the names that they have in their stack."""
@@ -28,7 +30,7 @@ _SWITCHES: Final = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
 
 @dataclass(frozen=True, kw_only=True)
 class ThreadUse:
-    """Resources that a thread used in a span; one that ended within it is not known.
+    """Resources that a thread used in a span.
 
     Attributes:
         cpu_ns: ``None`` where the kernel does not count it.
@@ -47,6 +49,7 @@ class ProcessUse:
     Attributes:
         name: that in its stack; a process that another one started has that one's.
         has_begun: True if it began within the span, in place of another one of its name or beside it.
+        has_ended: True if it ended within the span.
         peak_bytes: most memory of its own at one time: neither pages of files nor shared memory, such as the tracer's
             buffers; of a process that began within the span since then.
         resident_bytes: most memory at one time, all of it.
@@ -64,6 +67,7 @@ class ProcessUse:
     resident_bytes: int
     grown_bytes: int
     is_peak_known: bool = True
+    has_ended: bool = False
     threads: tuple[ThreadUse, ...] = ()
 
 
@@ -72,16 +76,16 @@ class StackUse:
     """Resources that the processes of a stack used in a span.
 
     Attributes:
-        ended: names of processes that ran at the begin and have no successor at the end.
+        lost: names, by pid, of processes that ended within the span and whose use is not known.
     """
 
     processes: tuple[ProcessUse, ...]
-    ended: tuple[str, ...] = ()
+    lost: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
         """Names of its processes, also of those that ended."""
-        return sorted({*(each.name for each in self.processes), *self.ended})
+        return sorted({*(each.name for each in self.processes), *self.lost.values()})
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,7 @@ _NO_THREAD: Final = _Thread("", 0, 0, 0)
 
 
 class ResourceMeter:
-    """Measures the use of resources from when it is made.
+    """Measures the use of resources from when it is made, until it is closed.
 
     Args:
         processes: tells the processes of a stack that run, by pid; is asked at both ends of the span.
@@ -120,22 +124,34 @@ class ResourceMeter:
 
     def __init__(self, processes: Callable[[], Names]) -> None:
         self._processes = processes
-        self._before = _read_all(processes())
+        self._ends = TaskExits()
+        self._exits: list[TaskExit] = []
+        named = processes()
+        self._named = frozenset(named)
+        self._before = _read_all(named)
         self._is_reset = {key for key in self._before if _reset_peak(key[0])}
 
     def measure(self) -> StackUse:
         """Use of resources since this object was made."""
         now = _read_all(self._processes())
+        self._exits += self._ends.take()
+        ended = self._ended(now)
+        known = {each.pid for each in ended} if self._ends.is_whole else set()
+        gone = {key[0]: each.name for key, each in self._before.items() if key not in now and key[0] in self._named}
         return StackUse(
-            tuple(self._use(key, each) for key, each in now.items()),
-            tuple(sorted({each.name for each in self._before.values()} - {each.name for each in now.values()})),
+            (*(self._use(key, each) for key, each in now.items()), *ended),
+            {pid: name for pid, name in gone.items() if pid not in known},
         )
 
     def _use(self, key: Key, now: _Process) -> ProcessUse:
         before = self._before.get(key, _NOTHING)
         is_peak_known = key in self._is_reset or key not in self._before
         resident = now.peak_bytes if is_peak_known else max(before.resident_bytes, now.resident_bytes)
-        threads = tuple(_thread_use(before.threads.get(tid, _NO_THREAD), each) for tid, each in now.threads.items())
+        over = [each for each in self._exits if each.pid == key[0] and str(each.tid) not in now.threads]
+        threads = (
+            *(_thread_use(before.threads.get(tid, _NO_THREAD), each) for tid, each in now.threads.items()),
+            *(_ended_thread(before, each) for each in over),
+        )
         return ProcessUse(
             name=now.name,
             pid=key[0],
@@ -149,6 +165,68 @@ class ResourceMeter:
             is_peak_known=is_peak_known,
             threads=threads,
         )
+
+    def _ended(self, now: Mapping[Key, _Process]) -> list[ProcessUse]:
+        """Processes of the stack that ended, up to their ends."""
+        running = {key[0] for key in now}
+        before = {key[0]: each for key, each in self._before.items() if key[0] not in running}
+        exits: dict[int, list[TaskExit]] = {}
+        for each in self._exits:
+            if each.pid not in running:
+                exits.setdefault(each.pid, []).append(each)
+        names = {key[0]: each.name for known in (self._before, now) for key, each in known.items()}
+        parents = {pid: threads[0].parent for pid, threads in exits.items()}
+        shared = {each.name: each.shared_bytes for known in (self._before, now) for each in known.values()}
+        found = []
+        for pid, threads in exits.items():
+            name = _name_of(pid, names, parents)
+            if name is not None and any(each.tid == pid for each in threads):
+                first = before.get(pid, _Process(name, 0, 0, 0, shared.get(name, 0), 0))
+                found.append(_ended_process(pid, first, threads, has_begun=pid not in before))
+        return found
+
+    def close(self) -> None:
+        self._ends.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _name_of(pid: int | None, names: Names, parents: Mapping[int, int]) -> str | None:
+    """Name of an ended process, or of the nearest one above it that has one."""
+    for _ in range(len(parents) + 1):
+        if pid is None or pid in names:
+            break
+        pid = parents.get(pid)
+    return None if pid is None else names.get(pid)
+
+
+def _ended_process(pid: int, before: _Process, exits: Sequence[TaskExit], *, has_begun: bool) -> ProcessUse:
+    threads = tuple(_ended_thread(before, each) for each in exits)
+    resident = max(each.peak_bytes for each in exits)
+    return ProcessUse(
+        name=before.name,
+        pid=pid,
+        has_begun=has_begun,
+        has_ended=True,
+        cpu_ns=sum(each.cpu_ns or 0 for each in threads),
+        switches=sum(each.switches for each in threads),
+        faults=sum(each.faults for each in threads),
+        peak_bytes=max(resident - before.shared_bytes, 0),
+        resident_bytes=resident,
+        grown_bytes=-before.private_bytes,
+        threads=threads,
+    )
+
+
+def _ended_thread(process: _Process, end: TaskExit) -> ThreadUse:
+    """Counts a thread from the begin of the span to its end."""
+    before = process.threads.get(str(end.tid), _NO_THREAD)
+    now = _Thread(end.name, end.cpu_ns, end.switches, end.faults)
+    return _thread_use(before, now)
 
 
 def _thread_use(before: _Thread, now: _Thread) -> ThreadUse:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.errors import RecordingFailed
-from pytest_ldos.base.tracepoints import RECORDED
+from pytest_ldos.base.tracepoints import RECORDED, TRACEPOINTS_OFF
 from pytest_ldos.base.writable import writing
 from pytest_ldos.host.availability import Availability, find_programs, program_version
 from pytest_ldos.host.processes import Child, ProcessGroup
@@ -91,14 +91,15 @@ class LttngRecorder:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        return {**self._daemon.environment, **self._blocking()}
+        return {**self._daemon.environment, **self._settings()}
 
     @property
     def open_environment(self) -> Mapping[str, str]:
-        return {**self._daemon.open_environment, **self._blocking()}
+        return {**self._daemon.open_environment, **self._settings()}
 
-    def _blocking(self) -> Mapping[str, str]:
-        return {"LTTNG_UST_ALLOW_BLOCKING": "1"} if self._lossless else {}
+    def _settings(self) -> Mapping[str, str]:
+        blocking = {"LTTNG_UST_ALLOW_BLOCKING": "1"} if self._lossless else {}
+        return {TRACEPOINTS_OFF: "", **blocking}
 
     def start(self) -> None:
         require_room_for_buffers(SUBBUFFER_SIZE, SUBBUFFER_COUNT)

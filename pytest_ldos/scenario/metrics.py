@@ -1,4 +1,5 @@
-"""Metrics that a project asks for in its settings: latencies of paths, rates and gaps of topics, use of resources.
+"""Metrics that a project asks for in its settings: latencies of paths, rates and gaps of topics, use of resources, and
+numbers of its own stimulus.
 
 Each is a text ``KIND:SUBJECT[:STATISTIC]`` in the list ``metrics``.
 """
@@ -15,6 +16,7 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.nearest import suggest
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.requirements import require
+from pytest_ldos.base.series import Better
 from pytest_ldos.scenario.words import StimulusKind
 
 WHERE: Final = "[tool.ldos] metrics"
@@ -32,7 +34,7 @@ class MetricKind(StrEnum):
 
     ``PATH``: latency of passages along a causal path. ``RATE``, ``GAP``: mean rate of publications on a topic, and the
     longest time without one. ``CPU``, ``MEMORY``, ``SWITCHES``, ``FAULTS``: CPU time, peak memory, context switches and
-    page faults of processes of the stack.
+    page faults of processes of the stack. ``NUMBER``: a number that the stimulus reports of each trial.
     """
 
     PATH = "path"
@@ -42,6 +44,7 @@ class MetricKind(StrEnum):
     MEMORY = "memory"
     SWITCHES = "switches"
     FAULTS = "faults"
+    NUMBER = "number"
 
     @property
     def is_of_topic(self) -> bool:
@@ -50,7 +53,12 @@ class MetricKind(StrEnum):
     @property
     def is_of_process(self) -> bool:
         """True if it is read from the kernel while a trial is made, so that a trace alone does not have it."""
-        return self is not MetricKind.PATH and not self.is_of_topic
+        return self in (MetricKind.CPU, MetricKind.MEMORY, MetricKind.SWITCHES, MetricKind.FAULTS)
+
+    @property
+    def is_in_traces(self) -> bool:
+        """True if a trace alone has it."""
+        return self is MetricKind.PATH or self.is_of_topic
 
 
 class PathStatistic(StrEnum):
@@ -63,19 +71,22 @@ class PathStatistic(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class MetricSpec:
-    """A metric of a path, a topic or a process.
+    """A metric of a path, a topic or a process, or a number of the stimulus.
 
     Attributes:
         subject: name of a path; topic; name or pattern of processes (``move_group``, ``planner_*``, ``*``), which may
-            be that of a node in one (``node:/planner``), and may be followed by ``/`` and the name of its threads.
+            be that of a node in one (``node:/planner``), and may be followed by ``/`` and the name of its threads;
+            name of a number.
         statistic: of passages along a path; ``None`` for other kinds.
         path: the path of that name; ``None`` for other kinds.
+        better: direction of a number that is better.
     """
 
     kind: MetricKind
     subject: str
     statistic: PathStatistic | None = None
     path: PathSpec | None = None
+    better: Better = Better.LOWER
 
     def __post_init__(self) -> None:
         require((self.path is not None) is (self.kind is MetricKind.PATH), f"metric '{self}' needs the path it is of")
@@ -96,7 +107,8 @@ class MetricSpec:
         )
 
     def __str__(self) -> str:
-        return ":".join(part for part in (self.kind, self.subject, self.statistic) if part)
+        higher = Better.HIGHER if self.better is Better.HIGHER else ""
+        return ":".join(part for part in (self.kind, self.subject, self.statistic, higher) if part)
 
     @property
     def name(self) -> str:
@@ -173,9 +185,12 @@ def _parse(text: str, paths: Sequence[PathSpec], where: str) -> MetricSpec:
         raise ConfigurationError(f"{where}: '{text}' begins with no kind of metric", remedy=known)
     require(bool(subject), f"{where}: '{text}' names nothing to measure", remedy=f"write '{kind}:{_example(kind)}'")
     try:
-        return (
-            _of_path(subject, paths) if kind == MetricKind.PATH else MetricSpec(kind=MetricKind(kind), subject=subject)
-        )
+        match MetricKind(kind):
+            case MetricKind.PATH:
+                return _of_path(subject, paths)
+            case MetricKind.NUMBER:
+                return _of_number(subject)
+        return MetricSpec(kind=MetricKind(kind), subject=subject)
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}: {error.message}", remedy=error.remedy) from None
 
@@ -195,8 +210,23 @@ def _of_path(subject: str, paths: Sequence[PathSpec]) -> MetricSpec:
     return MetricSpec(kind=MetricKind.PATH, subject=name, statistic=PathStatistic(statistic), path=by_name[name])
 
 
+def _of_number(subject: str) -> MetricSpec:
+    """A number of the stimulus, and which direction is better; without a word on that lower is."""
+    name, _, better = subject.partition(":")
+    if better and better not in set(Better):
+        raise ConfigurationError(
+            f"metric 'number:{subject}' says '{better}' of what is better", remedy=suggest(better, list(Better))
+        )
+    return MetricSpec(kind=MetricKind.NUMBER, subject=name, better=Better(better or Better.LOWER))
+
+
 def _example(kind: str) -> str:
-    examples = {MetricKind.PATH: "NAME OF A PATH:p99", MetricKind.RATE: "/topic", MetricKind.GAP: "/topic"}
+    examples = {
+        MetricKind.PATH: "NAME OF A PATH:p99",
+        MetricKind.RATE: "/topic",
+        MetricKind.GAP: "/topic",
+        MetricKind.NUMBER: "NAME",
+    }
     return examples.get(MetricKind(kind), "PROCESS")
 
 

@@ -24,6 +24,7 @@ ABSENT: Final = {
     "needs-github": "needs a repository on GitHub",
     "needs-root": "changes the machine",
     "needs-machines": "needs other machines",
+    "needs-container": "needs a container engine",
 }
 """Marks of blocks that do not run here, with the reason."""
 

@@ -1,4 +1,4 @@
-"""Metrics of paths, topics and processes, made from what a project asks for in its settings."""
+"""Metrics of paths, topics, processes and numbers, made from what a project asks for in its settings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pytest_ldos.base.series import Better
+from pytest_ldos.base.units import UNITS
 from pytest_ldos.measure.metrics.context import TrialContext
 from pytest_ldos.measure.metrics.measured import MeasuredMetric
 from pytest_ldos.measure.metrics.model import (
@@ -18,6 +19,7 @@ from pytest_ldos.measure.metrics.model import (
     Window,
 )
 from pytest_ldos.measure.metrics.path_latency import latency_of
+from pytest_ldos.measure.metrics.reported import number_of
 from pytest_ldos.measure.metrics.resources import use_of
 from pytest_ldos.measure.metrics.traffic import largest_gap_of, rate_of
 from pytest_ldos.scenario.metrics import EVERY_PROCESS, MetricKind, MetricSpec, PathStatistic
@@ -75,6 +77,7 @@ _SORTS: Final = {
     MetricKind.SWITCHES: _Sort(
         "context switches of {}", "", "voluntary and involuntary switches of all threads", grows=True
     ),
+    MetricKind.NUMBER: _Sort("{}", "", "as the stimulus reports it of each trial"),
     MetricKind.FAULTS: _Sort("page faults of {}", "", "minor and major page faults", tolerable=2.0),
 }
 
@@ -94,8 +97,8 @@ def declare(spec: MetricSpec) -> DeclaredMetric:
     return DeclaredMetric(
         name=spec.name,
         title=sort.title.format(_subject(spec)),
-        unit=sort.unit,
-        better=sort.better,
+        unit=_unit_in(spec.subject) if spec.kind is MetricKind.NUMBER else sort.unit,
+        better=spec.better if spec.kind is MetricKind.NUMBER else sort.better,
         error_share=DECLARED_SHARE,
         largest_tolerable_mde=sort.tolerable,
         usual_floor=sort.floor,
@@ -112,12 +115,18 @@ def declare(spec: MetricSpec) -> DeclaredMetric:
 
 def in_traces(specs: Iterable[MetricSpec]) -> tuple[MetricSpec, ...]:
     """Those that a trace alone has."""
-    return tuple(spec for spec in specs if not spec.kind.is_of_process)
+    return tuple(spec for spec in specs if spec.kind.is_in_traces)
 
 
 def declared_in(metrics: Iterable[MeasuredMetric]) -> tuple[MetricSpec, ...]:
     """The settings that some metrics come from."""
     return tuple(metric.spec for metric in metrics if isinstance(metric, DeclaredMetric))
+
+
+def _unit_in(name: str) -> str:
+    """Unit with which the name of a number ends (``distance_m``); empty without one."""
+    ending = name.rpartition("_")[2]
+    return ending if ending in UNITS and ending != name else ""
 
 
 def _subject(spec: MetricSpec) -> str:
@@ -134,4 +143,6 @@ def _measure(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
             return rate_of(spec.subject)
         case MetricKind.GAP:
             return largest_gap_of(spec.subject)
+        case MetricKind.NUMBER:
+            return number_of(spec.subject)
     return use_of(spec)

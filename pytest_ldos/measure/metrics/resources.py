@@ -60,25 +60,51 @@ def refuse_absent(specs: Sequence[MetricSpec], names: Sequence[str]) -> None:
             )
 
 
+def refuse_absent_nodes(specs: Sequence[MetricSpec], nodes: Sequence[str]) -> None:
+    """Refuses metrics of processes that are named by a node which the stack does not have.
+
+    Args:
+        nodes: full names of the stack's nodes, by its trace so far.
+
+    Raises:
+        ConfigurationError: no node has a name; says which there are.
+    """
+    for spec in specs:
+        if spec.node and spec.node not in nodes:
+            known = f"it has {', '.join(sorted(set(nodes)))}" if nodes else "its trace has none so far"
+            raise ConfigurationError(
+                f"metric '{spec}': no node of the stack is called '{spec.node}'; {known}",
+                remedy=f"{suggest(spec.node, nodes)} ([tool.ldos] metrics)" if nodes else "",
+            )
+
+
 def _processes(spec: MetricSpec, used: StackUse, model: ExecutionModel) -> list[ProcessUse] | Missing:
     if spec.node:
         return _of_node(spec.node, used, model)
+    lost = {name for name in used.lost.values() if fnmatchcase(name, spec.process)}
+    if lost:
+        return _lost(", ".join(sorted(lost)))
     found = [each for each in used.processes if fnmatchcase(each.name, spec.process)]
-    if found:
-        return found
-    if any(fnmatchcase(name, spec.process) for name in used.ended):
-        return Missing(f"{spec.process} ended during the trial")
-    return Missing(f"no process of the stack is called '{spec.process}'; {_there_are(used.names)}")
+    return found or Missing(f"no process of the stack is called '{spec.process}'; {_there_are(used.names)}")
 
 
 def _of_node(node: str, used: StackUse, model: ExecutionModel) -> list[ProcessUse] | Missing:
-    """The process in which a node runs, by the trace."""
+    """The process in which a node runs, by the trace; a node that was started again had two."""
     nodes = model.nodes.join(model.processes.select("pid", process="id"), on="process")
     pids = set(nodes.filter(pl.col("name") == node)["pid"])
     if not pids:
         return Missing(f"the trace has no node {node}: {suggest(node, nodes['name'].drop_nulls().to_list())}")
+    if lost := pids & used.lost.keys():
+        return _lost(", ".join(sorted({used.lost[pid] for pid in lost})))
     found = [each for each in used.processes if each.pid in pids]
-    return found or Missing(f"the process of node {node} is none of the stack's, or ended during the trial")
+    return found or Missing(f"the process of node {node} is none of the stack's, or ended before the trial")
+
+
+def _lost(name: str) -> Missing:
+    return Missing(
+        f"{name} ended during the trial, and what it had used until then is not known: that needs the capability "
+        "CAP_NET_ADMIN, outside of containers, and Linux 5.19"
+    )
 
 
 def _there_are(names: Sequence[str]) -> str:
@@ -89,7 +115,7 @@ def _counted(kind: MetricKind, processes: Sequence[ProcessUse]) -> Measurement:
     by_name: dict[str, float] = {}
     for each in processes:
         by_name[each.name] = by_name.get(each.name, 0.0) + _count(kind, each)
-    return Measurement(sum(by_name.values()), {**_parts(kind, by_name), **_begun(processes)}, KERNEL_COUNTERS)
+    return Measurement(sum(by_name.values()), {**_parts(kind, by_name), **_changes(processes)}, KERNEL_COUNTERS)
 
 
 def _count(kind: MetricKind, used: ProcessUse) -> float:
@@ -102,17 +128,25 @@ def _count(kind: MetricKind, used: ProcessUse) -> float:
 
 
 def _memory(processes: Sequence[ProcessUse]) -> Measurement:
-    by_name: dict[str, float] = {}
-    for each in processes:
-        by_name[each.name] = by_name.get(each.name, 0.0) + each.peak_bytes / _BYTES_PER_MB
+    names = dict.fromkeys(each.name for each in processes)
+    by_name = {name: _peak([each for each in processes if each.name == name]) / _BYTES_PER_MB for name in names}
+    living = [each for each in processes if not each.has_ended]
     details = {
-        "resident_mb": sum(each.resident_bytes for each in processes) / _BYTES_PER_MB,
-        "grown_mb": sum(each.grown_bytes for each in processes if not each.has_begun) / _BYTES_PER_MB,
+        "resident_mb": sum(each.resident_bytes for each in living) / _BYTES_PER_MB,
+        "grown_mb": sum(each.grown_bytes for each in living if not each.has_begun) / _BYTES_PER_MB,
         **_parts(MetricKind.MEMORY, by_name),
-        **_begun(processes),
+        **_changes(processes),
     }
     source = PEAK_MEMORY if all(each.is_peak_known for each in processes) else MEMORY_AT_ENDS
     return Measurement(sum(by_name.values()), details, source)
+
+
+def _peak(processes: Sequence[ProcessUse]) -> float:
+    """Peak of processes of one name: their sum, but of one that ended and its successor only the larger."""
+    living = sum(each.peak_bytes for each in processes if not each.has_ended)
+    begun = sum(each.peak_bytes for each in processes if each.has_begun and not each.has_ended)
+    ended = max((each.peak_bytes for each in processes if each.has_ended), default=0)
+    return float(living - begun + max(begun, ended))
 
 
 PART: Final = "of_"
@@ -127,10 +161,10 @@ def _parts(kind: MetricKind, by_name: dict[str, float]) -> dict[str, float]:
     return {f"{PART}{name}{ending}": value for name, value in sorted(by_name.items())} if len(by_name) > 1 else {}
 
 
-def _begun(processes: Sequence[ProcessUse]) -> dict[str, float]:
-    """Number of processes that began during the trial, and count from then on; empty for none."""
-    begun = sum(each.has_begun for each in processes)
-    return {"began": float(begun)} if begun else {}
+def _changes(processes: Sequence[ProcessUse]) -> dict[str, float]:
+    """Number of processes that began during the trial, and of those that ended; empty for none."""
+    counts = {"began": sum(each.has_begun for each in processes), "ended": sum(each.has_ended for each in processes)}
+    return {name: float(count) for name, count in counts.items() if count}
 
 
 def _of_threads(spec: MetricSpec, processes: Sequence[ProcessUse]) -> Measurement:

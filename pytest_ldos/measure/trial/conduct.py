@@ -24,9 +24,9 @@ from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue, built_in_o
 from pytest_ldos.measure.metrics.declared import declared_in
 from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.metrics.own import OwnMetric
-from pytest_ldos.measure.metrics.resources import refuse_absent
+from pytest_ldos.measure.metrics.resources import refuse_absent, refuse_absent_nodes
 from pytest_ldos.measure.trial.artifacts import trace_not_whole, write_trials
-from pytest_ldos.measure.trial.measure import measure_trials
+from pytest_ldos.measure.trial.measure import measure_trials, nodes_so_far
 from pytest_ldos.measure.trial.phases import PhaseClock, RunPhase
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
 from pytest_ldos.measure.trial.rig import Rig
@@ -299,19 +299,20 @@ class _Session:
 
     def make_trial(self, goal: Case, index: int) -> tuple[MotionTrial, Attempt, MotionOutcome]:
         self.procedure.clock.enter(RunPhase.TRIALS)
-        meter, resources = InterferenceMeter(), self.resource_meter()
         attempt = self.attempt(index, is_trial=True)
-        outcome = self.stimulus.run(goal, attempt)
-        if resources is not None:
-            self.resources[attempt.id] = resources.measure()
+        with self.resource_meter() as resources:
+            meter = InterferenceMeter()
+            outcome = self.stimulus.run(goal, attempt)
+            if resources is not None:
+                self.resources[attempt.id] = resources.measure()
         trial = _to_trial(outcome, goal, index=index, seed=attempt.seed, block=self.block)
         trial = replace(trial, interference=meter.measure())
         self.own_pids |= meter.own_pids
         return trial, attempt, outcome
 
-    def resource_meter(self) -> ResourceMeter | None:
+    def resource_meter(self) -> AbstractContextManager[ResourceMeter | None]:
         """Measures what the stack uses from now on, if a metric asks for it."""
-        return ResourceMeter(self.rig.stack.processes) if self.of_processes else None
+        return ResourceMeter(self.rig.stack.processes) if self.of_processes else nullcontext()
 
     @property
     def of_processes(self) -> list[MetricSpec]:
@@ -319,9 +320,12 @@ class _Session:
         return [spec for spec in declared_in(self.procedure.catalogue.values()) if spec.kind.is_of_process]
 
     def refuse_absent(self) -> None:
-        """Refuses metrics of processes that the warm stack does not have."""
-        if self.of_processes and self.procedure.is_under_test:
-            refuse_absent(self.of_processes, list(self.rig.stack.processes().values()))
+        """Refuses metrics of processes and nodes that the warm stack does not have."""
+        if not (self.of_processes and self.procedure.is_under_test):
+            return
+        refuse_absent(self.of_processes, list(self.rig.stack.processes().values()))
+        if any(spec.node for spec in self.of_processes):
+            refuse_absent_nodes(self.of_processes, nodes_so_far(self.rig))
 
     def is_to_be_repeated(self, trial: MotionTrial) -> bool:
         """True if others took too much, and not all repetitions are used up. A failure counts as it is."""

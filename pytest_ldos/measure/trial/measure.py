@@ -9,6 +9,7 @@ from typing import Final
 from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.series import Invalid
+from pytest_ldos.base.tracepoints import Ros2
 from pytest_ldos.host.process_resources import StackUse
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.metrics.context import OutsideTrace, TraceFlow
@@ -102,6 +103,21 @@ def measure_trials(
         parts = {T1.name: splits.of(found.trial), T1_MEAN.name: splits.of_plans(found.trial)}
         measured.append(_with_parts(_with_metrics(trial, found, segments, expected), parts))
     return measured
+
+
+def nodes_so_far(rig: Rig) -> list[str]:
+    """Full names of the stack's nodes, by the trace of its start. The recording pauses for that.
+
+    Raises:
+        TraceUnreadable: it cannot be read.
+    """
+    rig.recorder.pause()
+    try:
+        trace = read_trace(rig.recorder.directory, events={Ros2.NODE_INIT})
+        model = build_execution(trace, pids=rig.stack.pids())
+    finally:
+        rig.recorder.resume()
+    return sorted(set(model.nodes["name"].drop_nulls()))
 
 
 def _with_metrics(

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.host.logs import quoted
 from pytest_ldos.host.processes import Child
 from pytest_ldos.robot.stack.client_protocol import MoveCommand, MoveReport, ReadyEvent, TrialTag, parse_event
@@ -73,7 +74,6 @@ class Conversation:
         misunderstood: output of the client that is not an event; it ends the conversation.
         can_plan_only: True once a client is ready that takes goals that are only planned.
         resets: True once a program is ready that wants to be told to reset.
-        refusal: what a program said that refused to begin; ``None`` for all others.
     """
 
     def __init__(self, client: Child, what_ended: Callable[[], str]) -> None:
@@ -83,7 +83,6 @@ class Conversation:
         self.misunderstood = ""
         self.can_plan_only = False
         self.resets = False
-        self.refusal: Refused | None = None
         threading.Thread(target=self._read_events, name="goal client's events", daemon=True).start()
 
     def _read_events(self) -> None:
@@ -96,13 +95,17 @@ class Conversation:
                 self.misunderstood = f"the {name} said what is no event: {quoted(line)}"
 
     def await_ready(self, timeout_s: float) -> bool:
-        """Returns True if the client reported in time, and before any process ended, that goals can be sent."""
+        """Returns True if the client reported in time, and before any process ended, that goals can be sent.
+
+        Raises:
+            ConfigurationError: it refused to begin; with its own words.
+        """
         event = self._next_event(timeout_s)
         match event:
             case ReadyEvent():
                 self.can_plan_only, self.resets = event.plan_only, event.resets
             case Refused():
-                self.refusal = event
+                raise ConfigurationError(event.message, remedy=event.remedy)
         return isinstance(event, ReadyEvent)
 
     def move(self, command: MoveCommand, *, timeout_s: float) -> MoveReport | None:

@@ -31,6 +31,7 @@ from pytest_ldos.show.report.goals import Measured, describe_goals, tabulate_goa
 from pytest_ldos.show.report.words import percent
 from pytest_ldos.trace.ctf.stats import describe_damage
 from pytest_ldos.trace.flow.declare import describe_unused
+from pytest_ldos.trace.flow.executors import without_states
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.summary import summarize_callbacks, summarize_executors, summarize_paths, summarize_topics
 
@@ -163,6 +164,11 @@ def _remarks(flow: FlowGraph) -> Iterator[str]:
         yield f"{count} {what}"
     for cause, count in flow.without_partner.items():
         yield f"{count} {cause}"
+    if silent := without_states(flow.model):
+        yield (
+            f"{counted(silent, 'thread')} ran callbacks without events of an executor, as with rclcpp's events "
+            "executor: their states are not known"
+        )
 
 
 def _duration(nanoseconds: float | None) -> str:

@@ -31,11 +31,12 @@ def executor_states(model: ExecutionModel) -> pl.DataFrame:
     or while a callback runs that no choice announces (services, actions). Between the two it is
     *processing*: finding and taking the next executable. Threads that share an executor look one
     at a time, so the time from the end of a callback to the thread's next wait or execution counts as
-    waiting, too.
+    waiting, too. A thread that reports neither waits nor choices, as those of rclcpp's events executor, has no
+    states (see `without_states`).
 
     Tracepoints: ``rclcpp_executor_*``, ``callback_start``, ``callback_end``.
     """
-    return _states(model, _told(model.waits, model.executions, model.callback_runs, _NOTHING))
+    return _states(model, _told(model.waits, model.executions, model.callback_runs, _NOTHING, _reporting(model)))
 
 
 def _states(model: ExecutionModel, told: pl.DataFrame) -> pl.DataFrame:
@@ -52,16 +53,31 @@ _NOTHING: Final = pl.DataFrame(
 )
 
 
-def _told(waits: pl.DataFrame, executions: pl.DataFrame, runs: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
+def _told(
+    waits: pl.DataFrame, executions: pl.DataFrame, runs: pl.DataFrame, last: pl.DataFrame, reporting: pl.Series
+) -> pl.DataFrame:
     """Reported spans in order, each without the part that an earlier one of its thread covers.
 
     Args:
         last: the last span of each thread before these.
+        reporting: see `_reporting`; other threads have no states.
     """
     waits = waits.select("thread", "begin_ns", "end_ns", state=pl.lit(WAITING))
+    runs = runs.filter(pl.col("thread").is_in(reporting.implode()))
     executing = _executing(executions, runs).select("thread", "begin_ns", "end_ns", state=pl.lit(EXECUTING))
     told = pl.concat([waits, executing]).drop_nulls().sort("thread", "begin_ns", "end_ns", maintain_order=True)
     return _without_overlap(pl.concat([last, told]).sort("thread", maintain_order=True) if len(last) else told)
+
+
+def _reporting(model: ExecutionModel) -> pl.Series:
+    """Threads that report waits or choices of an executor."""
+    return pl.concat([told["thread"].unique() for told in (model.waits, model.executions)]).drop_nulls().unique()
+
+
+def without_states(model: ExecutionModel) -> int:
+    """Number of threads that ran callbacks and reported neither waits nor choices of an executor."""
+    ran = model.callback_runs["thread"].drop_nulls().unique()
+    return len(ran.filter(~ran.is_in(_reporting(model).implode())))
 
 
 def busy_shares(model: ExecutionModel) -> pl.DataFrame:
@@ -70,9 +86,9 @@ def busy_shares(model: ExecutionModel) -> pl.DataFrame:
     Columns: `executor`, `thread`, `observed_ns`, and `waiting`, `processing`, `executing` as
     fractions of it.
     """
-    last, parts = _NOTHING, [_totals(_states(model, _NOTHING))]
+    last, parts, reporting = _NOTHING, [_totals(_states(model, _NOTHING))], _reporting(model)
     for waits, executions, runs in _windows(model):
-        told = _told(waits, executions, runs, last)
+        told = _told(waits, executions, runs, last, reporting)
         parts.append(_totals(_states(model, told)))
         ended = told.group_by("thread", maintain_order=True).last()
         last = ended.with_columns(begin_ns="end_ns").select(_NOTHING.columns)

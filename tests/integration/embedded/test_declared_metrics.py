@@ -91,3 +91,12 @@ def test_switches_are_at_least_those_of_the_simulators_own_rhythm(trial):
     """It sleeps between its steps, of which there are some hundred a second on any machine."""
     of = trial.measurements
     assert of["switches_simulator"].number > 0.1 * of["T4"].number
+
+
+def test_a_node_that_the_stack_does_not_have_is_refused_before_the_first_trial(project):
+    project.write("pyproject.toml", SETTINGS + '[tool.ldos]\nmetrics = ["cpu:node:/move_gruop"]\n')
+    code, output = project.run("--ldos-trials=1", "--ldos-stack=embedded", "-q")
+    assert code != 0
+    assert "metric 'cpu:node:/move_gruop': no node of the stack is called '/move_gruop'; it has " in output
+    assert "did you mean '/move_group'?" in output
+    assert project.saved().trials == ()

@@ -119,10 +119,13 @@ def test_a_topology_is_a_stack(project, leaves_nothing):
 def test_a_program_of_ones_own(project, leaves_nothing):
     shutil.copytree(EXAMPLE, project.path, dirs_exist_ok=True)
     (project.path / "test_scenario.py").unlink()
+    settings = (project.path / "pyproject.toml").read_text("utf-8")
+    project.write("pyproject.toml", f'{settings}\n[tool.ldos]\nmetrics = ["number:total:higher"]\n')
     code, output = measure(project)
     assert code == 0, output
     for trial in project.saved().trials:
         assert trial.numbers == {"total": 2666646666700000.0}
+        assert trial.measurements["number_total"].number == 2666646666700000.0
         assert trial.measurements["T4"].source.name == "stimulus' stamps"
 
 

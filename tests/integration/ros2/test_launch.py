@@ -10,22 +10,23 @@ from pathlib import Path
 
 import psutil
 import pytest
+from packaging.requirements import Requirement
 
+from pytest_ldos.base.distros import DEFAULT, DISTROS
 from pytest_ldos.host.ros import find_ros_package, installed_rmws
 from pytest_ldos.launching.available import launch_available
 from pytest_ldos.record.lttng import lttng_available
 
 ROOT = Path(__file__).parents[3]
-NEWEST_PYTEST = (8, 4)
-"""launch_pytest and launch_testing of Jazzy use what pytest has dropped since."""
 
 
 def reason_to_skip() -> str:
     for needed in (launch_available(), lttng_available()):
         if not needed.ok:
             return f"{needed.reason} → {needed.remedy}"
-    if pytest.version_tuple[:2] >= NEWEST_PYTEST:
-        return f"launch_pytest of ROS 2 Jazzy does not work with pytest {pytest.__version__} → pip install 'pytest<8.4'"
+    distro = DISTROS.get(os.environ.get("ROS_DISTRO", ""), DEFAULT)
+    if pytest.__version__ not in Requirement(distro.pytest).specifier:
+        return f"{distro.title}'s plugins do not work with pytest {pytest.__version__} → pip install '{distro.pytest}'"
     return ""
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from pytest_ldos.host.task_exits import TaskExits
 from pytest_ldos.robot.stack.ros2.installed import ros2_available
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
@@ -81,6 +84,113 @@ except (KeyboardInterrupt, ExternalShutdownException):
     pass
 '''
 
+ARM = """
+import sys, time
+import rclpy
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+BUSY_S, RATE_HZ = float(sys.argv[1]), float(sys.argv[2])
+
+class Arm(Node):
+    \"\"\"Tells where its only joint is.\"\"\"
+
+    def __init__(self):
+        super().__init__("arm")
+        self.states = self.create_publisher(JointState, "joint_states", 10)
+        self.create_timer(1 / RATE_HZ, self.tell)
+
+    def tell(self):
+        began = time.thread_time()
+        while time.thread_time() < began + BUSY_S:
+            pass
+        state = JointState(name=["hinge"], position=[time.monotonic() % 1])
+        state.header.stamp = self.get_clock().now().to_msg()
+        self.states.publish(state)
+
+rclpy.init()
+try:
+    rclpy.spin(Arm())
+except (KeyboardInterrupt, ExternalShutdownException):
+    pass
+"""
+
+TWINS = """
+import sys
+from pathlib import Path
+from launch import LaunchDescription
+from launch.actions import ExecuteProcess
+from launch_ros.actions import Node
+
+HINGE = (
+    '<robot name="hinge"><link name="base"/><link name="arm"/><joint name="hinge" type="continuous">'
+    '<parent link="base"/><child link="arm"/></joint></robot>'
+)
+
+def robot(side, busy, rate):
+    command = [sys.executable, str(Path(__file__).with_name("arm.py")), busy, rate]
+    return [
+        ExecuteProcess(cmd=[*command, "--ros-args", "-r", f"__ns:={side}"], name="arm"),
+        Node(
+            package="robot_state_publisher",
+            executable="robot_state_publisher",
+            namespace=side,
+            remappings=[("/tf", "tf"), ("/tf_static", "tf_static")],
+            parameters=[{"robot_description": HINGE, "publish_frequency": 200.0}],
+        ),
+    ]
+
+def generate_launch_description():
+    return LaunchDescription([*robot("/left", "0.004", "40"), *robot("/right", "0.0", "20")])
+"""
+
+TWO_SIDES = """seconds = 1.0
+
+[tool.ldos]
+metrics = [
+  "rate:/left/joint_states", "rate:/right/joint_states", "cpu:node:/left/arm", "cpu:node:/right/arm", "cpu:arm",
+  "path:left arm:p50", "path:right arm:p50",
+]
+
+[[tool.ldos.paths]]
+name = "left arm"
+via = ["/left/joint_states", "/left/tf"]
+
+[[tool.ldos.paths]]
+name = "right arm"
+via = ["/right/joint_states", "/right/tf"]
+"""
+
+MORTAL = """
+import sys, time
+import rclpy
+from rclpy.node import Node
+from std_msgs.msg import String
+
+rclpy.init()
+node = Node("mortal")
+said = node.create_publisher(String, "/alive", 10)
+ends_at = time.monotonic() + 1.0
+while time.monotonic() < ends_at:
+    began = time.thread_time()
+    while time.thread_time() < began + 0.02:
+        pass
+    said.publish(String(data="alive"))
+    time.sleep(0.02)
+"""
+
+RESPAWNED = """
+import sys
+from pathlib import Path
+from launch import LaunchDescription
+from launch.actions import ExecuteProcess
+
+def generate_launch_description():
+    mortal = str(Path(__file__).with_name("mortal.py"))
+    return LaunchDescription([ExecuteProcess(cmd=[sys.executable, mortal], name="mortal", respawn=True)])
+"""
+
 LAUNCH = """
 import sys
 from pathlib import Path
@@ -121,6 +231,15 @@ needs_nav2 = pytest.mark.skipif(
 needs_bags = pytest.mark.skipif(
     importlib.util.find_spec("rosbag2_py") is None, reason="rosbag2_py is not in the sourced ROS 2"
 )
+
+
+with TaskExits() as _heard:
+    KEEPS_RECORDS = _heard.is_whole
+
+
+def is_package(name: str) -> bool:
+    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(":")
+    return any((Path(prefix) / "share" / name).is_dir() for prefix in prefixes if prefix)
 
 
 @pytest.fixture
@@ -213,6 +332,69 @@ def test_a_window(robot, leaves_nothing):
     code, output = measure(robot, "window", "seconds = 0.5\n", more='ready = ["topic:/echo"]')
     assert code == 0, output
     assert all(trial.succeeded for trial in robot.saved().trials)
+
+
+needs_state_publisher = pytest.mark.skipif(
+    not is_package("robot_state_publisher"),
+    reason="robot_state_publisher is not in the sourced ROS 2",
+)
+
+
+@needs_state_publisher
+def test_two_robots_in_namespaces_are_told_apart(robot, leaves_nothing):
+    robot.write("arm.py", ARM)
+    robot.write("robot.launch.py", TWINS)
+    more = 'ready = ["topic:/left/tf", "topic:/right/tf"]'
+    code, output = measure(robot, "window", TWO_SIDES, more=more)
+    assert code == 0, output
+    for trial in robot.saved().trials:
+        found = {name: each.number for name, each in trial.measurements.items()}
+        assert found["rate_left_joint_states"] == pytest.approx(40, rel=0.2)
+        assert found["rate_right_joint_states"] == pytest.approx(20, rel=0.2)
+        assert found["cpu_node_left_arm"] > found["cpu_node_right_arm"] + 80
+        assert found["cpu_arm"] == pytest.approx(found["cpu_node_left_arm"] + found["cpu_node_right_arm"])
+        passages = [trial.measurements[f"path_{side}_arm_p50"].details["passages"] for side in ("left", "right")]
+        assert passages[0] > 1.5 * passages[1] > 15
+        assert set(trial.segments_ns) >= {"left arm", "right arm"}
+
+
+@needs_state_publisher
+def test_of_two_robots_the_one_that_is_missing_is_named(robot):
+    robot.write("arm.py", ARM)
+    robot.write("robot.launch.py", TWINS.replace('*robot("/right", "0.0", "20")', ""))
+    more = 'ready = ["topic:/left/tf", "topic:/right/tf"]\nready_timeout_s = 5'
+    code, output = measure(robot, "window", "seconds = 0.5\n", more=more)
+    assert code != 0
+    assert "no message on /right/tf" in output
+    assert "no message on /left/tf" not in output
+
+
+def test_a_node_that_no_robot_has_is_refused_with_the_nearest(robot):
+    details = 'seconds = 0.5\n\n[tool.ldos]\nmetrics = ["cpu:node:/robto"]\n'
+    code, output = measure(robot, "window", details, more='ready = ["topic:/echo"]')
+    assert code != 0
+    assert "metric 'cpu:node:/robto': no node of the stack is called '/robto'" in output
+    assert "did you mean '/robot'?" in output
+    assert robot.saved().trials == ()
+
+
+@pytest.mark.skipif(not KEEPS_RECORDS, reason="this kernel tells us nothing of threads that end")
+def test_a_process_that_is_started_again_within_a_trial_counts_whole(robot, leaves_nothing):
+    """Each lives for a second and works for half of it; a trial of five seconds sees the end of three at least."""
+    robot.write("mortal.py", MORTAL)
+    robot.write("robot.launch.py", RESPAWNED)
+    metrics = '["cpu:mortal", "cpu:node:/mortal", "memory:mortal", "switches:mortal", "faults:mortal"]'
+    details = f"seconds = 5.0\n\n[tool.ldos]\nmetrics = {metrics}\n"
+    code, output = measure(robot, "window", details, more='ready = ["topic:/alive"]')
+    assert code == 0, output
+    for trial in robot.saved().trials:
+        found = trial.measurements
+        assert found["cpu_mortal"].details["ended"] >= 2
+        assert found["cpu_mortal"].number > 1000, "one process alone has half of that"
+        assert found["cpu_node_mortal"].number <= found["cpu_mortal"].number
+        assert 5 < found["memory_mortal"].number < 300
+        assert found["switches_mortal"].number > 20 * found["cpu_mortal"].details["ended"]
+        assert found["faults_mortal"].number > 1000, "each loads Python and rclpy"
 
 
 def test_what_never_becomes_ready_is_named(robot):

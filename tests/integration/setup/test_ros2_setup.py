@@ -14,6 +14,7 @@ from tests.builders.machine import add_program
 from tests.builders.ros import add_packages, add_python, sourced
 
 SCRIPT = Path(__file__).parents[3] / ".ci/ros2-setup"
+RESOLUTE = 'ID=ubuntu\nVERSION_ID="26.04"\nVERSION_CODENAME=resolute\nPRETTY_NAME="Ubuntu 26.04 LTS"\n'
 NOBLE = 'ID=ubuntu\nVERSION_ID="24.04"\nVERSION_CODENAME=noble\nPRETTY_NAME="Ubuntu 24.04.1 LTS"\n'
 BOOKWORM = 'ID=debian\nVERSION_ID="12"\nVERSION_CODENAME=bookworm\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n'
 ROS_PYTHON = ("launch", "launch_ros", "rclpy")
@@ -57,6 +58,41 @@ def test_ubuntu_gets_ros_from_its_repository(project, tmp_path):
     for name in ("ros2-controllers", "gz-ros2-control", "ros-gz", "rmw-cyclonedds-cpp", "generate-parameter-library"):
         assert f"ros-jazzy-{name}" in plan
     assert not (project / ".venv-ros2").exists()
+
+
+def test_each_ubuntu_gets_its_own_distribution(project, tmp_path):
+    done = setup(project, RESOLUTE, "--ros-root", str(tmp_path / "none"), ".venv-ros2")
+    assert done.returncode == 0, done.stderr
+    for words in ("ros-lyrical-moveit ", f"sourcing {tmp_path}/none/lyrical/setup.sh"):
+        assert words in done.stderr
+    assert "jazzy" not in done.stderr
+
+
+def test_a_repository_without_a_known_checksum_is_set_up_by_the_user(project, tmp_path):
+    root = tmp_path / "none"
+    bin_ = add_program(tmp_path / "bin", "id", "echo 0")
+    add_program(bin_, "apt-get", "echo apt-get $1 >&2")
+    add_program(bin_, "dpkg-query", "exit 1")
+    path = f"{bin_}:{os.environ['PATH']}"
+    done = setup(project, RESOLUTE, "--ros-root", str(root), "v", dry_run=False, PATH=path, LDOS_ROOT=str(root))
+    assert done.returncode == 1
+    assert (
+        "ROS 2's apt repository for Ubuntu 26.04 is not set up, and no checksum of its package is known" in done.stderr
+    )
+    assert "download" not in done.stderr
+    (root / "etc/apt").mkdir(parents=True)
+    (root / "etc/apt/sources.list").write_text("deb http://packages.ros.org/ros2/ubuntu resolute main\n")
+    done = setup(project, RESOLUTE, "--ros-root", str(root), "v", PATH=path, LDOS_ROOT=str(root))
+    assert "would refuse" not in done.stderr
+    assert "apt-get install -y --no-install-recommends ros-lyrical-ros-base" in done.stderr
+
+
+def test_elsewhere_the_distribution_that_is_installed_is_taken(project, tmp_path):
+    (tmp_path / "ros/lyrical").mkdir(parents=True)
+    (tmp_path / "ros/lyrical/setup.sh").write_text(f"AMENT_PREFIX_PATH={tmp_path}/ros/lyrical\n")
+    done = setup(project, BOOKWORM, "--ros-root", str(tmp_path / "ros"), ".venv-ros2")
+    assert done.returncode == 0, done.stderr
+    assert f"sourcing {tmp_path}/ros/lyrical/setup.sh" in done.stderr
 
 
 def test_a_plan_leaves_nothing_behind(project, tmp_path):

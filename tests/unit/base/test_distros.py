@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
+from packaging.requirements import Requirement
 from rosbags.typesys import Stores
 
 from pytest_ldos.base.distros import DEFAULT, DISTROS
@@ -18,20 +21,44 @@ def text(file: str) -> str:
     return (ROOT / file).read_text("utf-8")
 
 
-def test_the_script_that_installs_ros_takes_the_default():
-    given = dict(re.findall(r"(?m)^(distro|ubuntu|codename|python_of_distro)=(\S+)$", text(".ci/ros2-setup")))
-    assert given == {
-        "distro": DEFAULT.name,
-        "ubuntu": DEFAULT.ubuntu,
-        "codename": DEFAULT.codename,
-        "python_of_distro": DEFAULT.python,
-    }
+def test_the_script_that_installs_ros_has_the_same_table():
+    table = re.search(r"(?m)^distros='\n(.*?)^'", text(".ci/ros2-setup"), re.DOTALL)
+    assert table is not None
+    rows = [line.split()[:4] for line in table[1].splitlines()]
+    assert rows == [[each.name, each.ubuntu, each.codename, each.python] for each in DISTROS.values()]
+    assert rows[0][0] == DEFAULT.name
+
+
+def test_the_workflow_of_ros_tries_each():
+    job = yaml.safe_load(text(".github/workflows/ros.yml"))["jobs"]["mock"]
+    rows = job["strategy"]["matrix"]["include"]
+    assert [(row["distro"], row["tried"]) for row in rows] == [
+        (each.name, each.was_measured) for each in DISTROS.values()
+    ]
+    assert job["container"]["image"] == "ros:${{ matrix.distro }}"
+    assert job["continue-on-error"] == "${{ !matrix.tried }}"
+
+
+def test_wheels_are_built_for_the_python_of_each():
+    settings = tomllib.loads(text("pyproject.toml"))
+    (numbers,) = re.findall(r"cp3\{([0-9,]+)\}", settings["tool"]["cibuildwheel"]["build"])
+    for distro in DISTROS.values():
+        assert distro.python.removeprefix("3.") in numbers.split(",")
+
+
+@pytest.mark.parametrize("distro", DISTROS.values(), ids=DISTROS)
+def test_the_extra_of_ros_asks_for_a_pytest_that_its_plugins_work_with(distro):
+    extra = tomllib.loads(text("pyproject.toml"))["project"]["optional-dependencies"]["ros2"]
+    asked = [Requirement(each) for each in extra if each.startswith("pytest")]
+    (found,) = (
+        each for each in asked if each.marker is None or each.marker.evaluate({"python_version": distro.python})
+    )
+    assert found.specifier == Requirement(distro.pytest).specifier
 
 
 @pytest.mark.parametrize(
     ("file", "there"),
     [
-        (".github/workflows/ros.yml", f"image: ros:{DEFAULT.name} "),
         ("lab/health/check", f"/opt/ros/{DEFAULT.name}/setup.sh"),
         ("lab/phases/20-ros2", DEFAULT.title),
         ("lab/phases/20-ros2", f"Gazebo {DEFAULT.gazebo.capitalize()}"),

@@ -92,6 +92,12 @@ def test_another_distro_is_told(tmp_path, prefix):
     assert check_distro(other).status is WARNING
 
 
+def test_a_distro_that_was_not_tried_is_told(tmp_path, prefix):
+    machine = ros_machine(tmp_path, prefix)
+    newer = dataclasses.replace(machine, environment={**machine.environment, "ROS_DISTRO": "lyrical"})
+    assert check_distro(newer).text == "lyrical, sourced: nobody has tried this there yet"
+
+
 @pytest.mark.parametrize(("stack", "status"), [("auto", OK), ("embedded", OK), ("ros2", ERROR)])
 def test_no_ros_at_all(tmp_path, stack, status):
     assert check_distro(build_machine(tmp_path, stack=stack)).status is status

@@ -6,14 +6,18 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 
-from pytest_ldos.host import process_resources
-from pytest_ldos.host.process_resources import ProcessUse, ResourceMeter
+from pytest_ldos.host import process_resources, task_exits
+from pytest_ldos.host.process_resources import Names, ProcessUse, ResourceMeter
+from pytest_ldos.host.task_exits import TaskExits
 
 MB = 1_000_000
+with TaskExits() as _heard:
+    KEEPS_RECORDS = _heard.is_whole
 SERVANT = """
 import sys, threading, time
 kept = []
@@ -62,14 +66,21 @@ def successor() -> Iterator[Servant]:
     made.end()
 
 
+@pytest.fixture
+def meter_of() -> Iterator[Callable[[Callable[[], Names]], ResourceMeter]]:
+    """Makes meters, and closes them."""
+    with ExitStack() as made:
+        yield lambda processes: made.enter_context(ResourceMeter(processes))
+
+
 def only(meter: ResourceMeter) -> ProcessUse:
     (used,) = meter.measure().processes
     return used
 
 
-def test_cpu_time_is_that_of_the_span(servant):
+def test_cpu_time_is_that_of_the_span(servant, meter_of):
     servant.do(SPIN)
-    meter = ResourceMeter(lambda: {servant.pid: "servant"})
+    meter = meter_of(lambda: {servant.pid: "servant"})
     idle = only(meter)
     assert idle.cpu_ns < 50 * MB  # as nanoseconds
     servant.do(SPIN)
@@ -78,9 +89,9 @@ def test_cpu_time_is_that_of_the_span(servant):
     assert (used.name, used.has_begun) == ("servant", False)
 
 
-def test_a_peak_is_seen_although_it_is_over_and_an_earlier_one_is_not(servant):
+def test_a_peak_is_seen_although_it_is_over_and_an_earlier_one_is_not(servant, meter_of):
     servant.do(f"x = b'x' * {60 * MB}; del x")
-    meter = ResourceMeter(lambda: {servant.pid: "servant"})
+    meter = meter_of(lambda: {servant.pid: "servant"})
     before = only(meter).peak_bytes
     servant.do(f"x = b'x' * {40 * MB}; del x")
     used = only(meter)
@@ -90,10 +101,10 @@ def test_a_peak_is_seen_although_it_is_over_and_an_earlier_one_is_not(servant):
     assert used.resident_bytes > used.peak_bytes
 
 
-def test_a_leak_grows_from_span_to_span(servant):
+def test_a_leak_grows_from_span_to_span(servant, meter_of):
     found = []
     for _ in range(3):
-        meter = ResourceMeter(lambda: {servant.pid: "servant"})
+        meter = meter_of(lambda: {servant.pid: "servant"})
         servant.do(KEEP)
         found.append(only(meter))
     assert all(19 * MB < each.grown_bytes < 22 * MB for each in found)
@@ -101,8 +112,8 @@ def test_a_leak_grows_from_span_to_span(servant):
     assert all(19 * MB < after - before < 22 * MB for before, after in itertools.pairwise(peaks))
 
 
-def test_switches_and_faults_are_counted(servant):
-    meter = ResourceMeter(lambda: {servant.pid: "servant"})
+def test_switches_and_faults_are_counted(servant, meter_of):
+    meter = meter_of(lambda: {servant.pid: "servant"})
     servant.do("for _ in range(100): time.sleep(0.0001)")
     servant.do(KEEP)
     used = only(meter)
@@ -110,7 +121,7 @@ def test_switches_and_faults_are_counted(servant):
     assert used.faults >= 20 * MB // os.sysconf("SC_PAGESIZE") // 512  # where pages are huge
 
 
-def test_threads_have_names_and_numbers_of_their_own(servant):
+def test_threads_have_names_and_numbers_of_their_own(servant, meter_of):
     servant.do("go, over = threading.Event(), threading.Event()")
     servant.do(
         "def run():\n"
@@ -121,15 +132,15 @@ def test_threads_have_names_and_numbers_of_their_own(servant):
         "    over.set(); threading.Event().wait()\n"
         "threading.Thread(target=run, daemon=True).start(); over.wait()"
     )
-    meter = ResourceMeter(lambda: {servant.pid: "servant"})
+    meter = meter_of(lambda: {servant.pid: "servant"})
     servant.do("over.clear(); go.set(); over.wait()")
     by_name = {each.name: each for each in only(meter).threads}
     assert len(by_name) == 2
     assert by_name["worker"].cpu_ns > 190 * MB
 
 
-def test_what_a_process_starts_counts_as_its_own(servant):
-    meter = ResourceMeter(lambda: {servant.pid: "servant"})
+def test_what_a_process_starts_counts_as_its_own(servant, meter_of):
+    meter = meter_of(lambda: {servant.pid: "servant"})
     servant.do("import subprocess, sys; child = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=-1)")
     used = meter.measure()
     assert used.names == ["servant"]
@@ -137,33 +148,96 @@ def test_what_a_process_starts_counts_as_its_own(servant):
     servant.do("child.communicate()")
 
 
-def test_a_process_that_restarts_counts_from_its_start(servant, successor):
+SLEEP = "for _ in range(100): time.sleep(0.0001)"
+
+needs_exits = pytest.mark.skipif(not KEEPS_RECORDS, reason="this kernel tells us nothing of threads that end")
+
+
+@needs_exits
+def test_a_process_that_restarts_counts_before_and_after(servant, successor, meter_of):
+    servant.do(SPIN)
+    servant.do(KEEP)
     running = {servant.pid: "planner"}
-    meter = ResourceMeter(lambda: dict(running))
+    meter = meter_of(lambda: dict(running))
+    for code in (SPIN, SLEEP, f"x = b'x' * {40 * MB}; del x"):
+        servant.do(code)
     running.clear()
     running[successor.pid] = "planner"
     servant.end()
     successor.do(SPIN)
     used = meter.measure()
-    (planner,) = used.processes
-    assert (planner.pid, planner.has_begun) == (successor.pid, True)
-    assert planner.cpu_ns > 190 * MB
-    assert used.ended == ()
+    first, second = sorted(used.processes, key=lambda each: each.has_begun)
+    assert (first.pid, first.has_begun, first.has_ended) == (servant.pid, False, True)
+    assert (second.pid, second.has_begun, second.has_ended) == (successor.pid, True, False)
+    assert 190 * MB < first.cpu_ns < 390 * MB, "what it had used before the span is not of the span"
+    assert second.cpu_ns > 190 * MB
+    assert 100 <= first.switches < 400
+    assert first.faults >= 40 * MB // os.sysconf("SC_PAGESIZE") // 512
+    assert 59 * MB < first.peak_bytes < 90 * MB
+    assert used.lost == {}
 
 
-def test_a_process_that_ends_is_named(servant):
+@needs_exits
+def test_a_process_that_begins_and_ends_within_the_span_counts(servant, meter_of):
+    meter = meter_of(lambda: {servant.pid: "servant"})
+    child = f"import threading, time\n{SPIN}"
+    servant.do(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])")
+    parent, ended = meter.measure().processes
+    assert (ended.name, ended.has_begun, ended.has_ended) == ("servant", True, True)
+    assert ended.cpu_ns > 190 * MB
+    assert parent.cpu_ns < 150 * MB
+
+
+@needs_exits
+def test_a_thread_that_ended_counts(servant, meter_of):
+    meter = meter_of(lambda: {servant.pid: "servant"})
+    servant.do(
+        "def run():\n"
+        "    open('/proc/thread-self/comm', 'w').write('worker')\n"
+        f"    {SLEEP}\n"
+        "one = threading.Thread(target=run); one.start(); one.join()"
+    )
+    used = only(meter)
+    assert used.switches >= 100
+    assert next(each for each in used.threads if each.name == "worker").switches >= 100
+
+
+def test_what_an_ended_process_had_used_is_lost_where_the_kernel_does_not_tell(
+    servant, successor, meter_of, monkeypatch
+):
+    monkeypatch.setattr(task_exits, "_listen", refuse)
     running = {servant.pid: "planner"}
-    meter = ResourceMeter(lambda: dict(running))
+    meter = meter_of(lambda: dict(running))
+    gone = servant.pid
+    running.clear()
+    running[successor.pid] = "planner"
     servant.end()
-    assert meter.measure().processes == ()
-    assert meter.measure().ended == ("planner",)
-    assert meter.measure().names == ["planner"]
+    used = meter.measure()
+    assert [each.pid for each in used.processes] == [successor.pid]
+    assert used.lost == {gone: "planner"}
+    assert used.names == ["planner"]
 
 
-def test_where_the_peak_cannot_be_reset_it_is_that_of_the_ends(servant, monkeypatch):
+@needs_exits
+def test_records_that_the_kernel_dropped_are_missed(servant, meter_of, monkeypatch):
+    """A buffer for two records or so, and a hundred threads that end."""
+    monkeypatch.setattr(task_exits, "_BUFFER", 2048)
+    meter = meter_of(lambda: {servant.pid: "servant"})
+    servant.do("for _ in range(100): one = threading.Thread(target=len, args=('',)); one.start(); one.join()")
+    pid = servant.pid
+    servant.end()
+    used = meter.measure()
+    assert used.lost == {pid: "servant"}
+
+
+def refuse():
+    raise PermissionError(1, "Operation not permitted")
+
+
+def test_where_the_peak_cannot_be_reset_it_is_that_of_the_ends(servant, monkeypatch, meter_of):
     servant.do(f"x = b'x' * {60 * MB}; del x")
     monkeypatch.setattr(process_resources, "_reset_peak", lambda pid: False)
-    used = only(ResourceMeter(lambda: {servant.pid: "servant"}))
+    used = only(meter_of(lambda: {servant.pid: "servant"}))
     assert not used.is_peak_known
     assert used.resident_bytes < 60 * MB
 

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from pytest_ldos.base.errors import RecordingFailed, Unavailable
+from pytest_ldos.base.tracepoints import TRACEPOINTS_OFF
 from pytest_ldos.host import availability
 from pytest_ldos.record import choose, lttng, run_directory
 from pytest_ldos.record.lttng import LttngRecorder, lttng_available, lttng_version
@@ -310,3 +311,13 @@ def test_without_lttng_the_reason_and_the_remedy_are_named(monkeypatch, tmp_path
     monkeypatch.setattr(availability.shutil, "which", lambda name: None)
     with pytest.raises(Unavailable, match=r"lttng, lttng-sessiond not found\n.*apt-get install lttng-tools"):
         choose.choose_recorder(tmp_path / "trace", tmp_path)
+
+
+@pytest.mark.parametrize("lossless", [False, True])
+def test_tracepoints_that_a_user_switched_off_are_on_where_it_is_recorded(tmp_path, monkeypatch, lossless):
+    monkeypatch.setenv(TRACEPOINTS_OFF, "1")
+    recorder = LttngRecorder(tmp_path / "trace", log_directory=tmp_path, lossless=lossless)
+    for given in (recorder.environment, recorder.open_environment):
+        command = [sys.executable, "-c", f"import os; print(repr(os.environ[{TRACEPOINTS_OFF!r}]))"]
+        done = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True, check=True)
+        assert done.stdout == "''\n"

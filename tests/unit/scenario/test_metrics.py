@@ -26,6 +26,8 @@ EVERY_KIND = (
     "switches:planner_*",
     "faults:node:/planner",
     "cpu:component_container/planner",
+    "number:distance_m",
+    "number:hits:higher",
 )
 
 MINE = PathSpec(name="mine", via=("/in", "/out"))
@@ -51,6 +53,8 @@ def test_every_kind_is_read_and_written_as_it_was_asked_for():
         "switches_planner_all",
         "faults_node_planner",
         "cpu_component_container_planner",
+        "number_distance_m",
+        "number_hits",
     ]
 
 

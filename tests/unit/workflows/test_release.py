@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_ldos.base.distros import DISTROS
 from tests.builders.workflows import events_of, read_workflows
 
 ROOT = Path(__file__).parents[3]
@@ -82,10 +83,12 @@ def test_wheels_are_built_by_what_is_here_and_tried():
     assert BUILDING["before-all"] == "sh {project}/.ci/lttng-ust"
 
 
-def test_wheels_are_for_every_python_that_is_tested_and_claimed():
+def test_wheels_are_for_every_python_that_is_tested_and_claimed_and_for_those_of_ros():
+    """The Python of the newest ROS 2 has wheels, each of which is tried, before the embedded stack's packages have any."""
     tested = read_workflows(ROOT)[".github/workflows/test.yml"]["jobs"]["test"]["strategy"]["matrix"]["python"]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     prefix = "Programming Language :: Python :: 3."
     claimed = [each.rpartition(" ")[2] for each in project["classifiers"] if each.startswith(prefix)]
     assert claimed == tested
-    assert BUILDING["build"] == f"cp3{{{','.join(each.removeprefix('3.') for each in tested)}}}-manylinux_*"
+    wheels = sorted({*tested, *(each.python for each in DISTROS.values())})
+    assert BUILDING["build"] == f"cp3{{{','.join(each.removeprefix('3.') for each in wheels)}}}-manylinux_*"

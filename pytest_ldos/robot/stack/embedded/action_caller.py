@@ -19,6 +19,7 @@ from pytest_ldos.robot.dds.messages import Message, is_known
 from pytest_ldos.robot.dds.node import Context, Node
 from pytest_ldos.robot.dds.process import run_node
 from pytest_ldos.robot.stack.goals import OutcomeClass
+from pytest_ldos.robot.stack.stimulus.action_end import REJECTED, judge_end
 from pytest_ldos.robot.stack.stimulus.desk import Task, refuse, serve
 from pytest_ldos.robot.stack.stimulus.lines import Ended, Order
 from pytest_ldos.scenario.stimulus import FEEDBACK, ActionSpec
@@ -26,8 +27,6 @@ from pytest_ldos.scenario.stimulus import FEEDBACK, ActionSpec
 _DISCOVERY_S: Final = 20.0
 _POLL_S: Final = 0.02
 _CANCEL_S: Final = 2.0
-_SUCCESS: Final = 0
-"""``SUCCESSFUL`` of `control_msgs/action/FollowJointTrajectory`; other types of the stack have no number as code."""
 
 
 @dataclass
@@ -95,7 +94,9 @@ class ActionCaller:
             goal.ended.wait(_CANCEL_S)
             task.enter(Phase.RESULT)
             return task.end(OutcomeClass.TIMED_OUT, f"no result within {self._spec.timeout_s:g} s")
-        return task.end(*self._judge(goal))
+        if not goal.was_accepted:
+            return task.end(*REJECTED)
+        return task.end(*judge_end(goal.status.name.lower(), goal.result, self._spec.success_codes))
 
     def _begin(self, task: Task, goal: _Goal, message: Message) -> None:
         """Sends the goal; runs on the executor's thread, as all that follows from it."""
@@ -121,17 +122,6 @@ class ActionCaller:
         if self._spec.executing:
             task.enter(Phase.PLANNING)
         self._client.send_goal(task.id, message, on_response=answered, on_feedback=fed_back, on_result=ended)
-
-    def _judge(self, goal: _Goal) -> tuple[OutcomeClass, str]:
-        if not goal.was_accepted:
-            return OutcomeClass.ABORTED, "the server rejected the goal"
-        code = getattr(goal.result, "error_code", None)
-        text = f" (error code {code})" if isinstance(code, int) else ""
-        if goal.status is not GoalStatus.SUCCEEDED:
-            return OutcomeClass.ABORTED, f"the goal ended as {goal.status.name.lower()}{text}"
-        if isinstance(code, int) and code not in (self._spec.success_codes or (_SUCCESS,)):
-            return OutcomeClass.ABORTED, f"the goal succeeded, but its result says otherwise{text}"
-        return OutcomeClass.SUCCESS, ""
 
 
 def _serve(node: Node, caller: ActionCaller, messages: Mapping[str, Mapping[str, Any]]) -> None:

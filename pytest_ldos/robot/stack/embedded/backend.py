@@ -170,8 +170,6 @@ class EmbeddedBackend:
     def _converse(self, program: Child, book: CaseBook, timeout_s: float, stack: EmbeddedStack) -> Stimulus:
         conversation = Conversation(program, self._group.describe_ended)
         if not conversation.await_ready(READY_TIMEOUT_S):
-            if conversation.refusal is not None:
-                raise ConfigurationError(conversation.refusal.message, remedy=conversation.refusal.remedy)
             raise BringUpFailed(
                 f"the stimulus is not ready: {stack.why() or conversation.misunderstood or 'it said nothing'}",
                 details=self._group.last_words(),

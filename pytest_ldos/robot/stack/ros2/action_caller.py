@@ -24,15 +24,12 @@ from pytest_ldos.base.errors import ConfigurationError, LdosError
 from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.ros2.message_fields import fill, find_action_type, find_service_type
+from pytest_ldos.robot.stack.stimulus.action_end import REJECTED, judge_end
 from pytest_ldos.robot.stack.stimulus.desk import Task, refuse, serve
 from pytest_ldos.robot.stack.stimulus.lines import Ended, Order
 from pytest_ldos.scenario.stimulus import FEEDBACK, ActionSpec
 
-_GOOD_NAMES: Final = ("NONE", "SUCCESS", "SUCCESSFUL")
-_STATUS_NAMES: Final = {
-    GoalStatus.STATUS_ABORTED: "the server aborted the goal",
-    GoalStatus.STATUS_CANCELED: "the goal was canceled",
-}
+_STATUS: Final = "STATUS_"
 _DISCOVERY_S: Final = 10.0
 _CANCEL_S: Final = 2.0
 _POLL_S: Final = 0.02
@@ -102,7 +99,7 @@ class ActionCaller:
         handle = sent.result()
         if not handle.accepted:
             task.enter(Phase.RESULT)
-            return task.end(OutcomeClass.ABORTED, "the server rejected the goal")
+            return task.end(*REJECTED)
         task.enter(Phase.GOAL_ACCEPTED)
         if not self._spec.executing:
             task.enter(Phase.EXECUTING)
@@ -112,21 +109,13 @@ class ActionCaller:
             task.enter(Phase.RESULT)
             return task.end(OutcomeClass.TIMED_OUT, f"no result within {self._spec.timeout_s:g} s")
         task.enter(Phase.RESULT)
-        return task.end(*self._judge(done.result()))
+        answer = done.result()
+        return task.end(*judge_end(_status_name(answer.status), answer.result, self._spec.success_codes))
 
     def _await(self, future: Future, task: Task) -> bool:
         """Returns True if the future was completed in time."""
         self._executor.spin_until_future_complete(future, timeout_sec=task.left_s)
         return bool(future.done())
-
-    def _judge(self, answer: Any) -> tuple[OutcomeClass, str]:
-        if answer.status != GoalStatus.STATUS_SUCCEEDED:
-            reason = _STATUS_NAMES.get(answer.status, f"the goal ended with status {answer.status}")
-            return OutcomeClass.ABORTED, f"{reason}{_code_text(answer.result)}"
-        code = _error_code(answer.result)
-        if code is None or code in (self._spec.success_codes or _good_codes(answer.result)):
-            return OutcomeClass.SUCCESS, ""
-        return OutcomeClass.ABORTED, f"the goal succeeded, but its result says otherwise{_code_text(answer.result)}"
 
     def _fed_back(self, _: Any) -> None:
         if self._spec.executing == FEEDBACK and self._task is not None:
@@ -148,24 +137,10 @@ class ActionCaller:
         self._node.create_subscription(get_message(types[topic][0]), topic, self._heard, qos)
 
 
-def _error_code(result: Any) -> int | None:
-    """A result's error code, as number or as ``MoveItErrorCodes``; ``None`` if the type has none."""
-    code = getattr(result, "error_code", None)
-    value = getattr(code, "val", code)
-    return value if isinstance(value, int) else None
-
-
-def _good_codes(result: Any) -> set[int]:
-    """Codes that the type names a success; 0 if it names none."""
-    kind = result.error_code if hasattr(result.error_code, "val") else result
-    return {getattr(kind, name) for name in _GOOD_NAMES if hasattr(kind, name)} or {0}
-
-
-def _code_text(result: Any) -> str:
-    code = _error_code(result)
-    text = next((str(getattr(result, name)) for name in ("error_string", "error_msg") if getattr(result, name, "")), "")
-    parts = ([] if code is None else [f"error code {code}"]) + ([text] if text else [])
-    return f" ({', '.join(parts)})" if parts else ""
+def _status_name(status: int) -> str:
+    """``aborted`` for `GoalStatus.STATUS_ABORTED`."""
+    names = (name for name, value in vars(GoalStatus).items() if name.startswith(_STATUS) and value == status)
+    return next(names, f"status {status}").removeprefix(_STATUS).lower()
 
 
 def main() -> None:

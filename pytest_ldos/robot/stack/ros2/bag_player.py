@@ -50,11 +50,7 @@ class BagPlayer:
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(node)
         recorded = _read_metadata(Path(spec.path))
-        lasts_s = (
-            recorded.duration.nanoseconds / NS_PER_S
-            if hasattr(recorded.duration, "nanoseconds")
-            else (recorded.duration.total_seconds())
-        )
+        lasts_s = recorded.duration.nanoseconds / NS_PER_S
         in_bag = [each.topic_metadata.name for each in recorded.topics_with_message_count]
         self._topics = _chosen(spec.topics, in_bag)
         _require_length(spec, lasts_s)

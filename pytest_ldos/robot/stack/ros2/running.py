@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
+from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.host.kept import KeptTree
 from pytest_ldos.host.logs import last_words
 from pytest_ldos.host.processes import Child, ProcessGroup
@@ -114,9 +114,6 @@ class Ros2Stack:
         """
         if conversation.await_ready(patience_s):
             return
-        refusal = conversation.refusal
-        if refusal is not None:
-            raise ConfigurationError(refusal.message, remedy=refusal.remedy)
         raise self._bring_up_failed(
             self.what_failed() or _NOT_READY.get(self._spec.stimulus, "the stimulus is not ready")
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.host.process_resources import ProcessUse, StackUse, ThreadUse
 from pytest_ldos.measure.metrics.catalogue import METRICS, catalogue_of
 from pytest_ldos.measure.metrics.context import OutsideTrace
-from pytest_ldos.measure.metrics.declared import declare
+from pytest_ldos.measure.metrics.declared import declare, in_traces
 from pytest_ldos.measure.metrics.extract import extract_trial
 from pytest_ldos.measure.metrics.resources import refuse_absent
 from pytest_ldos.scenario.metrics import parse_metrics
@@ -136,6 +137,10 @@ def used(name="planner", pid=7, **numbers):
     return ProcessUse(name=name, pid=pid, **{**usual, **numbers})
 
 
+LOST = (
+    "planner ended during the trial, and what it had used until then is not known: that needs the capability "
+    "CAP_NET_ADMIN, outside of containers, and Linux 5.19"
+)
 PAIR = StackUse((used(), used("simulator", 8, cpu_ns=70 * MS, peak_bytes=10_000_000)))
 
 
@@ -162,10 +167,23 @@ def test_a_sum_says_the_part_of_each_process(model):
     assert take(model, "memory:planner", PAIR).details == {"resident_mb": 90.0, "grown_mb": 1.0}
 
 
-def test_a_process_that_restarted_counts_and_is_said_to_have_begun(model):
-    again = StackUse((used(has_begun=True),))
-    assert take(model, "cpu:planner", again).details == {"began": 1.0}
-    assert take(model, "memory:planner", again).details == {"resident_mb": 90.0, "grown_mb": 0.0, "began": 1.0}
+def test_a_process_that_restarted_counts_before_and_after_and_is_said_to_have(model):
+    first = used(pid=7, cpu_ns=5 * MS, switches=3, faults=2, peak_bytes=70_000_000, has_ended=True, grown_bytes=-MS)
+    again = StackUse((used(pid=9, has_begun=True), first))
+    assert take(model, "cpu:planner", again).value == pytest.approx(35.0)
+    assert take(model, "switches:planner", again).value == 15.0
+    assert take(model, "faults:planner", again).value == used().faults + 2
+    assert take(model, "cpu:planner", again).details == {"began": 1.0, "ended": 1.0}
+
+
+def test_of_the_memory_of_a_process_and_its_successor_the_larger_peak_counts(model):
+    beside = used(pid=5, peak_bytes=1_000_000)
+    for before, after in ((70, 50), (50, 70)):
+        first = used(pid=7, peak_bytes=before * 1_000_000, has_ended=True, grown_bytes=-MS)
+        second = used(pid=9, peak_bytes=after * 1_000_000, has_begun=True)
+        found = take(model, "memory:planner", StackUse((beside, second, first)))
+        assert found.value == pytest.approx(71.0)
+        assert found.details == {"resident_mb": 180.0, "grown_mb": 1.0, "began": 1.0, "ended": 1.0}
 
 
 def test_memory_without_its_peak_has_another_source(model):
@@ -196,7 +214,8 @@ def test_threads_are_chosen_by_name(model):
     [
         ("cpu:planner", None, "use of resources is measured while a trial is made; no trace has it"),
         ("cpu:planer", PAIR, "no process of the stack is called 'planer'; it has planner, simulator"),
-        ("cpu:planner", StackUse((), ("planner",)), "planner ended during the trial"),
+        ("cpu:planner", StackUse((used(),), {3: "planner"}), LOST),
+        ("cpu:*", StackUse((used("simulator"),), {3: "planner"}), LOST),
         ("cpu:node:/planner", PAIR, "the trace has no node /planner: known are: "),
     ],
 )
@@ -258,3 +277,48 @@ def test_a_trace_alone_has_those_of_paths_and_topics(model):
     declared = specs("cpu:planner", "rate:/scan", "path:goal:p50")
     (found,) = api.extract_metrics(model, nominal_period_ns=2 * MS, declared=declared).values()
     assert list(found.measurements) == [*METRICS, "rate_scan", "path_goal_p50"]
+
+
+def reported(model, text, **numbers):
+    """A metric of a trial whose stimulus reported numbers."""
+    (trial,) = model.trials.values()
+    (spec,) = specs(text)
+    metric = declare(spec)
+    found = extract_trial(
+        trial,
+        model,
+        stamps_ns={},
+        nominal_period_ns=2 * MS,
+        catalogue={metric.name: metric},
+        outside=OutsideTrace(numbers=numbers),
+    )
+    return metric, found.measurements[metric.name]
+
+
+def test_a_number_of_the_stimulus_is_a_metric_with_the_direction_that_was_asked_for(model):
+    metric, found = reported(model, "number:distance_m", distance_m=3.25, hits=2.0)
+    assert (metric.name, metric.better, metric.unit, found.value) == ("number_distance_m", Better.LOWER, "m", 3.25)
+    metric, found = reported(model, "number:hits:higher", distance_m=3.25, hits=2.0)
+    assert (metric.name, metric.better, metric.unit, found.value) == ("number_hits", Better.HIGHER, "", 2.0)
+    assert metric.asked_as == "number:hits:higher"
+    assert found.source.name == "stimulus' numbers"
+
+
+def test_a_number_that_was_not_reported_has_a_reason(model):
+    _, found = reported(model, "number:distanec_m", distance_m=3.25)
+    assert found.value == Missing("the stimulus reported no number 'distanec_m': did you mean 'distance_m'?")
+    _, found = reported(model, "number:distance_m")
+    assert found.value == Missing("the stimulus reported no number 'distance_m': it reported none of this trial")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("number:", "names nothing to measure"), ("number:a:hihger", "did you mean 'higher'?")],
+)
+def test_a_number_that_cannot_be_meant(text, message):
+    with pytest.raises(ConfigurationError, match=re.escape(message)):
+        specs(text)
+
+
+def test_no_trace_alone_has_a_number_of_the_stimulus():
+    assert in_traces(specs("number:a", "rate:/a", "cpu:a")) == specs("rate:/a")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from contextlib import contextmanager
 
 import pytest
@@ -11,6 +12,7 @@ from pytest_ldos.base.errors import ConfigurationError, RecordingFailed
 from pytest_ldos.base.paths import BUILT_IN_PATHS
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.host.interference import Interference
+from pytest_ldos.host.task_exits import TaskExits
 from pytest_ldos.measure.metrics.catalogue import catalogue_of
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, read_trials
 from pytest_ldos.measure.trial.conduct import Procedure, Unwatched, add_trials, conduct, new_record, undisturbed
@@ -384,14 +386,24 @@ def test_the_base_need_not_have_a_process_that_head_has(folder):
     assert trial.measurements["cpu_planner"].number > 0
 
 
-def test_a_process_that_restarts_in_a_trial_is_measured_from_its_start(folder):
+def test_a_process_that_restarts_in_a_trial_is_measured_before_and_after(folder):
+    with TaskExits() as heard:
+        if not heard.is_whole:
+            pytest.skip("this kernel tells us nothing of threads that end")
+    spin = "import time\nwhile time.process_time() < 0.2: pass\nprint('spun', flush=True); input()"
     running: dict[int, str] = {}
     started: list[subprocess.Popen[bytes]] = []
 
     def restart() -> None:
-        started.append(subprocess.Popen(["sleep", "60"]))
+        for each in started:
+            each.kill()
+            each.wait()
+        command = [sys.executable, "-c", spin]
+        started.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
         running.clear()
         running[started[-1].pid] = "planner"
+        assert started[-1].stdout is not None
+        started[-1].stdout.readline()
 
     restart()
     with open_fake_rig(StackSpec(), folder) as rig:
@@ -400,15 +412,17 @@ def test_a_process_that_restarts_in_a_trial_is_measured_from_its_start(folder):
         def restart_in_first_trial(goal, **settings):
             if settings["trial"] is not None and settings["trial"].index == 0:
                 restart()
+                restart()
             return move(goal, **settings)
 
         rig.stack.processes = lambda: dict(running)
         rig.stack.move = restart_in_first_trial
         trials = conduct(rig, ScenarioSpec(name="baseline", trials=2), REACH, declared=declared("cpu:planner"))
-    for each in started:
-        each.kill()
-        each.wait()
+    started[-1].communicate()
+    for each in started[:-1]:
+        each.stdin.close()
+        each.stdout.close()
     first, second = (trial.measurements["cpu_planner"] for trial in trials.trials)
-    assert (first.details, second.details) == ({"began": 1.0}, {})
-    assert 0 < first.number < 1000
+    assert (first.details, second.details) == ({"began": 1.0, "ended": 1.0}, {})
+    assert 190 < first.number < 1000
     assert second.number == pytest.approx(0.0, abs=5.0)

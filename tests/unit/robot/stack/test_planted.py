@@ -38,9 +38,9 @@ def test_nothing_is_wasted_unasked():
 
 def test_a_leak_is_memory_that_exists_and_stays():
     leak, nothing = Leak(20.0), Leak(0.0)
-    meter = ResourceMeter(lambda: {os.getpid(): "planner"})
-    nothing.leak()
-    unchanged = meter.measure().processes[0].grown_bytes
-    leak.leak()
-    leak.leak()
-    assert meter.measure().processes[0].grown_bytes - unchanged == pytest.approx(40 * MB, abs=MB)
+    with ResourceMeter(lambda: {os.getpid(): "planner"}) as meter:
+        nothing.leak()
+        unchanged = meter.measure().processes[0].grown_bytes
+        leak.leak()
+        leak.leak()
+        assert meter.measure().processes[0].grown_bytes - unchanged == pytest.approx(40 * MB, abs=MB)

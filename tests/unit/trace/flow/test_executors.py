@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_ldos import api
 from pytest_ldos.base.tracepoints import Ros2
 from pytest_ldos.trace.ctf.stats import Gap
-from pytest_ldos.trace.flow.executors import busy_shares, executor_states
+from pytest_ldos.trace.execution.build import NEEDED_EVENTS
+from pytest_ldos.trace.flow.executors import busy_shares, executor_states, without_states
 from tests.builders.ros2 import Message, Recording
 
 
@@ -131,3 +133,30 @@ def test_shares_of_the_observed_time():
 def test_without_executors_there_are_no_states():
     model = Recording().model()
     assert len(executor_states(model)) == len(busy_shares(model)) == 0
+
+
+def test_an_executor_that_emits_nothing_has_no_states_and_is_counted():
+    """rclcpp's events executor: callbacks alone. A process beside it that reports is not affected."""
+    app = App()
+    other = app.recording.process(2)
+    subscription, silent = other.node("/silent").subscription("/in"), other.thread(2)
+    app.thread.at(1000).wait(2000)
+    app.thread.at(2010).execute(app.timer)
+    with app.thread.at(2020).running(app.timer):
+        app.thread.at(2500)
+    app.thread.at(2510).wait(3000)
+    for start in (4000, 5000):
+        with silent.at(start).receiving(subscription, Message(start)):
+            silent.at(start + 100)
+    model = app.recording.model()
+    assert set(executor_states(model)["thread"]) == set(model.waits["thread"])
+    assert len(busy_shares(model)) == 1
+    assert without_states(model) == 1
+
+
+def test_a_recorded_trace_without_events_of_executors(golden):
+    trace = api.read_trace(golden("talker_listener"), events={each for each in NEEDED_EVENTS if "executor" not in each})
+    model = api.build_execution(trace)
+    assert len(model.callback_runs) > 100
+    assert busy_shares(model).is_empty()
+    assert without_states(model) == 2

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.robot.stack.client_protocol import TrialTag
 from pytest_ldos.robot.stack.conversation import Conversation
@@ -108,15 +109,15 @@ def test_what_is_no_end_is_told(stimulate, wrong):
     assert "the stimulus said what is no event" in stimulus._conversation.misunderstood
 
 
-def test_a_refusal_is_kept_with_its_remedy(tmp_path):
+def test_a_refusal_is_an_error_with_its_remedy(tmp_path):
     group = ProcessGroup(log_directory=tmp_path)
     code = 'print(\'{"event": "refused", "message": "no such door", "remedy": "open another"}\', flush=True); input()'
     try:
         conversation = Conversation(
             group.start("stimulus", [sys.executable, "-c", code], talk=True), group.describe_ended
         )
-        assert not conversation.await_ready(10)
-        assert conversation.refusal is not None
-        assert (conversation.refusal.message, conversation.refusal.remedy) == ("no such door", "open another")
+        with pytest.raises(ConfigurationError) as refused:
+            conversation.await_ready(10)
+        assert (refused.value.message, refused.value.remedy) == ("no such door", "open another")
     finally:
         group.stop()

@@ -1,0 +1,17 @@
+"""The check of the variable that switches ROS 2's tracepoints off."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ldos.base.tracepoints import TRACEPOINTS_OFF
+from pytest_ldos.doctor.finding import Status
+from pytest_ldos.doctor.lttng import check_tracepoints
+from tests.builders.machine import build_machine
+
+
+@pytest.mark.parametrize(("value", "status"), [("1", Status.WARNING), ("0", Status.OK), ("", Status.OK)])
+def test_tracepoints_that_are_off_are_named(tmp_path, value, status):
+    finding = check_tracepoints(build_machine(tmp_path, environment={TRACEPOINTS_OFF: value}))
+    assert finding.status is status
+    assert finding.remedy == (f"unset {TRACEPOINTS_OFF}" if value == "1" else "")
