@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from tests.builders.chunks import assert_equal_tables, found_in, small_chunks
 from tests.unit.trace.flow.test_random_systems import System, rules, steps
 
 
+@pytest.mark.acceptance
 @settings(max_examples=12, deadline=None)
 @given(rules, steps, st.integers(3, 40))
 def test_any_system_in_any_chunks(links, played, rows):
