@@ -115,10 +115,11 @@ print(stack if isinstance(stack, str) else stack.get("kind", "ros2" if "launch_f
 ' 2>/dev/null || fail "[tool.ldos.stack] cannot be read; Python 3.11 or later is needed, and a valid file"
 }
 
-# Blocks of $1 trials where a version has $2 in all; see pytest_ldos/campaign/order.py.
-blocks() {
-  size=$((($2 + 14) / 15))
-  [ "$size" -ge 2 ] || size=2
+# Starts for $1 trials where a version has $2 in all, at most $3 starts with $4 trials or more each; see
+# pytest_ldos/campaign/order.py.
+starts_of() {
+  size=$((($2 + $3 - 1) / $3))
+  [ "$size" -ge "$4" ] || size=$4
   echo $((($1 + size - 1) / size))
 }
 
@@ -128,14 +129,14 @@ estimate_s() {
   most=$trials
   [ "$max_trials" -le "$most" ] || [ "$record" = true ] || most=$max_trials
   versions=1
-  starts=1
+  starts=$(starts_of "$most" "$most" 6 4)
   if [ -n "$base" ]; then
     versions=2
-    starts=$(($(blocks "$trials" "$trials") + $(blocks $((most - trials)) "$most")))
+    starts=$(($(starts_of "$trials" "$trials" 15 2) + $(starts_of $((most - trials)) "$most" 15 2)))
   fi
   # shellcheck disable=SC2086 # one word a scenario
   set -- $scenarios
-  scenarios_s=$(($# * versions * (starts * 33 + most * 9) / 2))
+  scenarios_s=$(($# * versions * (starts * 22 + most * 9) / 2))
   # shellcheck disable=SC2086 # one word a stack
   set -- $stacks
   echo $(($# * scenarios_s))

@@ -23,7 +23,7 @@ class Scheduler(Protocol):
         """
 
     def spreading(self) -> AbstractContextManager[Spread | None]:
-        """What has the windows of one trace read by the workers; ``None`` if this process reads them.
+        """Reads the windows of one trace by the workers; ``None`` if this process reads them.
 
         Raises:
             Unavailable: the workers cannot be reached, or cannot read the trace.

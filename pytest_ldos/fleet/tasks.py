@@ -24,6 +24,9 @@ PATIENCE_S: Final = 30.0
 LOOK_S: Final = 0.5
 """Time after which Ctrl-C and workers are looked for again."""
 
+MADE_AGAIN: Final = frozenset({"pending", "lost"})
+"""Status of a result that was there and is computed again, since the worker that had it died."""
+
 
 def run_tasks(client: Client, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
     """Yields one summary per trace, in order of completion; remaining tasks are cancelled at the end."""
@@ -66,7 +69,10 @@ def _gather(
                 yield from (_lost(trace, "no worker is left that could read it") for trace in waiting.values())
                 return
             continue
-        yield _answer(future, waiting.pop(future.key))
+        if (status := future.status) in MADE_AGAIN:
+            future.add_done_callback(done.put)
+        else:
+            yield _answer(future, status, waiting.pop(future.key))
 
 
 def has_workers(client: Client) -> bool:
@@ -74,12 +80,12 @@ def has_workers(client: Client) -> bool:
     return client.status == "running" and bool(client.scheduler_info()["workers"])
 
 
-def _answer(future: Future, trace: Found) -> TraceSummary:
-    if future.status == "finished":
+def _answer(future: Future, status: str, trace: Found) -> TraceSummary:
+    if status == "finished":
         found = future.result()
         assert isinstance(found, TraceSummary)
         return found
-    if future.status == "error":
+    if status == "error":
         return _lost(trace, _describe(future.exception()))
     return _lost(trace, "the scheduler ended before it was read")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.fleet.interrupts import interrupts_noted
-from pytest_ldos.fleet.tasks import LOOK_S, PATIENCE_S, cancelled_at_end, has_workers
+from pytest_ldos.fleet.tasks import LOOK_S, MADE_AGAIN, PATIENCE_S, cancelled_at_end, has_workers
 from pytest_ldos.trace.ctf.windows import WindowedTrace
 from pytest_ldos.trace.execution.build_windows import Spread, WindowTask
 from pytest_ldos.trace.execution.window_rows import WholeTrace, WindowReader, WindowRows
@@ -56,20 +56,12 @@ def _read_window(kept: tuple[WindowedTrace, WholeTrace], task: WindowTask) -> Wi
 
 
 def _rows(client: Client, future: Future, raise_noted: Callable[[], None]) -> WindowRows:
-    last_seen_s = time.monotonic()
-    is_done = threading.Event()
-    future.add_done_callback(lambda _: is_done.set())
-    while not is_done.wait(LOOK_S):
-        raise_noted()
-        if has_workers(client):
-            last_seen_s = time.monotonic()
-        elif time.monotonic() - last_seen_s > PATIENCE_S:
-            raise Unavailable("no worker is left that could read the trace", remedy=_REMEDY)
-    if future.status == "finished":
+    status = _wait(client, future, raise_noted)
+    if status == "finished":
         found = future.result()
         assert isinstance(found, WindowRows)
         return found
-    if future.status != "error":
+    if status != "error":
         raise Unavailable("the scheduler ended before the trace was read", remedy=_REMEDY)
     error = future.exception()
     if type(error).__name__ == "KilledWorker":
@@ -77,3 +69,22 @@ def _rows(client: Client, future: Future, raise_noted: Callable[[], None]) -> Wi
         raise Unavailable(message, remedy=_REMEDY) from None
     assert error is not None
     raise error
+
+
+def _wait(client: Client, future: Future, raise_noted: Callable[[], None]) -> str:
+    """The status that a task ended with."""
+    last_seen_s = time.monotonic()
+    is_done = threading.Event()
+    future.add_done_callback(lambda _: is_done.set())
+    while True:
+        if not is_done.wait(LOOK_S):
+            if has_workers(client):
+                last_seen_s = time.monotonic()
+            elif time.monotonic() - last_seen_s > PATIENCE_S:
+                raise Unavailable("no worker is left that could read the trace", remedy=_REMEDY)
+        elif (status := str(future.status)) not in MADE_AGAIN:
+            return status
+        else:
+            is_done.clear()
+            future.add_done_callback(lambda _: is_done.set())
+        raise_noted()

@@ -75,7 +75,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class WholeTrace:
-    """What each window needs to know of the whole trace.
+    """Facts about the whole trace that each window needs.
 
     Attributes:
         once: the events that are read at once, of the observed processes.
@@ -138,7 +138,7 @@ class WindowReader:
         return self._rows(events, ending), _carry(events, ending)
 
     def carry(self, window: Window, carried: Carried) -> Carried:
-        """What the next window begins with, for less than `read` takes."""
+        """Events that the next window begins with; cheaper than `read`."""
         events = self._events(window, carried)
         return _carry(events, self._ending(events, carried))
 

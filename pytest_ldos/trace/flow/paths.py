@@ -85,7 +85,7 @@ def _phases(flow: FlowGraph, path: PathSpec) -> pl.DataFrame:
 
 
 def _newest(flow: FlowGraph, found: pl.DataFrame) -> pl.DataFrame:
-    """Of the chains to each publication, that with the newest begin; with its times."""
+    """The chain with the newest begin of those to each publication, with its times."""
     publications = flow.model.publications
     begin_ns = begins_of(publications[ids_of(found, "from_publication")])
     end_ns = times_at(publications, "time_ns", ids_of(found, "to_publication"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import signal
 import socket
 import ssl
 import threading
@@ -15,7 +17,7 @@ import pytest
 
 from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.fleet import remote, tasks
-from pytest_ldos.fleet.cluster import LocalCluster
+from pytest_ldos.fleet.cluster import LocalCluster, connected_cluster
 from pytest_ldos.fleet.find import Found, find_traces
 from pytest_ldos.fleet.in_process import InProcess
 from pytest_ldos.fleet.remote import RemoteScheduler
@@ -85,6 +87,27 @@ def test_workers_that_are_killed_are_replaced_and_a_trace_that_kills_all_is_a_ro
     assert (tmp_path / "flag").exists()
     assert found.pop(marked.name).problem == "each worker that read it was killed, or ran out of memory"
     assert found == read(InProcess(), [unmarked, calm], own(""))
+
+
+def await_status(client, wanted):
+    """Returns when each answer has this status."""
+    deadline = time.monotonic() + 60
+    while {state.status for state in client.futures.values()} != {wanted}:
+        assert time.monotonic() < deadline, client.futures
+        time.sleep(0.01)
+
+
+def test_an_answer_that_dies_with_its_worker_is_made_again(two, request_of):
+    """The worker is killed after it finished, and before its answers are taken."""
+    with connected_cluster(1) as client:
+        found = tasks.run_tasks(client, two, request_of())
+        answers = [next(found)]
+        await_status(client, "finished")
+        (worker,) = client.run(os.getpid).values()
+        os.kill(worker, signal.SIGKILL)
+        await_status(client, "lost")
+        answers += found
+    assert {each.trace: each for each in answers} == read(InProcess(), two, request_of())
 
 
 @pytest.mark.acceptance
