@@ -40,7 +40,7 @@ def test_what_a_change_needs_is_suggested_and_shown():
 
 
 def test_a_change_that_no_number_shows():
-    result = calibrate([measured_run(1)], dataclasses.replace(PROOF, effect=0.0001))
+    result = calibrate([measured_run(1)], dataclasses.replace(PROOF, effect=0.0001, draws=5))
     assert all(each.trials is None for each in result.suggestions)
     assert "T1" in result.suggestions[0].unreachable
     assert result.planted == ()
