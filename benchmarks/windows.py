@@ -1,18 +1,25 @@
-"""Memory and time of a model that is built in windows, beside the whole read, for traces of rising length.
+"""Memory and time of windows beside the whole read, for traces of rising length: of the model, and of ``ldos analyze``.
 
-    python -m benchmarks.windows [EVENTS…]         # of generated traces, 10^6 and 10^7 by default; 10^8 takes 4 GB of disk
-    python -m benchmarks.windows --one TRACE windows|whole
+    python -m benchmarks.windows                   # generated traces of 10^6 and 10^7 events
+    python -m benchmarks.windows --large           # also of 10^8: 4 GB of trace on the disk, and some minutes
+    python -m benchmarks.windows --events 5000000
+    python -m benchmarks.windows --one TRACE model|analysis windows|whole
 
 Each reading is a process of its own, so that nothing is counted that was there before. Anonymous memory is what the
-kernel cannot drop; tables that are mapped from files are not in it.
+kernel cannot drop; tables that are mapped from files are not in it. A trace above 2·10^7 events is read in windows only.
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import io
 import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -20,56 +27,84 @@ from rich.table import Table
 
 from benchmarks.generated_trace import generated_trace
 from benchmarks.memory import PeakSampler, anonymous_bytes
+from pytest_ldos.cli import analyze, model
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.ctf.windows import open_in_windows
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.trace.execution.build_windows import build_execution_in_windows
-from pytest_ldos.trace.execution.model import ExecutionModel
 
 EVENTS = (1_000_000, 10_000_000)
+LARGE = 100_000_000
 LARGEST_WHOLE = 20_000_000
 """Longer traces are read in windows only."""
 
 
-def read_whole(trace: Path) -> ExecutionModel:
-    return build_execution(read_trace(trace, events=NEEDED_EVENTS))
+def read_whole(trace: Path) -> None:
+    build_execution(read_trace(trace, events=NEEDED_EVENTS))
 
 
-def read_in_windows(trace: Path) -> ExecutionModel:
+def read_in_windows(trace: Path) -> None:
     with open_in_windows(trace) as windows:
-        return build_execution_in_windows(windows)
+        build_execution_in_windows(windows)
 
 
-def measure_one(trace: Path, way: str) -> None:
+def analyze_trace(trace: Path, *, fits: bool) -> None:
+    """Runs the command, which reads in windows of its own choice what does not fit."""
+    model._fits = lambda _: fits
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        analyze.analyze([trace])
+
+
+WORKS: dict[tuple[str, str], Callable[[Path], None]] = {
+    ("model", "whole"): read_whole,
+    ("model", "windows"): read_in_windows,
+    ("analysis", "whole"): partial(analyze_trace, fits=True),
+    ("analysis", "windows"): partial(analyze_trace, fits=False),
+}
+
+
+def measure_one(trace: Path, what: str, way: str) -> None:
     """Prints the cost of one reading."""
     before = anonymous_bytes()
     sampler = PeakSampler()
     sampler.start()
     cpu = time.process_time()
-    model = read_in_windows(trace) if way == "windows" else read_whole(trace)
+    WORKS[what, way](trace)
     cpu = time.process_time() - cpu
-    print(json.dumps({"cpu_s": cpu, "peak": sampler.stop() - before, "events": model.stats.events}))
+    print(json.dumps({"cpu_s": cpu, "peak": sampler.stop() - before}))
 
 
-def measured(trace: Path, way: str) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.windows", "--one", str(trace), way]
+def measured(trace: Path, what: str, way: str) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.windows", "--one", str(trace), what, way]
     found: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     return found
 
 
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--events", type=lambda text: int(float(text)), nargs="+", default=EVENTS)
+    parser.add_argument("--large", action="store_true", help=f"also {LARGE:,} events")
+    parser.add_argument("--one", nargs=3, metavar=("TRACE", "WHAT", "WAY"), help="one reading in this process")
+    return parser.parse_args()
+
+
 def main() -> None:
-    if sys.argv[1:2] == ["--one"]:
-        measure_one(Path(sys.argv[2]), sys.argv[3])
+    options = arguments()
+    if options.one:
+        trace, what, way = options.one
+        measure_one(Path(trace), what, way)
         return
     table = Table("", "CPU", "ns CPU an event", "peak anonymous memory", title="Windows", title_justify="left")
-    for events in [int(float(each)) for each in sys.argv[1:]] or EVENTS:
+    for events in (*options.events, *([LARGE] if options.large else [])):
         trace = generated_trace(events)
-        for way in ("whole", "windows") if events <= LARGEST_WHOLE else ("windows",):
-            cost = measured(trace, way)
+        for what, way in WORKS:
+            if way == "whole" and events > LARGEST_WHOLE:
+                continue
+            cost = measured(trace, what, way)
             table.add_row(
-                f"{cost['events']:,.0f} events, {'in windows' if way == 'windows' else 'whole'}",
+                f"{events:,} events, {what}, {'in windows' if way == 'windows' else 'whole'}",
                 f"{cost['cpu_s']:.2f} s",
-                f"{cost['cpu_s'] / cost['events'] * 1e9:.0f}",
+                f"{cost['cpu_s'] / events * 1e9:.0f}",
                 f"{cost['peak'] / 1e6:.0f} MB",
             )
     Console(width=120).print(table)

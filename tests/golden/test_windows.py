@@ -9,7 +9,9 @@ import pytest
 
 from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.measure.metrics.extract import extract_metrics
-from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.ctf import _decoder
+from pytest_ldos.trace.ctf.files import find_files
+from pytest_ldos.trace.ctf.read import names_of, read_trace
 from pytest_ldos.trace.ctf.windows import open_in_windows
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.trace.execution.build_windows import build_execution_in_windows
@@ -122,3 +124,31 @@ def test_borders_in_trials(golden):
     entered = expected.phases["time_ns"].to_list()
     assert len(expected.trials) == 3
     assert_equal_models(in_windows(trace, sorted({time + 1 for time in entered})), expected)
+
+
+def some(borders: list[int]) -> list[int]:
+    return sorted(set(borders[:: len(borders) // 30 + 1]))
+
+
+@pytest.mark.parametrize("name", ["workspace_mock", "discarded"])
+def test_borders_in_packets(golden, name):
+    """In the middle of packets, with events on either side."""
+    trace = golden(name)
+    times = moments(trace)
+    spans = np.array(_decoder.packet_spans(names_of(find_files(trace)), skip_corrupt=False), dtype=np.int64)
+    begin, end = spans[:, 0], spans[:, 1]
+    middle = begin + (end - begin) // 2
+    before, at, behind = (np.searchsorted(times, each) for each in (begin, middle, end + 1))
+    borders = some(middle[(before < at) & (at < behind)].tolist())
+    assert len(borders) > 5
+    assert_equal_models(in_windows(trace, borders), build_execution(read_trace(trace, events=NEEDED_EVENTS)))
+
+
+@pytest.mark.parametrize("name", ["service_action", "intra_process"])
+def test_borders_in_callbacks(golden, name):
+    trace = golden(name)
+    expected = build_execution(read_trace(trace, events=NEEDED_EVENTS))
+    runs = expected.callback_runs.drop_nulls("end_ns").select("start_ns", "end_ns").iter_rows()
+    borders = some([(start + end) // 2 + 1 for start, end in runs if end > start + 2])
+    assert len(borders) > 5
+    assert_equal_models(in_windows(trace, borders), expected)
