@@ -46,9 +46,10 @@ _RESOLUTION: Final = 0.1
 """Variance between runs that is assumed where it is not calibrated, in variances between trials, and in addition to one
 variance between starts: what trials of one run cannot tell from nothing."""
 
-_ASSUMED_DEGREES: Final = 6.0
+_ASSUMED_DEGREES: Final = 4.0
 """Degrees of freedom of what is assumed of runs: with fewer, doublings are not found; with more, unchanged code is
-called regressed where runs differ as much as starts do."""
+called regressed where a machine drifts: with six in 41 % of runs of the scorecard's strong drift, with four in half as
+many."""
 
 _DEGREES_OF_A_START: Final = 0.25
 """Degrees of freedom by which many starts know more of it."""
