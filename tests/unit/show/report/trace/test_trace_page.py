@@ -21,7 +21,7 @@ from pytest_ldos.show.page.formats import Format
 from pytest_ldos.show.report.analysis import Analysis, render_analysis
 from pytest_ldos.show.report.trace import graph as graphs
 from pytest_ldos.show.report.trace import timeline as timelines
-from pytest_ldos.show.report.trace.against import ONE_RUN, render_against
+from pytest_ldos.show.report.trace.against import ONE_RUN, render_against, see_run
 from pytest_ldos.show.report.trace.graph import build_graph
 from pytest_ldos.show.report.trace.graph_drawing import draw_graph
 from pytest_ldos.show.report.trace.layout import lay_out
@@ -287,12 +287,16 @@ def test_a_million_spans_make_a_page_below_5_mb(analyzed):
     assert len(str(draw_timeline(full))) < 5_000_000
 
 
+def made(name, flow):
+    return Analysis(name=name, flow=flow, paths=(), goals={}, metrics=tuple(METRICS.values()))
+
+
 def test_what_was_slowed_is_found_by_the_page_alone():
     base, head = (
-        Analysis(name=name, flow=system(seed, work_us=work), paths=(), goals={}, metrics=tuple(METRICS.values()))
+        see_run(made(name, system(seed, work_us=work)), drawn=True)
         for name, seed, work in (("before", 1, 200), ("after", 2, 300))
     )
-    page = html.unescape(render_against(base, head, Format.HTML))
+    page = html.unescape(render_against([base], [head], Format.HTML))
     (answer,) = re.findall(r'<p class="answer"><bdi>(.*?)</bdi>', page)
     assert answer.startswith(
         "1 time or rate differs beyond chance, 0 new, 0 gone; the largest: run time of callback /worker: /a, +"
@@ -301,12 +305,25 @@ def test_what_was_slowed_is_found_by_the_page_alone():
 
 
 def test_two_traces_say_that_one_run_each_was_seen(analyzed):
-    text = render_against(analyzed, replace(analyzed, name="other"), width=200)
+    one, other = (see_run(each, drawn=True) for each in (analyzed, replace(analyzed, name="other")))
+    text = render_against([one], [other], width=200)
     assert ONE_RUN.partition(".")[0] in " ".join(text.split())
     assert "0 times or rates differ" in text
-    page = render_against(analyzed, analyzed, Format.HTML)
+    page = render_against([one], [one], Format.HTML)
     assert "base, median passage" in page
-    assert json.loads(render_against(analyzed, analyzed, Format.JSON))["new"] == []
+    assert json.loads(render_against([one], [one], Format.JSON))["new"] == []
+
+
+def test_several_runs_say_what_judges_them(analyzed):
+    runs = [see_run(replace(analyzed, name=f"run {number}"), drawn=True) for number in range(10)]
+    few = render_against(runs[:2], runs[2:4], Format.HTML)
+    assert "2 runs of base and 2 runs of head" in few
+    assert "by chance in 1 of 3 quantities; 5 runs of each are judged beyond chance" in few
+    assert "base, median passage of the median of 2 runs" in few
+    many = render_against(runs[:5], runs[5:], Format.HTML)
+    assert "differences are judged over runs" in many
+    assert "Traces run 5, run 6, run 7 and 2 more compared with run 0, run 1, run 2 and 2 more" in many
+    assert json.loads(render_against(runs[:5], runs[5:], Format.JSON))["evidence"] == "runs"
 
 
 def test_tables_as_json(analyzed):
