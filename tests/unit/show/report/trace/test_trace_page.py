@@ -11,6 +11,7 @@ import zlib
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
 from pytest_ldos.base.errors import Unavailable
@@ -26,12 +27,14 @@ from pytest_ldos.show.report.trace.graph import build_graph
 from pytest_ldos.show.report.trace.graph_drawing import draw_graph
 from pytest_ldos.show.report.trace.layout import lay_out
 from pytest_ldos.show.report.trace.passages import find_passages
-from pytest_ldos.show.report.trace.timeline_drawing import draw_timeline
+from pytest_ldos.show.report.trace.timeline_drawing import describe_timeline, draw_timeline
 from pytest_ldos.show.report.trace.waterfall import Part, Waterfall, mark_growth
 from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.execution import mapped
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.connections import connections_on, summarize_connections
+from pytest_ldos.trace.flow.executors import STATES, executor_states, states_in_windows
 from tests.builders.foreign import analysis
 from tests.builders.ros2 import Recording
 from tests.oracles import chromium
@@ -212,6 +215,43 @@ def test_of_too_many_spans_those_beside_each_other_are_one(analyzed, monkeypatch
     assert len(timeline.arrows) + timeline.arrows.left_out == len(analyzed.flow.transport)
 
 
+def test_the_timeline_has_the_states_of_executors(analyzed, page):
+    tables, model = unpacked(payload(page)), analyzed.flow.model
+    begin_ns, end_ns = timelines._extent(model)
+    states = executor_states(model)
+    for name in STATES:
+        spans = states.filter(pl.col("state") == name, pl.col("begin_ns") >= begin_ns, pl.col("end_ns") <= end_ns)
+        lengths = spans["end_ns"] - spans["begin_ns"]
+        assert len(spans) <= len(tables[name]["length"]) <= len(spans) + 12, "and those that the borders cut"
+        assert tables[name]["length"].sum() >= lengths.sum() / 1000 - len(lengths)
+        assert f'class="{name}"' in page
+    assert "executor collects what is ready" in page
+    assert "executor states are absent" not in page
+
+
+def test_states_in_windows_are_those_of_the_whole(analyzed, monkeypatch):
+    whole = timelines.build_timeline(analyzed.flow, {}, [], None)
+    monkeypatch.setattr(mapped, "CHUNK_ROWS", 200)
+    assert len(list(states_in_windows(analyzed.flow.model))) > 5
+    parts = timelines.build_timeline(analyzed.flow, {}, [], None)
+    for name in STATES:
+        one, other = whole.slices[name], parts.slices[name]
+        assert len(one) <= len(other)
+        assert abs(int(one.length_us.sum() - other.length_us.sum())) <= len(other)
+        assert set(one.track.tolist()) == set(other.track.tolist())
+
+
+def test_absent_states_are_said(golden):
+    page = html.unescape(render_analysis(analyze(golden("rclpy_talker_listener")), Format.HTML))
+    assert "executor states are absent: no executor reported any" in page
+    assert "executor collects what is ready" not in page
+
+
+def test_threads_without_states_are_counted(analyzed):
+    made = replace(timelines.build_timeline(analyzed.flow, {}, [], None), without_states=3)
+    assert any("absent in 3 of these" in each for each in describe_timeline(made))
+
+
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=document.title='owned'>\"'&"
 
 
@@ -277,11 +317,15 @@ def test_a_million_spans_make_a_page_below_5_mb(analyzed):
     rows = generator.integers(0, 40, timelines.MOST)
     times = np.sort(generator.integers(0, 600_000_000, timelines.MOST))
     arrows = timelines.Arrows(rows, times, rows[::-1], times + generator.integers(0, 999, timelines.MOST), rows)
+    states = timelines._bounded(
+        track, begin, generator.integers(0, 500, len(begin)), np.full(len(begin), -1), most=60_000
+    )
+    assert len(states) <= 60_000
     full = replace(
         made,
         length_us=600_000_000,
         tracks=tuple(f"track {number}" for number in range(40)),
-        slices=dict.fromkeys(made.slices, slices),
+        slices=dict.fromkeys(made.slices, slices) | dict.fromkeys(STATES, states),
         arrows=arrows,
     )
     assert len(str(draw_timeline(full))) < 5_000_000
