@@ -230,9 +230,9 @@ class Zoom {
 
   track(pen, track, width) {
     const y = this.top + this.row * track;
-    this.spans(pen, "waiting", track, y + 17, 3, () => this.colours.wait);
-    this.spans(pen, "processing", track, y + 17, 3, () => this.colours.collect);
-    this.spans(pen, "executing", track, y + 17, 3, () => this.colours.execute);
+    this.spans(pen, "waiting", track, y + 17, 3, () => this.colours.wait, false, 0);
+    this.spans(pen, "processing", track, y + 17, 3, () => this.colours.collect, false, 0);
+    this.spans(pen, "executing", track, y + 17, 3, () => this.colours.execute, false, 0);
     this.spans(pen, "runs", track, y + 4, 12, (word) => (word < 0 ? this.colours.muted : this.colours[`s${word % 6}`]), true);
     this.spans(pen, "sent", track, y, 4, () => this.colours.text);
     this.spans(pen, "cpu", track, y + 21, 4, () => this.colours.bad);
@@ -245,7 +245,7 @@ class Zoom {
     pen.fillRect(0, y + this.row - 1, width, 1);
   }
 
-  spans(pen, kind, track, y, height, colour, named = false) {
+  spans(pen, kind, track, y, height, colour, named = false, least = 1) {
     const { unit } = this.data;
     const table = this.tables[kind];
     const end = this.starts[kind][track + 1];
@@ -256,7 +256,7 @@ class Zoom {
       const x = Math.max(this.x(begin), this.names);
       const after = this.x(begin + table.length[row] * unit);
       if (after < this.names || after < drawn) { continue; }
-      const width = Math.max(after - x, 1);
+      const width = Math.max(after - x, least);
       pen.fillStyle = colour(table.word[row]);
       pen.fillRect(x, y, width, height);
       drawn = x + width;

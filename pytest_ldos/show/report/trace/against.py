@@ -255,7 +255,7 @@ def _paths(bases: Sequence[SeenRun], heads: Sequence[SeenRun]) -> Iterator[Secti
     for name in dict.fromkeys(name for each in heads for name in each.waterfalls):
         if any(name in each.waterfalls for each in bases):
             sides = (_middle("base", bases, name), _middle("head", heads, name))
-            yield Section(f"path {name}", tuple(show_waterfalls(*mark_growth(*sides))))
+            yield Section(f"path {name}", tuple(show_waterfalls(*mark_growth(*sides), of=name)))
 
 
 def _middle(side: str, runs: Sequence[SeenRun], path: str) -> Waterfall:

@@ -74,7 +74,8 @@ def describe_timeline(timeline: Timeline) -> Iterator[str]:
     yield f"{length}, {counted(len(timeline.tracks), 'thread')}: {', '.join(shown) or 'nothing'}"
     if timeline.without_states:
         some = "" if timeline.without_states == len(timeline.tracks) else f" in {timeline.without_states} of these"
-        yield f"executor states are absent{some}: no executor reported any (rclcpp's events executor and rclpy do not)"
+        outside = "threads outside executors, rclcpp's events executor and rclpy report none"
+        yield f"executor states are absent{some}: {outside}"
     if timeline.gaps:
         lost = sum(length for _, length in timeline.gaps) * NS_PER_US
         spans = counted(len(timeline.gaps), "span")
