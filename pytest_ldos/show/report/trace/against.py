@@ -53,7 +53,7 @@ _MOST_NAMES: Final = 3
 
 ONE_RUN: Final = (
     "One run of each was seen: what differs between two starts of the same version is not told apart from what "
-    "differs between the versions. Name several runs of each, or let `ldos compare` judge results of many starts."
+    "differs between the versions. Name several runs of each, or let ldos compare judge results of many starts."
 )
 
 
@@ -193,11 +193,14 @@ def _describe(each: Compared) -> str:
 
 def _setting(bases: Sequence[SeenRun], heads: Sequence[SeenRun], difference: Difference) -> Iterator[str]:
     for what, runs in (("base", bases), ("head", heads)):
-        for each in runs:
-            yield f"{what}: {each.name}, {counted(each.events, 'event')}{f'; {each.damage}' if each.damage else ''}"
+        yield f"{what}: {'; '.join(map(_describe_run, runs))}"
     smallest = f"smallest difference reported: {100 * SMALLEST:g} %"
     chance = f"probability of any false difference: {100 * ALPHA:g} %"
     yield smallest if difference.evidence is Evidence.SEPARATION else f"{chance}; {smallest}"
+
+
+def _describe_run(run: SeenRun) -> str:
+    return f"{run.name}, {counted(run.events, 'event')}{f' ({run.damage})' if run.damage else ''}"
 
 
 def _changed(difference: Difference) -> Table:
@@ -263,8 +266,8 @@ def _middle(side: str, runs: Sequence[SeenRun], path: str) -> Waterfall:
     found = sorted(
         (each.waterfalls[path] for each in runs if path in each.waterfalls), key=lambda each: each.duration_ns
     )
-    of_which = f" of the median of {len(found)} runs" if len(found) > 1 else ""
-    return replace(found[(len(found) - 1) // 2], title=f"{side}, median passage{of_which}")
+    which = f"median of {len(found)} runs" if len(found) > 1 else "median passage"
+    return replace(found[(len(found) - 1) // 2], title=f"{side}, {which}")
 
 
 def _plain(bases: Sequence[SeenRun], heads: Sequence[SeenRun], difference: Difference) -> dict[str, Any]:
