@@ -79,12 +79,12 @@ def see_runs(runs: Runs, read: Read, *, drawn: bool) -> Seen:
 
 
 def _names(places: Sequence[Path]) -> dict[Path, str]:
-    """The last part of each place; of places that are alike in it, the last two."""
-    counts = Counter(each.resolve().name for each in places)
-    return {
-        each: name if counts[name := each.resolve().name] == 1 else f"{each.resolve().parent.name}/{name}"
-        for each in places
-    }
+    """The last parts of each place, as many as tell all apart."""
+    parts = {each: each.resolve().parts for each in places}
+    count = 1
+    while len({each[-count:] for each in parts.values()}) < len(parts):
+        count += 1
+    return {each: "/".join(some[-count:]) for each, some in parts.items()}
 
 
 def _require_comparable(runs: Sequence[SeenRun]) -> None:

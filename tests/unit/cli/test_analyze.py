@@ -107,6 +107,14 @@ def test_several_runs_a_side(analyze, golden, tmp_path):
     assert "/src_a" in {each["name"] for each in found["compared"]}
 
 
+def test_traces_of_one_name_are_told_apart(analyze, golden, tmp_path):
+    for side, name in (("after", "pipeline_single"), ("before", "pipeline_single_links")):
+        shutil.copytree(golden(name), tmp_path / side / "baseline" / "trace")
+    output = analyze("after/baseline/trace", "--against", "before/baseline/trace").stdout
+    assert "base: before/baseline/trace" in output
+    assert "head: after/baseline/trace" in output
+
+
 def test_a_folder_of_runs_is_a_side(analyze, golden, tmp_path):
     for side, names in (("after", ["pipeline_single"]), ("before", ["pipeline_single_links", "pipeline_multi_links"])):
         for name in names:

@@ -43,6 +43,7 @@ from pytest_ldos.trace.flow.difference import (
     compare_runs,
     sample_run,
 )
+from pytest_ldos.trace.flow.difference import Kind as Quantity
 
 _MOST: Final = 15
 _WIDEST: Final = 20.0
@@ -126,7 +127,7 @@ def _compose(bases: Sequence[SeenRun], heads: Sequence[SeenRun], difference: Dif
     differing = [each for each in difference.compared if each.differs]
     return Page(
         title=f"{'Trace' if len(heads) == 1 else 'Traces'} {_names(heads)} compared with {_names(bases)}",
-        answer=_answer(difference, differing),
+        answer=f"{_answer(difference, differing)}{_grown(bases, heads, differing)}",
         setting=tuple(_setting(bases, heads, difference)),
         blocks=(
             Text(describe_evidence(difference), Tone.QUIET if _is_judged_by_runs(difference) else Tone.DOUBT),
@@ -185,6 +186,16 @@ def _answer(difference: Difference, differing: Sequence[Compared]) -> str:
         f"{counted(len(differing), 'time or rate differs', 'times or rates differ')} {sure}, "
         f"{len(difference.new)} new, {len(difference.gone)} gone{largest}"
     )
+
+
+def _grown(bases: Sequence[SeenRun], heads: Sequence[SeenRun], differing: Sequence[Compared]) -> str:
+    """The part that grew most of the path that differs most, where passages were drawn."""
+    for path in (each.name for each in differing if each.kind is Quantity.PATH and each.ratio > 1):
+        if all(any(path in each.waterfalls for each in side) for side in (bases, heads)):
+            _, grown = mark_growth(_middle("base", bases, path), _middle("head", heads, path))
+            name = next((part.name for part in grown.parts if part.is_marked), "")
+            return f"; in path {path}, most of it in {name}" if name else ""
+    return ""
 
 
 def _describe(each: Compared) -> str:

@@ -348,6 +348,20 @@ def test_what_was_slowed_is_found_by_the_page_alone():
     assert "longer" in page
 
 
+def test_the_part_of_a_slower_path_is_named_first(analyzed):
+    seen = see_run(analyzed, drawn=True)
+    key = next(each for each in seen.run.samples if each[1] == "whole")
+    latencies = np.tile(np.sort(seen.run.samples[key])[:20], 10)
+    one = replace(seen, run=replace(seen.run, samples=seen.run.samples | {key: latencies}))
+    slower = {key: latencies * 2}
+    (name, found), *_ = one.waterfalls.items()
+    grown = replace(found, parts=tuple(replace(each, duration_ns=each.duration_ns * 2) for each in found.parts))
+    other = replace(one, run=replace(one.run, samples=one.run.samples | slower), waterfalls={name: grown})
+    answer = html.unescape(render_against([one], [other], Format.HTML))
+    assert "in path whole, most of it in timer wait: /async_cache: timer of 100 ms" in answer
+    assert "most of it in" not in html.unescape(render_against([one], [one], Format.HTML))
+
+
 def test_two_traces_say_that_one_run_each_was_seen(analyzed):
     one, other = (see_run(each, drawn=True) for each in (analyzed, replace(analyzed, name="other")))
     text = render_against([one], [other], width=200)
