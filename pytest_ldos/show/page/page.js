@@ -186,7 +186,7 @@ class Zoom {
     Object.assign(this.canvas.style, { width: `${width}px`, height: `${this.height}px` });
     const pen = this.canvas.getContext("2d");
     const style = getComputedStyle(this.box);
-    this.colours = Object.fromEntries(["text", "muted", "edge", "field", "s0", "s1", "s2", "s3", "s4", "s5", "bad", "page", "wait", "collect", "execute"].map((name) => [name, style.getPropertyValue(`--${name}`)]));
+    this.colours = Object.fromEntries(["text", "muted", "edge", "field", "s0", "s1", "s2", "s3", "s4", "s5", "bad", "page", "wait"].map((name) => [name, style.getPropertyValue(`--${name}`)]));
     pen.scale(ratio, ratio);
     pen.font = "11px system-ui, sans-serif";
     this.gaps(pen, width);
@@ -231,8 +231,8 @@ class Zoom {
   track(pen, track, width) {
     const y = this.top + this.row * track;
     this.spans(pen, "waiting", track, y + 17, 3, () => this.colours.wait, false, 0);
-    this.spans(pen, "processing", track, y + 17, 3, () => this.colours.collect, false, 0);
-    this.spans(pen, "executing", track, y + 17, 3, () => this.colours.execute, false, 0);
+    this.spans(pen, "processing", track, y + 17, 3, () => this.colours.s1, false, 0);
+    this.spans(pen, "executing", track, y + 17, 3, () => this.colours.s2, false, 0);
     this.spans(pen, "runs", track, y + 4, 12, (word) => (word < 0 ? this.colours.muted : this.colours[`s${word % 6}`]), true);
     this.spans(pen, "sent", track, y, 4, () => this.colours.text);
     this.spans(pen, "cpu", track, y + 21, 4, () => this.colours.bad);
