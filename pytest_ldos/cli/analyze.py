@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
@@ -11,7 +11,9 @@ import polars as pl
 import typer
 
 from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.text import Rendered
 from pytest_ldos.base.writable import require_writable_file, writing
+from pytest_ldos.cli.against import find_runs, see_runs
 from pytest_ldos.cli.bars import step_bar
 from pytest_ldos.cli.clocks import correct_clocks
 from pytest_ldos.cli.export import Format, refuse_existing
@@ -68,7 +70,10 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
         ),
     ] = None,
     against: Annotated[
-        Path | None, typer.Option(metavar="BASE", help="Another trace, which TRACE is compared with.")
+        list[Path] | None,
+        typer.Option(
+            metavar="BASE…", help="One run or several of another version, which those of TRACE are compared with."
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace tables that were written there before.")] = False,
     pid: Pids = None,
@@ -111,6 +116,8 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
     several: goals and metrics of each, and of all whole ones together.
 
     With --against: nodes, topics and callbacks that are new or gone, and times and rates that differ beyond chance.
+    Several traces, or a folder of several, are runs of a version: ldos analyze A1 A2 --against B1 B2. With five runs of
+    each, runs are the evidence; with fewer, what differs between starts of one version is not known.
 
     Exit code: 11 where one of several could not be read.
     """
@@ -127,10 +134,11 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
     )
     own = load_metrics(metrics)
     catalogue_of(own, request.declared)  # refuses names that are taken, before anything is read
-    found = find_traces(traces, together=together or bool(clock_offset))
+    together = together or bool(clock_offset)
+    found = find_traces(traces, together=together)
     spreads = scheduler is not None or workers is not None
-    if len(found) > 1 or len(traces) > 1 or (spreads and window is None):
-        _refuse_for_many(pid, clock_offset, against, output, window)
+    if not against and (len(found) > 1 or len(traces) > 1 or (spreads and window is None)):
+        _refuse_for_many(pid, clock_offset, output, window)
         many = Many(scheduler=scheduler, workers=workers, output=output, force=force, whole=whole)
         analyze_many(found, request, many)
         return
@@ -146,12 +154,18 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
         window_s=window,
         readers=readers,
     )
-    analysis, notes = read(traces[0], pids=pid)
-    base, more = None, list[str]()
-    if against is not None:
-        base, more = read(against, pids=None)
-    _put_out(analysis, base, output, whole=whole)
-    for note in (*notes, *more):
+    if against:
+        if pid and len(found) > 1:
+            raise ConfigurationError("--pid belongs to one trace", remedy="name that trace alone")
+        runs = find_runs(traces, against, together=together)
+        seen = see_runs(runs, lambda each: read(each, pids=pid if each in runs.heads else None), drawn=drawn)
+        _put_out(partial(render_against, seen.bases, seen.heads), output, whole=whole)
+        notes = seen.notes
+    else:
+        analysis, notes = read(traces[0], pids=pid)
+        _put_out(partial(render_analysis, analysis), output, whole=whole)
+        _write_tables(analysis, output)
+    for note in notes:
         say(note)
 
 
@@ -203,19 +217,19 @@ def _read_states(trace: Path, request: Request) -> pl.DataFrame:
     return build_thread_states(read_trace(trace, events=SCHEDULING_EVENTS, on_corrupt=request.on_corrupt))
 
 
-def _put_out(analysis: Analysis, base: Analysis | None, output: Path | None, *, whole: bool) -> None:
-    """Prints what was found, and writes it if requested; the kind is that of the name."""
+def _put_out(show: Callable[..., Rendered], output: Path | None, *, whole: bool) -> None:
+    """Prints what was found, and writes it to a file for people or programs; the kind is that of the name."""
     width, color = terminal()
-    show = partial(render_analysis, analysis) if base is None else partial(render_against, base, analysis)
     emit(show(width=width, color=color, whole=whole))
-    if output is None:
-        return
-    if _is_report(output):
+    if output is not None and _is_report(output):
         put_out_text(lambda: show(format_of(output)), output)
-        return
-    with writing(output, otherwise=ANOTHER_OUTPUT):
-        write_parquet(analysis.flow.model, output)
-    say(f"tables: {output}")
+
+
+def _write_tables(analysis: Analysis, output: Path | None) -> None:
+    if output is not None and not _is_report(output):
+        with writing(output, otherwise=ANOTHER_OUTPUT):
+            write_parquet(analysis.flow.model, output)
+        say(f"tables: {output}")
 
 
 def _is_report(output: Path | None) -> bool:
@@ -223,12 +237,12 @@ def _is_report(output: Path | None) -> bool:
     return output is not None and output.suffix in _REPORTS
 
 
-def _require_output(output: Path | None, against: Path | None, *, force: bool) -> None:
+def _require_output(output: Path | None, against: Sequence[Path] | None, *, force: bool) -> None:
     """Refuses what cannot be written before anything is read."""
     if output is None:
         return
     if not _is_report(output):
-        if against is not None:
+        if against:
             raise ConfigurationError("a comparison has no tables of a model", remedy="--output NAME.html, .md or .json")
         refuse_existing(output, Format.PARQUET, force=force)
         return
@@ -239,12 +253,11 @@ def _require_output(output: Path | None, against: Path | None, *, force: bool) -
 def _refuse_for_many(
     pid: list[int] | None,
     clock_offset: list[str] | None,
-    against: Path | None,
     output: Path | None,
     window: float | None,
 ) -> None:
-    """Processes, clocks, comparisons, windows and reports belong to one recording."""
-    options = (("--pid", pid), ("--clock-offset", clock_offset), ("--against", against), ("--window", window))
+    """Processes, clocks, windows and reports belong to one recording."""
+    options = (("--pid", pid), ("--clock-offset", clock_offset), ("--window", window))
     for option, given in (*options, (f"--output {output}", _is_report(output))):
         if given:
             raise ConfigurationError(f"{option} belongs to one trace", remedy="name that trace alone")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 from types import UnionType
@@ -58,7 +58,11 @@ _SUMMARY: Final = 1000
 
 
 class Command(TyperCommand):
-    """A command whose help is ours."""
+    """A command whose help is ours; an option whose placeholder ends in ``…`` takes all words up to the next option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        greedy = {name for each in self.get_params(ctx) if (each.metavar or "").endswith("…") for name in each.opts}
+        return super().parse_args(ctx, list(_each_with_its_option(args, greedy)))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return ["[OPTIONS]", *_usage(self, ctx)]
@@ -86,6 +90,21 @@ class Group(TyperGroup):
         for panel, some in panels.items():
             with formatter.section(panel):
                 formatter.write_dl(some)
+
+
+def _each_with_its_option(words: Sequence[str], greedy: Collection[str]) -> Iterator[str]:
+    """``--against A B`` as ``--against A --against B``."""
+    option = ""
+    for place, word in enumerate(words):
+        if word == "--":
+            yield from words[place:]
+            return
+        if word.startswith("-") and len(word) > 1:
+            name = word.partition("=")[0]
+            option = name if name in greedy else ""
+        elif option and words[place - 1] != option:
+            yield option
+        yield word
 
 
 def name_values(app: typer.Typer) -> None:

@@ -51,7 +51,7 @@ from pytest_ldos.show.report.study.page import render_study_as
 from pytest_ldos.show.report.sweep import data as sweep_data
 from pytest_ldos.show.report.sweep.document import SweepReport
 from pytest_ldos.show.report.sweep.formats import render_for, render_text
-from pytest_ldos.show.report.trace.against import render_against
+from pytest_ldos.show.report.trace.against import SeenRun, render_against, see_run
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.graph import FlowGraph
 from tests.builders.breaking import breaking_result
@@ -141,8 +141,8 @@ def analysis(say: Say) -> Analysis:
     return Analysis(name=say("trace"), flow=flow, paths=paths, goals={}, metrics=tuple(METRICS.values()))
 
 
-def compared(say: Say) -> tuple[Analysis, Analysis]:
-    return analysis(str), analysis(say)
+def compared(say: Say) -> tuple[list[SeenRun], list[SeenRun]]:
+    return [see_run(analysis(str), drawn=True)], [see_run(analysis(each), drawn=True) for each in (say, str)]
 
 
 def summaries(say: Say) -> list[TraceSummary]:

@@ -16,7 +16,9 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 PROGRAM = next((found for name in NAMES if (found := shutil.which(name))), None)
 REASON = f"none of {', '.join(NAMES)} is installed (make setup installs chromium where apt has it)"
 
-_POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
+POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
+"""A page's own rule against scripts, which one that is looked at loses."""
+
 _CONSOLE = re.compile(r'CONSOLE[:(]\d+\)?\] (".*)')
 
 
@@ -60,7 +62,7 @@ def look_at(
 
 
 def _with_probe(page: str, script: str, width: int) -> str:
-    probed = _POLICY.sub("", page).replace("</body>", f"<script>{_PROBE % {'script': script}}</script></body>")
+    probed = POLICY.sub("", page).replace("</body>", f"<script>{_PROBE % {'script': script}}</script></body>")
     frame = f'<iframe style="border: 0; width: {width}px; height: 900px" srcdoc="{html.escape(probed)}"></iframe>'
     return f'<!doctype html><meta charset="utf-8"><body style="margin: 0">{frame}</body>'
 

@@ -69,7 +69,7 @@ class Zoom {
     Object.assign(this, { place, data, tables, from: 0, until: data.length, names: 260, row: 26, top: data.goals.length ? 30 : 8 });
     this.height = this.top + this.row * data.tracks.length + 24;
     this.starts = {};
-    for (const kind of ["runs", "sent", "waits", "cpu"]) {
+    for (const kind of ["runs", "sent", "waiting", "processing", "executing", "cpu"]) {
       this.starts[kind] = data.tracks.map((_, track) => lowest(tables[kind].track, track, 0, tables[kind].count));
       this.starts[kind].push(tables[kind].count);
     }
@@ -186,7 +186,7 @@ class Zoom {
     Object.assign(this.canvas.style, { width: `${width}px`, height: `${this.height}px` });
     const pen = this.canvas.getContext("2d");
     const style = getComputedStyle(this.box);
-    this.colours = Object.fromEntries(["text", "muted", "edge", "field", "s0", "s1", "s2", "s3", "s4", "s5", "bad", "page"].map((name) => [name, style.getPropertyValue(`--${name}`)]));
+    this.colours = Object.fromEntries(["text", "muted", "edge", "field", "s0", "s1", "s2", "s3", "s4", "s5", "bad", "page", "wait"].map((name) => [name, style.getPropertyValue(`--${name}`)]));
     pen.scale(ratio, ratio);
     pen.font = "11px system-ui, sans-serif";
     this.gaps(pen, width);
@@ -230,10 +230,12 @@ class Zoom {
 
   track(pen, track, width) {
     const y = this.top + this.row * track;
-    this.spans(pen, "waits", track, y + 17, 2, () => this.colours.muted);
+    this.spans(pen, "waiting", track, y + 17, 3, () => this.colours.wait, false, 0);
+    this.spans(pen, "processing", track, y + 17, 3, () => this.colours.s1, false, 0);
+    this.spans(pen, "executing", track, y + 17, 3, () => this.colours.s2, false, 0);
     this.spans(pen, "runs", track, y + 4, 12, (word) => (word < 0 ? this.colours.muted : this.colours[`s${word % 6}`]), true);
     this.spans(pen, "sent", track, y, 4, () => this.colours.text);
-    this.spans(pen, "cpu", track, y + 20, 4, () => this.colours.bad);
+    this.spans(pen, "cpu", track, y + 21, 4, () => this.colours.bad);
     pen.fillStyle = this.colours.page;
     pen.fillRect(0, y, this.names - 4, this.row);
     pen.fillStyle = this.colours.text;
@@ -243,7 +245,7 @@ class Zoom {
     pen.fillRect(0, y + this.row - 1, width, 1);
   }
 
-  spans(pen, kind, track, y, height, colour, named = false) {
+  spans(pen, kind, track, y, height, colour, named = false, least = 1) {
     const { unit } = this.data;
     const table = this.tables[kind];
     const end = this.starts[kind][track + 1];
@@ -254,7 +256,7 @@ class Zoom {
       const x = Math.max(this.x(begin), this.names);
       const after = this.x(begin + table.length[row] * unit);
       if (after < this.names || after < drawn) { continue; }
-      const width = Math.max(after - x, 1);
+      const width = Math.max(after - x, least);
       pen.fillStyle = colour(table.word[row]);
       pen.fillRect(x, y, width, height);
       drawn = x + width;

@@ -1,19 +1,24 @@
-"""Differences between two traces: what is new or gone, and what takes longer or shorter beyond chance.
+"""Differences between the traces of two versions: what is new or gone, and what takes longer or shorter beyond chance.
 
-Durations that follow each other are alike. Each trace is therefore cut into consecutive blocks with equal numbers of
-values, long enough that neighbours differ, and the medians of blocks are compared by the rank-sum test; all comparisons
-share one probability of error (Holm). One run of each version says nothing of what differs between two starts of the
-same version.
+One run of each: durations that follow each other are alike. Each trace is therefore cut into consecutive blocks with
+equal numbers of values, long enough that neighbours differ, and the medians of blocks are compared by the rank-sum
+test; all comparisons share one probability of error (Holm). What differs between two starts of the same version is not
+known.
+
+Several runs: each counts once, by its median, and whole runs are permuted (`largest_contrast`). Where they are too few
+for that, a difference over blocks is reported only if all runs of one version lie beyond all of the other.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from itertools import chain
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +26,7 @@ import polars as pl
 
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.stats.holm import step_down
+from pytest_ldos.base.stats.largest_contrast import fewest_runs, largest_contrast_p, smallest_p
 from pytest_ldos.base.stats.rank_sum import estimate_shift, rank_sum_p
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import FlowGraph
@@ -49,8 +55,10 @@ _OF_THE_RUN: Final = re.compile(
 )
 """Parts of names that ROS 2, tf2 and MoveIt choose again in each run."""
 
+FEWEST_RUNS: Final = fewest_runs(ALPHA)
+"""Runs of each version whose medians can differ beyond chance."""
+
 Values = npt.NDArray[np.float64]
-Samples = Mapping[tuple["Kind", str], Values]
 
 
 class Kind(StrEnum):
@@ -62,15 +70,59 @@ class Kind(StrEnum):
     PERIOD = "period of topic"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Compared:
-    """A quantity in both traces.
+Key = tuple[Kind, str]
+Samples = Mapping[Key, Values]
+
+
+class Evidence(StrEnum):
+    """What judges a difference."""
+
+    PASSAGES = "passages"
+    """Passages within the one run of each version."""
+
+    SEPARATION = "separation"
+    """Passages, and that all runs of one version lie beyond all of the other: runs are too few to be judged."""
+
+    RUNS = "runs"
+    """Medians of runs."""
+
+
+class Thing(NamedTuple):
+    """A node, topic or callback that one version alone has."""
+
+    kind: str
+    name: str
+    runs: int
+    """Number of runs of that version in which it was seen."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is compared of a trace.
 
     Attributes:
-        base_ns, head_ns: medians.
+        things: kind (``node``, ``topic``, ``callback``) and name.
+        samples: values of each quantity in the order of time.
+    """
+
+    things: frozenset[tuple[str, str]]
+    samples: Samples
+
+    @property
+    def nodes(self) -> frozenset[str]:
+        """Names of its nodes."""
+        return frozenset(name for kind, name in self.things if kind == "node")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """A quantity in both versions.
+
+    Attributes:
+        base_ns, head_ns: medians; of several runs, the median of their medians.
         base_count, head_count: numbers of values.
-        low, high: interval of head over base; infinite with too few values.
-        differs: True if the difference is beyond chance and large enough.
+        low, high: interval of head over base, over what judges; infinite with too few of these.
+        differs: True if the difference is beyond chance, as far as the evidence goes, and large enough.
     """
 
     kind: Kind
@@ -89,31 +141,66 @@ class Compared:
         return max(self.head_ns, 1.0) / max(self.base_ns, 1.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Difference:
-    """Differences between two traces.
+    """Differences between two versions.
 
     Attributes:
-        new, gone: kind (``node``, ``topic``, ``callback``) and name of what one trace alone has.
-        compared: what both have, the largest certain difference first.
+        new, gone: what was seen in some run of one version, and in none of the other.
+        compared: what all runs have, the largest certain difference first.
+        in_some_runs: names of quantities that both versions have, but not every run.
+        base_runs, head_runs: numbers of runs.
     """
 
-    new: tuple[tuple[str, str], ...]
-    gone: tuple[tuple[str, str], ...]
+    new: tuple[Thing, ...]
+    gone: tuple[Thing, ...]
     compared: tuple[Compared, ...]
+    in_some_runs: tuple[str, ...]
+    evidence: Evidence
+    base_runs: int
+    head_runs: int
 
 
-def compare_flows(base: FlowGraph, head: FlowGraph, paths: Sequence[PathSpec]) -> Difference:
-    """Compares two traces of the same system.
+def sample_run(flow: FlowGraph, paths: Sequence[PathSpec]) -> Run:
+    """Takes from a trace what is compared.
 
     Args:
         paths: the project's.
     """
-    one, other = set(_things(base.model)), set(_things(head.model))
-    samples = dict(_samples(base, paths)), dict(_samples(head, paths))
+    return Run(frozenset(_things(flow.model)), dict(_samples(flow, paths)))
+
+
+def compare_runs(bases: Sequence[Run], heads: Sequence[Run]) -> Difference:
+    """Compares runs of two versions of the same system."""
+    one, other = _seen(bases), _seen(heads)
+    evidence = _evidence(len(bases), len(heads))
+    keys = list(dict.fromkeys(chain.from_iterable(each.samples for each in bases)))
+    shared = [key for key in keys if any(key in each.samples for each in heads)]
+    whole = [key for key in shared if all(_suffices(each, key) for each in (*bases, *heads))]
+    enough = [key for key in shared if all(any(_suffices(each, key) for each in side) for side in (bases, heads))]
     return Difference(
-        new=tuple(sorted(other - one)), gone=tuple(sorted(one - other)), compared=tuple(_compare(*samples))
+        new=tuple(Thing(*each, other[each]) for each in sorted(other.keys() - one.keys())),
+        gone=tuple(Thing(*each, one[each]) for each in sorted(one.keys() - other.keys())),
+        compared=tuple(_compare(bases, heads, whole, evidence)),
+        in_some_runs=tuple(f"{kind} {name}" for kind, name in enough if (kind, name) not in set(whole)),
+        evidence=evidence,
+        base_runs=len(bases),
+        head_runs=len(heads),
     )
+
+
+def _seen(runs: Sequence[Run]) -> Counter[tuple[str, str]]:
+    return Counter(chain.from_iterable(each.things for each in runs))
+
+
+def _evidence(bases: int, heads: int) -> Evidence:
+    if max(bases, heads) == 1:
+        return Evidence.PASSAGES
+    return Evidence.RUNS if smallest_p(heads, bases) <= ALPHA else Evidence.SEPARATION
+
+
+def _suffices(run: Run, key: Key) -> bool:
+    return key in run.samples and len(run.samples[key]) >= _FEWEST
 
 
 def _things(model: ExecutionModel) -> Iterator[tuple[str, str]]:
@@ -130,7 +217,7 @@ def lasting_name(name: str) -> str:
     return _OF_THE_RUN.sub("_*", name)
 
 
-def _samples(flow: FlowGraph, paths: Sequence[PathSpec]) -> Iterator[tuple[tuple[Kind, str], Values]]:
+def _samples(flow: FlowGraph, paths: Sequence[PathSpec]) -> Iterator[tuple[Key, Values]]:
     """Values of each quantity in the order of time."""
     model, names = flow.model, Names(flow.model)
     for path in paths:
@@ -148,7 +235,7 @@ def _samples(flow: FlowGraph, paths: Sequence[PathSpec]) -> Iterator[tuple[tuple
     yield from _by_name(Kind.PERIOD, periods)
 
 
-def _by_name(kind: Kind, table: pl.DataFrame) -> Iterator[tuple[tuple[Kind, str], Values]]:
+def _by_name(kind: Kind, table: pl.DataFrame) -> Iterator[tuple[Key, Values]]:
     for part in table.drop_nulls().partition_by("name", maintain_order=True):
         yield (kind, str(part["name"][0])), _floats(part["value"])
 
@@ -157,14 +244,45 @@ def _floats(values: pl.Series) -> Values:
     return values.cast(pl.Float64).to_numpy()
 
 
-def _compare(base: Samples, head: Samples) -> Iterator[Compared]:
-    both = [key for key in base if key in head and min(len(base[key]), len(head[key])) >= _FEWEST]
-    blocks = {key: (_blocks(head[key]), _blocks(base[key])) for key in both}
-    steps = step_down(
-        dict.fromkeys(both, 1 / max(len(both), 1)), lambda key, alpha: _p(*blocks[key]) <= alpha, alpha=ALPHA
-    )
-    found = [_compared(key, base[key], head[key], blocks[key], is_certain=steps[key].rejected) for key in both]
+def _compare(bases: Sequence[Run], heads: Sequence[Run], keys: Sequence[Key], evidence: Evidence) -> Iterator[Compared]:
+    sides = {key: ([each.samples[key] for each in heads], [each.samples[key] for each in bases]) for key in keys}
+    medians = {key: (_medians(head), _medians(base)) for key, (head, base) in sides.items()}
+    if evidence is Evidence.RUNS:
+        certain, judged = _certain_over_runs(medians), medians
+    else:
+        judged = {key: (_blocks_of(head), _blocks_of(base)) for key, (head, base) in sides.items()}
+        certain = {key for key in _certain_over_blocks(judged) if _are_apart(*medians[key])}
+    measured = judged if evidence is Evidence.PASSAGES else medians
+    found = [_compared(key, sides[key], measured[key], is_certain=key in certain) for key in keys]
     yield from sorted(found, key=lambda each: (not each.differs, -abs(math.log(each.ratio))))
+
+
+def _medians(runs: Sequence[Values]) -> Values:
+    """Logarithms of the medians of runs."""
+    logarithms: Values = np.log(np.maximum([float(np.median(each)) for each in runs], 1.0))
+    return logarithms
+
+
+def _certain_over_runs(medians: Mapping[Key, tuple[Values, Values]]) -> set[Key]:
+    if not medians:
+        return set()
+    head, base = (np.column_stack(side) for side in zip(*medians.values(), strict=True))
+    return {key for key, p in zip(medians, largest_contrast_p(head, base), strict=True) if p <= ALPHA}
+
+
+def _certain_over_blocks(blocks: Mapping[Key, tuple[Values, Values]]) -> set[Key]:
+    shares = dict.fromkeys(blocks, 1 / max(len(blocks), 1))
+    steps = step_down(shares, lambda key, alpha: _p(*blocks[key]) <= alpha, alpha=ALPHA)
+    return {key for key, step in steps.items() if step.rejected}
+
+
+def _are_apart(head: Values, base: Values) -> bool:
+    """True if all runs of one side lie beyond all of the other; of one run each, nothing else is known."""
+    return max(len(head), len(base)) == 1 or bool(head.min() > base.max() or base.min() > head.max())
+
+
+def _blocks_of(runs: Sequence[Values]) -> Values:
+    return np.concatenate([_blocks(each) for each in runs])
 
 
 def _blocks(values: Values) -> Values:
@@ -190,18 +308,19 @@ def _p(head: Values, base: Values) -> float:
 
 
 def _compared(
-    key: tuple[Kind, str], base: Values, head: Values, blocks: tuple[Values, Values], *, is_certain: bool
+    key: Key, values: tuple[Sequence[Values], Sequence[Values]], judged: tuple[Values, Values], *, is_certain: bool
 ) -> Compared:
-    shift = estimate_shift(*blocks, tail=ALPHA / 2)
-    base_ns, head_ns = float(np.median(base)), float(np.median(head))
+    shift = estimate_shift(*judged, tail=ALPHA / 2)
+    head_ns, base_ns = (float(np.median([np.median(each) for each in runs])) for runs in values)
+    head_count, base_count = (sum(map(len, runs)) for runs in values)
     is_large = abs(shift.estimate) >= math.log1p(SMALLEST) and abs(head_ns - base_ns) >= SMALLEST_NS
     return Compared(
         kind=key[0],
         name=key[1],
         base_ns=base_ns,
         head_ns=head_ns,
-        base_count=len(base),
-        head_count=len(head),
+        base_count=base_count,
+        head_count=head_count,
         low=math.exp(shift.low),
         high=math.exp(shift.high) if shift.high < 700 else math.inf,
         differs=is_certain and is_large,

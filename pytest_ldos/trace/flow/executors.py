@@ -80,24 +80,29 @@ def without_states(model: ExecutionModel) -> int:
     return len(ran.filter(~ran.is_in(_reporting(model).implode())))
 
 
+def states_in_windows(model: ExecutionModel) -> Iterator[pl.DataFrame]:
+    """The rows of `executor_states`, in windows of time; one that lasts beyond a window is in parts."""
+    last, reporting = _NOTHING, _reporting(model)
+    for waits, executions, runs in _windows(model):
+        told = _told(waits, executions, runs, last, reporting)
+        yield _states(model, told)
+        ended = told.group_by("thread", maintain_order=True).last()
+        last = ended.with_columns(begin_ns="end_ns").select(_NOTHING.columns)
+
+
 def busy_shares(model: ExecutionModel) -> pl.DataFrame:
     """Fraction of its time that each executor thread spent in each state.
 
     Columns: `executor`, `thread`, `observed_ns`, and `waiting`, `processing`, `executing` as
     fractions of it.
     """
-    last, parts, reporting = _NOTHING, [_totals(_states(model, _NOTHING))], _reporting(model)
-    for waits, executions, runs in _windows(model):
-        told = _told(waits, executions, runs, last, reporting)
-        parts.append(_totals(_states(model, told)))
-        ended = told.group_by("thread", maintain_order=True).last()
-        last = ended.with_columns(begin_ns="end_ns").select(_NOTHING.columns)
+    parts = [_totals(_states(model, _NOTHING)), *map(_totals, states_in_windows(model))]
     whole = pl.concat(parts).group_by("executor", "thread").agg(pl.all().sum())
-    shares = ((pl.col(state) / pl.col("observed_ns")).alias(state) for state in _STATES)
+    shares = ((pl.col(state) / pl.col("observed_ns")).alias(state) for state in STATES)
     return whole.with_columns(*shares).sort("executor", "thread")
 
 
-_STATES: Final = (WAITING, PROCESSING, EXECUTING)
+STATES: Final = (WAITING, PROCESSING, EXECUTING)
 
 
 def _totals(states: pl.DataFrame) -> pl.DataFrame:
@@ -105,7 +110,7 @@ def _totals(states: pl.DataFrame) -> pl.DataFrame:
     spans = states.with_columns(span=pl.col("end_ns") - pl.col("begin_ns"))
     return spans.group_by("executor", "thread").agg(
         pl.col("span").sum().alias("observed_ns"),
-        *(pl.col("span").filter(pl.col("state") == state).sum().alias(state) for state in _STATES),
+        *(pl.col("span").filter(pl.col("state") == state).sum().alias(state) for state in STATES),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -93,6 +94,66 @@ def test_two_traces_side_by_side(analyze, golden, tmp_path):
     assert "pipeline_single_links compared with pipeline_multi_links" in (tmp_path / "a.html").read_text("utf-8")
     with pytest.raises(ConfigurationError, match="no tables"):
         analyze(golden("talker_listener"), "--against", golden("talker_listener"), "--output", tmp_path / "tables")
+
+
+def test_several_runs_a_side(analyze, golden, tmp_path):
+    heads = golden("pipeline_single"), golden("pipeline_single_links")
+    bases = golden("pipeline_single_fastdds"), golden("pipeline_multi_links")
+    analyze(*heads, "--against", *bases, "--output", tmp_path / "a.json")
+    found = json.loads((tmp_path / "a.json").read_text("utf-8"))
+    assert found["head"] == ["pipeline_single", "pipeline_single_links"]
+    assert found["base"] == ["pipeline_single_fastdds", "pipeline_multi_links"]
+    assert found["evidence"] == "separation"
+    assert "/src_a" in {each["name"] for each in found["compared"]}
+
+
+def test_traces_of_one_name_are_told_apart(analyze, golden, tmp_path):
+    for side, name in (("after", "pipeline_single"), ("before", "pipeline_single_links")):
+        shutil.copytree(golden(name), tmp_path / side / "baseline" / "trace")
+    output = analyze("after/baseline/trace", "--against", "before/baseline/trace").stdout
+    assert "base: before/baseline/trace" in output
+    assert "head: after/baseline/trace" in output
+
+
+def test_a_folder_of_runs_is_a_side(analyze, golden, tmp_path):
+    for side, names in (("after", ["pipeline_single"]), ("before", ["pipeline_single_links", "pipeline_multi_links"])):
+        for name in names:
+            (tmp_path / side).mkdir(exist_ok=True)
+            shutil.copytree(golden(name), tmp_path / side / name)
+    output = analyze("after", "--against", "before").stdout
+    assert re.search(
+        r"base: pipeline_multi_links, \d+ events; pipeline_single_links, \d+ events", " ".join(output.split())
+    )
+    assert "2 runs of base and 1 run of head" in " ".join(output.split())
+
+
+def test_traces_that_cannot_be_compared(analyze, golden, tmp_path):
+    with pytest.raises(ConfigurationError, match="named 2 times"):
+        analyze(golden("pipeline_single"), "--against", golden("pipeline_single"))
+    with pytest.raises(ConfigurationError, match="named 2 times"):
+        analyze(golden("pipeline_single"), golden("pipeline_single"), "--against", golden("pipeline_multi_links"))
+    copy = shutil.make_archive(str(tmp_path / "copy"), "gztar", golden("pipeline_single"))
+    with pytest.raises(ConfigurationError, match=r"pipeline_single and copy\.tar\.gz are the same trace"):
+        analyze(copy, "--against", golden("pipeline_single"))
+    with pytest.raises(ConfigurationError, match="no node in common"):
+        analyze(golden("talker_listener"), "--against", golden("pipeline_single"))
+    with pytest.raises(ConfigurationError, match="--pid belongs to one trace"):
+        analyze(golden("pipeline_single"), golden("pipeline_single_links"), "--against", copy, "--pid", 1)
+
+
+def test_a_base_takes_all_words_up_to_the_next_option(analyze, golden, tmp_path):
+    bases = golden("pipeline_single_links"), golden("pipeline_multi_links")
+    head = golden("pipeline_single")
+    for words in (
+        ["--against", *bases],
+        [f"--against={bases[0]}", bases[1]],
+        ["--against", bases[0], "--against", bases[1]],
+    ):
+        assert "2 runs of base and 1 run of head" in " ".join(analyze(head, *words, "--all").stdout.split())
+    assert analyze("--against", *bases, "--", head).exit_code == 0
+    missing = analyze("--against", *bases)
+    assert missing.exit_code == 2
+    assert "Missing argument 'TRACE…'" in missing.stderr
 
 
 def test_an_archive_is_read(analyze, golden, tmp_path):

@@ -1,12 +1,13 @@
-"""Two traces side by side."""
+"""Traces of two versions side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Final
 
+from pytest_ldos.base.stats.largest_contrast import smallest_p
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.base.units import counted, format_duration, format_ratio
 from pytest_ldos.show.page.data_text import finite, to_json
@@ -27,24 +28,76 @@ from pytest_ldos.show.page.model import (
     left_out,
 )
 from pytest_ldos.show.report.analysis import Analysis
-from pytest_ldos.show.report.trace.passages import PathPassages, find_passages, show_waterfalls
-from pytest_ldos.show.report.trace.waterfall import mark_growth
+from pytest_ldos.show.report.trace.passages import find_passages, show_waterfalls
+from pytest_ldos.show.report.trace.waterfall import Waterfall, mark_growth
 from pytest_ldos.trace.ctf.stats import describe_damage
-from pytest_ldos.trace.flow.difference import ALPHA, SMALLEST, Compared, Difference, compare_flows
+from pytest_ldos.trace.flow.difference import (
+    ALPHA,
+    FEWEST_RUNS,
+    SMALLEST,
+    Compared,
+    Difference,
+    Evidence,
+    Run,
+    Thing,
+    compare_runs,
+    sample_run,
+)
+from pytest_ldos.trace.flow.difference import Kind as Quantity
 
 _MOST: Final = 15
 _WIDEST: Final = 20.0
 """Ratio beyond which a bound says nothing."""
 
+_MOST_NAMES: Final = 3
+"""Traces, or quantities, that a sentence names."""
+
 ONE_RUN: Final = (
     "One run of each was seen: what differs between two starts of the same version is not told apart from what "
-    "differs between the versions. `ldos compare` judges results of many starts."
+    "differs between the versions. Name several runs of each, or let ldos compare judge results of many starts."
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class SeenRun:
+    """What is shown of one run; the trace itself is not kept.
+
+    Attributes:
+        name: of its trace.
+        extent: number of events, and first and last publication, by which a copy is known.
+        waterfalls: of the median passage, by path.
+    """
+
+    name: str
+    events: int
+    damage: str
+    extent: tuple[object, ...]
+    run: Run
+    waterfalls: Mapping[str, Waterfall]
+
+
+def see_run(analysis: Analysis, *, drawn: bool) -> SeenRun:
+    """Takes from a trace what is shown beside others.
+
+    Args:
+        drawn: True for a page with waterfalls.
+    """
+    model = analysis.flow.model
+    times = model.publications["time_ns"]
+    passages = find_passages(analysis.flow, analysis.paths, analysis.thread_states) if drawn else []
+    return SeenRun(
+        name=analysis.name,
+        events=model.stats.events,
+        damage=describe_damage(model.stats),
+        extent=(model.stats.events, len(times), times.min(), times.max()),
+        run=sample_run(analysis.flow, analysis.paths),
+        waterfalls={each.instances.path.name: each.waterfall("median passage", 0.5) for each in passages},
+    )
+
+
 def render_against(
-    base: Analysis,
-    head: Analysis,
+    bases: Sequence[SeenRun],
+    heads: Sequence[SeenRun],
     kind: Format = Format.TERMINAL,
     *,
     width: int = 100,
@@ -60,67 +113,133 @@ def render_against(
         Unavailable: see `require_format`.
     """
     require_format(kind)
-    difference = compare_flows(base.flow, head.flow, head.paths)
+    difference = compare_runs([each.run for each in bases], [each.run for each in heads])
     if kind is Format.JSON:
-        return to_json(_plain(base, head, difference))
+        return to_json(_plain(bases, heads, difference))
     most = None if whole or kind is not Format.TERMINAL else _MOST
-    page = _compose(base, head, difference, most)
+    page = _compose(bases, heads, difference, most)
     if kind is Format.HTML:
-        page = replace(page, blocks=(*page.blocks, *_paths(base, head)), is_interactive=True)
+        page = replace(page, blocks=(*page.blocks, *_paths(bases, heads)), is_interactive=True)
     return render(page, kind, width=width, color=color)
 
 
-def _compose(base: Analysis, head: Analysis, difference: Difference, most: int | None) -> Page:
+def _compose(bases: Sequence[SeenRun], heads: Sequence[SeenRun], difference: Difference, most: int | None) -> Page:
     differing = [each for each in difference.compared if each.differs]
     return Page(
-        title=f"Trace {head.name} compared with {base.name}",
-        answer=_answer(difference, differing),
-        setting=tuple(_setting(base, head)),
+        title=f"{'Trace' if len(heads) == 1 else 'Traces'} {_names(heads)} compared with {_names(bases)}",
+        answer=f"{_answer(difference, differing)}{_grown(bases, heads, differing)}",
+        setting=tuple(_setting(bases, heads, difference)),
         blocks=(
-            Text(ONE_RUN, Tone.DOUBT),
+            Text(describe_evidence(difference), Tone.QUIET if _is_judged_by_runs(difference) else Tone.DOUBT),
+            *_incomplete(difference),
             Section("New or gone", (_changed(difference),)),
-            Section("Times and rates", tuple(_compared(difference.compared, most))),
+            Section("Times and rates", tuple(_compared(difference, most))),
         ),
         made=f"pytest-ldos {version('pytest-ldos')}",
     )
 
 
+def _names(runs: Sequence[SeenRun]) -> str:
+    shown = ", ".join(each.name for each in runs[:_MOST_NAMES])
+    return shown if len(runs) <= _MOST_NAMES else f"{shown} and {len(runs) - _MOST_NAMES} more"
+
+
+def _is_judged_by_runs(difference: Difference) -> bool:
+    return difference.evidence is Evidence.RUNS
+
+
+def describe_evidence(difference: Difference) -> str:
+    """What a difference was judged by, and what is not known from it."""
+    base, head = difference.base_runs, difference.head_runs
+    match difference.evidence:
+        case Evidence.PASSAGES:
+            return ONE_RUN
+        case Evidence.SEPARATION:
+            chance = f"1 of {1 / smallest_p(head, base):.0f}"
+            return (
+                f"{_counts(difference)} were seen: reported is what differs over passages, and in which all runs of "
+                f"head lie beyond all of base. Runs of equal versions lie so by chance in {chance} quantities; "
+                f"{FEWEST_RUNS} runs of each are judged beyond chance."
+            )
+        case Evidence.RUNS:
+            how = "each counts once, by its median, and differences are judged over runs"
+            return f"{_counts(difference)} were seen: {how}."
+
+
+def _counts(difference: Difference) -> str:
+    return f"{counted(difference.base_runs, 'run')} of base and {counted(difference.head_runs, 'run')} of head"
+
+
+def _incomplete(difference: Difference) -> Iterator[Text]:
+    some = difference.in_some_runs
+    if some:
+        more = f" and {len(some) - _MOST_NAMES} more" if len(some) > _MOST_NAMES else ""
+        yield Text(
+            f"not compared, as not every run has enough values: {', '.join(some[:_MOST_NAMES])}{more}", Tone.DOUBT
+        )
+
+
 def _answer(difference: Difference, differing: Sequence[Compared]) -> str:
     largest = f"; the largest: {_describe(differing[0])}" if differing else ""
+    sure = "in every run" if difference.evidence is Evidence.SEPARATION else "beyond chance"
     return (
-        f"{counted(len(differing), 'time or rate differs', 'times or rates differ')} beyond chance, "
+        f"{counted(len(differing), 'time or rate differs', 'times or rates differ')} {sure}, "
         f"{len(difference.new)} new, {len(difference.gone)} gone{largest}"
     )
+
+
+def _grown(bases: Sequence[SeenRun], heads: Sequence[SeenRun], differing: Sequence[Compared]) -> str:
+    """The part that grew most of the path that differs most, where passages were drawn."""
+    for path in (each.name for each in differing if each.kind is Quantity.PATH and each.ratio > 1):
+        if all(any(path in each.waterfalls for each in side) for side in (bases, heads)):
+            _, grown = mark_growth(_middle("base", bases, path), _middle("head", heads, path))
+            name = next((part.name for part in grown.parts if part.is_marked), "")
+            return f"; in path {path}, most of it in {name}" if name else ""
+    return ""
 
 
 def _describe(each: Compared) -> str:
     return f"{each.kind} {each.name}, {format_ratio(each.ratio)}"
 
 
-def _setting(base: Analysis, head: Analysis) -> Iterator[str]:
-    for what, each in (("base", base), ("head", head)):
-        damage = describe_damage(each.flow.model.stats)
-        yield f"{what}: {each.name}, {counted(each.flow.model.stats.events, 'event')}{f'; {damage}' if damage else ''}"
-    yield f"probability of any false difference: {100 * ALPHA:g} %; smallest difference reported: {100 * SMALLEST:g} %"
+def _setting(bases: Sequence[SeenRun], heads: Sequence[SeenRun], difference: Difference) -> Iterator[str]:
+    for what, runs in (("base", bases), ("head", heads)):
+        yield f"{what}: {'; '.join(map(_describe_run, runs))}"
+    smallest = f"smallest difference reported: {100 * SMALLEST:g} %"
+    chance = f"probability of any false difference: {100 * ALPHA:g} %"
+    yield smallest if difference.evidence is Evidence.SEPARATION else f"{chance}; {smallest}"
+
+
+def _describe_run(run: SeenRun) -> str:
+    return f"{run.name}, {counted(run.events, 'event')}{f' ({run.damage})' if run.damage else ''}"
 
 
 def _changed(difference: Difference) -> Table:
-    rows = [(*each, Badge("new", Tone.DOUBT)) for each in difference.new]
-    rows += [(*each, Badge("gone", Tone.BAD)) for each in difference.gone]
+    sides = (
+        (difference.new, "new", Tone.DOUBT, difference.head_runs),
+        (difference.gone, "gone", Tone.BAD, difference.base_runs),
+    )
+    rows = tuple(
+        (each.kind, each.name, Badge(_state(each, word, of), tone)) for some, word, tone, of in sides for each in some
+    )
     columns = (Column("kind", Kind.WORD), Column("name", Kind.NAME), Column("state", Kind.WORD))
-    return Table(columns=columns, rows=tuple(rows), key=2)
+    return Table(columns=columns, rows=rows, key=2)
 
 
-def _compared(compared: Sequence[Compared], most: int | None) -> Iterator[Block]:
-    shown = compared[:most]
+def _state(thing: Thing, word: str, runs: int) -> str:
+    return word if thing.runs == runs else f"{word}, in {thing.runs} of {runs} runs"
+
+
+def _compared(difference: Difference, most: int | None) -> Iterator[Block]:
+    shown = difference.compared[:most]
     columns = (
         Column("quantity", Kind.WORD),
         Column("name", Kind.NAME),
-        Column("beyond chance", Kind.WORD),
+        Column("in every run" if difference.evidence is Evidence.SEPARATION else "beyond chance", Kind.WORD),
         *map(Column, ("base", "head", "change", "interval", "base n", "head n")),
     )
     yield Table(columns=columns, rows=tuple(map(_row, shown)), key=2)
-    yield from left_out(len(compared) - len(shown))
+    yield from left_out(len(difference.compared) - len(shown))
 
 
 def _row(each: Compared) -> tuple[Cell, ...]:
@@ -145,27 +264,32 @@ def _bound(ratio: float) -> str:
     return format_ratio(ratio) if 1 / _WIDEST < ratio < _WIDEST else ABSENT
 
 
-def _paths(base: Analysis, head: Analysis) -> Iterator[Section]:
+def _paths(bases: Sequence[SeenRun], heads: Sequence[SeenRun]) -> Iterator[Section]:
     """Waterfalls of the median passage of each path that both have, base above head."""
-    ones, others = (
-        {each.instances.path.name: each for each in find_passages(side.flow, head.paths, side.thread_states)}
-        for side in (base, head)
+    for name in dict.fromkeys(name for each in heads for name in each.waterfalls):
+        if any(name in each.waterfalls for each in bases):
+            sides = (_middle("base", bases, name), _middle("head", heads, name))
+            yield Section(f"path {name}", tuple(show_waterfalls(*mark_growth(*sides), of=name)))
+
+
+def _middle(side: str, runs: Sequence[SeenRun], path: str) -> Waterfall:
+    """The median passage of the median run."""
+    found = sorted(
+        (each.waterfalls[path] for each in runs if path in each.waterfalls), key=lambda each: each.duration_ns
     )
-    yield from (_path(name, ones[name], other) for name, other in others.items() if name in ones)
+    which = f"median of {len(found)} runs" if len(found) > 1 else "median passage"
+    return replace(found[(len(found) - 1) // 2], title=f"{side}, {which}")
 
 
-def _path(name: str, base: PathPassages, head: PathPassages) -> Section:
-    one, other = base.waterfall("base, median passage", 0.5), head.waterfall("head, median passage", 0.5)
-    return Section(f"path {name}", tuple(show_waterfalls(*mark_growth(one, other))))
-
-
-def _plain(base: Analysis, head: Analysis, difference: Difference) -> dict[str, Any]:
+def _plain(bases: Sequence[SeenRun], heads: Sequence[SeenRun], difference: Difference) -> dict[str, Any]:
     return {
-        "base": base.name,
-        "head": head.name,
-        "remark": ONE_RUN,
-        "new": [{"kind": kind, "name": name} for kind, name in difference.new],
-        "gone": [{"kind": kind, "name": name} for kind, name in difference.gone],
+        "base": [each.name for each in bases],
+        "head": [each.name for each in heads],
+        "evidence": difference.evidence.value,
+        "remark": describe_evidence(difference),
+        "new": [each._asdict() for each in difference.new],
+        "gone": [each._asdict() for each in difference.gone],
+        "in_some_runs": difference.in_some_runs,
         "compared": [
             {
                 "kind": each.kind.value,

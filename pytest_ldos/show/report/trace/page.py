@@ -170,5 +170,9 @@ _MEANINGS: Final = (
     ("dashed", "silent: no message in this trace"),
     ("late", "more than 20 % of the topic's period, or 5 ms, from publication to reception"),
     ("lost", "never received by a subscription that received later ones"),
-    ("timeline", "above: publications; below: callback runs, waits of the executor, in red waits for a CPU"),
+    (
+        "timeline",
+        "of each thread, from above: publications, callback runs, the executor's state, waits for a CPU in red",
+    ),
+    ("executor", "it waits for work, collects what is ready and takes it, or executes: callbacks, services, actions"),
 )

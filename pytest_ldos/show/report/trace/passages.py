@@ -65,16 +65,20 @@ def show_passages(passages: PathPassages) -> Section:
     )
     return Section(
         f"path {path.name}",
-        (Text(told), *show_waterfalls(median, worst), _histogram(f"latency of {path.name}", latencies)),
+        (Text(told), *show_waterfalls(median, worst, of=path.name), _histogram(f"latency of {path.name}", latencies)),
     )
 
 
-def show_waterfalls(one: Waterfall, other: Waterfall) -> Iterator[Block]:
-    """Two waterfalls above each other, and their table."""
+def show_waterfalls(one: Waterfall, other: Waterfall, *, of: str = "") -> Iterator[Block]:
+    """Two waterfalls above each other, and their table.
+
+    Args:
+        of: the path, where a page has several.
+    """
     scale = max(one.duration_ns, other.duration_ns)
     scale = 0 if scale > _TOO_MANY * min(one.duration_ns, other.duration_ns) else scale
     yield Figure(
-        title=f"{one.title} and {other.title}",
+        title=f"{of}: {one.title} and {other.title}" if of else f"{one.title} and {other.title}",
         drawings=(_drawings(one, other, scale),),
         table=_side_by_side(one, other),
     )

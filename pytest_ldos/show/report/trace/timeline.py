@@ -12,11 +12,17 @@ import polars as pl
 
 from pytest_ldos.measure.metrics.extract import TrialMetrics
 from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
+from pytest_ldos.trace.flow.executors import STATES, states_in_windows
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.names import Names
 
 MOST: Final = 120_000
 """Slices of one kind; more are merged with those beside them."""
+
+_MOST_STATES: Final = 60_000
+"""The same for each state of executors."""
+
+_SPAN: Final = ("begin_ns", "end_ns")
 
 Numbers = npt.NDArray[np.int64]
 
@@ -79,7 +85,8 @@ class Timeline:
         length_us: of the trace.
         tracks: names.
         words: names of callbacks and topics.
-        slices: by kind: ``runs``, ``sent``, ``waits`` (of executors), ``cpu`` (waits for a CPU).
+        slices: by kind: ``runs``, ``sent``, states of executors, ``cpu`` (waits for a CPU).
+        without_states: number of threads in which no executor reported anything.
         gaps: begin and length of spans in which the tracer lost events, disjoint.
     """
 
@@ -90,6 +97,7 @@ class Timeline:
     arrows: Arrows
     goals: tuple[GoalSlice, ...]
     gaps: tuple[tuple[int, int], ...] = ()
+    without_states: int = 0
 
 
 def build_timeline(
@@ -128,7 +136,7 @@ class _Builder:
         slices = {
             "runs": self._slices(runs, "start_ns", "end_ns", _pick(callbacks, runs["callback"])),
             "sent": self._slices(sent, "time_ns", "time_ns", _pick(topics, sent["publisher"])),
-            "waits": self._slices(model.waits.drop_nulls("end_ns"), "begin_ns", "end_ns"),
+            **self._states(),
             "cpu": self._cpu_waits(thread_states),
         }
         return Timeline(
@@ -141,6 +149,7 @@ class _Builder:
             arrows=self._arrows(topics),
             goals=tuple(self._goals(goals, names)),
             gaps=tuple(self._gaps()),
+            without_states=len(self._threads) - len({row for each in STATES for row in slices[each].track.tolist()}),
         )
 
     def _numbered(self, names: Sequence[str]) -> Numbers:
@@ -157,6 +166,26 @@ class _Builder:
         track = self._track[kept["thread"].to_numpy()]
         begin_us, end_us = self._us(kept[begin].to_numpy()), self._us(kept[end].to_numpy())
         return _bounded(track, begin_us, np.maximum(end_us - begin_us, 0), kept["word"].to_numpy().astype(np.int64))
+
+    def _states(self) -> dict[str, Slices]:
+        """Slices of each state; all together, they would leave no gap by which too many are merged."""
+        parts = [self._in_states(each) for each in states_in_windows(self._model)]
+        numbers = [np.concatenate([each[place] for each in parts]) for place in range(4)]
+        track, begin, length, state = numbers
+        known, none = track >= 0, np.full(len(track), -1, dtype=np.int64)
+        return {
+            name: _bounded(
+                *(each[known & (state == place)] for each in (track, begin, length, none)), most=_MOST_STATES
+            )
+            for place, name in enumerate(STATES)
+        }
+
+    def _in_states(self, states: pl.DataFrame) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+        """Track, begin and length of each state within the timeline, and its number."""
+        begin_ns, end_ns = (np.clip(states[each].to_numpy(), self._begin_ns, self._end_ns) for each in _SPAN)
+        number = states["state"].replace_strict(list(STATES), list(range(len(STATES))), return_dtype=pl.Int64)
+        begin_us, end_us = self._us(begin_ns), self._us(end_ns)
+        return self._track[states["thread"].to_numpy()], begin_us, end_us - begin_us, number.to_numpy()
 
     def _cpu_waits(self, states: pl.DataFrame | None) -> Slices:
         waits = pl.DataFrame() if states is None else states.filter(pl.col("state") == "runnable")
@@ -230,12 +259,12 @@ def _pick(numbers: Numbers, rows: pl.Series) -> Numbers:
     return picked
 
 
-def _bounded(track: Numbers, begin: Numbers, length: Numbers, word: Numbers) -> Slices:
+def _bounded(track: Numbers, begin: Numbers, length: Numbers, word: Numbers, *, most: int | None = None) -> Slices:
     """Slices by track and time; of too many, those near each other are one, without a name if theirs differ."""
     order = np.lexsort((begin, track))
     track, begin, length, word = track[order], begin[order], length[order], word[order]
-    near, whole = 1, len(track)
-    while len(track) > MOST:
+    near, whole, most = 1, len(track), MOST if most is None else most
+    while len(track) > most:
         first = np.ones(len(track), dtype=np.bool_)
         first[1:] = (track[1:] != track[:-1]) | (begin[1:] - (begin + length)[:-1] > near)
         rows = np.flatnonzero(first)

@@ -18,6 +18,7 @@ from pytest_ldos.show.page.data_text import to_json
 from pytest_ldos.show.report.html.drawing import box, line, place
 from pytest_ldos.show.report.trace.graph import cut
 from pytest_ldos.show.report.trace.timeline import GoalSlice, Numbers, Slices, Timeline
+from pytest_ldos.trace.flow.executors import STATES, WAITING
 
 _WIDTH: Final = 1100.0
 _NAMES: Final = 260.0
@@ -34,9 +35,26 @@ def draw_timeline(timeline: Timeline) -> Node:
     """The whole trace as a fixed picture; with scripts, buttons and keys show any part of it."""
     name = "Timeline of threads, callbacks, messages and goals"
     return h.div(".timeline")[
+        h.ul(".legend")[
+            [h.li[h.span(class_=kind, aria_hidden="true")["■"], words] for kind, words in _legend(timeline)]
+        ],
         h.div(".scroll.fixed", role="region", aria_label=name, tabindex="0")[_picture(timeline)],
         h.script(type="application/json")[Markup(_data(timeline))],  # noqa: S704 - escaped by `_data`
     ]
+
+
+_KINDS: Final = (
+    ("sent", "publications"),
+    ("waiting", "executor waits"),
+    ("processing", "executor collects what is ready"),
+    ("executing", "executor executes"),
+    ("cpu", "thread waits for a CPU"),
+)
+"""What is drawn in a colour of its own, by kind of slices."""
+
+
+def _legend(timeline: Timeline) -> list[tuple[str, str]]:
+    return [(kind, words) for kind, words in _KINDS if len(timeline.slices[kind])]
 
 
 def anchor_of(goal: int) -> str:
@@ -46,14 +64,18 @@ def anchor_of(goal: int) -> str:
 
 def describe_timeline(timeline: Timeline) -> Iterator[str]:
     """Sentences about the content of the tracks, and about what is not drawn one by one."""
-    counts = {"runs": "callback run", "sent": "publication", "waits": "executor wait", "cpu": "wait for a CPU"}
+    counts = {"runs": "callback run", "sent": "publication", WAITING: "executor wait", "cpu": "wait for a CPU"}
     shown = [
         counted(len(each) + each.merged, counts[kind], "waits for a CPU" if kind == "cpu" else "")
         for kind, each in timeline.slices.items()
-        if len(each)
+        if len(each) and kind in counts
     ]
     length = format_duration(timeline.length_us * NS_PER_US)
     yield f"{length}, {counted(len(timeline.tracks), 'thread')}: {', '.join(shown) or 'nothing'}"
+    if timeline.without_states:
+        some = "" if timeline.without_states == len(timeline.tracks) else f" in {timeline.without_states} of these"
+        outside = "threads outside executors, rclcpp's events executor and rclpy report none"
+        yield f"executor states are absent{some}: {outside}"
     if timeline.gaps:
         lost = sum(length for _, length in timeline.gaps) * NS_PER_US
         spans = counted(len(timeline.gaps), "span")
@@ -97,7 +119,8 @@ def _goal(goal: GoalSlice, number: int, scale: float) -> Node:
 def _track(timeline: Timeline, number: int, top: float, scale: float) -> Node:
     y = top + _ROW * number
     name = one_line(timeline.tracks[number])
-    kinds = (("waits", 15.0, 2.0), ("runs", 3.0, 10.0), ("sent", 0.0, 3.0), ("cpu", 18.0, 3.0))
+    states = ((state, 14.0, 3.5) for state in STATES)
+    kinds = (*states, ("runs", 3.0, 10.0), ("sent", 0.0, 3.0), ("cpu", 18.0, 3.0))
     return h.g(class_="track")[
         h.title[name],
         line(0, y + _ROW - 1, _WIDTH, y + _ROW - 1, "grid"),

@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.trace.flow.build import build_flow
-from pytest_ldos.trace.flow.difference import Kind, compare_flows, lasting_name
+from pytest_ldos.trace.flow.difference import Evidence, Kind, compare_runs, lasting_name, sample_run
 from tests.builders.ros2 import Recording
 
 US = 1_000
 
 
-def system(seed, *, work_us=200, extra="/only", messages=120):
+def system(seed, *, work_us=200, extra="/only", messages=120, messages_of_b=0):
     """/talker sends to /worker, whose callback takes about `work_us`; runs that follow each other are alike."""
     generator = np.random.default_rng(seed)
     recording = Recording()
     talker, worker = recording.process(1), recording.process(2)
     node = talker.node("/talker")
     sender, timer = node.publisher("/a"), node.timer(10_000_000)
+    other_sender = node.publisher("/b") if messages_of_b else None
     receiver = worker.node("/worker").subscription("/a")
     worker.node(extra)
     one, other = talker.thread(), worker.thread()
@@ -30,12 +30,15 @@ def system(seed, *, work_us=200, extra="/only", messages=120):
         with one.at(begin).running(timer):
             one.spend(int(generator.integers(20, 40)) * US)
             message = one.publish(sender)
+            if number < messages_of_b:
+                one.publish(other_sender)
         with other.at(begin + int(generator.integers(100, 140)) * US).receiving(receiver, message):
             other.spend(int(work_us * US * (1 + drift + generator.normal(scale=0.05))))
     return build_flow(recording.model())
 
 
-PATHS = (PathSpec(name="p", via=("/a", "/a")),)
+def compare(bases, heads):
+    return compare_runs(*([sample_run(each, ()) for each in side] for side in (bases, heads)))
 
 
 def differing(found):
@@ -43,7 +46,7 @@ def differing(found):
 
 
 def test_a_slower_callback_is_the_only_difference():
-    found = compare_flows(system(1), system(2, work_us=300), ())
+    found = compare([system(1)], [system(2, work_us=300)])
     assert differing(found) == {(Kind.CALLBACK, "/worker: /a")}
     first = found.compared[0]
     assert (first.name, first.base_count, first.head_count) == ("/worker: /a", 120, 120)
@@ -53,14 +56,14 @@ def test_a_slower_callback_is_the_only_difference():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_nothing_differs_between_runs_of_one_version(seed):
-    assert differing(compare_flows(system(seed), system(100 + seed), ())) == set()
+    assert differing(compare([system(seed)], [system(100 + seed)])) == set()
 
 
 def test_what_is_new_and_gone():
-    found = compare_flows(system(1, extra="/old"), system(2, extra="/new"), ())
-    assert ("node", "/new") in found.new
-    assert ("node", "/old") in found.gone
-    assert ("node", "/worker") not in {*found.new, *found.gone}
+    found = compare([system(1, extra="/old")], [system(2, extra="/new")])
+    assert ("node", "/new", 1) in found.new
+    assert ("node", "/old", 1) in found.gone
+    assert "/worker" not in {each.name for each in (*found.new, *found.gone)}
 
 
 @pytest.mark.parametrize(
@@ -80,11 +83,52 @@ def test_names_of_one_run_alone_are_alike(name, lasting):
 
 
 def test_less_than_an_event_costs_is_no_difference():
-    found = compare_flows(system(1, work_us=2), system(2, work_us=2.6), ())
+    found = compare([system(1, work_us=2)], [system(2, work_us=2.6)])
     assert differing(found) == set()
     assert found.compared
 
 
 def test_too_few_values_are_not_compared():
-    found = compare_flows(system(1, messages=5), system(2, messages=5, work_us=900), ())
+    found = compare([system(1, messages=5)], [system(2, messages=5, work_us=900)])
     assert found.compared == ()
+
+
+def run(seed, **how):
+    """A run of a version: each start has a speed of its own, so that passages alone would call runs different."""
+    speed = np.random.default_rng(900 + seed).normal(scale=0.08)
+    return system(seed, work_us=how.pop("work_us", 200) * (1 + speed), messages=60, **how)
+
+
+def test_runs_of_one_version_differ_over_passages_and_not_over_runs():
+    seen = [run(seed) for seed in range(10)]
+    fooled = [differing(compare([one], [other])) for one, other in zip(seen[:5], seen[5:], strict=True)]
+    assert any(fooled), "starts differ so much that one run each misleads"
+    found = compare(seen[:5], seen[5:])
+    assert (found.evidence, found.base_runs, found.head_runs) == (Evidence.RUNS, 5, 5)
+    assert differing(found) == set()
+
+
+def test_a_slower_callback_is_found_over_runs():
+    found = compare([run(seed) for seed in range(5)], [run(seed, work_us=300) for seed in range(5, 10)])
+    assert differing(found) == {(Kind.CALLBACK, "/worker: /a")}
+    first = found.compared[0]
+    assert (first.base_count, first.head_count) == (300, 300)
+    assert 1.1 < first.low < first.ratio < first.high < 2
+
+
+def test_too_few_runs_must_be_apart():
+    slow = compare([run(seed) for seed in range(3)], [run(seed, work_us=400) for seed in range(3, 6)])
+    assert slow.evidence is Evidence.SEPARATION
+    assert differing(slow) == {(Kind.CALLBACK, "/worker: /a")}
+    assert slow.compared[0].high == np.inf
+    mixed = [run(3, work_us=400), run(4, work_us=400), run(5, work_us=100)]
+    assert differing(compare([run(seed) for seed in range(3)], mixed)) == set()
+
+
+def test_what_some_runs_have():
+    heads = [run(1, extra="/new"), run(2), run(3, messages_of_b=9)]
+    found = compare([run(4), run(5, messages_of_b=9)], heads)
+    assert ("node", "/new", 1) in found.new
+    assert found.gone == ()
+    assert "period of topic /b" in found.in_some_runs
+    assert not [each for each in found.compared if each.name == "/b"]

@@ -11,6 +11,7 @@ import zlib
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
 from pytest_ldos.base.errors import Unavailable
@@ -21,17 +22,19 @@ from pytest_ldos.show.page.formats import Format
 from pytest_ldos.show.report.analysis import Analysis, render_analysis
 from pytest_ldos.show.report.trace import graph as graphs
 from pytest_ldos.show.report.trace import timeline as timelines
-from pytest_ldos.show.report.trace.against import ONE_RUN, render_against
+from pytest_ldos.show.report.trace.against import ONE_RUN, render_against, see_run
 from pytest_ldos.show.report.trace.graph import build_graph
 from pytest_ldos.show.report.trace.graph_drawing import draw_graph
 from pytest_ldos.show.report.trace.layout import lay_out
 from pytest_ldos.show.report.trace.passages import find_passages
-from pytest_ldos.show.report.trace.timeline_drawing import draw_timeline
+from pytest_ldos.show.report.trace.timeline_drawing import describe_timeline, draw_timeline
 from pytest_ldos.show.report.trace.waterfall import Part, Waterfall, mark_growth
 from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.execution import mapped
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.connections import connections_on, summarize_connections
+from pytest_ldos.trace.flow.executors import STATES, executor_states, states_in_windows
 from tests.builders.foreign import analysis
 from tests.builders.ros2 import Recording
 from tests.oracles import chromium
@@ -212,6 +215,43 @@ def test_of_too_many_spans_those_beside_each_other_are_one(analyzed, monkeypatch
     assert len(timeline.arrows) + timeline.arrows.left_out == len(analyzed.flow.transport)
 
 
+def test_the_timeline_has_the_states_of_executors(analyzed, page):
+    tables, model = unpacked(payload(page)), analyzed.flow.model
+    begin_ns, end_ns = timelines._extent(model)
+    states = executor_states(model)
+    for name in STATES:
+        spans = states.filter(pl.col("state") == name, pl.col("begin_ns") >= begin_ns, pl.col("end_ns") <= end_ns)
+        lengths = spans["end_ns"] - spans["begin_ns"]
+        assert len(spans) <= len(tables[name]["length"]) <= len(spans) + 12, "and those that the borders cut"
+        assert tables[name]["length"].sum() >= lengths.sum() / 1000 - len(lengths)
+        assert f'class="{name}"' in page
+    assert "executor collects what is ready" in page
+    assert "executor states are absent" not in page
+
+
+def test_states_in_windows_are_those_of_the_whole(analyzed, monkeypatch):
+    whole = timelines.build_timeline(analyzed.flow, {}, [], None)
+    monkeypatch.setattr(mapped, "CHUNK_ROWS", 200)
+    assert len(list(states_in_windows(analyzed.flow.model))) > 5
+    parts = timelines.build_timeline(analyzed.flow, {}, [], None)
+    for name in STATES:
+        one, other = whole.slices[name], parts.slices[name]
+        assert len(one) <= len(other)
+        assert abs(int(one.length_us.sum() - other.length_us.sum())) <= len(other)
+        assert set(one.track.tolist()) == set(other.track.tolist())
+
+
+def test_absent_states_are_said(golden):
+    page = html.unescape(render_analysis(analyze(golden("rclpy_talker_listener")), Format.HTML))
+    assert "executor states are absent: threads outside executors" in page
+    assert "executor collects what is ready" not in page
+
+
+def test_threads_without_states_are_counted(analyzed):
+    made = replace(timelines.build_timeline(analyzed.flow, {}, [], None), without_states=3)
+    assert any("absent in 3 of these" in each for each in describe_timeline(made))
+
+
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=document.title='owned'>\"'&"
 
 
@@ -277,22 +317,30 @@ def test_a_million_spans_make_a_page_below_5_mb(analyzed):
     rows = generator.integers(0, 40, timelines.MOST)
     times = np.sort(generator.integers(0, 600_000_000, timelines.MOST))
     arrows = timelines.Arrows(rows, times, rows[::-1], times + generator.integers(0, 999, timelines.MOST), rows)
+    states = timelines._bounded(
+        track, begin, generator.integers(0, 500, len(begin)), np.full(len(begin), -1), most=60_000
+    )
+    assert len(states) <= 60_000
     full = replace(
         made,
         length_us=600_000_000,
         tracks=tuple(f"track {number}" for number in range(40)),
-        slices=dict.fromkeys(made.slices, slices),
+        slices=dict.fromkeys(made.slices, slices) | dict.fromkeys(STATES, states),
         arrows=arrows,
     )
     assert len(str(draw_timeline(full))) < 5_000_000
 
 
+def made(name, flow):
+    return Analysis(name=name, flow=flow, paths=(), goals={}, metrics=tuple(METRICS.values()))
+
+
 def test_what_was_slowed_is_found_by_the_page_alone():
     base, head = (
-        Analysis(name=name, flow=system(seed, work_us=work), paths=(), goals={}, metrics=tuple(METRICS.values()))
+        see_run(made(name, system(seed, work_us=work)), drawn=True)
         for name, seed, work in (("before", 1, 200), ("after", 2, 300))
     )
-    page = html.unescape(render_against(base, head, Format.HTML))
+    page = html.unescape(render_against([base], [head], Format.HTML))
     (answer,) = re.findall(r'<p class="answer"><bdi>(.*?)</bdi>', page)
     assert answer.startswith(
         "1 time or rate differs beyond chance, 0 new, 0 gone; the largest: run time of callback /worker: /a, +"
@@ -300,13 +348,40 @@ def test_what_was_slowed_is_found_by_the_page_alone():
     assert "longer" in page
 
 
+def test_the_part_of_a_slower_path_is_named_first(analyzed):
+    seen = see_run(analyzed, drawn=True)
+    key = next(each for each in seen.run.samples if each[1] == "whole")
+    latencies = np.tile(np.sort(seen.run.samples[key])[:20], 10)
+    one = replace(seen, run=replace(seen.run, samples=seen.run.samples | {key: latencies}))
+    slower = {key: latencies * 2}
+    (name, found), *_ = one.waterfalls.items()
+    grown = replace(found, parts=tuple(replace(each, duration_ns=each.duration_ns * 2) for each in found.parts))
+    other = replace(one, run=replace(one.run, samples=one.run.samples | slower), waterfalls={name: grown})
+    answer = html.unescape(render_against([one], [other], Format.HTML))
+    assert "in path whole, most of it in timer wait: /async_cache: timer of 100 ms" in answer
+    assert "most of it in" not in html.unescape(render_against([one], [one], Format.HTML))
+
+
 def test_two_traces_say_that_one_run_each_was_seen(analyzed):
-    text = render_against(analyzed, replace(analyzed, name="other"), width=200)
+    one, other = (see_run(each, drawn=True) for each in (analyzed, replace(analyzed, name="other")))
+    text = render_against([one], [other], width=200)
     assert ONE_RUN.partition(".")[0] in " ".join(text.split())
     assert "0 times or rates differ" in text
-    page = render_against(analyzed, analyzed, Format.HTML)
+    page = render_against([one], [one], Format.HTML)
     assert "base, median passage" in page
-    assert json.loads(render_against(analyzed, analyzed, Format.JSON))["new"] == []
+    assert json.loads(render_against([one], [one], Format.JSON))["new"] == []
+
+
+def test_several_runs_say_what_judges_them(analyzed):
+    runs = [see_run(replace(analyzed, name=f"run {number}"), drawn=True) for number in range(10)]
+    few = render_against(runs[:2], runs[2:4], Format.HTML)
+    assert "2 runs of base and 2 runs of head" in few
+    assert "by chance in 1 of 3 quantities; 5 runs of each are judged beyond chance" in few
+    assert "base, median of 2 runs" in few
+    many = render_against(runs[:5], runs[5:], Format.HTML)
+    assert "differences are judged over runs" in many
+    assert "Traces run 5, run 6, run 7 and 2 more compared with run 0, run 1, run 2 and 2 more" in many
+    assert json.loads(render_against(runs[:5], runs[5:], Format.JSON))["evidence"] == "runs"
 
 
 def test_tables_as_json(analyzed):
