@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 from rich.console import Console
 from rich.table import Table
@@ -50,8 +51,11 @@ def read_in_windows(trace: Path) -> None:
 
 def analyze_trace(trace: Path, *, fits: bool) -> None:
     """Runs the command, which reads in windows of its own choice what does not fit."""
-    model._fits = lambda _: fits
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    with (
+        mock.patch.object(model, "_fits", return_value=fits),
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
         analyze.analyze([trace])
 
 
