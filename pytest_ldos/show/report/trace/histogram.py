@@ -44,11 +44,17 @@ def _histogram(name: str, values: Sequence[float], words: Callable[[float], str]
         if count
     )
     size = (high - low) / bins
-    ticks = tuple((at, words(10**at if is_log else at)) for at in np.linspace(low, high, _TICKS).tolist())
+    places = {words(10**at if is_log else at): at for at in np.linspace(high, low, _TICKS).tolist()}
+    most = int(counts.max())
     return Chart(
         title=f"Distribution of {name}: {counted(len(values), what)}",
-        x=Axis(low=low - size / 2, high=high + size / 2, ticks=ticks),
-        y=Axis(low=0.0, high=float(counts.max()) * 1.08, title=f"{what}s"),
+        x=Axis(low=low - size / 2, high=high + size / 2, ticks=tuple((at, word) for word, at in places.items())),
+        y=Axis(
+            low=0.0,
+            high=most * 1.08,
+            ticks=None if most > _TICKS else tuple((float(each), str(each)) for each in range(most + 1)),
+            title=f"{what}s",
+        ),
         series=(Series(kind="bar", marks=marks, colour="s0", shape=Shape.BAR, size=size),),
         width=width,
         height=180.0,
