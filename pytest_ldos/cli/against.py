@@ -26,7 +26,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class Seen:
-    """What was seen in them, and notes on their clocks."""
+    """Their compared facts, and notes on their clocks."""
 
     bases: Sequence[SeenRun]
     heads: Sequence[SeenRun]

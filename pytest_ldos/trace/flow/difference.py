@@ -75,7 +75,7 @@ Samples = Mapping[Key, Values]
 
 
 class Evidence(StrEnum):
-    """What judges a difference."""
+    """The evidence that judges a difference."""
 
     PASSAGES = "passages"
     """Passages within the one run of each version."""
@@ -98,7 +98,7 @@ class Thing(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """What is compared of a trace.
+    """The compared facts of a trace.
 
     Attributes:
         things: kind (``node``, ``topic``, ``callback``) and name.

@@ -60,7 +60,7 @@ ONE_RUN: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class SeenRun:
-    """What is shown of one run; the trace itself is not kept.
+    """The shown facts of one run; the trace itself is not kept.
 
     Attributes:
         name: of its trace.
@@ -149,7 +149,7 @@ def _is_judged_by_runs(difference: Difference) -> bool:
 
 
 def describe_evidence(difference: Difference) -> str:
-    """What a difference was judged by, and what is not known from it."""
+    """Names the evidence of a difference, and its limits."""
     base, head = difference.base_runs, difference.head_runs
     match difference.evidence:
         case Evidence.PASSAGES:
