@@ -50,7 +50,7 @@ _KINDS: Final = (
     ("executing", "executor executes"),
     ("cpu", "thread waits for a CPU"),
 )
-"""What is drawn in a colour of its own, by kind of slices."""
+"""Slices that have a colour of their own, by kind."""
 
 
 def _legend(timeline: Timeline) -> list[tuple[str, str]]:
