@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 NS_PER_US: Final = 1_000
@@ -31,6 +32,12 @@ def seconds_to_ns(duration_s: float) -> int:
 def counted(count: int, one: str, several: str = "") -> str:
     """``1 trial``, ``2 trials``; `several` where that is not `one` with an s."""
     return f"{count} {one if count == 1 else several or f'{one}s'}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """``a, b and 3 more``: the first names, and the number of the others."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def format_quantity(value: float, unit: str) -> str:

@@ -135,13 +135,14 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
     own = load_metrics(metrics)
     catalogue_of(own, request.declared)  # refuses names that are taken, before anything is read
     together = together or bool(clock_offset)
-    found = find_traces(traces, together=together)
     spreads = scheduler is not None or workers is not None
-    if not against and (len(found) > 1 or len(traces) > 1 or (spreads and window is None)):
-        _refuse_for_many(pid, clock_offset, output, window)
-        many = Many(scheduler=scheduler, workers=workers, output=output, force=force, whole=whole)
-        analyze_many(found, request, many)
-        return
+    if not against:
+        found = find_traces(traces, together=together)
+        if len(found) > 1 or len(traces) > 1 or (spreads and window is None):
+            _refuse_for_many(pid, clock_offset, output, window)
+            many = Many(scheduler=scheduler, workers=workers, output=output, force=force, whole=whole)
+            analyze_many(found, request, many)
+            return
     _require_output(output, against, force=force)
     drawn = output is not None and output.suffix == ".html"
     readers = choose_scheduler(scheduler, workers=workers) if spreads else InProcess()
@@ -155,9 +156,9 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
         readers=readers,
     )
     if against:
-        if pid and len(found) > 1:
-            raise ConfigurationError("--pid belongs to one trace", remedy="name that trace alone")
         runs = find_runs(traces, against, together=together)
+        if pid and len(runs.heads) > 1:
+            raise ConfigurationError("--pid belongs to one trace", remedy="name that trace alone")
         seen = see_runs(runs, lambda each: read(each, pids=pid if each in runs.heads else None), drawn=drawn)
         _put_out(partial(render_against, seen.bases, seen.heads), output, whole=whole)
         notes = seen.notes

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 PATIENCE_S: Final = 30.0
 """Time without any worker after which the remaining traces are given up."""
 
-LOOK_S: Final = 0.5
+_LOOK_S: Final = 0.5
 """Time after which Ctrl-C and workers are looked for again."""
 
-MADE_AGAIN: Final = frozenset({"pending", "lost"})
+_MADE_AGAIN: Final = frozenset({"pending", "lost"})
 """Status of a result that was there and is computed again, since the worker that had it died."""
 
 
@@ -57,25 +57,40 @@ def cancelled_at_end(client: Client, futures: Collection[Future]) -> Iterator[No
 def _gather(
     client: Client, waiting: dict[str, Found], done: queue.SimpleQueue[Future], raise_noted: Callable[[], None]
 ) -> Iterator[TraceSummary]:
-    last_seen_s = time.monotonic()
     while waiting:
+        ended = next_done(client, done, raise_noted)
+        if ended is None:
+            yield from (_lost(trace, "no worker is left that could read it") for trace in waiting.values())
+            return
+        future, status = ended
+        yield _answer(future, status, waiting.pop(future.key))
+
+
+def next_done(
+    client: Client, done: queue.SimpleQueue[Future], raise_noted: Callable[[], None]
+) -> tuple[Future, str] | None:
+    """Waits for the next of the tasks whose callback is `done.put`.
+
+    Returns:
+        It and the status that it ended with; ``None`` when no worker was there for `PATIENCE_S`.
+    """
+    last_seen_s = time.monotonic()
+    while True:
         raise_noted()
         try:
-            future = done.get(timeout=LOOK_S)
+            future = done.get(timeout=_LOOK_S)
         except queue.Empty:
-            if has_workers(client):
+            if _has_workers(client):
                 last_seen_s = time.monotonic()
             elif time.monotonic() - last_seen_s > PATIENCE_S:
-                yield from (_lost(trace, "no worker is left that could read it") for trace in waiting.values())
-                return
+                return None
             continue
-        if (status := future.status) in MADE_AGAIN:
-            future.add_done_callback(done.put)
-        else:
-            yield _answer(future, status, waiting.pop(future.key))
+        if (status := str(future.status)) not in _MADE_AGAIN:
+            return future, status
+        future.add_done_callback(done.put)
 
 
-def has_workers(client: Client) -> bool:
+def _has_workers(client: Client) -> bool:
     """True while a client's scheduler runs and has a worker."""
     return client.status == "running" and bool(client.scheduler_info()["workers"])
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import queue
 import secrets
-import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.fleet.interrupts import interrupts_noted
-from pytest_ldos.fleet.tasks import LOOK_S, MADE_AGAIN, PATIENCE_S, cancelled_at_end, has_workers
+from pytest_ldos.fleet.tasks import cancelled_at_end, next_done
 from pytest_ldos.trace.ctf.windows import WindowedTrace
 from pytest_ldos.trace.execution.build_windows import Spread, WindowTask
 from pytest_ldos.trace.execution.window_rows import WholeTrace, WindowReader, WindowRows
@@ -56,7 +55,12 @@ def _read_window(kept: tuple[WindowedTrace, WholeTrace], task: WindowTask) -> Wi
 
 
 def _rows(client: Client, future: Future, raise_noted: Callable[[], None]) -> WindowRows:
-    status = _wait(client, future, raise_noted)
+    done: queue.SimpleQueue[Future] = queue.SimpleQueue()
+    future.add_done_callback(done.put)
+    ended = next_done(client, done, raise_noted)
+    if ended is None:
+        raise Unavailable("no worker is left that could read the trace", remedy=_REMEDY)
+    _, status = ended
     if status == "finished":
         found = future.result()
         assert isinstance(found, WindowRows)
@@ -69,22 +73,3 @@ def _rows(client: Client, future: Future, raise_noted: Callable[[], None]) -> Wi
         raise Unavailable(message, remedy=_REMEDY) from None
     assert error is not None
     raise error
-
-
-def _wait(client: Client, future: Future, raise_noted: Callable[[], None]) -> str:
-    """The status that a task ended with."""
-    last_seen_s = time.monotonic()
-    is_done = threading.Event()
-    future.add_done_callback(lambda _: is_done.set())
-    while True:
-        if not is_done.wait(LOOK_S):
-            if has_workers(client):
-                last_seen_s = time.monotonic()
-            elif time.monotonic() - last_seen_s > PATIENCE_S:
-                raise Unavailable("no worker is left that could read the trace", remedy=_REMEDY)
-        elif (status := str(future.status)) not in MADE_AGAIN:
-            return status
-        else:
-            is_done.clear()
-            future.add_done_callback(lambda _: is_done.set())
-        raise_noted()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.base.units import listed
 from pytest_ldos.campaign.versions.stale import find_stale
 from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.campaign.versions.workspace import Workspace
@@ -19,7 +20,7 @@ def describe_packages(base: Version, head: Version) -> tuple[str, ...]:
     if base.packages is None or head.packages is None or base.packages == head.packages:
         return ()
     alone = {"base": base.packages - head.packages, "head": head.packages - base.packages}
-    named = "; ".join(f"only {role} has {_listed(names)}" for role, names in alone.items() if names)
+    named = "; ".join(f"only {role} has {listed(sorted(names), _SHOWN)}" for role, names in alone.items() if names)
     return (f"packages of the workspaces differ: {named}",)
 
 
@@ -38,13 +39,9 @@ def describe_stale(root: Path, folders: Sequence[str]) -> tuple[str, ...]:
     if not stale:
         return ()
     remedy = "build the workspace, or measure with --ldos-build"
-    return (f"the sources of {_listed(stale)} are newer than what is installed and was measured: {remedy}",)
-
-
-def _listed(names: Iterable[str]) -> str:
-    found = sorted(names)
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return f"{', '.join(found[:_SHOWN])}{more}"
+    return (
+        f"the sources of {listed(sorted(stale), _SHOWN)} are newer than what is installed and was measured: {remedy}",
+    )
 
 
 def _distro(version: Version) -> str:

@@ -48,8 +48,8 @@ variance between starts: what trials of one run cannot tell from nothing."""
 
 _ASSUMED_DEGREES: Final = 4.0
 """Degrees of freedom of what is assumed of runs: with fewer, doublings are not found; with more, unchanged code is
-called regressed where a machine drifts: with six in 41 % of runs of the scorecard's strong drift, with four in half as
-many."""
+called regressed where a machine drifts: with six in 41 % of runs of the scorecard's strong drift, with four in
+16 %."""
 
 _DEGREES_OF_A_START: Final = 0.25
 """Degrees of freedom by which many starts know more of it."""

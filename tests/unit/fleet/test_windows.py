@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pytest_ldos.base.errors import TraceUnreadable, Unavailable
-from pytest_ldos.fleet import windows as fleet_windows
+from pytest_ldos.fleet import tasks
 from pytest_ldos.fleet.cluster import LocalCluster, connected_cluster
 from pytest_ldos.fleet.in_process import InProcess
 from pytest_ldos.fleet.remote import RemoteScheduler
@@ -98,7 +98,7 @@ def test_a_trace_that_grows_while_workers_read_it(golden, client, tmp_path):
 
 
 def test_workers_that_are_gone(golden, tmp_path, monkeypatch):
-    monkeypatch.setattr(fleet_windows, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(tasks, "PATIENCE_S", 0.5)
     trace = golden("workspace_mock")
     with connected_cluster(1) as client, open_in_windows(trace, borders_ns=random_borders(trace)) as windows:
 

@@ -23,6 +23,7 @@ from pytest_ldos.fleet.in_process import InProcess
 from pytest_ldos.fleet.remote import RemoteScheduler
 from pytest_ldos.measure.metrics.load_own import OwnSource
 from tests.builders.dask_processes import end, running_scheduler
+from tests.builders.stressors import wait_until
 
 OWN = """
 import os, signal, time
@@ -91,10 +92,7 @@ def test_workers_that_are_killed_are_replaced_and_a_trace_that_kills_all_is_a_ro
 
 def await_status(client, wanted):
     """Returns when each answer has this status."""
-    deadline = time.monotonic() + 60
-    while {state.status for state in client.futures.values()} != {wanted}:
-        assert time.monotonic() < deadline, client.futures
-        time.sleep(0.01)
+    wait_until(lambda: {state.status for state in client.futures.values()} == {wanted})
 
 
 def test_an_answer_that_dies_with_its_worker_is_made_again(two, request_of):

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pytest_ldos.base.stats.largest_contrast import smallest_p
 from pytest_ldos.base.text import Rendered
-from pytest_ldos.base.units import counted, format_duration, format_ratio
+from pytest_ldos.base.units import counted, format_duration, format_ratio, listed
 from pytest_ldos.show.page.data_text import finite, to_json
 from pytest_ldos.show.page.formats import Format, render, require_format
 from pytest_ldos.show.page.model import (
@@ -130,7 +130,7 @@ def _compose(bases: Sequence[SeenRun], heads: Sequence[SeenRun], difference: Dif
         answer=f"{_answer(difference, differing)}{_grown(bases, heads, differing)}",
         setting=tuple(_setting(bases, heads, difference)),
         blocks=(
-            Text(describe_evidence(difference), Tone.QUIET if _is_judged_by_runs(difference) else Tone.DOUBT),
+            Text(describe_evidence(difference), Tone.QUIET if difference.evidence is Evidence.RUNS else Tone.DOUBT),
             *_incomplete(difference),
             Section("New or gone", (_changed(difference),)),
             Section("Times and rates", tuple(_compared(difference, most))),
@@ -140,12 +140,7 @@ def _compose(bases: Sequence[SeenRun], heads: Sequence[SeenRun], difference: Dif
 
 
 def _names(runs: Sequence[SeenRun]) -> str:
-    shown = ", ".join(each.name for each in runs[:_MOST_NAMES])
-    return shown if len(runs) <= _MOST_NAMES else f"{shown} and {len(runs) - _MOST_NAMES} more"
-
-
-def _is_judged_by_runs(difference: Difference) -> bool:
-    return difference.evidence is Evidence.RUNS
+    return listed([each.name for each in runs], _MOST_NAMES)
 
 
 def describe_evidence(difference: Difference) -> str:
@@ -171,12 +166,9 @@ def _counts(difference: Difference) -> str:
 
 
 def _incomplete(difference: Difference) -> Iterator[Text]:
-    some = difference.in_some_runs
-    if some:
-        more = f" and {len(some) - _MOST_NAMES} more" if len(some) > _MOST_NAMES else ""
-        yield Text(
-            f"not compared, as not every run has enough values: {', '.join(some[:_MOST_NAMES])}{more}", Tone.DOUBT
-        )
+    if difference.in_some_runs:
+        names = listed(difference.in_some_runs, _MOST_NAMES)
+        yield Text(f"not compared, as not every run has enough values: {names}", Tone.DOUBT)
 
 
 def _answer(difference: Difference, differing: Sequence[Compared]) -> str:

@@ -170,8 +170,7 @@ class _Builder:
     def _states(self) -> dict[str, Slices]:
         """Slices of each state; all together, they would leave no gap by which too many are merged."""
         parts = [self._in_states(each) for each in states_in_windows(self._model)]
-        numbers = [np.concatenate([each[place] for each in parts]) for place in range(4)]
-        track, begin, length, state = numbers
+        track, begin, length, state = (np.concatenate([each[place] for each in parts]) for place in range(4))
         known, none = track >= 0, np.full(len(track), -1, dtype=np.int64)
         return {
             name: _bounded(
