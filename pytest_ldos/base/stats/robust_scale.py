@@ -29,11 +29,15 @@ Numbers = npt.NDArray[np.float64]
 _REACH: Final = 3.0
 """Scales from the middle beyond which a value is drawn in."""
 
+_EXTREME: Final = 2.0
+"""Scales from the middle beyond which a value says no more of a shift."""
+
 _UPPER: Final = 0.75
 """Quantile of the distances between levels: one level in ten cannot move it, and two kinds of starts are both seen."""
 
 _FEWEST_LEVELS: Final = 9
-"""Fewest levels of which one can be called an outlier: its distances are then less than a quarter of all."""
+"""Fewest levels of which one can be called an outlier: its distances are then less than a quarter of all, in one or in
+two samples."""
 
 
 def group_scale(groups: Sequence[Numbers]) -> float:
@@ -62,6 +66,24 @@ def winsorize_levels(levels: Numbers) -> Numbers:
     return _drawn_in(levels, float(np.median(levels)), scale) if scale else levels
 
 
+def draw_in_extremes(samples: Sequence[Numbers]) -> list[Numbers]:
+    """The samples, with single values that lie far from the others of their sample drawn in; of a few, none is.
+
+    For the interval of a shift, which extreme values bound if its probability of error is small: it keeps that
+    probability. Not for variances: two scales are near enough to draw in values of normal samples, too. What is not
+    finite stays as it is and does not count.
+    """
+    known = [values[np.isfinite(values)] for values in samples]
+    scale = _scale(np.concatenate([_distances(values) for values in known]), _UPPER)
+    if scale == 0.0 or sum(values.size for values in known) < _FEWEST_LEVELS:
+        return list(samples)
+    drawn = []
+    for values, finite in zip(samples, known, strict=True):
+        middle = float(np.median(finite)) if finite.size else 0.0
+        drawn.append(np.where(np.isfinite(values), _drawn_in(values, middle, scale, _EXTREME), values))
+    return drawn
+
+
 def _centre(group: Numbers, middle: float) -> float:
     """Centre of a group; a single value is its own."""
     return float(np.median([*group, middle] if group.size > 1 else group))
@@ -81,6 +103,6 @@ def _distances(group: Numbers) -> Numbers:
     return distances
 
 
-def _drawn_in(values: Numbers, centre: float, scale: float) -> Numbers:
-    drawn: Numbers = np.clip(values, centre - _REACH * scale, centre + _REACH * scale)
+def _drawn_in(values: Numbers, centre: float, scale: float, reach: float = _REACH) -> Numbers:
+    drawn: Numbers = np.clip(values, centre - reach * scale, centre + reach * scale)
     return drawn

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from pytest_ldos.base.series import Better, Series
 from pytest_ldos.base.stats.adjust import in_common_strata, remove_covariate, remove_strata
 from pytest_ldos.base.stats.rank_sum import Sample, Shift, estimate_shift, rank_sum_p
-from pytest_ldos.base.stats.robust_scale import group_scale
+from pytest_ldos.base.stats.robust_scale import draw_in_extremes, group_scale
 from pytest_ldos.base.stats.starts import (
     UNKNOWN,
     Extra,
@@ -117,14 +118,20 @@ class Contrast:
         """Standard deviation between trials of one version, as a shift; single outliers do not move it."""
         return _spread((self.head, self.base))
 
+    @cached_property
+    def _drawn_in(self) -> tuple[Sample, Sample]:
+        """Both samples with single outliers drawn in: an interval with a small error would reach up to each of them."""
+        head, base = draw_in_extremes((self.head, self.base))
+        return head, base
+
     @property
     def p_value(self) -> float:
         """One-sided p-value for a change for the worse."""
-        return widened_p(rank_sum_p(self.head, self.base), estimate_shift(self.head, self.base, tail=0.5), self.extra)
+        return widened_p(rank_sum_p(*self._drawn_in), estimate_shift(*self._drawn_in, tail=0.5), self.extra)
 
     def shift(self, *, tail: float) -> Shift:
         """Estimated shift of head towards worse; `tail` is the probability of error of each end of its interval."""
-        return widen(estimate_shift(self.head, self.base, tail=tail), self.extra, tail=tail)
+        return widen(estimate_shift(*self._drawn_in, tail=tail), self.extra, tail=tail)
 
 
 @dataclass(frozen=True)
