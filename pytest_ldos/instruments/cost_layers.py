@@ -18,7 +18,7 @@ from pytest_ldos.robot.dds.loopback import bound_to_loopback
 from pytest_ldos.robot.stack.embedded.installed import installed_here
 from pytest_ldos.robot.stack.embedded.tracepoints import tracepoints_available
 from pytest_ldos.robot.stack.ros2.installed import tracing_available, version_of
-from pytest_ldos.robot.stack.ros2.isolation import isolated_environment
+from pytest_ldos.robot.stack.ros2.isolation import isolated
 from pytest_ldos.robot.stack.ros2.shared_memory import SharedMemory
 from pytest_ldos.scenario.described import described
 from pytest_ldos.scenario.ros2 import Ros2Spec
@@ -94,11 +94,14 @@ class Layer:
         assert prefix is not None
         return [str(prefix / "lib" / PACKAGE / program), *(f"{name}={value}" for name, value in settings.items())]
 
-    def environment(self, *, domain: int, log_directory: Path) -> Mapping[str, str]:
-        """Returns variables to add for its processes; the embedded layer takes its domain from the settings."""
+    @contextmanager
+    def isolated(self, *, domain: int, log_directory: Path) -> Iterator[Mapping[str, str]]:
+        """Yields variables to add for its processes; the embedded layer takes its domain from the settings."""
         if self.kind is Kind.EMBEDDED:
-            return bound_to_loopback()
-        return isolated_environment(Ros2Spec(rmw=self.middleware), domain=domain, log_directory=log_directory)
+            yield bound_to_loopback()
+            return
+        with isolated(Ros2Spec(rmw=self.middleware), domain=domain, log_directory=log_directory) as isolation:
+            yield isolation.environment
 
 
 @contextmanager

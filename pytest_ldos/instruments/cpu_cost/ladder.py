@@ -105,7 +105,7 @@ class Ladder:
 
     def _start(self, rung: Rung, folder: Path, stack: ExitStack) -> AnsweringChild:
         domain = stack.enter_context(claim_domain())
-        environment = self.layer.environment(domain=domain, log_directory=folder)
+        environment = stack.enter_context(self.layer.isolated(domain=domain, log_directory=folder))
         group = ProcessGroup(log_directory=folder, environment=environment)
         stack.callback(group.stop)
         command = self.layer.command(_MODULE, _PROGRAM, self._settings(rung, domain))

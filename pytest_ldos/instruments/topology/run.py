@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -20,7 +20,7 @@ from pytest_ldos.instruments.topology.recorded import Recorded, ResourceSample
 from pytest_ldos.instruments.topology.spec import Layer, TopologySpec
 from pytest_ldos.robot.dds.domain import claim_domain
 from pytest_ldos.robot.dds.loopback import bound_to_loopback
-from pytest_ldos.robot.stack.ros2.isolation import isolated_environment
+from pytest_ldos.robot.stack.ros2.isolation import isolated
 from pytest_ldos.robot.stack.ros2.shared_memory import SharedMemory
 from pytest_ldos.robot.topology.conversation import Conversation, ProcessEnded
 from pytest_ldos.robot.topology.model import Topology
@@ -76,12 +76,15 @@ def run_topology(topology: Topology, spec: TopologySpec, *, patience: Patience =
 def _processes(topology: Topology, spec: TopologySpec, domain: int, folder: Path) -> Iterator[Sequence[Child]]:
     """Starts all processes of a start; leaves none behind."""
     is_ros2 = spec.layer is Layer.ROS2
-    environment: Mapping[str, str] = bound_to_loopback()
-    if is_ros2:
-        environment = isolated_environment(Ros2Spec(rmw=spec.rmw), domain=domain, log_directory=folder)
     shared_memory = SharedMemory()
-    group = ProcessGroup(log_directory=folder, environment=environment)
-    try:
+    with ExitStack() as resources:
+        environment: Mapping[str, str] = bound_to_loopback()
+        if is_ros2:
+            resources.callback(shared_memory.remove_left_behind)
+            isolation = isolated(Ros2Spec(rmw=spec.rmw), domain=domain, log_directory=folder)
+            environment = resources.enter_context(isolation).environment
+        group = ProcessGroup(log_directory=folder, environment=environment)
+        resources.callback(group.stop)
         for number, process in enumerate(spread(topology, spec.processes)):
             file = folder / f"{number}.json"
             plan = encode_plan(
@@ -95,10 +98,6 @@ def _processes(topology: Topology, spec: TopologySpec, domain: int, folder: Path
                 file.write_text(json.dumps(plan), "utf-8")
             group.start(process.name, _ros2_command(file) if is_ros2 else _embedded_command(file, domain), talk=True)
         yield group.children
-    finally:
-        group.stop()
-        if is_ros2:
-            shared_memory.remove_left_behind()
 
 
 def _embedded_command(plan: Path, domain: int) -> list[str]:

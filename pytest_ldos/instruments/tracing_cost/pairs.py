@@ -132,7 +132,8 @@ class Pairs:
         """Runs the process from its start to its end."""
         with ExitStack() as stack:
             domain = stack.enter_context(claim_domain())
-            environment = {**site.environment, **self.layer.environment(domain=domain, log_directory=folder)}
+            isolated = stack.enter_context(self.layer.isolated(domain=domain, log_directory=folder))
+            environment = {**site.environment, **isolated}
             group = ProcessGroup(log_directory=folder, prefix=site.prefix, environment=environment)
             stack.callback(group.stop)
             own = {"domain": domain} if self.layer.kind is Kind.EMBEDDED else {}

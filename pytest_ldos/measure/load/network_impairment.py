@@ -29,6 +29,7 @@ from pytest_ldos.measure.load.traffic_control import (
 )
 from pytest_ldos.robot.dds.domain import ports_of
 from pytest_ldos.robot.stack.choose import resolve_kind
+from pytest_ldos.robot.stack.ros2.zenoh_router import ZENOH
 from pytest_ldos.scenario.loads.network_impairment import NetworkImpairmentSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
@@ -196,12 +197,19 @@ def network_impairment_available(spec: NetworkImpairmentSpec, stack: StackSpec) 
 
 
 def _goes_through_network(environment: Mapping[str, str]) -> Availability:
-    """Reports if messages take UDP: Fast DDS uses shared memory within a machine, unless configured otherwise.
+    """Reports if messages take DDS's UDP ports: Fast DDS uses shared memory within a machine, unless configured
+    otherwise, and Zenoh TCP.
 
     Args:
         environment: environment of a ROS 2 stack.
     """
     rmw = chosen_rmw(environment)
+    if rmw == ZENOH:
+        return Availability(
+            False,
+            f"{rmw} sends messages over TCP, and only the UDP ports of a DDS domain are impaired",
+            "--ldos-rmw rmw_cyclonedds_cpp, or leave this load out",
+        )
     is_told = environment.get("FASTDDS_BUILTIN_TRANSPORTS", "").split("?")[0] == "UDPv4"
     if rmw not in _FASTDDS or is_told or any(environment.get(name) for name in _PROFILES):
         return Availability(True)

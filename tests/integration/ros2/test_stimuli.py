@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from pytest_ldos.host.task_exits import TaskExits
 from pytest_ldos.robot.stack.ros2.installed import ros2_available
+from pytest_ldos.robot.stack.ros2.zenoh_router import PROGRAM, ZENOH
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import StimulusKind
@@ -255,7 +257,7 @@ def leaves_nothing() -> Iterator[Callable[[], None]]:
     check()
 
 
-@pytest.fixture(params=["rmw_fastrtps_cpp", "rmw_cyclonedds_cpp"])
+@pytest.fixture(params=["rmw_fastrtps_cpp", "rmw_cyclonedds_cpp", ZENOH])
 def robot(request, tmp_path) -> Project:
     """A project whose stack is one node, on each middleware that there is."""
     found = ros2_available(replace(NODES, ros2=replace(NODES.ros2, rmw=request.param)))
@@ -395,6 +397,22 @@ def test_a_process_that_is_started_again_within_a_trial_counts_whole(robot, leav
         assert 5 < found["memory_mortal"].number < 300
         assert found["switches_mortal"].number > 20 * found["cpu_mortal"].details["ended"]
         assert found["faults_mortal"].number > 1000, "each loads Python and rclpy"
+
+
+@pytest.mark.parametrize("robot", [ZENOH], indirect=True)
+def test_a_router_of_zenoh_that_dies_ends_the_trial(robot, leaves_nothing):
+    robot.write("pyproject.toml", STACK.format(stimulus="window", more='ready = ["topic:/echo"]') + "seconds = 2.0\n")
+    process = robot.start("-m", "baseline", "--ldos-trials=3", "--ldos-block=3", "-s")
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "trial 1 of 3" in line:
+            break
+    (router,) = (each for each in psutil.Process(process.pid).children(recursive=True) if each.name() == PROGRAM)
+    router.kill()
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode != 0
+    assert f"{PROGRAM} was killed by SIGKILL" in output
+    assert [trial.outcome for trial in robot.saved().trials][:2] == ["success", "stack_died"]
 
 
 def test_what_never_becomes_ready_is_named(robot):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
+from pytest_ldos.base.requirements import require
 from pytest_ldos.host.availability import Availability, find_modules
 from pytest_ldos.host.cpu_thief import thief_commands
 from pytest_ldos.host.processes import Child, ProcessGroup
@@ -37,6 +38,9 @@ from pytest_ldos.scenario.words import StimulusKind
 
 READY_TIMEOUT_S: Final = 30.0
 """A stack usually takes 3 s, and counts as broken above this limit, which allows for a loaded machine."""
+
+_FASTEST_LOOP_HZ: Final = 1000
+"""Rate that a loop in Python keeps."""
 
 _ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """Seven joints do not need a thread pool, which would only disturb the timing."""
@@ -99,12 +103,18 @@ class EmbeddedBackend:
 
     def start(self, *, on_waiting: Callable[[str], None] | None = None) -> EmbeddedStack:
         embedded_available(self._installation).demand()
-        domain = self._resources.enter_context(claim_domain())
         faults = self._spec.faults
+        rate_hz = faults.control_rate_of(self._spec.control_rate_hz)
+        require(
+            rate_hz <= _FASTEST_LOOP_HZ,
+            f"control_rate_hz is {rate_hz:g}, and the embedded loop runs at {_FASTEST_LOOP_HZ} Hz at most",
+            remedy="give less, or measure a stack of ROS 2",
+        )
+        domain = self._resources.enter_context(claim_domain())
         self._start_node(
             "simulator",
             domain,
-            control_rate_hz=faults.control_rate_of(self._spec.control_rate_hz),
+            control_rate_hz=rate_hz,
             transport_delay_ms=faults.transport_delay_ms,
         )
         self._start_node(

@@ -18,7 +18,7 @@ from pytest_ldos.robot.dds.domain import claim_domain
 from pytest_ldos.robot.stack.installation import OURS, Installation
 from pytest_ldos.robot.stack.ros2.faults import demand_plantable, fault_arguments
 from pytest_ldos.robot.stack.ros2.installed import ros2_available, ros2_info
-from pytest_ldos.robot.stack.ros2.isolation import isolated_environment
+from pytest_ldos.robot.stack.ros2.isolation import isolated
 from pytest_ldos.robot.stack.ros2.launch_file import find_launch_file, launch_arguments
 from pytest_ldos.robot.stack.ros2.readiness_watch import ReadinessWatch
 from pytest_ldos.robot.stack.ros2.running import Ros2Stack
@@ -49,13 +49,13 @@ class Ros2Backend:
     def start(self, *, on_waiting: Callable[[str], None] | None = None) -> Ros2Stack:
         ros2_available(self._spec, self._sourced).demand()
         demand_plantable(self._spec)
-        ros2 = self._spec.ros2
         command = self._launch_command()
         plan = plan_stimulus(self._spec)
         domain = self._resources.enter_context(claim_domain())
-        isolated = isolated_environment(ros2, domain=domain, log_directory=self._logs, environment=self._sourced)
-        apart = {**(self._sourced or {}), **isolated}
-        recorded = {**apart, **self._recorder.environment}
+        isolation = self._resources.enter_context(
+            isolated(self._spec.ros2, domain=domain, log_directory=self._logs, environment=self._sourced)
+        )
+        recorded = {**isolation.environment, **self._recorder.environment}
         self._resources.callback(SharedMemory().remove_left_behind)
         tree = KeptTree("launch", command, log=self._logs / "launch.log", environment=recorded)
         self._resources.callback(tree.stop)
@@ -71,7 +71,7 @@ class Ros2Backend:
         stack = Ros2Stack(
             self._spec,
             plan,
-            environment=apart,
+            isolation=isolation,
             tree=tree,
             client=client,
             group=group,
@@ -79,7 +79,9 @@ class Ros2Backend:
             info=ros2_info(self._spec, self._sourced),
         )
         needs_clock = stack.info.has_simulated_clock
-        watch = ReadinessWatch(self._spec, needs_clock=needs_clock, environment=apart, log_directory=self._logs)
+        watch = ReadinessWatch(
+            self._spec, needs_clock=needs_clock, environment=isolation.environment, log_directory=self._logs
+        )
         stack.await_ready(self._resources.enter_context(watch), on_waiting or _unheard)
         for name, thief in thief_commands(self._spec.faults.cpu_steal).items():
             group.start(name, thief)

@@ -28,6 +28,7 @@ from pytest_ldos.host.ros import (
 from pytest_ldos.robot.stack.protocol import StackInfo
 from pytest_ldos.robot.stack.ros2.goal_client import PACKAGE
 from pytest_ldos.robot.stack.ros2.launch_file import GAZEBO_PACKAGES, resolve_simulation
+from pytest_ldos.robot.stack.ros2.zenoh_router import ZENOH_SETTINGS
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import Simulation, StackKind, StimulusKind
@@ -179,7 +180,7 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
         versions={
             **versions,
             **_bag_version(spec),
-            **{name: given[name] for name in DDS_SETTINGS if name in given},
+            **{name: given[name] for name in (*DDS_SETTINGS, *ZENOH_SETTINGS) if name in given},
             "ros_distro": distro.name if distro else "",
             "pytest-ldos": version("pytest-ldos"),
         },

@@ -9,12 +9,50 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_ldos.robot.dds.loopback import deaf_to_other_devices
 from pytest_ldos.robot.stack.ros2.installed import DDS_SETTINGS, rmw_of
+from pytest_ldos.robot.stack.ros2.zenoh_router import ZENOH, ZenohRouter, zenoh_router
 from pytest_ldos.scenario.ros2 import Ros2Spec
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """Surroundings that isolate the processes of a stack.
+
+    Attributes:
+        environment: variables for each of them, to be added to ours.
+        router: runs beside them if their middleware is Zenoh.
+    """
+
+    environment: Mapping[str, str]
+    router: ZenohRouter | None = None
+
+
+@contextmanager
+def isolated(
+    spec: Ros2Spec, *, domain: int, log_directory: Path, environment: Mapping[str, str] | None = None
+) -> Iterator[Isolation]:
+    """Isolates a stack until the context ends; starts what its middleware needs beside the nodes.
+
+    Args:
+        environment: the environment in which its processes run; ours by default.
+
+    Raises:
+        Unavailable: its middleware is not sourced.
+        BringUpFailed: what the middleware needs did not start.
+    """
+    variables = isolated_environment(spec, domain=domain, log_directory=log_directory, environment=environment)
+    apart = {**(environment or {}), **variables}
+    if apart["RMW_IMPLEMENTATION"] != ZENOH:
+        yield Isolation(apart)
+        return
+    with zenoh_router({**os.environ, **apart}, log_directory=log_directory) as router:
+        yield Isolation({**apart, **router.environment}, router)
 
 
 def isolated_environment(

@@ -20,9 +20,11 @@ from pytest_ldos.robot.stack.outcomes import MotionOutcome, died, to_outcome
 from pytest_ldos.robot.stack.protocol import StackInfo
 from pytest_ldos.robot.stack.ros2.faults import out_of_reach
 from pytest_ldos.robot.stack.ros2.installed import SEEDED_PLANNER
+from pytest_ldos.robot.stack.ros2.isolation import Isolation
 from pytest_ldos.robot.stack.ros2.launch_events import LaunchWatch
 from pytest_ldos.robot.stack.ros2.readiness_watch import ReadinessWatch
 from pytest_ldos.robot.stack.ros2.stimuli import StimulusPlan
+from pytest_ldos.robot.stack.ros2.zenoh_router import PROGRAM
 from pytest_ldos.scenario.model import FIRST_SEED, StackSpec
 from pytest_ldos.scenario.words import StimulusKind
 
@@ -46,7 +48,7 @@ class Ros2Stack:
         spec: StackSpec,
         plan: StimulusPlan,
         *,
-        environment: Mapping[str, str],
+        isolation: Isolation,
         tree: KeptTree,
         client: Child | None,
         group: ProcessGroup,
@@ -55,13 +57,14 @@ class Ros2Stack:
     ) -> None:
         self.info = info
         self.is_repeatable = SEEDED_PLANNER in info.versions
-        self.domain = int(environment["ROS_DOMAIN_ID"])
-        self.environment = environment
+        self.domain = int(isolation.environment["ROS_DOMAIN_ID"])
+        self.environment = isolation.environment
         self.goal_book = plan.goal_book
         self._spec = spec
         self._tree = tree
         self._client = client
         self._group = group
+        self._router = isolation.router
         self._logs = log_directory
         self._seen_pids: set[int] = set()
         self._watch: ReadinessWatch | None = None
@@ -75,7 +78,8 @@ class Ros2Stack:
     def what_failed(self) -> str:
         """Returns the process that ended too early; empty while the stack is complete."""
         misunderstood = self._conversation.misunderstood if self._conversation is not None else ""
-        ended = [self._launch.what_failed(), self._group.describe_ended(), misunderstood]
+        router = "" if self._router is None else self._router.group.describe_ended()
+        ended = [router, self._launch.what_failed(), self._group.describe_ended(), misunderstood]
         return "; ".join(reason for reason in ended if reason)
 
     def await_ready(self, watch: ReadinessWatch, on_waiting: Callable[[str], None]) -> None:
@@ -133,10 +137,14 @@ class Ros2Stack:
     def pids(self) -> list[int]:
         self._seen_pids.update(self._tree.pids())
         client = () if self._client is None else (self._client.pid,)
-        return sorted({*client, *self.stimulus.pids, *self._seen_pids, *self._launch.pids()})
+        return sorted({*client, *self.stimulus.pids, *self._seen_pids, *self._launch.pids(), *self._routers()})
 
     def processes(self) -> Mapping[int, str]:
-        return self._launch.running()
+        return {**self._launch.running(), **self._routers()}
+
+    def _routers(self) -> Mapping[int, str]:
+        """Name of Zenoh's router by its pid; empty with another middleware."""
+        return {} if self._router is None else {self._router.process.pid: PROGRAM}
 
     def settle(self) -> None:
         if self._watch is not None:

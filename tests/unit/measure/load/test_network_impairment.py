@@ -203,6 +203,13 @@ def test_shared_memory_does_not_cross_the_network(tc, monkeypatch, stack, enviro
         assert "rmw_cyclonedds_cpp" in answer.remedy
 
 
+def test_zenoh_sends_over_tcp(tc):
+    zenoh = StackSpec(kind=StackKind.ROS2, ros2=Ros2Spec(rmw="rmw_zenoh_cpp"))
+    answer = network_impairment_available(NetworkImpairmentSpec(delay_ms=5), zenoh)
+    assert not answer.ok
+    assert "rmw_zenoh_cpp sends messages over TCP" in answer.reason
+
+
 def test_beside_fast_dds_nothing_is_changed(tc, site):
     beside = dataclasses.replace(site, kind=StackKind.ROS2, environment={"RMW_IMPLEMENTATION": "rmw_fastrtps_cpp"})
     with pytest.raises(Unavailable, match="shared memory"), run_network_impairment(NetworkImpairmentSpec(), beside):
