@@ -104,16 +104,18 @@ class BaselineStores:
         return _copied(baseline.file, baseline.key.file(store, pinned=True))
 
     def promote(self, baseline: StoredBaseline) -> Path:
-        """Copies a local baseline into the repository's store.
+        """Copies a local baseline into the repository's store, without the names of other programs of the machine.
 
         Raises:
             ConfigurationError: it is already there.
             RecordUnreadable: it is damaged.
         """
-        read_trials(baseline.file)
+        trials = read_trials(baseline.file)
         if not baseline.is_local:
             raise ConfigurationError(f"{baseline.file} is in the repository's store already")
-        return _copied(baseline.file, baseline.key.file(self.repository, pinned=baseline.is_pinned))
+        target = baseline.key.file(self.repository, pinned=baseline.is_pinned)
+        write_atomically(target, encode_trials(trials.without_programs()))
+        return target
 
 
 def _copied(file: Path, target: Path) -> Path:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeVar
 
 from pytest_ldos.base.units import ns_to_ms
 from pytest_ldos.host.fingerprint import Fingerprint
@@ -222,6 +222,15 @@ class TrialSet:
         of_trials = add_up(each.interference for each in self.motions if each.interference is not None)
         return self.surroundings or of_trials if self.incomplete else of_trials or self.surroundings
 
+    def without_programs(self) -> TrialSet:
+        """The same trials without the names of the programs that interfered: they are the machine's own business."""
+        return replace(
+            self,
+            trials=tuple(map(_without_programs, self.trials)),
+            surroundings=self.surroundings and replace(self.surroundings, programs={}),
+            repeated=tuple(map(_without_programs, self.repeated)),
+        )
+
     @property
     def scenario(self) -> str:
         return self.spec.name
@@ -229,3 +238,12 @@ class TrialSet:
     @property
     def successes(self) -> int:
         return sum(trial.succeeded for trial in self.trials)
+
+
+_AnyTrial = TypeVar("_AnyTrial", bound=Trial)
+
+
+def _without_programs(trial: _AnyTrial) -> _AnyTrial:
+    if isinstance(trial, MotionTrial) and trial.interference is not None:
+        return replace(trial, interference=replace(trial.interference, programs={}))
+    return trial

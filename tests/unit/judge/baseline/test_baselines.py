@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.host.interference import Interference
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.lookup import Found, NoBaseline, NotComparable, Unreadable, find_baseline
 from pytest_ldos.judge.baseline.store import BaselineStores
+from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.scenario.loads.cpu_limit import CpuLimitSpec
 from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec
 from pytest_ldos.show.report.reasons import describe_reason
@@ -113,9 +116,21 @@ def test_promotion_copies_into_the_repository(stores):
     (local,) = stores.all()
     promoted = stores.promote(local)
     assert promoted.is_relative_to(stores.repository)
-    assert promoted.read_bytes() == local.file.read_bytes()
+    assert read_trials(promoted) == noisy_set(1)
     with pytest.raises(ConfigurationError, match="already"):
         stores.promote(stores.find(local.key))
+
+
+def test_programs_of_the_machine_are_not_promoted(stores):
+    beside = Interference(seconds=2.0, cpus=2, others_s=1.0, programs={"secret-project": 1.0})
+    trials = noisy_set(1)
+    first = replace(trials.motions[0], interference=beside)
+    stores.save(
+        replace(trials, trials=(first, *trials.trials[1:]), surroundings=beside, repeated=(first,)), to_repository=False
+    )
+    promoted = stores.promote(*stores.all())
+    assert "secret-project" not in promoted.read_text()
+    assert read_trials(promoted).motions[0].interference == replace(beside, programs={})
 
 
 @pytest.mark.parametrize("name", ["..", "../../up", "/etc/passwd", ".hidden", "", "a/../../../b", "a\0b"])
