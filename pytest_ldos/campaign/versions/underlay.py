@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_ldos.base.units import listed
 from pytest_ldos.campaign.versions.kept import digest_of
 from pytest_ldos.campaign.versions.prefixes import environment_without, installed_packages
 from pytest_ldos.host.checkout import OF_ANOTHER_CHECKOUT
@@ -82,8 +83,7 @@ def changes_of(identity: Mapping[str, Any], earlier: Mapping[str, Any]) -> str:
     """Names the differences between two underlays, by package where packages differ."""
     before, now = _flat(earlier), _flat(identity)
     changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
-    shown = [f"{name} {_short(before.get(name))} → {_short(now.get(name))}" for name in changed[:_SHOWN]]
-    return ", ".join([*shown, *([f"and {len(changed) - _SHOWN} more"] if len(changed) > _SHOWN else [])])
+    return listed([f"{each} {_short(before.get(each))} → {_short(now.get(each))}" for each in changed], most=_SHOWN)
 
 
 def _short(value: str | None) -> str:
