@@ -18,7 +18,7 @@ from pytest_ldos.scenario.words import StimulusKind
 from tests.builders.needs import lttng_here
 from tests.integration.project import Project, make_project
 
-LOOP = StackSpec(stimulus=StimulusKind.WINDOW, ros2=Ros2Spec(launch_file="loop.launch.py", controllers=("a",)))
+LOOP = StackSpec(stimulus=StimulusKind.WINDOW, ros2=Ros2Spec(launch_file="loop/loop.launch.py", controllers=("a",)))
 _NEEDS = ("controller_manager", "joint_state_broadcaster", "pal_statistics_msgs", "robot_state_publisher")
 _REASONS = [each.reason for each in (ros2_available(LOOP), lttng_here(), find_ros_packages(_NEEDS)) if not each.ok]
 pytestmark = pytest.mark.skipif(bool(_REASONS), reason="; ".join(_REASONS) or "ros2_control is sourced")
