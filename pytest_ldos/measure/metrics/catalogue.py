@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import count
 from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.measure.metrics.calls import CALL, CALL_P99
+from pytest_ldos.measure.metrics.context import TrialContext
 from pytest_ldos.measure.metrics.declared import declare
 from pytest_ldos.measure.metrics.latency import EXECUTION, REACTION, T1, T2, T2X, T4, WHOLE
 from pytest_ldos.measure.metrics.measured import MeasuredMetric
@@ -32,18 +34,21 @@ METRICS: Final[Catalogue] = {metric.name: metric for metric in _BUILT_IN}
 OF_CALLS: Final[Catalogue] = {metric.name: metric for metric in (CALL, CALL_P99)}
 """Built-in metrics of the stimulus ``service``."""
 
-_LOOP: Final = (T3, T3_MEAN, T3_P90, T3_P99)
+_LOOP: Final[tuple[MeasuredMetric, ...]] = (T3, T3_MEAN, T3_P90, T3_P99)
 _SIMULATOR: Final = (T5, T5_MEAN, T5_P99)
 
 
 def built_in_of(stack: StackSpec) -> Catalogue:
     """Built-in metrics that a stack can have, by what its stimulus makes it do.
 
-    The control loop's are there where controllers are named, the simulator's where there is Gazebo.
+    The control loop's are there where controllers are named, the simulator's where there is Gazebo. Where nothing tells
+    when execution begins, the loop is measured in the whole trial.
     """
     if stack.stimulus is StimulusKind.MOVE_GROUP:
         return METRICS
     loop = _LOOP if stack.ros2.controllers else ()
+    if EXECUTION not in _latencies(stack):
+        loop = tuple(replace(metric, window=TrialContext.trial_window) for metric in loop)
     simulator = _SIMULATOR if stack.ros2.sim is Simulation.GZ else ()
     found = (*_latencies(stack), *loop, *simulator)
     return {metric.name: metric for metric in found}

@@ -47,7 +47,7 @@ _TOLERABLE_OF_TAILS: Final = 2.0
 Between trials of one version, the logarithm of a tail varies about twice as much as that of the whole.
 """
 
-_NO_CYCLES: Final = "the trace has no control cycles in the execution window"
+_NO_CYCLES: Final = "the trace has no control cycles meanwhile"
 _NO_STEPS: Final = "the trace has no simulator steps in the trial"
 
 
@@ -210,7 +210,8 @@ T3: Final = MeasuredMetric(
     score_weight=0.5,
     window=TrialContext.execution_window,
     measure=_control_jitter,
-    definition="root mean square of (period − nominal period, 2 ms at 500 Hz) of the control loop while the arm moves",
+    definition="root mean square of (period − nominal period, 2 ms at 500 Hz) of the control loop while the arm moves, "
+    "or in the whole trial where nothing tells when",
 )
 
 T3_MEAN: Final = MeasuredMetric(
@@ -223,7 +224,7 @@ T3_MEAN: Final = MeasuredMetric(
     usual_floor=_FLOOR_OF_RATES,
     window=TrialContext.execution_window,
     measure=_mean_period,
-    definition="mean period of the control loop while the arm moves",
+    definition="mean period of the control loop while the arm moves, or in the whole trial where nothing tells when",
     refines="T3",
     in_sweeps=False,
 )
