@@ -120,10 +120,12 @@ class ResourceMeter:
 
     Args:
         processes: tells the processes of a stack that run, by pid; is asked at both ends of the span.
+        all_processes: the same with those that have ended, of which some may have begun within the span as well.
     """
 
-    def __init__(self, processes: Callable[[], Names]) -> None:
+    def __init__(self, processes: Callable[[], Names], all_processes: Callable[[], Names] = dict) -> None:
         self._processes = processes
+        self._all_processes = all_processes
         self._ends = TaskExits()
         self._exits: list[TaskExit] = []
         named = processes()
@@ -174,7 +176,8 @@ class ResourceMeter:
         for each in self._exits:
             if each.pid not in running:
                 exits.setdefault(each.pid, []).append(each)
-        names = {key[0]: each.name for known in (self._before, now) for key, each in known.items()}
+        names = dict(self._all_processes())
+        names.update({key[0]: each.name for known in (self._before, now) for key, each in known.items()})
         parents = {pid: threads[0].parent for pid, threads in exits.items()}
         shared = {each.name: each.shared_bytes for known in (self._before, now) for each in known.values()}
         found = []

@@ -161,6 +161,8 @@ class FakeStack:
         """This process, which is no robot, but can be measured."""
         return {os.getpid(): "planner"}
 
+    all_processes = processes
+
     def settle(self) -> None:
         self.settled_after.append(len(self.goals))
 

@@ -312,7 +312,8 @@ class _Session:
 
     def resource_meter(self) -> AbstractContextManager[ResourceMeter | None]:
         """Measures what the stack uses from now on, if a metric asks for it."""
-        return ResourceMeter(self.rig.stack.processes) if self.of_processes else nullcontext()
+        stack = self.rig.stack
+        return ResourceMeter(stack.processes, stack.all_processes) if self.of_processes else nullcontext()
 
     @property
     def of_processes(self) -> list[MetricSpec]:

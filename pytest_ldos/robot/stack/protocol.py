@@ -52,6 +52,9 @@ class RunningStack(Protocol):
     def processes(self) -> Mapping[int, str]:
         """Names of the processes under test that run now, by pid; what makes them work is none of them."""
 
+    def all_processes(self) -> Mapping[int, str]:
+        """The same with those that have ended."""
+
     def settle(self) -> None:
         """Waits until nothing that helped it to start runs any more. Called after warm-up, before the first trial."""
 

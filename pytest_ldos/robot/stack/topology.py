@@ -141,6 +141,9 @@ class TopologyStack:
         return [child.pid for child in self._children]
 
     def processes(self) -> dict[int, str]:
+        return {child.pid: child.name for child in self._children if child.exit_code is None}
+
+    def all_processes(self) -> dict[int, str]:
         return {child.pid: child.name for child in self._children}
 
     def settle(self) -> None:

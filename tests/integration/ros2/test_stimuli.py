@@ -382,11 +382,11 @@ def test_a_node_that_no_robot_has_is_refused_with_the_nearest(robot):
 
 @pytest.mark.skipif(not KEEPS_RECORDS, reason="this kernel tells us nothing of threads that end")
 def test_a_process_that_is_started_again_within_a_trial_counts_whole(robot, leaves_nothing):
-    """Each lives for a second and works for half of it; a trial of five seconds sees the end of three at least."""
+    """Each lives for a second and works for half of it; a trial of ten seconds sees the end of two at least."""
     robot.write("mortal.py", MORTAL)
     robot.write("robot.launch.py", RESPAWNED)
     metrics = '["cpu:mortal", "cpu:node:/mortal", "memory:mortal", "switches:mortal", "faults:mortal"]'
-    details = f"seconds = 5.0\n\n[tool.ldos]\nmetrics = {metrics}\n"
+    details = f"seconds = 10.0\n\n[tool.ldos]\nmetrics = {metrics}\n"
     code, output = measure(robot, "window", details, more='ready = ["topic:/alive"]')
     assert code == 0, output
     for trial in robot.saved().trials:

@@ -189,6 +189,19 @@ def test_a_process_that_begins_and_ends_within_the_span_counts(servant, meter_of
 
 
 @needs_exits
+def test_a_process_that_is_neither_there_at_the_begin_nor_at_the_end_counts_by_its_name():
+    """As one that `launch` starts again and again: who started it is none of the stack."""
+    started: dict[int, str] = {}
+    with ResourceMeter(dict, lambda: started) as meter:
+        for _ in range(2):
+            with subprocess.Popen([sys.executable, "-c", f"import time\n{SPIN}"]) as mortal:
+                started[mortal.pid] = "mortal"
+        used = meter.measure()
+    assert [(each.name, each.has_begun, each.has_ended) for each in used.processes] == [("mortal", True, True)] * 2
+    assert sum(each.cpu_ns for each in used.processes) > 2 * 190 * MB
+
+
+@needs_exits
 def test_a_thread_that_ended_counts(servant, meter_of):
     meter = meter_of(lambda: {servant.pid: "servant"})
     servant.do(

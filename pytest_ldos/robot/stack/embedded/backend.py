@@ -243,8 +243,14 @@ class EmbeddedStack:
         return [child.pid for child in (*self._nodes, *self._programs)]
 
     def processes(self) -> Mapping[int, str]:
-        running = (child for child in self._nodes if child is not self._client and child.exit_code is None)
-        return {child.pid: child.name for child in running}
+        return {child.pid: child.name for child in self._under_test if child.exit_code is None}
+
+    def all_processes(self) -> Mapping[int, str]:
+        return {child.pid: child.name for child in self._under_test}
+
+    @property
+    def _under_test(self) -> list[Child]:
+        return [child for child in self._nodes if child is not self._client]
 
     def settle(self) -> None:
         """Nothing: its own processes tell when they are ready."""

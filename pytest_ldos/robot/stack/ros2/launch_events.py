@@ -117,8 +117,13 @@ class LaunchWatch:
         with self._lock:
             return {each.pid for each in self.started}
 
+    def named(self) -> dict[int, str]:
+        """Names of all processes by pid, without the number that launch adds to each."""
+        with self._lock:
+            return {each.pid: _NUMBER.sub("", each.name) for each in self.started}
+
     def running(self) -> dict[int, str]:
-        """Names of the processes that run, by pid, without the number that launch adds to each."""
+        """Names of the processes that run, by pid."""
         with self._lock:
             ended = {each.pid for each in self._ended}
-            return {each.pid: _NUMBER.sub("", each.name) for each in self.started if each.pid not in ended}
+        return {pid: name for pid, name in self.named().items() if pid not in ended}

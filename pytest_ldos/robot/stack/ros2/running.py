@@ -142,6 +142,9 @@ class Ros2Stack:
     def processes(self) -> Mapping[int, str]:
         return {**self._launch.running(), **self._routers()}
 
+    def all_processes(self) -> Mapping[int, str]:
+        return {**self._launch.named(), **self._routers()}
+
     def _routers(self) -> Mapping[int, str]:
         """Name of Zenoh's router by its pid; empty with another middleware."""
         return {} if self._router is None else {self._router.process.pid: PROGRAM}
