@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from docs.generate.attributes import constants_of
 from docs.generate.text import code, flowing, table
@@ -14,8 +13,6 @@ from pytest_ldos.measure.metrics.declared import declare
 from pytest_ldos.measure.metrics.sources import Source
 from pytest_ldos.scenario.metrics import MetricKind, MetricSpec, PathStatistic
 
-_SUBJECTS: Final = {MetricKind.NUMBER: "NAME"}
-
 
 def _examples() -> Iterator[MetricSpec]:
     """A metric of each kind that can be asked for, and of each statistic."""
@@ -24,7 +21,7 @@ def _examples() -> Iterator[MetricSpec]:
         yield MetricSpec(kind=MetricKind.PATH, subject=path.name, statistic=statistic, path=path)
     for kind in MetricKind:
         if kind is not MetricKind.PATH:
-            yield MetricSpec(kind=kind, subject=_SUBJECTS.get(kind, "/topic" if kind.is_of_topic else "PROCESS"))
+            yield MetricSpec(kind=kind, subject=kind.example)
 
 
 def metrics_page() -> Iterator[str]:

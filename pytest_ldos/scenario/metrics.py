@@ -1,5 +1,5 @@
-"""Metrics that a project asks for in its settings: latencies of paths, rates and gaps of topics, use of resources, and
-numbers of its own stimulus.
+"""Metrics that a project asks for in its settings: latencies of paths, rates and gaps of topics, use of resources,
+control loops, and numbers of its own stimulus.
 
 Each is a text ``KIND:SUBJECT[:STATISTIC]`` in the list ``metrics``.
 """
@@ -34,7 +34,9 @@ class MetricKind(StrEnum):
 
     ``PATH``: latency of passages along a causal path. ``RATE``, ``GAP``: mean rate of publications on a topic, and the
     longest time without one. ``CPU``, ``MEMORY``, ``SWITCHES``, ``FAULTS``: CPU time, peak memory, context switches and
-    page faults of processes of the stack. ``NUMBER``: a number that the stimulus reports of each trial.
+    page faults of processes of the stack. ``UPDATE``, ``JITTER``: duration of one update of a controller or a hardware
+    component, and the spread of the periods between them, as ros2_control's controller manager says. ``NUMBER``: a
+    number that the stimulus reports of each trial.
     """
 
     PATH = "path"
@@ -44,7 +46,18 @@ class MetricKind(StrEnum):
     MEMORY = "memory"
     SWITCHES = "switches"
     FAULTS = "faults"
+    UPDATE = "update"
+    JITTER = "jitter"
     NUMBER = "number"
+
+    @property
+    def example(self) -> str:
+        """A subject of it, for people."""
+        if self.is_of_topic:
+            return "/topic"
+        if self.is_of_process:
+            return "PROCESS"
+        return "CONTROLLER" if self.is_of_loop else "NAME"
 
     @property
     def is_of_topic(self) -> bool:
@@ -54,6 +67,11 @@ class MetricKind(StrEnum):
     def is_of_process(self) -> bool:
         """True if it is read from the kernel while a trial is made, so that a trace alone does not have it."""
         return self in (MetricKind.CPU, MetricKind.MEMORY, MetricKind.SWITCHES, MetricKind.FAULTS)
+
+    @property
+    def is_of_loop(self) -> bool:
+        """True if the controller manager says it while a trial is made."""
+        return self in (MetricKind.UPDATE, MetricKind.JITTER)
 
     @property
     def is_in_traces(self) -> bool:
@@ -71,12 +89,12 @@ class PathStatistic(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class MetricSpec:
-    """A metric of a path, a topic or a process, or a number of the stimulus.
+    """A metric of a path, a topic, a process or a control loop, or a number of the stimulus.
 
     Attributes:
         subject: name of a path; topic; name or pattern of processes (``move_group``, ``planner_*``, ``*``), which may
             be that of a node in one (``node:/planner``), and may be followed by ``/`` and the name of its threads;
-            name of a number.
+            name of a controller or a hardware component; name of a number.
         statistic: of passages along a path; ``None`` for other kinds.
         path: the path of that name; ``None`` for other kinds.
         better: direction of a number that is better.
@@ -183,7 +201,11 @@ def _parse(text: str, paths: Sequence[PathSpec], where: str) -> MetricSpec:
     if kind not in set(MetricKind):
         known = f"{suggest(kind, list(MetricKind))}; a metric is KIND:SUBJECT, such as 'cpu:move_group'"
         raise ConfigurationError(f"{where}: '{text}' begins with no kind of metric", remedy=known)
-    require(bool(subject), f"{where}: '{text}' names nothing to measure", remedy=f"write '{kind}:{_example(kind)}'")
+    require(
+        bool(subject),
+        f"{where}: '{text}' names nothing to measure",
+        remedy=f"write '{kind}:{MetricKind(kind).example}'",
+    )
     try:
         match MetricKind(kind):
             case MetricKind.PATH:
@@ -218,16 +240,6 @@ def _of_number(subject: str) -> MetricSpec:
             f"metric 'number:{subject}' says '{better}' of what is better", remedy=suggest(better, list(Better))
         )
     return MetricSpec(kind=MetricKind.NUMBER, subject=name, better=Better(better or Better.LOWER))
-
-
-def _example(kind: str) -> str:
-    examples = {
-        MetricKind.PATH: "NAME OF A PATH:p99",
-        MetricKind.RATE: "/topic",
-        MetricKind.GAP: "/topic",
-        MetricKind.NUMBER: "NAME",
-    }
-    return examples.get(MetricKind(kind), "PROCESS")
 
 
 def _refuse_one_name(specs: Iterable[MetricSpec], where: str) -> None:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pytest_ldos.base.stats.moments import Moments
 from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.measure.trial.rig import Rig
@@ -162,6 +163,9 @@ class FakeStack:
         return {os.getpid(): "planner"}
 
     all_processes = processes
+
+    def loop_statistics(self) -> Mapping[str, Moments]:
+        return {}
 
     def settle(self) -> None:
         self.settled_after.append(len(self.goals))

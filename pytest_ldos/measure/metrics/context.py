@@ -11,6 +11,7 @@ import polars as pl
 
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.series import Missing
+from pytest_ldos.base.stats.moments import Moments
 from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.host.process_resources import StackUse
 from pytest_ldos.measure.metrics.model import USUAL, Interfaces, Window
@@ -45,10 +46,12 @@ class OutsideTrace:
     Attributes:
         numbers: by the stimulus itself, by name.
         resources: use of resources by the stack's processes; ``None`` where it was not measured.
+        loops: what the controller manager said of the trial, by its own names; ``None`` where it was not asked.
     """
 
     numbers: Mapping[str, float] = field(default_factory=dict)
     resources: StackUse | None = None
+    loops: Mapping[str, Moments] | None = None
 
 
 NOTHING_OUTSIDE: Final = OutsideTrace()

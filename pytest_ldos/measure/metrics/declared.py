@@ -1,4 +1,4 @@
-"""Metrics of paths, topics, processes and numbers, made from what a project asks for in its settings."""
+"""Metrics of paths, topics, processes, loops and numbers, made from what a project asks for in its settings."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final
 from pytest_ldos.base.series import Better
 from pytest_ldos.base.units import UNITS
 from pytest_ldos.measure.metrics.context import TrialContext
+from pytest_ldos.measure.metrics.loops import loop_of
 from pytest_ldos.measure.metrics.measured import MeasuredMetric
 from pytest_ldos.measure.metrics.model import (
     CPU_WORK,
@@ -77,6 +78,8 @@ _SORTS: Final = {
     MetricKind.SWITCHES: _Sort(
         "context switches of {}", "", "voluntary and involuntary switches of all threads", grows=True
     ),
+    MetricKind.UPDATE: _Sort("update of {}", "ms", "mean duration of an update in the trial", tolerable=0.3),
+    MetricKind.JITTER: _Sort("jitter of {}", "ms", "standard deviation of the periods of its updates", tolerable=1.0),
     MetricKind.NUMBER: _Sort("{}", "", "as the stimulus reports it of each trial"),
     MetricKind.FAULTS: _Sort("page faults of {}", "", "minor and major page faults", tolerable=2.0),
 }
@@ -145,4 +148,6 @@ def _measure(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
             return largest_gap_of(spec.subject)
         case MetricKind.NUMBER:
             return number_of(spec.subject)
+        case MetricKind.UPDATE | MetricKind.JITTER:
+            return loop_of(spec)
     return use_of(spec)

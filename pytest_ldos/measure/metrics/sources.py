@@ -63,8 +63,14 @@ PEAK_MEMORY: Final = Source("peak of memory")
 MEMORY_AT_ENDS: Final = Source("memory before and after", "a peak within the trial is not seen")
 """Resident memory where the kernel's peak cannot be reset."""
 
-DECLARED: Final = frozenset({PUBLICATIONS, PASSAGES, KERNEL_COUNTERS, PEAK_MEMORY})
-"""Sources in the definitions of metrics of paths, topics and processes."""
+CONTROLLER_MANAGER: Final = Source("controller manager")
+"""Statistics that ros2_control's controller manager keeps of each loop."""
+
+MANAGERS_RATES: Final = Source("controller manager's rates", "a single long gap counts for less than it lasts")
+"""Spread of the rates (inverse periods) that it keeps, as one of periods."""
+
+DECLARED: Final = frozenset({PUBLICATIONS, PASSAGES, KERNEL_COUNTERS, PEAK_MEMORY, CONTROLLER_MANAGER})
+"""Sources in the definitions of metrics of paths, topics, processes and loops."""
 
 
 def published_states(topic: str) -> Source:

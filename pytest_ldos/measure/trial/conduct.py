@@ -18,15 +18,13 @@ from pytest_ldos.host.checkout import describe_commit
 from pytest_ldos.host.fingerprint import take_fingerprint
 from pytest_ldos.host.interference import Interference, add_up
 from pytest_ldos.host.interference_meter import InterferenceMeter
-from pytest_ldos.host.process_resources import ResourceMeter, StackUse
 from pytest_ldos.measure.load.protocol import RunningLoad, proof_to_dict
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue, built_in_of, catalogue_of
-from pytest_ldos.measure.metrics.declared import declared_in
 from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.metrics.own import OwnMetric
-from pytest_ldos.measure.metrics.resources import refuse_absent, refuse_absent_nodes
 from pytest_ldos.measure.trial.artifacts import trace_not_whole, write_trials
-from pytest_ldos.measure.trial.measure import measure_trials, nodes_so_far
+from pytest_ldos.measure.trial.measure import measure_trials
+from pytest_ldos.measure.trial.outside import OutsideMeter
 from pytest_ldos.measure.trial.phases import PhaseClock, RunPhase
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
 from pytest_ldos.measure.trial.rig import Rig
@@ -189,7 +187,7 @@ def add_trials(
         with _measured_at_end(session, is_last=is_last):
             session.warm_up(warmup)
             rig.stack.settle()
-            session.refuse_absent()
+            session.outside.begin(is_under_test=procedure.is_under_test)
             procedure.observer.surroundings(rig.surroundings.measure())
             procedure.clock.enter(RunPhase.LOADS)
             with watched, procedure.disturb() as session.loads:
@@ -223,7 +221,7 @@ class _Session:
         trials: the added trials.
         repeated: trials that were made again.
         own_pids: processes that ran during trials and belong to the measurement.
-        resources: use of resources during trials, by goal id; empty where no metric asks for it.
+        outside: measures the trials outside their trace.
         loads: loads applied during them.
     """
 
@@ -235,8 +233,10 @@ class _Session:
     trials: list[MotionTrial] = field(default_factory=list)
     repeated: list[MotionTrial] = field(default_factory=list)
     own_pids: set[int] = field(default_factory=set)
-    resources: dict[str, StackUse] = field(default_factory=dict)
     loads: Sequence[RunningLoad] = ()
+
+    def __post_init__(self) -> None:
+        self.outside = OutsideMeter(self.rig, self.procedure.catalogue)
 
     @property
     def spec(self) -> ScenarioSpec:
@@ -300,33 +300,13 @@ class _Session:
     def make_trial(self, goal: Case, index: int) -> tuple[MotionTrial, Attempt, MotionOutcome]:
         self.procedure.clock.enter(RunPhase.TRIALS)
         attempt = self.attempt(index, is_trial=True)
-        with self.resource_meter() as resources:
+        with self.outside.measured(attempt.id):
             meter = InterferenceMeter()
             outcome = self.stimulus.run(goal, attempt)
-            if resources is not None:
-                self.resources[attempt.id] = resources.measure()
         trial = _to_trial(outcome, goal, index=index, seed=attempt.seed, block=self.block)
         trial = replace(trial, interference=meter.measure())
         self.own_pids |= meter.own_pids
         return trial, attempt, outcome
-
-    def resource_meter(self) -> AbstractContextManager[ResourceMeter | None]:
-        """Measures what the stack uses from now on, if a metric asks for it."""
-        stack = self.rig.stack
-        return ResourceMeter(stack.processes, stack.all_processes) if self.of_processes else nullcontext()
-
-    @property
-    def of_processes(self) -> list[MetricSpec]:
-        """Metrics that need more than the trace."""
-        return [spec for spec in declared_in(self.procedure.catalogue.values()) if spec.kind.is_of_process]
-
-    def refuse_absent(self) -> None:
-        """Refuses metrics of processes and nodes that the warm stack does not have."""
-        if not (self.of_processes and self.procedure.is_under_test):
-            return
-        refuse_absent(self.of_processes, list(self.rig.stack.processes().values()))
-        if any(spec.node for spec in self.of_processes):
-            refuse_absent_nodes(self.of_processes, nodes_so_far(self.rig))
 
     def is_to_be_repeated(self, trial: MotionTrial) -> bool:
         """True if others took too much, and not all repetitions are used up. A failure counts as it is."""
@@ -371,7 +351,7 @@ class _Session:
                 deadlines=self.spec.deadlines,
                 own_pids=self.own_pids,
                 scenario=self.spec.name,
-                resources=self.resources,
+                outside=self.outside.found,
             )
             self.trials, self.repeated = measured[: len(self.trials)], measured[len(self.trials) :]
 

@@ -10,9 +10,8 @@ from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.series import Invalid
 from pytest_ldos.base.tracepoints import Ros2
-from pytest_ldos.host.process_resources import StackUse
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
-from pytest_ldos.measure.metrics.context import OutsideTrace, TraceFlow
+from pytest_ldos.measure.metrics.context import NOTHING_OUTSIDE, OutsideTrace, TraceFlow
 from pytest_ldos.measure.metrics.deadlines import Deadlines
 from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_trial, find_trial, span_of_stamps
 from pytest_ldos.measure.metrics.latency import T1
@@ -43,7 +42,7 @@ def measure_trials(
     deadlines: Sequence[DeadlineSpec] = (),
     own_pids: Collection[int] = (),
     scenario: str = "",
-    resources: Mapping[str, StackUse] | None = None,
+    outside: Mapping[str, OutsideTrace] | None = None,
 ) -> list[MotionTrial]:
     """Returns the trials with their measurements from the trace.
 
@@ -55,7 +54,7 @@ def measure_trials(
         deadlines: expected deadlines of some of them.
         scenario: its name, for trials that have no markers.
         own_pids: processes that belong to the measurement; all others are strangers.
-        resources: use of resources by the stack's processes, by goal id.
+        outside: what was measured outside the trace, by goal id; numbers of the stimulus are the trials' own.
 
     Raises:
         ConfigurationError: a path declares a link that the stack does not have.
@@ -98,7 +97,7 @@ def measure_trials(
             interfaces=interfaces,
             catalogue=catalogue,
             trace_flow=trace_flow,
-            outside=OutsideTrace(numbers=trial.numbers, resources=(resources or {}).get(trial.goal_id)),
+            outside=replace((outside or {}).get(trial.goal_id, NOTHING_OUTSIDE), numbers=trial.numbers),
         )
         parts = {T1.name: splits.of(found.trial), T1_MEAN.name: splits.of_plans(found.trial)}
         measured.append(_with_parts(_with_metrics(trial, found, segments, expected), parts))

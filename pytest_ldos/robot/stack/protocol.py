@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from pytest_ldos.base.stats.moments import Moments
 from pytest_ldos.robot.stack.stimulus.protocol import Stimulus
 from pytest_ldos.scenario.words import StackKind
 
@@ -54,6 +55,14 @@ class RunningStack(Protocol):
 
     def all_processes(self) -> Mapping[int, str]:
         """The same with those that have ended."""
+
+    def loop_statistics(self) -> Mapping[str, Moments]:
+        """What a controller manager says of its loops since they were activated, by its own names; empty without one.
+
+        Raises:
+            Unavailable: its messages are not installed.
+            BringUpFailed: the process that listens to it ended.
+        """
 
     def settle(self) -> None:
         """Waits until nothing that helped it to start runs any more. Called after warm-up, before the first trial."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.errors import BringUpFailed
+from pytest_ldos.base.stats.moments import Moments
 from pytest_ldos.base.units import NS_PER_S
 from pytest_ldos.base.writable import writing
 from pytest_ldos.host.availability import Availability, find_modules
@@ -145,6 +146,9 @@ class TopologyStack:
 
     def all_processes(self) -> dict[int, str]:
         return {child.pid: child.name for child in self._children}
+
+    def loop_statistics(self) -> Mapping[str, Moments]:
+        return {}
 
     def settle(self) -> None:
         """Nothing: its own processes tell when they are ready."""

@@ -100,6 +100,9 @@ with Path(__file__).with_name("periodicity").open("w") as file:
 PROJECT = f"""
 [tool.pytest.ini_options]
 
+[tool.ldos]
+metrics = ["update:joint_state_broadcaster", "update:hinge", "jitter:joint_state_broadcaster"]
+
 [tool.ldos.stack]
 launch_file = "loop.launch.py"
 controllers = ["joint_state_broadcaster"]
@@ -141,8 +144,30 @@ def test_the_probe_shows_how_regular_it_is(loop):
     for trial in loop.saved().trials:
         assert trial.measurements["T3"].source.name == "control probe"
         assert trial.measurements["T3mean"].number == pytest.approx(np.mean(periods_ms), rel=0.02)
-        print(f"T3 {trial.measurements['T3'].number:.4f} ms, by the manager {said:.4f} ms")
+        jitter = trial.measurements["jitter_joint_state_broadcaster"]
+        print(f"T3 {trial.measurements['T3'].number:.4f} ms, by the manager {said:.4f} ms, {jitter.number:.4f} ms")
         assert said / 3 < trial.measurements["T3"].number < 3 * said
+        assert said / 3 < jitter.number < 3 * said
+        assert jitter.details["rate_hz"] == pytest.approx(RATE_HZ, rel=0.02)
+        assert jitter.details["updates"] == pytest.approx(2 * RATE_HZ, rel=0.05)
+
+
+def test_updates_of_controllers_and_hardware_are_measured(loop):
+    measure(loop)
+    for trial in loop.saved().trials:
+        controller, hardware = (trial.measurements[f"update_{name}"] for name in ("joint_state_broadcaster", "hinge"))
+        print(f"update of the broadcaster {controller.number:.5f} ms, of the hardware {hardware.number:.5f} ms")
+        assert 0 < hardware.number < 1000 / RATE_HZ
+        assert 0 < controller.number < 1000 / RATE_HZ
+        assert controller.details["updates"] == pytest.approx(2 * RATE_HZ, rel=0.05)
+        assert hardware.details.keys() == {"read_cycle_ms", "write_cycle_ms"}
+
+
+def test_an_unknown_controller_is_refused_with_the_nearest(loop):
+    loop.write("pyproject.toml", PROJECT.replace("update:hinge", "update:hing"))
+    code, output = loop.run("-m", "baseline", "--ldos-trials=1")
+    assert code != 0
+    assert "the controller manager has no 'hing'; it has hinge, joint_state_broadcaster" in output, output
 
 
 def measure(loop: Project) -> np.ndarray:

@@ -26,6 +26,8 @@ EVERY_KIND = (
     "switches:planner_*",
     "faults:node:/planner",
     "cpu:component_container/planner",
+    "update:arm_controller",
+    "jitter:arm_controller",
     "number:distance_m",
     "number:hits:higher",
 )
@@ -53,6 +55,8 @@ def test_every_kind_is_read_and_written_as_it_was_asked_for():
         "switches_planner_all",
         "faults_node_planner",
         "cpu_component_container_planner",
+        "update_arm_controller",
+        "jitter_arm_controller",
         "number_distance_m",
         "number_hits",
     ]

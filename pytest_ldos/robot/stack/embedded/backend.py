@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
 from pytest_ldos.base.requirements import require
+from pytest_ldos.base.stats.moments import Moments
 from pytest_ldos.host.availability import Availability, find_modules
 from pytest_ldos.host.cpu_thief import thief_commands
 from pytest_ldos.host.processes import Child, ProcessGroup
@@ -251,6 +252,9 @@ class EmbeddedStack:
     @property
     def _under_test(self) -> list[Child]:
         return [child for child in self._nodes if child is not self._client]
+
+    def loop_statistics(self) -> Mapping[str, Moments]:
+        return {}
 
     def settle(self) -> None:
         """Nothing: its own processes tell when they are ready."""

@@ -78,6 +78,7 @@ class Ros2Backend:
             log_directory=self._logs,
             info=ros2_info(self._spec, self._sourced),
         )
+        self._resources.callback(stack.stop_listening)
         needs_clock = stack.info.has_simulated_clock
         watch = ReadinessWatch(
             self._spec, needs_clock=needs_clock, environment=isolation.environment, log_directory=self._logs

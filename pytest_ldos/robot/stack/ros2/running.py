@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.errors import BringUpFailed
+from pytest_ldos.base.stats.moments import Moments
 from pytest_ldos.host.kept import KeptTree
 from pytest_ldos.host.logs import last_words
 from pytest_ldos.host.processes import Child, ProcessGroup
@@ -22,6 +23,7 @@ from pytest_ldos.robot.stack.ros2.faults import out_of_reach
 from pytest_ldos.robot.stack.ros2.installed import SEEDED_PLANNER
 from pytest_ldos.robot.stack.ros2.isolation import Isolation
 from pytest_ldos.robot.stack.ros2.launch_events import LaunchWatch
+from pytest_ldos.robot.stack.ros2.manager_statistics import ManagerStatistics
 from pytest_ldos.robot.stack.ros2.readiness_watch import ReadinessWatch
 from pytest_ldos.robot.stack.ros2.stimuli import StimulusPlan
 from pytest_ldos.robot.stack.ros2.zenoh_router import PROGRAM
@@ -68,6 +70,7 @@ class Ros2Stack:
         self._logs = log_directory
         self._seen_pids: set[int] = set()
         self._watch: ReadinessWatch | None = None
+        self._statistics: ManagerStatistics | None = None
         self._launch = LaunchWatch()
         self._conversation = None if client is None else Conversation(client, self.what_failed)
         self.stimulus = plan.build(self, self._conversation, self._why)
@@ -148,6 +151,17 @@ class Ros2Stack:
     def _routers(self) -> Mapping[int, str]:
         """Name of Zenoh's router by its pid; empty with another middleware."""
         return {} if self._router is None else {self._router.process.pid: PROGRAM}
+
+    def loop_statistics(self) -> Mapping[str, Moments]:
+        if self._statistics is None:
+            manager = self._spec.ros2.controller_manager
+            self._statistics = ManagerStatistics(manager, environment=self.environment, log_directory=self._logs)
+        return self._statistics.look()
+
+    def stop_listening(self) -> None:
+        """Ends what listens to the stack's controller manager."""
+        if self._statistics is not None:
+            self._statistics.stop()
 
     def settle(self) -> None:
         if self._watch is not None:

@@ -11,6 +11,7 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError, RecordingFailed
 from pytest_ldos.base.paths import BUILT_IN_PATHS
 from pytest_ldos.base.series import Invalid, Missing
+from pytest_ldos.base.stats.moments import Moments
 from pytest_ldos.host.interference import Interference
 from pytest_ldos.host.task_exits import TaskExits
 from pytest_ldos.measure.metrics.catalogue import catalogue_of
@@ -427,3 +428,20 @@ def test_a_process_that_restarts_twice_in_a_trial_is_measured_whole(folder):
     assert (first.details, second.details) == ({"began": 2.0, "ended": 2.0}, {})
     assert 390 < first.number < 1500
     assert second.number == pytest.approx(0.0, abs=5.0)
+
+
+def test_what_the_controller_manager_says_is_that_of_the_trial(folder):
+    """It counts on from its start: 500 updates a second between two looks."""
+    said = iter([Moments(count, 20.0 + count / 1000, 0.0) for count in (0, 1000, 1500, 2000, 2500)])
+    with open_fake_rig(StackSpec(), folder) as rig:
+        rig.stack.loop_statistics = lambda: {"arm.stats/execution_time": next(said)}
+        trials = conduct(rig, ScenarioSpec(name="baseline", trials=2), REACH, declared=declared("update:arm"))
+    first, second = (trial.measurements["update_arm"] for trial in trials.trials)
+    assert (first.details["updates"], second.details["updates"]) == (500, 500)
+    assert first.number == pytest.approx((1500 * 21.5 - 1000 * 21.0) / 500 / 1000)
+    assert second.number == pytest.approx((2500 * 22.5 - 2000 * 22.0) / 500 / 1000)
+
+
+def test_a_controller_of_a_stack_without_a_controller_manager_is_refused(folder):
+    with open_fake_rig(StackSpec(), folder) as rig, pytest.raises(ConfigurationError, match="no controller manager"):
+        conduct(rig, ScenarioSpec(name="baseline", trials=2), REACH, declared=declared("update:arm"))

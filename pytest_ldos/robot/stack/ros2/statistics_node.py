@@ -1,0 +1,84 @@
+"""A process that hears what a controller manager says of its loops, and repeats the latest of it when it is asked.
+
+Each line on standard input is a question; the answer is a line of JSON: ``[count, mean, standard deviation]`` by name,
+or ``null`` if nothing is published. The manager publishes in each cycle; between questions the middleware keeps the
+last message, and no Python runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import rclpy
+from pal_statistics_msgs.msg import StatisticsNames, StatisticsValues
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+PATIENCE_S: Final = 5.0
+"""Time for the manager to be discovered, and to publish."""
+_POLL_S: Final = 0.05
+
+
+class Listener:
+    """Subscribes to the names and the values of a registry of statistics."""
+
+    def __init__(self, node: Node, topic: str) -> None:
+        self._names: dict[int, Sequence[str]] = {}
+        self._values: StatisticsValues | None = None
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(node)
+        latched = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        latest = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+        node.create_subscription(StatisticsNames, f"{topic}/names", self._name, latched)
+        node.create_subscription(StatisticsValues, f"{topic}/values", self._hear, latest)
+
+    def _name(self, names: StatisticsNames) -> None:
+        self._names[names.names_version] = names.names
+
+    def _hear(self, values: StatisticsValues) -> None:
+        self._values = values
+
+    def look(self) -> Mapping[str, Any] | None:
+        """The latest statistics; ``None`` if none come in time."""
+        self._values = None
+        ends_at = time.monotonic() + PATIENCE_S
+        while self._values is None or self._values.names_version not in self._names:
+            if time.monotonic() > ends_at:
+                return None
+            self._executor.spin_once(timeout_sec=_POLL_S)
+        return moments(dict(zip(self._names[self._values.names_version], self._values.values, strict=False)))
+
+
+def moments(values: Mapping[str, float]) -> dict[str, tuple[int, float, float]]:
+    """Count, mean and standard deviation of each statistic that has all three."""
+    found = {}
+    for name, count in values.items():
+        prefix, _, ending = name.rpartition("/")
+        mean, sd = (values.get(f"{prefix}/{part}", math.nan) for part in ("average", "standard_deviation"))
+        if ending == "sample_count" and all(math.isfinite(each) for each in (count, mean, sd)):
+            found[prefix] = (int(count), mean, sd)
+    return found
+
+
+def main() -> None:
+    """Answers questions until standard input ends; ``argv[1]`` is the topic of the registry."""
+    rclpy.init(args=[])
+    node = Node("ldos_statistics", enable_rosout=False, start_parameter_services=False)
+    listener = Listener(node, sys.argv[1])
+    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+        for _ in sys.stdin:
+            sys.stdout.write(json.dumps(listener.look()) + "\n")
+            sys.stdout.flush()
+        node.destroy_node()
+        rclpy.try_shutdown()
+
+
+if __name__ == "__main__":
+    main()
