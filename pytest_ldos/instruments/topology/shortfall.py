@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from pytest_ldos.base.units import listed
 from pytest_ldos.instruments.topology.recorded import Recorded
 from pytest_ldos.robot.topology.model import Topology
 
@@ -23,9 +24,7 @@ def find_shortfalls(topology: Topology, starts: Sequence[Recorded]) -> Iterator[
         if sent < _KEPT * due
     ]
     if short:
-        worst = [words for _, words in sorted(short)[:_NAMED]]
-        more = f", and {len(short) - _NAMED} more" if len(short) > _NAMED else ""
-        yield f"messages were not sent as often as declared: {'; '.join(worst)}{more}"
+        yield f"messages were not sent as often as declared: {listed([words for _, words in sorted(short)], _NAMED)}"
 
 
 def _senders(topology: Topology) -> Iterator[tuple[int, int, str]]:

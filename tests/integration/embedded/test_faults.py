@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import signal
-import time
 
 import psutil
 import pytest
 
 from pytest_ldos.base import exit_codes
+from tests.builders.stressors import wait_until
 from tests.integration.project import SCENARIO, running
 
 ONE = ("--ldos-trials=1", "--ldos-warmup=0")
@@ -103,13 +103,6 @@ EmbeddedStack.move = move_while_the_consumer_sleeps
 
 
 INTERRUPTED = {signal.SIGINT: "the run was interrupted", signal.SIGTERM: "the run was ended by SIGTERM"}
-
-
-def wait_until(condition, timeout_s: float = 60) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.02)
 
 
 @pytest.mark.acceptance

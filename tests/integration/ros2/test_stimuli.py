@@ -40,17 +40,17 @@ class Robot(Node):
 
     def __init__(self):
         super().__init__("robot")
-        self.said = self.create_publisher(String, "/echo", 10)
-        self.moves = self.create_publisher(String, "/moving", 10)
-        self.create_subscription(String, "/words", self.hear, 10)
-        self.create_service(Trigger, "/press", self.press)
+        self.said = self.create_publisher(String, "echo", 10)
+        self.moves = self.create_publisher(String, "moving", 10)
+        self.create_subscription(String, "words", self.hear, 10)
+        self.create_service(Trigger, "press", self.press)
         self.create_timer(0.05, lambda: self.said.publish(String(data="tick")))
         try:
             from nav2_msgs.action import NavigateToPose
         except ModuleNotFoundError:
             return
         self.type = NavigateToPose
-        self.server = ActionServer(self, NavigateToPose, "/navigate_to_pose", self.drive)
+        self.server = ActionServer(self, NavigateToPose, "navigate_to_pose", self.drive)
 
     def hear(self, word):
         time.sleep(SLOW_S)
@@ -208,6 +208,20 @@ def generate_launch_description():
     ])
 """
 
+TWO_ROBOTS = """
+import sys
+from pathlib import Path
+from launch import LaunchDescription
+from launch.actions import ExecuteProcess
+
+def robot(side, slow):
+    command = [sys.executable, str(Path(__file__).with_name("robot.py")), slow]
+    return ExecuteProcess(cmd=[*command, "--ros-args", "-r", f"__ns:={side}"], name=side.strip("/"))
+
+def generate_launch_description():
+    return LaunchDescription([robot("/left", "0"), robot("/right", "0.4")])
+"""
+
 GOALS = """
 goal_sets:
   rooms:
@@ -291,6 +305,21 @@ def test_an_action_with_begin_of_execution(robot, leaves_nothing):
         assert trial.measurements["T4"].source.name == "markers"
         assert 20 < trial.measurements["T1"].number < 1000
         assert 150 < trial.measurements["T2"].number < 2000
+
+
+@needs_nav2
+@pytest.mark.parametrize(("side", "bounds_ms"), [("left", (20, 400)), ("right", (400, 2000))])
+def test_of_two_robots_the_one_that_is_named_is_driven(robot, side, bounds_ms):
+    """The right one takes 0.4 s more to begin."""
+    robot.write("robot.launch.py", TWO_ROBOTS)
+    robot.write("goals.yaml", GOALS % "2.0")
+    details = NAVIGATE.replace("/navigate", f"/{side}/navigate") + f'executing = "/{side}/moving"\n'
+    more = 'goals = "goals.yaml"\nready = ["topic:/left/echo", "topic:/right/echo"]'
+    code, output = measure(robot, "action", details, more=more)
+    assert code == 0, output
+    low, high = bounds_ms
+    for trial in robot.saved().trials:
+        assert low < trial.measurements["T1"].number < high
 
 
 @needs_nav2

@@ -16,7 +16,7 @@ def test_what_was_sent_in_time_is_not_mentioned():
 
 def test_who_sent_less_is_named_the_worst_first():
     assert said({0: 60, 2: 2}, {0: 60, 2: 2}) == [
-        "messages were not sent as often as declared: listener to /sum sent 4 of 38; talker on /counts sent 120 of 198"
+        "messages were not sent as often as declared: listener to /sum sent 4 of 38, talker on /counts sent 120 of 198"
     ]
 
 
@@ -34,4 +34,4 @@ def test_many_are_counted():
     ]
     nodes.append({"node_name": "all", "subscribers": [{"topic_name": "t0", "msg_type": "stamped10b"}]})
     (words,) = find_shortfalls(topology({"nodes": nodes}), [recorded([], sent={number: number for number in range(5)})])
-    assert "n0 on /t0 sent 0 of 99; n1 on /t1 sent 1 of 99; n2 on /t2 sent 2 of 99, and 2 more" in words
+    assert "n0 on /t0 sent 0 of 99, n1 on /t1 sent 1 of 99, n2 on /t2 sent 2 of 99 and 2 more" in words

@@ -10,7 +10,8 @@ import pytest
 from pytest_ldos.robot.dds.action import ActionClient, ActionServer, GoalStatus
 from pytest_ldos.robot.dds.messages import default
 from pytest_ldos.robot.dds.node import Node
-from tests.unit.robot.dds.test_node import TIMEOUT_S, wait_until
+from tests.builders.stressors import wait_until
+from tests.unit.robot.dds.test_node import TIMEOUT_S
 
 ACTION = "control_msgs/action/FollowJointTrajectory"
 

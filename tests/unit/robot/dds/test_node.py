@@ -13,15 +13,9 @@ from pytest_ldos.robot.dds.messages import default
 from pytest_ldos.robot.dds.node import Context, Node, next_tick
 from pytest_ldos.robot.dds.parameters import IntegerParameters, ParameterClient, ParameterService, ParameterType
 from pytest_ldos.robot.dds.qos import CLOCK
+from tests.builders.stressors import wait_until
 
 TIMEOUT_S = 60
-
-
-def wait_until(condition) -> None:
-    deadline = time.monotonic() + TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.005)
 
 
 def text(content: str):
