@@ -29,6 +29,8 @@ from pytest_ldos.host.owner import owned_by_us
 _DIE_WITH_PARENT: Final = ("setpriv", "--pdeathsig")
 _UNLESS_ORPHANED: Final = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
 """Shell prefix, followed by the parent's pid: a parent that dies before ``setpriv`` is ready sends no signal."""
+_UNDISTURBED: Final = {"RUST_LOG": "off"}
+"""Environment of a child that talks: Zenoh would log to the standard output on which it does."""
 _LADDER: Final = ((signal.SIGINT, 2.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 20.0))
 _POLL_S: Final = 0.005
 _NO_GROUP: Final = -1
@@ -113,7 +115,7 @@ class ProcessGroup:
                 stderr=sink,
                 encoding="utf-8",
                 errors="replace",
-                env=self._environment,
+                env={**self._environment, **_UNDISTURBED} if talk else self._environment,
                 process_group=None if self._own_session else leader,
                 start_new_session=self._own_session,
             )

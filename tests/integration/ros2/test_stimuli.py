@@ -444,6 +444,15 @@ def test_a_router_of_zenoh_that_dies_ends_the_trial(robot, leaves_nothing):
     assert [trial.outcome for trial in robot.saved().trials][:2] == ["success", "stack_died"]
 
 
+def test_zenohs_log_on_standard_output_disturbs_no_conversation(robot):
+    """Zenoh logs there, and there our programs speak."""
+    robot.environment |= {"RUST_LOG": "zenoh=debug"}
+    details = 'name = "/press"\ntype = "std_srvs/srv/Trigger"\n'
+    code, output = measure(robot, "service", details)
+    assert code == 0, output
+    assert all(trial.succeeded for trial in robot.saved().trials)
+
+
 def test_what_never_becomes_ready_is_named(robot):
     more = 'ready = ["topic:/nothing", "active:/robot"]\nready_timeout_s = 5'
     code, output = measure(robot, "window", "seconds = 0.5\n", more=more)

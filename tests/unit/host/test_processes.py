@@ -80,6 +80,16 @@ def test_grandchildren_end_with_the_group(group):
     assert is_gone(grandchild)
 
 
+def test_zenoh_is_silent_in_children_that_talk_and_as_the_user_says_in_others(monkeypatch, tmp_path):
+    monkeypatch.setenv("RUST_LOG", "debug")
+    group = ProcessGroup(log_directory=tmp_path)
+    say = [sys.executable, "-c", "import os; print(os.environ['RUST_LOG'])"]
+    talker, other = group.start("talker", say, talk=True), group.start("other", say)
+    assert talker.process.communicate()[0] == "off\n"
+    other.process.wait()
+    assert other.log.read_text() == "debug\n"
+
+
 def test_all_children_share_a_group_and_our_session(group):
     pids = [group.start(f"c{i}", [sys.executable, "-c", "import time; time.sleep(600)"]).pid for i in range(3)]
     assert {os.getpgid(pid) for pid in pids} == {pids[0]}
