@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.trace.execution.build import build_execution
+from pytest_ldos.trace.flow.build import build_flow
+from pytest_ldos.trace.flow.executors import executor_states, without_states
 from tests.builders.representatives import representatives
 from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable
 
@@ -24,6 +27,8 @@ WHOLE = [
     "pipeline_multi_links",
     "pipeline_single",
     "pipeline_single_links",
+    "rclcpp_32",
+    "rclcpp_32_events",
     "rclpy_talker_listener",
     "service_action",
     "talker_listener",
@@ -167,3 +172,20 @@ def test_containers_with_equal_pids_are_told_apart(golden):
     assert model.threads.filter(tid=1)["process"].to_list() == [0, 1]
     assert sorted(model.nodes.select("process", "name").rows()) == [(0, "/talker"), (1, "/talker")]
     assert sorted(model.executors["process"].to_list()) == [0, 1]
+
+
+@pytest.mark.parametrize(("name", "silent"), [("rclcpp_32", 0), ("rclcpp_32_events", 2)])
+def test_calls_of_services_and_executors_of_the_newest_rclcpp(golden, name, silent):
+    """Each call is seen from the request to its response; the events executor reports no states."""
+    model = build_execution(read_trace(golden(name)))
+    calls = build_flow(model).calls
+    assert len(calls) > 50
+    assert calls.null_count().sum_horizontal().item() == 0
+    callback = model.callback_runs["callback"].gather(calls["callback_run"])
+    service = model.callbacks["service"].gather(callback)
+    assert set(model.services["name"].gather(service)) == set(calls["name"]) == {"/press"}
+    at = model.requests["time_ns"]
+    for first, second in pairwise(("send_request", "take_request", "send_response", "take_response")):
+        assert (at.gather(calls[first]) < at.gather(calls[second])).all()
+    assert without_states(model) == silent
+    assert (len(executor_states(model)) > 0) is (silent == 0)

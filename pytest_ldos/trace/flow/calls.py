@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
 import polars as pl
 
-from pytest_ldos.trace.execution.columns import ids_of, times_of
+from pytest_ldos.trace.execution.columns import NEVER, IdArray, ids_of, pick, times_of
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.causal import Runs
 
@@ -22,7 +23,7 @@ def link_calls(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
     """Links the steps of each service call; one row per request that a client sent.
 
     Columns: `name` of the service, `sequence`, and the steps of the call as ids of `requests`, null where
-    a step is not in the trace; `callback_run` sent the response.
+    a step is not in the trace; `callback_run` gave the response.
 
     Tracepoints: ``rmw_send_request``, ``rmw_take_request``, ``rmw_send_response``, ``rmw_take_response``.
     """
@@ -44,13 +45,27 @@ def _steps(model: ExecutionModel, step: str) -> pl.DataFrame:
 
 
 def _served(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
-    """Requests taken by servers, each with its response and the callback run that sent it."""
+    """Requests taken by servers, each with its response and the callback run that gave it."""
     key = ("service", "client_gid", "sequence")
     taken = _steps(model, "take_request").select(*key, "name", taken_ns="time_ns", take_request="id")
     sent = _steps(model, "send_response").select(*key, "thread", "time_ns", send_response="id")
-    run = runs.at(ids_of(sent, "thread"), times_of(sent, "time_ns"))
-    answered = sent.with_columns(callback_run=pl.Series(run, dtype=pl.Int32)).drop("thread", "time_ns")
+    sent = sent.join(taken.select(*key, "taken_ns"), on=key, maintain_order="left")
+    run = pl.Series(_answering(sent, runs), dtype=pl.Int32)
+    answered = sent.with_columns(callback_run=run.set(run < 0, None)).drop("thread", "time_ns", "taken_ns")
     return taken.join(answered, on=key, how="left", maintain_order="left").drop("service")
+
+
+def _answering(sent: pl.DataFrame, runs: Runs) -> IdArray:
+    """The run that gave each response, -1 if it is not known.
+
+    Within a run it is that one: a deferred answer. rclcpp and rclpy send what a callback returned after its end: then
+    it is the run that began last, after the request was taken.
+    """
+    thread, sent_ns = ids_of(sent, "thread"), times_of(sent, "time_ns")
+    within = runs.at(thread, sent_ns)
+    before = runs.timeline.last(runs.clock.keys(thread, sent_ns))
+    is_returned = (before >= 0) & (pick(runs.start_ns, before, NEVER) >= times_of(sent, "taken_ns"))
+    return np.where(within >= 0, within, np.where(is_returned, before, -1))
 
 
 def _clients_of_gids(sent: pl.DataFrame, served: pl.DataFrame) -> pl.DataFrame:

@@ -29,15 +29,15 @@ class Calls:
     def ask(self, time_ns, client, number):
         self.emit(Ros2.RMW_SEND_REQUEST, time_ns, client, rmw_client_handle=11, request=5, sequence_number=number)
 
-    def serve(self, time_ns, client, number, *, answers=True):
+    def serve(self, time_ns, client, number, *, answers=True, answer_ns=5):
+        """Takes a request and runs its callback for 9 ns; the response leaves `answer_ns` after the request was taken."""
         of_client = {"client_gid": GIDS[client], "sequence_number": number}
         self.emit(Ros2.RMW_TAKE_REQUEST, time_ns, SERVER, rmw_service_handle=21, request=6, taken=1, **of_client)
         self.emit(Ros2.CALLBACK_START, time_ns + 1, SERVER, callback=30, is_intra_process=0)
-        if answers:
-            self.emit(
-                Ros2.RMW_SEND_RESPONSE, time_ns + 5, SERVER, rmw_service_handle=21, response=7, timestamp=1, **of_client
-            )
         self.emit(Ros2.CALLBACK_END, time_ns + 9, SERVER, callback=30)
+        if answers:
+            answer = {"rmw_service_handle": 21, "response": 7, "timestamp": 1, **of_client}
+            self.emit(Ros2.RMW_SEND_RESPONSE, time_ns + answer_ns, SERVER, **answer)
 
     def get(self, time_ns, client, number):
         self.emit(
@@ -84,6 +84,16 @@ def test_each_call_has_its_steps_although_both_clients_use_the_same_numbers():
         (1, 500, 510, 515, 530, 2),
         (2, 600, 610, 615, 630, 3),
     ]
+
+
+def test_what_a_callback_returns_is_sent_after_its_end():
+    """As rclcpp and rclpy do; a response without a run since the request was taken was given by none that is known."""
+    calls = Calls()
+    calls.ask(100, 1, 1)
+    calls.serve(200, 1, 1, answer_ns=12)
+    calls.ask(300, 2, 1)
+    calls.serve(400, 2, 1, answer_ns=0)
+    assert calls.links() == [(1, 100, 200, 212, None, 0), (2, 300, 400, 400, None, None)]
 
 
 def test_steps_that_did_not_happen_are_missing():
