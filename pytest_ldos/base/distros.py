@@ -22,7 +22,7 @@ class Distro:
         gazebo: release of Gazebo that it is paired with.
         rmw: its default middleware.
         pytest: versions that its pytest plugins (launch_pytest, launch_testing) work with, as a requirement.
-        was_measured: True if this project was tried on it.
+        was_measured: True if this project was tried on it with an arm.
 
     Reference: REP 2000.
     """

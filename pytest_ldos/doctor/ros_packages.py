@@ -34,7 +34,7 @@ def check_distro(machine: Machine) -> Finding:
     if distro is not None and distro.is_sourced:
         if not DISTROS[distro.name].was_measured:
             return warning(
-                "ROS 2", f"{distro.name}, sourced: nobody has tried this there yet", f"use ROS 2 {DEFAULT.name}"
+                "ROS 2", f"{distro.name}, sourced: nobody has tried an arm there yet", f"use ROS 2 {DEFAULT.name}"
             )
         return ok("ROS 2", f"{distro.name}, sourced")
     if distro is not None:

@@ -95,7 +95,7 @@ def test_another_distro_is_told(tmp_path, prefix):
 def test_a_distro_that_was_not_tried_is_told(tmp_path, prefix):
     machine = ros_machine(tmp_path, prefix)
     newer = dataclasses.replace(machine, environment={**machine.environment, "ROS_DISTRO": "lyrical"})
-    assert check_distro(newer).text == "lyrical, sourced: nobody has tried this there yet"
+    assert check_distro(newer).text == "lyrical, sourced: nobody has tried an arm there yet"
 
 
 @pytest.mark.parametrize(("stack", "status"), [("auto", OK), ("embedded", OK), ("ros2", ERROR)])
