@@ -29,9 +29,6 @@ Numbers = npt.NDArray[np.float64]
 _REACH: Final = 3.0
 """Scales from the middle beyond which a value is drawn in."""
 
-_EXTREME: Final = 2.0
-"""Scales from the middle beyond which a value says no more of a shift."""
-
 _UPPER: Final = 0.75
 """Quantile of the distances between levels: one level in ten cannot move it, and two kinds of starts are both seen."""
 
@@ -66,12 +63,12 @@ def winsorize_levels(levels: Numbers) -> Numbers:
     return _drawn_in(levels, float(np.median(levels)), scale) if scale else levels
 
 
-def draw_in_extremes(samples: Sequence[Numbers]) -> list[Numbers]:
-    """The samples, with single values that lie far from the others of their sample drawn in; of a few, none is.
+def draw_in_extremes(samples: Sequence[Numbers], *, reach: float) -> list[Numbers]:
+    """The samples, with values beyond `reach` scales from the middle of their sample drawn in; of a few, none is.
 
     For the interval of a shift, which extreme values bound if its probability of error is small: it keeps that
-    probability. Not for variances: two scales are near enough to draw in values of normal samples, too. What is not
-    finite stays as it is and does not count.
+    probability. Not for variances: a short reach draws in values of normal samples, too. What is not finite stays as it
+    is and does not count.
     """
     known = [values[np.isfinite(values)] for values in samples]
     scale = _scale(np.concatenate([_distances(values) for values in known]), _UPPER)
@@ -80,7 +77,7 @@ def draw_in_extremes(samples: Sequence[Numbers]) -> list[Numbers]:
     drawn = []
     for values, finite in zip(samples, known, strict=True):
         middle = float(np.median(finite)) if finite.size else 0.0
-        drawn.append(np.where(np.isfinite(values), _drawn_in(values, middle, scale, _EXTREME), values))
+        drawn.append(np.where(np.isfinite(values), _drawn_in(values, middle, scale, reach), values))
     return drawn
 
 

@@ -82,25 +82,26 @@ def test_single_levels_are_drawn_in_among_many_alone():
 def test_two_kinds_of_levels_are_no_outliers():
     levels = np.where(np.arange(15) % 4 == 0, 1.0, 0.0) + np.random.default_rng(1).normal(0, 0.01, 15)
     np.testing.assert_array_equal(winsorize_levels(levels), levels)
-    np.testing.assert_array_equal(draw_in_extremes([levels, levels]), [levels, levels])
+    np.testing.assert_array_equal(draw_in_extremes([levels, levels], reach=2.0), [levels, levels])
 
 
 def test_an_extreme_value_is_drawn_in_to_its_own_sample():
     head, base = np.random.default_rng(1).normal(0, 0.01, (2, 10))
     head += 0.3
     head[2], base[4], base[0] = 2.0, -2.0, np.inf
-    drawn = draw_in_extremes([head, base])
+    drawn = draw_in_extremes([head, base], reach=2.0)
     assert 0.3 < drawn[0][2] < 0.4
     assert -0.1 < drawn[1][4] < 0.0
     assert drawn[1][0] == np.inf, "what did not end within its time stays unknown"
-    np.testing.assert_array_equal(draw_in_extremes([head[:4], base[:4]]), [head[:4], base[:4]])
+    np.testing.assert_array_equal(draw_in_extremes([head[:4], base[:4]], reach=2.0), [head[:4], base[:4]])
 
 
+@pytest.mark.parametrize("reach", [2.0, 3.0])
 @pytest.mark.parametrize("draw", ["normal", "standard_exponential", "standard_cauchy"])
-def test_an_interval_keeps_its_probability_of_error(draw):
+def test_an_interval_keeps_its_probability_of_error(draw, reach):
     rng, errors = np.random.default_rng(1), 0
     for _ in range(2000):
         samples = getattr(rng, draw)(size=(2, 10))
-        found = estimate_shift(*draw_in_extremes(list(samples)), tail=0.02)
+        found = estimate_shift(*draw_in_extremes(list(samples), reach=reach), tail=0.02)
         errors += found.low > 0 or found.high < 0
     assert errors < 0.04 * 2000 + 20, "two standard deviations more than four in a hundred"
