@@ -19,7 +19,7 @@ class Moments:
     sd: float
 
     def since(self, earlier: Moments) -> Moments | None:
-        """Moments of the values that came after an earlier look; ``None`` if none came, or counting began anew."""
+        """Moments of the values that came after an earlier look; ``None`` if none came, or counting began again."""
         count = self.count - earlier.count
         if count <= 0:
             return None

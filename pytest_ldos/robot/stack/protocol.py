@@ -57,7 +57,7 @@ class RunningStack(Protocol):
         """The same with those that have ended."""
 
     def loop_statistics(self) -> Mapping[str, Moments]:
-        """What a controller manager says of its loops since they were activated, by its own names; empty without one.
+        """Statistics of a controller manager's loops since they were activated, by its names; empty without one.
 
         Raises:
             Unavailable: its messages are not installed.

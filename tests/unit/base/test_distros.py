@@ -77,5 +77,6 @@ def test_each_has_messages_and_a_middleware(distro):
     assert chosen_rmw({"ROS_DISTRO": distro.name}) == distro.rmw
 
 
-def test_remedies_name_the_default_where_none_is_there():
+def test_remedies_name_the_default_where_none_is_there(monkeypatch):
+    monkeypatch.setattr("pytest_ldos.host.ros.installed_distros", lambda *_: [])
     assert f"ros-{DEFAULT.name}-rclpy" in remedy_for_packages(["rclpy"], environment={})

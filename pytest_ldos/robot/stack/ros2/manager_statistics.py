@@ -1,4 +1,4 @@
-"""What a controller manager says of its own loops, through a process that listens (`statistics_node`)."""
+"""Statistics that a controller manager publishes of its loops, through a process that listens (`statistics_node`)."""
 
 from __future__ import annotations
 

@@ -39,6 +39,6 @@ def test_a_short_trial_after_days_is_exact():
     assert found.sd == pytest.approx(values.std(), rel=1e-2)
 
 
-def test_nothing_new_or_a_count_that_began_anew_has_none():
+def test_nothing_new_or_a_count_that_began_again_has_none():
     assert moments([1.0, 2.0]).since(moments([1.0, 2.0])) is None
     assert moments([1.0]).since(moments([1.0, 2.0])) is None
