@@ -52,7 +52,9 @@ class MetricKind(StrEnum):
 
     @property
     def example(self) -> str:
-        """A subject of it, for people."""
+        """A subject of it, for people; of a path with its statistic."""
+        if self is MetricKind.PATH:
+            return "NAME OF A PATH:p99"
         if self.is_of_topic:
             return "/topic"
         if self.is_of_process:
