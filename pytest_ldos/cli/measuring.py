@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 
 import typer
 
@@ -24,9 +23,6 @@ from pytest_ldos.record.choose import recording_available
 from pytest_ldos.robot.stack.choose import describe_stack, stack_available
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.settings import Sources
-
-INTERRUPTED: Final = 130
-"""As shells have it for a program that Ctrl-C ended."""
 
 
 @contextmanager
@@ -51,7 +47,7 @@ def measuring(*, kept: str) -> Iterator[None]:
     except KeyboardInterrupt:
         say("", err=True)
         say(f"ldos: interrupted; {kept}", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(exit_codes.INTERRUPTED) from None
 
 
 def chosen_scenarios(names: Sequence[str] | None, sources: Sources) -> list[str]:
