@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from docs.generate.text import code, flowing, table
+from pytest_ldos.campaign.watching import DISTORTION
 from pytest_ldos.judge.baseline.mismatch import OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.verdict import Verdict
@@ -44,7 +45,7 @@ TOLD: Final[Mapping[type, Told]] = {
         "the median may be the same: look for what happens now and then (locks, allocation), or from a trial on",
     ),
     why.NoTrials: Told("no trial was made: …", "do what the message says; `--ldos-trials` must be at least 1"),
-    why.Distorted: Told("…", "measure again without the tool that slows the stack (`--ldos-syscalls`)"),
+    why.Distorted: Told(DISTORTION, "measure again without the tool that slows the stack (`--ldos-syscalls`)"),
     why.LoadNotReached: Told(
         "the load was not what was asked for: …",
         "ask for less, or give the load more of the machine: the message has what was reached",
@@ -67,8 +68,8 @@ TOLD: Final[Mapping[type, Told]] = {
     ),
     why.NotClear: Told(
         "… is undecided: … (measured …)",
-        "`--ldos-max-trials`, then `--ldos-base`, then `ldos calibrate`; "
-        "[quiet the machine](../how-to/quiet-a-noisy-machine.md)",
+        "[quiet the machine](../how-to/quiet-a-noisy-machine.md), then `--ldos-base`, then `--ldos-max-trials`, "
+        "then `ldos calibrate`",
     ),
     why.TooFewTrials: Told(
         "… cannot be decided by … against …", "at least eight trials on both sides, nine with several scenarios"
@@ -136,7 +137,7 @@ def reasons_page() -> Iterator[str]:
         "",
     )
     for verdict in sorted({*VERDICT_OF.values()}, key=lambda each: -each.severity):
-        yield from (f"## {verdict.word}", "")
+        yield from (f"## `{verdict.value}`", "")
         yield from table(("reason", "cause", "what to do"), _rows(verdict))
         yield ""
 

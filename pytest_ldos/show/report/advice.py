@@ -75,10 +75,10 @@ def _advise_noisy(untried: Untried, *, is_study: bool) -> str:
     """The next of what helps that has not been used up."""
     if is_study:
         return _MORE_ROUNDS
-    if untried.more_trials:
-        return _MORE_TRIALS
     if untried.interleaving:
         return _INTERLEAVE
+    if untried.more_trials:
+        return _MORE_TRIALS
     return _CALIBRATE if untried.calibration else _QUIET
 
 

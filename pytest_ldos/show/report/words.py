@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pytest_ldos.base.series import Better
-from pytest_ldos.base.units import counted, format_effect, format_quantity, format_ratio
+from pytest_ldos.base.units import LARGEST_EFFECT, counted, format_effect, format_quantity, format_ratio
 from pytest_ldos.campaign.drift import FEWEST_BLOCKS
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.page.model import ABSENT
@@ -54,13 +54,18 @@ def detectable_of(change: Change) -> str:
 
 
 def interval_of(change: Change) -> str:
-    """``+25.0 % … +37.1 %``, or a dash where nothing is excluded."""
+    """``+25.0 % … +37.1 %``, ``-81.5 % … > 1000 %``, or a dash where nothing is excluded."""
     if change.is_endless:
         return "+∞ … +∞"
     if change.low is None and change.high is None:
         return ABSENT
     low = "-∞" if change.low is None else format_ratio(change.low)
-    return f"{low} … {'+∞' if change.high is None else format_ratio(change.high)}"
+    return f"{low} … {'+∞' if change.high is None else _upper(change.high)}"
+
+
+def _upper(ratio: float) -> str:
+    """The upper end of an interval: a number as large as ``> 1000 %`` is none that anybody can use."""
+    return format_ratio(ratio) if ratio - 1 <= LARGEST_EFFECT else format_effect(ratio - 1)
 
 
 def verdict_word(verdict: Verdict | None) -> str:

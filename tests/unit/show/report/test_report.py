@@ -105,6 +105,12 @@ def test_a_metric_that_regressed_by_failures_has_its_numbers():
     assert "T1 planning latency: regressed" in render_failure(section)
 
 
+def test_an_upper_end_that_is_only_large_says_so():
+    change = section_of(noisy_set(1), noisy_set(2)).metric("T1").change
+    shown = interval_of(dataclasses.replace(change, low=0.2, high=4141.75))
+    assert shown == "-80.0 % … > 1000 %"
+
+
 def test_settings_that_differ_are_named():
     head = noisy_set(1)
     delayed = dataclasses.replace(head.spec, stack=StackSpec(faults=FaultSpec(planning_delay_ms=6)))
@@ -221,7 +227,7 @@ def test_what_was_not_judged_stands_beside_the_verdict_in_every_format():
 
 
 def test_a_remedy_that_was_used_up_is_not_advised():
-    """With all trials made, the next remedy is advised: interleaving, then a calibration, then a quieter machine."""
+    """Interleaving is advised first, then more trials, then a calibration, then a quieter machine."""
 
     def advice_of(most=0, session="", lookup=None):
         noise = dict.fromkeys(("T1", "T2x", "T3", "T4", "T5"), 3.0)
@@ -231,8 +237,8 @@ def test_a_remedy_that_was_used_up_is_not_advised():
         assert result.verdict is Verdict.INCONCLUSIVE
         return compose_section(head, result, base=base, background=Background(calibration=lookup)).advice
 
-    assert "--ldos-max-trials" in advice_of()[0]
-    assert "--ldos-base" in advice_of(most=10)[0]
+    assert "--ldos-base" in advice_of()[0]
+    assert "--ldos-max-trials" in advice_of(session="one")[0]
     assert "ldos calibrate" in advice_of(most=10, session="one")[0]
     assert "ldos doctor" in advice_of(most=10, session="one", lookup=Calibrated(calibration_of({}), Path("x")))[0]
 
