@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from docs.generate.attributes import constants_of
 from docs.generate.text import code, flowing, table
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.measure.metrics import sources
-from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.catalogue import METRICS, OF_CALLS
 from pytest_ldos.measure.metrics.declared import declare
+from pytest_ldos.measure.metrics.latency import EXECUTION, REACTION, WHOLE
+from pytest_ldos.measure.metrics.measured import MeasuredMetric
 from pytest_ldos.measure.metrics.sources import Source
 from pytest_ldos.scenario.metrics import MetricKind, MetricSpec, PathStatistic
 
@@ -24,15 +26,7 @@ def _examples() -> Iterator[MetricSpec]:
             yield MetricSpec(kind=kind, subject=kind.example)
 
 
-def metrics_page() -> Iterator[str]:
-    """Every built-in metric, and the sources of numbers."""
-    yield from (
-        "# Metrics",
-        "",
-        "What they mean: [what T1 to T5 are](../explanation/metrics.md). The largest minimum detectable effect (MDE)",
-        "is that with which a metric still counts as judged; the weight is that in the overall score.",
-        "",
-    )
+def _built_in(metrics: Iterable[MeasuredMetric]) -> Iterator[str]:
     yield from table(
         ("metric", "from → to", "in", "better", "largest MDE", "weight"),
         [
@@ -44,9 +38,30 @@ def metrics_page() -> Iterator[str]:
                 f"{100 * each.largest_tolerable_mde:.0f} %",
                 f"{each.description.score_weight:g}",
             )
-            for each in METRICS.values()
+            for each in metrics
         ],
     )
+
+
+def metrics_page() -> Iterator[str]:
+    """Every built-in metric, and the sources of numbers."""
+    yield from (
+        "# Metrics",
+        "",
+        "What they mean: [what T1 to T5 are](../explanation/metrics.md). The largest minimum detectable effect (MDE)",
+        "is that with which a metric still counts as judged; the weight is that in the overall score.",
+        "",
+    )
+    yield from _built_in(METRICS.values())
+    yield from (
+        "",
+        "## Metrics of other stimuli",
+        "",
+        "Of an action, a service or a program, [in place of an arm's motion](../how-to/choose-a-stimulus.md).",
+        "The control loop's and the simulator's are as above.",
+        "",
+    )
+    yield from _built_in((REACTION, EXECUTION, WHOLE, *OF_CALLS.values()))
     yield from (
         "",
         "## Metrics of paths, topics and processes",

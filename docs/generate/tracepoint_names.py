@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
-from docs.generate.text import code, table
+from docs.generate.attributes import members_of
+from docs.generate.text import code, flowing, table
 from pytest_ldos.base.tracepoints import AFTER_JAZZY, FIELDS, KERNEL_FIELDS, READ_ONLY, RECORDED, Kernel, Marker, Ros2
 
 
@@ -18,9 +19,10 @@ def tracepoints_page() -> Iterator[str]:
         "The kernel's events are read where they were recorded (lttng-modules).",
         "",
     )
+    notes = members_of(Marker)
     parts = (
         ("ROS 2's own (`tracetools`)", Ros2, _note),
-        ("Markers of pytest-ldos", Marker, lambda _: ""),
+        ("Markers of pytest-ldos", Marker, lambda each: flowing(notes[each])),
         ("The kernel's scheduler", Kernel, lambda _: ""),
     )
     for title, events, note in parts:

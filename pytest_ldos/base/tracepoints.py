@@ -61,13 +61,30 @@ class Marker(StrEnum):
     """Events of provider `ldos`."""
 
     TRIAL_BEGIN = "ldos:trial_begin"
+    """A trial begins: by the goal client."""
+
     PHASE = "ldos:phase"
+    """A goal entered a phase (`Phase`): by the goal client. T1, T2 and T4 lie between two of them."""
+
     PLAN = "ldos:plan"
+    """What was planned for a goal: by the goal client. T2x is T2 without its duration."""
+
     TRIAL_END = "ldos:trial_end"
+    """A trial ended: by the goal client."""
+
     CONTROL_CYCLE = "ldos:control_cycle"
+    """A cycle of the control loop: by the controller `ldos_control_probe/ControlProbe`, or the embedded arm.
+    T3's periods are the times from one to the next while the arm moves."""
+
     SIM_STEP = "ldos:sim_step"
+    """A step of the simulator begins: by the Gazebo system `ldos_gz_probe`, or the embedded simulator. T5 and its
+    kin are taken from the times between two."""
+
     CPU_SPEED = "ldos:cpu_speed"
+    """A fixed computation on the planner's CPU, and how long it took: before each plan. T1 is adjusted for it."""
+
     PLANNING_STAGE = "ldos:planning_stage"
+    """A stage of planning ended `ago_ns` before: by the planner `ldos_planner/OMPLPlanner`."""
 
 
 class Kernel(StrEnum):

@@ -28,7 +28,7 @@ SWEEP_ATTRIBUTE: Final = "ldos_sweep"
 """Attribute of the report of a cell that was measured before: its sweep, as JSON."""
 
 _PREFIX: Final = "ldos_"
-_KEYWORDS: Final = "(trials=…, max_trials=…, warmup=…, seeds=…, success_rate=…)"
+_KEYWORDS: Final = "(trials=…, max_trials=…, warmup=…, seeds=…, success_rate=…, goals=…, unavailable=…)"
 
 
 def measures(test: Any) -> bool:

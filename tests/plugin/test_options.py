@@ -13,6 +13,7 @@ import pytest
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.artifacts import read_trials
+from pytest_ldos.scenario.options import OPTIONS
 from pytest_ldos.scenario.settings import Sources, TomlSettings
 from tests.plugin.conftest import CONFTEST
 
@@ -70,7 +71,7 @@ def test_markers_give_settings_and_the_command_line_wins(run, project):
 
 def test_the_settings_of_a_marker_are_listed(run):
     run("--markers").stdout.fnmatch_lines(
-        ["@pytest.mark.baseline(trials=…, max_trials=…, warmup=…, seeds=…, success_rate=…): *"]
+        [f"@pytest.mark.baseline({', '.join(f'{option.name}=…' for option in OPTIONS.values() if option.per_scenario)}): *"]
     )
 
 

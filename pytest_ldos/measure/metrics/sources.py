@@ -45,8 +45,10 @@ FEEDBACK: Final = Source("feedback publications")
 """Feedback of the planner's action: as T1 is defined, without the transport of the feedback to its client."""
 
 FEEDBACK_AND_STATUS: Final = Source("feedback and status publications")
+"""Feedback of the planner's action for the begin, its status for the end, without the transport of either."""
 
 STATUS: Final = Source("status publications", "begins when the goal was accepted, 1 to 4 ms after it was sent")
+"""Status of the planner's action for both ends."""
 
 PUBLICATIONS: Final = Source("publications")
 """Publications on a topic, of all its publishers."""
