@@ -70,9 +70,8 @@ def test_markers_give_settings_and_the_command_line_wins(run, project):
 
 
 def test_the_settings_of_a_marker_are_listed(run):
-    run("--markers").stdout.fnmatch_lines(
-        [f"@pytest.mark.baseline({', '.join(f'{option.name}=…' for option in OPTIONS.values() if option.per_scenario)}): *"]
-    )
+    settings = ", ".join(f"{option.name}=…" for option in OPTIONS.values() if option.per_scenario)
+    run("--markers").stdout.fnmatch_lines([f"@pytest.mark.baseline({settings}): *"])
 
 
 def test_n_in_the_test_and_goals_by_name(run, project):
