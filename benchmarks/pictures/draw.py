@@ -69,6 +69,7 @@ SHOTS: Final = (
     Shot(
         "metrics.png",
         "regression/report.html",
+        width=1280,
         hidden=f"{_only(4)}, {_ALONE}",
     ),
     Shot(

@@ -10,10 +10,10 @@ from typing import Any, Final
 import psutil
 
 from pytest_ldos.base.units import NS_PER_MS
+from pytest_ldos.host.answering import AnsweringChild, ChildFailed, whole
 from pytest_ldos.host.cpu_time import process_cpu_ns
 from pytest_ldos.host.hardware_counters import Counters, Event
 from pytest_ldos.host.processes import Child
-from pytest_ldos.instruments.answering import AnsweringChild, ChildFailed, whole
 
 CLOCK_SLACK_NS: Final = 10 * NS_PER_MS
 """Two counts of the kernel may differ by one tick."""

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.host.answering import AnsweringChild, ChildFailed, attempt
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.host.temporary import temporary_folder
-from pytest_ldos.instruments.answering import AnsweringChild, ChildFailed, attempt
 from pytest_ldos.instruments.cost_layers import Kind, Layer, leaving_no_memory
 from pytest_ldos.instruments.cpu_cost.exchange import Exchange, make_exchange
 from pytest_ldos.instruments.cpu_cost.rungs import Rung

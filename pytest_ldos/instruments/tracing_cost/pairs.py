@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import RecordingFailed, Unavailable
+from pytest_ldos.host.answering import AnsweringChild, ChildFailed, summary_of, whole
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.host.temporary import temporary_folder
-from pytest_ldos.instruments.answering import AnsweringChild, ChildFailed, summary_of, whole
 from pytest_ldos.instruments.cost_layers import Kind, Layer, leaving_no_memory
 from pytest_ldos.instruments.instrument import Progress
 from pytest_ldos.instruments.tracing_cost.modes import CALLBACK, TITLES, Mode

@@ -114,13 +114,19 @@ def describe_reason(reason: why.Reason) -> str:  # noqa: C901, PLR0911, PLR0912 
             assert_never(reason)
 
 
+def _amount(by: float) -> str:
+    if not math.isfinite(by):
+        return "any amount"
+    return f"{100 * by:.0f} %" if by <= LARGEST_EFFECT else f"more than {100 * LARGEST_EFFECT:.0f} %"
+
+
 def describe_more_trials(use: MoreTrials) -> str:
     """The sentence for a reason why more trials would help."""
     match use:
         case MayFailMore():
             return "failures may have become more frequent"
         case MayBeWorse(metric, by):
-            return f"{metric} may have become worse {f'by {100 * by:.0f} %' if math.isfinite(by) else 'by any amount'}"
+            return f"{metric} may have become worse by {_amount(by)}"
         case VariesTooMuch(metric):
             return f"{metric} varies too much for what is to be seen"
         case MayHaveChanged(metric, aspect):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import selectors
 import signal
 import sys
 from collections.abc import Mapping
@@ -13,7 +11,7 @@ from typing import Final
 
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.stats.moments import Moments
-from pytest_ldos.host.logs import quoted
+from pytest_ldos.host.answering import AnsweringChild, ChildFailed
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.host.ros import find_ros_packages
 
@@ -37,7 +35,8 @@ class ManagerStatistics:
         find_ros_packages([_MESSAGES], environment={**os.environ, **environment}).demand()
         self._topic = f"{controller_manager}/statistics"
         self._group = ProcessGroup(log_directory=log_directory, environment=environment, death_signal=signal.SIGINT)
-        self._child = self._group.start("statistics", [sys.executable, "-m", _NODE, self._topic], talk=True)
+        child = self._group.start("statistics", [sys.executable, "-m", _NODE, self._topic], talk=True)
+        self._listener = AnsweringChild(child)
 
     def stop(self) -> None:
         """Ends the process that listens."""
@@ -49,26 +48,8 @@ class ManagerStatistics:
         Raises:
             BringUpFailed: the process that listens ended, or gave no answer.
         """
-        answer = self._ask()
         try:
-            found = json.loads(answer)
-        except ValueError:
-            said = f": {quoted(answer)}" if answer else ""
-            raise BringUpFailed(
-                f"the process that listens to {self._topic} gave no answer{said}", details=self._child.last_lines()
-            ) from None
-        return {} if found is None else {name: Moments(*each) for name, each in found.items()}
-
-    def _ask(self) -> str:
-        """The answer to a question; empty if there is none."""
-        stdin, stdout = self._child.process.stdin, self._child.process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        try:
-            stdin.write("\n")
-            stdin.flush()
-        except OSError:
-            return ""
-        with selectors.DefaultSelector() as selector:
-            selector.register(stdout, selectors.EVENT_READ)
-            return stdout.readline() if selector.select(_ANSWER_S) else ""
+            found = self._listener.ask("", limit_s=_ANSWER_S)
+        except ChildFailed as error:
+            raise BringUpFailed(f"{self._topic}: {error.message}", details=error.details) from None
+        return {name: Moments(*each) for name, each in found.items()}

@@ -1,7 +1,7 @@
 """A process that hears what a controller manager says of its loops, and repeats the latest of it when it is asked.
 
 Each line on standard input is a question; the answer is a line of JSON: ``[count, mean, standard deviation]`` by name,
-or ``null`` if nothing is published. The manager publishes in each cycle; between questions the middleware keeps the
+none if nothing is published. The manager publishes in each cycle; between questions the middleware keeps the
 last message, and no Python runs.
 """
 
@@ -45,13 +45,13 @@ class Listener:
     def _hear(self, values: StatisticsValues) -> None:
         self._values = values
 
-    def look(self) -> Mapping[str, Any] | None:
-        """The latest statistics; ``None`` if none come in time."""
+    def look(self) -> Mapping[str, Any]:
+        """The latest statistics; empty if none come in time."""
         self._values = None
         ends_at = time.monotonic() + PATIENCE_S
         while self._values is None or self._values.names_version not in self._names:
             if time.monotonic() > ends_at:
-                return None
+                return {}
             self._executor.spin_once(timeout_sec=_POLL_S)
         return moments(dict(zip(self._names[self._values.names_version], self._values.values, strict=False)))
 

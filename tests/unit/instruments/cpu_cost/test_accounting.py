@@ -9,10 +9,10 @@ import time
 import pytest
 
 from pytest_ldos.base.units import NS_PER_MS
+from pytest_ldos.host.answering import AnsweringChild, ChildFailed
 from pytest_ldos.host.cpu_time import process_cpu_ns
 from pytest_ldos.host.hardware_counters import Event
 from pytest_ldos.host.processes import ProcessGroup
-from pytest_ldos.instruments.answering import AnsweringChild, ChildFailed
 from pytest_ldos.instruments.cpu_cost.exchange import Exchange, make_exchange, why_not_counted
 from pytest_ldos.instruments.cpu_cost.exchange_program import await_match, measure
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pytest_ldos.base.stats.mean_interval import mean_interval
-from pytest_ldos.instruments.answering import ChildFailed
+from pytest_ldos.host.answering import ChildFailed
 from pytest_ldos.instruments.cost_layers import Kind, Layer
 from pytest_ldos.instruments.tracing_cost.instrument import compose
 from pytest_ldos.instruments.tracing_cost.modes import CALLBACK, Mode

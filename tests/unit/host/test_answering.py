@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from pytest_ldos.host.answering import AnsweringChild, ChildFailed, summary_of, whole
 from pytest_ldos.host.processes import ProcessGroup
-from pytest_ldos.instruments.answering import AnsweringChild, ChildFailed, summary_of, whole
 
 ECHO = "import sys\nfor line in sys.stdin: print('{\"said\": %d}' % len(line), flush=True)"
 

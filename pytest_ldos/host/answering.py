@@ -1,4 +1,4 @@
-"""Measuring processes that answer each line with a line of JSON; every wait has a limit."""
+"""Processes that answer each line with a line of JSON; every wait has a limit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Read = TypeVar("Read")
 
 
 class ChildFailed(LdosError):
-    """A measuring process ended, did not answer in time, or gave an answer that makes no sense."""
+    """A process ended, did not answer in time, or gave an answer that makes no sense."""
 
 
 class NotAnsweredYet(ChildFailed):
