@@ -19,11 +19,14 @@ _WIDTH: Final = 800.0
 _WORDS: Final = 310.0
 """Pixels for the names of parts."""
 
-_NUMBERS: Final = 70.0
 _ROW: Final = 20.0
 _BAR: Final = 11.0
 _LETTERS: Final = 50
+_BOLD_LETTERS: Final = 42
 _LETTER: Final = 6.8
+"""Pixels, with some to spare."""
+
+_GAP: Final = 4.0
 _COLOURS: Final[Mapping[SegmentKind, str]] = {
     SegmentKind.PUBLISH: "s1",
     SegmentKind.TRANSPORT: "s2",
@@ -43,11 +46,12 @@ def draw_waterfalls(shown: Sequence[Waterfall], *, scale_ns: int = 0) -> Node:
     Args:
         scale_ns: time of the whole width; each passage's own duration by default.
     """
-    return h.div[[_draw(each, scale_ns) for each in shown]]
+    longest = max((len(_told(part)) for each in shown for part in each.parts), default=0)
+    room = _WIDTH - _WORDS - 2 * _GAP - longest * _LETTER
+    return h.div[[_draw(each, room / max(scale_ns, each.duration_ns, 1)) for each in shown]]
 
 
-def _draw(shown: Waterfall, scale_ns: int) -> Node:
-    scale = (_WIDTH - _WORDS - _NUMBERS) / max(scale_ns, shown.duration_ns, 1)
+def _draw(shown: Waterfall, scale: float) -> Node:
     height = _ROW * (len(shown.parts) + 1) + 4
     title = f"{shown.title}: {format_duration(shown.duration_ns if shown.whole_ns is None else shown.whole_ns)}"
     drawing = h.svg(
@@ -68,21 +72,20 @@ def _rows(shown: Waterfall, scale: float) -> Iterator[Node]:
         y, x = _ROW * number, _WORDS + begin * scale
         width = max(part.duration_ns * scale, 0.75)
         begin += part.duration_ns
-        told = " ".join(filter(None, (format_duration(part.duration_ns), one_line(part.note))))
-        name = one_line(part.name)
+        told, name = _told(part), one_line(part.name)
         kinds = f"part {_look(part, has_marked=has_marked)}"
-        at_left = x + width + 4 + len(told) * _LETTER > _WIDTH
         yield h.g(class_=kinds)[
             h.title[f"{name}: {told}"],
             line(_WORDS, y + _ROW - 2, _WIDTH, y + _ROW - 2, "grid"),
-            h.text(x="0", y=place(y + 13), class_="name")[_cut(name)],
+            h.text(x="0", y=place(y + 13), class_="name")[_cut(name, _BOLD_LETTERS if part.is_marked else _LETTERS)],
             box(x, y + 4, width, _BAR, "bar"),
-            h.text(
-                {"text-anchor": "end" if at_left else "start"},
-                x=place(x - 4 if at_left else x + width + 4),
-                y=place(y + 13),
-            )[told],
+            h.text(x=place(x + width + _GAP), y=place(y + 13))[told],
         ]
+
+
+def _told(part: Part) -> str:
+    """Duration and note, at the right of the bar."""
+    return ", ".join(filter(None, (format_duration(part.duration_ns), one_line(part.note))))
 
 
 def _look(part: Part, *, has_marked: bool) -> str:
@@ -98,5 +101,5 @@ def colour_of(name: str) -> str:
     return _COLOURS.get(kind, "plain") if kind is not None else "plain"
 
 
-def _cut(name: str) -> str:
-    return name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…"
+def _cut(name: str, letters: int) -> str:
+    return name if len(name) <= letters else f"{name[: letters - 1]}…"
