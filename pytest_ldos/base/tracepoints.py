@@ -67,7 +67,7 @@ class Marker(StrEnum):
     """A goal entered a phase (`Phase`): by the goal client. T1, T2 and T4 lie between two of them."""
 
     PLAN = "ldos:plan"
-    """What was planned for a goal: by the goal client. T2x is T2 without its duration."""
+    """The plan of a goal: by the goal client. T2x is T2 without its duration."""
 
     TRIAL_END = "ldos:trial_end"
     """A trial ended: by the goal client."""

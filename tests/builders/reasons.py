@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 
 from pytest_ldos.base.series import Better
+from pytest_ldos.campaign.watching import DISTORTION
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.mismatch import LoadDifference, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
@@ -27,7 +28,7 @@ SPREAD = Spread(base=0.064, head=0.134)
 REASONS = [
     (why.NoTrials(""), "no trial was made: none was asked for"),
     (why.NoTrials("interrupted"), "no trial was made: interrupted"),
-    (why.Distorted("it was slowed"), "it was slowed"),
+    (why.Distorted(DISTORTION), DISTORTION),
     (why.LoadNotReached("3 of 4"), "the load was not what was asked for: 3 of 4"),
     (why.Untrusted("T3", 2, 10, "events lost"), "T3 of 2 of 10 trials cannot be trusted: events lost"),
     (why.NotFinished("it died"), "the trials could not be finished: it died"),

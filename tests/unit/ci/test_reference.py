@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import re
 from typing import Any, get_args
 
@@ -10,7 +11,7 @@ import pytest
 import typer
 from markdown_it import MarkdownIt
 
-from docs.generate.attributes import constants_of
+from docs.generate.attributes import constants_of, members_of
 from docs.generate.classes import fields
 from docs.generate.marks import fixtures_of
 from docs.generate.messages import KINDS
@@ -19,7 +20,7 @@ from docs.generate.reasons import TOLD
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.paths import LinkSpec, PathSpec
-from pytest_ldos.base.tracepoints import FIELDS, KERNEL_FIELDS
+from pytest_ldos.base.tracepoints import FIELDS, KERNEL_FIELDS, Marker
 from pytest_ldos.campaign.instruments import MODULES, find_instrument
 from pytest_ldos.judge.baseline.calibration import Calibration
 from pytest_ldos.judge.baseline.history.rows import SCHEMA as HISTORY_COLUMNS
@@ -185,7 +186,18 @@ def test_every_field_of_a_record():
 def test_a_text_below_a_constant():
     texts = dict(constants_of(sources))
     assert texts[sources.CONTROL_PROBE] == "``ldos:control_cycle``."
-    assert texts[sources.FEEDBACK_AND_STATUS] == "", "the text of the next constant is not its own"
+
+
+def test_the_text_of_the_next_constant_is_not_its_own(tmp_path, monkeypatch):
+    (tmp_path / "told_below.py").write_text('BARE: int = 1\nTOLD: int = 2\n"""Of the second."""\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    assert list(constants_of(importlib.import_module("told_below"))) == [(1, ""), (2, "Of the second.")]
+
+
+def test_a_text_below_a_member():
+    texts = members_of(Marker)
+    assert {*texts} == {each.value for each in Marker}
+    assert all(texts.values())
 
 
 @pytest.mark.parametrize(("reason", "sentence"), [each for each in REASONS if not isinstance(each[0], why.Moved)])
