@@ -3,7 +3,8 @@
 A page says where its commands run, in a comment: ``<!-- runs in: a clone -->``, ``<!-- runs in: an empty folder -->`` or
 ``<!-- runs in: an empty folder with FILE, FILE -->`` (files of this repository). What follows is one session, up to the next such
 comment. A block ``console`` has commands behind ``$ `` (continued behind ``> ``) and what they print; blocks of another language
-are written to a file where ``<!-- file: NAME -->`` stands before them, or appended (``<!-- append to: NAME -->``).
+are written to a file where ``<!-- file: NAME -->`` stands before them, or appended (``<!-- append to: NAME -->``). What a block
+needs and a reader has already, such as a recording, is made by the commands of ``<!-- before: COMMANDS -->``.
 
 The marks behind ``console`` say what a block takes: `MINUTES`, or what is not here (`ABSENT`).
 """
@@ -25,11 +26,13 @@ ABSENT: Final = {
     "needs-root": "changes the machine",
     "needs-machines": "needs other machines",
     "needs-container": "needs a container engine",
+    "needs-network": "reads from an address that is only an example",
+    "takes-long": "takes more than ten minutes",
 }
 """Marks of blocks that do not run here, with the reason."""
 
 _FENCE: Final = re.compile(
-    r"(?:<!-- (?P<role>runs in|file|append to): (?P<value>.+?) -->)"
+    r"(?:<!-- (?P<role>runs in|file|append to|before): (?P<value>.+?) -->)"
     r"|^(?P<indent> *)```(?P<language>\w+)(?P<marks>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
@@ -50,6 +53,7 @@ class Block:
 
     Attributes:
         file: to which it is written, or appended (`is_appended`); empty for neither.
+        before: commands that make what it needs.
     """
 
     language: str
@@ -58,6 +62,7 @@ class Block:
     line: int
     file: str = ""
     is_appended: bool = False
+    before: str = ""
 
     @property
     def commands(self) -> list[Command]:
@@ -92,18 +97,21 @@ def read_sessions() -> list[Session]:
 
 def parse_page(name: str, text: str) -> list[Session]:
     sessions = [Session(name, "")]
-    role = value = ""
+    role = value = before = ""
     for found in _FENCE.finditer(text):
         if found["role"] == "runs in":
             sessions.append(Session(name, found["value"]))
+        elif found["role"] == "before":
+            before = found["value"]
         elif found["role"]:
             role, value = found["role"], found["value"]
         else:
             marks = frozenset(re.findall(r"\.([\w-]+)", found["marks"]))
             body = re.sub(rf"^{found['indent']}", "", found["text"], flags=re.MULTILINE)
             line = text.count("\n", 0, found.start()) + 1
-            sessions[-1].blocks.append(Block(found["language"], marks, body, line, value, role == "append to"))
-            role = value = ""
+            block = Block(found["language"], marks, body, line, value, role == "append to", before)
+            sessions[-1].blocks.append(block)
+            role = value = before = ""
     return [each for each in sessions if each.blocks]
 
 
