@@ -17,9 +17,10 @@ from pytest_ldos.host.undo_actions import RemoveCgroup, RemoveTree, RunCommand, 
 from tests.builders.stressors import is_gone, wait_until
 
 OWNER = """
-import os, sys, time
+import os, signal, sys, time
 from pathlib import Path
 from pytest_ldos.host.undo import Undo
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored where the tests run in the background of a shell
 from pytest_ldos.host.undo_actions import RunCommand
 undo = Undo(Path(sys.argv[1], "undo.log"))
 undo.register(RunCommand(("touch", os.path.join(sys.argv[1], "undone"))))
