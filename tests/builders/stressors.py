@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import time
@@ -14,11 +15,14 @@ import psutil
 
 def running(prefix: str = "stress-ng") -> list[psutil.Process]:
     """Descendants of ours by name; one whose parent died is a zombie until the first process of the system reaps it."""
-    return [
-        process
-        for process in psutil.Process().children(recursive=True)
-        if process.name().startswith(prefix) and process.status() != psutil.STATUS_ZOMBIE
-    ]
+    return [process for process in psutil.Process().children(recursive=True) if _runs_as(process, prefix)]
+
+
+def _runs_as(process: psutil.Process, prefix: str) -> bool:
+    try:
+        return process.name().startswith(prefix) and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # it ended since it was listed
+        return False
 
 
 def wait_until(condition: Callable[[], object], timeout_s: float = 60.0) -> None:
@@ -34,6 +38,7 @@ def owner_of(load: AbstractContextManager[object]) -> Iterator[int]:
     reading, writing = os.pipe()
     owner = os.fork()
     if owner == 0:
+        gc.disable()  # it would wait for threads of the middleware, which a fork does not have
         try:
             with load:
                 os.write(writing, b"applied")

@@ -49,9 +49,9 @@ def test_what_a_worker_is_made_of_is_not_the_memory_that_was_asked_for(site):
 def test_a_memory_worker_that_is_killed_is_replaced_but_one_without_replacement_is_missed(site):
     with run_memory_load(MemoryLoadSpec(workers=1, size_mb=20), site) as load:
         (worker,) = [process for process in running("stress-ng-vm") if not process.children()]
+        keeper = worker.parent()
         worker.kill()
-        wait_until(lambda: any(each.pid != worker.pid and not each.children() for each in running("stress-ng-vm")))
-        keeper = next(process for process in running("stress-ng-vm") if process.children())
+        wait_until(lambda: {each.pid for each in running("stress-ng-vm")} - {worker.pid, keeper.pid})
         keeper.kill()
         wait_until(lambda: load.proof.shortfall)
         assert "0 of 1 workers" in load.proof.shortfall or "ended with" in load.proof.shortfall
