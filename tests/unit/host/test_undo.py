@@ -20,8 +20,8 @@ OWNER = """
 import os, signal, sys, time
 from pathlib import Path
 from pytest_ldos.host.undo import Undo
-signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored where the tests run in the background of a shell
 from pytest_ldos.host.undo_actions import RunCommand
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored where the tests run in the background of a shell
 undo = Undo(Path(sys.argv[1], "undo.log"))
 undo.register(RunCommand(("touch", os.path.join(sys.argv[1], "undone"))))
 forked = os.fork() if "fork" in sys.argv else None
