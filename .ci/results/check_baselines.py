@@ -27,8 +27,8 @@ from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.cli.compare import compare_sets
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.merge import merge_trials
-from pytest_ldos.judge.gate.decide import judge_alone
 from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.judging import judge_only
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import TrialSet
@@ -126,7 +126,7 @@ def _sections(recorded: Mapping[Path, TrialSet], folder: Path) -> Iterator[Secti
         yield from compare_sets(pairs, folder)[0]
     for file, trials in recorded.items():
         if file not in known:
-            alone = compose_section(trials, judge_alone(trials, Policy()), notes=(str(_read_old(file)),))
+            alone = compose_section(judge_only(trials, Policy()), notes=(str(_read_old(file)),))
             yield without_verdict(alone)
 
 

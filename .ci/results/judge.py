@@ -35,14 +35,12 @@ from statuses import VERDICTS, State
 
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.text import one_line
-from pytest_ldos.campaign.decision import decide_interleaved
 from pytest_ldos.cli.paths import metric_names
-from pytest_ldos.judge.baseline.calibration_store import find_calibration
 from pytest_ldos.judge.baseline.store import BaselineStores
-from pytest_ldos.judge.gate.calibrated import doubted, with_calibration
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Tone, Verdict, worst
+from pytest_ldos.judge.judging import Grounds, judge
 from pytest_ldos.measure.trial.codec import decode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.options import OPTIONS
@@ -161,17 +159,18 @@ def _read(content: bytes, file: Path, now: datetime) -> TrialSet:
 def _decide(pairs: Sequence[Pair], asked: Asked) -> list[GateResult]:
     """The result of each scenario and stack, with the settings and calibrations of the project."""
     own = metric_names(each for pair in pairs for each in (pair.head, pair.base))
-    policy = Policy.configured(asked.sources.toml.gate, scenarios=len(pairs), own=own)
+    scenarios = len({pair.head.scenario for pair in pairs})  # each stack was measured by a pytest run of its own
+    policy = Policy.configured(asked.sources.toml.gate, scenarios=scenarios, own=own)
     stores = BaselineStores(
         repository=asked.project / asked.sources.value("baselines"),
         local=asked.project / ".none",
         repository_gates=True,
     )
-    found: list[GateResult] = []
-    for pair in pairs:
-        known = find_calibration(stores, pair.head)
-        found.append(doubted(decide_interleaved(pair.head, pair.base, with_calibration(policy, known)), known))
-    return found
+    grounds = (
+        Grounds.given(pair.head, pair.base, Path(records.BASE), stores=stores, policy=policy, label="base")
+        for pair in pairs
+    )
+    return [judge(pair.head, each).result for pair, each in zip(pairs, grounds, strict=True)]
 
 
 def _machines_verdict(received: Path, label: str) -> Verdict:

@@ -9,7 +9,7 @@ from typing import Final
 
 from docs.generate.text import code, flowing, table
 from pytest_ldos.campaign.watching import DISTORTION
-from pytest_ldos.judge.baseline.mismatch import OtherHostClasses, OtherLoads, OtherScenario
+from pytest_ldos.judge.baseline.mismatch import OtherHost, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.gate.weight import VERDICT_OF
@@ -100,7 +100,7 @@ TOLD: Final[Mapping[type, Told]] = {
         "… is not comparable: it was taken from … here, from … in the baseline…",
         f"a probe was added or taken away: {_AGAIN}",
     ),
-    why.OtherHost: Told(
+    OtherHost: Told(
         "host class … cannot be compared with …", "compare runs of one class; record a baseline on each machine"
     ),
     OtherHostClasses: Told(

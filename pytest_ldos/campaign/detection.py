@@ -19,7 +19,7 @@ from pytest_ldos.judge.gate.decide import GateResult, decide
 from pytest_ldos.judge.gate.expectations import missed_expectations
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import Describe
-from pytest_ldos.judge.gate.success import find_rises
+from pytest_ldos.judge.gate.success import failures_became_more
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.record import Look, Trial, TrialSet
 from pytest_ldos.robot.stack.goals import OutcomeClass
@@ -174,7 +174,7 @@ class Detector:
 
     def _fails_more(self, head: TrialSet) -> bool:
         """True if failures alone make the verdict `regressed`."""
-        return bool(missed_expectations(head, self.policy)) or find_rises([(head, self.base)], self.policy)[0]
+        return bool(missed_expectations(head, self.policy)) or failures_became_more(head, self.base, self.policy)
 
     def _share(self, head: TrialSet) -> Share:
         """Share of bootstrap resamples (of both versions, within each start) in which the fault is found."""

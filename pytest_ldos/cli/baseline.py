@@ -14,8 +14,8 @@ from pytest_ldos.cli.say import emit, say
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.merge import merge_trials
 from pytest_ldos.judge.baseline.store import StoredBaseline
-from pytest_ldos.judge.gate.decide import judge_alone
 from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.judging import judge_only
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.show.report.baselines import render_baselines
@@ -47,7 +47,7 @@ def show(scenario: Scenario, host_class: HostClass = "", pinned: Pinned = False)
     """Show the numbers of a baseline."""
     baseline = _find(scenario, host_class, pinned=pinned)
     trials = read_trials(baseline.file)
-    section = compose_section(trials, judge_alone(trials, Policy()), notes=(f"file: {baseline.file}",))
+    section = compose_section(judge_only(trials, Policy()), notes=(f"file: {baseline.file}",))
     width, color = terminal()
     document = compose([without_verdict(section)])
     emit(render(document, width=width, color=color))

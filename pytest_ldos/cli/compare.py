@@ -9,18 +9,18 @@ from typing import Annotated
 import typer
 
 from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.units import counted
 from pytest_ldos.cli.output import FormatOption, OutputOption, choose_format, put_out
 from pytest_ldos.cli.paths import by_scenario, is_strict, load_run, metric_names, sources_here, stores_here
-from pytest_ldos.judge.baseline.calibration_store import CalibrationLookup, find_calibration
-from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.judge.gate.calibrated import doubted, with_calibration
-from pytest_ldos.judge.gate.decide import GateResult, Pair, decide_run, not_comparable
 from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.judge.gate.reasons import OtherHost
 from pytest_ldos.judge.gate.verdict import Verdict, exit_code, worst
+from pytest_ldos.judge.judging import Grounds, judge
 from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.show.report.compose import Background, compose, compose_section
+from pytest_ldos.show.report.compose import compose, compose_section
 from pytest_ldos.show.report.document import Section
+
+Pair = tuple[TrialSet, TrialSet]
+"""Head and base of one scenario."""
 
 
 def compare(
@@ -31,7 +31,9 @@ def compare(
 ) -> None:
     """Compare two saved results, scenario by scenario.
 
-    Exit code: 0 passed, 10 regressed, 11 invalid, 12 undecided (in a strict run).
+    They are judged again, with the present settings and calibration; `ldos report` repeats the verdict of a run.
+
+    Exit code: 0 passed, 10 regressed, 11 invalid, 12 inconclusive (in a strict run).
     """
     chosen = choose_format(kind, output)
     bases, heads = by_scenario(load_run(base)), by_scenario(load_run(head))
@@ -51,37 +53,16 @@ def compare_sets(pairs: Mapping[str, Pair], base: Path) -> tuple[list[Section], 
 
     Args:
         pairs: head's and base's, by scenario.
-        base: where the latter come from.
+        base: location of the latter.
     """
-    policy = Policy.configured(
-        sources_here().toml.gate,
-        scenarios=len(pairs),
-        own=metric_names(each for head_and_base in pairs.values() for each in head_and_base),
-    )
-    known = {name: find_calibration(stores_here(), head) for name, (head, _) in pairs.items()}
-    results = _decide(pairs, policy, known)
-    sections = [_section(*pairs[name], results[name], known[name], base) for name in pairs]
-    return sections, worst(result.verdict for result in results.values())
-
-
-def _section(head: TrialSet, base: TrialSet, result: GateResult, known: CalibrationLookup, file: Path) -> Section:
-    background = Background(base_label="base", base_file=file, calibration=known)
-    return compose_section(head, result, base=base, background=background)
-
-
-def _decide(pairs: Mapping[str, Pair], policy: Policy, known: Mapping[str, CalibrationLookup]) -> dict[str, GateResult]:
-    """The verdict on each scenario; those of one host class share the probability of a false alarm."""
-    foreign = {name: reason for name, pair in pairs.items() if (reason := _find_other_host(*pair)) is not None}
-    compared = {name: pair for name, pair in pairs.items() if name not in foreign}
-    for lookup in known.values():
-        policy = with_calibration(policy, lookup)
-    judged = dict(zip(compared, decide_run([*compared.values()], policy), strict=True))
-    return {
-        name: doubted(judged[name], known[name]) if name in judged else not_comparable(*pairs[name], foreign[name])
-        for name in pairs
-    }
-
-
-def _find_other_host(head: TrialSet, base: TrialSet) -> OtherHost | None:
-    ours, theirs = BaselineKey.of(head), BaselineKey.of(base)
-    return None if ours.place == theirs.place else OtherHost(ours, theirs)
+    own = metric_names(each for pair in pairs.values() for each in pair)
+    policy = Policy.configured(sources_here().toml.gate, scenarios=len(pairs), own=own)
+    scenarios = counted(len(pairs), "scenario")
+    note = f"judged again with the present settings: alpha {policy.alpha:g} divided among {scenarios}"
+    stores = stores_here()
+    found = [
+        judge(head, Grounds.given(head, other, base, stores=stores, policy=policy, label="base"))
+        for head, other in pairs.values()
+    ]
+    sections = [compose_section(each, notes=(note,)) for each in found]
+    return sections, worst(each.result.verdict for each in found)

@@ -16,8 +16,9 @@ from pytest_ldos.cli.say import say
 from pytest_ldos.judge.baseline.history.rows import Version, build_rows
 from pytest_ldos.judge.baseline.history.store import HistoryStore
 from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.judge.gate.unjudged import verdict_alone
-from pytest_ldos.measure.trial.artifacts import BASE, TRIALS_FILE, read_trials
+from pytest_ldos.judge.judging import verdict_alone
+from pytest_ldos.judge.kept import read_judgement
+from pytest_ldos.measure.trial.artifacts import BASE, TRIALS_FILE, ScenarioFolder, read_trials
 from pytest_ldos.measure.trial.record import TrialSet
 
 Runs = Annotated[
@@ -28,11 +29,16 @@ Runs = Annotated[
 
 @dataclass(frozen=True)
 class _Saved:
-    """A set of trials as it lies on disk."""
+    """A set of trials as it lies on disk.
+
+    Attributes:
+        verdict: that the run reached; empty if it kept none.
+    """
 
     run: str
     version: Version
     trials: TrialSet
+    verdict: str = ""
 
 
 def import_runs(runs: Runs, directory: Directory = None) -> None:
@@ -90,7 +96,7 @@ def _add(saved: _Saved, store: HistoryStore, policy: Policy) -> bool:
     """Adds saved trials to the history; True if they are new and have a place there (see `rows.why_left_out`)."""
     if not saved.trials.trials:
         return False
-    verdict = verdict_alone(saved.trials, policy)
+    verdict = saved.verdict or verdict_alone(saved.trials, policy)
     rows = build_rows(saved.trials, run=saved.run, branch="", verdict=verdict, version=saved.version)
     return not rows.is_empty() and store.append(rows)
 
@@ -104,7 +110,8 @@ def _saved_with(file: Path) -> Iterator[_Saved]:
     trials = read_trials(file)
     version = _version_in(file, trials)
     run = _run_name(file, version)
-    yield _Saved(run, version, trials)
+    kept = read_judgement(ScenarioFolder(file.parent)) if file.name == TRIALS_FILE else None
+    yield _Saved(run, version, trials, "" if kept is None else kept.verdict.value)
     base = file.parent / BASE / TRIALS_FILE
     if base.exists():
         yield _Saved(run, Version.BASE, read_trials(base))

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from pytest_ldos.campaign.decision import decide_interleaved
-from pytest_ldos.campaign.drift import find_drift
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.cli.output import FormatOption, OutputOption, choose_format, put_out
 from pytest_ldos.cli.paths import find_trials, metric_names, sources_here, stores_here
-from pytest_ldos.judge.baseline.calibration_store import find_calibration
-from pytest_ldos.judge.baseline.lookup import Found, find_baseline, shown_baseline
-from pytest_ldos.judge.gate.absent import judge_without_baseline
-from pytest_ldos.judge.gate.calibrated import doubted, with_calibration
-from pytest_ldos.judge.gate.decide import decide, judge_alone
+from pytest_ldos.judge.baseline.lookup import Found
 from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.measure.trial.artifacts import ScenarioFolder, read_trials
+from pytest_ldos.judge.judging import Grounds, Judged, judge, judge_only
+from pytest_ldos.judge.kept import Judgement, read_judgement
+from pytest_ldos.measure.trial.artifacts import TRIALS_FILE, ScenarioFolder, read_trials
 from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.show.report.compose import Background, compose, compose_section, without_verdict
+from pytest_ldos.show.report.compose import compose, compose_section, without_verdict
 from pytest_ldos.show.report.document import Section
-from pytest_ldos.show.report.version_reports import report_drifts
+
+_JUDGED_NOW: Final = "judged now, by what is stored now: the run kept no verdict of its own"
 
 
 def report(
@@ -32,9 +30,9 @@ def report(
     kind: FormatOption = None,
     output: OutputOption = None,
 ) -> None:
-    """Show what a saved run measured, beside its base.
+    """Show what a saved run measured, and repeat its verdict.
 
-    That is what it took turns with, or else the present baseline.
+    The run keeps its base, its policy and the calibration of the host. Without them, the present ones are used.
     """
     chosen = choose_format(kind, output)
     files = find_trials(run)
@@ -45,44 +43,34 @@ def report(
 
 
 def _section(file: Path, trials: TrialSet, policy: Policy) -> Section:
-    base = _interleaved_with(file, trials)
-    return _beside_stored(trials, policy) if base is None else _beside_base(file, trials, base, policy)
+    folder = ScenarioFolder(file.parent)
+    kept = read_judgement(folder) if file.name == TRIALS_FILE else None
+    if kept is not None:
+        judged = judge(trials, kept.grounds)
+        return compose_section(judged, notes=(*kept.notes, *_describe_difference(kept, judged)))
+    base = _interleaved_with(folder, trials)
+    if base is not None:
+        place, label = folder.base.trials_file, Role.BASE.value
+        grounds = Grounds.given(trials, base, place, stores=stores_here(), policy=policy, label=label)
+    else:
+        grounds = Grounds.stored(trials, stores_here(), policy)
+    judged = judge(trials, grounds)
+    if isinstance(grounds.base, Found) and grounds.base.trials.trials == trials.trials:
+        notes = (f"is the baseline: {grounds.base.file}",)
+        return without_verdict(compose_section(judge_only(trials, policy), notes=notes))
+    return compose_section(judged, notes=(_JUDGED_NOW,))
 
 
-def _interleaved_with(file: Path, head: TrialSet) -> TrialSet | None:
-    """The base that took turns with the trials of a file, where there was one."""
-    place = ScenarioFolder(file.parent).base.trials_file
+def _interleaved_with(folder: ScenarioFolder, head: TrialSet) -> TrialSet | None:
+    """The interleaved base of trials; ``None`` if there is none."""
+    place = folder.base.trials_file
     if not head.session or not place.exists():
         return None
     base = read_trials(place)
-    return base if base.session == head.session else None
+    return base if base.is_interleaved_with(head) else None
 
 
-def _beside_base(file: Path, head: TrialSet, base: TrialSet, policy: Policy) -> Section:
-    known = find_calibration(stores_here(), head)
-    result = doubted(decide_interleaved(head, base, with_calibration(policy, known)), known)
-    background = Background(
-        base_label=Role.BASE.value,
-        base_file=ScenarioFolder(file.parent).base.trials_file,
-        calibration=known,
-        drifts=report_drifts(find_drift(head, base)),
-    )
-    return compose_section(head, result, base=base, background=background)
-
-
-def _beside_stored(trials: TrialSet, policy: Policy) -> Section:
-    lookup = find_baseline(stores_here(), trials)
-    if isinstance(lookup, Found) and lookup.trials.trials == trials.trials:
-        notes = (f"is the baseline: {lookup.file}",)
-        return without_verdict(compose_section(trials, judge_alone(trials, policy), notes=notes))
-    known = find_calibration(stores_here(), trials)
-    policy = with_calibration(policy, known)
-    if isinstance(lookup, Found):
-        result = doubted(decide(trials, lookup.trials, policy), known)
-    else:
-        result = judge_without_baseline(trials, judge_alone(trials, policy), lookup, policy)
-    shown = shown_baseline(lookup)
-    if shown is None:
-        return compose_section(trials, result)
-    background = Background(base_file=shown.file, calibration=known)
-    return compose_section(trials, result, base=shown.trials, background=background)
+def _describe_difference(kept: Judgement, judged: Judged) -> Iterator[str]:
+    """A note where this version of pytest-ldos comes to another verdict than the one that judged first."""
+    if judged.result.verdict is not kept.verdict:
+        yield f"pytest-ldos {kept.made_by} judged these trials as {kept.verdict.word}"

@@ -28,8 +28,8 @@ from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.quantities import parse_share
 from pytest_ldos.cli.say import emit
 from pytest_ldos.judge.baseline.calibration_store import UnreadableCalibration, find_calibration
-from pytest_ldos.judge.gate.calibrated import with_calibration
 from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.judging import with_calibration
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.robot.stack.choose import resolve_kind
 from pytest_ldos.scenario.model import ScenarioSpec

@@ -56,7 +56,7 @@ class HistoryWriter:
         from pytest_ldos.judge.baseline.history.branch import branch_of
         from pytest_ldos.judge.baseline.history.rows import Version
         from pytest_ldos.judge.baseline.history.store import HistoryStore
-        from pytest_ldos.judge.gate.unjudged import verdict_alone
+        from pytest_ldos.judge.judging import verdict_alone
 
         store = HistoryStore(self._directory)
         try:

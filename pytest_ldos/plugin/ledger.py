@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +15,6 @@ from pytest_ldos.plugin.settings import Settings
 
 if TYPE_CHECKING:
     from pytest_ldos.host.interference import Interference
-    from pytest_ldos.judge.gate.family import Family
     from pytest_ldos.judge.gate.policy import Policy
     from pytest_ldos.judge.gate.verdict import Verdict
     from pytest_ldos.show.report.document import Section
@@ -38,13 +36,6 @@ class Ledger:
         self._failed = set(failed)
         self._failed_by_verdict: set[str] = set()
         self.refusals = Refusals()
-
-    @cached_property
-    def family(self) -> Family:
-        """The comparisons made so far."""
-        from pytest_ldos.judge.gate.family import Family
-
-        return Family()
 
     @property
     def policy(self) -> Policy:

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 from pytest_ldos.campaign.alone import StoredBase, measure_alone
 from pytest_ldos.campaign.blocks import Bench
-from pytest_ldos.campaign.decision import decide_interleaved
 from pytest_ldos.campaign.interleave import interleave
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.judge.baseline.lookup import Found, find_baseline
-from pytest_ldos.judge.gate.decide import decide
+from pytest_ldos.judge.baseline.lookup import Found
+from pytest_ldos.judge.gate.decide import GateResult
+from pytest_ldos.judge.judging import judge
 from pytest_ldos.measure.metrics.catalogue import Catalogue
 from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.plugin.judging import policy_for, stores_of
+from pytest_ldos.plugin.judging import grounds_for
 from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.progress import Progress
 from pytest_ldos.plugin.scenario_run import ScenarioRun
@@ -95,11 +95,10 @@ class TrialMaker:
         return measure_alone(bench, head, size=self.settings.value("block"), find_base=self._stored_base)
 
     def _stored_base(self, trials: TrialSet) -> StoredBase | None:
-        lookup = find_baseline(stores_of(self.settings), trials)
-        if not isinstance(lookup, Found):
+        grounds = grounds_for(self.settings, self.ledger, self.run, trials)
+        if not isinstance(grounds.base, Found):
             return None
-        base, policy = lookup.trials, policy_for(self.settings, self.ledger, trials)
-        return StoredBase(len(base.trials), lambda head: decide(head, base, policy))
+        return StoredBase(len(grounds.base.trials.trials), lambda head: judge(head, grounds).result)
 
     def _make_interleaved(self, bench: Bench) -> TrialSet:
         """Head's trials, interleaved with the base's."""
@@ -107,7 +106,10 @@ class TrialMaker:
             bench,
             self.run.versions,
             size=self.settings.value("block"),
-            decide=lambda head, base: decide_interleaved(head, base, policy_for(self.settings, self.ledger, head)),
+            decide=self._decide,
         )
         self.run.interleaved.append(made)
         return made.head
+
+    def _decide(self, head: TrialSet, base: TrialSet) -> GateResult:
+        return judge(head, grounds_for(self.settings, self.ledger, self.run, head, base)).result

@@ -40,6 +40,7 @@ class ScenarioRun:
         versions: those that are measured: head, and the base where there is one.
         environments: of the versions that are measured, made by sourcing them; ``None`` stands for ours.
         interleaved: interleaved measurements, in order.
+        places: trials and the folder of each.
         unjudged: trials that no gate has seen.
         judged: trials and their results.
         notes: notes of the profilers for the next report.
@@ -57,7 +58,7 @@ class ScenarioRun:
     environments: Sequence[Mapping[str, str] | None] = (None,)
     loads: list[Any] = field(default_factory=list)
     interleaved: list[Interleaved] = field(default_factory=list)
-    trial_sets: list[TrialSet] = field(default_factory=list)
+    places: list[tuple[TrialSet, ScenarioFolder]] = field(default_factory=list)
     unjudged: list[TrialSet] = field(default_factory=list)
     judged: list[tuple[TrialSet, GateResult]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -79,6 +80,20 @@ class ScenarioRun:
         if is_used(self.folder):
             self.earlier.append(self.folder)
             self.folder = new_scenario_folder(self.folder.path.parent, self.spec.name)
+
+    @property
+    def trial_sets(self) -> list[TrialSet]:
+        """All trials that were made."""
+        return [trials for trials, _ in self.places]
+
+    def add_trials(self, trials: TrialSet) -> None:
+        """Takes trials that were made in the present folder, and are not judged yet."""
+        self.places.append((trials, self.folder))
+        self.unjudged.append(trials)
+
+    def folder_of(self, trials: TrialSet) -> ScenarioFolder:
+        """The folder of trials; the last one for trials that were not made here."""
+        return next((folder for each, folder in self.places if each is trials), self.folder)
 
     def interleaved_with(self, trials: TrialSet) -> Interleaved | None:
         """The interleaved measurement that trials are the head of; ``None`` where they have no base."""

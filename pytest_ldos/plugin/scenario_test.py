@@ -93,8 +93,7 @@ def trial_maker(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
             maker = TrialMaker(session.settings, session.ledger, run)
             catalogue = metrics_of(item, session.settings)
             trials = maker.make(goals if isinstance(goals, str) else tuple(goals), n, catalogue)
-        run.trial_sets.append(trials)
-        run.unjudged.append(trials)
+        run.add_trials(trials)
         return trials
 
     return make
@@ -113,16 +112,22 @@ class Gate:
 
         Without a baseline, this run's trials become the local one (unless the run is
         strict). The test fails if the trials regressed or could not be measured, and in
-        a strict run also without a verdict.
+        a strict run also without a verdict. A test judges one set of trials, because a
+        second one would have the same baseline and the same part of the error budget.
         """
         from pytest_ldos.judge.gate.verdict import is_failure
-        from pytest_ldos.plugin.judging import judge
+        from pytest_ldos.plugin.judging import judge_run
         from pytest_ldos.show.report import failure
         from pytest_ldos.show.report.compose import compose
 
+        if self._run.judged:
+            fail_with(
+                f"scenario '{self._run.spec.name}' was judged already in this test, and other trials would have the "
+                "same baseline: judge them in a test of its own"
+            )
         if trials in self._run.unjudged:
             self._run.unjudged.remove(trials)
-        result, section = judge(self._settings, self._ledger, self._run, trials)
+        result, section = judge_run(self._settings, self._ledger, self._run, trials)
         self._run.judged.append((trials, result))
         self._ledger.enter_section(self._run.nodeid, section, result.verdict)
         if is_failure(result.verdict, strict=self._settings.is_strict):

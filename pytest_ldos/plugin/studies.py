@@ -148,6 +148,7 @@ def _measure(request: pytest.FixtureRequest, instrument: Instrument, spec: Any, 
     folder = record.new_folder(name)
     write_trials(folder, trials)
     _require_rounds(trials)
-    run = ScenarioRun(item.nodeid, trials.spec, folder, trial_sets=[trials], unjudged=[trials])
+    run = ScenarioRun(item.nodeid, trials.spec, folder)
+    run.add_trials(trials)
     record.runs.append(run)
     return MeasuredStudy(study, trials, Gate(session.settings, session.ledger, run))

@@ -8,7 +8,7 @@ from pathlib import Path
 from pytest_ldos.base.series import Better
 from pytest_ldos.campaign.watching import DISTORTION
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.judge.baseline.mismatch import LoadDifference, OtherHostClasses, OtherLoads, OtherScenario
+from pytest_ldos.judge.baseline.mismatch import LoadDifference, OtherHost, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.aspects import LateRise, Shape, Spread, Tail
 from pytest_ldos.judge.gate.decide import decide
@@ -114,7 +114,7 @@ REASONS = [
     ),
     (why.BaselineUnreadable("no JSON"), "the baseline cannot be read: no JSON"),
     (why.CalibrationUnreadable("no JSON"), "the calibration cannot be read: no JSON"),
-    (why.OtherHost(HERE, THERE), "host class mine (ros2) cannot be compared with theirs (embedded)"),
+    (OtherHost(HERE, THERE), "host class mine (ros2) cannot be compared with theirs (embedded)"),
     (OtherHostClasses(HERE, ("a", "b")), "there are baselines of host class a, b, but none of this host's class, mine"),
     (
         OtherScenario(FILE, HERE, THERE),

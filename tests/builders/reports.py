@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
+from pytest_ldos.judge.baseline.calibration_store import CalibrationLookup
+from pytest_ldos.judge.gate.decide import GateResult, decide, judge_alone
+from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.judge.judging import Judged
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.show.report.compose import compose_section
 from pytest_ldos.show.report.document import (
     Additions,
     CalibrationReport,
@@ -31,6 +38,28 @@ from pytest_ldos.show.report.document import (
     Segment,
     Version,
 )
+
+
+def section_of(
+    head: TrialSet,
+    base: TrialSet | None = None,
+    *,
+    result: GateResult | None = None,
+    policy: Policy | None = None,
+    calibration: CalibrationLookup | None = None,
+    notes: Sequence[str] = (),
+) -> Section:
+    """The section of trials that are compared with a base, or judged alone.
+
+    Args:
+        result: shown instead of the gate's own.
+    """
+    policy = policy or Policy()
+    own = judge_alone(head, policy)
+    found = result or (own if base is None else decide(head, base, policy))
+    judged = Judged(head=head, result=found, own=own, base=base, calibration=calibration)
+    return compose_section(judged, notes=notes)
+
 
 SCRIPT = "<script>alert(1)</script>"
 HOSTILE = (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_ldos.base.series import Better
 from pytest_ldos.judge.baseline.calibration import MetricNoise
-from pytest_ldos.judge.gate.decide import decide, decide_run
+from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.catalogue import METRICS
@@ -190,22 +190,3 @@ def test_failing_is_never_an_improvement(pair, policy, failing):
         Verdict.IMPROVED,
     }
     assert all(each.verdict is not Verdict.IMPROVED for each in after.comparisons)
-
-
-@settings(max_examples=20, deadline=None)
-@given(seed=SEEDS, factor=FACTORS)
-def test_a_run_of_one_scenario_is_that_scenario(seed, factor):
-    head, base = noisy_set(seed, factors={"T4": factor}), noisy_set(seed + 1)
-    assert decide_run([(head, base)], Policy()) == [decide(head, base, Policy())]
-
-
-@settings(max_examples=20, deadline=None)
-@given(seed=SEEDS)
-def test_a_regression_elsewhere_never_makes_a_scenario_look_better(seed):
-    """What Holm's procedure hands on only adds power."""
-    doubtful = noisy_set(seed, factors={"T1": 1.15}), noisy_set(seed + 1)
-    certain = noisy_set(seed + 2, factors={"T3": 5.0}, name="cpu_load"), noisy_set(seed + 3, name="cpu_load")
-    policy = Policy(scenarios=2)
-    alone, beside = decide(*doubtful, policy), decide_run([doubtful, certain], policy)[0]
-    assert beside.comparison("T1").tail >= alone.comparison("T1").tail
-    assert not (alone.verdict is Verdict.REGRESSED and beside.verdict is not Verdict.REGRESSED)

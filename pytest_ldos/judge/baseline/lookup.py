@@ -11,7 +11,13 @@ from pathlib import Path
 
 from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.judge.baseline.mismatch import OtherHostClasses, OtherLoads, OtherScenario, find_load_differences
+from pytest_ldos.judge.baseline.mismatch import (
+    OtherHost,
+    OtherHostClasses,
+    OtherLoads,
+    OtherScenario,
+    find_load_differences,
+)
 from pytest_ldos.judge.baseline.store import BaselineStores
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.record import TrialSet
@@ -31,10 +37,12 @@ class NotComparable:
 
     Attributes:
         is_ours: True if it is stored in this run's own place; it is then replaced only on request.
+        shown: trials that were to be compared, whose numbers are shown; ``None`` if none are.
     """
 
-    reason: OtherHostClasses | OtherScenario | OtherLoads
+    reason: OtherHost | OtherHostClasses | OtherScenario | OtherLoads
     is_ours: bool = False
+    shown: Found | None = None
 
 
 @dataclass(frozen=True)
@@ -60,9 +68,24 @@ Lookup = Found | NoBaseline | NotComparable | Unreadable
 
 
 def shown_baseline(lookup: Lookup) -> Found | None:
-    """The baseline that changes are shown since: the one to judge by, or else the shared one."""
+    """The baseline whose numbers are shown: the one to judge by, the shared one, or one that is not comparable."""
     found = lookup.shared if isinstance(lookup, NoBaseline) else lookup
+    if isinstance(found, NotComparable):
+        return found.shown
     return found if isinstance(found, Found) else None
+
+
+def compare_with(head: TrialSet, base: TrialSet, file: Path) -> Found | NotComparable:
+    """Saved trials as a base, if they are of the same stack and host class and were measured under the same loads.
+
+    Args:
+        file: location of the base.
+    """
+    here, there = BaselineKey.of(head), BaselineKey.of(base)
+    if here.place != there.place:
+        return NotComparable(OtherHost(here, there))
+    unlike = tuple(find_load_differences(head.spec.loads, base.spec.loads))
+    return NotComparable(OtherLoads(file, unlike), is_ours=True) if unlike else Found(base, file)
 
 
 def find_baseline(stores: BaselineStores, trials: TrialSet) -> Lookup:
@@ -86,7 +109,4 @@ def _read_for(file: Path, trials: TrialSet) -> Found | NotComparable | Unreadabl
         return Unreadable(str(error))
     if BaselineKey.of(base) != key:
         return NotComparable(OtherScenario(file, key, BaselineKey.of(base)))
-    unlike = tuple(find_load_differences(trials.spec.loads, base.spec.loads))
-    if unlike:
-        return NotComparable(OtherLoads(file, unlike), is_ours=True)
-    return Found(base, file)
+    return compare_with(trials, base, file)

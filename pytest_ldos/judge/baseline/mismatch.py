@@ -19,6 +19,14 @@ class OtherHostClasses:
 
 
 @dataclass(frozen=True)
+class OtherHost:
+    """Two saved results are of different host classes or stacks."""
+
+    here: BaselineKey
+    there: BaselineKey
+
+
+@dataclass(frozen=True)
 class OtherScenario:
     """A file contains that of another scenario, stack or host class than its place says."""
 

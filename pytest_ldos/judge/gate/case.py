@@ -40,7 +40,7 @@ class Case:
     @property
     def is_interleaved(self) -> bool:
         """True if both versions were measured interleaved."""
-        return bool(self.head.session) and self.head.session == self.base.session
+        return self.head.is_interleaved_with(self.base)
 
     def series(self, metric: str) -> tuple[Series, Series]:
         """Head's and base's series of a metric, as they are compared."""

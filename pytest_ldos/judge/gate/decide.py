@@ -27,14 +27,11 @@ from pytest_ldos.judge.gate.reasons import (
     ShapeRegressed,
     Untrusted,
 )
-from pytest_ldos.judge.gate.success import fails_more_often, find_failures, find_rises, measure_rise
+from pytest_ldos.judge.gate.success import fails_more_often, failures_became_more, find_failures, measure_rise
 from pytest_ldos.judge.gate.verdict import Verdict, worst
 from pytest_ldos.judge.gate.weight import by_weight
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.measure.trial.series_of import all_series, invalid_trials
-
-Pair = tuple[TrialSet, TrialSet]
-"""Head and base of one scenario."""
 
 
 @dataclass(frozen=True)
@@ -70,30 +67,13 @@ class GateResult:
 
 
 def decide(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
-    """Compares a scenario of a run with its baseline."""
-    return decide_run([(head, base)], policy)[0]
-
-
-def decide_run(pairs: Sequence[Pair], policy: Policy) -> list[GateResult]:
-    """Compares all scenarios of a run with their baselines; they share the run's probability of a false alarm."""
-    cases = [Case.of(*pair) for pair in pairs]
-    alone = [_with_series(_beside_distorted(_judge_alone(case.head, policy), case.base), case) for case in cases]
-    measured = [case for case, own in zip(cases, alone, strict=True) if own.verdict is not Verdict.INVALID]
-    rises = find_rises([(case.head, case.base) for case in measured], policy)
-    found = zip(rises, compare_metrics(measured, policy), strict=True)
-    return [
-        own if own.verdict is Verdict.INVALID else _weigh(case, own, *next(found), policy)
-        for case, own in zip(cases, alone, strict=True)
-    ]
-
-
-def not_comparable(head: TrialSet, base: TrialSet, reason: Reason) -> GateResult:
-    """The result for two versions that must not be compared."""
-    return _with_series(GateResult(head.scenario, Verdict.NOT_COMPARABLE, (reason,)), Case.of(head, base))
-
-
-def _with_series(result: GateResult, case: Case) -> GateResult:
-    return replace(result, head_series=case.head_series, base_series=case.base_series)
+    """Compares a scenario of a run with its baseline; no other scenario of the run matters to the result."""
+    case = Case.of(head, base)
+    own = replace(_judge_alone(head, policy), head_series=case.head_series, base_series=case.base_series)
+    own = _beside_distorted(own, base)
+    if own.verdict is Verdict.INVALID:
+        return own
+    return _weigh(case, own, compare_metrics(case, policy), policy)
 
 
 def _beside_distorted(own: GateResult, base: TrialSet) -> GateResult:
@@ -103,10 +83,11 @@ def _beside_distorted(own: GateResult, base: TrialSet) -> GateResult:
     return replace(own, verdict=Verdict.INVALID, reasons=(OfBase(Distorted(base.distortion)), *own.reasons))
 
 
-def _weigh(case: Case, own: GateResult, rise: bool, compared_all: Sequence[Comparison], policy: Policy) -> GateResult:
+def _weigh(case: Case, own: GateResult, compared_all: Sequence[Comparison], policy: Policy) -> GateResult:
     """Combines all findings on one scenario into one verdict."""
     comparisons = set_aside(compared_all, case, policy)
     head, base, incomparable = case.head, case.base, case.incomparable
+    rise = failures_became_more(head, base, policy)
     reasons: list[Reason] = [*own.reasons, *([measure_rise(head, base)] if rise else [])]
     compared = {each.metric for each in comparisons}
     lost = [*lost_metrics(case, but={*compared, *incomparable}), *lost_goals(case), *unmeasured(case, policy)]

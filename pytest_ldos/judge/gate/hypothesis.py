@@ -1,9 +1,9 @@
-"""Compares all metrics of a run's scenarios: one hypothesis an aspect, and one probability of error for all."""
+"""Compares all metrics of a scenario: one hypothesis an aspect, and one probability of error for all."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -90,41 +90,22 @@ class Hypothesis:
         return needs if is_hopeless else 0
 
 
-def compare_metrics(cases: Sequence[Case], policy: Policy) -> list[list[Comparison]]:
-    """Compares every comparable metric of every scenario; Holm's procedure covers all of them."""
-    hypotheses = {
-        (number, metric.name): Hypothesis.of(case, metric, policy)
-        for number, case in enumerate(cases)
-        for metric in _comparable_metrics(case)
-    }
+def compare_metrics(case: Case, policy: Policy) -> list[Comparison]:
+    """Compares every comparable metric of a scenario; Holm's procedure covers all of them."""
+    found = [Hypothesis.of(case, metric, policy) for metric in _comparable_metrics(case)]
     # Interleaved versions are compared within pairs of blocks; a metric without a common pair is dropped.
-    hypotheses = {
-        key: each for key, each in hypotheses.items() if each.contrasted.head.size and each.contrasted.base.size
-    }
-    shares = _divide(hypotheses)
-    scenarios = max(policy.scenarios, len(cases))
+    hypotheses = {each.metric.name: each for each in found if each.contrasted.head.size and each.contrasted.base.size}
+    metrics = metric_shares(each.metric for each in hypotheses.values())
+    aspects = {name: aspect_shares(each.shapes) for name, each in hypotheses.items()}
     steps = step_down(
-        {test: share / scenarios for test, share in shares.items()},
-        lambda test, alpha: hypotheses[test[:2]].is_rejected(test[2], alpha),
-        alpha=policy.family_alpha,
+        {(name, aspect): metrics[name] * share for name in aspects for aspect, share in aspects[name].items()},
+        lambda test, alpha: hypotheses[test[0]].is_rejected(test[1], alpha),
+        alpha=policy.family_alpha / policy.scenarios,
     )
-    found: list[list[Comparison]] = [[] for _ in cases]
-    for key, each in hypotheses.items():
-        found[key[0]].append(each.judge({aspect: steps[*key, aspect] for aspect in aspect_shares(each.shapes)}, policy))
-    return found
-
-
-def _divide(hypotheses: Mapping[tuple[int, str], Hypothesis]) -> dict[tuple[int, str, str], float]:
-    """Share of each aspect of each metric in the probability of error of its scenario."""
-    numbers = {number for number, _ in hypotheses}
-    metrics = {
-        number: metric_shares(each.metric for (of, _), each in hypotheses.items() if of == number) for number in numbers
-    }
-    return {
-        (number, name, aspect): metrics[number][name] * share
-        for (number, name), each in hypotheses.items()
-        for aspect, share in aspect_shares(each.shapes).items()
-    }
+    return [
+        each.judge({aspect: steps[name, aspect] for aspect in aspects[name]}, policy)
+        for name, each in hypotheses.items()
+    ]
 
 
 def _why_more_trials(found: Comparison, findings: Iterable[Finding]) -> MoreTrials | None:

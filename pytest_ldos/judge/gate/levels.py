@@ -23,7 +23,7 @@ def looks_of(head: TrialSet, base: TrialSet) -> tuple[Look, ...]:
 def _looked_at(head: TrialSet, base: TrialSet) -> bool:
     """True if the recorded looks were taken at a comparison with this base."""
     if head.session:
-        return head.session == base.session
+        return head.is_interleaved_with(base)
     return all(look.base == len(base.trials) for look in head.looks)
 
 

@@ -20,7 +20,7 @@ class Policy:
     Attributes:
         alpha: probability that a run of unchanged code is called regressed, as aimed at; half
             of it is spent on success rates, half on all metrics together.
-        scenarios: number of scenarios that the run judges; they share `alpha`.
+        scenarios: number of scenarios selected for the run, before the first is judged; `alpha` is divided among them.
         floors: relative effect per metric that is too small to be reported; of the others it
             is what the host's calibration says, or without one the metric's usual floor or the spread
             between their trials, whichever is more.
@@ -73,7 +73,7 @@ class Policy:
 
     @property
     def family_alpha(self) -> float:
-        """Error probability for the metrics of all scenarios together; the same again is for all success rates."""
+        """Error probability for the metrics of all scenarios together; success rates have the same again."""
         return self.alpha / 2
 
     def noise(self, scenario: str, metric: str) -> MetricNoise | None:

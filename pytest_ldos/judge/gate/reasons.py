@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pytest_ldos.base.series import Better
-from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.judge.baseline.mismatch import OtherHostClasses, OtherLoads, OtherScenario
+from pytest_ldos.judge.baseline.mismatch import OtherHost, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate.aspects import Shape
 from pytest_ldos.judge.gate.comparison import Comparison
 
@@ -337,14 +336,6 @@ class CalibrationUnreadable:
     """The calibration's file is damaged."""
 
     why: str
-
-
-@dataclass(frozen=True)
-class OtherHost:
-    """Two saved results are of different host classes or stacks."""
-
-    here: BaselineKey
-    there: BaselineKey
 
 
 @dataclass(frozen=True)

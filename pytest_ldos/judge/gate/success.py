@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pytest_ldos.base.stats.failure_rise import Counts, failures_rose
 from pytest_ldos.base.stats.success import failure_rise_p
 from pytest_ldos.judge.gate.expectations import EXPECTATION_SHARE
@@ -24,16 +22,16 @@ def find_failures(head: TrialSet) -> list[TrialsFailed]:
     return [TrialsFailed(tuple(numbers), *kind) for kind, numbers in found.items()]
 
 
-def find_rises(pairs: Sequence[tuple[TrialSet, TrialSet]], policy: Policy) -> list[bool]:
-    """Tests each scenario of a run for more frequent failures; Holm's procedure covers all of them."""
-    rose, scenarios = [False] * len(pairs), max(policy.scenarios, len(pairs))
-    while True:
-        left = scenarios - sum(rose)
-        alpha = policy.family_alpha * (1 - EXPECTATION_SHARE) / max(left, 1)
-        now = [before or _rose(head, base, alpha) for before, (head, base) in zip(rose, pairs, strict=True)]
-        if now == rose:
-            return rose
-        rose = now
+def failures_became_more(head: TrialSet, base: TrialSet, policy: Policy) -> bool:
+    """Tests a scenario for more frequent failures, with its share of the run's probability of error."""
+    looks = tuple(Counts(look.head, look.base) for look in looks_of(head, base))
+    return failures_rose(
+        head_failures=_failures(head),
+        base_failures=_failures(base),
+        looks=looks,
+        fractions=fractions_of(head, base),
+        alpha=policy.family_alpha * (1 - EXPECTATION_SHARE) / policy.scenarios,
+    )
 
 
 def measure_rise(head: TrialSet, base: TrialSet) -> FailuresRose:
@@ -50,14 +48,6 @@ def measure_rise(head: TrialSet, base: TrialSet) -> FailuresRose:
 def fails_more_often(head: TrialSet, base: TrialSet) -> bool:
     """True if a larger share of head's trials failed than of base's, significant or not."""
     return _failures(head) * len(base.trials) > _failures(base) * len(head.trials)
-
-
-def _rose(head: TrialSet, base: TrialSet, alpha: float) -> bool:
-    looks = tuple(Counts(look.head, look.base) for look in looks_of(head, base))
-    fractions = fractions_of(head, base)
-    return failures_rose(
-        head_failures=_failures(head), base_failures=_failures(base), looks=looks, fractions=fractions, alpha=alpha
-    )
 
 
 def _failures(trials: TrialSet) -> int:

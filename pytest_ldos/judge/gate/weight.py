@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from pytest_ldos.judge.baseline.mismatch import OtherHostClasses, OtherLoads, OtherScenario
+from pytest_ldos.judge.baseline.mismatch import OtherHost, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.verdict import Verdict
 
@@ -46,7 +46,7 @@ _KINDS: Final[Mapping[Verdict, tuple[type, ...]]] = {
         why.OtherUnit,
         why.OtherDirection,
         why.OtherSources,
-        why.OtherHost,
+        OtherHost,
         OtherHostClasses,
         OtherScenario,
         OtherLoads,

@@ -231,6 +231,10 @@ class TrialSet:
             repeated=tuple(map(_without_programs, self.repeated)),
         )
 
+    def is_interleaved_with(self, other: TrialSet) -> bool:
+        """True if both sets were measured in one interleaved session."""
+        return bool(self.session) and self.session == other.session
+
     @property
     def scenario(self) -> str:
         return self.spec.name

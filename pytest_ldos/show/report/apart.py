@@ -14,7 +14,7 @@ def describe_apart(head: TrialSet, base: TrialSet, calibration: CalibrationLooku
     Empty for interleaved versions, and where a calibration has seen enough times.
     """
     runs = calibration.calibration.runs if isinstance(calibration, Calibrated) else 0
-    if (head.session and head.session == base.session) or runs >= ENOUGH_RUNS:
+    if head.is_interleaved_with(base) or runs >= ENOUGH_RUNS:
         return ""
     starts = [len({trial.block for trial in trials.trials}) for trials in (head, base)]
     return (

@@ -5,10 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
 from typing import Final
 
 from pytest_ldos.host.interference import Interference
@@ -18,6 +16,7 @@ from pytest_ldos.judge.explain.parts import explain_parts
 from pytest_ldos.judge.gate.comparison import Comparison
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.verdict import Tone, Verdict
+from pytest_ldos.judge.judging import Judged
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialKind, TrialSet
 from pytest_ldos.show.page.data_text import finite
@@ -26,7 +25,6 @@ from pytest_ldos.show.report.apart import describe_apart
 from pytest_ldos.show.report.document import (
     CalibrationReport,
     Document,
-    Drift,
     PathReport,
     Score,
     Section,
@@ -40,6 +38,7 @@ from pytest_ldos.show.report.reasons import describe_more_trials, describe_other
 from pytest_ldos.show.report.version_reports import (
     report_additions,
     report_differences,
+    report_drifts,
     report_interleaving,
     report_surroundings,
     report_version,
@@ -47,7 +46,6 @@ from pytest_ldos.show.report.version_reports import (
 from pytest_ldos.show.report.words import describe_load
 
 THIS_RUN: Final = "this run"
-BASELINE: Final = "baseline"
 
 
 def compose(sections: Sequence[Section]) -> Document:
@@ -56,33 +54,9 @@ def compose(sections: Sequence[Section]) -> Document:
     return Document(sections=tuple(sections), made_at=made_at, made_by=f"pytest-ldos {version('pytest-ldos')}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Background:
-    """Facts about a comparison beside its trials and its verdict.
-
-    Attributes:
-        base_label: how the base is called; a revision where the versions were interleaved.
-        base_file: where the base is stored.
-        calibration: what is known of the host's noise; ``None`` where nobody asked.
-        drifts: over the blocks of an interleaved session.
-    """
-
-    base_label: str = BASELINE
-    base_file: Path | None = None
-    calibration: CalibrationLookup | None = None
-    drifts: tuple[Drift, ...] = ()
-
-
-def compose_section(
-    trials: TrialSet,
-    result: GateResult,
-    *,
-    base: TrialSet | None = None,
-    background: Background | None = None,
-    notes: Sequence[str] = (),
-) -> Section:
+def compose_section(judged: Judged, *, notes: Sequence[str] = ()) -> Section:
     """One scenario with its verdict, and the comparison where there was a base."""
-    known = background or Background()
+    trials, result, base = judged.head, judged.result, judged.base
     metrics = report_metrics(trials, result, base)
     paths = () if base is None else report_paths(explain(base, trials), trials.metrics)
     head = report_version(trials, label=THIS_RUN)
@@ -99,17 +73,21 @@ def compose_section(
             is_undecided=bool(result.more_trials_because),
             base_needs=result.base_needs,
             is_study=trials.trial_kind is TrialKind.ROUND,
-            untried=_untried(trials, base, known),
+            untried=Untried(
+                more_trials=not trials.spec.max_trials,
+                interleaving=base is not None and not trials.is_interleaved_with(base),
+                calibration=not isinstance(judged.calibration, Calibrated),
+            ),
         ),
         head=head,
         metrics=metrics,
         paths=paths,
         additions=report_additions(trials),
-        calibration=report_calibration(known.calibration),
-        notes=(*describe_uncalibrated(known.calibration), *notes),
+        calibration=report_calibration(judged.calibration),
+        notes=(*describe_uncalibrated(judged.calibration), *notes),
         stack="" if trials.trial_kind is TrialKind.ROUND else trials.stack_kind,
     )
-    return section if base is None else _beside(section, trials, base, result, known)
+    return section if base is None else _with_base(section, judged, base)
 
 
 def name_load(reasons: Sequence[str], verdict: Verdict, surroundings: Surroundings | None) -> tuple[str, ...]:
@@ -118,23 +96,18 @@ def name_load(reasons: Sequence[str], verdict: Verdict, surroundings: Surroundin
     return (*reasons[:1], *([load] if load else []), *reasons[1:])
 
 
-def _untried(head: TrialSet, base: TrialSet | None, known: Background) -> Untried:
-    return Untried(
-        more_trials=not head.spec.max_trials,
-        interleaving=base is not None and not (head.session and head.session == base.session),
-        calibration=not isinstance(known.calibration, Calibrated),
-    )
-
-
-def _beside(section: Section, head: TrialSet, base: TrialSet, result: GateResult, known: Background) -> Section:
+def _with_base(section: Section, judged: Judged, base: TrialSet) -> Section:
     """The section with what a comparison adds."""
+    head, result = judged.head, judged.result
+    is_judged = head.trial_kind is TrialKind.MOTION and judged.calibration is not None
+    apart = describe_apart(head, base, judged.calibration) if is_judged else ""
     return dataclasses.replace(
         section,
-        base=report_version(base, label=known.base_label, file=str(known.base_file or "")),
+        base=report_version(base, label=judged.base_label, file=str(judged.base_file or "")),
         differences=report_differences(head, base),
         score=_score(result, head.metrics),
-        interleaving=report_interleaving(head, base, known.drifts),
-        notes=(*section.notes, *_describe_parts(head, base, result), *_describe_apart(head, base, known)),
+        interleaving=report_interleaving(head, base, report_drifts(judged.drifts)),
+        notes=(*section.notes, *_describe_parts(head, base, result), *([apart] if apart else [])),
     )
 
 
@@ -143,12 +116,6 @@ def _describe_parts(head: TrialSet, base: TrialSet, result: GateResult) -> tuple
     moved = {each.metric for each in result.comparisons if each.verdict in MOVED}
     explained = explain_parts(base, head, [metric for metric in head.metrics if metric.name in moved])
     return tuple(map(describe_parts, explained))
-
-
-def _describe_apart(head: TrialSet, base: TrialSet, known: Background) -> tuple[str, ...]:
-    is_judged = head.trial_kind is TrialKind.MOTION and known.calibration is not None
-    told = describe_apart(head, base, known.calibration) if is_judged else ""
-    return (told,) if told else ()
 
 
 def without_verdict(section: Section) -> Section:

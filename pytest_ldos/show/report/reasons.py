@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, assert_never
 
 from pytest_ldos.base.units import LARGEST_EFFECT, counted, format_quantity
-from pytest_ldos.judge.baseline.mismatch import LoadDifference, OtherHostClasses, OtherLoads, OtherScenario
+from pytest_ldos.judge.baseline.mismatch import LoadDifference, OtherHost, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.comparison import Comparison
 from pytest_ldos.judge.gate.more_trials import MayBeWorse, MayFailMore, MayHaveChanged, MoreTrials, VariesTooMuch
@@ -98,7 +98,7 @@ def describe_reason(reason: why.Reason) -> str:  # noqa: C901, PLR0911, PLR0912 
             return f"the baseline cannot be read: {cause}"
         case why.CalibrationUnreadable(why=cause):
             return f"the calibration cannot be read: {cause}"
-        case why.OtherHost(here, there):
+        case OtherHost(here, there):
             return f"host class {describe_host(here)} cannot be compared with {describe_host(there)}"
         case OtherHostClasses(here, others):
             own = f"none of this host's class, {here.host_class}"

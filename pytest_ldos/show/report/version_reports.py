@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
-from pytest_ldos.campaign import drift
 from pytest_ldos.host.fingerprint import find_differences
 from pytest_ldos.host.interference import Interference, describe_interference
+from pytest_ldos.judge import drift
 from pytest_ldos.judge.gate.expectations import kept_in_trials
 from pytest_ldos.measure.trial.record import Look, MotionTrial, TrialKind, TrialSet
 from pytest_ldos.scenario.deadlines import DeadlineSpec
@@ -137,7 +137,7 @@ def _flat(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]
 
 def report_interleaving(head: TrialSet, base: TrialSet, drifts: tuple[Drift, ...]) -> Interleaving | None:
     """The order of stack starts, where both versions belong to one session."""
-    if not head.session or head.session != base.session:
+    if not head.is_interleaved_with(base):
         return None
     starts = sorted({*_starts(head, "head"), *_starts(base, "base")})
     return Interleaving(blocks=len(starts), order=tuple(version for _, version in starts), drifts=drifts)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from pytest_ldos.base.series import Better
 from pytest_ldos.base.units import LARGEST_EFFECT, counted, format_effect, format_quantity, format_ratio
-from pytest_ldos.campaign.drift import FEWEST_BLOCKS
+from pytest_ldos.judge.drift import FEWEST_BLOCKS
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.page.model import ABSENT
 from pytest_ldos.show.report.document import (

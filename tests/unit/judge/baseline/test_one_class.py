@@ -15,12 +15,13 @@ from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, read_trials, write_trials
-from pytest_ldos.show.report.compose import Background, compose, compose_section
+from pytest_ldos.show.report.compose import compose
 from pytest_ldos.show.report.markdown import render as render_markdown
 from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.terminal import render
 from tests.builders.calibrations import calibration_of
 from tests.builders.command_line import run_ldos
+from tests.builders.reports import section_of
 from tests.builders.trials import FINGERPRINT, noisy_set
 
 ONE = dataclasses.replace(FINGERPRINT, hostname="lab-1", kernel="6.1")
@@ -73,10 +74,6 @@ def test_whatever_makes_a_class_keeps_baselines_apart(stores, change):
     found = find_baseline(stores, of(dataclasses.replace(ONE, **change), 2))
     assert isinstance(found, NotComparable)
     assert ONE.host_class in describe_reason(found.reason)
-
-
-def section_of(head, base):
-    return compose_section(head, decide(head, base, Policy()), base=base, background=Background())
 
 
 def test_the_report_says_which_machine_recorded_the_base(stores):

@@ -14,9 +14,10 @@ from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.segments import LATENCY
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
-from pytest_ldos.show.report.compose import compose, compose_section
+from pytest_ldos.show.report.compose import compose
 from pytest_ldos.show.report.failure import render as render_failure
 from pytest_ldos.show.report.paths import describe_paths
+from tests.builders.reports import section_of
 from tests.builders.trials import TYPICAL, failed_trial, trial, trial_set
 
 MS = 1_000_000
@@ -101,14 +102,14 @@ def test_a_regression_is_reported_with_its_segment():
     base, head = run(path="planning"), run(path="planning", seed=2, callback=6.0)
     result = decide(head, base, Policy())
     assert result.verdict is Verdict.REGRESSED
-    message = render_failure(compose([compose_section(head, result, base=base)]))
+    message = render_failure(compose([section_of(head, base, result=result)]))
     (line,) = [line for line in message.splitlines() if line.startswith("  T1 +")]
     assert f"100 % of it in {CALLBACK}, +" in line or f"99 % of it in {CALLBACK}, +" in line
 
 
 def test_a_path_that_is_no_metric_is_mentioned_when_it_moved():
     base, head = run(), run(seed=2, transport=4.0)
-    (line,) = describe_paths(compose_section(head, decide(head, base, Policy()), base=base))
+    (line,) = describe_paths(section_of(head, base))
     assert line.startswith("path state feedback +")
     assert TRANSPORT in line
-    assert describe_paths(compose_section(base, decide(base, base, Policy()), base=base)) == ()
+    assert describe_paths(section_of(base, base)) == ()

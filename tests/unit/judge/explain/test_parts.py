@@ -11,15 +11,14 @@ import pytest
 from pytest_ldos.base.paths import BUILT_IN_PATHS
 from pytest_ldos.judge.explain.explain import path_of
 from pytest_ldos.judge.explain.parts import explain_parts
-from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.declared import declare
 from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.metrics import parse_metrics
-from pytest_ldos.show.report.compose import compose_section
 from pytest_ldos.show.report.parts import describe_parts
+from tests.builders.reports import section_of
 from tests.builders.trials import noisy_set
 
 
@@ -74,10 +73,10 @@ def test_what_is_no_sum_has_no_parts():
 def test_a_report_names_the_process_where_the_sum_moved():
     base, head = run(1), run(2, {"planner": 200.0, "simulator": 200.0})
     policy = Policy(metrics={*Policy().metrics, CPU.name})
-    (note,) = compose_section(head, decide(head, base, policy), base=base).notes
+    (note,) = section_of(head, base, policy=policy).notes
     assert note.startswith("cpu_all: ")
     assert "in planner, +" in note
-    assert compose_section(base, decide(base, base, policy), base=base).notes == ()
+    assert section_of(base, base, policy=policy).notes == ()
 
 
 def test_a_metric_of_a_path_is_explained_by_its_segments():

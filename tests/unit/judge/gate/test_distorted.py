@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
-from pytest_ldos.campaign.decision import decide_interleaved
+from pytest_ldos.judge.baseline.lookup import Found
 from pytest_ldos.judge.gate.decide import decide, judge_alone
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.judge.judging import Grounds, judge
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from tests.builders.sentences import sentences
 from tests.builders.trials import noisy_set
@@ -23,10 +25,11 @@ def distorted(trials):
 
 @pytest.mark.parametrize("sides", ["head", "base", "both"])
 def test_no_comparison_has_a_verdict(sides):
-    head, base = noisy_set(1), noisy_set(2)
+    head, base = noisy_set(1, session="one"), noisy_set(2, session="one")
     head = distorted(head) if sides != "base" else head
     base = distorted(base) if sides != "head" else base
-    for judged in (decide(head, base, Policy()), decide_interleaved(head, base, Policy())):
+    interleaved = Grounds(policy=Policy(), base=Found(base, Path("base/trials.json")))
+    for judged in (decide(head, base, Policy()), judge(head, interleaved).result):
         assert judged.verdict is Verdict.INVALID
         assert any(REASON in reason for reason in sentences(judged))
         assert not judged.comparisons

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.judge.baseline.calibration_store import Calibrated, Uncalibrated
-from pytest_ldos.judge.gate.decide import decide
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.show.report.apart import describe_apart
-from pytest_ldos.show.report.compose import Background, compose_section
 from tests.builders.calibrations import calibration_of
+from tests.builders.reports import section_of
 from tests.builders.trials import in_starts, noisy_set
 
 
@@ -46,7 +44,5 @@ def test_nothing_is_told_where_it_is_known_or_need_not_be():
 
 def test_it_stands_beside_the_verdict():
     head, base = noisy_set(1), noisy_set(2)
-    section = compose_section(
-        head, decide(head, base, Policy()), base=base, background=Background(calibration=Uncalibrated())
-    )
+    section = section_of(head, base, calibration=Uncalibrated())
     assert any("measured at different times" in note for note in section.notes)

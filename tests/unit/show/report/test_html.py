@@ -10,13 +10,11 @@ from html.parser import HTMLParser
 import pytest
 
 from pytest_ldos.base.text import one_line
-from pytest_ldos.judge.gate.decide import decide
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.show.report.compose import compose, compose_section
+from pytest_ldos.show.report.compose import compose
 from pytest_ldos.show.report.document import Document, Section
 from pytest_ldos.show.report.html import page
-from tests.builders.reports import HOSTILE, full_document, full_section, in_words, sample
+from tests.builders.reports import HOSTILE, full_document, full_section, in_words, sample, section_of
 from tests.builders.representatives import representatives
 from tests.builders.trials import noisy_set
 
@@ -226,7 +224,7 @@ def test_words_are_shown_as_they_were_written():
     ],
 )
 def test_any_comparison_makes_a_page(head, base):
-    tree = Tree(page.render(compose([compose_section(head, decide(head, base, Policy()), base=base)])))
+    tree = Tree(page.render(compose([section_of(head, base)])))
     assert tree.open == []
     assert tree.all("svg")
 

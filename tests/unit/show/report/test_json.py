@@ -12,16 +12,16 @@ from jsonschema import Draft202012Validator
 from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.show.report import json_text, schema
-from pytest_ldos.show.report.compose import compose, compose_infra, compose_section
+from pytest_ldos.show.report.compose import compose, compose_infra
 from pytest_ldos.show.report.document import Document
-from tests.builders.reports import HOSTILE, full_document, in_words
+from tests.builders.reports import HOSTILE, full_document, in_words, section_of
 from tests.builders.trials import noisy_set
 
 VALIDATOR = Draft202012Validator(json_text.read_schema())
 
 
 def judged(head, base):
-    return compose([compose_section(head, decide(head, base, Policy()), base=base)])
+    return compose([section_of(head, base)])
 
 
 def test_the_published_schema_is_what_the_types_say():
@@ -96,7 +96,7 @@ def test_what_is_infinite_is_null():
     result = decide(head, base, Policy())
     endless = {"ratio": math.inf, "low": math.inf, "high": math.inf, "mde": math.inf}
     comparisons = tuple(dataclasses.replace(each, **endless) for each in result.comparisons)
-    section = compose_section(head, dataclasses.replace(result, comparisons=comparisons), base=base)
+    section = section_of(head, base, result=dataclasses.replace(result, comparisons=comparisons))
     plain = json.loads(json_text.render(compose([section])))
     VALIDATOR.validate(plain)
     t1 = next(each for each in plain["sections"][0]["metrics"] if each["name"] == "T1")

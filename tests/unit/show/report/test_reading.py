@@ -9,12 +9,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from pytest_ldos.base.errors import RecordUnreadable
-from pytest_ldos.judge.gate.decide import decide
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.show.report import json_text, markdown, reading, workflow_commands
-from pytest_ldos.show.report.compose import compose, compose_section
+from pytest_ldos.show.report.compose import compose
 from pytest_ldos.show.report.document import Document
-from tests.builders.reports import HOSTILE, full_document, in_words
+from tests.builders.reports import HOSTILE, full_document, in_words, section_of
 from tests.builders.trials import noisy_set
 
 VALIDATOR = Draft202012Validator(json_text.read_schema())
@@ -36,7 +34,7 @@ def plain(document: Document | None = None):
 
 def measured() -> Document:
     head, base = noisy_set(1, factors={"T1": 1.5}), noisy_set(2)
-    return compose([compose_section(head, decide(head, base, Policy()), base=base)])
+    return compose([section_of(head, base)])
 
 
 @pytest.mark.parametrize("document", [full_document(), measured(), Document(sections=())])

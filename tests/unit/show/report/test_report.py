@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import math
 from pathlib import Path
 
@@ -12,25 +11,22 @@ import pytest
 
 from pytest_ldos.base.series import Better, Missing
 from pytest_ldos.base.text import visible
-from pytest_ldos.cli import compare as compare_command
-from pytest_ldos.cli import report as report_command
 from pytest_ldos.host.interference import Interference
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
 from pytest_ldos.judge.baseline.calibration_store import Calibrated, Uncalibrated
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.mismatch import OtherHostClasses
-from pytest_ldos.judge.gate.decide import decide, judge_alone
+from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.deadlines import Kept
 from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.metrics.sources import FEEDBACK, published_states
 from pytest_ldos.measure.trial.record import Look
-from pytest_ldos.plugin import judging
 from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.show.report import failure, markdown
-from pytest_ldos.show.report.compose import Background, compose, compose_section
+from pytest_ldos.show.report.compose import compose
 from pytest_ldos.show.report.html import page as html
 from pytest_ldos.show.report.sources import APPROXIMATELY
 from pytest_ldos.show.report.terminal import render
@@ -48,16 +44,11 @@ from pytest_ldos.show.report.words import (
 from tests.builders.calibrations import calibration_of
 from tests.builders.own_metric import GRIP_RATE, with_own
 from tests.builders.reports import HOSTILE as HOSTILE_WORDS
-from tests.builders.reports import full_document, in_words
+from tests.builders.reports import full_document, in_words, section_of
 from tests.builders.trials import FINGERPRINT, noisy_set, taken_from, trial, trial_set
 from tests.unit.judge.gate.test_decide import on_a_cpu, replace_values
 
 HOSTILE = "\x1b[31mred\x07 [bold]x[/bold] \u202egnp.exe"
-
-
-def section_of(head, base=None, notes=()):
-    result = decide(head, base, Policy()) if base else judge_alone(head, Policy())
-    return compose_section(head, result, base=base, notes=notes)
 
 
 def text_of(section, width=120):
@@ -235,7 +226,7 @@ def test_a_remedy_that_was_used_up_is_not_advised():
         head, base = (dataclasses.replace(each, spec=dataclasses.replace(each.spec, max_trials=most)) for each in sets)
         result = decide(head, base, Policy(required=("T1",)))
         assert result.verdict is Verdict.INCONCLUSIVE
-        return compose_section(head, result, base=base, background=Background(calibration=lookup)).advice
+        return section_of(head, base, result=result, calibration=lookup).advice
 
     assert "--ldos-base" in advice_of()[0]
     assert "--ldos-max-trials" in advice_of(session="one")[0]
@@ -428,26 +419,16 @@ def test_a_calibration_is_told():
     )  # fmt: skip
     known = Calibrated(calibration, Path("baseline.calibration.json"))
     head = noisy_set(1)
-    result = judge_alone(head, Policy())
-    told = text_of(compose_section(head, result, background=Background(calibration=known)))
+    told = text_of(section_of(head, calibration=known))
     assert "calibration: baseline.calibration.json (6 starts, 60 trials, 2026-01-01)" in told
-    other = Background(calibration=Uncalibrated(OtherHostClasses(BaselineKey.of(head), ("another",))))
-    assert "there is a calibration of host class another" in text_of(compose_section(head, result, background=other))
+    other = Uncalibrated(OtherHostClasses(BaselineKey.of(head), ("another",)))
+    assert "there is a calibration of host class another" in text_of(section_of(head, calibration=other))
 
 
 def test_failures_are_grouped_by_what_happened():
     head = section_of(noisy_set(1, failures=3)).head
     (failed,) = head.failures
     assert (failed.trials, failed.code, failed.outcome) == ((1, 2, 3), -31, "planning_failed")
-
-
-def test_what_is_known_of_a_comparison_is_known_by_somebody():
-    """A field that neither pytest nor the command line ever fills would be null for ever in the published schema."""
-    callers = [
-        Path(inspect.getfile(module)).read_text("utf-8") for module in (judging, report_command, compare_command)
-    ]
-    for field in dataclasses.fields(Background):
-        assert any(f"{field.name}=" in text for text in callers), field.name
 
 
 def test_deadlines_are_told_with_how_they_were_kept():
@@ -467,12 +448,12 @@ def test_deadlines_are_told_with_how_they_were_kept():
 def test_samples_are_the_series_that_were_compared():
     head, base = noisy_set(1, failures=2), noisy_set(2)
     result = decide(head, base, Policy())
-    t1 = next(each for each in compose_section(head, result, base=base).metrics if each.name == "T1")
+    t1 = next(each for each in section_of(head, base, result=result).metrics if each.name == "T1")
     assert [(each.trial - 1, each.value or math.inf) for each in t1.head.points] == list(
         zip(result.head_series["T1"].trials, result.head_series["T1"].values, strict=True)
     )
     without = dataclasses.replace(result, head_series={}, base_series={})
-    assert all(each.head is each.base is None for each in compose_section(head, without, base=base).metrics)
+    assert all(each.head is each.base is None for each in section_of(head, base, result=without).metrics)
 
 
 BUSY = Interference(seconds=4.0, cpus=2, others_s=6.4, programs={"cargo": 4.0, "cc1plus\x1b[2J": 2.0})

@@ -6,13 +6,10 @@ import dataclasses
 
 import pytest
 
-from pytest_ldos.judge.gate.decide import decide
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.report import workflow_commands
-from pytest_ldos.show.report.compose import compose_section
 from pytest_ldos.show.report.document import Document, Place, Section
-from tests.builders.reports import HOSTILE, full_document, full_section, in_words
+from tests.builders.reports import HOSTILE, full_document, full_section, in_words, section_of
 from tests.builders.trials import noisy_set
 
 COMMANDS = ("error", "warning", "notice")
@@ -58,7 +55,7 @@ def test_what_a_regression_says():
 
 def test_a_notice_says_what_a_good_verdict_does_not_cover():
     head, base = (noisy_set(seed, cv={"T3": 3.0}, session="one") for seed in (1, 2))
-    section = compose_section(head, decide(head, base, Policy()), base=base)
+    section = section_of(head, base)
     (line,) = workflow_commands.render(Document(sections=(section,))).splitlines()
     name, properties, text = taken(line)
     assert (name, properties["title"]) == ("notice", "ldos on embedded: baseline passed")

@@ -1,0 +1,240 @@
+"""The one way from trials to a verdict.
+
+`Grounds` are what trials are judged by: a policy, the base, and the calibration of the host. `judge` is a function of
+the trials and their grounds alone, so a verdict depends neither on other scenarios of the run nor on who asks for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.judge.baseline.calibration_store import (
+    Calibrated,
+    CalibrationLookup,
+    Uncalibrated,
+    UnreadableCalibration,
+    find_calibration,
+)
+from pytest_ldos.judge.baseline.lookup import (
+    Found,
+    Lookup,
+    NoBaseline,
+    NotComparable,
+    Unreadable,
+    compare_with,
+    find_baseline,
+    shown_baseline,
+)
+from pytest_ldos.judge.baseline.store import BaselineStores
+from pytest_ldos.judge.drift import Drift, find_drift
+from pytest_ldos.judge.gate.case import Case
+from pytest_ldos.judge.gate.decide import GateResult, decide, judge_alone
+from pytest_ldos.judge.gate.expectations import falls_short
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.reasons import (
+    BaselineMissing,
+    BaselineShared,
+    BaselineUnreadable,
+    CalibrationUnreadable,
+    NotFinished,
+    OfBase,
+    Reason,
+)
+from pytest_ldos.judge.gate.verdict import Verdict, worst
+from pytest_ldos.judge.gate.weight import by_weight
+from pytest_ldos.measure.trial.record import TrialSet
+
+BASELINE: Final = "baseline"
+UNJUDGED: Final = "unjudged"
+"""Stored in the history instead of a verdict for trials that were not compared with a baseline."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grounds:
+    """Grounds of a verdict on trials.
+
+    Attributes:
+        policy: of the run; the calibration of the host is added when the trials are judged.
+        base: the baseline or the interleaved base, or the reason why there is none to compare with.
+        label: name of the base in reports.
+    """
+
+    policy: Policy
+    base: Lookup
+    calibration: CalibrationLookup = field(default_factory=Uncalibrated)
+    label: str = BASELINE
+
+    @classmethod
+    def stored(cls, head: TrialSet, stores: BaselineStores, policy: Policy) -> Grounds:
+        """The grounds on which trials are judged by what is stored."""
+        calibration = find_calibration(stores, head)
+        return cls(policy=policy, base=find_baseline(stores, head), calibration=calibration)
+
+    @classmethod
+    def given(
+        cls, head: TrialSet, base: TrialSet, file: Path, *, stores: BaselineStores, policy: Policy, label: str
+    ) -> Grounds:
+        """The grounds on which trials are compared with others: the interleaved base, or saved trials.
+
+        Args:
+            file: location of the base.
+        """
+        there = Found(base, file)
+        found = there if head.is_interleaved_with(base) else compare_with(head, base, file)
+        if isinstance(found, NotComparable):
+            found = replace(found, shown=there)
+        return cls(policy=policy, base=found, calibration=find_calibration(stores, head), label=label)
+
+    def shortened(self, root: Path) -> Grounds:
+        """The same, with locations of files below `root` relative to it."""
+
+        def short(found: Found) -> Found:
+            return replace(found, file=_relative(found.file, root))
+
+        base, calibration = self.base, self.calibration
+        if isinstance(base, Found):
+            base = short(base)
+        elif isinstance(base, NoBaseline) and isinstance(base.shared, Found):
+            base = NoBaseline(short(base.shared))
+        if isinstance(calibration, Calibrated):
+            calibration = replace(calibration, file=_relative(calibration.file, root))
+        return replace(self, base=base, calibration=calibration)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """Trials with their verdict, and all numbers that a report needs.
+
+    Attributes:
+        own: the verdict on the trials alone.
+        base: trials whose numbers are shown beside the head's; ``None`` if there are none.
+        calibration: knowledge of the host's noise; ``None`` if there is no base.
+        drifts: over the blocks of an interleaved session.
+    """
+
+    head: TrialSet
+    result: GateResult
+    own: GateResult
+    base: TrialSet | None = None
+    base_file: Path | None = None
+    base_label: str = BASELINE
+    calibration: CalibrationLookup | None = None
+    drifts: tuple[Drift, ...] = ()
+
+    @property
+    def is_interleaved(self) -> bool:
+        """True if the base was measured in the same interleaved session."""
+        return self.base is not None and self.head.is_interleaved_with(self.base)
+
+
+def judge(head: TrialSet, grounds: Grounds) -> Judged:
+    """Judges the trials of one scenario."""
+    policy = with_calibration(grounds.policy, grounds.calibration)
+    own = judge_alone(head, policy)
+    if isinstance(grounds.base, Found):
+        result = _compare(head, own, grounds.base.trials, policy)
+        if isinstance(grounds.calibration, UnreadableCalibration):
+            result = _invalid(result, by_weight([*result.reasons, CalibrationUnreadable(grounds.calibration.reason)]))
+    else:
+        result = _without_base(head, own, grounds.base, policy)
+    shown = shown_baseline(grounds.base)
+    if shown is None:
+        return Judged(head=head, result=result, own=own)
+    return Judged(
+        head=head,
+        result=result,
+        own=own,
+        base=shown.trials,
+        base_file=shown.file,
+        base_label=grounds.label,
+        calibration=grounds.calibration,
+        drifts=find_drift(head, shown.trials) if head.is_interleaved_with(shown.trials) else (),
+    )
+
+
+def judge_only(trials: TrialSet, policy: Policy) -> Judged:
+    """Judges trials that are compared with nothing."""
+    own = judge_alone(trials, policy)
+    return Judged(head=trials, result=own, own=own)
+
+
+def with_calibration(policy: Policy, lookup: CalibrationLookup) -> Policy:
+    """The policy with the calibration found for this host; unchanged if there is none."""
+    if not isinstance(lookup, Calibrated):
+        return policy
+    found = lookup.calibration
+    return replace(policy, calibrations={**policy.calibrations, found.scenario: found})
+
+
+def verdict_alone(trials: TrialSet, policy: Policy) -> str:
+    """`UNJUDGED` if the trials themselves are valid; otherwise their verdict, which excludes them as an anchor."""
+    verdict = judge_alone(trials, policy).verdict
+    return UNJUDGED if verdict is Verdict.PASSED else verdict.value
+
+
+def _relative(file: Path, root: Path) -> Path:
+    return file.relative_to(root) if file.is_relative_to(root) else file
+
+
+def _invalid(result: GateResult, reasons: tuple[Reason, ...]) -> GateResult:
+    return replace(result, verdict=worst([result.verdict, Verdict.INVALID]), reasons=reasons, more_trials_because=())
+
+
+def _compare(head: TrialSet, own: GateResult, base: TrialSet, policy: Policy) -> GateResult:
+    """Compares with a base; an interleaved one was not judged before, and must have been measured soundly.
+
+    If its measurement failed (a load was not reached, events were lost, trials are missing), the comparison is invalid,
+    unless head regressed by itself. If it missed its success rate, the comparison stands: only the head is judged.
+    """
+    result = decide(head, base, policy)
+    faults = _measurement_faults(base, policy) if head.is_interleaved_with(base) else []
+    if not faults or result.verdict is Verdict.INVALID:
+        return result
+    if own.verdict is Verdict.REGRESSED:  # it missed its own expectation, which needs no base
+        return replace(result, reasons=(*result.reasons, *faults), more_trials_because=())
+    return replace(result, verdict=Verdict.INVALID, reasons=(*faults, *result.reasons), more_trials_because=())
+
+
+def _measurement_faults(base: TrialSet, policy: Policy) -> list[OfBase]:
+    alone = judge_alone(base, policy)
+    if alone.verdict is Verdict.INVALID:
+        return [*map(OfBase, alone.reasons)]
+    return [OfBase(NotFinished(base.incomplete))] if base.incomplete else []
+
+
+def _without_base(
+    head: TrialSet, own: GateResult, lookup: NoBaseline | NotComparable | Unreadable, policy: Policy
+) -> GateResult:
+    """The verdict without a base; changes since a shared baseline are in it, and not judged."""
+    verdict, reason = _why_not(lookup)
+    short = falls_short(head) if own.verdict is Verdict.PASSED else []
+    reasons = by_weight([*own.reasons, *short, reason])
+    result = replace(own, verdict=worst([own.verdict, verdict]), reasons=reasons)
+    shown = shown_baseline(lookup)
+    if shown is None:
+        return result
+    if isinstance(lookup, NotComparable):
+        case = Case.of(head, shown.trials)
+        return replace(result, head_series=case.head_series, base_series=case.base_series)
+    compared = decide(head, shown.trials, policy)
+    unjudged = (
+        replace(each, location=Verdict.NO_BASELINE, findings=(), more_trials_because=None, base_needs=0)
+        for each in compared.comparisons
+    )
+    return replace(
+        result, comparisons=tuple(unjudged), incomparable=compared.incomparable, base_series=compared.base_series
+    )
+
+
+def _why_not(lookup: NoBaseline | NotComparable | Unreadable) -> tuple[Verdict, Reason]:
+    if isinstance(lookup, NotComparable):
+        return Verdict.NOT_COMPARABLE, lookup.reason
+    if isinstance(lookup, Unreadable):
+        return Verdict.INVALID, BaselineUnreadable(lookup.reason)
+    if isinstance(lookup.shared, Found):
+        return Verdict.NO_BASELINE, BaselineShared()
+    if lookup.shared is not None:
+        return Verdict.NO_BASELINE, _why_not(lookup.shared)[1]
+    return Verdict.NO_BASELINE, BaselineMissing()
