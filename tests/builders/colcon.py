@@ -41,8 +41,15 @@ endwhile()
 """
 """A build that says when it has begun, and goes on when a file is there."""
 
-TOO_LARGE = """execute_process(COMMAND dd if=/dev/zero of=${CMAKE_BINARY_DIR}/large bs=1M count=64 COMMAND_ERROR_IS_FATAL ANY)
+TOO_LARGE = """execute_process(COMMAND dd if=/dev/zero of=${CMAKE_BINARY_DIR}/large bs=1M count=64 RESULT_VARIABLE failed)
+foreach(number RANGE 200)
+  message(STATUS "${PROJECT_NAME} goes on although ${number}")
+endforeach()
+if(failed)
+  message(FATAL_ERROR "the disk is full")
+endif()
 """
+"""Fills the disk, and then has colcon log more than the rest of its log's last page has room for."""
 
 
 def find_colcon() -> str:

@@ -215,7 +215,9 @@ def _failure(build: Build, place: _Place, log: ColconLog, code: int) -> Preparat
     details = (log.end_of(package) if package else "") or last_lines(place.log)
     if _NO_ROOM in details or shutil.disk_usage(place.folder).free < _LEAST_ROOM:
         full = unwritable(place.folder, OSError(errno.ENOSPC, _NO_ROOM))
-        return build.failed(f"the disk is full{f', in package {package}' if package else ''}", remedy=full.remedy)
+        # Colcon's own log may lie there as well, and then lack the end of the package that failed.
+        where = package or " or ".join(each for each in log.started if each not in log.codes)
+        return build.failed(f"the disk is full{f', in package {where}' if where else ''}", remedy=full.remedy)
     if not package:
         _require_packages(build, build.workspace.packages())
     reason = f"package {package} failed" if package else f"colcon ended with exit code {code}"

@@ -135,7 +135,7 @@ def test_two_runs_at_once_build_once(held):
 
 
 def test_a_disk_that_a_build_fills(held):
-    """A small file system where the builds lie; what the build left of it is removed."""
+    """A small file system where the builds lie: colcon's log is cut off, too. What the build left is removed."""
     store = held.path / ".ldos"
     add_package(held.path / "ros_ws", "arm_planner", more=COMPILED + TOO_LARGE)
     held.repository.commit()
