@@ -6,18 +6,24 @@ import os
 import subprocess
 import sys
 import time
+from resource import RUSAGE_THREAD, getrusage
 
 from pytest_ldos.base.switch_counts import SwitchCounts
 from pytest_ldos.host.context_switches import OwnSwitchCounter, SwitchCounter
 
-SLEEPY = "import time\nfor _ in range(50): time.sleep(0.0005)"
+SLEEPY = """
+import time
+from resource import RUSAGE_THREAD, getrusage
+while getrusage(RUSAGE_THREAD).ru_nvcsw < 50: time.sleep(0.0005)
+"""
 
 
 def test_a_sleeping_thread_leaves_by_itself():
     counter = SwitchCounter([0])
     assert counter.counts() == SwitchCounts(0, 0, 0), "no such process"
     counter = SwitchCounter([os.getpid()])
-    for _ in range(20):
+    enough = getrusage(RUSAGE_THREAD).ru_nvcsw + 20
+    while getrusage(RUSAGE_THREAD).ru_nvcsw < enough:  # one that is preempted for as long does not leave by itself
         time.sleep(0.0005)
     assert counter.counts().voluntary >= 20
 
