@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import psutil
+
+from pytest_ldos.host import interference, interference_meter
+from tests.builders.stressors import wait_until
 
 _BUSY = """
 import os, sys, time
@@ -21,7 +24,7 @@ def outermost():
     innermost(5000)
     os.stat("/")
 
-end = time.monotonic() + 30
+end = time.monotonic() + 300
 print("ready", flush=True)
 while time.monotonic() < end:
     outermost()
@@ -30,18 +33,15 @@ while time.monotonic() < end:
 """
 
 
-def run_for(process: subprocess.Popen[str], seconds: float) -> None:
+def run_for(process: subprocess.Popen[str] | psutil.Process, seconds: float) -> None:
     """Waits until a process has used a CPU for so long: what is sampled comes with that."""
     times = psutil.Process(process.pid)
     wanted = times.cpu_times().user + seconds
-    deadline = time.monotonic() + 60
-    while times.cpu_times().user < wanted:
-        assert time.monotonic() < deadline, "it did not run"
-        time.sleep(0.01)
+    wait_until(lambda: times.cpu_times().user >= wanted)
 
 
 def busy_process(*, gently: bool = False) -> AbstractContextManager[subprocess.Popen[str]]:
-    """One that runs when the context begins; it also ends by itself after half a minute."""
+    """One that runs when the context begins; it also ends by itself after five minutes."""
     return ready_process(sys.executable, "-c", _BUSY, *(["gently"] if gently else []))
 
 
@@ -49,14 +49,31 @@ def busy_process(*, gently: bool = False) -> AbstractContextManager[subprocess.P
 def foreign_load(folder: Path, *, is_foreign: bool = True) -> Iterator[str]:
     """Two busy loops, each in a session of its own, or in the test's; yields their program's name.
 
-    Sessions share a machine that is busy otherwise. They also end by themselves after half a minute.
+    Each has used a CPU when the context begins. They also end by themselves after five minutes.
     """
     script = folder / "foreign_load.py"
     script.write_text(_BUSY)
     with ExitStack() as running:
+        command = sys.executable, str(script)
         for _ in range(2):
-            running.enter_context(ready_process(sys.executable, str(script), start_new_session=is_foreign))
+            run_for(running.enter_context(ready_process(*command, start_new_session=is_foreign)), 0.1)
         yield script.name
+
+
+def name_all_others(set_attribute: Callable[[object, str, object], None] = setattr) -> None:
+    """Has reports name every other program: on a busy machine some may use more than the one that a test knows."""
+    for module, name in (
+        (interference, "MOST_PROGRAMS"),
+        (interference, "_MOST_NAMED"),
+        (interference_meter, "MOST_PROGRAMS"),
+    ):
+        set_attribute(module, name, sys.maxsize)
+
+
+def suspend(process: subprocess.Popen[str]) -> None:
+    """Suspends a process; it uses no CPU any more."""
+    process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_STOPPED)
 
 
 @contextmanager

@@ -29,7 +29,7 @@ def wait_until(condition: Callable[[], object], timeout_s: float = 60.0) -> None
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.02)
+        time.sleep(0.01)
 
 
 @contextmanager

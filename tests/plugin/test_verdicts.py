@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.builders.busy import foreign_load
+from tests.plugin.conftest import SCENARIO
 
 FAST = ("--ldos-trials=10", "--ldos-warmup=0")
 
@@ -253,7 +254,7 @@ install(noisy(1))
 def test_an_arm_that_does_not_come_home_is_said_once_in_each_place(project, warmup):
     """After its first trial, or before it: in the test's failure, and in the summary."""
     project.makeconftest(HOMELESS)
-    result = project.runpytest_subprocess(f"--ldos-warmup={warmup}", "--ldos-report=r.md", timeout=60)
+    result = project.runpytest_subprocess(f"--ldos-warmup={warmup}", "--ldos-report=r.md", timeout=300)
     assert result.ret == 11
     shown = result.stdout.str()
     failure, _, summary = shown.partition("= ldos on ")
@@ -271,7 +272,14 @@ def test_an_arm_that_does_not_come_home_is_said_once_in_each_place(project, warm
 FEW = ("--ldos-trials=4", "--ldos-warmup=2")
 
 
+ALL_NAMED = """
+from tests.builders.busy import name_all_others
+name_all_others()
+"""
+
+
 def test_a_foreign_load_is_named_before_the_first_trial_and_beside_a_failure(run, project):
+    project.makepyfile(test_scenario=SCENARIO + ALL_NAMED)
     with foreign_load(project.path) as name:
         result = run(*FEW, "--ldos-report=out.json", stack="lambda i: Motion(error_code=-31), motion_s=0.15")
     assert result.ret == 10
@@ -313,9 +321,9 @@ rig.open_rig = open_rig
     ],
 )
 def test_a_foreign_load_is_named_where_nothing_could_be_judged(project, conftest, reason):
-    project.makeconftest(conftest)
+    project.makeconftest(conftest + ALL_NAMED)
     with foreign_load(project.path) as name:
-        result = project.runpytest_subprocess("--ldos-warmup=0", "--ldos-report=r.md", timeout=60)
+        result = project.runpytest_subprocess("--ldos-warmup=0", "--ldos-report=r.md", timeout=300)
     assert result.ret == 11
     result.stdout.fnmatch_lines([f"*{reason}*", f"*meanwhile, others used * CPUs: *{name}*"])
     assert name in (project.path / "r.md").read_text("utf-8").replace("\\", "")

@@ -32,7 +32,7 @@ from pytest_ldos.record.strace import SyscallCounter
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.watching import WatchSpec
 from pytest_ldos.scenario.words import ProfilerKind
-from tests.builders.busy import busy_process, ready_process, run_for
+from tests.builders.busy import busy_process, ready_process, run_for, suspend
 from tests.builders.ctf import Event, Int, Packet, Record, TraceBuilder
 from tests.builders.forbidden import forbid
 from tests.builders.kernel import EPOCH_NS, PREEMPTED, KernelTrace
@@ -139,7 +139,7 @@ def test_nothing_is_watched_unasked(tmp_path):
 def test_an_empty_profile_is_said(tmp_path, monkeypatch):
     watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF))
     with busy_process() as process, rig_of(process.pid, tmp_path, monkeypatch) as rig:
-        process.send_signal(signal.SIGSTOP)
+        suspend(process)
         with watching.beside(rig):
             pass
     assert any("there are no samples" in note for note in watching.notes)

@@ -9,7 +9,7 @@ from pytest_ldos.doctor.finding import Status
 from pytest_ldos.host.cpu import read_turbo
 from pytest_ldos.host.interference import Interference
 from pytest_ldos.host.interference_meter import measure_briefly
-from tests.builders.busy import foreign_load
+from tests.builders.busy import foreign_load, name_all_others
 from tests.builders.machine import CPU, build_machine
 
 
@@ -69,7 +69,8 @@ def test_isolated_cpus_are_told(tmp_path):
     assert "2-3" in check_isolated_cpus(build_machine(tmp_path, {f"{CPU}/isolated": "2-3"})).text
 
 
-def test_a_foreign_load_is_named(tmp_path):
+def test_a_foreign_load_is_named(tmp_path, monkeypatch):
+    name_all_others(monkeypatch.setattr)
     with foreign_load(tmp_path) as name:
         finding = check_others(build_machine(tmp_path, interference=measure_briefly))
     assert finding.status is Status.WARNING

@@ -14,7 +14,7 @@ from pytest_ldos.record.perf import PerfProfiler, perf_available
 from pytest_ldos.record.profiles.folded import parse_folded, render_folded
 from pytest_ldos.show.report.flame.drawing import draw_flame
 from tests.builders import hostile
-from tests.builders.busy import busy_process, ready_process, run_for
+from tests.builders.busy import busy_process, ready_process, run_for, suspend
 from tests.builders.forbidden import forbid
 from tests.builders.watchers import perf_here
 
@@ -105,7 +105,7 @@ def test_a_recording_that_is_damaged_is_said(tmp_path):
 def test_a_process_that_only_sleeps_gives_no_samples(tmp_path):
     profiler = PerfProfiler(tmp_path, rate_hz=99)
     with busy_process() as process:
-        process.send_signal(signal.SIGSTOP)
+        suspend(process)
         profiler.start({process.pid: "worker"})
         assert not profiler.stop().profile
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not ABLE.ok, reason=ABLE.reason or "py-spy can s
 @pytest.fixture
 def sleeper():
     """A process that runs no Python."""
-    with subprocess.Popen(["sleep", "30"]) as process:
+    with subprocess.Popen(["sleep", "300"]) as process:
         yield process
         process.kill()
 
