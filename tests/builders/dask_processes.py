@@ -12,14 +12,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import distributed
 import psutil
 
-_LIMIT_S = 30.0
+_LIMIT_S = 60.0
 
 
 @dataclass(frozen=True)
 class Running:
-    """A scheduler that answers, and its workers.
+    """A scheduler that answers and knows its workers.
 
     Attributes:
         workers: each a nanny, whose child reads traces.
@@ -48,6 +49,9 @@ def running_scheduler(
             stack.enter_context(_process("worker", *options, folder=folder, cwd=cwd, environment=environment))
             for _ in range(workers)
         )
+        if workers:
+            with distributed.Client(address, timeout=_LIMIT_S, set_as_default=False) as client:
+                client.wait_for_workers(workers, timeout=_LIMIT_S)
         yield Running(address, scheduler, nannies)
 
 

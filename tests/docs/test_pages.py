@@ -32,7 +32,7 @@ COMMANDS = typer.main.get_command(app)
 FLAGS = {option.flag for option in OPTIONS.values()}
 TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 LANGUAGES = {"console", "text", "toml", "python", "yaml", "json", "xml", "sh", "ini", "mermaid"}
-QUICK_S, WHOLE_S = 60, 1500
+QUICK_S, WHOLE_S = 300, 1500
 
 
 def blocks(language: str) -> list:

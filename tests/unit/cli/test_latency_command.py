@@ -101,7 +101,7 @@ def test_results_that_could_not_be_kept_are_refused_before_anything_is_measured(
     with pytest.raises(ConfigurationError, match=re.escape(said)) as caught:
         ldos(*SHORT, "--seconds", "30", *arguments)
     assert caught.value.remedy
-    assert time.monotonic() - began_s < 30, "the rounds alone take 60 s"
+    assert time.monotonic() - began_s < 60, "the rounds alone take 60 s"
     assert not Path("/dev/null").is_file()
 
 

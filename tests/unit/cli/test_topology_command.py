@@ -45,7 +45,7 @@ def test_a_target_that_is_met_is_told_and_ends_with_0(ldos, tmp_path):
     assert "Target easy.json" in result.output
     assert "listener" in result.output
     edges = pl.read_parquet(tmp_path / "tables/latency_all.parquet")
-    assert edges["received"][0] > 20
+    assert edges["received"][0] > 0
     assert set(edges.columns) >= {"node", "topic", "size_B", "late", "too_late", "lost", "mean_us", "p99_us", "freq_Hz"}
     assert pl.read_parquet(tmp_path / "tables/resources.parquet")["rss_MB"].min() > 10
     assert pl.read_parquet(tmp_path / "tables/events.parquet")["code"][0] == 0

@@ -19,6 +19,7 @@ from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.fleet import remote, tasks
 from pytest_ldos.fleet.cluster import LocalCluster, connected_cluster
 from pytest_ldos.fleet.find import Found, find_traces
+from pytest_ldos.fleet.handshake import require_able_workers
 from pytest_ldos.fleet.in_process import InProcess
 from pytest_ldos.fleet.remote import RemoteScheduler
 from pytest_ldos.measure.metrics.load_own import OwnSource
@@ -173,7 +174,11 @@ def test_something_else_that_listens_there(hasty, two, request_of):
             read(RemoteScheduler(address), two, request_of())
 
 
-def test_a_scheduler_without_workers(hasty, two, request_of, tmp_path):
+def test_a_scheduler_without_workers(monkeypatch, two, request_of, tmp_path):
+    def require_at_once(*arguments, limit_s):
+        require_able_workers(*arguments, limit_s=0.1)
+
+    monkeypatch.setattr(remote, "require_able_workers", require_at_once)
     with (
         running_scheduler(tmp_path, workers=0) as running,
         pytest.raises(Unavailable, match=r"has no worker\n.*dask worker tcp://"),

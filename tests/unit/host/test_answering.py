@@ -25,7 +25,7 @@ def start(tmp_path):
 
 def test_each_question_has_its_answer(start):
     child = start(ECHO)
-    assert [child.ask(word, limit_s=20)["said"] for word in ("a", "abc")] == [2, 4]
+    assert [child.ask(word, limit_s=60)["said"] for word in ("a", "abc")] == [2, 4]
     child.close()
     child.await_end()
     assert child.child.exit_code == 0
@@ -34,29 +34,29 @@ def test_each_question_has_its_answer(start):
 @pytest.mark.parametrize("said", ["nonsense", "[1, 2]", "7", "{", '{"a": }', "[" * 20_000])
 def test_what_is_no_object_is_quoted(start, said):
     with pytest.raises(ChildFailed, match="child said what is no answer: "):
-        start(f"print({said!r}, flush=True); input()").answer(limit_s=20)
+        start(f"print({said!r}, flush=True); input()").answer(limit_s=60)
 
 
 def test_bytes_that_are_no_text_are_damage_too(start):
     program = "import sys; sys.stdout.buffer.write(b'\\xff\\xfe\\x00{}\\n'); sys.stdout.flush(); input()"
     with pytest.raises(ChildFailed, match="no answer"):
-        start(program).answer(limit_s=20)
+        start(program).answer(limit_s=60)
 
 
 def test_one_that_dies_says_how_and_its_last_words(start):
     child = start("import sys; input(); sys.stderr.write('no memory\\n'); sys.exit(3)")
     with pytest.raises(ChildFailed) as caught:
-        child.ask("exchange", limit_s=20)
+        child.ask("exchange", limit_s=60)
     assert summary_of(caught.value) == "child ended with exit code 3: no memory"
     with pytest.raises(ChildFailed, match="exit code 3"):
-        child.ask("once more", limit_s=20)
+        child.ask("once more", limit_s=60)
 
 
 def test_what_is_said_right_before_the_end_counts(start):
     child = start("import sys; print('{\"last\": 1}', flush=True); sys.exit(0)")
-    assert child.answer(limit_s=20) == {"last": 1}
+    assert child.answer(limit_s=60) == {"last": 1}
     with pytest.raises(ChildFailed, match="exit code 0"):
-        child.answer(limit_s=20)
+        child.answer(limit_s=60)
 
 
 def test_one_that_is_silent_is_not_waited_for(start):

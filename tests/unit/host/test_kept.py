@@ -127,7 +127,7 @@ child.wait()
 
 def test_a_launcher_that_passes_the_signal_on_is_left_to_it(tmp_path):
     command = [sys.executable, "-c", LAUNCHER, str(tmp_path / "heard")]
-    tree = KeptTree("launch", command, log=tmp_path / "launch.log", environment={})
+    tree = KeptTree("launch", command, log=tmp_path / "launch.log", environment={}, patience_s=60)
     assert tree.child.process.stdout is not None
     assert tree.child.process.stdout.readline() == "up\n"
     tree.stop()

@@ -99,7 +99,7 @@ with measuring_lock(wait_s=float("inf"), on_waiting=lambda holder: print("waitin
 
 
 def switches_once_asleep(process):
-    """How often it gave up its CPU, when it does no more."""
+    """How often it gave up its CPU until it waits; it may be about to do so once more."""
     deadline = time.monotonic() + 60
     while process.status() != psutil.STATUS_SLEEPING:
         assert time.monotonic() < deadline
@@ -116,7 +116,7 @@ def test_who_waits_sleeps_until_the_holder_ends(own_lock, end):
         assert waiter.stdout.readline().startswith(f"waiting for pid {holder.pid} ")
         switches.append(switches_once_asleep(psutil.Process(waiter.pid)))
     first = psutil.Process(waiters[0].pid)
-    assert first.num_ctx_switches().voluntary == switches[0], "while the others started, it did not look once"
+    assert first.num_ctx_switches().voluntary <= switches[0] + 1, "while the others started, it did not look once"
     if end == "kills it":
         holder.kill()
     holder.communicate("\n" if end != "kills it" else None)

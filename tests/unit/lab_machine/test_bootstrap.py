@@ -319,7 +319,7 @@ def test_apt_waits_for_a_machine_that_updates_itself(machine):
 
 def await_lock_of(machine, file):
     """Until somebody waits for a lock that is held (``->`` in proc's list)."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     number = f":{file.stat().st_ino} "
     while not any("->" in line and number in line for line in Path("/proc/locks").read_text().splitlines()):
         assert time.monotonic() < deadline, "nobody waits"

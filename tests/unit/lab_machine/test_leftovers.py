@@ -100,7 +100,7 @@ def stranger(machine, tmp_path, monkeypatch):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process as another user")
 def test_what_runs_is_ended(machine, left, stranger):
     end_leftovers(machine.root)
-    assert stranger.wait(timeout=10) == -signal.SIGKILL
+    assert stranger.wait(timeout=60) == -signal.SIGKILL
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process as another user")

@@ -37,7 +37,8 @@ def start(text: str, environment: dict[str, str]) -> subprocess.Popen:
     return child
 
 
-def test_what_a_survivor_starts_while_it_ends_is_ended_too(environment):
+def test_what_a_survivor_starts_while_it_ends_is_ended_too(environment, monkeypatch):
+    monkeypatch.setattr(processes, "_LADDER", tuple((number, 60.0) for number, _ in processes._LADDER))
     with start(HYDRA, environment) as hydra:
         names = end_survivors(environment)
     assert pids_with(environment) == []

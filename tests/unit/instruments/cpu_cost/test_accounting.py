@@ -87,7 +87,7 @@ def test_sleep_costs_nothing_but_switches():
 def test_a_child_and_the_kernel_agree_on_its_burn(talk):
     child = talk(BURNER)
     before_ns = process_cpu_ns(child.child.pid)
-    found = make_exchange(child, limit_s=30)
+    found = make_exchange(child, limit_s=60)
     seen_ns = process_cpu_ns(child.child.pid) - before_ns
     assert found.cpu_ns == pytest.approx(200 * NS_PER_MS, rel=0.1)
     assert found.cpu_ns <= seen_ns + 10 * NS_PER_MS
@@ -97,7 +97,7 @@ def test_a_child_and_the_kernel_agree_on_its_burn(talk):
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU: nothing migrates")
 @pytest.mark.measures_time
 def test_migrations_of_all_threads_are_counted(talk):
-    found = make_exchange(talk(MOVER), limit_s=30)
+    found = make_exchange(talk(MOVER), limit_s=60)
     assert found.migrations is not None
     assert 20 <= found.migrations < 40
 
@@ -105,7 +105,7 @@ def test_migrations_of_all_threads_are_counted(talk):
 def test_cpu_time_that_nobody_used_is_not_believed(talk):
     claim = {**ANSWER, "user_ns": 10**10}
     with pytest.raises(ChildFailed, match=r"says that it used 10000\.0 ms of CPU, the kernel counted"):
-        make_exchange(talk(f"import json; input(); print(json.dumps({claim!r}), flush=True); input()"), limit_s=20)
+        make_exchange(talk(f"import json; input(); print(json.dumps({claim!r}), flush=True); input()"), limit_s=60)
 
 
 @pytest.mark.parametrize("name", list(ANSWER))
@@ -120,7 +120,7 @@ def test_a_process_that_has_ended_has_no_account(talk):
     child = talk("")
     child.child.process.wait()
     with pytest.raises(ChildFailed, match="exit code 0"):
-        make_exchange(child, limit_s=20)
+        make_exchange(child, limit_s=60)
 
 
 def test_peers_that_never_meet_are_not_waited_for():

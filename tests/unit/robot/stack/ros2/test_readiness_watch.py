@@ -9,14 +9,26 @@ import pytest
 from pytest_ldos.robot.stack.ros2 import readiness_watch
 from pytest_ldos.robot.stack.ros2.readiness_watch import ReadinessWatch
 from pytest_ldos.scenario.model import StackSpec
+from tests.builders.stressors import wait_until
 
 READY = "print('[]', flush=True)\n"
+FAREWELL = (
+    READY
+    + """
+import time
+from pathlib import Path
+while not Path("{folder}/go").exists(): time.sleep(0.01)
+time.sleep(0.3)
+Path("{folder}/gone").touch()
+"""
+)
 
 
 @pytest.fixture
 def watch(tmp_path, monkeypatch):
     """Watches a program instead of the readiness node, which needs ROS 2."""
     monkeypatch.setattr(readiness_watch, "_NODE", "told")
+    monkeypatch.setattr(readiness_watch, "_END_S", 60.0)
 
     def of(program: str) -> ReadinessWatch:
         (tmp_path / "told.py").write_text(program, encoding="utf-8")
@@ -27,16 +39,13 @@ def watch(tmp_path, monkeypatch):
 
 
 def await_ready(asked: ReadinessWatch) -> None:
-    deadline = time.monotonic() + 20
-    while not asked.is_ready:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: asked.is_ready)
 
 
 def test_its_farewell_is_awaited(watch, tmp_path):
-    with watch(f"{READY}import time; time.sleep(0.3); open({str(tmp_path / 'gone')!r}, 'w').close()") as asked:
+    with watch(FAREWELL.format(folder=tmp_path)) as asked:
         await_ready(asked)
-        assert not (tmp_path / "gone").exists()
+        (tmp_path / "go").touch()
         asked.await_end()
         assert (tmp_path / "gone").exists()
 
