@@ -10,11 +10,13 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_ldos.base.stats.moments import Moments
 from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.host.interference import Interference
+from pytest_ldos.host.interference_meter import InterferenceMeter
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.measure.trial.rig import Rig
 from pytest_ldos.record.protocol import RecordingReport
@@ -29,7 +31,8 @@ from tests.builders.ctf import Event, Int, Packet, Record, Text, TraceBuilder
 
 MS = 1_000_000
 EPOCH_NS = 1_700_000_000_000_000_000
-PID = 4242
+PID = 2**22 + 1
+"""That of no process: beyond what any Linux gives."""
 
 BEGIN = Event("ldos:trial_begin", 1, {"_goal_id": Text(), "_scenario": Text(), "_index": Int(32)})
 PHASE = Event("ldos:phase", 2, {"_goal_id": Text(), "_phase": Text()})
@@ -261,6 +264,13 @@ class FakeStack:
             self.recorder.emit(CYCLE, time_ns + shift, cycle=number, sim_time_ns=2 * number * MS, period_ns=2 * MS)
 
 
+class Undisturbed(InterferenceMeter):
+    """Measures no time, so that no trial is made again for others' sake."""
+
+    def measure(self) -> Interference:
+        return replace(super().measure(), seconds=0.0)
+
+
 @contextmanager
 def open_fake_rig(
     spec: StackSpec,
@@ -284,9 +294,14 @@ def open_fake_rig(
 
 
 def install(script: Script = TYPICAL, *, base: Script | None = None, discarded: int = 0, motion_s: float = 0.0) -> None:
-    """Makes the plugin of this process use fakes; for conftest files of inner test runs."""
+    """Makes the plugin of this process use fakes; for conftest files of inner test runs.
+
+    Without `motion_s`, trials take no time, in which others of a busy machine take nothing from them.
+    """
     import functools
 
-    from pytest_ldos.measure.trial import rig
+    from pytest_ldos.measure.trial import conduct, rig
 
+    if not motion_s:
+        conduct.InterferenceMeter = Undisturbed  # type: ignore[attr-defined]
     rig.open_rig = functools.partial(open_fake_rig, script=script, base=base, discarded=discarded, motion_s=motion_s)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -47,7 +49,7 @@ def failure(planner, goal, start, **fields) -> Failed:
 def test_a_reach_is_planned(panda, planner):
     plan = planner.plan(REACH, request(), panda.ready, 1)
     assert plan.path.duration_s > 1
-    assert 0 < plan.planning_time_s < 5
+    assert plan.planning_time_s > 0
 
 
 def test_out_of_reach(panda, planner):
@@ -82,12 +84,12 @@ def test_a_planted_delay_is_part_of_the_planning_time(panda):
 
 
 def test_a_planted_delay_can_be_a_share_of_the_planning_time(panda, monkeypatch):
-    slept = []
-    monkeypatch.setattr(move_group.time, "sleep", slept.append)
+    times, slept = iter([10.0, 12.0, 13.0]), []
+    clock = SimpleNamespace(monotonic=lambda: next(times), sleep=slept.append)
+    monkeypatch.setattr(move_group, "time", clock)
     plan = Planner(panda, planning_delay_share=0.5).plan(REACH, request(), panda.ready, 1)
-    (delay_s,) = slept
-    assert 0 < delay_s <= 0.5 * plan.planning_time_s
-    assert delay_s > 0.4 * plan.planning_time_s
+    assert slept == [1.0], "half of the time until then"
+    assert plan.planning_time_s == 3.0
 
 
 @pytest.mark.parametrize("goal", [REACH, HOME])
