@@ -220,10 +220,10 @@ def test_a_second_run_waits_for_the_first(preparing):
             kwargs={"store": preparing.store, "announce": announce},
         )
         other.start()
-        assert waits.wait(20)
+        assert waits.wait(60)
         assert preparing.said == ["waiting: another run prepares the same version"]
         assert preparing.times_made == 1
-    other.join(20)
+    other.join(60)
     assert preparing.times_made == 2
 
 

@@ -32,7 +32,7 @@ def planner(panda):
 
 
 def request(**fields):
-    values = {"allowed_planning_time": 5.0, "max_velocity_scaling_factor": 0.5, "max_acceleration_scaling_factor": 0.5}
+    values = {"allowed_planning_time": 60.0, "max_velocity_scaling_factor": 0.5, "max_acceleration_scaling_factor": 0.5}
     return default("moveit_msgs/msg/MotionPlanRequest", **{**values, **fields})
 
 

@@ -36,8 +36,8 @@ def stimulate(tmp_path):
         conversation = Conversation(
             group.start("stimulus", [sys.executable, "-c", code], talk=True), group.describe_ended
         )
-        assert conversation.await_ready(10)
-        return ProgramStimulus(conversation, single_case("script"), timeout_s=10, why=group.describe_ended)
+        assert conversation.await_ready(60)
+        return ProgramStimulus(conversation, single_case("script"), timeout_s=60, why=group.describe_ended)
 
     yield start
     group.stop()
@@ -117,7 +117,7 @@ def test_a_refusal_is_an_error_with_its_remedy(tmp_path):
             group.start("stimulus", [sys.executable, "-c", code], talk=True), group.describe_ended
         )
         with pytest.raises(ConfigurationError) as refused:
-            conversation.await_ready(10)
+            conversation.await_ready(60)
         assert (refused.value.message, refused.value.remedy) == ("no such door", "open another")
     finally:
         group.stop()
