@@ -20,7 +20,7 @@ from pytest_ldos.host.inherited import pids_with
 from pytest_ldos.host.lock import LOCK_VARIABLE
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.record.run_directory import RUN_DIRECTORY
-from tests.integration.project import Project, make_project, shared_memory
+from tests.integration.project import Project, left_in_memory, make_project, shared_memory
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 INTERRUPTED = 2
@@ -45,7 +45,7 @@ class Left:
         """What is there now and was not before, in words."""
         found = [f"process {pid}: {name}" for pid, name in self._processes()]
         found += [f"temporary {file.name}" for file in self.temporary.iterdir()]
-        found += [f"shared memory {name}" for name in shared_memory() - self.memory if not _is_mapped(name)]
+        found += [f"shared memory {name}" for name in left_in_memory(self.memory)]
         found += [f"mount {line}" for line in _mounts() if line not in self.mounts and self._is_a_runs(line)]
         found += [f"control group {group}" for group in set(_control_groups()) - self.groups]
         found += [f"lock {line}" for line in Path("/proc/net/unix").read_text().splitlines() if self.mark in line]
@@ -74,17 +74,6 @@ def _mounts() -> list[str]:
 
 def _control_groups() -> Iterator[Path]:
     return Path("/sys/fs/cgroup").rglob(f"{GROUP_NAME}*")
-
-
-def _is_mapped(name: str) -> bool:
-    """Whether a running process has it: then it is another run's, whose end sees to it."""
-    for maps in Path("/proc").glob("[0-9]*/maps"):
-        try:
-            if f"/dev/shm/{name}" in maps.read_text():
-                return True
-        except OSError:
-            continue
-    return False
 
 
 @dataclass(frozen=True)

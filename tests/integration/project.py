@@ -6,6 +6,7 @@ import os
 import secrets
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -77,6 +78,19 @@ def make_project(path: Path) -> Project:
 def shared_memory() -> set[str]:
     """Names of what lies in shared memory now, but semaphores of Python's multiprocessing, which no stack uses."""
     return {file.name for file in Path("/dev/shm").iterdir() if not file.name.startswith("sem.mp-")}
+
+
+def left_in_memory(before: set[str]) -> set[str]:
+    """Names of what came into shared memory since, but what a running process has mapped: that is another program's."""
+    return {name for name in shared_memory() - before if not _is_mapped(name)}
+
+
+def _is_mapped(name: str) -> bool:
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        with suppress(OSError):
+            if f"/dev/shm/{name}" in maps.read_text():
+                return True
+    return False
 
 
 def running() -> set[int]:

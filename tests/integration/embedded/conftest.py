@@ -10,7 +10,7 @@ import pytest
 
 from tests.builders.needs import embedded_here, lttng_here
 from tests.integration.embedded.short_run import ShortRun
-from tests.integration.project import Project, make_project, running, shared_memory
+from tests.integration.project import Project, left_in_memory, make_project, running, shared_memory
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -45,7 +45,7 @@ def leaves_nothing(temporary) -> Iterator[Callable[[], None]]:
 
     def check() -> None:
         assert running() <= before
-        assert shared_memory() <= memory
+        assert left_in_memory(memory) == set()
         assert [each.name for each in temporary.iterdir() if not each.name.startswith(PYTESTS_OWN)] == []
 
     yield check

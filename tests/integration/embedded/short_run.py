@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from tests.builders.namespaces import apart, why_not_apart
-from tests.integration.project import Project, running, shared_memory
+from tests.integration.project import Project, left_in_memory, running, shared_memory
 
 TRIALS = 2
 
@@ -77,7 +77,7 @@ class ShortRun:
         self.not_bare = why_not_apart("mount")
         self.code, self.output = self.call(*(command if self.not_bare else apart(NO_NAMES, command)))
         self.left_running = running() - before
-        self.left_in_memory = shared_memory() - memory
+        self.left_in_memory = left_in_memory(memory)
         self.folder = next(project.path.glob(".ldos/runs/*/baseline"), Path("absent"))
 
     def call(self, *command: str) -> tuple[int, str]:

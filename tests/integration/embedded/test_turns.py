@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.measure.trial.artifacts import read_trials
-from tests.integration.project import Project, make_project, running, shared_memory
+from tests.integration.project import Project, left_in_memory, make_project, running, shared_memory
 
 ROOT = Path(__file__).parents[3]
 MARK = "the other version runs"
@@ -45,7 +45,7 @@ class Run:
         options = ("--ldos-base=./other", "--ldos-trials=1", "--ldos-block=1", "--ldos-warmup=0")
         self.code, self.output = project.run(*options)
         self.left_running = running() - before
-        self.left_in_memory = shared_memory() - memory
+        self.left_in_memory = left_in_memory(memory)
         self.folder = next(project.path.glob(".ldos/runs/*/baseline"), Path("absent"))
 
     def said_by(self, version: str) -> list[bool]:

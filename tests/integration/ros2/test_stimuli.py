@@ -18,7 +18,7 @@ from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import StimulusKind
 from tests.builders.needs import lttng_here
-from tests.integration.project import Project, make_project, running, shared_memory
+from tests.integration.project import Project, left_in_memory, make_project, running, shared_memory
 
 NODES = StackSpec(stimulus=StimulusKind.WINDOW, ros2=Ros2Spec(launch_file="robot/robot.launch.py", controllers=()))
 _REASONS = [each.reason for each in (ros2_available(NODES), lttng_here()) if not each.ok]
@@ -265,7 +265,7 @@ def leaves_nothing() -> Iterator[Callable[[], None]]:
 
     def check() -> None:
         assert running() <= before
-        assert shared_memory() <= memory
+        assert left_in_memory(memory) == set()
 
     yield check
     check()

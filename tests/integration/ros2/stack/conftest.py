@@ -21,7 +21,7 @@ from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import Simulation
 from tests.builders.needs import lttng_here
-from tests.integration.project import Project, make_project, shared_memory
+from tests.integration.project import Project, left_in_memory, make_project, shared_memory
 
 MOCK = StackSpec(ros2=Ros2Spec(sim=Simulation.MOCK))
 GAZEBO = find_ros_packages(GAZEBO_PACKAGES)
@@ -67,7 +67,7 @@ def leaves_nothing(mark) -> Iterator[Callable[[], None]]:
 
     def check() -> None:
         assert survivors(mark) == {}
-        assert shared_memory() <= memory
+        assert left_in_memory(memory) == set()
 
     yield check
     check()
