@@ -16,15 +16,15 @@ import subprocess, sys, threading, time
 started = threading.Barrier(4)
 def rest():
     started.wait()
-    time.sleep(60)
+    time.sleep(600)
 for _ in range(3):
     threading.Thread(target=rest, daemon=True).start()
 started.wait()
-child = subprocess.Popen(["sleep", "60"])
+child = subprocess.Popen(["sleep", "600"])
 print(child.pid, flush=True)
 for line in sys.stdin:
-    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
-    late = subprocess.Popen(["sleep", "60"])
+    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+    late = subprocess.Popen(["sleep", "600"])
     print(late.pid, flush=True)
 """
 

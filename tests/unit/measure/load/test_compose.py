@@ -43,12 +43,12 @@ from pytest_ldos.scenario.loads.noisy_neighbour import NoisyNeighbourSpec
 from tests.fakes.rig import FakeRecorder
 from tests.unit.measure.load.test_compose import everything
 logs = Path(sys.argv[1])
-stack = ProcessGroup(log_directory=logs).start("stack", ["sleep", "60"])
+stack = ProcessGroup(log_directory=logs).start("stack", ["sleep", "600"])
 site = LoadSite(domain=1, recorder=FakeRecorder(logs / "trace"), log_directory=logs, pids=lambda: [stack.pid])
 with apply_loads(everything(), site) as loads:
     print(json.dumps([load.spec.KIND for load in loads]), flush=True)
     with apply_loads([NoisyNeighbourSpec()], site):
-        time.sleep(120)
+        time.sleep(600)
 """
 
 
@@ -91,7 +91,7 @@ def test_limits_come_first():
 
 @pytest.fixture
 def stack():
-    process = subprocess.Popen(["sleep", "60"])
+    process = subprocess.Popen(["sleep", "600"])
     yield process
     process.kill()
     process.wait()

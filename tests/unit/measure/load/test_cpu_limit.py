@@ -26,8 +26,8 @@ from tests.builders.stressors import wait_until
 STACK = """
 import os, subprocess, sys, threading, time
 def work():
-    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
-    return subprocess.Popen(["sleep", "60"]).pid
+    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+    return subprocess.Popen(["sleep", "600"]).pid
 work()
 print("ready", flush=True)
 for line in sys.stdin:
