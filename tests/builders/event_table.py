@@ -166,7 +166,7 @@ def _decide(started: Started, url: str, output: Path) -> None:
         },
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
 
 

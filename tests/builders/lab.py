@@ -121,7 +121,7 @@ class LabMachine:
             text=True,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
 

@@ -24,7 +24,7 @@ def test_a_second_measurement_of_this_project_is_refused(tmp_path):
     """Holding the lock that the other run inherits the name of: nothing is started."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "baseline", f"--ldos-output={tmp_path}"]
     with measuring_lock():
-        done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=300, check=False)
     assert BUSY in done.stdout
     assert done.returncode == exit_codes.INVALID
 
@@ -66,7 +66,7 @@ def start(tmp_path, monkeypatch):
 
 def require_refused(job: subprocess.Popen[str], clone: Path, *, holder: str) -> None:
     """Ended with 11, and the report that others read names who measures."""
-    output, _ = job.communicate(timeout=120)
+    output, _ = job.communicate(timeout=300)
     assert job.returncode == exit_codes.INVALID, output
     (section,) = read_document(clone / "results/result.json").sections
     assert (section.verdict, section.head) == (Verdict.INFRA, None)

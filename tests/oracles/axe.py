@@ -36,7 +36,7 @@ def violations(page: Path, folder: Path, *, scheme: str) -> list[Any]:
     copy.write_text(unfolded.replace("</body>", f"{scripts}</body>"), "utf-8")
     asked = command(copy, folder, width=1280, dark=scheme == "dark")
     done = subprocess.run(
-        [*asked[:-1], "--virtual-time-budget=20000", asked[-1]], capture_output=True, text=True, check=True, timeout=120
+        [*asked[:-1], "--virtual-time-budget=20000", asked[-1]], capture_output=True, text=True, check=True, timeout=300
     )
     copy.unlink()
     found = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout, re.DOTALL)

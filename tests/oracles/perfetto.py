@@ -115,6 +115,6 @@ def ask_processor(file: Path, query: str) -> list[dict[str, str]]:
     script = file.with_suffix(".sql")
     script.write_text(query)
     done = subprocess.run(
-        [PROCESSOR, "--query-file", str(script), str(file)], capture_output=True, text=True, check=True, timeout=120
+        [PROCESSOR, "--query-file", str(script), str(file)], capture_output=True, text=True, check=True, timeout=300
     )
     return list(csv.DictReader(done.stdout.splitlines()))

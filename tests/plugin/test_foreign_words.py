@@ -48,7 +48,7 @@ def test_what_does_not_start(project):
         rig.open_rig = fail
         """
     )
-    result = project.runpytest_subprocess("--ldos-report=r.md", timeout=60)
+    result = project.runpytest_subprocess("--ldos-report=r.md", timeout=300)
     assert result.ret == 11
     assert result.stdout.str().count("no way") >= 3
     assert is_harmless(result.stdout.str())

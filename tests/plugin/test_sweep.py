@@ -221,7 +221,7 @@ def test_on_a_full_disk_the_session_ends_with_what_was_kept(sweep, project):
     sweep("--collect-only")
     conftest = project.path / "conftest.py"
     conftest.write_text(f"{conftest.read_text()}\n{FULL_DISK}")
-    result = project.runpytest_subprocess("--ldos-trials=10", "-p", "no:cacheprovider", timeout=120)
+    result = project.runpytest_subprocess("--ldos-trials=10", "-p", "no:cacheprovider", timeout=300)
     assert result.ret == 11
     shown = result.stdout.str() + result.stderr.str()
     assert "INTERNALERROR" not in shown
@@ -233,7 +233,7 @@ def test_on_a_full_disk_the_session_ends_with_what_was_kept(sweep, project):
     assert not list(project.path.glob(".ldos/sweeps/*/*/cells/.*")), "no half of it"
     result.stdout.fnmatch_lines(["*ldos sweep test_scenario.py_test_reach*"])
     conftest.write_text(conftest.read_text().replace("12_000", "limits[0]"))
-    rest = project.runpytest_subprocess("--ldos-trials=10", "--ldos-resume", timeout=120)
+    rest = project.runpytest_subprocess("--ldos-trials=10", "--ldos-resume", timeout=300)
     rest.assert_outcomes(passed=3 - kept, skipped=kept)
 
 

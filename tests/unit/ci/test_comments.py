@@ -45,7 +45,7 @@ def test_as_a_program(github):
         env={"GITHUB_API_URL": github.url, "GITHUB_TOKEN": TOKEN, "no_proxy": "*"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "pull request 12 got a comment\n", "")

@@ -18,7 +18,7 @@ def host_classes(text: str, output: str = "") -> subprocess.CompletedProcess[str
         env={"LDOS_HOST_CLASSES": text, "GITHUB_OUTPUT": output},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

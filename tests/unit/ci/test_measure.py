@@ -95,7 +95,7 @@ def measure(checkout) -> Callable[..., subprocess.CompletedProcess[str]]:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
 

@@ -250,7 +250,7 @@ def test_as_a_program(received, tmp_path):
         env={"GITHUB_REPOSITORY": "arm-makers/arm", "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

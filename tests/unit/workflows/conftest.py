@@ -139,7 +139,7 @@ class Machine:
             env={**own, **environment},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
 

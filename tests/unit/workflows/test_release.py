@@ -64,7 +64,7 @@ def test_the_step_that_compares_the_tag(tmp_path, tag, fits):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert (done.returncode == 0) == fits, done.stderr
 
