@@ -56,6 +56,7 @@ def _ours_s() -> float:
 
 _watch = pytest.StashKey[OthersWatch]()
 _worst = pytest.StashKey[float]()
+_was_skipped = pytest.StashKey[bool]()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -66,11 +67,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Makes a skip of a failure; of one in the teardown only if the test itself became a skip."""
     report = yield
-    if item.get_closest_marker(MARK) and report.when != "teardown":
+    if item.get_closest_marker(MARK) and (report.when != "teardown" or item.stash.get(_was_skipped, False)):
         share = _worst_share(item)
         if report.failed and share > MOST_OF_OTHERS:
             _skip(report, share)
+            item.stash[_was_skipped] = True
     return report
 
 

@@ -59,7 +59,14 @@ class Project:
 
     def run(self, *arguments: str) -> tuple[int, str]:
         process = self.start(*arguments)
-        output, _ = process.communicate(timeout=180)
+        try:
+            output, _ = process.communicate(timeout=300)
+        except subprocess.TimeoutExpired:
+            started = psutil.Process(process.pid).children(recursive=True)
+            process.kill()
+            process.communicate()
+            psutil.wait_procs(started, timeout=60)
+            raise
         return process.returncode, output
 
     def saved(self, scenario: str = "baseline", output: str = ".ldos") -> TrialSet:

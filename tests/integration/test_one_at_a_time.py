@@ -89,7 +89,7 @@ def test_of_two_jobs_at_once_one_measures_and_the_other_names_it(start, tmp_path
         if "trial 1 of 2" in line:
             break
     require_refused(start("second", trials=2), tmp_path / "second", holder=str(tmp_path / "first"))
-    output, _ = first.communicate(timeout=180)
+    output, _ = first.communicate(timeout=300)
     assert first.returncode == 0, "".join(seen) + output
     (section,) = read_document(tmp_path / "first/results/result.json").sections
     assert section.head is not None

@@ -19,9 +19,21 @@ import pytest
 def measured():
     return 7
 
+@pytest.fixture
+def left():
+    yield
+    assert False, "something is left"
+
 @pytest.mark.measures_time
 def test_it_measures(measured):
     assert measured < 5, "too slow"
+
+@pytest.mark.measures_time
+def test_it_measures_and_leaves_something(measured, left):
+    assert measured < 5, "too slow"
+
+@pytest.mark.measures_time
+def test_it_leaves_something(left): ...
 
 def test_it_measures_nothing():
     assert False
@@ -48,13 +60,13 @@ def run(pytester, monkeypatch):
 
 def test_beside_others_a_failure_is_a_skip_with_the_figure(run):
     result = run(0.63)
-    result.assert_outcomes(passed=1, skipped=1, failed=1)
+    result.assert_outcomes(passed=2, skipped=3, failed=1, errors=1)
     result.stdout.fnmatch_lines(["SKIPPED*measures time*used 63 % of the CPUs (20 % at most)*too slow*"])
     result.stdout.fnmatch_lines(["*1 failed*"])
 
 
 def test_on_a_quiet_machine_a_failure_is_one(run):
-    run(MOST_OF_OTHERS).assert_outcomes(passed=1, failed=2)
+    run(MOST_OF_OTHERS).assert_outcomes(passed=2, failed=3, errors=2)
 
 
 def test_what_we_and_our_children_use_is_ours(monkeypatch):

@@ -82,6 +82,6 @@ class ShortRun:
 
     def call(self, *command: str) -> tuple[int, str]:
         done = subprocess.run(
-            command, cwd=self.project.path, env=self.project.environment, capture_output=True, check=False, timeout=180
+            command, cwd=self.project.path, env=self.project.environment, capture_output=True, check=False, timeout=300
         )
         return done.returncode, (done.stdout + done.stderr).decode()

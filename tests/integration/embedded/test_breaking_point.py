@@ -26,7 +26,7 @@ def find_breaking(project: Project):
         little = ("--trials-per-start", "1", "--time-limit", "0.001s", "--format", "json")
         command = [str(LDOS), "find-breaking", "dds_flood.rate", *range_of_rates, *little]
         return subprocess.run(
-            command, cwd=project.path, env=environment, capture_output=True, text=True, timeout=180, check=False
+            command, cwd=project.path, env=environment, capture_output=True, text=True, timeout=300, check=False
         )
 
     return run

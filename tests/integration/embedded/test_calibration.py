@@ -23,7 +23,7 @@ def ldos(project: Project):
         environment = {**project.environment, "LDOS_STACK": "embedded"}
         command = [str(LDOS), *arguments, "--format", "json"]
         return subprocess.run(
-            command, cwd=project.path, env=environment, capture_output=True, text=True, timeout=180, check=False
+            command, cwd=project.path, env=environment, capture_output=True, text=True, timeout=300, check=False
         )
 
     return run

@@ -20,7 +20,7 @@ def run_on(project, script: str, *arguments: str) -> tuple[int, str]:
     """A run behind a script that mounts something in the project's folder."""
     command = apart(script, project.command("--ldos-warmup=0", *arguments))
     done = subprocess.run(
-        command, cwd=project.path, env=project.environment, capture_output=True, text=True, check=False, timeout=180
+        command, cwd=project.path, env=project.environment, capture_output=True, text=True, check=False, timeout=300
     )
     return done.returncode, done.stdout + done.stderr
 

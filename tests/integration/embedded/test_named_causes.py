@@ -15,7 +15,7 @@ from tests.builders.namespaces import apart
 def run_on(project, script: str, *, kinds: tuple[str, ...], prefix: tuple[str, ...] = ()) -> tuple[int, str]:
     command = apart(script, [*prefix, *project.command("--ldos-warmup=0", "--ldos-trials=1")], kinds=kinds)
     done = subprocess.run(
-        command, cwd=project.path, env=project.environment, capture_output=True, text=True, check=False, timeout=180
+        command, cwd=project.path, env=project.environment, capture_output=True, text=True, check=False, timeout=300
     )
     return done.returncode, done.stdout + done.stderr
 

@@ -171,7 +171,7 @@ def adding(history, first, last, *, merge_from=128, die_at=""):
 def test_many_processes_at_once_lose_nothing(history):
     """They merge each other's files meanwhile; neighbours add some of the same runs."""
     workers = [adding(history, 8 * number, 8 * number + 12, merge_from=4) for number in range(3)]
-    assert [worker.wait(60) for worker in workers] == [0] * 3
+    assert [worker.wait(300) for worker in workers] == [0] * 3
     table = history.read().table
     assert sets_in(history) == {identify(run_of(number, n=1)) for number in range(28)}
     assert len(table) == 28 * len(METRICS)
