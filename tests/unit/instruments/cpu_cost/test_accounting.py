@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from resource import RUSAGE_THREAD, getrusage
 
 import pytest
 
@@ -46,6 +47,8 @@ class Move:
 for line in sys.stdin:
     say(measure(Move(), 1))
 """
+TICK_NS = 10 * NS_PER_MS
+"""User and system time are each read apart from their sum."""
 NO_MIGRATIONS = why_not_counted(Event.CPU_MIGRATIONS, os.getpid())
 
 
@@ -62,35 +65,39 @@ class Burn:
         end_s = time.thread_time() + self._cpu_s
         while time.thread_time() < end_s:
             pass
-        for _ in range(self._sleeps):
+        enough = left_cpu() + self._sleeps
+        while left_cpu() < enough:  # one that is preempted for as long does not leave by itself
             time.sleep(0.001)
         return 1, 2
 
 
-@pytest.mark.measures_time
+def left_cpu() -> int:
+    """How often this thread left its CPU by itself."""
+    return getrusage(RUSAGE_THREAD).ru_nvcsw
+
+
 def test_what_was_burnt_is_accounted_for():
+    before_ns = time.process_time_ns()
     found = Exchange.of(measure(Burn(0.2), 1))
-    assert found.cpu_ns == pytest.approx(200 * NS_PER_MS, rel=0.1)
+    assert 200 * NS_PER_MS - TICK_NS <= found.cpu_ns <= time.process_time_ns() - before_ns + TICK_NS
     assert found.wall_ns >= 200 * NS_PER_MS
     assert (found.ticks, found.published, found.received) == (1, 1, 2)
 
 
-@pytest.mark.measures_time
 def test_sleep_costs_nothing_but_switches():
+    before_ns = time.process_time_ns()
     found = Exchange.of(measure(Burn(0.0, sleeps=50), 1))
     assert found.voluntary >= 50
-    assert found.cpu_ns < 40 * NS_PER_MS
-    assert found.wall_ns >= 50 * NS_PER_MS
+    assert found.cpu_ns <= time.process_time_ns() - before_ns + TICK_NS
+    assert found.wall_ns >= NS_PER_MS
 
 
-@pytest.mark.measures_time
 def test_a_child_and_the_kernel_agree_on_its_burn(talk):
     child = talk(BURNER)
     before_ns = process_cpu_ns(child.child.pid)
     found = make_exchange(child, limit_s=60)
     seen_ns = process_cpu_ns(child.child.pid) - before_ns
-    assert found.cpu_ns == pytest.approx(200 * NS_PER_MS, rel=0.1)
-    assert found.cpu_ns <= seen_ns + 10 * NS_PER_MS
+    assert 200 * NS_PER_MS - TICK_NS <= found.cpu_ns <= seen_ns + TICK_NS
 
 
 @pytest.mark.skipif(bool(NO_MIGRATIONS), reason=NO_MIGRATIONS or "counted")
