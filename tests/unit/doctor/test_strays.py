@@ -101,7 +101,7 @@ def facts_of(pid: int) -> ProcessFacts:
 
 def test_a_stray_is_found_with_its_pid_and_ended(tmp_path, stray):
     machine = build_machine(tmp_path / "m", processes=list_processes, uid=os.geteuid())
-    (finding,) = [finding for finding in check_strays(machine) if str(stray.pid) in finding.name]
+    (finding,) = [finding for finding in check_strays(machine) if finding.name == f"stray process {stray.pid}"]
     assert finding.status is Status.WARNING
     assert finding.text.startswith(f"move_group {stray.pid}: ")
     assert describe_question(finding.fix) == f"end process {stray.pid} (move_group) (cannot be undone)?"

@@ -136,12 +136,14 @@ def test_a_place_with_spaces_can_be_preloaded_from(tmp_path, monkeypatch):
 @pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM"])
 def test_servers_of_other_kinds_and_given_addresses_are_left_alone(kind):
     code = f"""
-import socket
+import contextlib, socket
+ports = iter(range({PORT}, {ports_of(DOMAIN).stop}))
 for address in ("", "127.0.0.2"):
-    bound = socket.socket(socket.AF_INET, socket.{kind})
-    bound.bind((address, {PORT}))
-    print(bound.getsockname()[0])
-    bound.close()
+    with socket.socket(socket.AF_INET, socket.{kind}) as bound:
+        while not bound.getsockname()[1]:
+            with contextlib.suppress(OSError):  # another program has this port
+                bound.bind((address, next(ports)))
+        print(bound.getsockname()[0])
 """
     environment = {**os.environ, **bound_to_loopback()}
     said = subprocess.run(
