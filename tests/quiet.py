@@ -55,14 +55,31 @@ def _ours_s() -> float:
 
 
 _watch = pytest.StashKey[OthersWatch]()
-_worst = pytest.StashKey[float]()
+_measures = pytest.StashKey[bool]()
+_shares = pytest.StashKey[dict[str, float]]()
 _was_skipped = pytest.StashKey[bool]()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    if item.get_closest_marker(MARK):
+    item.session.stash[_measures] = item.get_closest_marker(MARK) is not None
+    if item.session.stash[_measures]:
         item.stash[_watch] = OthersWatch()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """Notes the share while a measurement is made that several tests have."""
+    if fixturedef.scope == "function" or not request.session.stash.get(_measures, False):
+        return (yield)
+    watch = OthersWatch()
+    try:
+        return (yield)
+    finally:
+        shares = request.node.stash.setdefault(_shares, {})
+        shares[fixturedef.argname] = max(watch.share(), shares.get(fixturedef.argname, 0.0))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -78,11 +95,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def _worst_share(item: pytest.Item) -> float:
-    """The largest share during this test or one before it in its file, with which it may share a measurement."""
-    file = item.getparent(pytest.Module)
-    assert file is not None
-    file.stash[_worst] = max(file.stash.get(_worst, 0.0), item.stash[_watch].share())
-    return file.stash[_worst]
+    """The largest share during this test, or while a fixture that it has was made."""
+    assert isinstance(item, pytest.Function)
+    made = [share for node in item.listchain() for share in node.stash.get(_shares, {}).items()]
+    return max([item.stash[_watch].share(), *(share for name, share in made if name in item.fixturenames)])
 
 
 def _skip(report: pytest.TestReport, share: float) -> None:

@@ -69,6 +69,39 @@ def test_on_a_quiet_machine_a_failure_is_one(run):
     run(MOST_OF_OTHERS).assert_outcomes(passed=2, failed=3, errors=2)
 
 
+SHARED = """
+import pytest
+
+@pytest.fixture(scope="session")
+def measured():
+    return 7
+"""
+LATER = """
+import pytest
+pytestmark = pytest.mark.measures_time
+
+def test_with_it(measured):
+    assert measured < 5
+
+def test_without_it():
+    assert False
+"""
+
+
+def test_a_measurement_that_others_disturbed_counts_for_all_tests_that_have_it(pytester, monkeypatch):
+    """Its tests are in two files; others used the CPUs while it was made, and no more."""
+    shares = iter([0.0, 0.63, 0.0, 0.0, 0.0])
+    monkeypatch.setattr(OthersWatch, "__init__", lambda watch: setattr(watch, "found", next(shares)))
+    monkeypatch.setattr(OthersWatch, "share", lambda watch: watch.found)
+    pytester.makeini("[pytest]\nmarkers = measures_time: as here")
+    pytester.makeconftest(SHARED)
+    first = "import pytest\n@pytest.mark.measures_time\ndef test_it(measured): ...\n"
+    pytester.makepyfile(test_first=first, test_later=LATER)
+    result = pytester.runpytest_inprocess("-p", "tests.quiet", "-p", "no:cacheprovider", "-rs")
+    result.assert_outcomes(passed=1, skipped=1, failed=1)
+    result.stdout.fnmatch_lines(["SKIPPED*test_later.py:*used 63 % of the CPUs*"])
+
+
 def test_what_we_and_our_children_use_is_ours(monkeypatch):
     """The machine was idle for 4 of 10 s; of the rest, some is known to be ours."""
     times = iter([(0.0, 0.0), (4.0, 10.0)])
