@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import signal
 import subprocess
 import sys
@@ -47,11 +48,11 @@ def busy_process(*, gently: bool = False) -> AbstractContextManager[subprocess.P
 
 @contextmanager
 def foreign_load(folder: Path, *, is_foreign: bool = True) -> Iterator[str]:
-    """Two busy loops, each in a session of its own, or in the test's; yields their program's name.
+    """Two busy loops, each in a session of its own, or in the test's; yields their program's name, which no other has.
 
     Each has used a CPU when the context begins. They also end by themselves after five minutes.
     """
-    script = folder / "foreign_load.py"
+    script = folder / f"foreign_load_{secrets.token_hex(4)}.py"
     script.write_text(_BUSY)
     with ExitStack() as running:
         command = sys.executable, str(script)

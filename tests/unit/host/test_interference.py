@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -64,7 +65,7 @@ def orphan(script: Path, owner: str) -> Iterator[psutil.Process]:
 @pytest.mark.parametrize("is_ours", [True, False])
 def test_an_orphan_is_another_unless_we_own_it(tmp_path, monkeypatch, is_ours):
     name_all_others(monkeypatch.setattr)
-    script = tmp_path / "orphan.py"
+    script = tmp_path / f"orphan_{secrets.token_hex(4)}.py"
     script.write_text(LOOP)
     with orphan(script, owned_by_us()[OWNER_VARIABLE] if is_ours else "") as process:
         meter = InterferenceMeter()
