@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import distributed
 import psutil
 
 _LIMIT_S = 60.0
@@ -40,6 +39,8 @@ def running_scheduler(
     Args:
         cwd, environment: of the workers.
     """
+    from distributed import Client
+
     told = folder / "scheduler.json"
     with ExitStack() as stack:
         scheduler = stack.enter_context(_process("scheduler", "--port", "0", "--scheduler-file", told, folder=folder))
@@ -50,7 +51,7 @@ def running_scheduler(
             for _ in range(workers)
         )
         if workers:
-            with distributed.Client(address, timeout=_LIMIT_S, set_as_default=False) as client:
+            with Client(address, timeout=_LIMIT_S, set_as_default=False) as client:
                 client.wait_for_workers(workers, timeout=_LIMIT_S)
         yield Running(address, scheduler, nannies)
 
