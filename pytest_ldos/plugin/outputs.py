@@ -77,11 +77,13 @@ class Outputs:
 
     def _write_benchmark(self, file: Path) -> str:
         from pytest_ldos.base.writable import write_atomically
-        from pytest_ldos.show.export.benchmark_json import render_benchmark_json
+        from pytest_ldos.show.export.benchmark_json import left_out_of_benchmarks, render_benchmark_json
 
         measured = [(each, run.series_of(each)) for run in self._record.runs for each in run.trial_sets]
         write_atomically(file, render_benchmark_json(measured))
-        return f"benchmark JSON: {file}"
+        left_out = ", ".join(left_out_of_benchmarks(measured))
+        reason = f"; left out, as it holds only times to be minimised: {left_out}" if left_out else ""
+        return f"benchmark JSON: {file}{reason}"
 
     def summarize(self, reporter: pytest.TerminalReporter) -> None:
         """Prints the table of each scenario, and the locations of the outputs."""

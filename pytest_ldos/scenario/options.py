@@ -354,7 +354,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
             parse=_path,
             default=None,
             metavar="FILE",
-            help="also write the series of all metrics in pytest-benchmark's format",
+            help="also write the metrics that are times in pytest-benchmark's format",
         ),
     )
 }

@@ -1,7 +1,10 @@
-"""Series of all metrics in pytest-benchmark's JSON format, for its `compare` and other tools.
+"""Series of the metrics that are times in pytest-benchmark's JSON format, for its `compare` and other tools.
 
-Values are in seconds, as that format requires; metrics that are not times keep their own unit, which `extra_info`
-names. There is one benchmark per scenario and metric.
+The format has neither unit nor direction: its readers take each mean for seconds of which less is better, and each
+``ops`` for iterations a second of which more is better. A metric that this would misrepresent is left out, and
+`left_out_of_benchmarks` names it. There is one benchmark per scenario and metric.
+
+Reference: ``src/extract.ts`` of github-action-benchmark, ``adapters/python/pytest.rs`` of bencher.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from pytest_ldos.base.series import Series
+from pytest_ldos.base.series import Better, Series
 from pytest_ldos.base.units import SECONDS_OF
 from pytest_ldos.host.checkout import CHANGED, is_changed
 from pytest_ldos.measure.metrics.model import Metric
@@ -41,6 +44,22 @@ def render_benchmark_json(measured: Sequence[tuple[TrialSet, Mapping[str, Series
     return json.dumps(document, indent=4, allow_nan=False) + "\n"
 
 
+def left_out_of_benchmarks(measured: Sequence[tuple[TrialSet, Mapping[str, Series]]]) -> list[str]:
+    """Metrics that the format cannot hold, with their units (``rate_scan [Hz]``), each once."""
+    named = {
+        f"{metric.name} [{metric.unit}]" if metric.unit else metric.name: None
+        for trials, series in measured
+        for metric in trials.metrics
+        if series[metric.name].finite and not _is_duration(series[metric.name])
+    }
+    return list(named)
+
+
+def _is_duration(series: Series) -> bool:
+    """True if the series is of times above zero, less being better, so that its inverse is a rate of iterations."""
+    return series.unit in SECONDS_OF and series.better is Better.LOWER and math.fsum(series.finite) > 0
+
+
 def _is_dirty(runs: Sequence[TrialSet]) -> bool:
     return any(is_changed(trials.commit) for trials in runs)
 
@@ -59,14 +78,14 @@ def _machine_info(runs: Sequence[TrialSet]) -> dict[str, Any]:
 
 
 def _benchmarks(trials: TrialSet, series: Mapping[str, Series]) -> list[dict[str, Any]]:
-    return [_benchmark(trials, each, series[each.name]) for each in trials.metrics if series[each.name].finite]
+    return [_benchmark(trials, each, series[each.name]) for each in trials.metrics if _is_duration(series[each.name])]
 
 
 def _extra_info(trials: TrialSet, metric: Metric, series: Series) -> dict[str, Any]:
     sources = sorted(sources_of(trials, metric), key=lambda source: source.name)
     return {
         "metric": metric.name,
-        "unit": "s" if metric.unit in SECONDS_OF else metric.unit,
+        "unit": "s",
         "stack": trials.stack,
         "censored": len(series) - len(series.finite),
         "sources": [source.name for source in sources],
@@ -84,7 +103,7 @@ def _benchmark(trials: TrialSet, metric: Metric, series: Series) -> dict[str, An
         "param": None,
         "extra_info": _extra_info(trials, metric, series),
         "options": {"disable_gc": False, "timer": "lttng", "min_rounds": trials.spec.trials, "warmup": False},
-        "stats": _stats([value * SECONDS_OF.get(metric.unit, 1.0) for value in series.finite]),
+        "stats": _stats([value * SECONDS_OF[metric.unit] for value in series.finite]),
     }
 
 
@@ -112,7 +131,7 @@ def _stats(data: list[float]) -> dict[str, Any]:
         "outliers": f"{far};{outside}",
         "ld15iqr": ld15,
         "hd15iqr": hd15,
-        "ops": 1 / mean if mean > 0 and math.isfinite(mean) else 0.0,
+        "ops": 1 / mean,
         "total": math.fsum(data),
         "data": data,
         "iterations": 1,
