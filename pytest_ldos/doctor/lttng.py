@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+import tempfile
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,7 @@ from pytest_ldos.base.tracepoints import TRACEPOINTS_OFF
 from pytest_ldos.doctor.finding import Finding, error, ok, warning
 from pytest_ldos.doctor.machine import Machine
 from pytest_ldos.record.choose import recording_available
+from pytest_ldos.record.lttng import daemon_home
 
 _OLDEST: Final = (2, 13)
 _VERSION: Final = re.compile(r"\d+(?:\.\d+)+")
@@ -34,7 +36,11 @@ def check_tools(machine: Machine) -> Finding:
 def check_recording(machine: Machine) -> Finding:
     """Checks that this user can have a session daemon for a run alone."""
     answer = recording_available()
-    return ok("recording", "possible") if answer.ok else error("recording", answer.reason, answer.remedy)
+    if not answer.ok:
+        return error("recording", answer.reason, answer.remedy)
+    folder, usual = daemon_home().parent, Path(tempfile.gettempdir())
+    elsewhere = f"; its sockets lie in {folder}: the path of {usual} is too long for them" if folder != usual else ""
+    return ok("recording", f"possible{elsewhere}")
 
 
 def check_library(machine: Machine) -> Finding:

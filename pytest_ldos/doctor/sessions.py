@@ -14,6 +14,7 @@ from pytest_ldos.doctor.changes import ChangeLog
 from pytest_ldos.doctor.finding import Finding, ok, warning
 from pytest_ldos.doctor.machine import Machine
 from pytest_ldos.doctor.removal import RemoveStale
+from pytest_ldos.host.temporary import SHORT_FOLDERS
 
 _NAMESPACE: Final = {"mi": "https://lttng.org/xml/ns/lttng-mi"}
 _LTTNG: Final = ("lttng", "--no-sessiond")
@@ -67,15 +68,17 @@ def check_daemon_folders(machine: Machine) -> Finding:
     stale = find_daemon_folders(machine)
     if not stale:
         return ok("recorders' folders", "none left behind")
-    text = f"{len(stale)} in {machine.temporary} whose session daemon is gone"
-    fix = RemoveStale(f"remove {len(stale)} folders {machine.temporary / _FOLDERS}", stale, find_daemon_folders)
+    places = ", ".join(str(folder) for folder in dict.fromkeys(path.parent for path in stale))
+    text = f"{len(stale)} in {places} whose session daemon is gone"
+    fix = RemoveStale(f"remove {len(stale)} folders {_FOLDERS} in {places}", stale, find_daemon_folders)
     return warning("recorders' folders", text, "ldos doctor --fix removes them", fix)
 
 
 def find_daemon_folders(machine: Machine) -> Sequence[Path]:
     """Folders that a recorder made for its session daemon, and that no process uses any more."""
     used = {process.environment.get(_HOME) for process in machine.processes()}
-    found = sorted(machine.temporary.glob(_FOLDERS))
+    folders = dict.fromkeys((machine.temporary, *map(machine.path, SHORT_FOLDERS)))
+    found = [path for folder in folders for path in sorted(folder.glob(_FOLDERS))]
     return [path for path in found if str(path) not in used and _is_of(path, machine)]
 
 

@@ -8,11 +8,18 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from pytest_ldos.base.errors import NotWritten
 from pytest_ldos.base.writable import writing
 from pytest_ldos.host.undo import Undo, undone_at_end
 from pytest_ldos.host.undo_actions import RemoveTree
+
+LONGEST_SOCKET: Final = 107
+"""Bytes of a Unix socket's path, without the zero behind it (``sun_path`` in unix(7))."""
+
+SHORT_FOLDERS: Final = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - private folders are made in them
+"""Temporary folders for sockets where the user's own has too long a path."""
 
 
 @contextmanager
@@ -32,13 +39,27 @@ def temporary_folder(prefix: str, *, within: Path | None = None) -> Iterator[Pat
         yield folder
 
 
-def temporary_place(prefix: str) -> Path:
+def temporary_place(prefix: str, *, socket: str = "") -> Path:
     """Path of a temporary folder that could be made, with an unused name.
 
+    Args:
+        socket: path below it of the longest Unix socket in it. Where the system's temporary folder has too long a path
+            for that, the place is in one of `SHORT_FOLDERS`.
+
     Raises:
-        NotWritten: the system has no temporary folder that can be written.
+        NotWritten: the system has no temporary folder that can be written, or none that is short enough.
     """
-    return _system_folder() / f"{prefix}{secrets.token_hex(8)}"
+    name = f"{prefix}{secrets.token_hex(8)}"
+    usual = _system_folder()
+    others = [Path(folder) for folder in SHORT_FOLDERS if socket and os.access(folder, os.W_OK | os.X_OK)]
+    room = LONGEST_SOCKET - len(os.fsencode(Path("/", name, socket)))
+    for folder in (usual, *others):
+        if not socket or len(os.fsencode(folder)) <= room:
+            return folder / name
+    raise NotWritten(
+        f"{usual} is too long a path for Unix sockets, and none of {', '.join(SHORT_FOLDERS)} can be written",
+        remedy=f"set TMPDIR to a folder whose path has at most {room} bytes",
+    )
 
 
 def make_folder(folder: Path, undo: Undo) -> None:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.base.errors import RecordingFailed
+from pytest_ldos.base.errors import NotWritten, RecordingFailed
 from pytest_ldos.base.tracepoints import RECORDED, TRACEPOINTS_OFF
 from pytest_ldos.base.writable import writing
 from pytest_ldos.host.availability import Availability, find_programs, program_version
@@ -39,15 +39,33 @@ SUBBUFFER_COUNT: Final = 16
 _MARK: Final = "PYTEST_LDOS_TRACER"
 """Variable of the daemon's processes alone; recorded processes do not have it."""
 
+_LONGEST_SOCKET: Final = ".lttng/ustconsumerd64/command"
+"""Socket with the longest path in the daemon's home, where that holds them (``defaults.h`` of lttng-tools)."""
+
 _READY_TIMEOUT_S: Final = 10.0
 _COMMAND_TIMEOUT_S: Final = 30.0
 _POLL_S: Final = 0.01
 
 
+def daemon_home() -> Path:
+    """Unused path for the home of a session daemon, short enough for its sockets.
+
+    Raises:
+        NotWritten: there is no such place.
+    """
+    return temporary_place("ldos-lttng-", socket=_LONGEST_SOCKET)
+
+
 def lttng_available() -> Availability:
-    """Checks for the programs, and that root can have a mount namespace."""
+    """Checks for the programs, for a place of the daemon's sockets, and that root can have a mount namespace."""
     programs = find_programs(("lttng", "lttng-sessiond"), package="lttng-tools")
-    if not programs.ok or not _is_root():
+    if not programs.ok:
+        return programs
+    try:
+        daemon_home()
+    except NotWritten as error:
+        return Availability(False, error.message, error.remedy)
+    if not _is_root():
         return programs
     probe = subprocess.run(
         [*run_directory.COMMAND, "true"], capture_output=True, encoding="utf-8", errors="replace", check=False
@@ -193,7 +211,7 @@ class _SessionDaemon:
 
     def start(self) -> None:
         undo = self._resources.enter_context(undone_at_end(Path(os.devnull)))
-        self._home = temporary_place("ldos-lttng-")
+        self._home = daemon_home()
         make_folder(self._home, undo)
         # Its consumer, and workers of both, go on for ever where it is killed before they have met.
         undo.register(EndProcesses(_MARK, self._home.name))

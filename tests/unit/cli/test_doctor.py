@@ -17,6 +17,8 @@ import pytest
 
 from pytest_ldos.host.fingerprint import take_fingerprint
 from tests.builders.command_line import run_ldos
+from tests.builders.namespaces import apart
+from tests.builders.needs import needs_lttng
 
 LDOS = Path(sys.executable).with_name("ldos")
 SILENCE_S = 60.0
@@ -93,6 +95,33 @@ def test_ros2_that_is_asked_for_and_is_not_there(environment):
     done = doctor(environment, "--stack=ros2")
     assert done.returncode == 11
     assert re.search(r"error +ROS 2 ", done.stdout)
+
+
+def finding(done, name):
+    (found,) = [each for each in json.loads(done.stdout)["findings"] if each["name"] == name]
+    return found
+
+
+def test_a_checkout_that_can_only_be_read(environment, tmp_path):
+    (tmp_path / "project").mkdir()
+    command = apart(
+        "mount --bind project project; mount -o remount,bind,ro project; cd project",
+        [str(LDOS), "doctor", "--stack=embedded", "--json"],
+    )
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    disk = finding(done, "disk")
+    assert (done.returncode, disk["status"]) == (11, "error")
+    assert disk["text"] == ".ldos cannot be written: Read-only file system"
+    assert "name another place" in disk["remedy"]
+
+
+@needs_lttng
+def test_a_temporary_folder_too_long_for_sockets(environment, tmp_path):
+    long = tmp_path / ("t" * 150)
+    long.mkdir()
+    recording = finding(doctor({**environment, "TMPDIR": str(long)}, "--stack=embedded", "--json"), "recording")
+    assert recording["status"] == "ok"
+    assert recording["text"] == f"possible; its sockets lie in /tmp: the path of {long} is too long for them"
 
 
 @pytest.mark.acceptance

@@ -96,6 +96,14 @@ def test_a_recorder_that_works_keeps_its_folder(tmp_path, machine, recorder):
         daemon.wait()
 
 
+def test_a_folder_beside_a_temporary_folder_that_is_too_long_is_found(tmp_path):
+    """Where the recorder's sockets do not fit below ``TMPDIR``."""
+    machine = build_machine(tmp_path / "m", environment={"TMPDIR": str(tmp_path / ("t" * 150))}, uid=os.geteuid())
+    left = tmp_path / "m/tmp/ldos-lttng-left"
+    left.mkdir()
+    assert find_daemon_folders(machine) == [left]
+
+
 def test_a_folder_that_came_into_use_stays(tmp_path):
     folder = tmp_path / "m/tmp/ldos-lttng-x"
     machine = build_machine(tmp_path / "m", uid=os.geteuid())

@@ -111,6 +111,15 @@ def test_disk(tmp_path):
     assert check_disk(machine, needed=1, enough=2).status is OK
     assert check_disk(machine, needed=1, enough=1 << 60).status is WARNING
     assert check_disk(machine, needed=1 << 60, enough=1 << 61).status is ERROR
+    assert not machine.output.exists()
+
+
+def test_a_place_of_results_that_no_folder_can_have(tmp_path):
+    (tmp_path / "file").touch()
+    for output in (tmp_path / "file", tmp_path / "file/results"):
+        finding = check_disk(build_machine(tmp_path, output=output))
+        assert (finding.status, finding.remedy) == (ERROR, "name another place: --ldos-output")
+        assert finding.text == f"{output} cannot be written: Not a directory"
 
 
 @pytest.mark.parametrize(

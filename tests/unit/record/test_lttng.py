@@ -15,7 +15,7 @@ import pytest
 
 from pytest_ldos.base.errors import RecordingFailed, Unavailable
 from pytest_ldos.base.tracepoints import TRACEPOINTS_OFF
-from pytest_ldos.host import availability
+from pytest_ldos.host import availability, temporary
 from pytest_ldos.record import choose, lttng, run_directory
 from pytest_ldos.record.lttng import LttngRecorder, lttng_available, lttng_version
 from pytest_ldos.trace.ctf.read import read_trace
@@ -119,6 +119,37 @@ def test_a_process_outside_the_namespace_can_be_recorded_too(recorder):
     emit(500)
     recorder.pause()
     assert steps_in(recorder.directory) == [0, 1, 2, 3, 4]
+
+
+@pytest.fixture
+def long_temporary_folder(tmp_path, monkeypatch):
+    """A ``TMPDIR`` that is a good path of files, and too long for the sockets of a session daemon."""
+    folder = tmp_path / ("t" * 150)
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def test_a_temporary_folder_too_long_for_sockets_is_not_used_for_them(long_temporary_folder, recorder):
+    assert lttng_available().ok
+    recorder.start()
+    environment = {**os.environ, **recorder.open_environment}
+    subprocess.run([sys.executable, "-c", EMIT, "5"], env=environment, check=True)
+    emit(2, recorder)
+    recorder.pause()
+    assert steps_in(recorder.directory) == [0, 1, 2, 3, 4, 0, 1]
+    home = recorder._daemon._home
+    recorder.stop()
+    assert not home.exists()
+    assert not list(long_temporary_folder.iterdir())
+
+
+def test_a_machine_without_a_place_for_sockets_is_refused_with_the_reason(long_temporary_folder, monkeypatch):
+    monkeypatch.setattr(temporary, "SHORT_FOLDERS", ("/nowhere",))
+    refusal = lttng_available()
+    assert not refusal.ok
+    assert refusal.reason.startswith(f"{long_temporary_folder} is too long a path for Unix sockets")
+    assert refusal.remedy == "set TMPDIR to a folder whose path has at most 49 bytes"
 
 
 def test_lost_events_are_counted_by_the_tracer_and_in_the_trace(tmp_path, monkeypatch):
@@ -259,10 +290,15 @@ def home() -> Iterator[Path]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_an_ordinary_user_can_record(home):
-    """Without root the private daemon lies in a home of its own."""
+@pytest.mark.parametrize("length", [1, 50, 150])
+def test_an_ordinary_user_can_record(home, length):
+    """Without root the private daemon lies in a home of its own, which holds its sockets."""
     (home / "sitecustomize.py").write_text(OUR_PACKAGES)
-    environment = {**os.environ, "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(home)}
+    folder = home / ("t" * length)
+    folder.mkdir()
+    folder.chmod(0o777)
+    places = {"HOME": str(folder), "TMPDIR": str(folder)}
+    environment = {**os.environ, **places, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(home)}
     python = python_for_nobody(environment)
     if python is None:
         pytest.skip("no interpreter with this environment's packages can be run by another user")
