@@ -12,6 +12,7 @@ from pytest_ldos.doctor.ending import EndProcess
 from pytest_ldos.doctor.finding import Finding, ok, warning
 from pytest_ldos.doctor.machine import Machine, ProcessFacts
 from pytest_ldos.host.owner import OWNER_VARIABLE, living_owner
+from pytest_ldos.host.process_names import name_of_command
 
 _TITLE: Final = "stray processes"
 _MEASUREMENTS: Final = "measurements"
@@ -87,9 +88,9 @@ def find_owners(machine: Machine, processes: Sequence[ProcessFacts]) -> set[int]
 def role_of(process: ProcessFacts) -> str:
     """Role of a process in a stack; empty if it belongs to none."""
     words = [PurePath(process.command[0]).name, *process.command[1:]] if process.command else [process.name]
-    interpreted = PurePath(words[1]).name if len(words) > 1 else ""
-    if _PROGRAMS & {words[0], interpreted}:
-        return words[0] if words[0] in _PROGRAMS else interpreted
+    names = (words[0], *(PurePath(word).name for word in words[1:2]), name_of_command(process.command))
+    if named := next((name for name in names if name in _PROGRAMS), ""):
+        return named
     if OWNER_VARIABLE in process.environment:
         return _EARLIER
     line = " ".join(words)

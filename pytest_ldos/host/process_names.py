@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
 import psutil
 
-_PYTHON: Final = re.compile(r"python[\d.]*t?")
+_PYTHON: Final = re.compile(r"(?:python|pypy)[\d.]*[dt]*")
+_WITH_VALUE: Final = re.compile(r"-[^-cmWX]*([cmWX])(.*)", re.DOTALL)
+"""Python's options, one letter or several together, of which the last takes the rest or the next argument."""
 
 
 def process_names(pids: Iterable[int]) -> dict[int, str]:
@@ -30,12 +32,22 @@ def name_of_command(command: Sequence[str]) -> str:
     program = PurePosixPath(command[0]).name
     if not _PYTHON.fullmatch(program):
         return program
-    arguments = iter(command[1:])
+    return _of_python(iter(command[1:])) or program
+
+
+def _of_python(arguments: Iterator[str]) -> str:
+    """Script or module of an interpreter's arguments; empty if it runs neither."""
     for argument in arguments:
-        if argument == "-m":
-            return next(arguments, program).rpartition(".")[2]
-        if not argument.startswith("-"):
+        if found := _WITH_VALUE.fullmatch(argument):
+            option, value = found[1], found[2] or next(arguments, "")
+            if option in "cm":
+                return value.rpartition(".")[2] if option == "m" else ""
+        elif argument == "--check-hash-based-pycs":
+            next(arguments, "")
+        elif argument == "--":
+            return PurePosixPath(next(arguments, "")).name
+        elif not argument.startswith("-"):
             return PurePosixPath(argument).name
-        if argument == "-c":
-            break
-    return program
+        elif argument == "-":
+            return ""
+    return ""

@@ -201,6 +201,7 @@ def test_whoever_asks_is_spared(tmp_path):
         ("vim move_group.cpp", ""),
         ("less /opt/ros/jazzy/lib/x", ""),
         ("git commit -m gz-simulation", ""),
+        ("/usr/bin/python3 -W ignore -u /opt/ros/jazzy/lib/controller_manager/spawner arm", "spawner"),
         ("bash", ""),
     ],
 )
