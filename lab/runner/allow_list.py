@@ -110,7 +110,7 @@ def parse_allow_list(content: bytes) -> AllowList:
         Refused: it is not what it should be; nothing runs until it is mended.
     """
     try:
-        table = tomllib.loads(content.decode())
+        table = tomllib.loads(content.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise Refused(f"the allow-list is no TOML: {quoted(str(error))}") from None
     require_keys(table, "the allow-list", needed={"allow", "machine"}, known={"server_url"})

@@ -62,7 +62,7 @@ def _parse(text: str) -> tuple[str, int]:
 
 def _read(file: Path) -> dict[str, int]:
     try:
-        table = tomllib.loads(file.read_text("utf-8"))
+        table = tomllib.loads(file.read_text("utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         remedy = f"give HOST=NANOSECONDS, a TOML file of such entries, or {ESTIMATE!r}"
         raise ConfigurationError(f"clock offsets cannot be read from {file}: {error}", remedy=remedy) from None

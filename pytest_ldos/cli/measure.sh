@@ -107,9 +107,9 @@ configured_stack() {
   python3 -I -c '
 import pathlib, tomllib
 own, shared = pathlib.Path("ldos.toml"), pathlib.Path("pyproject.toml")
-table = tomllib.loads(own.read_text("utf-8")) if own.is_file() else {}
+table = tomllib.loads(own.read_text("utf-8-sig")) if own.is_file() else {}
 if not own.is_file() and shared.is_file():
-    table = tomllib.loads(shared.read_text("utf-8")).get("tool", {}).get("ldos", {})
+    table = tomllib.loads(shared.read_text("utf-8-sig")).get("tool", {}).get("ldos", {})
 stack = table.get("stack", {})
 print(stack if isinstance(stack, str) else stack.get("kind", "ros2" if "launch_file" in stack else ""))
 ' 2>/dev/null || fail "[tool.ldos.stack] cannot be read; Python 3.11 or later is needed, and a valid file"

@@ -167,10 +167,12 @@ def _read_one(file: Path) -> TomlSettings:
 
 def _read_document(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text("utf-8"))
+        return tomllib.loads(file.read_text("utf-8-sig"))
     except OSError as error:
         raise ConfigurationError(f"{file} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{file} is no UTF-8: {error}", remedy="save it as UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{file} is no TOML: {error}") from None
 
 

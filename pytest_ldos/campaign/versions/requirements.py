@@ -20,7 +20,7 @@ def requirements_of(project: Path) -> list[str]:
         ValueError: its pyproject.toml is not valid TOML, or a value in it has the wrong type.
     """
     try:
-        document = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))
+        document = tomllib.loads((project / "pyproject.toml").read_text("utf-8-sig"))
     except FileNotFoundError:
         return []
     metadata = _table(document, "project")

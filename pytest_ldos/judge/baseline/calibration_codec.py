@@ -33,7 +33,7 @@ def decode_calibration(text: str, path: Path) -> Calibration:
         RecordUnreadable: not JSON, not a calibration, of another schema version, or damaged.
     """
     try:
-        document = json.loads(text)
+        document = json.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:
         raise RecordUnreadable(f"{path} is no JSON: {error}", remedy=_REMEDY) from None
     if not isinstance(document, dict) or document.get("kind") != KIND:

@@ -78,7 +78,7 @@ def decode_trials(text: str, path: Path) -> TrialSet:
 
 def _parse(text: str) -> Any:
     """JSON in which all text can be encoded; an unpaired surrogate, which could not be written again, becomes ``?``."""
-    document = json.loads(text)
+    document = json.loads(text.removeprefix("\ufeff"))
     if _SURROGATE.search(text) is None:
         return document
     return json.loads(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))

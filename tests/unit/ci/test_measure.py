@@ -390,6 +390,7 @@ def test_a_ros_that_is_named_and_not_sourced_is_none(measure, checkout):
         ("pyproject.toml", "[tool.ldos.stack.faults]\nplanning_delay_ms = 6\n", "ros2"),
         ("pyproject.toml", "[project]\n", "ros2"),
         ("ldos.toml", '[stack]\nkind = "embedded"\n', "embedded"),
+        ("ldos.toml", '\ufeff[stack]\nkind = "embedded"\n', "embedded"),
     ],
 )
 def test_the_settings_of_the_repository_say_more_than_the_machine(measure, checkout, file, text, chosen):

@@ -179,8 +179,9 @@ def test_clock_offsets_that_cannot_be_used(analyze, golden, asked, message):
         analyze(golden("talker_listener"), "--clock-offset", asked)
 
 
-def test_clock_offsets_of_a_file(analyze, golden, tmp_path):
-    (tmp_path / "clocks.toml").write_text("vm = 1000\n")
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_clock_offsets_of_a_file(analyze, golden, tmp_path, encoding):
+    (tmp_path / "clocks.toml").write_text("vm = 1000\n", encoding)
     shifted = tmp_path / "shifted"
     analyze(golden("talker_listener"), "--clock-offset", "clocks.toml", "--output", shifted)
     analyze(golden("talker_listener"), "--output", tmp_path / "plain")

@@ -15,6 +15,7 @@ EXAMPLE = Path(__file__).parents[3] / "lab" / "runner" / "runner.toml"
 
 def test_the_example_is_one_and_allows_nobody():
     allowed = parse_allow_list(EXAMPLE.read_bytes())
+    assert parse_allow_list(b"\xef\xbb\xbf" + EXAMPLE.read_bytes()) == allowed
     assert {rule.event for rule in allowed.rules} == {*EVENTS}
     assert {rule.repository_id for rule in allowed.rules} == {0}
     assert not any(rule.unprotected for rule in allowed.rules)

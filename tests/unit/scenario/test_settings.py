@@ -185,6 +185,21 @@ def test_a_file_that_is_no_toml(tmp_path):
         read_toml(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"), [("pyproject.toml", "[tool.ldos]\ntrials = 7\n"), ("ldos.toml", "trials = 7\n")]
+)
+def test_a_byte_order_mark_is_no_setting(tmp_path, name, text):
+    """As editors on Windows begin files in UTF-8."""
+    (tmp_path / name).write_text(text, "utf-8-sig")
+    assert read_toml(tmp_path).options == {"trials": 7}
+
+
+def test_a_file_in_another_encoding(tmp_path):
+    (tmp_path / "ldos.toml").write_text("trials = 7\n", "utf-16")
+    with pytest.raises(ConfigurationError, match=r"is no UTF-8(.|\n)*→ save it as UTF-8"):
+        read_toml(tmp_path)
+
+
 def test_no_file_is_no_settings(tmp_path):
     assert read_toml(tmp_path) == TomlSettings()
     (tmp_path / "pyproject.toml").write_text("[tool.ruff]\nline-length = 120\n")

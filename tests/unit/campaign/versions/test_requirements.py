@@ -13,6 +13,7 @@ NAMED = '[project]\nname = "arm"\nversion = "1"\n'
     ("pyproject", "wanted"),
     [
         ('[project]\nname = "Pytest_LDOS"\n', [".[embedded]"]),
+        ('\ufeff[project]\nname = "Pytest_LDOS"\n', [".[embedded]"]),
         (NAMED + 'dependencies = ["numpy", "pytest-ldos[embedded]>=0.1"]\n', ["."]),
         (
             NAMED + '[project.optional-dependencies]\ntest = ["pytest-ldos[embedded]", "rich"]\n',

@@ -46,6 +46,7 @@ positive = st.floats(0, 1e6)
 def test_text_and_back(metrics):
     made = dataclasses.replace(MADE, metrics=metrics)
     assert decode_calibration(encode_calibration(made), HERE) == made
+    assert decode_calibration(f"\ufeff{encode_calibration(made)}", HERE) == made
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 import errno
 import json
@@ -45,6 +46,8 @@ def test_a_record_survives_its_file(mixed, tmp_path):
     write_trials(folder, mixed)
     assert read_trials(tmp_path) == mixed
     assert read_trials(folder.trials_file) == mixed
+    folder.trials_file.write_bytes(codecs.BOM_UTF8 + folder.trials_file.read_bytes())
+    assert read_trials(tmp_path) == mixed, "a byte order mark is no part of the record"
 
 
 def test_details_survive(tmp_path):

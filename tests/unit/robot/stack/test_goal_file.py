@@ -25,8 +25,9 @@ def read(tmp_path, text: str):
     return read_goals(file)
 
 
-def test_a_file_of_goals(tmp_path):
-    book = read(tmp_path, GOOD)
+@pytest.mark.parametrize("text", [GOOD, f"\ufeff{GOOD}"], ids=["plain", "behind a byte order mark"])
+def test_a_file_of_goals(tmp_path, text):
+    book = read(tmp_path, text)
     assert book.home == Goal("home", joints={"a": 0.0, "b": -0.5})
     assert book.goals("reach") == (
         Goal("high", pose=Pose((0.4, 0.0, 0.5), (1.0, 0.0, 0.0, 0.0)), link="tool0"),
