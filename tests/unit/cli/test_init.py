@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from pytest_ldos.scenario.settings import read_toml
 from tests.builders.command_line import run_ldos
 from tests.builders.git import git
 
@@ -36,13 +39,65 @@ def test_every_file_of_the_example_is_committed():
     assert {f"examples/first_project/{name}" for name in files_below(EXAMPLE)} == set(listed)
 
 
-def test_nothing_is_replaced(tmp_path, monkeypatch):
+def printed_for(done, name: str) -> str:
+    """What is to be added to a file."""
+    found = re.search(
+        rf"^kept {re.escape(name)}; add to it:\n\n(.*?)\n\n(?:wrote|kept|next)", done.stdout, re.MULTILINE | re.DOTALL
+    )
+    assert found, done.stdout
+    return found[1]
+
+
+def test_nothing_is_replaced_and_what_is_missing_is_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / ".gitignore").write_text("mine")
+    mine = {
+        "pyproject.toml": b'[project]\nname = "arm"\n\n[tool.pytest.ini_options]\naddopts = "-q"\n',
+        ".gitignore": b"*.log\n.ldos/\n",
+    }
+    for name, content in mine.items():
+        (tmp_path / name).write_bytes(content)
+    done = run_ldos("init", ".")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert files_below(tmp_path) == {**files_below(EXAMPLE), **mine}
+    assert "wrote test_arm.py" in done.stdout
+    assert "kept .gitignore; add to it:\n\n/.venv/\n__pycache__/\n\n" in done.stdout
+    added = printed_for(done, "pyproject.toml")
+    assert "[tool.pytest" not in added, "its table is there already"
+    with (tmp_path / "pyproject.toml").open("a") as file:
+        file.write(f"\n{added}\n")
+    ours = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["tool"]["ldos"]
+    assert tomllib.loads((tmp_path / "pyproject.toml").read_text())["tool"]["ldos"] == ours
+    again = run_ldos("init", ".")
+    assert "kept pyproject.toml, which is there already" in again.stdout
+
+
+@pytest.mark.parametrize("newer", ["", "[tool.pytest]\n"])
+def test_the_tables_of_pytest_are_added_where_there_are_none(tmp_path, monkeypatch, newer):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text(f'[project]\nname = "arm"\n{newer}')
+    assert ("[tool.pytest.ini_options]" in printed_for(run_ldos("init"), "pyproject.toml")) == (not newer)
+
+
+def test_settings_in_a_file_of_their_own_stay_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ldos.toml").write_text("trials = 3\n")
+    done = run_ldos("init")
+    assert not (tmp_path / "pyproject.toml").exists()
+    with (tmp_path / "ldos.toml").open("a") as file:
+        file.write(f"\n{printed_for(done, 'ldos.toml')}\n")
+    found = read_toml(tmp_path)
+    assert found.options == {"trials": 3}
+    assert found.scenarios["busy_cell"].options["success_rate"] == 0.9
+
+
+@pytest.mark.parametrize("content", [b"[tool.ldos\n", "trials = 3".encode("utf-16")])
+def test_settings_that_cannot_be_read_end_it_before_anything_is_written(tmp_path, monkeypatch, content):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_bytes(content)
     done = run_ldos("init")
     assert done.returncode == 2
-    assert "has .gitignore already; nothing was written" in done.stderr
-    assert files_below(tmp_path) == {".gitignore": b"mine"}
+    assert "pyproject.toml cannot be read" in done.stderr
+    assert files_below(tmp_path) == {"pyproject.toml": content}
 
 
 def test_its_workflow_is_the_one_to_copy():
