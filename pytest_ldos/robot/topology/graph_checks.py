@@ -30,6 +30,7 @@ class _Checks:
             self._refuse_twice("topic_name", ((each.topic, each.line) for each in node.publishers))
             self._refuse_twice("topic_name", ((each.topic, each.line) for each in node.subscriptions))
             self._refuse_twice("service_name", ((each.service, each.line) for each in node.clients))
+        self._refuse_half(topology)
         publishers: dict[str, list[tuple[Node, Publisher]]] = {}
         for node, each in topology.publishers:
             publishers.setdefault(each.topic, []).append((node, each))
@@ -40,6 +41,17 @@ class _Checks:
             self._check_client(node, client, servers)
         if not any(True for _ in topology.subscriptions) and not any(True for _ in topology.clients):
             self._refuse(1, "nodes", "nobody takes anything: there is nothing to measure", "add subscribers or clients")
+
+    def _refuse_half(self, topology: Topology) -> None:
+        """Refuses a file of takers alone, such as iRobot's ``debug_*``: another file has what they listen to."""
+        wanted = [each.topic for _, each in topology.subscriptions] + [each.service for _, each in topology.clients]
+        if wanted and not any(node.publishers or node.servers for node in topology.nodes):
+            raise ConfigurationError(
+                f"{self._file} declares nothing that publishes or serves: its {len(wanted)} subscribers and clients "
+                f"({wanted[0]}, …) are meant to run together with the nodes of another file",
+                remedy="measure both files as one: "
+                f"jq -s '{{nodes: map(.nodes) | add}}' OTHER.json {self._file} > both.json",
+            )
 
     def _check_subscription(
         self, node: Node, subscription: Subscription, publishers: Mapping[str, Collection[tuple[Node, Publisher]]]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import os
+import shutil
+import subprocess
 import time
 
 import pytest
@@ -268,3 +270,22 @@ def test_ours_are_of_the_size_of_the_seeds():
 def test_a_changed_file_has_another_digest():
     assert topology().digest == topology().digest
     assert topology(declared(**{PUBLISHER + "period_ms": 20})).digest != topology().digest
+
+
+def test_a_file_that_runs_together_with_another_is_refused_with_the_way_to_join_them(tmp_path, monkeypatch):
+    """As iRobot's ``debug_mont_blanc_reliable.json`` and its kin: a node that listens to the topics of another file."""
+    monkeypatch.chdir(tmp_path)
+    debug = {"nodes": [{"node_name": "debug_node", "subscribers": TWO["nodes"][1]["subscribers"]}]}
+    (tmp_path / "OTHER.json").write_text(text_of(TWO))
+    (tmp_path / "debug.json").write_text(text_of(debug))
+    with pytest.raises(ConfigurationError) as refused:
+        read_topology("debug.json")
+    assert refused.value.message == (
+        "debug.json declares nothing that publishes or serves: its 1 subscribers and clients (/counts, …) are meant to "
+        "run together with the nodes of another file"
+    )
+    command = refused.value.remedy.removeprefix("measure both files as one: ")
+    if shutil.which("jq") is None:
+        pytest.skip("jq is not installed")
+    subprocess.run(["sh", "-c", command], check=True)
+    assert [node.name for node in read_topology("both.json").nodes] == ["talker", "listener", "debug_node"]
