@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+
+from pytest_ldos.base.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from pytest_ldos.host.termination import Termination
@@ -40,7 +43,9 @@ class Machine:
 
         Raises:
             MachineBusy: another session still measures, and this is no worker.
+            ConfigurationError: a plugin lets the test open no sockets.
         """
+        _require_sockets()
         from pytest_ldos.host.lock import measuring_lock
         from pytest_ldos.host.termination import terminated_like_interrupted
 
@@ -64,3 +69,24 @@ class Machine:
 
     def close(self) -> None:
         self._resources.close()
+
+
+def _require_sockets() -> None:
+    """Refuses a test that may open no sockets: the machine's lock and the stack's DDS domain are held by some."""
+    import socket
+
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect("\0ldos-answers-nothing")
+    except OSError:
+        return
+    except Exception as error:  # noqa: BLE001 - what a plugin raises in place of the kernel's errors is its own choice
+        plugin = type(error).__module__
+        raise ConfigurationError(
+            f"a plugin blocks the sockets by which a measurement holds machine and DDS domain: {plugin}: {error}",
+            remedy="mark the test with @pytest.mark.enable_socket, or give --force-enable-socket"
+            if plugin == "pytest_socket"
+            else "let this test open sockets; those of the stack stay on this machine",
+        ) from None
