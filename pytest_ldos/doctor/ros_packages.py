@@ -17,12 +17,12 @@ from pytest_ldos.host.ros import (
     rmw_installed,
     ros_python_available,
 )
-from pytest_ldos.robot.stack.ros2.installed import PANDA, needed_packages, tracing_available
+from pytest_ldos.robot.stack.ros2.installed import PANDA, SEEDED_PLANNER, needed_packages, tracing_available
 from pytest_ldos.robot.stack.ros2.launch_file import GAZEBO_PACKAGES
 from pytest_ldos.scenario.words import Simulation
 
 _OURS: Final = "ldos_"
-PROBES: Final = ("ldos_control_probe", "ldos_guard", "ldos_load", "ldos_planner", "ldos_tracepoints")
+PROBES: Final = ("ldos_control_probe", "ldos_guard", "ldos_load", "ldos_tracepoints")
 """Packages of our workspace that the Panda stack and its loads need as well."""
 
 
@@ -51,9 +51,15 @@ def check_stack_packages(machine: Machine) -> Finding:
 
 
 def check_workspace(machine: Machine) -> Finding:
+    """Checks our packages; without the seeded planner, which is optional, the Panda plans by MoveIt's own."""
     probes = PROBES if machine.stack.ros2.is_panda else ()
     ours = [name for name in _needed(machine) if name.startswith(_OURS)]
-    return _check_packages(machine, "ros_ws", sorted({*ours, *probes}))
+    found = _check_packages(machine, "ros_ws", sorted({*ours, *probes}))
+    seeded = find_ros_packages([SEEDED_PLANNER], environment=machine.environment)
+    if found.status is not Status.OK or not machine.stack.ros2.is_panda or seeded.ok:
+        return found
+    text = f"{found.text}, without {SEEDED_PLANNER}: equal versions plan unequal paths"
+    return warning("ros_ws", text, f"ldos ros-packages {SEEDED_PLANNER}")
 
 
 def _needed(machine: Machine) -> Sequence[str]:

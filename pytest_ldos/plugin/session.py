@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from pytest_ldos.plugin.selection import Selection, metrics_of, refuse_disturbed
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.sweep import Sweeps
 from pytest_ldos.plugin.sweep_cells import in_cell
+from pytest_ldos.scenario.options import LEFT_OUT
 from pytest_ldos.scenario.settings import Sources
 
 if TYPE_CHECKING:
@@ -131,6 +133,7 @@ def _describe_setup(settings: Settings, scenarios: Sequence[pytest.Item]) -> lis
     info = describe_stack(spec)
     host = take_fingerprint(rmw=info.rmw, versions=info.versions)
     notes = [f"ldos: {reason}"] if (reason := why_not_ros2(spec)) else []
+    notes += [f"ldos: left out of ros_ws: {reasons}"] if (reasons := os.environ.get(LEFT_OUT)) else []
     return [
         *notes,
         f"ldos: stack {info.description}",

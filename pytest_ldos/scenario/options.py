@@ -32,10 +32,14 @@ of the three hours after which jobs are ended, so that the message names the hol
 
 """Alternative to ``[tool.ldos]``, for projects that do not want it in their pyproject.toml."""
 
+LEFT_OUT: Final = "LDOS_LEFT_OUT"
+"""Variable that ``.ci/ros2-setup`` sets for the run that it starts."""
+
 OTHER_VARIABLES: Final[Mapping[str, str]] = {
     "LDOS_THREADS": "threads that decode a trace at once (default: the number of CPUs)",
     "LDOS_LOCK": "name of the lock that a measuring session holds: sessions with different locks do not wait for each "
     "other, and disturb each other",
+    LEFT_OUT: "packages of `ros_ws` that `make ros2-baseline` could not build and left out, with the reasons",
 }
 """Environment variables that are not options of pytest, with their meaning."""
 

@@ -47,3 +47,8 @@ def test_the_estimate_of_an_interleaved_run_counts_its_blocks_and_those_that_may
 def test_where_the_time_went_is_shown_where_more_is_asked_for(run):
     run(*FEW).stdout.no_fnmatch_line("*took * s*")
     run(*FEW, "-v").stdout.fnmatch_lines(["baseline: took * s: *trials * s*"])
+
+
+def test_packages_that_could_not_be_built_are_named_with_their_reasons(run, monkeypatch):
+    monkeypatch.setenv("LDOS_LEFT_OUT", "ldos_planner: CMake does not find ompl")
+    run(*FEW).stdout.fnmatch_lines(["ldos: left out of ros_ws: ldos_planner: CMake does not find ompl"])

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.colcon import add_package, find_colcon
 from tests.builders.machine import add_program
 from tests.builders.ros import add_packages, add_python, sourced
 
@@ -18,6 +19,11 @@ RESOLUTE = 'ID=ubuntu\nVERSION_ID="26.04"\nVERSION_CODENAME=resolute\nPRETTY_NAM
 NOBLE = 'ID=ubuntu\nVERSION_ID="24.04"\nVERSION_CODENAME=noble\nPRETTY_NAME="Ubuntu 24.04.1 LTS"\n'
 BOOKWORM = 'ID=debian\nVERSION_ID="12"\nVERSION_CODENAME=bookworm\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n'
 ROS_PYTHON = ("launch", "launch_ros", "rclpy")
+COLCON = find_colcon()
+
+needs_colcon = pytest.mark.skipif(
+    not (COLCON and all(map(shutil.which, ("cmake", "make", "c++")))), reason="colcon, CMake or a compiler is missing"
+)
 
 
 @pytest.fixture
@@ -189,22 +195,88 @@ def test_a_virtual_environment_that_is_active_is_not_what_the_new_one_is_made_of
     assert f"making v of {os.path.realpath(sys._base_executable)}," in plan.stderr
 
 
-def test_the_command_runs_in_what_was_made_ready(project, tmp_path):
-    """With a virtual environment that is ready already."""
-    prefix = add_packages(tmp_path / "built", ["ldos_load", "ldos_bringup"])
-    folder = add_python(prefix, ROS_PYTHON)
-    environment = {**sourced(prefix), "PYTHONPATH": str(folder)}
+@pytest.fixture
+def ready(project, tmp_path):
+    """Variables with which the virtual environment ``v`` is ready, and holds a program ``tool``."""
+    prefix = add_packages(tmp_path / "built", ["rclcpp"])
+    environment = {**sourced(prefix), "PYTHONPATH": str(add_python(prefix, ROS_PYTHON))}
     plan = setup(project, BOOKWORM, "v", **environment).stderr
     python = plan.split("making v of ")[1].split(",")[0]
-    add_program(project / "v/bin", "tool", 'echo "$ROS_DISTRO: $*"; exit 7')
+    add_program(project / "v/bin", "tool", 'echo "$ROS_DISTRO: $*: ${LDOS_LEFT_OUT-}"; exit 7')
     (project / "v/.python").write_text(f"{python}\n")
     made_from = ["sh", str(SCRIPT.with_name("made-from")), str(SCRIPT)]
     (project / "v/.ready").write_text(
         subprocess.run(made_from, cwd=project, capture_output=True, text=True, check=True).stdout
     )
+    return environment
+
+
+def test_the_command_runs_in_what_was_made_ready(project, tmp_path, ready):
+    """With a virtual environment that is ready already."""
+    add_packages(tmp_path / "built", ["ldos_load", "ldos_bringup"])
     (project / "pyproject.toml").write_text("[tool.ldos]\ntrials = 3\n")
-    done = setup(project, BOOKWORM, "v", "--", "tool", "a b", "c", dry_run=False, **environment)
-    assert (done.returncode, done.stdout) == (7, "jazzy: a b c\n"), done.stderr
+    done = setup(project, BOOKWORM, "v", "--", "tool", "a b", "c", dry_run=False, **ready)
+    assert (done.returncode, done.stdout) == (7, "jazzy: a b c: \n"), done.stderr
+
+
+NO_CONFIG = "random_numbers"
+"""A package that is nowhere here; as nlohmann_json is where its Debian package is not installed."""
+
+WORKSPACE = {
+    "ldos_tracepoints": {},
+    "ldos_planner": {"depends": "ldos_tracepoints", "more": f"find_package({NO_CONFIG} REQUIRED)"},
+    "ldos_cost": {"more": "install(FILES not_there DESTINATION lib)"},
+    "ldos_panda_config": {"depends": "ldos_planner"},
+    "ldos_bringup": {"depends": "ldos_panda_config"},
+}
+"""The planner lacks something, the costs cannot be installed, and the Panda's configuration names the planner."""
+
+
+def build(project, environment, workspace, *arguments):
+    shutil.rmtree(project / "ros_ws/src", ignore_errors=True)
+    for name, parts in workspace.items():
+        add_package(project / "ros_ws", name, **parts)
+    path = f"{COLCON}:{os.environ['PATH']}"
+    return setup(project, BOOKWORM, "v", *arguments, dry_run=False, **environment, PATH=path)
+
+
+@needs_colcon
+def test_an_optional_package_that_cannot_be_built_is_left_out_with_its_reason(project, ready):
+    stale = project / "ros_ws/install/ldos_planner/share/ldos_planner"
+    stale.mkdir(parents=True)
+    done = build(project, ready, WORKSPACE, "--", "tool")
+    assert done.returncode == 7, done.stderr
+    planner, costs = done.stdout.splitlines()[-1].removeprefix("jazzy: : ").split("; ")
+    install = "rosdep install --from-paths ros_ws/src/ldos_planner --ignore-src"
+    assert planner == f"ldos_planner: CMake does not find {NO_CONFIG} ({install})"
+    assert costs.startswith("ldos_cost: its build failed, see ")
+    assert "not_there" in (project / costs.rpartition(" ")[2]).read_text()
+    assert "building ldos_bringup ldos_cost ldos_panda_config ldos_tracepoints\n" in done.stderr
+    built = {each.name for each in (project / "ros_ws/install").iterdir() if each.is_dir()}
+    assert built == {"ldos_tracepoints", "ldos_panda_config", "ldos_bringup"}
+
+
+@needs_colcon
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        (f"find_package({NO_CONFIG} REQUIRED)", f"CMake does not find {NO_CONFIG} (rosdep install "),
+        ("install(FILES not_there DESTINATION lib)", "its build failed, see ros_ws/log/build_"),
+    ],
+)
+def test_a_package_that_is_needed_and_cannot_be_built_is_named(project, ready, more, reason):
+    """What it lacks is found before anything is built."""
+    done = build(project, ready, {**WORKSPACE, "ldos_goal_client": {"more": more}}, "--", "tool")
+    assert (done.returncode, "jazzy: " in done.stdout) == (1, False)
+    assert f"ldos_goal_client of ros_ws cannot be built: {reason}" in done.stderr
+    assert (project / "ros_ws/build").exists() == ("find_package" not in more)
+
+
+@needs_colcon
+def test_what_only_tests_of_a_package_require_is_not_looked_for(project, ready):
+    more = f"if(BUILD_TESTING)\n  find_package({NO_CONFIG} REQUIRED)\nendif()"
+    done = build(project, ready, {"ldos_bringup": {"more": more}}, "--", "tool")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (7, "jazzy: : "), done.stderr
 
 
 def test_an_environment_that_was_made_from_something_else_is_made_again(project, tmp_path):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[3]
 PLANNER = ROOT / "ros_ws/src/ldos_planner"
@@ -102,3 +106,46 @@ def test_the_planner_takes_releases_with_and_without_targets(prefix, tmp_path, o
     searched = re.findall(rf"{re.escape(str(prefix))}/include/?(\S*)", (made / "flags.make").read_text())
     assert ("ompl-1.5" if ompl is OLD else "ompl") in searched
     assert ("" if random_numbers is OLD else "random_numbers") in searched
+
+
+class Anything(ModuleType):
+    """A module of ROS 2 that is not here: its names are functions that return nothing."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *arguments, **settings: Path()
+
+
+@pytest.fixture
+def launch_file(monkeypatch):
+    """The Panda's launch file as a module; the packages that are installed are its `packages`."""
+    for name in ("actions", "conditions", "event_handlers", "substitutions"):
+        monkeypatch.setitem(sys.modules, f"launch.{name}", Anything(name))
+    for name in ("ament_index_python", "ament_index_python.packages", "launch", "launch_ros", "launch_ros.actions"):
+        monkeypatch.setitem(sys.modules, name, Anything(name))
+    for name in ("launch_ros.parameter_descriptions", "xacro"):
+        monkeypatch.setitem(sys.modules, name, Anything(name))
+    spec = importlib.util.spec_from_file_location("panda", ROOT / "ros_ws/src/ldos_bringup/launch/stack.launch.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    file = ROOT / "ros_ws/src/ldos_panda_config/config/ompl_planning.yaml"
+    module.LaunchConfiguration = lambda name: SimpleNamespace(perform=lambda context: str(file))
+    module.packages = {}
+    module.get_packages_with_prefixes = lambda: module.packages
+    return module
+
+
+def test_without_our_planner_the_panda_plans_by_moveits_own(launch_file):
+    file, changed = launch_file.pipelines(None)
+    ours = yaml.safe_load(Path(file).read_text("utf-8"))["/**"]["ros__parameters"]["ompl"]
+    assert ours["planning_plugins"] == ["ldos_planner/OMPLPlanner"]
+    assert changed == {
+        "ompl": {
+            "planning_plugins": ["ompl_interface/OMPLPlanner"],
+            "response_adapters": [each for each in ours["response_adapters"] if "ldos_" not in each],
+        }
+    }
+    assert len(changed["ompl"]["response_adapters"]) == len(ours["response_adapters"]) - 1
+    launch_file.packages = {"ldos_planner": "/opt"}
+    assert launch_file.pipelines(None) == [file]

@@ -33,7 +33,7 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 def prefix(tmp_path):
     return add_packages(
         tmp_path / "opt/ros/jazzy",
-        [*needed_packages(StackSpec()), *PANDA, *GAZEBO_PACKAGES, *PROBES, "rmw_fastrtps_cpp"],
+        [*needed_packages(StackSpec()), *PANDA, *GAZEBO_PACKAGES, *PROBES, "ldos_planner", "rmw_fastrtps_cpp"],
     )
 
 
@@ -58,6 +58,13 @@ def test_missing_packages_weigh_as_much_as_ros_is_wanted(tmp_path, prefix, stack
     assert check_stack_packages(machine).remedy == "sudo apt-get install ros-jazzy-moveit-ros-move-group"
     assert check_workspace(machine).status is status
     assert "ros_ws" in check_workspace(machine).remedy
+
+
+def test_the_planner_is_optional(tmp_path, prefix):
+    (prefix / "share/ament_index/resource_index/packages/ldos_planner").unlink()
+    finding = check_workspace(ros_machine(tmp_path, prefix, stack="ros2"))
+    assert (finding.status, finding.remedy) == (WARNING, "ldos ros-packages ldos_planner")
+    assert "without ldos_planner: equal versions plan unequal paths" in finding.text
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from pytest_ldos.base.writable import writing
 from pytest_ldos.host.ros import find_ros_package
 from pytest_ldos.robot.stack.client_protocol import MoveCommand
 from pytest_ldos.robot.stack.goals import Pose
+from pytest_ldos.robot.stack.ros2.installed import SEEDED_PLANNER
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StimulusKind
 
@@ -93,7 +94,7 @@ def fault_arguments(
         environment: environment of the workspace that is measured; ``None`` for ours.
 
     Raises:
-        BringUpFailed: the installed configuration does not set what is to be changed.
+        BringUpFailed: the installed configuration does not set what is to be changed, or no planner takes it.
     """
     rate_hz = spec.faults.control_rate_of(spec.control_rate_hz)
     planted: dict[_Parameters, dict[str, float]] = {
@@ -101,6 +102,11 @@ def fault_arguments(
         # A whole number without a point would be a parameter of another type.
         _PLANNING: {name: float(number) for name in _OF_PLANNING if (number := getattr(spec.faults, name))},
     }
+    if planted[_PLANNING] and find_ros_package(SEEDED_PLANNER, environment) is None:
+        raise BringUpFailed(
+            f"{', '.join(planted[_PLANNING])}: MoveIt's own planner takes no delays, and {SEEDED_PLANNER} is not built",
+            remedy=f"install what it lacks, and build it: ldos ros-packages {SEEDED_PLANNER}",
+        )
     files = {
         parameters.argument: parameters.changed(directory, numbers, environment)
         for parameters, numbers in planted.items()

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from ament_index_python.packages import get_package_prefix
 from ament_index_python.packages import get_package_share_path
+from ament_index_python.packages import get_packages_with_prefixes
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction
 from launch.actions import RegisterEventHandler, Shutdown
@@ -34,6 +35,7 @@ from launch.substitutions import EqualsSubstitution, LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 import xacro
+import yaml
 
 CONFIG = get_package_share_path('ldos_panda_config') / 'config'
 CONTROLLERS = CONFIG / 'ros2_controllers.yaml'
@@ -113,7 +115,7 @@ def hardware_then_planning(context):
 def planning(context):
     """Robot state publisher and move_group, with one description, which is made once."""
     description = robot_description(context)
-    return [state_publisher(context, description), move_group(description)]
+    return [state_publisher(context, description), move_group(description, pipelines(context))]
 
 
 def state_publisher(context, description):
@@ -127,13 +129,35 @@ def state_publisher(context, description):
         environment=fault if delay_ms else {})
 
 
-def move_group(description):
+def pipelines(context):
+    """Parameters of planning, which is MoveIt's own where ldos_planner was not built."""
+    file = LaunchConfiguration('planning').perform(context)
+    if 'ldos_planner' in get_packages_with_prefixes():
+        return [file]
+    nodes = yaml.safe_load(Path(file).read_text(encoding='utf-8'))
+    parameters = nodes.get('/**', {}).get('ros__parameters', {})
+    names = parameters.get('planning_pipelines', [])
+    return [file, {name: moveits_own(parameters[name]) for name in names}]
+
+
+def moveits_own(pipeline):
+    """Replace the planner of ldos_planner in a planning pipeline, and leave out its adapter."""
+    planners = pipeline.get('planning_plugins', [])
+    adapters = pipeline.get('response_adapters', [])
+    changed = {
+        'planning_plugins': [each.replace('ldos_planner/', 'ompl_interface/') for each in planners],
+        'response_adapters': [each for each in adapters if not each.startswith('ldos_planner/')],
+    }
+    return {name: values for name, values in changed.items() if values}
+
+
+def move_group(description, planning_parameters):
     semantics = (CONFIG / 'panda.srdf').read_text(encoding='utf-8')
     return node('moveit_ros_move_group', 'move_group', [
         description,
         {'robot_description_semantic': semantics},
         *(str(CONFIG / name) for name in MOVE_GROUP_FILES),
-        LaunchConfiguration('planning'),
+        *planning_parameters,
     ])
 
 

@@ -68,6 +68,11 @@ def test_delays_of_planning_are_written_for_the_launch_file(workspace, tmp_path)
     workspace.add(
         "ldos_panda_config", files={"config/ompl_planning.yaml": PLANNING, "config/ros2_controllers.yaml": CONTROLLERS}
     )
+    with pytest.raises(
+        BringUpFailed, match=r"planning_delay_share: .* ldos_planner is not built\n.*ros-packages ldos_p"
+    ):
+        fault_arguments(stack(planning_delay_share=0.15), tmp_path)
+    workspace.add("ldos_planner")
     arguments = fault_arguments(stack(planning_delay_share=0.15), tmp_path)
     assert arguments == {"planning": str(tmp_path / "planning.yaml")}
     assert (tmp_path / "planning.yaml").read_text() == PLANNING.replace("share: 0.0", "share: 0.15")
