@@ -79,7 +79,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         return (yield)
     session.ledger.describe(item)
     report = yield
-    session.ledger.enter_report(report)
+    if report.failed:
+        session.ledger.enter_failure(item.nodeid)
     session.sweeps.attach_result(item, report)
     return report
 

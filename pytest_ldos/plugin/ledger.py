@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import pytest
 
 from pytest_ldos.base.errors import LdosError
+from pytest_ldos.plugin.marks import measures
+from pytest_ldos.plugin.messages import fail_with
 from pytest_ldos.plugin.selection import Selection
 from pytest_ldos.plugin.settings import Settings
 
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from pytest_ldos.judge.gate.policy import Policy
     from pytest_ldos.judge.gate.verdict import Verdict
     from pytest_ldos.show.report.document import Section
+
+GREEN: Final = frozenset({pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED})
+"""Exit statuses of pytest where no test failed."""
 
 
 class Ledger:
@@ -34,7 +39,12 @@ class Ledger:
         self._sections: dict[str, list[Section]] = {}
         self._verdicts: list[Verdict] = []
         self._failed = set(failed)
+        self._reported = set(failed)
+        self._expected: set[str] = set()
         self._failed_by_verdict: set[str] = set()
+        self._begun: set[tuple[str, str]] = set()
+        self._first_failures: dict[str, str] = {}
+        self._started_again: set[str] = set()
         self.refusals = Refusals()
 
     @property
@@ -82,10 +92,61 @@ class Ledger:
         section = compose_infra(scenario, reasons, stack=stack, interference=interference)
         self.enter_section(nodeid, section, Verdict.INFRA)
 
+    def enter_failure(self, nodeid: str) -> None:
+        """Remembers a test that failed, whatever becomes of its report."""
+        self._failed.add(nodeid)
+
     def enter_report(self, report: pytest.TestReport) -> None:
-        """Remembers a test that failed, for whatever reason."""
+        """Remembers a failure that pytest reports, as one or as expected."""
         if report.failed:
             self._failed.add(report.nodeid)
+            self._reported.add(report.nodeid)
+        if hasattr(report, "wasxfail"):
+            self._expected.add(report.nodeid)
+
+    # --- a test is run once -----------------------------------------------------------
+
+    @contextmanager
+    def once(self, item: pytest.Item, when: str, *, is_measured: bool) -> Iterator[None]:
+        """Lets a phase of a test begin once if it measures, whatever runs tests again.
+
+        Args:
+            is_measured: true if the test has asked for a measurement already.
+        """
+        begun = (item.nodeid, when)
+        if begun in self._begun and (is_measured or measures(item)):
+            self.refuse_start(item.nodeid)
+        self._begun.add(begun)
+        try:
+            yield
+        except BaseException as error:
+            text = f"{type(error).__name__}: {error}" if isinstance(error, Exception) else str(error)
+            self._first_failures.setdefault(item.nodeid, text)
+            raise
+
+    def refuse_after_failure(self, nodeid: str) -> None:
+        """Refuses to measure or judge more in a test that a verdict failed."""
+        if nodeid in self._failed_by_verdict:
+            self.refuse_start(nodeid)
+
+    def refuse_start(self, nodeid: str) -> NoReturn:
+        """Fails a test that was started again with the outcome of its first start."""
+        self._started_again.add(nodeid)
+        fail_with(
+            f"{self._first_outcome(nodeid)}\n"
+            "(not measured again: the first outcome of a test stands, whatever runs it again)\n"
+            "  → exclude scenario tests from reruns, or ask for more trials (--ldos-trials, --ldos-max-trials)"
+        )
+
+    def _first_outcome(self, nodeid: str) -> str:
+        if nodeid in self._first_failures:
+            return self._first_failures[nodeid]
+        if nodeid not in self._sections:
+            return "the test ended without a verdict"
+        from pytest_ldos.show.report import failure
+        from pytest_ldos.show.report.compose import compose
+
+        return failure.render(compose(self._sections[nodeid]))
 
     # --- reading ----------------------------------------------------------------------
 
@@ -120,11 +181,22 @@ class Ledger:
         others = [each for each in item.user_properties if each[0] not in properties]
         item.user_properties[:] = [*others, *properties.items()]
 
+    @property
+    def unreported(self) -> set[str]:
+        """Tests that a verdict failed or that were started again, of which pytest reports no failure."""
+        return (self._failed_by_verdict | self._started_again) - self._reported - self._expected
+
     def exit_status(self, pytests: int) -> int:
-        """The exit status by the worst verdict; pytest's own where a test failed for another reason than a verdict."""
-        is_ours = bool(self._failed) and self._failed <= self._failed_by_verdict
-        if pytests != pytest.ExitCode.TESTS_FAILED or not is_ours:
+        """The exit status by the worst verdict; pytest's own where a test failed for another reason than a verdict.
+
+        A verdict that fails its test decides also where something hid the failure from pytest.
+        """
+        unreported = self.unreported
+        if pytests != pytest.ExitCode.TESTS_FAILED and not (unreported and pytests in GREEN):
             return pytests
+        failed = self._reported | unreported
+        if not failed or not failed <= self._failed_by_verdict:
+            return pytest.ExitCode.TESTS_FAILED
         from pytest_ldos.judge.gate.verdict import exit_code, worst
 
         return exit_code(worst(self._verdicts), strict=self._settings.is_strict)

@@ -102,6 +102,8 @@ class Outputs:
             write_rendered(reporter, Rendered(shown.lstrip("\n")))
         if ledger.refusals:
             write_line(reporter, f"tests refused before anything was measured: {len(ledger.refusals)}; see above")
+        for nodeid in sorted(ledger.unreported):
+            write_line(reporter, f"{nodeid}: pytest reports no failure of it; its first outcome fails this run")
         unfinished = (line for run in runs for line in _unfinished(run))
         took = (_duration(run) for run in runs if reporter.verbosity > 0 and run.clock.durations)
         for line in (*self._lines, *unfinished, *took, *self._places()):

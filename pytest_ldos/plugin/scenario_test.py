@@ -88,6 +88,7 @@ def trial_maker(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
     session, item = session_of(request.config), request.node
 
     def make(run: ScenarioRun, goals: Any = None, n: int | None = None) -> TrialSet:
+        session.ledger.refuse_after_failure(item.nodeid)
         goals = run.spec.goals if goals is None else goals
         with _named_faults(item):
             maker = TrialMaker(session.settings, session.ledger, run)
@@ -120,6 +121,7 @@ class Gate:
         from pytest_ldos.show.report import failure
         from pytest_ldos.show.report.compose import compose
 
+        self._ledger.refuse_after_failure(self._run.nodeid)
         if self._run.judged:
             fail_with(
                 f"scenario '{self._run.spec.name}' was judged already in this test, and other trials would have the "

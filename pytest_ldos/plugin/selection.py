@@ -92,19 +92,6 @@ def metrics_of(item: pytest.Item, settings: Settings) -> Catalogue:
     return catalogue_of(own_metrics(item), sources.toml.metrics, built_in=built_in_of(sources.stack_spec()))
 
 
-def refuse_disturbed(item: pytest.Item, *, is_one_sweep: bool) -> None:
-    """Refuses a test whose measurement reruns would replace or parallel processes would disturb.
-
-    Args:
-        is_one_sweep: true if all tests of the session are cells of sweeps.
-
-    Raises:
-        ConfigurationError: names the option to leave out.
-    """
-    _refuse_reruns(item.config, item)
-    _refuse_parallel_runs(item.config, is_one_sweep=is_one_sweep)
-
-
 def refuse_head(settings: Settings, what: str) -> None:
     """Refuses ``--ldos-head`` where a test measures programs of this environment instead of a stack.
 
@@ -121,17 +108,15 @@ def refuse_head(settings: Settings, what: str) -> None:
         )
 
 
-def _refuse_reruns(config: pytest.Config, item: pytest.Item) -> None:
-    """Refuses to run a failed scenario again until it passes, which hides the regression it found."""
-    if config.getoption("reruns", default=0) or item.get_closest_marker("flaky"):
-        raise ConfigurationError(
-            "scenario tests must not be rerun until they pass: that hides the regressions they find",
-            remedy="leave out --reruns and flaky marks for them, or ask for more trials (--ldos-trials)",
-        )
+def refuse_parallel_runs(config: pytest.Config, *, is_one_sweep: bool) -> None:
+    """Refuses tests in parallel processes, which disturb each other; only cells of a sweep wait for each other.
 
+    Args:
+        is_one_sweep: true if all tests of the session are cells of sweeps.
 
-def _refuse_parallel_runs(config: pytest.Config, *, is_one_sweep: bool) -> None:
-    """Refuses tests in parallel processes, which disturb each other; only cells of a sweep wait for each other."""
+    Raises:
+        ConfigurationError: names the option to leave out.
+    """
     worker_input: Any = getattr(config, "workerinput", None)
     if worker_input is None:
         return

@@ -18,7 +18,7 @@ from pytest_ldos.plugin.machine import Machine
 from pytest_ldos.plugin.outputs import Outputs
 from pytest_ldos.plugin.run_record import Books, RunRecord
 from pytest_ldos.plugin.scenarios import make_scenario_tests, require_loads
-from pytest_ldos.plugin.selection import Selection, metrics_of, refuse_disturbed
+from pytest_ldos.plugin.selection import Selection, metrics_of, refuse_parallel_runs
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.sweep import Sweeps
 from pytest_ldos.plugin.sweep_cells import in_cell
@@ -64,14 +64,19 @@ class MeasuringSession:
         scenarios = self.selection.scenarios
         return [one_line(line) for line in _describe_setup(self.settings, scenarios)] if scenarios else []
 
+    def once(self, item: pytest.Item, when: str) -> AbstractContextManager[None]:
+        """Lets a phase of a test begin once if it measures; see `Ledger.once`."""
+        return self.ledger.once(item, when, is_measured=bool(self.record.runs_of(item.nodeid)))
+
     @contextmanager
     def open_scenario(
         self, item: pytest.Item, stack: StackSpec, *, announce: Callable[[str], None]
     ) -> Iterator[ScenarioRun]:
         """Starts a recorded stack for a test and ends it with the test; see `RunRecord.open_run`."""
+        self._require_first(item)
         refused = self.ledger.refusals.noted
         with refused(item.nodeid):
-            refuse_disturbed(item, is_one_sweep=self.selection.is_one_sweep)
+            refuse_parallel_runs(item.config, is_one_sweep=self.selection.is_one_sweep)
             metrics_of(item, self.settings)  # faults of metrics and policy are reported before anything is measured
             _ = self.ledger.policy
         spec = in_cell(item, dataclasses.replace(self.settings.scenario_of(item), stack=stack))
@@ -85,10 +90,16 @@ class MeasuringSession:
     @contextmanager
     def holding_machine(self, item: pytest.Item, announce: Callable[[str], None]) -> Iterator[None]:
         """Holds the machine for a test that measures without a stack."""
-        refuse_disturbed(item, is_one_sweep=False)
+        self._require_first(item)
+        refuse_parallel_runs(item.config, is_one_sweep=False)
         _ = self.ledger.policy  # its faults are reported before anything is measured
         with self._held(item, announce):
             yield
+
+    def _require_first(self, item: pytest.Item) -> None:
+        """Refuses to measure a test again."""
+        if self.record.runs_of(item.nodeid) or self.ledger.verdicts_of(item.nodeid):
+            self.ledger.refuse_start(item.nodeid)
 
     def _held(self, item: pytest.Item, announce: Callable[[str], None]) -> AbstractContextManager[None]:
         return self.machine.held(announce, what=item.nodeid, wait_s=self.settings.wait_s)

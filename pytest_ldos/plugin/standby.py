@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pytest
 
@@ -12,6 +12,8 @@ from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES, OWN_FILE
 from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from pytest_ldos.plugin.session import MeasuringSession
 
 _SHARED_FILE: Final = "pyproject.toml"
@@ -91,6 +93,22 @@ class Standby:
         """Stops handling SIGTERM before other plugins write their results."""
         if self._session is not None:
             self._session.machine.settle()
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Lets a test that measures be set up once."""
+        if self._session is None:
+            return (yield)
+        with self._session.once(item, "setup"):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
+        """Lets the function of a test that measures run once."""
+        if self._session is None:
+            return (yield)
+        with self._session.once(pyfuncitem, "call"):
+            return (yield)
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

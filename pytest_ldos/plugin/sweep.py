@@ -42,6 +42,7 @@ class Sweeps:
     """
 
     _REPORTS: ClassVar[pytest.StashKey[list[pytest.TestReport]]] = pytest.StashKey()
+    _RESULT: ClassVar[pytest.StashKey[str]] = pytest.StashKey()
     _WAS_DONE: ClassVar[pytest.StashKey[bool]] = pytest.StashKey()
 
     def __init__(self, books: Books) -> None:
@@ -139,11 +140,12 @@ class Sweeps:
             setattr(report, SWEEP_ATTRIBUTE, self.results.identify(item, cell))
 
     def _collect(self, item: pytest.Item, cell: SweepCell, report: pytest.TestReport) -> None:
-        """Collects the reports of a test, and attaches its result to the last."""
+        """Collects the reports of a test, and attaches its result to the last; that of its first start alone."""
         reports = item.stash.setdefault(self._REPORTS, [])
         reports.append(report)
         if report.when == "teardown":
-            setattr(report, CELL_ATTRIBUTE, self.results.encode(item, cell, reports))
+            result = item.stash.setdefault(self._RESULT, self.results.encode(item, cell, reports))
+            setattr(report, CELL_ATTRIBUTE, result)
 
     def receive(self, report: pytest.TestReport) -> None:
         """Writes the result of a cell, except in workers.

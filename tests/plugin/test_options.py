@@ -308,14 +308,6 @@ def test_header_and_progress(run):
 # --- what would spoil a measurement -------------------------------------------------------
 
 
-def test_reruns_are_refused_with_the_reason(run):
-    pytest.importorskip("pytest_rerunfailures", reason="pytest-rerunfailures is not installed")
-    result = run(*TWO, "--reruns=2")
-    assert result.ret != 0
-    result.stdout.fnmatch_lines(["*must not be rerun until they pass*"])
-    assert "trial 1 of" not in result.stdout.str()
-
-
 def test_parallel_workers_are_refused_with_the_reason(run):
     pytest.importorskip("xdist", reason="pytest-xdist is not installed")
     result = run(*TWO, "-n2")

@@ -34,13 +34,12 @@ def test_a_busy_machine_is_told_once_and_no_folder_is_left(run, project):
     assert (project.path / "report.json").read_text().count("another measuring session holds this machine") == 1
 
 
-def test_what_would_spoil_every_measurement_is_told_once(run, project):
-    project.makepyfile(
-        test_scenario="import pytest\npytestmark = pytest.mark.flaky\n" + SCENARIO + SCENARIO.replace("reach", "again")
-    )
-    result = run("-o", "markers=flaky: to be run again")
+def test_what_would_spoil_every_measurement_is_reported_once(run, project):
+    pytest.importorskip("xdist", reason="pytest-xdist is not installed")
+    project.makepyfile(test_scenario=SCENARIO + SCENARIO.replace("reach", "again"))
+    result = run("-n1")
     result.assert_outcomes(errors=2)
-    assert result.stdout.str().count("leave out --reruns and flaky marks") == 1
+    assert result.stdout.str().count("run them alone, with -n 0") == 1
     result.stdout.fnmatch_lines(["refused for the same reason as test_scenario.py::test_reach"])
 
 

@@ -155,3 +155,13 @@ def test_programs_of_this_environment_are_not_measured_in_the_name_of_a_revision
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*--ldos-head HEAD~1: only a stack is measured of a revision, and an instrument *"])
     assert not list(project.path.glob(".ldos/runs"))
+
+
+def test_an_instrument_measures_once_for_a_test_that_is_rerun(run, project):
+    """In its fixture, so that the second start is refused while the test is set up."""
+    pytest.importorskip("pytest_rerunfailures")
+    run("")
+    slower = run("median=14", "--reruns=2")
+    assert slower.ret == 10
+    slower.stdout.fnmatch_lines(["*half_p50*", "(not measured again*"])
+    assert len(list(project.path.glob(".ldos/runs/*/*/trials.json"))) == 2
