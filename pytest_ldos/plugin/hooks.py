@@ -14,7 +14,7 @@ from pytest_ldos.plugin import fixtures, hookspecs
 from pytest_ldos.plugin.marks import makes_tests, measures
 from pytest_ldos.plugin.misread_values import refuse_values_taken_for_the_root
 from pytest_ldos.plugin.options import add_options, refuse_unknown_flags
-from pytest_ldos.plugin.standby import Standby, awake_session, session_of
+from pytest_ldos.plugin.standby import Standby, asked_for, awake_session, session_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -55,10 +55,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         session_of(metafunc.config).make_tests(metafunc)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if awake_session(config) is not None or any(map(measures, items)):
-        session_of(config).take_items(items)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
+    found = list(filter(measures, items))
+    yield
+    asked = asked_for(config, found) if found else []
+    if asked or awake_session(config) is not None or any(map(measures, items)):
+        session_of(config).take_items(items, asked)
 
 
 def pytest_report_collectionfinish(config: pytest.Config, start_path: Path, items: Sequence[pytest.Item]) -> list[str]:
@@ -89,7 +92,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     measuring = awake_session(session.config)
     if measuring is not None:
-        session.exitstatus = measuring.finish(exitstatus)
+        session.exitstatus = measuring.finish(exitstatus, session.items)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

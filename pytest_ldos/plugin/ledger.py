@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import pytest
 
 from pytest_ldos.base.errors import LdosError
-from pytest_ldos.plugin.marks import measures
+from pytest_ldos.plugin.marks import describe_skip, measures
 from pytest_ldos.plugin.messages import fail_with
 from pytest_ldos.plugin.selection import Selection
 from pytest_ldos.plugin.settings import Settings
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 GREEN: Final = frozenset({pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED})
 """Exit statuses of pytest where no test failed."""
+
+_VERDICT_PROPERTY: Final = "ldos.verdict"
+"""Property of the reports of a test that was judged; see `show.report.junit`."""
 
 
 class Ledger:
@@ -45,6 +48,8 @@ class Ledger:
         self._begun: set[tuple[str, str]] = set()
         self._first_failures: dict[str, str] = {}
         self._started_again: set[str] = set()
+        self._ends: dict[str, str] = {}
+        self._is_answered = False
         self.refusals = Refusals()
 
     @property
@@ -96,8 +101,14 @@ class Ledger:
         """Remembers a test that failed, whatever becomes of its report."""
         self._failed.add(nodeid)
 
+    def enter_answer(self) -> None:
+        """Takes note of results that need no verdict, or of a verdict that another process reached."""
+        self._is_answered = True
+
     def enter_report(self, report: pytest.TestReport) -> None:
-        """Remembers a failure that pytest reports, as one or as expected."""
+        """Remembers a failure that pytest reports, as one or as expected, and tests that ended without any."""
+        self._ends[report.nodeid] = _describe_end(report) or self._ends.get(report.nodeid, "")
+        self._is_answered |= any(name == _VERDICT_PROPERTY for name, _ in report.user_properties)
         if report.failed:
             self._failed.add(report.nodeid)
             self._reported.add(report.nodeid)
@@ -165,6 +176,15 @@ class Ledger:
         """All verdicts of a test so far."""
         return [section.verdict for section in self._sections.get(nodeid, ()) if section.verdict is not None]
 
+    @property
+    def is_answered(self) -> bool:
+        """True if a test was judged, or has results that need no verdict."""
+        return self._is_answered or bool(self._verdicts)
+
+    def end_of(self, nodeid: str) -> str:
+        """The end of a test that did not fail, in words; empty if it was not run."""
+        return self._ends.get(nodeid, "")
+
     def has_failed(self, nodeid: str) -> bool:
         """True if a test failed so far, or one below it."""
         return any(failed == nodeid or failed.startswith(f"{nodeid}::") for failed in self._failed)
@@ -200,6 +220,15 @@ class Ledger:
         from pytest_ldos.judge.gate.verdict import exit_code, worst
 
         return exit_code(worst(self._verdicts), strict=self._settings.is_strict)
+
+
+def _describe_end(report: pytest.TestReport) -> str:
+    """The end of a test that its report shows; empty for a phase after which it goes on."""
+    if hasattr(report, "wasxfail"):
+        return f"expected to fail: {report.wasxfail}"
+    if report.skipped:
+        return describe_skip(report)
+    return "passed without a verdict" if report.when == "call" and report.passed else ""
 
 
 class Refusals:

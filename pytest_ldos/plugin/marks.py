@@ -27,6 +27,9 @@ CELL_ATTRIBUTE: Final = "ldos_cell"
 SWEEP_ATTRIBUTE: Final = "ldos_sweep"
 """Attribute of the report of a cell that was measured before: its sweep, as JSON."""
 
+UNJUDGED_OUTPUT: Final = "ldos_unjudged"
+"""Key of the output of a worker of pytest-xdist: tests that measure and were not judged, with the reason of each."""
+
 _PREFIX: Final = "ldos_"
 _KEYWORDS: Final = "(trials=…, max_trials=…, warmup=…, seeds=…, success_rate=…, goals=…, unavailable=…)"
 
@@ -55,6 +58,12 @@ def describe_marks(scenarios: Mapping[str, str]) -> dict[str, str]:
         f"{SWEEP_MARK}(address, values)": "a test for each value of a setting of its scenario; several make a grid",
         f"{CHOICE_MARK}(*names)": "for which scenarios a test with the fixture ldos_scenario is made",
     }
+
+
+def describe_skip(report: pytest.CollectReport | pytest.TestReport) -> str:
+    """The reason of a skip, as pytest shows it."""
+    why = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
+    return f"skipped: {str(why).removeprefix('Skipped: ')}"
 
 
 def mark_name(instrument: str) -> str:

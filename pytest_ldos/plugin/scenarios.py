@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from pytest_ldos.scenario.loads.spec import LoadSpec
     from pytest_ldos.scenario.model import ScenarioSpec
 
+_NONE: Final = ""
+"""Stands for the scenario of a test that is made for combinations where none was asked for."""
+
 _WORD: Final = re.compile(r"[\w.+-]+")
 
 
@@ -88,8 +91,14 @@ def make_scenario_tests(metafunc: pytest.Metafunc, known: Sequence[str]) -> None
     ]
     if not parameters:
         nothing = "no combination of scenarios was asked for: pytest -m cpu_load+msg_load"
-        parameters = [pytest.param("", marks=pytest.mark.skip(reason=nothing), id="none")]
+        parameters = [pytest.param(_NONE, marks=pytest.mark.skip(reason=nothing), id="none")]
     metafunc.parametrize(SCENARIO_FIXTURE, parameters, indirect=True)
+
+
+def is_placeholder(item: pytest.Item) -> bool:
+    """True for a test of combinations of scenarios where none was asked for."""
+    callspec = getattr(item, "callspec", None)
+    return callspec is not None and callspec.params.get(SCENARIO_FIXTURE) == _NONE
 
 
 def _chosen(names: Iterable[str], asked: Iterable[str]) -> Iterator[str]:

@@ -11,6 +11,7 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.plugin.instrument_marks import asked_instruments
 from pytest_ldos.plugin.marks import MEASURING_FIXTURE, STUDY_FIXTURE
+from pytest_ldos.plugin.scenarios import is_placeholder
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.sweep_cells import cell_of
 
@@ -29,16 +30,23 @@ class Selection:
     Attributes:
         scenarios: tests that measure a stack.
         studies: tests that measure with an instrument.
+        asked: names of the tests that measure and that the command line selects.
         is_one_sweep: true if all tests of the session are cells of sweeps.
     """
 
     def __init__(self) -> None:
         self.scenarios: list[pytest.Item] = []
         self.studies: list[pytest.Item] = []
+        self.asked: list[str] = []
         self.is_one_sweep = False
 
-    def take(self, items: Sequence[pytest.Item]) -> None:
-        """Remembers those of the collected tests that will measure."""
+    def take(self, items: Sequence[pytest.Item], asked: Sequence[pytest.Item]) -> None:
+        """Remembers those of the collected tests that will measure.
+
+        Args:
+            asked: those that the command line selects, whatever other plugins deselected.
+        """
+        self.asked = [item.nodeid for item in asked if not is_placeholder(item)]
         self.scenarios = [item for item in items if MEASURING_FIXTURE in getattr(item, "fixturenames", ())]
         self.studies = [item for item in items if STUDY_FIXTURE in getattr(item, "fixturenames", ())]
         self.is_one_sweep = all(cell_of(item) is not None for item in items)

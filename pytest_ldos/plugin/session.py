@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.text import one_line
 from pytest_ldos.plugin.estimates import estimate_lines
-from pytest_ldos.plugin.ledger import Ledger
-from pytest_ldos.plugin.machine import Machine
+from pytest_ldos.plugin.ledger import GREEN, Ledger
+from pytest_ldos.plugin.machine import Machine, is_worker
+from pytest_ldos.plugin.marks import UNJUDGED_OUTPUT
+from pytest_ldos.plugin.messages import begin_section, write_line
 from pytest_ldos.plugin.outputs import Outputs
 from pytest_ldos.plugin.run_record import Books, RunRecord
 from pytest_ldos.plugin.scenarios import make_scenario_tests, require_loads
@@ -29,6 +31,12 @@ if TYPE_CHECKING:
     from pytest_ldos.plugin.scenario_run import ScenarioRun
     from pytest_ldos.scenario.model import StackSpec
 
+_LISTINGS: Final = ("collectonly", "showfixtures", "show_fixtures_per_test")
+"""Options of pytest that list and run nothing."""
+
+_NOT_RUN: Final = "not run"
+_DESELECTED: Final = "deselected by a plugin or a conftest.py"
+
 
 class MeasuringSession:
     """The parts of one session, none of which knows the whole; does nothing until a test asks for a measurement.
@@ -38,6 +46,9 @@ class MeasuringSession:
     """
 
     def __init__(self, config: pytest.Config, sources: Sources, *, failed: Collection[str] = ()) -> None:
+        self._config = config
+        self._unjudged: dict[str, str] = {}
+        self._lacks_verdict = False
         self.settings = Settings(config, sources)
         self.selection = Selection()
         self.record = RunRecord(self.settings)
@@ -52,9 +63,9 @@ class MeasuringSession:
         self.sweeps.make_cells(metafunc)
         make_scenario_tests(metafunc, self.settings.scenario_names())
 
-    def take_items(self, items: list[pytest.Item]) -> None:
-        """Remembers the tests that will measure, and puts cells of sweeps in order."""
-        self.selection.take(items)
+    def take_items(self, items: list[pytest.Item], asked: Sequence[pytest.Item]) -> None:
+        """Remembers the tests that will measure, and puts cells of sweeps in order; see `Selection.take`."""
+        self.selection.take(items, asked)
         if self.selection:
             self.outputs.require_writable()
         self.sweeps.put_in_order(items)
@@ -104,25 +115,71 @@ class MeasuringSession:
     def _held(self, item: pytest.Item, announce: Callable[[str], None]) -> AbstractContextManager[None]:
         return self.machine.held(announce, what=item.nodeid, wait_s=self.settings.wait_s)
 
-    def finish(self, exit_status: int) -> int:
+    def finish(self, exit_status: int, items: Sequence[pytest.Item]) -> int:
         """Writes the outputs and turns verdicts into the exit status.
 
         pytest's own codes keep their meaning: where a test failed for another reason than
-        a verdict, the run ends with 1. An output that could not be written makes a green run invalid.
+        a verdict, the run ends with 1. An output that could not be written makes a green run invalid, and
+        a green strict run without any verdict is inconclusive.
+
+        Args:
+            items: the tests that were left to be run.
         """
         self.outputs.write()
         if not self.sweeps.is_kept or (exit_status == pytest.ExitCode.OK and not self.outputs.is_whole):
             return exit_codes.INVALID
-        return self.ledger.exit_status(exit_status)
+        status = self.ledger.exit_status(exit_status)
+        if status not in GREEN or any(map(self._config.getoption, _LISTINGS)):
+            return status
+        self.enter_unjudged(self._find_unjudged({item.nodeid for item in items}))
+        if is_worker(self._config):
+            self._config.workeroutput[UNJUDGED_OUTPUT] = self._unjudged  # type: ignore[attr-defined]
+            return status
+        self._lacks_verdict = bool(self._unjudged) and self.settings.is_strict and not self.ledger.is_answered
+        return exit_codes.INCONCLUSIVE if self._lacks_verdict else status
+
+    def enter_unjudged(self, reasons: Mapping[str, str]) -> None:
+        """Takes tests that were to be judged and were not, with the reason of each; one that ran keeps its reason."""
+        self._unjudged |= {name: why for name, why in reasons.items() if why != _NOT_RUN or name not in self._unjudged}
+
+    def _find_unjudged(self, left: Collection[str]) -> dict[str, str]:
+        option = self._config.getoption
+        is_narrowed = option("lf", default=False) or option("stepwise", default=False)
+        asked = (name for name in self.selection.asked if name in left or not is_narrowed)
+        measured = (run.nodeid for run in self.record.runs)
+        return {name: self._why_unjudged(name, left) for name in dict.fromkeys([*asked, *measured])}
+
+    def _why_unjudged(self, nodeid: str, left: Collection[str]) -> str:
+        if any(run.unjudged for run in self.record.runs_of(nodeid)):
+            return "trials were made but never judged; call ldos_gate.check(trials)"
+        return self.ledger.end_of(nodeid) or (_NOT_RUN if nodeid in left else _DESELECTED)
 
     def summarize(self, reporter: pytest.TerminalReporter) -> None:
-        """Prints the results of sweeps and scenarios."""
+        """Prints the results of sweeps and scenarios, and why there are none where a verdict is required."""
         self.sweeps.summarize(reporter)
         self.outputs.summarize(reporter)
+        if self._lacks_verdict:
+            begin_section(reporter, "ldos: no verdict")
+            for line in _describe_unjudged(self._unjudged):
+                write_line(reporter, line)
 
     def close(self) -> None:
         """Releases the machine."""
         self.machine.close()
+
+
+def _describe_unjudged(unjudged: Mapping[str, str]) -> Iterator[str]:
+    """Lines on a strict session in which no test was judged."""
+    yield (
+        "no test was judged, and this run requires a verdict (--ldos-strict, the default where CI is set): "
+        f"exit status {exit_codes.INCONCLUSIVE}"
+    )
+    tests: dict[str, list[str]] = {}
+    for nodeid, why in unjudged.items():
+        tests.setdefault(why, []).append(nodeid)
+    for why, (first, *others) in tests.items():
+        yield f"  {first}{f' and {len(others)} more' if others else ''}: {why}"
+    yield "  → where none is to be judged, leave them out by -m, -k, --deselect or --ignore, or set LDOS_STRICT=no"
 
 
 def _describe_setup(settings: Settings, scenarios: Sequence[pytest.Item]) -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pytest
 
-from pytest_ldos.plugin.marks import CELL_ATTRIBUTE, SWEEP_ATTRIBUTE, describe_marks
+from pytest_ldos.plugin.marks import CELL_ATTRIBUTE, SWEEP_ATTRIBUTE, UNJUDGED_OUTPUT, describe_marks, describe_skip
 from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES, OWN_FILE
 from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS
 
@@ -22,6 +24,11 @@ _OUR_NAME: Final = b"pytest-ldos"
 """Our name in the settings of projects that only depend on us."""
 
 _PLUS: Final = "+"
+
+_FIXTURES: Final = re.compile(rb"\b(panda_stack|ldos_(stack|scenario|study|trials|gate))\b")
+
+_SELECTING_PLUGINS: Final = ("mark", "main")
+"""Parts of pytest that select tests by its own options."""
 
 
 class Standby:
@@ -111,6 +118,24 @@ class Standby:
             return (yield)
 
     @pytest.hookimpl
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Takes a module of tests that measure which is skipped as a whole, as by `pytest.importorskip`."""
+        option = self._config.option
+        if report.skipped and not (option.markexpr or option.keyword) and self._names_fixtures(report.nodeid):
+            self.wake().enter_unjudged({report.nodeid: describe_skip(report)})
+
+    def _names_fixtures(self, nodeid: str) -> bool:
+        file = self._config.rootpath / nodeid
+        return file.is_file() and _FIXTURES.search(file.read_bytes()) is not None
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Takes the tests that a worker of pytest-xdist was to measure and did not judge."""
+        unjudged = getattr(node, "workeroutput", {}).get(UNJUDGED_OUTPUT)
+        if unjudged:
+            self.wake().enter_unjudged(unjudged)
+
+    @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Takes failures, and the result of a sweep's cell that a worker of pytest-xdist measured."""
         if report.failed:
@@ -119,6 +144,27 @@ class Standby:
             session = self.wake()
             session.sweeps.receive(report)
             session.ledger.enter_report(report)
+
+
+class _SilentConfig:
+    """pytest's settings, whose hook for deselected tests reaches no plugin."""
+
+    hook = SimpleNamespace(pytest_deselected=lambda items: None)
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._config, name)
+
+
+def asked_for(config: pytest.Config, items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """The tests that ``-m``, ``-k`` and ``--deselect`` leave, whatever other plugins deselect."""
+    asked = list(items)
+    for name in _SELECTING_PLUGINS:
+        plugin: Any = config.pluginmanager.get_plugin(name)
+        plugin.pytest_collection_modifyitems(items=asked, config=_SilentConfig(config))
+    return asked
 
 
 def session_of(config: pytest.Config) -> MeasuringSession:

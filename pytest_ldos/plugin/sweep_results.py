@@ -153,6 +153,8 @@ class SweepResults:
         folder = self._folder(document["name"], document["digest"], document["definition"])
         record = decode_start(document["start"], Path(nodeid))
         folder.keep(record)
+        if record.trials is not None:
+            self._ledger.enter_answer()
         if record.verdict and record.message:
             self._ledger.enter_verdict(nodeid, Verdict(record.verdict))
         outline = folder.outline()
@@ -162,6 +164,7 @@ class SweepResults:
 
     def recall(self, sweep: str) -> None:
         """Takes a sweep that was measured before, so that it is shown at the end even if all its cells are done."""
+        self._ledger.enter_answer()
         document = json.loads(sweep)
         self._folder(document["name"], document["digest"], document["definition"])
 

@@ -157,6 +157,14 @@ def test_programs_of_this_environment_are_not_measured_in_the_name_of_a_revision
     assert not list(project.path.glob(".ldos/runs"))
 
 
+def test_a_study_that_is_not_judged_ends_a_strict_run_with_12(run):
+    unjudged = MARKED.replace("ldos_study.check()", "assert ldos_study.trials.trials")
+    result = run("", "--ldos-strict", test=unjudged)
+    result.assert_outcomes(passed=1)
+    assert result.ret == 12
+    result.stdout.fnmatch_lines(["*test_it.py::test_it: trials were made but never judged*"])
+
+
 def test_an_instrument_measures_once_for_a_test_that_is_rerun(run, project):
     """In its fixture, so that the second start is refused while the test is set up."""
     pytest.importorskip("pytest_rerunfailures")
