@@ -21,7 +21,7 @@ EMPTY["link_annotations"] = EMPTY["link_annotations"].with_columns(
 
 
 def empty_model(stats: ReadStats | None = None) -> ExecutionModel:
-    return ExecutionModel(**EMPTY, stats=stats or ReadStats(()), unknown={}, unpaired={})
+    return ExecutionModel(**EMPTY, stats=stats or ReadStats(()), unknown={}, unpaired={}, missing_events=())
 
 
 def changed(

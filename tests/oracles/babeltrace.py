@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,6 +15,7 @@ from typing import Any
 _SYSTEM_PYTHON = "/usr/bin/python3"
 _DUMP = Path(__file__).with_name("bt2_dump.py")
 _WRITE = Path(__file__).with_name("bt2_write.py")
+_FILTER = Path(__file__).with_name("bt2_filter.py")
 
 
 @cache
@@ -94,4 +95,12 @@ def write_with_babeltrace(directory: Path, **wanted: Any) -> Path:
     """A trace that babeltrace2's own writer made (see ``bt2_write.py``)."""
     command = [_SYSTEM_PYTHON, str(_WRITE), json.dumps({"output": str(directory), **wanted})]
     subprocess.run(command, check=True, capture_output=True)
+    return directory
+
+
+def copy_with_babeltrace(trace: Path, directory: Path, *, without: Iterable[str]) -> Path:
+    """A copy of a trace without events of some names, by babeltrace2 (see ``bt2_filter.py``)."""
+    (metadata,) = trace.rglob("metadata")
+    asked = {"input": str(metadata.parent), "output": str(directory), "events": list(without)}
+    subprocess.run([_SYSTEM_PYTHON, str(_FILTER), json.dumps(asked)], check=True, capture_output=True)
     return directory

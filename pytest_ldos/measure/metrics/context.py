@@ -92,6 +92,11 @@ class TrialContext:
         found = self.trace_flow.find_path(path).table
         return found.filter(pl.col("end_ns").is_between(*window))
 
+    def not_seen(self, reason: str) -> Missing:
+        """The reason why a metric has no value, with the events that the trace lacks."""
+        lacking = ", ".join(dict.fromkeys(each.event for each in self.model.missing_events))
+        return Missing(f"{reason}, or the trace does not show it: it lacks {lacking}" if lacking else reason)
+
     def planning_window(self) -> Window | Missing:
         return self.between(Phase.PLANNING, Phase.EXECUTING)
 

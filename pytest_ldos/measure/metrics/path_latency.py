@@ -7,7 +7,6 @@ from collections.abc import Callable
 import polars as pl
 
 from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.base.series import Missing
 from pytest_ldos.base.units import ns_to_ms
 from pytest_ldos.measure.metrics.context import TrialContext
 from pytest_ldos.measure.metrics.model import Measurement, Window
@@ -23,7 +22,8 @@ def latency_of(path: PathSpec, statistic: PathStatistic) -> Callable[[TrialConte
     def measure(context: TrialContext, window: Window) -> Measurement:
         latencies_ns = _latencies_ns(context, path, window)
         if latencies_ns.is_empty():
-            return Measurement(Missing(f"no passage along path '{path.name}' ended in the trial"))
+            reason = f"no passage along path '{path.name}' ended in the trial"
+            return Measurement(context.not_seen(reason))
         details = {"passages": float(len(latencies_ns)), **_misses(path, latencies_ns)}
         if statistic is PathStatistic.MISSES:
             return Measurement(details["misses"], details, PASSAGES)

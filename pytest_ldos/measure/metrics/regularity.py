@@ -84,7 +84,7 @@ def _control_periods(context: TrialContext, window: Window) -> _Periods | Missin
     sent = _published_most(context, topic, window)
     periods = np.diff(sent[_within(sent, window)])
     if len(periods) < _FEWEST_PERIODS:
-        return Missing(f"the trace has no control cycles, nor joint states on {topic} meanwhile")
+        return context.not_seen(f"the trace has no control cycles, nor joint states on {topic} meanwhile")
     if not 1 / _OTHER_RATE < float(np.median(np.diff(sent))) / context.nominal_period_ns < _OTHER_RATE:
         rates = f"{NS_PER_S / periods.mean():.0f} Hz, the loop runs at {NS_PER_S / context.nominal_period_ns:.0f} Hz"
         return Missing(f"the trace has no control cycles; {topic} does not show them: it comes at {rates}")
@@ -98,7 +98,7 @@ def _step_periods(context: TrialContext, window: Window) -> _Periods | Missing:
         return _enough(model.step_times_ns, window, SIMULATOR_PROBE, _NO_STEPS)
     published = _published_most(context, topic, window)
     if not len(published):
-        return Missing(f"the trace has no simulator: neither its steps nor publications on {topic}")
+        return context.not_seen(f"the trace has no simulator: neither its steps nor publications on {topic}")
     return _enough(published, window, published_clock(topic), _NO_STEPS)
 
 

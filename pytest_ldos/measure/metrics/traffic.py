@@ -61,5 +61,6 @@ def _within(times: TimesNs, window: Window) -> TimesNs:
 def _nothing(context: TrialContext, topic: str) -> Missing:
     topics = context.model.topics()
     if topic in topics:
-        return Missing(f"nothing was published on {topic} in the trial")
-    return Missing(f"the trace has no topic {topic}: {suggest(topic, topics)}" if topics else "the trace has no topics")
+        return context.not_seen(f"nothing was published on {topic} in the trial")
+    unknown = f"the trace has no topic {topic}: {suggest(topic, topics)}" if topics else "the trace has no topics"
+    return context.not_seen(unknown)

@@ -30,6 +30,7 @@ from pytest_ldos.show.page.model import (
 from pytest_ldos.show.report.goals import Measured, describe_goals, tabulate_goals
 from pytest_ldos.show.report.words import percent
 from pytest_ldos.trace.ctf.stats import describe_damage
+from pytest_ldos.trace.execution.missing_events import describe_missing
 from pytest_ldos.trace.flow.declare import describe_unused
 from pytest_ldos.trace.flow.executors import without_states
 from pytest_ldos.trace.flow.graph import FlowGraph
@@ -124,7 +125,9 @@ def _tables(analysis: Analysis) -> Iterator[tuple[str, pl.DataFrame, Sequence[_C
 def _facts(analysis: Analysis) -> dict[str, Any]:
     """Beside the tables in JSON."""
     model = analysis.flow.model
-    return {"trace": analysis.name, "events": model.stats.events, "damage": describe_damage(model.stats)}
+    missing = [describe_missing(each, model.processes) for each in model.missing_events]
+    damage = describe_damage(model.stats)
+    return {"trace": analysis.name, "events": model.stats.events, "damage": damage, "missing_events": missing}
 
 
 def _headline(flow: FlowGraph, damage: str) -> str:
@@ -135,7 +138,9 @@ def _headline(flow: FlowGraph, damage: str) -> str:
         counted(len(model.publications), "publication"),
     )
     events = counted(model.stats.events, "event")
-    return f"{events}: {', '.join(counts)}; {damage or 'no event of the trace is missing'}"
+    without = f"without {', '.join(dict.fromkeys(each.event for each in model.missing_events))}"
+    whole = f"no event was lost, {without}" if model.missing_events else "no event of the trace is missing"
+    return f"{events}: {', '.join(counts)}; {damage or whole}"
 
 
 def _nodes(flow: FlowGraph) -> pl.DataFrame:
@@ -157,9 +162,11 @@ def _actions(flow: FlowGraph) -> pl.DataFrame:
 
 def _remarks(flow: FlowGraph) -> Iterator[str]:
     """Missing parts of the trace, and the reasons."""
+    yield from (describe_missing(each, flow.model.processes) for each in flow.model.missing_events)
+    why = "made before tracing began" + (", or that event is missing" if flow.model.missing_events else "")
     for table, count in flow.model.unknown.items():
         what = counted(count, table.removesuffix("s"))
-        yield f"{what} without an init event (made before tracing began): shown as unknown"
+        yield f"{what} without an init event ({why}): shown as unknown"
     for what, count in flow.model.unpaired.items():
         yield f"{count} {what}"
     for cause, count in flow.without_partner.items():
@@ -177,6 +184,10 @@ def _duration(nanoseconds: float | None) -> str:
 
 def _rate(hertz: float | None) -> str:
     return ABSENT if hertz is None else f"{hertz:.1f}"
+
+
+def _count(number: int | None) -> str:
+    return ABSENT if number is None else str(number)
 
 
 def _text(value: object) -> str:
@@ -204,9 +215,9 @@ _TOPICS: Final = (
     _Column("received", "received"),
     _Column("p50", "p50_ns", _duration),
     _Column("p99", "p99_ns", _duration),
-    _Column("late", "late"),
-    _Column("too late", "too_late"),
-    _Column("lost", "lost"),
+    _Column("late", "late", _count),
+    _Column("too late", "too_late", _count),
+    _Column("lost", "lost", _count),
 )
 _CALLBACKS: Final = (
     _Column("callback", "callback", _text),

@@ -96,7 +96,12 @@ class CallbackRan(Happening):
         ]
         return table.filter(*wanted)
 
+    def hidden(self, seen: Evidence) -> list[str]:
+        return seen.hidden("callback_runs", self._callbacks(seen))
+
     def instead(self, seen: Evidence) -> Iterable[str]:
+        if self.hidden(seen):
+            return
         runs = seen.model.callback_runs.group_by("callback").agg(pl.len())
         counts = dict(runs.iter_rows())
         meant = self._callbacks(seen)["callback"].to_list()

@@ -108,6 +108,8 @@ def _assert_count(
         where = "" if within is None else f" within {seen.span(within)}"
         in_all = "" if within is None else f" ({len(everywhere)} in all)"
         seen.fail(f"expected {expected} {what}{where}, found {len(found) or 'none'}{in_all}", happening.instead(seen))
+    if at_most is not None and happening.hidden(seen):
+        seen.fail(f"expected {expected} {happening.describe(many=True)}, which this trace does not show")
     return found
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NoReturn
 
+import polars as pl
+
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.nearest import suggest
 from pytest_ldos.base.text import one_line
@@ -14,6 +16,7 @@ from pytest_ldos.base.units import NS_PER_S
 from pytest_ldos.trace.ctf.read import DecodedTrace
 from pytest_ldos.trace.ctf.stats import describe_damage
 from pytest_ldos.trace.execution.build import build_execution
+from pytest_ldos.trace.execution.missing_events import describe_missing
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.names import Names
@@ -74,6 +77,15 @@ class Evidence:
         if topic not in topics:
             self.fail(f"expected {what}, but the trace has no topic {topic}", (suggested(topic, topics),))
 
+    def hidden(self, table: str, owners: pl.DataFrame) -> list[str]:
+        """Sentences on missing events without which a table lacks rows of some entities, such as publishers."""
+        processes = set(owners["process"])
+        return [
+            describe_missing(each, self.model.processes)
+            for each in self.model.missing_events
+            if table in each.hides and processes & set(each.processes)
+        ]
+
     def fail(self, headline: str, facts: Iterable[str] = ()) -> NoReturn:
         """Fails the test, with the remarks needed to judge the finding."""
         __tracebackhide__ = True
@@ -81,6 +93,7 @@ class Evidence:
         raise AssertionError("\n".join(map(one_line, lines)))
 
     def _remarks(self) -> Iterable[str]:
+        yield from (describe_missing(each, self.model.processes) for each in self.model.missing_events)
         if self.model.unknown:
             nameless = ", ".join(f"{count} {table}" for table, count in self.model.unknown.items())
             yield f"without a name, because tracing began too late or lost how they began: {nameless}"

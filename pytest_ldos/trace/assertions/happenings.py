@@ -38,6 +38,10 @@ class Happening:
     def find(self, seen: Evidence) -> pl.DataFrame:
         """Its rows with `time_ns`, in time order; fails if a name is not in the trace at all."""
 
+    def hidden(self, seen: Evidence) -> list[str]:
+        """Sentences on missing events, without which it may have happened unseen."""
+        return []
+
     @abstractmethod
     def instead(self, seen: Evidence) -> Iterable[str]:
         """Lines for a failure message that describe what happened instead."""
@@ -71,6 +75,12 @@ class _OfMessages(Happening):
         found = _of_topic(seen, *self.ENDS, self.topic)
         return found if self.node is None else found.filter(pl.col("node_name") == self.node)
 
+    def hidden(self, seen: Evidence) -> list[str]:
+        table, end = self.ENDS
+        ends = _with_names(seen, f"{end}s", self.topic)
+        own = ends if self.node is None else ends.filter(pl.col("node_name") == self.node)
+        return seen.hidden(table, own)
+
 
 @dataclass(frozen=True)
 class Published(_OfMessages):
@@ -84,7 +94,8 @@ class Published(_OfMessages):
         found = _of_topic(seen, *self.ENDS, self.topic)
         yield from _per_node(seen, found, "published")
         silent = _silent(seen, found, "publishers", self.topic)
-        yield from (f"{node} has a publisher for it, but never published" for node in silent)
+        never = "its publications are not in the trace" if self.hidden(seen) else "but never published"
+        yield from (f"{node} has a publisher for it, {never}" for node in silent)
         if not silent and found.is_empty():
             yield f"no node has a publisher for it; subscribed: {_nodes_of(seen, 'subscriptions', self.topic)}"
 
@@ -101,13 +112,15 @@ class Received(_OfMessages):
         found = _of_topic(seen, *self.ENDS, self.topic)
         yield from _per_node(seen, found, "received")
         silent = _silent(seen, found, "subscriptions", self.topic)
-        yield from (f"{node} subscribes to it, but never received anything" for node in silent)
+        never = "its receptions are not in the trace" if self.hidden(seen) else "but never received anything"
+        yield from (f"{node} subscribes to it, {never}" for node in silent)
         if not silent and found.is_empty():
             yield "no node subscribes to it"
         sent = _of_topic(seen, *Published.ENDS, self.topic)
         yield from _per_node(seen, sent, "published")
         if sent.is_empty():
-            yield "nothing was published on it"
+            hidden = published(self.topic).hidden(seen)
+            yield "its publications are not in the trace" if hidden else "nothing was published on it"
 
 
 @dataclass(frozen=True)
@@ -127,7 +140,11 @@ class Entered(Happening):
 
     def instead(self, seen: Evidence) -> Iterable[str]:
         states = self._of_node(seen)["to_state"].to_list()
-        yield f"{self.node} entered: {', '.join(states)}" if states else f"{self.node} changed no state"
+        never = "its transitions are not in the trace" if self.hidden(seen) else f"{self.node} changed no state"
+        yield f"{self.node} entered: {', '.join(states)}" if states else never
+
+    def hidden(self, seen: Evidence) -> list[str]:
+        return seen.hidden("transitions", seen.model.nodes.filter(pl.col("name") == self.node))
 
     def _of_node(self, seen: Evidence) -> pl.DataFrame:
         nodes = seen.model.nodes.select(node="id", node_name="name")
@@ -185,9 +202,14 @@ def _silent(seen: Evidence, found: pl.DataFrame, table: str, topic: str) -> list
 
 
 def _owners(seen: Evidence, table: str, topic: str) -> list[str]:
+    return sorted(set(_with_names(seen, table, topic)["node_name"].drop_nulls()))
+
+
+def _with_names(seen: Evidence, table: str, topic: str) -> pl.DataFrame:
+    """Publishers or subscriptions of a topic, with `node_name`."""
     names = seen.model.nodes.select(node="id", node_name="name")
-    ends = getattr(seen.model, table).filter(pl.col("topic") == topic).join(names, on="node")
-    return sorted(set(ends["node_name"].drop_nulls()))
+    ends: pl.DataFrame = getattr(seen.model, table)
+    return ends.filter(pl.col("topic") == topic).join(names, on="node", how="left")
 
 
 def _nodes_of(seen: Evidence, table: str, topic: str) -> str:

@@ -15,6 +15,7 @@ from pytest_ldos.trace.execution.callbacks import build_callbacks
 from pytest_ldos.trace.execution.endpoints import build_endpoints
 from pytest_ldos.trace.execution.executors import build_executions, build_executors, build_waits
 from pytest_ldos.trace.execution.lifecycle import build_transitions
+from pytest_ldos.trace.execution.missing_events import find_missing_events
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.execution.observed import Observed, count_threads
 from pytest_ldos.trace.execution.publications import build_publications
@@ -48,7 +49,7 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
     endpoints = build_endpoints(observed)
     callbacks = build_callbacks(observed, endpoints)
     publications, own = build_publications(observed, endpoints)
-    takes, without = build_takes(observed, endpoints)
+    takes, without = build_takes(observed, endpoints, callbacks)
     runs, _ = build_callback_runs(observed, callbacks, lossy=bool(trace.stats.gaps))
     annotations, strange = build_link_annotations(observed, endpoints)
     frames = {
@@ -80,6 +81,7 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
         stats=trace.stats,
         unknown=counted({kind.table: len(kind.registry.unknown) for kind in kinds}),
         unpaired=counted(unpaired),
+        missing_events=find_missing_events(observed.threads.writers(), frames),
     )
 
 

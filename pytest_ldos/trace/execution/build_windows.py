@@ -24,6 +24,7 @@ from pytest_ldos.trace.execution.columns import IdArray
 from pytest_ldos.trace.execution.endpoints import build_endpoints
 from pytest_ldos.trace.execution.executors import build_executors
 from pytest_ldos.trace.execution.lifecycle import build_transitions
+from pytest_ldos.trace.execution.missing_events import find_missing_events
 from pytest_ldos.trace.execution.model import ExecutionModel, Frames
 from pytest_ldos.trace.execution.observed import Observed, count_threads
 from pytest_ldos.trace.execution.parts import OWNERS, Parts
@@ -177,6 +178,7 @@ class _Joined:
             stats=self._stats,
             unknown=counted({kind.table: len(kind.registry.unknown) for kind in self._kinds}),
             unpaired=counted(unpaired),
+            missing_events=find_missing_events(self._named.threads.writers(), frames),
         )
 
 

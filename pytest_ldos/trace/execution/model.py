@@ -123,6 +123,23 @@ class Tables:
 
 
 @dataclass(frozen=True)
+class MissingEvent:
+    """An event that some processes did not write, although others of theirs call for it.
+
+    Attributes:
+        event: its name.
+        processes: these processes.
+        effect: what is not known without it.
+        hides: tables of the model that lack rows without it.
+    """
+
+    event: str
+    processes: tuple[int, ...]
+    effect: str
+    hides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class ExecutionModel(Tables):
     """Entities and instances of the observed processes, as tables.
 
@@ -131,11 +148,13 @@ class ExecutionModel(Tables):
         unknown: number of entities of each table that no init event names, because tracing began
             after they were made; tables without any are omitted.
         unpaired: number of events that lack their counterpart, by kind.
+        missing_events: events that processes should have written and did not.
     """
 
     stats: ReadStats
     unknown: Mapping[str, int]
     unpaired: Mapping[str, int]
+    missing_events: tuple[MissingEvent, ...]
 
     @cached_property
     def trials(self) -> Mapping[str, TrialSpan]:

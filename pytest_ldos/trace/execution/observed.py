@@ -18,7 +18,7 @@ from pytest_ldos.trace.execution.columns import IdArray, TimesNs
 from pytest_ldos.trace.execution.threads import NOBODY, ThreadCensus, ThreadIndex
 from pytest_ldos.trace.execution.timeline import Clock, Timeline
 
-_WRITTEN_BY: Final = "tracetools of ROS 2 Jazzy or later writes it"
+_WRITTEN_BY: Final = "tracetools of ROS 2 Humble or later writes it"
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,16 @@ class Events:
         missing = 0 if column.valid is None else int(np.count_nonzero(~column.valid[self._selected]))
         if missing:
             reason = f"{self.name} has no field {name!r} in {missing} of {len(self)} events ({_WRITTEN_BY})"
-            raise TraceUnreadable(self._source, None, reason, remedy="observe only processes of ROS 2 Jazzy or later")
+            raise TraceUnreadable(self._source, None, reason, remedy="observe only processes of ROS 2 Humble or later")
         return column
+
+    def optional(self, name: str, otherwise: int) -> npt.NDArray[Any]:
+        """Numbers of a field that earlier releases of tracetools do not write; `otherwise` in events without it."""
+        column = self._columns.get(name)
+        if column is None or len(self) == 0:
+            return np.full(len(self), otherwise)
+        values = column.values[self._selected]
+        return values if column.valid is None else np.where(column.valid[self._selected], values, otherwise)
 
 
 def count_threads(
@@ -85,7 +93,7 @@ def count_threads(
     """Adds events of some names to a census, of some processes or of all."""
     for name in names:
         table = trace.events.get(name)
-        if table is not None and len(table):
+        if table is not None:
             census.add(table, rows_of(table, census, pids, trace.directory))
 
 
@@ -134,6 +142,14 @@ class Observed:
             events = self.events(name)
             self._timelines[name] = self.clock.timeline(events.thread, events.times_ns)
         return self._timelines[name]
+
+    def without(self, name: str, events: Events) -> npt.NDArray[np.bool_]:
+        """True for each event of a process that wrote no event of the given name anywhere in the trace."""
+        return ~np.isin(events.process, list(self._writers.get(name, ())))
+
+    @cached_property
+    def _writers(self) -> dict[str, frozenset[int]]:
+        return self.threads.writers()
 
     @cached_property
     def clock(self) -> Clock:

@@ -1,21 +1,30 @@
 """Publications: one row per message that left a publisher.
 
 Tracepoints: ``rclcpp_publish`` → ``rcl_publish`` → ``rmw_publish`` on one thread;
-``rclcpp_intra_publish`` for communication inside a process.
+``rclcpp_intra_publish`` for communication inside a process. In a process without ``rmw_publish``
+(another middleware, another list of events), ``rcl_publish`` gives the rows, and without that ``rclcpp_publish``.
+``rmw_publish`` of ROS 2 Humble and Iron has neither publisher nor time stamp.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from pytest_ldos.base.tracepoints import Ros2
 from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, frame_of, pick
 from pytest_ldos.trace.execution.endpoints import Endpoints
-from pytest_ldos.trace.execution.observed import Observed
+from pytest_ldos.trace.execution.observed import Events, Observed
+from pytest_ldos.trace.execution.registry import Handles
 from pytest_ldos.trace.execution.schema import INSTANCES
+
+_NO_HANDLE: Final = 0
+"""Handle of a publisher that no event names."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +47,12 @@ class _Part:
 def build_publications(observed: Observed, endpoints: Endpoints) -> tuple[pl.DataFrame, int]:
     """The table, and the number of messages that the middleware published for itself.
 
-    A publisher is identified by its rmw handle: `rcl_publish` of ``/rosout`` carries addresses on
-    the call stack. A publication with neither an init event nor a preceding `rcl_publish` is discovery
+    A publisher is identified by its rmw handle where that is recorded: `rcl_publish` of ``/rosout`` carries
+    addresses on the call stack. A publication with neither an init event nor a preceding `rcl_publish` is discovery
     traffic of the middleware.
     """
-    inter, own = _inter_process(observed, endpoints)
+    of_middleware, own = _of_middleware(observed, endpoints)
+    inter = _joined([of_middleware, _of_rcl(observed, endpoints), _of_rclcpp(observed, endpoints)])
     intra = _intra_process(observed, endpoints)
     same = _same_call(observed, inter, intra)
     inter = replace(inter, intra_ns=pick(intra.time_ns, same, NEVER))
@@ -57,24 +67,78 @@ def build_publications(observed: Observed, endpoints: Endpoints) -> tuple[pl.Dat
     return frame_of(INSTANCES["publications"], {"time_ns": time_ns[order], "intra": is_intra, **columns}), own
 
 
-def _inter_process(observed: Observed, endpoints: Endpoints) -> tuple[_Part, int]:
-    published = observed.events(Ros2.RMW_PUBLISH)
+def _joined(parts: Sequence[_Part]) -> _Part:
+    return _Part(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(_Part)))
+
+
+def _of_middleware(observed: Observed, endpoints: Endpoints) -> tuple[_Part, int]:
+    published, reported = observed.events(Ros2.RMW_PUBLISH), observed.events(Ros2.RCL_PUBLISH)
     rcl = preceding(observed, Ros2.RCL_PUBLISH, Ros2.RMW_PUBLISH)
     rclcpp = preceding(observed, Ros2.RCLCPP_PUBLISH, Ros2.RMW_PUBLISH)
-    handles = published.handles("rmw_publisher_handle")
-    registry = endpoints.publishers.registry
-    known = registry.find(published.process, handles, published.times_ns) >= 0
-    rows = np.flatnonzero(known | (rcl >= 0))
+    handles = published.optional("rmw_publisher_handle", _NO_HANDLE).astype(np.uint64)
+    known = endpoints.publishers.registry.find(published.process, handles, published.times_ns)
+    rows = np.flatnonzero((known >= 0) | (rcl >= 0))
+    by_rcl = pick(reported.handles("publisher_handle"), rcl[rows], _NO_HANDLE)
+    found = _found_by_rcl(endpoints, published.process[rows], by_rcl, published.times_ns[rows])
+    is_named = handles[rows] != _NO_HANDLE
     part = _Part(
         time_ns=published.times_ns[rows],
         thread=published.thread[rows],
-        publisher=registry.resolve(published.process[rows], handles[rows], published.times_ns[rows]),
-        source_ns=published["timestamp"][rows].astype(np.int64),
+        publisher=endpoints.publishers.registry.complete(
+            np.where(is_named, known[rows], found[0]),
+            published.process[rows],
+            np.where(is_named, handles[rows], found[1]),
+        ),
+        source_ns=published.optional("timestamp", NEVER)[rows].astype(np.int64),
         rclcpp_ns=pick(observed.events(Ros2.RCLCPP_PUBLISH).times_ns, rclcpp[rows], NEVER),
-        rcl_ns=pick(observed.events(Ros2.RCL_PUBLISH).times_ns, rcl[rows], NEVER),
+        rcl_ns=pick(reported.times_ns, rcl[rows], NEVER),
         intra_ns=np.full(len(rows), NEVER, dtype=np.int64),
     )
     return part, len(published) - len(rows)
+
+
+def _of_rcl(observed: Observed, endpoints: Endpoints) -> _Part:
+    """Publications of processes whose middleware reports none."""
+    published = observed.events(Ros2.RCL_PUBLISH)
+    rows = np.flatnonzero(observed.without(Ros2.RMW_PUBLISH, published))
+    rclcpp = preceding(observed, Ros2.RCLCPP_PUBLISH, Ros2.RCL_PUBLISH)[rows]
+    process, times_ns = published.process[rows], published.times_ns[rows]
+    found = _found_by_rcl(endpoints, process, published.handles("publisher_handle")[rows], times_ns)
+    publisher = endpoints.publishers.registry.complete(found[0], process, found[1])
+    rclcpp_ns = pick(observed.events(Ros2.RCLCPP_PUBLISH).times_ns, rclcpp, NEVER)
+    return _unstamped(published, rows, publisher, rclcpp_ns=rclcpp_ns, rcl_ns=times_ns)
+
+
+def _of_rclcpp(observed: Observed, endpoints: Endpoints) -> _Part:
+    """Publications of processes of which only rclcpp reports any: without their publishers."""
+    published = observed.events(Ros2.RCLCPP_PUBLISH)
+    is_lowest = observed.without(Ros2.RMW_PUBLISH, published) & observed.without(Ros2.RCL_PUBLISH, published)
+    rows = np.flatnonzero(is_lowest)
+    nothing = np.full(len(rows), -1, dtype=np.int32)
+    handles = np.full(len(rows), _NO_HANDLE, dtype=np.uint64)
+    publisher = endpoints.publishers.registry.complete(nothing, published.process[rows], handles)
+    never = np.full(len(rows), NEVER, dtype=np.int64)
+    return _unstamped(published, rows, publisher, rclcpp_ns=published.times_ns[rows], rcl_ns=never)
+
+
+def _unstamped(
+    published: Events, rows: npt.NDArray[np.intp], publisher: IdArray, *, rclcpp_ns: TimesNs, rcl_ns: TimesNs
+) -> _Part:
+    never = np.full(len(rows), NEVER, dtype=np.int64)
+    return _Part(published.times_ns[rows], published.thread[rows], publisher, never, rclcpp_ns, rcl_ns, never)
+
+
+def _found_by_rcl(
+    endpoints: Endpoints, process: IdArray, handles: Handles, times_ns: TimesNs
+) -> tuple[IdArray, Handles]:
+    """Publishers by rcl's handles, -1 for none; and handles for `Registry.complete`.
+
+    In a process whose publishers are announced, a handle that is not is an address on the call stack (``/rosout``):
+    all of them are one unknown publisher.
+    """
+    found = endpoints.publishers_by_rcl.find(process, handles, times_ns)
+    is_announced = np.isin(process, endpoints.publishers.inits.process)
+    return found, np.where(is_announced, np.uint64(_NO_HANDLE), handles)
 
 
 def _intra_process(observed: Observed, endpoints: Endpoints) -> _Part:

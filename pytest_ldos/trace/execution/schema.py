@@ -152,9 +152,11 @@ INSTANCES: Final[Mapping[str, Schema]] = {
 }
 """Instances.
 
-`publications.time_ns` is `rmw_publish`; `intra_ns` is `rclcpp_intra_publish`, if the same call also gave the message to
-subscriptions in its own process; `intra` is true if it went to no other process (`time_ns` is then `intra_ns`).
-`takes.time_ns` is `rmw_take`, or the ring buffer's dequeue. `requests.step` is ``send_request``, ``take_request``,
-``send_response`` or ``take_response``. `plan_requests` are goals that were planned and not executed, from the begin of
-planning to the result. `planning_stages.time_ns` is the end of a stage.
+`publications.time_ns` is `rmw_publish`, in a process that writes none `rcl_publish` or `rclcpp_publish`; `intra_ns`
+is `rclcpp_intra_publish`, if the same call also gave the message to subscriptions in its own process; `intra` is true
+if it went to no other process (`time_ns` is then `intra_ns`). `takes.time_ns` is `rmw_take`, or the ring buffer's
+dequeue; in a process that does not write that event, the begin of the callback that got the message. `source_ns` is
+null where the middleware's stamp is not recorded. `requests.step` is ``send_request``, ``take_request``,
+``send_response`` or ``take_response``. `plan_requests` are goals that were planned and not executed, from the begin
+of planning to the result. `planning_stages.time_ns` is the end of a stage.
 """

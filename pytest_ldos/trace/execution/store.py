@@ -18,7 +18,7 @@ from pytest_ldos.base.parquet import FAULTS, digest_of, reason_of, write_table
 from pytest_ldos.base.writable import writing
 from pytest_ldos.trace.ctf.files import LinkedFile
 from pytest_ldos.trace.ctf.stats import Corruption, Gap, ReadStats, StreamStats
-from pytest_ldos.trace.execution.model import ExecutionModel, Tables
+from pytest_ldos.trace.execution.model import ExecutionModel, MissingEvent, Tables
 from pytest_ldos.trace.execution.schema import SCHEMA_VERSION
 
 MANIFEST: Final = "model.json"
@@ -56,11 +56,12 @@ def read_model(directory: Path) -> ExecutionModel:
         digests = dict(manifest.get("sha256", {}))  # earlier versions wrote none
         stats = _stats(manifest["stats"])
         unknown, unpaired = dict(manifest["unknown"]), dict(manifest["unpaired"])
+        missing = tuple(_missing(each) for each in manifest.get("missing_events", ()))  # earlier versions wrote none
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise _unreadable(path, f"is damaged: {type(error).__name__} {error}") from None
     names = [field.name for field in fields(Tables)]
     frames = {name: _read_table(directory / f"{name}.parquet", digests.get(name)) for name in names}
-    return ExecutionModel(**frames, stats=stats, unknown=unknown, unpaired=unpaired)
+    return ExecutionModel(**frames, stats=stats, unknown=unknown, unpaired=unpaired, missing_events=missing)
 
 
 def _unreadable(path: Path, reason: str) -> RecordUnreadable:
@@ -73,6 +74,7 @@ def _manifest(model: ExecutionModel) -> dict[str, Any]:
         "tables": {name: len(frame) for name, frame in model.frames().items()},
         "unknown": dict(model.unknown),
         "unpaired": dict(model.unpaired),
+        "missing_events": [asdict(each) for each in model.missing_events],
         "stats": _plain(asdict(model.stats)),
     }
 
@@ -115,6 +117,10 @@ def _stats(plain: Mapping[str, Any]) -> ReadStats:
             LinkedFile(**{name: Path(path) for name, path in each.items()}) for each in plain["linked_files"]
         ),
     )
+
+
+def _missing(plain: Mapping[str, Any]) -> MissingEvent:
+    return MissingEvent(**{**plain, "processes": tuple(plain["processes"]), "hides": tuple(plain["hides"])})
 
 
 def _stream(plain: Mapping[str, Any]) -> StreamStats:

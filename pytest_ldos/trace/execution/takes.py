@@ -3,7 +3,8 @@
 Tracepoints: ``rmw_take`` → ``rcl_take`` → ``rclcpp_take`` on one thread; inside a process
 ``rclcpp_ring_buffer_enqueue`` and ``rclcpp_ring_buffer_dequeue`` on a buffer that
 ``rclcpp_construct_ring_buffer``, ``rclcpp_buffer_to_ipb`` and ``rclcpp_ipb_to_subscription`` tie to its
-subscription.
+subscription. In a process without ``rmw_take``, or without ``rclcpp_ring_buffer_dequeue``, each run of a subscription's
+callback is a message that it received, at the begin of the run.
 """
 
 from __future__ import annotations
@@ -16,18 +17,24 @@ import polars as pl
 from pytest_ldos.base.tracepoints import Ros2
 from pytest_ldos.trace.execution.callbacks import subscriptions_by_object
 from pytest_ldos.trace.execution.columns import NEVER, IdArray, frame_of, pick
-from pytest_ldos.trace.execution.endpoints import Endpoints, registry_of
+from pytest_ldos.trace.execution.endpoints import Endpoints, Kind, registry_of
 from pytest_ldos.trace.execution.observed import Events, Observed
 from pytest_ldos.trace.execution.schema import INSTANCES
 
 Columns = dict[str, Any]
 
 
-def build_takes(observed: Observed, endpoints: Endpoints) -> tuple[pl.DataFrame, dict[str, int]]:
-    """The table, and the number of takes that returned nothing or were the middleware's own."""
+def build_takes(
+    observed: Observed, endpoints: Endpoints, callbacks: Kind, *, earlier_runs: int = 0
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """The table, and the number of takes that returned nothing or were the middleware's own.
+
+    Args:
+        earlier_runs: first rows of `callback_start` that an earlier window has counted.
+    """
     inter, counts = _inter_process(observed, endpoints)
-    intra = _intra_process(observed, endpoints)
-    merged = {name: np.concatenate((inter[name], intra[name])) for name in inter}
+    parts = (inter, _intra_process(observed, endpoints), _by_callbacks(observed, callbacks, earlier_runs))
+    merged = {name: np.concatenate([part[name] for part in parts]) for name in inter}
     order = np.argsort(merged["time_ns"], kind="stable")
     return frame_of(INSTANCES["takes"], {name: values[order] for name, values in merged.items()}), counts
 
@@ -83,6 +90,30 @@ def _intra_process(observed: Observed, endpoints: Endpoints) -> Columns:
         "intra": np.ones(len(taken), dtype=bool),
         "buffer": taken.handles("buffer"),
         "slot": taken["index"].astype(np.uint64),
+    }
+
+
+def _by_callbacks(observed: Observed, callbacks: Kind, earlier_runs: int) -> Columns:
+    starts = observed.events(Ros2.CALLBACK_START)
+    callback = callbacks.registry.find(starts.process, starts.handles("callback"), starts.times_ns)
+    subscription = pick(np.asarray(callbacks.columns["subscription"], dtype=np.int32), callback, -1)
+    intra = starts["is_intra_process"] != 0
+    event_is_missing = np.where(
+        intra, observed.without(Ros2.RING_BUFFER_DEQUEUE, starts), observed.without(Ros2.RMW_TAKE, starts)
+    )
+    rows = np.flatnonzero(event_is_missing & (subscription >= 0))
+    rows = rows[rows >= earlier_runs]
+    unset = np.full(len(rows), NEVER, dtype=np.int64)
+    return {
+        "time_ns": starts.times_ns[rows],
+        "thread": starts.thread[rows],
+        "subscription": subscription[rows],
+        "source_ns": unset,
+        "rcl_ns": unset,
+        "rclcpp_ns": unset,
+        "intra": intra[rows],
+        "buffer": np.zeros(len(rows), dtype=np.uint64),
+        "slot": np.zeros(len(rows), dtype=np.uint64),
     }
 
 

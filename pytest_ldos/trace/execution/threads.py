@@ -1,4 +1,4 @@
-"""Hosts, processes and threads that wrote the events."""
+"""Hosts, processes and threads that wrote the events, and which events each process wrote."""
 
 from __future__ import annotations
 
@@ -38,6 +38,9 @@ class ThreadCensus:
     """Every thread that wrote an event, with its names.
 
     Contexts: ``vpid``, ``vtid``, ``procname``, and ``pid_ns`` where processes of several PID namespaces are recorded.
+
+    Attributes:
+        writers: processes (host's number and `owners`) that wrote each event; empty for one that is only declared.
     """
 
     def __init__(self, traces: Sequence[TraceInfo]) -> None:
@@ -46,9 +49,11 @@ class ThreadCensus:
         self._pids = np.array([info.pid or NOBODY for info in traces], dtype=np.int64)
         self._host_of_trace = np.array([self.host_names.index(name) for name in self._hosts], dtype=np.int64)
         self.names: dict[Thread, Counter[str]] = {}
+        self.writers: dict[str, set[tuple[int, int]]] = {}
 
     def add(self, table: EventTable, rows: npt.NDArray[np.intp] | None = None) -> None:
         """Counts the events of a table, or some of its rows."""
+        writers = self.writers.setdefault(table.name, set())
         host, pid, tid = self.owners(table, rows)
         if len(tid) == 0:
             return
@@ -58,6 +63,7 @@ class ThreadCensus:
         codes = column.values if column is not None and named else np.zeros(len(table), dtype=np.int64)
         for (*owner, code), count in _distinct(host, pid, tid, codes if rows is None else codes[rows]):
             names = self.names.setdefault((owner[0], owner[1], owner[2]), Counter())
+            writers.add((owner[0], owner[1]))
             if named:
                 names[words[code]] += count
 
@@ -107,6 +113,11 @@ class ThreadIndex:
     def process_of(self, thread: IdArray) -> IdArray:
         found: IdArray = self._process_of_thread[thread] if len(thread) else thread
         return found
+
+    def writers(self) -> dict[str, frozenset[int]]:
+        """Processes that wrote each event; without any for an event that is only declared."""
+        found = self._census.writers.items()
+        return {name: frozenset(self._processes[each] for each in writers) for name, writers in found}
 
     def frames(self) -> Frames:
         """The tables `hosts`, `processes` and `threads` (without executors)."""

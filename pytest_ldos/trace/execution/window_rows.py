@@ -135,7 +135,8 @@ class WindowReader:
         """Rows of a window, and what the next one begins with."""
         events = self._events(window, carried)
         ending = self._ending(events, carried)
-        return self._rows(events, ending), _carry(events, ending)
+        earlier = carried.events.get(Ros2.CALLBACK_START)
+        return self._rows(events, ending, 0 if earlier is None else len(earlier)), _carry(events, ending)
 
     def carry(self, window: Window, carried: Carried) -> Carried:
         """Events that the next window begins with; cheaper than `read`."""
@@ -169,13 +170,13 @@ class WindowReader:
         is_open = {"callback_runs": runs_on, "waits": waits_on, "executions": executions.is_open}
         return _Ending(runs, waits, executions, is_open)
 
-    def _rows(self, events: _Events, ending: _Ending) -> WindowRows:
+    def _rows(self, events: _Events, ending: _Ending, earlier_runs: int) -> WindowRows:
         kinds = self._endpoints.kinds()
         for kind in kinds:
             kind.registry.begin_window()
         observed = events.observed
         publications, own = build_publications(observed, self._endpoints)
-        takes, without = build_takes(observed, self._endpoints)
+        takes, without = build_takes(observed, self._endpoints, self._callbacks, earlier_runs=earlier_runs)
         frames = {
             "publications": publications,
             "takes": takes,

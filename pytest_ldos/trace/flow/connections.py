@@ -10,6 +10,7 @@ import polars as pl
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.paths import PathInstances
 from pytest_ldos.trace.flow.timeliness import classify_receptions
+from pytest_ldos.trace.flow.topics import unlinked_topics
 
 _NS_PER_S: Final = 1e9
 _KEY: Final = ("node", "topic", "role")
@@ -27,7 +28,8 @@ def summarize_connections(flow: FlowGraph) -> pl.DataFrame:
 
     Columns: `node` (id; null where it is unknown), `topic`, `role`, `messages` (published, or received from a
     publisher in the trace), `rate_hz` (first to last message), `p50_ns`, `p99_ns` (of the transport), `late`,
-    `too_late`, `lost`; the last five are null for publishers.
+    `too_late`, `lost`; the last five are null for publishers, and where messages cannot be linked
+    (`unlinked_topics`): `messages` then counts all receptions.
     """
     return pl.concat([_published(flow), _received(flow)]).sort("topic", "role", "node", nulls_last=True)
 
@@ -45,12 +47,19 @@ def _received(flow: FlowGraph) -> pl.DataFrame:
     model = flow.model
     ends = model.subscriptions.filter(pl.col("topic").is_not_null()).select("node", "topic", end="id")
     taken = flow.transport.join(model.takes.select("time_ns", take="id", end="subscription"), on="take")
+    unlinked = list(unlinked_topics(model))
+    if unlinked:
+        own = ends.filter(pl.col("topic").is_in(unlinked))["end"].implode()
+        every = model.takes.filter(pl.col("subscription").is_in(own))
+        bare = every.select("time_ns", latency_ns=pl.lit(None, dtype=pl.Int64), end="subscription")
+        taken = pl.concat([taken.filter(~pl.col("end").is_in(own)).select(bare.columns), bare])
     joined = ends.join(taken.select("time_ns", "latency_ns", "end"), on="end", how="left")
     latency = joined.group_by("node", "topic").agg(
         p50_ns=pl.col("latency_ns").quantile(0.5, "nearest").cast(pl.Float64),
         p99_ns=pl.col("latency_ns").quantile(0.99, "nearest").cast(pl.Float64),
     )
-    timely = classify_receptions(flow).select("late", "too_late", "lost", end="subscription")
+    timely = classify_receptions(flow).filter(~pl.col("topic").is_in(unlinked))
+    timely = timely.select("late", "too_late", "lost", end="subscription")
     counts = ends.join(timely, on="end").group_by("node", "topic").agg(pl.col("late", "too_late", "lost").sum())
     whole = _rated(joined, Role.SUBSCRIBES).join(latency, on=["node", "topic"], how="left", nulls_equal=True)
     whole = whole.join(counts, on=["node", "topic"], how="left", nulls_equal=True)

@@ -22,6 +22,7 @@ from pytest_ldos.trace.flow.names import UNKNOWN, Names
 from pytest_ldos.trace.flow.paths import passages_in_parts
 from pytest_ldos.trace.flow.spans import spans_of
 from pytest_ldos.trace.flow.timeliness import classify_receptions
+from pytest_ldos.trace.flow.topics import unlinked_topics
 
 _PERCENTILES: Final = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99}
 _NS_PER_S: Final = 1e9
@@ -41,7 +42,8 @@ def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
     """One row per topic that has messages, the busiest first.
 
     Columns: `topic`, `publishers`, `subscriptions`, `messages`, `rate_hz` (first to last message),
-    `received`, `p50_ns` … `p99_ns` of the transport, `late`, `too_late`, `lost`.
+    `received`, `p50_ns` … `p99_ns` of the transport, `late`, `too_late`, `lost`. Where messages cannot be linked
+    (`unlinked_topics`), `received` counts all receptions, and the others are null.
     """
     model = flow.model
     topic = pl.col("topic").fill_null(UNKNOWN)
@@ -60,6 +62,12 @@ def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
     joined = whole.join(timely, on="topic", how="left")
     counts = ("subscriptions", "received", "late", "too_late", "lost")
     ordered = joined.with_columns(pl.col(counts).fill_null(0)).sort("messages", "topic", descending=[True, False])
+    if unlinked := {topic or UNKNOWN: count for topic, count in unlinked_topics(model).items()}:
+        is_linked = ~topic.is_in(list(unlinked))
+        ordered = ordered.with_columns(
+            pl.when(is_linked).then(pl.col("received")).otherwise(topic.replace_strict(unlinked, default=None)),
+            *(pl.when(is_linked).then(pl.col(each)).alias(each) for each in (*_PERCENTILES, *counts[2:])),
+        )
     return ordered.select(
         "topic", "publishers", "subscriptions", "messages", "rate_hz", "received", *_PERCENTILES, *counts[2:]
     )

@@ -15,6 +15,7 @@ from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.buffers import link_buffers
 from pytest_ldos.trace.flow.schema import LINKS
 from pytest_ldos.trace.flow.stamps import link_stamps
+from pytest_ldos.trace.flow.topics import unlinked_topics
 
 
 def link_transport(model: ExecutionModel) -> pl.DataFrame:
@@ -65,13 +66,17 @@ def count_without_partner(model: ExecutionModel, transport: pl.DataFrame) -> dic
     """Publications that nobody took and receptions of unknown origin, by cause; causes with count 0 are omitted."""
     heard = set(model.subscriptions["topic"].drop_nulls())
     told = set(model.publishers["topic"].drop_nulls())
+    unlinked = unlinked_topics(model)
     untaken = _without(transport["publication"], model.publications, "publisher", model.publishers)
     unsent = _without(transport["take"], model.takes, "subscription", model.subscriptions)
+    unlinked_sent, unlinked_taken = (sum(found.pop(topic, 0) for topic in unlinked) for found in (untaken, unsent))
     listened, published = (
         sum(count for topic, count in found.items() if topic in known)
         for found, known in ((untaken, heard), (unsent, told))
     )
     counts = {
+        "publications that cannot be linked with receptions": unlinked_sent,
+        "receptions that cannot be linked with publications": unlinked_taken,
         "publications on topics nobody observed subscribes to": sum(untaken.values()) - listened,
         "publications no observed subscription took": listened,
         "receptions on topics nobody observed publishes on": sum(unsent.values()) - published,

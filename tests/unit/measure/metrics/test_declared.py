@@ -20,7 +20,7 @@ from pytest_ldos.measure.metrics.declared import declare, in_traces
 from pytest_ldos.measure.metrics.extract import extract_trial
 from pytest_ldos.measure.metrics.resources import refuse_absent
 from pytest_ldos.scenario.metrics import parse_metrics
-from pytest_ldos.trace.execution.model import Plan, TrialSpan
+from pytest_ldos.trace.execution.model import MissingEvent, Plan, TrialSpan
 from tests.builders.models import changed, empty_model
 
 MS = 1_000_000
@@ -108,6 +108,13 @@ def test_a_topic_on_which_nothing_was_published_has_no_value_and_a_reason(model,
     reason = take(silent, f"{kind}:/scann").value.reason
     assert reason == "the trace has no topic /scann: did you mean '/scan'?"
     assert take(model, f"{kind}:/scan").value == Missing("the trace has no topics")
+
+
+def test_events_that_the_trace_lacks_are_part_of_the_reason(model):
+    lacks = MissingEvent("ros2:rmw_publish", (0,), "publications are not known", ("publications",))
+    silent = replace(model, missing_events=(lacks,))
+    for name in ("rate:/scan", "path:state feedback:p99"):
+        assert take(silent, name).value.reason.endswith("or the trace does not show it: it lacks ros2:rmw_publish")
 
 
 def test_a_path_of_phases_is_that_of_the_trial(model, trial):

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_ldos.base.tracepoints import Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace
 from pytest_ldos.trace.ctf.stats import Gap
-from pytest_ldos.trace.execution.build import READ_EVENTS, build_execution
+from pytest_ldos.trace.execution.build import NEEDED_EVENTS, READ_EVENTS, build_execution
 from pytest_ldos.trace.execution.build_windows import build_execution_in_windows
 from pytest_ldos.trace.execution.event_tables import select_rows
 from pytest_ldos.trace.execution.observed import Observed
@@ -53,6 +54,7 @@ def assert_equal(decoded, borders):
         assert found.frames()[name].equals(frame, null_equal=True), (name, found.frames()[name], frame)
         assert elsewhere.frames()[name].equals(frame, null_equal=True), (name, elsewhere.frames()[name], frame)
     assert (found.unknown, found.unpaired, found.stats) == (expected.unknown, expected.unpaired, expected.stats)
+    assert found.missing_events == elsewhere.missing_events == expected.missing_events
     assert (elsewhere.unknown, elsewhere.unpaired) == (expected.unknown, expected.unpaired)
     return found
 
@@ -67,12 +69,21 @@ def times_of(decoded):
     return sorted({time for table in decoded.events.values() for time in table.timestamp_ns.tolist()})
 
 
-@settings(max_examples=8, deadline=None)
-@given(rules, steps, st.lists(st.floats(0, 1), min_size=1, max_size=6), st.booleans())
-def test_any_system_with_any_borders(links, played, places, has_lost):
+RMW = {Ros2.RMW_PUBLISH, Ros2.RMW_TAKE}
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    rules,
+    steps,
+    st.lists(st.floats(0, 1), min_size=1, max_size=6),
+    st.booleans(),
+    st.sampled_from([set(), RMW, {*RMW, Ros2.RCL_PUBLISH}, {*RMW, Ros2.RING_BUFFER_DEQUEUE}]),
+)
+def test_any_system_with_any_borders(links, played, places, has_lost, missing):
     system = System(links)
     system.play(played)
-    decoded = system.recording.trace()
+    decoded = system.recording.trace(events=NEEDED_EVENTS - missing)
     times = times_of(decoded)
     borders = sorted({int(times[0] + place * (times[-1] - times[0] + 1)) for place in places})
     if has_lost:
