@@ -19,7 +19,7 @@ from pytest_ldos.cli.clocks import correct_clocks
 from pytest_ldos.cli.export import Format, refuse_existing
 from pytest_ldos.cli.interfaces import parse_interfaces
 from pytest_ldos.cli.many_traces import Many, analyze_many
-from pytest_ldos.cli.model import Damage, OnCorrupt, Pids, read_observed
+from pytest_ldos.cli.model import Damage, OnCorrupt, Pids, Together, read_observed
 from pytest_ldos.cli.output import put_out_text
 from pytest_ldos.cli.own_metrics import MetricsOption
 from pytest_ldos.cli.paths import ANOTHER_OUTPUT, sources_here, terminal
@@ -49,8 +49,8 @@ Traces = Annotated[
     list[Path],
     typer.Argument(
         metavar="TRACE…",
-        help="CTF traces or LTTng sessions: directories, archives (.tar.zst, .tar.gz, .zip), addresses (s3://…), or "
-        "folders that hold many.",
+        help="CTF traces or LTTng sessions: directories, archives (.tar, also .gz, .xz, .bz2, .zst; .zip), addresses "
+        "(s3://…), or folders that hold many.",
     ),
 ]
 
@@ -88,9 +88,7 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
     ] = None,
     metrics: MetricsOption = None,
     whole: Annotated[bool, typer.Option("--all", help="Show all rows of each table.")] = False,
-    together: Annotated[
-        bool, typer.Option("--together", help="Each folder is one trace, also where it holds those of several hosts.")
-    ] = False,
+    together: Together = False,
     scheduler: Annotated[
         str | None,
         typer.Option(

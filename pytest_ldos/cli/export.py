@@ -13,15 +13,17 @@ import typer
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.writable import writing
 from pytest_ldos.cli.bars import Steps, step_bar
-from pytest_ldos.cli.model import Damage, OnCorrupt, Pids, TraceDirectory, build_observed
+from pytest_ldos.cli.model import Damage, OnCorrupt, Pids, Together, TraceDirectory, build_observed, naming_option
 from pytest_ldos.cli.paths import ANOTHER_OUTPUT
 from pytest_ldos.cli.say import say
+from pytest_ldos.fleet.find import find_traces
 from pytest_ldos.show.export.parquet import is_model_directory, write_parquet
 from pytest_ldos.show.export.perfetto.write import write_perfetto
 from pytest_ldos.show.export.replaced import beside
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.trace.ctf.stats import describe_losses
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS
+from pytest_ldos.trace.execution.missing_events import describe_missing
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
 from pytest_ldos.trace.flow.build import build_flow
@@ -47,19 +49,31 @@ def export(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what an earlier export wrote there.")] = False,
     pid: Pids = None,
+    together: Together = False,
     on_corrupt: Damage = OnCorrupt.REFUSE,
 ) -> None:
     """Write a trace for Perfetto's UI, or as Parquet tables."""
+    _require_one(trace, together=together)
     target = output or Path(trace.resolve().name + _SUFFIXES[to])
     refuse_existing(target, to, force=force)
     with step_bar() as show:
         show("reading", 0, 1)
-        decoded = read_trace(trace, events=NEEDED_EVENTS | SCHEDULING_EVENTS, on_corrupt=on_corrupt.value)
+        with naming_option():
+            decoded = read_trace(trace, events=NEEDED_EVENTS | SCHEDULING_EVENTS, on_corrupt=on_corrupt.value)
         show("building the model", 0, 1)
         model = build_observed(decoded, pid)
         with writing(target, otherwise=ANOTHER_OUTPUT):
             _WRITERS[to](decoded, model, target, show)
     _report(decoded, model, target, to)
+
+
+def _require_one(trace: Path, *, together: bool) -> None:
+    """Refuses a folder of several traces, as `ldos analyze` would read them."""
+    found = find_traces([trace], together=together)
+    if len(found) > 1:
+        names = ", ".join(each.name for each in found[:2])
+        message = f"{trace} holds {len(found)} traces, the first of which are {names}"
+        raise ConfigurationError(message, remedy="name one of them, or export them as one trace: --together")
 
 
 def refuse_existing(target: Path, to: Format, *, force: bool) -> None:
@@ -115,8 +129,10 @@ def _report(decoded: DecodedTrace, model: ExecutionModel, target: Path, to: Form
     say(f"wrote {target}: {counts}, {len(model.takes)} receptions ({_size(target)})")
     if to is Format.PERFETTO:
         say("open it in Perfetto's UI (Open trace file)")
+    for each in model.missing_events:
+        say(describe_missing(each, model.processes), err=True)
     if not len(model.callback_runs) + len(model.publications) + len(model.takes):
-        say("no ROS 2 events of the chosen processes are in the trace", err=True)
+        say("no callback run, publication or reception of the chosen processes is in the trace", err=True)
     unknown = ", ".join(f"{count} {table}" for table, count in model.unknown.items())
     if unknown:
         say(f"without a name, as tracing began after they were made: {unknown}", err=True)

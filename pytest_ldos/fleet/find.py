@@ -2,7 +2,8 @@
 
 A recorded session counts as one trace, however many CTF traces it contains.
 
-Reference: LTTng's layout of a session, ``[archives/CHUNK/](ust/uid/UID/BITS | ust/pid/PROCESS | kernel)/metadata``.
+Reference: LTTng's layout of a session, ``[archives/CHUNK/](ust/uid/UID/BITS | ust/pid/PROCESS | kernel)/metadata``;
+``ros2 trace --dual-session`` records two sessions, ``snapshot`` and ``runtime``, which are one trace.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.trace.ctf.archive import is_archive
-from pytest_ldos.trace.ctf.files import METADATA
+from pytest_ldos.trace.ctf.files import METADATA, no_trace
 from pytest_ldos.trace.ctf.remote import address_of
 
 _ARCHIVES: Final = "archives"
+_HALVES: Final = ("snapshot", "runtime")
+"""Sessions of a dual session: what happened before the recording, and the recording."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ def _below(place: Path) -> Iterator[Found]:
         yield Found.at(place)
         return
     if not place.is_dir():
-        yield Found.at(place, "is a file, no folder of traces" if place.exists() else "there is no such directory")
+        yield Found.at(place, no_trace(place).reason)
         return
     closed: list[OSError] = []
     archives: list[Path] = []
@@ -68,7 +71,7 @@ def _below(place: Path) -> Iterator[Found]:
     yield from (Found.at(session) for session in sessions)
     yield from (Found.at(Path(error.filename), error.strerror or "cannot be listed") for error in closed)
     if not sessions and not closed:
-        yield Found.at(place, f"no trace in it (no file named `{METADATA}` anywhere below)")
+        yield Found.at(place, no_trace(place).reason)
 
 
 def _folders_of_metadata(place: Path, closed: list[OSError], archives: list[Path]) -> Iterator[Path]:
@@ -98,6 +101,9 @@ def _session_of(folder: Path, place: Path) -> Path:
     session = (absolute, *absolute.parents)[_depth(absolute.parts)]
     if session.parent.name == _ARCHIVES:
         session = session.parent.parent
+    half = session if session.name in _HALVES else session.parent  # LTTng gives each snapshot a folder of its own
+    if half.name in _HALVES and all((half.parent / name).is_dir() for name in _HALVES):
+        session = half.parent
     within = session if session.is_relative_to(top) else top
     return place / within.relative_to(top)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.fleet.find import Found
-from pytest_ldos.fleet.request import Request
+from pytest_ldos.fleet.request import SKIP_OPTION, Request
 from pytest_ldos.fleet.summary import GoalValue, Outcome, Status, TraceSummary
 from pytest_ldos.measure.metrics.catalogue import Catalogue, catalogue_of
 from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_metrics
@@ -16,10 +16,10 @@ from pytest_ldos.measure.metrics.load_own import load_own
 from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.metrics.served import require_action
 from pytest_ldos.robot.stack.goals import ErrorCode
-from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.ctf.read import SKIPPING, read_trace
 from pytest_ldos.trace.ctf.remote import address_of
 from pytest_ldos.trace.ctf.stats import describe_damage
-from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
+from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution, require_events
 from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
 from pytest_ldos.trace.flow.build import build_flow
 
@@ -31,7 +31,7 @@ def summarize(found: Found, request: Request) -> TraceSummary:
     try:
         return _measure(found, request)
     except LdosError as error:
-        return TraceSummary(trace=found.name, problem=error.summary)
+        return TraceSummary(trace=found.name, problem=error.summary.replace(SKIPPING, SKIP_OPTION))
     except Exception as error:  # noqa: BLE001 - one faulty trace must not stop the others; its row says why
         return TraceSummary(trace=found.name, problem=f"{type(error).__name__}: {error}")
 
@@ -43,6 +43,7 @@ def _measure(found: Found, request: Request) -> TraceSummary:
     own = () if request.own is None else load_own(request.own)
     decoded = read_trace(found.path, events=NEEDED_EVENTS, on_corrupt=request.on_corrupt, threads=request.threads)
     model = build_execution(decoded)
+    require_events(model, found.path)
     require_action(model, request.interfaces, request.usual)
     measured = extract_metrics(
         model,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.measure.metrics.load_own import OwnSource
 from pytest_ldos.measure.metrics.model import Interfaces
 from pytest_ldos.scenario.metrics import MetricSpec
+
+SKIP_OPTION: Final = "--on-corrupt skip"
+"""The option of commands by which damage is skipped."""
 
 
 @dataclass(frozen=True, kw_only=True)

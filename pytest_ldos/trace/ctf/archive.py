@@ -1,4 +1,6 @@
-"""Session directories in one file: ``.tar``, ``.tar.gz``, ``.tar.zst`` and ``.zip``, unpacked within bounds.
+"""Session directories in one file: ``.tar`` (also packed with gzip, xz, bzip2 or zstd) and ``.zip``.
+
+They are unpacked within bounds.
 
 An archive may come from anybody: only plain files are unpacked, none outside the given folder, and no more bytes
 than a trace can have.
@@ -22,7 +24,7 @@ from typing import IO, Any, Final
 from pytest_ldos.base.errors import TraceUnreadable, Unavailable
 from pytest_ldos.base.writable import writing
 
-SUFFIXES: Final = (".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip")
+SUFFIXES: Final = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz", ".tbz2", ".tar.zst", ".zip")
 """Ends of the names of archives."""
 
 MOST_FILES: Final = 100_000

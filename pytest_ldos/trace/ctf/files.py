@@ -1,4 +1,4 @@
-"""Finds the traces of a session directory."""
+"""Finds the traces of a session directory, and names what is no trace."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from pytest_ldos.base.errors import TraceUnreadable
+from pytest_ldos.trace.ctf.archive import is_archive
 
 METADATA = "metadata"
 
@@ -57,13 +58,80 @@ def find_files(root: Path) -> SessionFiles:
         if streams or not files:
             found.traces.append(TraceFiles(folder / METADATA, tuple(streams)))
     if not found.traces:
-        raise TraceUnreadable(
-            root,
-            None,
-            "no trace in it (no file named `metadata` anywhere below)",
-            remedy="name the directory that `lttng create --output` was given, or one below it",
-        )
+        raise no_trace(root)
     return found
+
+
+_OF_MESSAGES: Final = "a bag holds messages, and not what ran: record a trace, too, with `ros2 trace`"
+_UNPACK: Final = "unpack it, and name the folder"
+_HOLDER: Final = "name the folder that holds it"
+
+_KINDS_OF_FILES: Final = (
+    (b"SQLite format 3", "is a bag of rosbag2 (SQLite)", _OF_MESSAGES),
+    (b"\x89MCAP", "is a bag (MCAP)", _OF_MESSAGES),
+    (b"#ROSBAG", "is a bag of ROS 1", _OF_MESSAGES),
+    (b"\x80", "is a pickle, as tracetools_analysis writes", "name the trace that it was made of"),
+    (b"\x1f\x8b", "is packed with gzip, and not named so", "let its name end with .tar.gz if it is an archive"),
+    (b"\xfd7zXZ", "is packed with xz, and not named so", "let its name end with .tar.xz if it is an archive"),
+    (b"BZh", "is packed with bzip2, and not named so", "let its name end with .tar.bz2 if it is an archive"),
+    (
+        b"\x28\xb5\x2f\xfd",
+        "is packed with zstd, and not named so",
+        "let its name end with .tar.zst if it is an archive",
+    ),
+    (b"PK\x03\x04", "is an archive (zip), and not named so", "let its name end with .zip"),
+    (b"7z\xbc\xaf", "is an archive of a kind that is not read (7z)", _UNPACK),
+    (b"Rar!", "is an archive of a kind that is not read (rar)", _UNPACK),
+    (b"\x04\x22\x4d\x18", "is packed with lz4, which is not read", _UNPACK),
+    (b"PERFILE2", "is a recording of perf", "convert it to a trace: `perf data convert --to-ctf=FOLDER`"),
+    (b"PAR1", "is a table of Parquet", "name the trace that it was made of"),
+    (b"\xc1\x1f\xfc\xc1", "is a stream of a trace", _HOLDER),
+    (b"\xc1\xfc\x1f\xc1", "is a stream of a trace", _HOLDER),
+    (b"\x57\x1d\xd1\x75", "is the metadata of a trace", _HOLDER),
+    (b"\x75\xd1\x1d\x57", "is the metadata of a trace", _HOLDER),
+    (b"/* CTF", "is the metadata of a trace", _HOLDER),
+)
+"""First bytes of files that are named instead of a trace, with what they are and what to do."""
+
+_KINDS_OF_FOLDERS: Final = (
+    (("metadata.yaml", "*.db3", "*.mcap"), "is a bag of rosbag2", _OF_MESSAGES),
+    (("model.json", "traces.parquet"), "holds tables, and no trace", "name the trace that they were made of"),
+)
+
+
+def no_trace(place: Path) -> TraceUnreadable:
+    """The reason why there is no trace at a place, and what to do."""
+    if not place.exists():
+        return TraceUnreadable(place, None, "there is no such directory")
+    return _no_trace_in(place) if place.is_dir() else _no_trace_but(place)
+
+
+def _no_trace_in(folder: Path) -> TraceUnreadable:
+    for patterns, reason, remedy in _KINDS_OF_FOLDERS:
+        if any(True for pattern in patterns for _ in folder.glob(pattern)):
+            return TraceUnreadable(folder, None, reason, remedy=remedy)
+    if archive := next((each for each in sorted(folder.rglob("*.*")) if is_archive(each)), None):
+        return TraceUnreadable(folder, None, "no trace in it but in archives", remedy=f"name an archive: {archive}")
+    return TraceUnreadable(
+        folder,
+        None,
+        "no trace in it (no file named `metadata` anywhere below)",
+        remedy="name the directory that `lttng create --output` was given, or one below it",
+    )
+
+
+def _no_trace_but(file: Path) -> TraceUnreadable:
+    try:
+        with file.open("rb") as opened:
+            begin = opened.read(16)
+    except OSError as error:
+        return TraceUnreadable(file, None, error.strerror or "cannot be read")
+    for first, reason, remedy in _KINDS_OF_FILES:
+        if begin.startswith(first):
+            return TraceUnreadable(file, None, reason, remedy=remedy)
+    return TraceUnreadable(
+        file, None, "is a file, and no archive of a trace", remedy="name the directory that holds `metadata`"
+    )
 
 
 def _check_directory(root: Path) -> None:
@@ -72,10 +140,8 @@ def _check_directory(root: Path) -> None:
         exists = is_directory or root.exists()
     except OSError as error:
         _refuse(error)
-    if not exists:
-        raise TraceUnreadable(root, None, "there is no such directory")
-    if not is_directory:
-        raise TraceUnreadable(root, None, "is a file", remedy="name the directory that holds `metadata`")
+    if not exists or not is_directory:
+        raise no_trace(root)
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:

@@ -62,8 +62,8 @@ def read_trace(
     """Reads every trace below `directory`, merged by time.
 
     Args:
-        directory: a trace, a session directory with several, an archive of one (``.tar.zst``, ``.tar.gz``, ``.zip``),
-            or an address that fsspec reads (``s3://…``).
+        directory: a trace, a session directory with several, an archive of one (``.tar.zst``, ``.tar.gz``, ``.tar.xz``,
+            ``.tar.bz2``, ``.zip``), or an address that fsspec reads (``s3://…``).
         events: names to read; all by default. Others are skipped, not materialised.
         fields: columns to read, for all events or by event name; all by default.
         window: first and last moment, nanoseconds since the epoch.
@@ -135,8 +135,11 @@ def _to_path(name: bytes) -> Path:
     return Path(os.fsdecode(name))
 
 
+SKIPPING = 'on_corrupt="skip"'
+"""The argument that remedies advise; the command line calls it by its option."""
+
 _REMEDIES = (
-    ("here twice", 'take one of them away, or read with on_corrupt="skip", which counts it once'),
+    ("here twice", f"take one of them away, or read with {SKIPPING}, which counts it once"),
     ("while it was recorded", "stop the recording session (`lttng stop`), then read or copy the trace"),
     ("in one order", "read the one and the other by themselves"),
     ("text that begins neither", "if it was taken out of packets of CTF 1.8, put `/* CTF 1.8 */` in front"),
@@ -152,7 +155,7 @@ def _remedy(path: Path, offset: int | None, reason: str) -> str:
         return "LTTng 2.15 and later record what is read with `lttng create --trace-format=ctf-1.8`"
     if path.name == METADATA or offset is None:
         return ""
-    return 'read with on_corrupt="skip" to go on behind the damage'
+    return f"read with {SKIPPING} to go on behind the damage"
 
 
 def thread_count(threads: int | None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.errors import TraceUnreadable
@@ -94,6 +95,27 @@ def check_time(trace: DecodedTrace) -> None:
     untimed = next((info for info in trace.traces if not info.clock), None)
     if untimed is not None and trace.stats.events:
         raise TraceUnreadable(untimed.directory, None, "its events have no time: the metadata gives them no clock")
+
+
+def require_events(model: ExecutionModel, trace: Path) -> None:
+    """Requires a trace to have events that a model is built of.
+
+    Raises:
+        TraceUnreadable: it has none; says what it has.
+    """
+    if len(model.processes):
+        return
+    events = model.stats.events
+    reason = f"none of its {events} events is of ROS 2 (ros2:*) or a marker (ldos:*)"
+    if not events:
+        has = "its streams hold no event" if model.stats.streams else "it has no stream of events"
+        reason = f"{has}: nothing that could be traced ran while it was recorded"
+    raise TraceUnreadable(
+        trace,
+        None,
+        reason,
+        remedy="record ros2:* before the nodes start, with a ROS 2 that can be traced (ros2 run tracetools status)",
+    )
 
 
 def counted(counts: dict[str, int]) -> dict[str, int]:

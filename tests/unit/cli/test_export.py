@@ -10,7 +10,6 @@ from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import build_execution
 from pytest_ldos.trace.execution.store import read_model
 from tests.builders.command_line import run_ldos
-from tests.builders.ctf import Event, Packet, TraceBuilder
 from tests.oracles.perfetto import parse
 
 
@@ -138,8 +137,25 @@ def test_an_unknown_format_names_the_known_ones(golden):
     assert "parquet" in done.stderr
 
 
-def test_a_name_from_the_trace_cannot_reach_the_terminal_raw(here):
-    TraceBuilder([Event("ros2:callback_start", 1)]).write(here / "evil\x1b[31m", {"s": [Packet([])]})
-    done = ldos_export("evil\x1b[31m", "--to=perfetto")
+def test_a_name_from_the_trace_cannot_reach_the_terminal_raw(golden, here):
+    (here / "evil\x1b[31m").symlink_to(golden("talker_listener"))
+    done = ldos_export("evil\x1b[31m", "--to=perfetto", "--output=evil\x1b[31m.pftrace")
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_a_folder_of_several_traces_is_refused_as_it_is_for_analyze(golden, here):
+    for name in ("talker_listener", "tracetools_4"):
+        (here / "runs").mkdir(exist_ok=True)
+        (here / "runs" / name).symlink_to(golden(name))
+    done = ldos_export("runs", "--to=parquet")
+    assert done.returncode == 2
+    assert "runs holds 2 traces" in done.stderr
+    assert "--together" in done.stderr
+    assert ldos_export("runs", "--to=parquet", "--together").returncode == 0
+
+
+def test_missing_events_are_named(golden):
+    done = ldos_export(golden("tracetools_4"), "--to=parquet", "--output=out")
+    assert done.returncode == 0
+    assert "no ros2:rmw_publish.timestamp from humble_app" in done.stderr

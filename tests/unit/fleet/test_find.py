@@ -61,6 +61,22 @@ def test_runs_of_ours(make):
     ]
 
 
+def test_both_halves_of_a_dual_session_are_one_trace(make):
+    """As ``ros2 trace --dual-session`` records them; LTTng gives each snapshot a folder of its own."""
+    dual = ["s/snapshot/snapshot-1-20261121-104512-0/ust/uid/0/64-bit", "s/runtime/ust/uid/0/64-bit"]
+    root = make(*dual, "t/ust/uid/0/64-bit")
+    assert names(root, find_traces([root])) == ["s", "t"]
+    assert names(root, find_traces([root / "s"])) == ["s"]
+    assert names(root, find_traces([root / "s" / "runtime"])) == ["s/runtime"]
+
+
+def test_a_folder_that_is_only_called_so_is_a_session_of_its_own(make):
+    root = make(
+        "a/snapshot/ust/uid/0/64-bit", "a/other/ust/uid/0/64-bit", "b/snapshot-1-2026/kernel", "b/runtime/kernel"
+    )
+    assert names(root, find_traces([root])) == ["a/other", "a/snapshot", "b/runtime", "b/snapshot-1-2026"]
+
+
 def test_plain_traces_are_each_their_own_unless_a_folder_is_one(make):
     root = make("a", "b")
     assert names(root, find_traces([root])) == ["a", "b"]
@@ -89,7 +105,7 @@ def test_places_without_a_trace_are_kept_with_their_reason(make):
     assert [each.problem for each in found] == [
         "",
         "no trace in it (no file named `metadata` anywhere below)",
-        "is a file, no folder of traces",
+        "is a file, and no archive of a trace",
         "there is no such directory",
     ]
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import lzma
+import pickle
+import sqlite3
 import stat
 import sys
 import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import pytest
@@ -51,14 +56,16 @@ def pack(session: Path, name: str) -> Path:
                 whole.write(file, file.relative_to(session.parent))
         return place
     packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz" if name.endswith(("gz", "tgz")) else "w") as whole:
+    modes = {("gz",): "w:gz", ("xz",): "w:xz", ("bz2",): "w:bz2"}
+    mode: Any = next((mode for ends, mode in modes.items() if name.endswith(ends)), "w")
+    with tarfile.open(fileobj=packed, mode=mode) as whole:
         whole.add(session, session.name)
     content = packed.getvalue()
     place.write_bytes(archives._zstd().compress(content) if name.endswith(".zst") else content)
     return place
 
 
-NAMES = ("a.tar.zst", "a.tar.gz", "a.tgz", "a.tar", "a.zip")
+NAMES = ("a.tar.zst", "a.tar.gz", "a.tgz", "a.tar", "a.zip", "a.tar.xz", "a.txz", "a.tar.bz2", "a.tbz2")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -91,6 +98,42 @@ def test_an_archive_that_is_cut_short_is_refused(session, name):
 def test_so_is_what_only_has_its_name(tmp_path, name):
     (tmp_path / name).write_bytes(b"no archive")
     assert "cannot be unpacked" in refusal(tmp_path / name).reason
+
+
+@pytest.mark.parametrize(
+    ("write", "what", "remedy"),
+    [
+        (
+            lambda place: place.write_bytes(pickle.dumps([{"_name": "ros2:rcl_init"}])),
+            "is a pickle",
+            "that it was made of",
+        ),
+        (lambda place: sqlite3.connect(place).execute("CREATE TABLE messages (data BLOB)"), "is a bag", "ros2 trace"),
+        (lambda place: place.write_bytes(b"\x89MCAP0\r\n" + bytes(20)), "is a bag (MCAP)", "ros2 trace"),
+        (lambda place: place.write_bytes(gzip.compress(b"tar")), "is packed with gzip", "end with .tar.gz"),
+        (lambda place: place.write_bytes(lzma.compress(b"tar")), "is packed with xz", "end with .tar.xz"),
+        (
+            lambda place: place.write_bytes(b"7z\xbc\xaf\x27\x1c"),
+            "is an archive of a kind that is not read (7z)",
+            "unpack",
+        ),
+        (lambda place: (place.mkdir(), (place / "metadata.yaml").touch()), "is a bag of rosbag2", "ros2 trace"),
+        (lambda place: place.write_text("text"), "is a file, and no archive of a trace", "name the directory"),
+    ],
+    ids=["pickle", "sqlite", "mcap", "gzip", "xz", "7z", "bag", "text"],
+)
+def test_what_is_no_trace_is_named(tmp_path, write, what, remedy):
+    write(tmp_path / "place")
+    error = refusal(tmp_path / "place")
+    assert error.reason.startswith(what)
+    assert remedy in error.remedy
+
+
+def test_a_folder_of_archives_names_one(session):
+    archive = pack(session, "a.tar.xz")
+    (session.parent / "packed").mkdir()
+    archive.rename(session.parent / "packed" / archive.name)
+    assert "packed/a.tar.xz" in refusal(session.parent / "packed").remedy
 
 
 def test_an_archive_that_is_not_there(tmp_path):

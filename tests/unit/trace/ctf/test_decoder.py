@@ -387,8 +387,8 @@ def test_no_such_directory(tmp_path):
 def test_a_file_instead_of_a_directory(tmp_path):
     good_trace(tmp_path)
     error = refusal(tmp_path / "metadata")
-    assert "is a file" in str(error)
-    assert error.remedy
+    assert "is the metadata of a trace" in str(error)
+    assert "name the folder" in error.remedy
 
 
 def test_a_directory_without_a_trace(tmp_path):

@@ -38,8 +38,8 @@ def test_a_directory_without_metadata(tmp_path):
 def test_a_file_instead_of_a_directory(tmp_path):
     write(tmp_path)
     error = refusal(tmp_path / "s_0")
-    assert error.reason == "is a file"
-    assert "name the directory" in error.remedy
+    assert error.reason == "is a stream of a trace"
+    assert "name the folder" in error.remedy
 
 
 READ = """

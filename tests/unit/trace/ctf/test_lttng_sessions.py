@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.errors import TraceUnreadable
+from pytest_ldos.fleet.find import find_traces
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
 from tests.builders.needs import needs_lttng
 from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable
@@ -128,3 +129,18 @@ def test_a_copy_of_the_session_beside_it(session):
     with pytest.raises(TraceUnreadable, match="the stream is here twice"):
         read_trace(session.directory)
     assert steps(read_trace(session.directory, on_corrupt="skip")) == list(range(10))
+
+
+def test_both_sessions_of_a_dual_session_are_one_trace(session, tmp_path):
+    """As ``ros2 trace --dual-session`` records: a snapshot of what happened before, then a session of its own."""
+    session.create(output=("--snapshot", f"--output={session.directory / 'snapshot'}"))
+    session.emit(0, 50)
+    session.lttng("snapshot", "record", "-s", "wanted")
+    session.stop()
+    session.lttng("destroy", "wanted")
+    session.create(output=(f"--output={session.directory / 'runtime'}",))
+    session.emit(50, 80)
+    session.stop()
+    (found,) = find_traces([tmp_path / "wanted"])
+    assert found.path == session.directory
+    assert steps(read_trace(found.path)) == list(range(80))
