@@ -11,7 +11,7 @@ from pytest_ldos.base.units import format_duration
 from pytest_ldos.trace.execution.clocks import shift_clocks
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.build import build_flow
-from pytest_ldos.trace.flow.clocks import ClockOffset, estimate_clock_offsets
+from pytest_ldos.trace.flow.clocks import Bound, ClockOffset, estimate_clock_offsets
 
 ESTIMATE = "estimate"
 
@@ -21,7 +21,7 @@ def correct_clocks(model: ExecutionModel, asked: Sequence[str]) -> tuple[Executi
 
     Args:
         asked: ``HOST=NANOSECONDS``, a TOML file of such entries, or ``estimate``: from the messages
-            that the hosts sent each other.
+            that the hosts sent each other. A clock of which messages in one direction give a bound is left as it is.
 
     Raises:
         ConfigurationError: neither of these, or no such host.
@@ -31,7 +31,7 @@ def correct_clocks(model: ExecutionModel, asked: Sequence[str]) -> tuple[Executi
     for each in asked:
         if each == ESTIMATE:
             estimated = estimate_clock_offsets(build_flow(model))
-            offsets |= {host: offset.offset_ns for host, offset in estimated.items()}
+            offsets |= {host: offset.offset_ns for host, offset in estimated.items() if offset.bound is None}
             notes += _describe(estimated)
         elif "=" in each:
             offsets |= dict([_parse(each)])
@@ -42,14 +42,15 @@ def correct_clocks(model: ExecutionModel, asked: Sequence[str]) -> tuple[Executi
 
 def _describe(estimated: dict[str, ClockOffset]) -> Iterator[str]:
     for host, offset in estimated.items():
-        if offset.messages:
-            yield f"clock of {host}: {offset.offset_ns:+d} ns ({_certainty(offset)}, by {offset.messages} messages)"
-
-
-def _certainty(offset: ClockOffset) -> str:
-    if offset.uncertainty_ns is None:
-        return "a bound only: messages in one direction"
-    return f"± {format_duration(offset.uncertainty_ns)}"
+        if offset.bound is not None:
+            known = offset.bound if offset.bound is Bound.NONE else f"{offset.bound} {offset.offset_ns:+d} ns"
+            yield (
+                f"clock of {host}: not corrected; its offset is {known} ({offset.messages} messages, all in one "
+                f"direction): if it is known from elsewhere, give it as --clock-offset {host}=NANOSECONDS"
+            )
+        elif offset.messages:
+            exact = f"± {format_duration(offset.uncertainty_ns or 0)}, by {offset.messages} messages"
+            yield f"clock of {host}: {offset.offset_ns:+d} ns ({exact})"
 
 
 def _parse(text: str) -> tuple[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,12 +28,14 @@ from pytest_ldos.show.page.model import (
     left_out,
 )
 from pytest_ldos.show.report.goals import Measured, describe_goals, tabulate_goals
+from pytest_ldos.show.report.sources import APPROXIMATELY
 from pytest_ldos.show.report.words import percent
 from pytest_ldos.trace.ctf.stats import describe_damage
 from pytest_ldos.trace.execution.missing_events import describe_missing
 from pytest_ldos.trace.flow.declare import describe_unused
 from pytest_ldos.trace.flow.executors import without_states
 from pytest_ldos.trace.flow.graph import FlowGraph
+from pytest_ldos.trace.flow.names import Names
 from pytest_ldos.trace.flow.summary import summarize_callbacks, summarize_executors, summarize_paths, summarize_topics
 
 _MOST: Final = 15
@@ -150,12 +152,17 @@ def _nodes(flow: FlowGraph) -> pl.DataFrame:
     for table in ("publishers", "subscriptions", "services", "clients", "timers"):
         counts = getattr(model, table).group_by("node").agg(pl.len().alias(table))
         nodes = nodes.join(counts, on="node", how="left").with_columns(pl.col(table).fill_null(0))
-    return nodes.sort("name", "pid")
+    names = map(Names(model, apart=True).node, nodes["node"].to_list())
+    apart = pl.Series("name", names, dtype=pl.String)
+    is_same = nodes.select("name", "pid").is_duplicated()
+    return nodes.with_columns(pl.when(is_same).then(apart).otherwise("name").alias("name")).sort("name", "pid")
 
 
 def _actions(flow: FlowGraph) -> pl.DataFrame:
     """One row an action and node, servers first."""
-    nodes = flow.model.nodes.select("id", of="name")
+    names = Names(flow.model, apart=True)
+    ids = flow.model.nodes["id"]
+    nodes = pl.DataFrame({"id": ids, "of": pl.Series(map(names.node, ids.to_list()), dtype=pl.String)})
     roles = flow.model.actions.join(nodes, left_on="node", right_on="id").select("name", "role", "of").unique()
     return roles.sort("name", "role", "of", descending=[False, True, False])
 
@@ -171,6 +178,8 @@ def _remarks(flow: FlowGraph) -> Iterator[str]:
         yield f"{count} {what}"
     for cause, count in flow.without_partner.items():
         yield f"{count} {cause}"
+    if len(flow.model.hosts) > 1:
+        yield f"latencies between hosts ({APPROXIMATELY}) are as exact as their clocks agree: see --clock-offset"
     if silent := without_states(flow.model):
         yield (
             f"{counted(silent, 'thread')} ran callbacks without events of an executor, as with rclcpp's events "
@@ -258,12 +267,15 @@ def _section(title: str, frame: pl.DataFrame, columns: Sequence[_Column], most: 
     rows = frame.head(most or len(frame)).iter_rows(named=True)
     table = Table(
         columns=tuple(Column(each.title, Kind.NAME if each.format is _text else Kind.NUMBER) for each in columns),
-        rows=tuple(tuple(_cell(each, row[each.source]) for each in columns) for row in rows),
+        rows=tuple(tuple(_cell(each, row) for each in columns) for row in rows),
     )
     return Section(title, (table, *left_out(len(frame) - len(table.rows))))
 
 
-def _cell(column: _Column, value: Any) -> Cell:
+def _cell(column: _Column, row: Mapping[str, Any]) -> Cell:
     """A cell as people read it, and its number for sorting."""
+    value = row[column.source]
     shown = column.format(value)
+    if row.get("between_hosts") and column.format is _duration and value is not None:
+        shown = f"{APPROXIMATELY} {shown}"
     return Amount(shown, value=float(value)) if isinstance(value, int | float) else shown

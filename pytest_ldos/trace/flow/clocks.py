@@ -9,11 +9,20 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from enum import StrEnum
 
 import polars as pl
 
 from pytest_ldos.trace.execution.columns import ids_of
 from pytest_ldos.trace.flow.graph import FlowGraph
+
+
+class Bound(StrEnum):
+    """What is known of an offset that only messages in one direction tell of."""
+
+    LEAST = "at least"
+    MOST = "at most"
+    NONE = "not known"
 
 
 @dataclass(frozen=True)
@@ -22,14 +31,16 @@ class ClockOffset:
 
     Attributes:
         uncertainty_ns: largest error of `offset_ns` on either side. ``None`` where messages passed in one
-            direction only, so that the offset is bounded on one side only. Where the clocks drifted apart, so
-            that no offset fits all messages, the largest violation of a bound.
+            direction only, so that the offset is bounded on one side only, by `offset_ns`. Where the clocks drifted
+            apart, so that no offset fits all messages, the largest violation of a bound.
         messages: number of messages that the estimate rests on.
+        bound: side of an offset that is no estimate: it is at least, or at most, `offset_ns`, or nothing is known.
     """
 
     offset_ns: int
     uncertainty_ns: int | None
     messages: int
+    bound: Bound | None = None
 
 
 def estimate_clock_offsets(flow: FlowGraph) -> dict[str, ClockOffset]:
@@ -76,12 +87,17 @@ def _between(bounds: dict[tuple[int, int], tuple[int, int]], known: int, host: i
         uncertainty = max(abs(highest - middle), abs(middle - lowest))
         return ClockOffset(middle, uncertainty, to_host[1] + from_host[1])
     if to_host:
-        return ClockOffset(-to_host[0], None, to_host[1])
+        return ClockOffset(-to_host[0], None, to_host[1], Bound.LEAST)
     assert from_host is not None
-    return ClockOffset(from_host[0], None, from_host[1])
+    return ClockOffset(from_host[0], None, from_host[1], Bound.MOST)
 
 
 def _combine(known: ClockOffset, step: ClockOffset) -> ClockOffset:
-    unbounded = known.uncertainty_ns is None or step.uncertainty_ns is None
-    uncertainty = None if unbounded else (known.uncertainty_ns or 0) + (step.uncertainty_ns or 0)
-    return ClockOffset(known.offset_ns + step.offset_ns, uncertainty, step.messages)
+    offset_ns = known.offset_ns + step.offset_ns
+    slack_ns = (known.uncertainty_ns or 0) + (step.uncertainty_ns or 0)
+    sides = {each.bound for each in (known, step) if each.bound is not None}
+    if not sides:
+        return ClockOffset(offset_ns, slack_ns, step.messages)
+    side = sides.pop() if len(sides) == 1 else Bound.NONE
+    slack_ns = {Bound.LEAST: -slack_ns, Bound.MOST: slack_ns, Bound.NONE: 0}[side]
+    return ClockOffset(offset_ns + slack_ns, None, step.messages, side)

@@ -9,7 +9,7 @@ import polars as pl
 
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.paths import PathInstances
-from pytest_ldos.trace.flow.timeliness import classify_receptions
+from pytest_ldos.trace.flow.timeliness import classify_receptions, sum_of_known
 from pytest_ldos.trace.flow.topics import unlinked_topics
 
 _NS_PER_S: Final = 1e9
@@ -60,7 +60,8 @@ def _received(flow: FlowGraph) -> pl.DataFrame:
     )
     timely = classify_receptions(flow).filter(~pl.col("topic").is_in(unlinked))
     timely = timely.select("late", "too_late", "lost", end="subscription")
-    counts = ends.join(timely, on="end").group_by("node", "topic").agg(pl.col("late", "too_late", "lost").sum())
+    per_topic = ends.join(timely, on="end").group_by("node", "topic")
+    counts = per_topic.agg(*map(sum_of_known, ("late", "too_late")), pl.col("lost").sum())
     whole = _rated(joined, Role.SUBSCRIBES).join(latency, on=["node", "topic"], how="left", nulls_equal=True)
     whole = whole.join(counts, on=["node", "topic"], how="left", nulls_equal=True)
     return whole.with_columns(pl.col("late", "too_late", "lost").cast(pl.Int64))

@@ -14,10 +14,14 @@ _NS_PER_MS: Final = 1_000_000
 
 
 class Names:
-    """Names of instances and entities of a model."""
+    """Names of instances and entities of a model.
 
-    def __init__(self, model: ExecutionModel) -> None:
-        self._node = model.nodes["name"].to_list()
+    Args:
+        apart: where nodes have the same name, with their processes.
+    """
+
+    def __init__(self, model: ExecutionModel, *, apart: bool = False) -> None:
+        self._node = _told_apart(model) if apart else model.nodes["name"].to_list()
         self._topic_of_publisher = model.publishers["topic"].to_list()
         self._topic_of_subscription = model.subscriptions["topic"].to_list()
         self._node_of_subscription = model.subscriptions["node"].to_list()
@@ -68,6 +72,27 @@ class Names:
     def _name_callback(self, model: ExecutionModel, row: dict[str, Any]) -> str:
         what = _called_by(model, row) or row["symbol"] or f"callback {row['handle']:#x}"
         return f"{self.node(row['node'])}: {what}"
+
+
+def _told_apart(model: ExecutionModel) -> list[str | None]:
+    """Names of nodes; of several with one name, in several processes, with the process of each."""
+    own = model.nodes.select("name", process="process").join(
+        model.processes.select("pid", "host", process="id"), on="process", maintain_order="left"
+    )
+    own = own.join(model.hosts.select(host="id", at="name"), on="host", maintain_order="left")
+    processes = own.group_by("name").agg(pl.col("process", "pid", "at").n_unique())
+    several = {name: counts for name, *counts in processes.iter_rows()}
+
+    def label(row: dict[str, Any]) -> str | None:
+        count, pids, hosts = several[row["name"]]
+        name = None if row["name"] is None else str(row["name"])
+        if name is None or count == 1:
+            return name
+        if pids == count:
+            return f"{name} ({row['pid']})"
+        return f"{name} (on {row['at']})" if hosts == count else f"{name} (process {row['process']})"
+
+    return [label(row) for row in own.iter_rows(named=True)]
 
 
 def _called_by(model: ExecutionModel, row: dict[str, Any]) -> str | None:

@@ -20,8 +20,9 @@ from pytest_ldos.trace.flow.executors import busy_shares
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.names import UNKNOWN, Names
 from pytest_ldos.trace.flow.paths import passages_in_parts
+from pytest_ldos.trace.flow.schema import BETWEEN_HOSTS
 from pytest_ldos.trace.flow.spans import spans_of
-from pytest_ldos.trace.flow.timeliness import classify_receptions
+from pytest_ldos.trace.flow.timeliness import classify_receptions, sum_of_known
 from pytest_ldos.trace.flow.topics import unlinked_topics
 
 _PERCENTILES: Final = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99}
@@ -42,8 +43,10 @@ def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
     """One row per topic that has messages, the busiest first.
 
     Columns: `topic`, `publishers`, `subscriptions`, `messages`, `rate_hz` (first to last message),
-    `received`, `p50_ns` … `p99_ns` of the transport, `late`, `too_late`, `lost`. Where messages cannot be linked
-    (`unlinked_topics`), `received` counts all receptions, and the others are null.
+    `received`, `p50_ns` … `p99_ns` of the transport, `late`, `too_late`, `lost`, `between_hosts` (true if messages came
+    from other hosts, so that their latencies are as exact as the clocks agree). `late` and `too_late` are null where
+    no publisher has a period. Where messages cannot be linked (`unlinked_topics`), `received` counts all receptions,
+    and the others are null.
     """
     model = flow.model
     topic = pl.col("topic").fill_null(UNKNOWN)
@@ -55,13 +58,20 @@ def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
         publishers=pl.len(), messages=count, rate_hz=pl.when(span_s > 0).then((count - 1) / span_s)
     )
     timeliness = classify_receptions(flow).with_columns(topic)
-    timely = timeliness.group_by("topic").agg(pl.col("late", "too_late", "lost").sum())
+    timely = timeliness.group_by("topic").agg(
+        pl.lit(True).alias("is_timed"), *map(sum_of_known, ("late", "too_late")), pl.col("lost").sum()
+    )
     subscriptions = model.subscriptions.with_columns(topic).group_by("topic").agg(subscriptions=pl.len())
     whole = per_topic.join(subscriptions, on="topic", how="left")
     whole = whole.join(_received(flow, publishers["topic"].to_list()), on="topic", how="left")
     joined = whole.join(timely, on="topic", how="left")
     counts = ("subscriptions", "received", "late", "too_late", "lost")
-    ordered = joined.with_columns(pl.col(counts).fill_null(0)).sort("messages", "topic", descending=[True, False])
+    filled = joined.with_columns(
+        pl.col("subscriptions", "received", "lost").fill_null(0),
+        *(pl.when("is_timed").then(pl.col(each)).otherwise(0).alias(each) for each in ("late", "too_late")),
+        between_hosts=topic.is_in(_topics_between_hosts(flow)),
+    )
+    ordered = filled.sort("messages", "topic", descending=[True, False])
     if unlinked := {topic or UNKNOWN: count for topic, count in unlinked_topics(model).items()}:
         is_linked = ~topic.is_in(list(unlinked))
         ordered = ordered.with_columns(
@@ -69,8 +79,25 @@ def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
             *(pl.when(is_linked).then(pl.col(each)).alias(each) for each in (*_PERCENTILES, *counts[2:])),
         )
     return ordered.select(
-        "topic", "publishers", "subscriptions", "messages", "rate_hz", "received", *_PERCENTILES, *counts[2:]
+        "topic",
+        "publishers",
+        "subscriptions",
+        "messages",
+        "rate_hz",
+        "received",
+        *_PERCENTILES,
+        *counts[2:],
+        "between_hosts",
     )
+
+
+def _topics_between_hosts(flow: FlowGraph) -> list[str]:
+    """Topics whose messages came from another host."""
+    if len(flow.model.hosts) == 1:
+        return []
+    across = flow.transport.filter(pl.col("way") == BETWEEN_HOSTS)["publication"]
+    publisher = flow.model.publications["publisher"].gather(across).unique()
+    return flow.model.publishers["topic"].gather(publisher).fill_null(UNKNOWN).unique().to_list()
 
 
 def _received(flow: FlowGraph, topics: Sequence[str]) -> pl.DataFrame:
@@ -103,7 +130,7 @@ def summarize_callbacks(flow: FlowGraph) -> pl.DataFrame:
 
     Columns: `callback` (its name), `runs`, `total_ns`, `p50_ns`, `p90_ns`, `p99_ns`, `max_ns`.
     """
-    names = Names(flow.model)
+    names = Names(flow.model, apart=True)
     table = flow.model.callback_runs
     callback = ids_of(table, "callback")
     start_ns, end_ns = times_of(table, "start_ns"), times_of(table, "end_ns")
@@ -146,7 +173,9 @@ def summarize_executors(flow: FlowGraph) -> pl.DataFrame:
         model.processes.select("pid", process="id", name="name"), on="process"
     )
     joined = per_executor.join(owners, on="executor").sort("executing", "pid", descending=[True, False])
-    return joined.select("pid", "threads", *states, process="name")
+    is_same = joined.select("name", "pid").is_duplicated() & ~joined["process"].is_duplicated()
+    apart = pl.concat_str("name", pl.lit(" (process "), "process", pl.lit(")"), ignore_nulls=True)
+    return joined.select("pid", "threads", *states, process=pl.when(is_same).then(apart).otherwise("name"))
 
 
 def summarize_paths(flow: FlowGraph, paths: Sequence[PathSpec]) -> pl.DataFrame:

@@ -1,14 +1,17 @@
 """Timeliness of a topic's messages at their subscriptions, relative to their period.
 
 With period p a message is *too late* above min(p, 50 ms) from publication to reception,
-*late* above min(0.2 p, 5 ms), otherwise *on time*. It is *lost* if a subscription that took later
-messages of its publisher never took it. Messages sent within a process and messages given to the
-middleware are counted separately: a message that goes both ways counts as published twice.
-Definitions of iRobot's topology benchmark.
+*late* above min(0.2 p, 5 ms), otherwise *on time*. A publisher that sends on events, not in time,
+has no period, and its messages are none of these: a period needs four messages, half of whose
+distances lie within half of their median of it. A message is *lost* if a subscription that took
+later messages of its publisher never took it. Messages sent within a process and messages given to
+the middleware are counted separately: a message that goes both ways counts as published twice.
+Definitions of iRobot's topology benchmark, but for topics without a period.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -23,6 +26,8 @@ from pytest_ldos.trace.flow.graph import FlowGraph
 _TOO_LATE_NS: Final = 50_000_000
 _LATE_NS: Final = 5_000_000
 _LATE_SHARE: Final = 0.2
+_FEWEST_DISTANCES: Final = 3
+_NEAR: Final = 0.5
 
 _PAIR: Final = ("publisher", "intra", "subscription")
 
@@ -31,7 +36,8 @@ def classify_receptions(flow: FlowGraph) -> pl.DataFrame:
     """One row per publisher and subscription between which messages passed.
 
     Columns: `topic`, `publisher`, `subscription`, `period_ns` (median time between the publisher's
-    messages), `on_time`, `late`, `too_late`, `lost` (numbers of messages).
+    messages; null where they have no period), `on_time`, `late`, `too_late` (numbers of messages; null without a
+    period), `lost`.
     """
     model = flow.model
     sent = _Sent(model)
@@ -40,7 +46,9 @@ def classify_receptions(flow: FlowGraph) -> pl.DataFrame:
         limit_too_late=pl.min_horizontal("period_ns", pl.lit(_TOO_LATE_NS)),
         limit_late=pl.min_horizontal(pl.col("period_ns") * _LATE_SHARE, pl.lit(_LATE_NS)),
     )
-    counted = pairs.with_columns(**got.counts(pairs), **got.publications())
+    counted = pairs.with_columns(**got.counts(pairs), **got.publications()).with_columns(
+        pl.when(pl.col("period_ns").is_not_null()).then(pl.col("on_time", "late", "too_late"))
+    )
     due = [sent.between(*row) for row in counted.select("publisher", "intra", "first", "last").iter_rows()]
     return (
         counted.with_columns(lost=pl.Series(due, dtype=pl.Int64) - pl.col("taken"))
@@ -48,6 +56,19 @@ def classify_receptions(flow: FlowGraph) -> pl.DataFrame:
         .select("topic", "publisher", "subscription", "period_ns", "on_time", "late", "too_late", "lost")
         .sort("topic", "publisher", "subscription", maintain_order=True)
     )
+
+
+def sum_of_known(column: str) -> pl.Expr:
+    """Sum of the rows that have a value; null without any."""
+    return pl.when(pl.col(column).is_not_null().any()).then(pl.col(column).sum()).alias(column)
+
+
+def _periodic(count: int, quartiles: Sequence[float | None]) -> bool:
+    """True if the middle half of the distances between messages lies near their median."""
+    low, median, high = quartiles
+    if low is None or median is None or high is None or count < _FEWEST_DISTANCES:
+        return False
+    return low >= (1 - _NEAR) * median and high <= (1 + _NEAR) * median
 
 
 class _Sent:
@@ -69,7 +90,7 @@ class _Sent:
         self._publications = Grouped(self._group, publication, 2 * self._publishers)
 
     def periods(self) -> pl.DataFrame:
-        """Median time between the messages of each publisher, each way; null where it sent one."""
+        """Median time between the messages of each publisher, each way; null where they have no period."""
         groups = 2 * self._publishers
         last_ns, has_last = np.zeros(groups, dtype=np.int64), np.zeros(groups, dtype=bool)
         since_ns, group = Growing(np.int64), Growing(np.int32)
@@ -83,7 +104,11 @@ class _Sent:
             since_ns.add((times_ns - before_ns)[is_following])
             group.add(own[is_following])
             last_ns[own], has_last[own] = times_ns, True
-        medians = Grouped(group.finish(), since_ns.finish(), groups).medians()
+        grouped = Grouped(group.finish(), since_ns.finish(), groups)
+        middle = [_periodic(*found) for found in zip(grouped.sizes, grouped.nearest([0.25, 0.5, 0.75]), strict=True)]
+        medians = [
+            median if is_periodic else None for median, is_periodic in zip(grouped.medians(), middle, strict=True)
+        ]
         return pl.DataFrame(
             {
                 "publisher": np.arange(groups, dtype=np.int32) // 2,

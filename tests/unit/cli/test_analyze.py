@@ -12,8 +12,12 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
 from pytest_ldos.cli import model
+from pytest_ldos.cli.clocks import correct_clocks
+from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.store import read_model
-from tests.builders.command_line import invoke_ldos
+from tests.builders.command_line import invoke_ldos, run_ldos
+from tests.builders.ros2 import Recording
+from tests.oracles import babeltrace
 
 
 @pytest.fixture
@@ -406,3 +410,108 @@ def test_windows_of_some_processes_that_are_not_there(analyze, golden):
 def test_windows_are_of_one_trace(analyze, golden):
     with pytest.raises(ConfigurationError, match="--window belongs to one trace"):
         analyze(golden("talker_listener"), golden("talker_listener_fastdds"), "--window", "1")
+
+
+def of_two_hosts(golden, folder):
+    """A talker and a listener whose traces come from two hosts."""
+    shutil.copytree(golden("talker_listener_perpid"), folder)
+    (listener,) = (each for each in folder.rglob("metadata") if "listener" in each.parent.name)
+    listener.chmod(0o644)
+    named = re.compile(rb'hostname = "[^"]*"')
+    assert named.search(listener.read_bytes())
+    listener.write_bytes(
+        named.sub(lambda found: b'hostname = "' + b"b" * (len(found[0]) - 13) + b'"', listener.read_bytes())
+    )
+    return folder
+
+
+def test_latencies_between_hosts_are_approximate(analyze, golden, tmp_path):
+    lines = lines_of(analyze(of_two_hosts(golden, tmp_path / "trace")).stdout)
+    (chatter,) = (line for line in lines if line.startswith("/chatter "))
+    assert chatter.count("\N{ALMOST EQUAL TO}") == 2
+    assert any(line.startswith("latencies between hosts (\N{ALMOST EQUAL TO}) are as exact") for line in lines)
+    assert "\N{ALMOST EQUAL TO}" not in analyze(golden("talker_listener_perpid")).stdout
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "known"), [("arm", "base", "at least -5300 ns"), ("base", "arm", "at most -4700 ns")]
+)
+def test_a_clock_of_which_only_a_bound_is_known_is_not_shifted(one, other, known):
+    """Messages in one direction: the bound is shown, and what was sent keeps its times."""
+    recording = Recording(skew_ns={"arm": 0, "base": 5000})
+    ends = {host: recording.process(1, host=host) for host in (one, other)}
+    publisher, subscription = ends[one].node("/a").publisher("/t"), ends[other].node("/b").subscription("/t")
+    for number in range(3):
+        message = ends[one].thread(1).at(1_000_000 * number - 2 + 10_000).publish(publisher)
+        ends[other].thread(1).at(1_000_000 * number + 300 + 10_000).take(subscription, message)
+    plain = recording.model()
+    corrected, (note,) = correct_clocks(plain, ["estimate"])
+    assert corrected.takes.equals(plain.takes)
+    assert note.startswith(f"clock of base: not corrected; its offset is {known} (3 messages, all in one direction)")
+    assert "--clock-offset base=NANOSECONDS" in note
+
+
+def copy(golden, name, folder, *, without):
+    return babeltrace.copy_with_babeltrace(golden(name), folder, without=without)
+
+
+@pytest.mark.skipif(bool(babeltrace.why_unavailable()), reason=babeltrace.why_unavailable())
+@pytest.mark.parametrize("options", [(), ("--window", "1")])
+def test_a_trace_without_an_event_of_ros_is_refused(analyze, golden, tmp_path, options):
+    """One whose events are another program's, and one whose streams are empty."""
+    for trace, reason in (
+        (golden("barectf") / "control", "none of its 140 events is of ROS 2"),
+        (copy(golden, "talker_listener", tmp_path / "empty", without=["*"]), "hold no event"),
+    ):
+        with pytest.raises(TraceUnreadable, match=reason) as refused:
+            analyze(trace, *options)
+        assert "record ros2:* before the nodes start" in refused.value.remedy
+        if not options:
+            many = run_ldos("analyze", trace, golden("talker_listener"), "--scheduler", "synchronous")
+            assert (many.returncode, reason in many.stdout) == (11, True)
+            assert run_ldos("export", trace, "--to", "parquet", "--output", "out").returncode == 2
+            assert not Path("out").exists()
+
+
+def test_a_trace_without_a_stream_is_refused(analyze, golden, tmp_path):
+    shutil.copytree(golden("talker_listener"), tmp_path / "bare")
+    for file in (tmp_path / "bare").rglob("*"):
+        if file.is_file() and file.name != "metadata":
+            file.unlink()
+    with pytest.raises(TraceUnreadable, match="it has no stream of events"):
+        analyze(tmp_path / "bare")
+
+
+def test_a_damaged_trace_advises_the_commands_option(analyze, golden, tmp_path):
+    shutil.copytree(golden("service_action"), tmp_path / "damaged")
+    stream = max((tmp_path / "damaged").rglob("ros2_?"), key=lambda file: file.stat().st_size)
+    stream.chmod(0o644)
+    stream.write_bytes(b"\0" + stream.read_bytes()[1:])
+    for options in ((), ("--window", "1")):
+        with pytest.raises(TraceUnreadable) as refused:
+            analyze(tmp_path / "damaged", *options)
+        assert "--on-corrupt skip" in refused.value.remedy
+        assert "on_corrupt" not in refused.value.remedy
+    done = run_ldos("analyze", tmp_path / "damaged", golden("service_action"), "--scheduler", "synchronous")
+    assert done.returncode == 11
+    assert "--on-corrupt skip" in done.stdout
+    with pytest.raises(TraceUnreadable, match="magic") as refused:
+        read_trace(tmp_path / "damaged")
+    assert 'on_corrupt="skip"' in refused.value.remedy
+
+
+def test_nodes_of_one_name_are_told_apart(analyze, golden):
+    """Two containers, each with a talker that is its process 1."""
+    lines = lines_of(analyze(golden("two_containers")).stdout)
+    rows = [line.partition("  ")[0] for line in lines if line.startswith(("/talker", "talker"))]
+    assert len(rows) == len(set(rows))
+    for number in (0, 1):
+        assert any(line.startswith(f"/talker (process {number}): timer of 50 ms ") for line in lines)
+        assert any(line.startswith(f"/talker (process {number}) 1 ") for line in lines)
+
+
+def test_topics_without_a_period_have_no_lateness(analyze, golden):
+    lines = lines_of(analyze(golden("talker_listener")).stdout)
+    late = {line.split()[0]: line.split()[-3:] for line in lines if line.startswith("/") and len(line.split()) > 8}
+    assert late["/parameter_events"][:2] == ["\N{EN DASH}", "\N{EN DASH}"]
+    assert late["/chatter"][:2] != ["\N{EN DASH}", "\N{EN DASH}"]

@@ -109,7 +109,7 @@ def _of_topics(found: pl.DataFrame, column: str, words: str) -> Iterator[str]:
 
 
 def _connections(analysis: Analysis, connections: pl.DataFrame) -> Table:
-    names = Names(analysis.flow.model)
+    names = Names(analysis.flow.model, apart=True)
     titles = ("messages", "Hz", "p50", "p99", "late", "too late", "lost")
     columns = (Column("topic", Kind.NAME), Column("node", Kind.NAME), Column("role", Kind.WORD), *map(Column, titles))
     rows = tuple(
@@ -168,7 +168,7 @@ _MEANINGS: Final = (
     ("arrow", "from a node to a topic it publishes, and from there to a node that receives: median latency, p99"),
     ("blue, thick", "a declared path"),
     ("dashed", "silent: no message in this trace"),
-    ("late", "more than 20 % of the topic's period, or 5 ms, from publication to reception"),
+    ("late", "more than 20 % of the topic's period, or 5 ms, from publication to reception; – without a period"),
     ("lost", "never received by a subscription that received later ones"),
     (
         "timeline",

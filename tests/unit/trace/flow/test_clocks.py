@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_ldos.trace.execution.clocks import shift_clocks
 from pytest_ldos.trace.flow.build import build_flow
-from pytest_ldos.trace.flow.clocks import ClockOffset, estimate_clock_offsets
+from pytest_ldos.trace.flow.clocks import Bound, ClockOffset, estimate_clock_offsets
 from tests.builders.ros2 import Recording
 
 S = 1_000_000_000
@@ -66,12 +66,15 @@ def test_the_truth_always_lies_within_the_uncertainty(skew_ns, sent):
     assert flow.transport["latency_ns"].min() >= 0
 
 
-@pytest.mark.parametrize(("one", "other", "offset"), [("arm", "base", -5 * S - 300), ("base", "arm", -5 * S + 300)])
-def test_messages_in_one_direction_bound_one_side(one, other, offset):
+@pytest.mark.parametrize(
+    ("one", "other", "offset", "bound"),
+    [("arm", "base", -5 * S - 300, Bound.LEAST), ("base", "arm", -5 * S + 300, Bound.MOST)],
+)
+def test_messages_in_one_direction_bound_one_side(one, other, offset, bound):
     hosts = Hosts(arm=0, base=5 * S)
     hosts.send(10 * S, one, other, 500)
     hosts.send(11 * S, one, other, 300)
-    assert hosts.offsets()["base"] == ClockOffset(offset, None, 2)
+    assert hosts.offsets()["base"] == ClockOffset(offset, None, 2, bound)
 
 
 def test_three_hosts_in_a_chain():
@@ -90,6 +93,14 @@ def test_a_chain_is_unbounded_where_one_link_is():
         hosts.send(10 * S, one, other, 100)
     found = hosts.offsets()
     assert [found[host].uncertainty_ns for host in ("arm", "base", "cloud")] == [0, None, None]
+    assert found["cloud"] == ClockOffset(-100 - 100, None, 2, Bound.LEAST)  # 100 by each link
+
+
+def test_bounds_of_two_sides_in_a_chain_say_nothing():
+    hosts = Hosts(arm=0, base=0, cloud=0)
+    for one, other in (("arm", "base"), ("cloud", "base")):
+        hosts.send(10 * S, one, other, 100)
+    assert hosts.offsets()["cloud"].bound is Bound.NONE
 
 
 def test_a_host_that_talks_to_nobody_is_left_out():

@@ -67,7 +67,26 @@ def test_what_was_sent_before_or_after_a_subscription_listened_is_not_lost():
 def test_a_single_message_has_no_period():
     topic = Topic()
     topic.send(1000, 7 * MS)
-    assert topic.rows() == [(0, None, 0, 1, 0, 0)]
+    assert topic.rows() == [(0, None, None, None, None, 0)]
+
+
+def test_messages_that_are_sent_on_events_are_not_late():
+    """Bursts, as of parameter events: three messages at once, now and then."""
+    topic = Topic()
+    for burst, at in enumerate((0, 700, 1900, 2100)):
+        for number in range(3):
+            topic.send(at * MS + number * 20_000, 300_000 if burst < 3 else None)
+    topic.send(3000 * MS, 300_000)
+    assert topic.rows() == [(0, None, None, None, None, 3)]
+
+
+def test_jitter_and_a_pause_leave_a_period():
+    topic = Topic()
+    for number in range(20):
+        topic.send(number * 10 * MS + (number * 7919 % 5) * MS + (number > 15) * 400 * MS, 3 * MS)
+    ((_, period_ns, _, late, _, _),) = topic.rows()
+    assert 8 * MS <= period_ns <= 12 * MS
+    assert late == 20
 
 
 def test_no_messages():
