@@ -16,6 +16,7 @@ from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.host.process_resources import StackUse
 from pytest_ldos.measure.metrics.model import USUAL, Interfaces, Window
 from pytest_ldos.measure.metrics.unmarked import has_controllers
+from pytest_ldos.trace.execution.missing_events import name_missing
 from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.paths import PathInstances, find_path
@@ -94,8 +95,8 @@ class TrialContext:
 
     def not_seen(self, reason: str) -> Missing:
         """The reason why a metric has no value, with the events that the trace lacks."""
-        lacking = ", ".join(dict.fromkeys(each.event for each in self.model.missing_events))
-        return Missing(f"{reason}, or the trace does not show it: it lacks {lacking}" if lacking else reason)
+        without = name_missing(self.model)
+        return Missing(f"{reason}, or the trace does not show it ({without})" if without else reason)
 
     def planning_window(self) -> Window | Missing:
         return self.between(Phase.PLANNING, Phase.EXECUTING)

@@ -31,7 +31,7 @@ from pytest_ldos.show.report.goals import Measured, describe_goals, tabulate_goa
 from pytest_ldos.show.report.sources import APPROXIMATELY
 from pytest_ldos.show.report.words import percent
 from pytest_ldos.trace.ctf.stats import describe_damage
-from pytest_ldos.trace.execution.missing_events import describe_missing
+from pytest_ldos.trace.execution.missing_events import describe_missing, name_missing
 from pytest_ldos.trace.flow.declare import describe_unused
 from pytest_ldos.trace.flow.executors import without_states
 from pytest_ldos.trace.flow.graph import FlowGraph
@@ -140,8 +140,8 @@ def _headline(flow: FlowGraph, damage: str) -> str:
         counted(len(model.publications), "publication"),
     )
     events = counted(model.stats.events, "event")
-    without = f"without {', '.join(dict.fromkeys(each.event for each in model.missing_events))}"
-    whole = f"no event was lost, {without}" if model.missing_events else "no event of the trace is missing"
+    without = name_missing(model)
+    whole = f"no event was lost, {without}" if without else "no event of the trace is missing"
     return f"{events}: {', '.join(counts)}; {damage or whole}"
 
 

@@ -14,7 +14,7 @@ import polars as pl
 from pytest_ldos.base.tracepoints import Ros2
 from pytest_ldos.trace.execution.columns import rows_of
 from pytest_ldos.trace.execution.mapped import chunks
-from pytest_ldos.trace.execution.model import MissingEvent
+from pytest_ldos.trace.execution.model import ExecutionModel, MissingEvent
 
 Writers = Mapping[str, frozenset[int]]
 """Processes that wrote each declared event."""
@@ -127,6 +127,12 @@ def _processes(table: str, wanted: pl.Expr, frames: Mapping[str, pl.DataFrame]) 
     parts = (rows_of(frames[table], part) for part in chunks(len(frames[table])))
     threads: set[int] = set().union(*(part.filter(wanted)["thread"].unique() for part in parts))
     return frozenset(frames["threads"].filter(pl.col("id").is_in(list(threads)))["process"])
+
+
+def name_missing(model: ExecutionModel) -> str:
+    """``"without ros2:rmw_publish, ros2:rmw_take"``, or ``""``."""
+    names = ", ".join(dict.fromkeys(each.event for each in model.missing_events))
+    return f"without {names}" if names else ""
 
 
 def describe_missing(missing: MissingEvent, processes: pl.DataFrame) -> str:

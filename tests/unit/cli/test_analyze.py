@@ -515,3 +515,10 @@ def test_topics_without_a_period_have_no_lateness(analyze, golden):
     late = {line.split()[0]: line.split()[-3:] for line in lines if line.startswith("/") and len(line.split()) > 8}
     assert late["/parameter_events"][:2] == ["\N{EN DASH}", "\N{EN DASH}"]
     assert late["/chatter"][:2] != ["\N{EN DASH}", "\N{EN DASH}"]
+
+
+@pytest.mark.skipif(bool(babeltrace.why_unavailable()), reason=babeltrace.why_unavailable())
+def test_events_that_one_of_two_traces_lacks_are_named(analyze, golden, tmp_path):
+    less = copy(golden, "talker_listener", tmp_path / "less", without=["ros2:rmw_*"])
+    output = " ".join(analyze(less, "--against", golden("talker_listener")).stdout.split())
+    assert "less, 1876 events (without ros2:rmw_publish, ros2:rmw_take)" in output
