@@ -106,7 +106,7 @@ def require_events(model: ExecutionModel, trace: Path) -> None:
     if len(model.processes):
         return
     events = model.stats.events
-    reason = f"none of its {events} events is of ROS 2 (ros2:*) or a marker (ldos:*)"
+    reason = f"none of its {events} events says what ran (ros2:*, ldos:*)"
     if not events:
         has = "its streams hold no event" if model.stats.streams else "it has no stream of events"
         reason = f"{has}: nothing that could be traced ran while it was recorded"

@@ -145,7 +145,10 @@ class Observed:
 
     def without(self, name: str, events: Events) -> npt.NDArray[np.bool_]:
         """True for each event of a process that wrote no event of the given name anywhere in the trace."""
-        return ~np.isin(events.process, list(self._writers.get(name, ())))
+        is_without = np.ones(int(events.process.max(initial=-1)) + 1, dtype=bool)
+        writers = [each for each in self._writers.get(name, ()) if each < len(is_without)]
+        is_without[writers] = False
+        return is_without[events.process]
 
     @cached_property
     def _writers(self) -> dict[str, frozenset[int]]:

@@ -95,19 +95,20 @@ def _intra_process(observed: Observed, endpoints: Endpoints) -> Columns:
 
 def _by_callbacks(observed: Observed, callbacks: Kind, earlier_runs: int) -> Columns:
     starts = observed.events(Ros2.CALLBACK_START)
-    callback = callbacks.registry.find(starts.process, starts.handles("callback"), starts.times_ns)
-    subscription = pick(np.asarray(callbacks.columns["subscription"], dtype=np.int32), callback, -1)
     intra = starts["is_intra_process"] != 0
-    event_is_missing = np.where(
+    is_untold = np.where(
         intra, observed.without(Ros2.RING_BUFFER_DEQUEUE, starts), observed.without(Ros2.RMW_TAKE, starts)
     )
-    rows = np.flatnonzero(event_is_missing & (subscription >= 0))
-    rows = rows[rows >= earlier_runs]
+    is_untold[:earlier_runs] = False
+    rows = np.flatnonzero(is_untold)
+    callback = callbacks.registry.find(starts.process[rows], starts.handles("callback")[rows], starts.times_ns[rows])
+    subscription = pick(np.asarray(callbacks.columns["subscription"], dtype=np.int32), callback, -1)
+    rows, subscription = rows[subscription >= 0], subscription[subscription >= 0]
     unset = np.full(len(rows), NEVER, dtype=np.int64)
     return {
         "time_ns": starts.times_ns[rows],
         "thread": starts.thread[rows],
-        "subscription": subscription[rows],
+        "subscription": subscription,
         "source_ns": unset,
         "rcl_ns": unset,
         "rclcpp_ns": unset,
