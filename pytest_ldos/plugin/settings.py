@@ -38,8 +38,8 @@ class Settings:
 
     @property
     def root(self) -> Path:
-        """The project's folder."""
-        return self.config.rootpath
+        """The project's folder: that of its settings file, or pytest's root where it has none."""
+        return self.sources.root
 
     @property
     def folder(self) -> Path:
@@ -49,7 +49,7 @@ class Settings:
     @property
     def output(self) -> Path:
         """The folder that everything a run leaves is written to."""
-        return self.root / Path(self.value("output"))
+        return self.sources.folder("output")
 
     @property
     def is_strict(self) -> bool:
@@ -78,6 +78,14 @@ class Settings:
             rate_hz=self.value("profile_rate"),
             syscalls=self.value("syscalls"),
         )
+
+    def describe_file(self) -> str:
+        """A line on the file that the settings are from, and on the project's folder where that is another."""
+        file, folder = self.sources.file, self.folder
+        if file is None:
+            return f"ldos: no settings file above the tests; results lie in {self.output}"
+        shown = file.relative_to(folder) if file.is_relative_to(folder) else file
+        return f"ldos: settings {shown}" + ("" if file.parent == self.root else f"; results lie in {self.output}")
 
     def short(self, path: Path) -> Path:
         """A path as it is shown: relative to the project's folder where it lies in it."""
