@@ -51,7 +51,7 @@ def pytest_configure_node(node: Any) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if makes_tests(metafunc):
-        metafunc.config.stash[Standby.KEY].wake(metafunc.definition.path).make_tests(metafunc)
+        metafunc.config.stash[Standby.KEY].session_for(metafunc.definition.path).make_tests(metafunc)
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.plugin.marks import describe_marks
-from pytest_ldos.plugin.scenarios import combinations_in, scenario_mark, scenario_name
+from pytest_ldos.plugin.scenarios import combinations_in, scenario_arguments
 from pytest_ldos.scenario.settings import Sources
 
 if TYPE_CHECKING:
@@ -113,10 +112,5 @@ class Settings:
         Raises:
             ConfigurationError: it has none, or one with unknown arguments.
         """
-        marker = scenario_mark(item, self.scenario_names())
-        if marker is not None:
-            return (sources or self.sources).scenario(scenario_name(marker), marker.kwargs)
-        raise ConfigurationError(
-            f"{item.nodeid} measures a stack but has no scenario",
-            remedy=f"mark it with one of: {', '.join(self.scenario_names())}",
-        )
+        name, arguments = scenario_arguments(item, self.scenario_names())
+        return (sources or self.sources).scenario(name, arguments)

@@ -40,6 +40,7 @@ class Standby:
         self._session: MeasuringSession | None = None
         self._sessions: dict[Path | None, MeasuringSession] = {}
         self._marks: set[str] = set()
+        self._running: pytest.Item | None = None
         self._failed: set[str] = set()
         self._refusal = ""
 
@@ -58,17 +59,27 @@ class Standby:
         """The session, if anything has asked for it."""
         return self._session
 
-    def wake(self, place: Path | None = None) -> MeasuringSession:
-        """The session; made when it is first asked for.
-
-        Args:
-            place: a test file whose project may be another than that of the tests which will run.
-        """
-        if place is None and self._session is not None:
-            return self._session
-        found = self._made(self._files_of_arguments[0] if place is None else self._file_for(place))
+    def session_for(self, test_file: Path) -> MeasuringSession:
+        """The session that a test of a file would have; the first one is that of the run until all are collected."""
+        found = self._made(self._file_for(test_file))
         self._session = self._session or found
         return found
+
+    def wake(self) -> MeasuringSession:
+        """The session of the test that runs; made when it is first asked for.
+
+        A test that asks for its stack as it runs is known only now: it fails if others measure in another project.
+        """
+        file = self._files_of_arguments[0] if self._running is None else self._file_for(self._running.path)
+        if self._session is None or self._session is not self._sessions.get(file):
+            if self._session is not None and (self._session.selection or self._session.record.runs):
+                from pytest_ldos.plugin.messages import fail_with
+
+                running = "" if self._running is None else self._running.nodeid
+                fail_with(_led_apart({self._session.settings.sources.file: "the other tests", file: running}))
+            self._sessions.pop(file, None)  # a new one knows which tests have failed
+            self._session = self._made(file)
+        return self._session
 
     def header(self) -> list[str]:
         """Lines on the measurements of the session."""
@@ -86,37 +97,31 @@ class Standby:
         """Gives the session those of the tests that will run which measure; it is that of their project.
 
         Raises:
-            UsageError: they lie in several projects.
+            UsageError: they lie in several projects, or would share a baseline.
         """
         measuring = [item for item in items if measures(item)]
         if measuring:
-            self._session = self.wake(measuring[0].path)
-            self._refuse(measuring)
+            self._session = self.session_for(measuring[0].path)
+            self._refuse(measuring, self._session)
         if self._session is not None:
             self._session.take_items(items)
 
-    def _refuse(self, measuring: Sequence[pytest.Item]) -> None:
+    def _refuse(self, measuring: Sequence[pytest.Item], session: MeasuringSession) -> None:
         """Refuses tests that cannot be measured together; where they are only listed, the header has the reason."""
         from pytest_ldos.plugin.messages import usage_error
+        from pytest_ldos.plugin.selection import shared_baseline
 
-        reason = self._several_projects(measuring)
+        reason = self._several_projects(measuring) or shared_baseline(measuring, session.settings)
         if reason and not self._config.option.collectonly:
             raise usage_error(reason)
         self._refusal = f"ldos: a run of these tests would be refused: {reason}" if reason else ""
 
     def _several_projects(self, measuring: Sequence[pytest.Item]) -> str:
         """The reason why tests of several projects are refused; empty if all have the same settings."""
-        first: dict[str, str] = {}
+        first: dict[Path | None, str] = {}
         for item in measuring:
-            file = self._file_for(item.path)
-            first.setdefault(str(file) if file else "no settings file", item.nodeid)
-        if len(first) < 2:
-            return ""
-        led = "; ".join(f"{test} to {file}" for file, test in first.items())
-        return (
-            f"tests of one run lead to different settings: {led}"
-            f"\n  → run the tests of each project by themselves, or name one file for all: {_CONFIG.flag}=FILE"
-        )
+            first.setdefault(self._file_for(item.path), item.nodeid)
+        return _led_apart(first) if len(first) > 1 else ""
 
     # --- where settings are -----------------------------------------------------------
 
@@ -201,6 +206,10 @@ class Standby:
         self._settle(items)
 
     @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        self._running = item
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
         """Stops handling SIGTERM before other plugins write their results."""
         if self._session is not None:
@@ -213,9 +222,18 @@ class Standby:
             self._failed.add(report.nodeid)
         if self._session is not None or hasattr(report, CELL_ATTRIBUTE) or hasattr(report, SWEEP_ATTRIBUTE):
             test_file = self._config.rootpath / report.nodeid.partition("::")[0]
-            session = self._session or self.wake(test_file)
+            session = self._session or self.session_for(test_file)
             session.sweeps.receive(report)
             session.ledger.enter_report(report)
+
+
+def _led_apart(tests: Mapping[Path | None, str]) -> str:
+    """The refusal of tests of several projects, by settings file."""
+    led = "; ".join(f"{test} to {file or 'no settings file'}" for file, test in tests.items())
+    return (
+        f"tests of one run lead to different settings: {led}"
+        f"\n  → run the tests of each project by themselves, or name one file for all: {_CONFIG.flag}=FILE"
+    )
 
 
 def session_of(config: pytest.Config) -> MeasuringSession:

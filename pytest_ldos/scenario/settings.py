@@ -21,12 +21,21 @@ from pytest_ldos.scenario.option_values import parse_value
 from pytest_ldos.scenario.options import CI_WAIT_S, OPTIONS, OTHER_VARIABLES, OWN_FILE
 from pytest_ldos.scenario.paths import parse_paths
 from pytest_ldos.scenario.project import PROJECT_FILE, has_table, settings_file_in
-from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS, ScenarioTable, find_scenario, parse_scenarios
+from pytest_ldos.scenario.scenario_table import (
+    BUILT_IN_SCENARIOS,
+    ScenarioTable,
+    find_scenario,
+    parse_scenarios,
+    require_own_name,
+)
 from pytest_ldos.scenario.stack_table import parse_stack
 
 TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths", "base", "stimulus", "metrics"})
 LARGEST_EFFECT: Final = 5.0
 """Relative; a larger number was meant in per cent."""
+
+OWN_NAME: Final = "name"
+"""Argument of a mark that is no option."""
 
 GATE_KEYS: Final = frozenset({"alpha", "floors", "relevant_effect", "required"})
 
@@ -100,7 +109,8 @@ class Sources:
         """A scenario, or several joined with ``+``.
 
         Args:
-            marker: keyword arguments of the test's mark.
+            marker: keyword arguments of the test's mark; ``name`` is what it is measured as, and judged by, in place
+                of the scenario's.
 
         Raises:
             ConfigurationError: an unknown name or argument (the nearest known one is named), or scenarios that
@@ -108,12 +118,17 @@ class Sources:
         """
         name, table = find_scenario(name, self.toml.scenarios)
         allowed = {option.name for option in OPTIONS.values() if option.per_scenario}
-        refuse_unknown(marker, allowed, f"argument of marker {name}:")
-        given = {key: parse_value(OPTIONS[key], value, f"{key} of marker {name}") for key, value in marker.items()}
+        refuse_unknown(marker, {*allowed, OWN_NAME}, f"argument of marker {name}:")
+        given = {
+            key: parse_value(OPTIONS[key], value, f"{key} of marker {name}")
+            for key, value in marker.items()
+            if key != OWN_NAME
+        }
         values = {key: self.value(key, marker=given, table=table) for key in sorted(allowed)}
         loads = tuple(table.loads[kind] for kind in LOAD_SPECS if kind in table.loads)
+        own = require_own_name(marker[OWN_NAME], name, self.toml.scenarios) if OWN_NAME in marker else name
         try:
-            return ScenarioSpec(name=name, loads=loads, deadlines=table.deadlines, stack=self.stack_spec(), **values)
+            return ScenarioSpec(name=own, loads=loads, deadlines=table.deadlines, stack=self.stack_spec(), **values)
         except ConfigurationError as error:
             raise ConfigurationError(f"scenario '{name}': {error.message}", remedy=error.remedy) from None
 

@@ -265,6 +265,28 @@ def test_a_test_for_each_scenario_of_its_own_project(two, forked):
     assert kept(two / "gripper", "grasp") == 2
 
 
+DYNAMIC = """
+import pytest
+
+@pytest.mark.{mark}
+def test_{mark}(request):
+    trials = request.getfixturevalue("ldos_trials")(request.getfixturevalue("panda_stack"))
+    request.getfixturevalue("ldos_gate").check(trials)
+"""
+
+
+def test_a_stack_that_is_asked_for_as_a_test_runs_has_the_settings_above_that_test(two, forked):
+    (two / "cell/tests/test_busy.py").write_text(DYNAMIC.format(mark="busy"))
+    (two / "gripper/tests/test_grasp.py").write_text("def test_plain():\n    pass\n")
+    assert forked.run(two, *STRICT).ret == 0
+    assert kept(two / "cell") == 3
+    (two / "gripper/tests/test_grasp.py").write_text(DYNAMIC.format(mark="grasp"))
+    result = forked.run(two, *STRICT)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines([f"*gripper/tests/test_grasp.py::test_grasp to {two}/gripper/ldos.toml*"])
+    assert everything(two) == [two / "cell"]
+
+
 def test_a_combination_of_scenarios_of_a_project_further_down(two, forked):
     (two / "cell/tests/test_busy.py").write_text("def test_each(ldos_scenario):\n    ldos_scenario()\n")
     result = forked.run(two, *STRICT, "-m", "baseline+busy", "cell", "--collect-only", "-q")
