@@ -111,13 +111,12 @@ def shared_baseline(items: Iterable[pytest.Item], settings: Settings) -> str:
 
     A test that is always skipped measures nothing. One whose marks are wrong reports that when it runs.
     """
-    first: dict[str, pytest.Item] = {}
-    for item in items:
+    first: dict[str, str] = {}
+    for item in (each for each in items if not _is_skipped(each)):
         with suppress(LdosError):
             name = measured_name(item, settings)
-            other = item if _is_skipped(item) else first.setdefault(name, item)
-            if other is not item:
-                return describe_shared(name, other.nodeid, item.nodeid)
+            if (other := first.setdefault(name, item.nodeid)) != item.nodeid:
+                return describe_shared(name, other, item.nodeid)
     return ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from pytest_ldos.host.lock import measuring_lock
-from tests.plugin.conftest import SCENARIO
+from tests.plugin.conftest import AGAIN, SCENARIO
 
 SWEEP = """
 import pytest
@@ -18,7 +18,7 @@ def test_swept(ldos_scenario):
 
 
 def test_a_busy_machine_is_told_once_and_no_folder_is_left(run, project):
-    project.makepyfile(test_scenario=SCENARIO + SCENARIO.replace("reach", "again") + SWEEP)
+    project.makepyfile(test_scenario=SCENARIO + AGAIN + SWEEP)
     with measuring_lock():
         result = run("--ldos-report=report.json")
     assert result.ret == 11
@@ -33,9 +33,7 @@ def test_a_busy_machine_is_told_once_and_no_folder_is_left(run, project):
 
 
 def test_what_would_spoil_every_measurement_is_told_once(run, project):
-    project.makepyfile(
-        test_scenario="import pytest\npytestmark = pytest.mark.flaky\n" + SCENARIO + SCENARIO.replace("reach", "again")
-    )
+    project.makepyfile(test_scenario="import pytest\npytestmark = pytest.mark.flaky\n" + SCENARIO + AGAIN)
     result = run("-o", "markers=flaky: to be run again")
     result.assert_outcomes(errors=2)
     assert result.stdout.str().count("leave out --reruns and flaky marks") == 1
