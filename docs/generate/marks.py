@@ -17,6 +17,12 @@ from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS
 def marks_page() -> Iterator[str]:
     """Every mark, and the settings of those that take some."""
     yield from ("# Marks", "", "`pytest --markers` prints those of a project, its own scenarios included.", "")
+    yield from (
+        "`name` is what a test is measured as and judged by: its [baseline's name](../how-to/keep-baselines.md#names),",
+        "by default that of its scenario or instrument. Tests that would share a baseline are refused. An argument",
+        "that the mark of a set of parameters lacks comes from the mark of its function, class or module.",
+        "",
+    )
     yield from table(
         ("mark", "meaning"), [(code(name), text) for name, text in describe_marks(SCENARIO_DESCRIPTIONS).items()]
     )

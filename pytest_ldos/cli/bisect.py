@@ -159,7 +159,7 @@ def _search(
     finder = VersionFinder(
         stack=spec.stack,
         spec=sources.toml.base,
-        root=Path.cwd(),
+        root=sources.root.absolute(),
         folder=Path.cwd(),
         output=output_here(),
         announce=progress.note,

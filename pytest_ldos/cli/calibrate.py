@@ -10,6 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
+from pytest_ldos.base.requirements import require
 from pytest_ldos.campaign.calibrate import CalibrationResult, Proof
 from pytest_ldos.campaign.calibrate import calibrate as learn_and_prove
 from pytest_ldos.campaign.cost import Amount
@@ -36,6 +37,7 @@ from pytest_ldos.judge.baseline.calibration_store import save_calibration
 from pytest_ldos.measure.metrics.catalogue import Catalogue
 from pytest_ldos.robot.stack.choose import resolve_kind
 from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.scenario.settings import OWN_NAME
 from pytest_ldos.show.report.calibration import render_calibration, render_calibration_json
 
 _PLANTED: Final = 0.3
@@ -67,6 +69,9 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
     *,
     scenario: Annotated[
         list[str] | None, typer.Option(help="Scenario to measure; can be given several times. [default: baseline]")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of its own that a test's mark gives the one scenario, for its baseline.")
     ] = None,
     blocks: Annotated[int, typer.Option(min=2, help="Stack starts of each run.")] = 8,
     trials: Annotated[int, typer.Option(min=2, help="Measured trials of each start.")] = 8,
@@ -100,6 +105,8 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
     sources = sources_here()
     refuse_watching(sources)
     names = chosen_scenarios(scenario, sources)
+    require(name is None or len(names) == 1, f"--name {name} is for one scenario", remedy="give --scenario once")
+    own = {} if name is None else {OWN_NAME: name}
     catalogue = chosen_metrics(metrics, sources)
     asked = _Asked(
         blocks=blocks,
@@ -117,7 +124,7 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
             metrics=len(catalogue),
         ),
     )
-    specs = [dataclasses.replace(sources.scenario(name, {}), trials=trials, max_trials=0) for name in names]
+    specs = [dataclasses.replace(sources.scenario(each, own), trials=trials, max_trials=0) for each in names]
     results = []
     with measuring(kept="complete starts are kept: the same command goes on from there"):
         for spec in specs:

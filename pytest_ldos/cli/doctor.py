@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -70,7 +69,7 @@ def _this_machine(kind: StackKind | None) -> Machine:
     sources = sources_here()
     spec = sources.scenario(next(iter(BUILT_IN_SCENARIOS)), {}).stack
     return Machine(
-        output=Path(sources.value("output")), stack=spec if kind is None else dataclasses.replace(spec, kind=kind)
+        output=sources.folder("output"), stack=spec if kind is None else dataclasses.replace(spec, kind=kind)
     )
 
 

@@ -160,7 +160,7 @@ def _search(plan: BreakingPlan, field: VariedField, catalogue: Catalogue) -> Bre
     progress = _Progress(calm, plan.search.scale, plan.search.max_trials)
     sources = sources_here()
     site = Site(output=output_here(), paths=sources.toml.paths, catalogue=catalogue, observer=progress)
-    version = version_here(Path(), calm.stack, baselines=Path(sources.value("baselines")))
+    version = version_here(sources.root, calm.stack, baselines=sources.folder("baselines"))
     evidence = BreakingEvidence.of(output_here(), key_of(calm), field.address)
     block = len(evidence)
 

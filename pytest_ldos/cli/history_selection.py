@@ -51,7 +51,8 @@ class Wanted:
 
 
 def open_store(directory: Path | None, *, must_exist: bool = True) -> HistoryStore:
-    configured = directory or sources_here().value("history")
+    sources = sources_here()
+    configured = directory or (sources.value("history") and sources.folder("history"))
     if configured is None:
         raise ConfigurationError(
             "no history is configured", remedy="name one with --dir DIR, LDOS_HISTORY or [tool.ldos] history"

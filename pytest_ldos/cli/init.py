@@ -16,7 +16,7 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.cli.say import say
 from pytest_ldos.scenario.options import OWN_FILE
-from pytest_ldos.scenario.settings import PROJECT_FILE
+from pytest_ldos.scenario.project import PROJECT_FILE
 
 _TEMPLATE: Final = "examples/first_project"
 _FILES: Final = {

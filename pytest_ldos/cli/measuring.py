@@ -104,4 +104,4 @@ def policy_here(*, scenarios: int, own: Iterable[str] = ()) -> Policy:
 
 
 def output_here() -> Path:
-    return Path(sources_here().value("output"))
+    return sources_here().folder("output")

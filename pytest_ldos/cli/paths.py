@@ -12,7 +12,8 @@ from pytest_ldos.judge.baseline.store import BaselineStores
 from pytest_ldos.measure.trial.artifacts import RUNS, TRIALS_FILE, read_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.options import OPTIONS
-from pytest_ldos.scenario.settings import Sources, read_environment, read_toml
+from pytest_ldos.scenario.project import find_settings_file
+from pytest_ldos.scenario.settings import Sources, read_environment, read_sources
 
 ANOTHER_OUTPUT = "name another place with --output"
 LATEST = "latest"
@@ -20,17 +21,19 @@ _LOCAL_BASELINES = "baselines"
 
 
 def sources_here() -> Sources:
-    """The settings of the project in the working directory."""
-    variables = read_environment(os.environ)
-    return Sources({}, variables, read_toml(Path(), variables.get("config")))
+    """The settings of the project that the working directory belongs to; its folder is "." where it is that one."""
+    found = find_settings_file(Path.cwd())
+    if found is not None and found.parent == Path.cwd():
+        found = Path(found.name)
+    return read_sources(found, root=Path(), here=Path(), command_line={}, environment=read_environment(os.environ))
 
 
 def stores_here() -> BaselineStores:
-    """The baselines of the project in the working directory."""
+    """The baselines of the project that the working directory belongs to."""
     sources = sources_here()
     return BaselineStores(
-        repository=Path(sources.value("baselines")),
-        local=Path(sources.value("output")) / _LOCAL_BASELINES,
+        repository=sources.folder("baselines"),
+        local=sources.folder("output") / _LOCAL_BASELINES,
         repository_gates=sources.is_given("baselines"),
     )
 
@@ -63,7 +66,7 @@ def find_trials(name: str) -> list[Path]:
 
 
 def _latest() -> Path:
-    output = Path(sources_here().value("output"))
+    output = sources_here().folder("output")
     runs = sorted({file.parents[1] for file in (output / RUNS).glob(f"*/*/{TRIALS_FILE}")})
     if not runs:
         raise ConfigurationError(f"there are no runs in {output / RUNS}", remedy="make one: pytest -m baseline")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,5 +33,5 @@ def ros_packages(
 def _needed_here() -> list[str]:
     """Packages that the stack here needs, without those of the project's own workspace, which are built with it."""
     sources = sources_here()
-    own = Workspace(Path(), sources.toml.base.workspaces(Path())).packages()
+    own = Workspace(sources.root, sources.toml.base.workspaces(sources.root)).packages()
     return [each for each in needed_by(sources.stack_spec()) if each not in own]

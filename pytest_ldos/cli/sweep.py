@@ -98,7 +98,7 @@ def sweep(  # noqa: PLR0913 - one a command-line option
     own = {"metrics": ", ".join(catalogue)} if metrics or sources.toml.metrics else {}
     refuse_watching(sources)
     base = asked.grid.base
-    version = {**version_here(Path(), base.stack, baselines=Path(sources.value("baselines"))), **own}
+    version = {**version_here(sources.root, base.stack, baselines=sources.folder("baselines")), **own}
     definition = Definition(name=name_or_default(name, asked.grid), grid=asked.grid, version=version)
     folder, was_there = open_sweep(output_here(), definition, fresh=fresh)
     progress = _Progress(asked, folder, was_there=was_there)

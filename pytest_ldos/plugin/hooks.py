@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ldos.plugin import fixtures, hookspecs
-from pytest_ldos.plugin.marks import makes_tests, measures
+from pytest_ldos.plugin.marks import makes_tests
 from pytest_ldos.plugin.misread_values import refuse_values_taken_for_the_root
 from pytest_ldos.plugin.options import add_options, refuse_unknown_flags
-from pytest_ldos.plugin.standby import Standby, asked_for, awake_session, session_of
+from pytest_ldos.plugin.standby import Standby, awake_session
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
-    from pathlib import Path
+    from collections.abc import Generator
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,21 +51,11 @@ def pytest_configure_node(node: Any) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if makes_tests(metafunc):
-        session_of(metafunc.config).make_tests(metafunc)
+        metafunc.config.stash[Standby.KEY].session_for(metafunc.definition.path).make_tests(metafunc)
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
-    found = list(filter(measures, items))
-    yield
-    asked = asked_for(config, found) if found else []
-    if asked or awake_session(config) is not None or any(map(measures, items)):
-        session_of(config).take_items(items, asked)
-
-
-def pytest_report_collectionfinish(config: pytest.Config, start_path: Path, items: Sequence[pytest.Item]) -> list[str]:
-    session = awake_session(config)
-    return [] if session is None else session.header()
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
+    return config.stash[Standby.KEY].header()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

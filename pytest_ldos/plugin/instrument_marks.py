@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.nearest import nearest, suggest
 from pytest_ldos.campaign.instruments import MODULES
-from pytest_ldos.plugin.marks import mark_name
+from pytest_ldos.plugin.marks import mark_name, marks_of
+from pytest_ldos.scenario.settings import OWN_NAME
+
+_NO_WORD: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def asked_instruments(item: pytest.Item) -> dict[str, pytest.Mark]:
-    """The marks of a test by instrument; the closest where one has several."""
+    """The marks of a test by instrument; an argument that the closest lacks comes from the next one."""
     names = {mark_name(name): name for name in MODULES}
-    return {names[mark.name]: mark for mark in reversed(list(item.iter_markers())) if mark.name in names}
+    found: dict[str, pytest.Mark] = {}
+    for mark in reversed([each for each in marks_of(item) if each.name in names]):
+        name = names[mark.name]
+        found[name] = found[name].combined_with(mark) if name in found else mark
+    return found
 
 
 def instrument_mark(item: pytest.Item) -> tuple[str, pytest.Mark]:
@@ -33,3 +43,13 @@ def instrument_mark(item: pytest.Item) -> tuple[str, pytest.Mark]:
         raise ConfigurationError(f"{item.nodeid} has no mark of an instrument", remedy=remedy)
     ((asked_for, mark),) = found.items()
     return asked_for, mark
+
+
+def study_name(item: pytest.Item) -> str:
+    """The name of a test's baseline: as its mark has it, or the instrument's.
+
+    Raises:
+        ConfigurationError: it has no mark of an instrument, or several.
+    """
+    instrument, mark = instrument_mark(item)
+    return _NO_WORD.sub("_", str(mark.kwargs.get(OWN_NAME) or instrument))

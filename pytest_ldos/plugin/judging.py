@@ -30,7 +30,7 @@ LOCAL_BASELINES = "baselines"
 def stores_of(settings: Settings) -> BaselineStores:
     """The repository's and the machine's baselines."""
     return BaselineStores(
-        repository=settings.root / settings.value("baselines"),
+        repository=settings.sources.folder("baselines"),
         local=settings.output / LOCAL_BASELINES,
         repository_gates=settings.sources.is_given("baselines"),
     )

@@ -5,7 +5,7 @@ Every pytest run loads this module where the plugin is installed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import pytest
@@ -31,13 +31,20 @@ UNJUDGED_OUTPUT: Final = "ldos_unjudged"
 """Key of the output of a worker of pytest-xdist: tests that measure and were not judged, with the reason of each."""
 
 _PREFIX: Final = "ldos_"
-_KEYWORDS: Final = "(trials=…, max_trials=…, warmup=…, seeds=…, success_rate=…, goals=…, unavailable=…)"
+_KEYWORDS: Final = "(name=…, trials=…, max_trials=…, warmup=…, seeds=…, success_rate=…, goals=…, unavailable=…)"
 
 
 def measures(test: Any) -> bool:
     """True if a test, or a function that makes tests, asks for a stack or an instrument."""
     fixtures = getattr(test, "fixturenames", ())
     return MEASURING_FIXTURE in fixtures or STUDY_FIXTURE in fixtures
+
+
+def marks_of(node: pytest.Item) -> Iterator[pytest.Mark]:
+    """The marks of a test, the closest first: those of its set of parameters, its function, class and module."""
+    of_parameters = getattr(getattr(node, "callspec", None), "marks", ())
+    yield from (each.mark if isinstance(each, pytest.MarkDecorator) else each for each in of_parameters)
+    yield from node.iter_markers()
 
 
 def makes_tests(metafunc: pytest.Metafunc) -> bool:
@@ -54,9 +61,10 @@ def describe_marks(scenarios: Mapping[str, str]) -> dict[str, str]:
     return {
         **{f"{name}{_KEYWORDS}": f"scenario of pytest-ldos: {text}" for name, text in scenarios.items()},
         **_instrument_marks(),
-        f"{SCENARIO_MARK}(name)": "the scenario of pytest-ldos that a test measures; 'a+b' is both at once",
+        f"{SCENARIO_MARK}(scenario, name=…)": "the scenario of pytest-ldos that a test measures; 'a+b' is both at once",
         f"{SWEEP_MARK}(address, values)": "a test for each value of a setting of its scenario; several make a grid",
-        f"{CHOICE_MARK}(*names)": "for which scenarios a test with the fixture ldos_scenario is made",
+        f"{CHOICE_MARK}(*scenarios, name='left-{{scenario}}')": "for which scenarios a test with the fixture "
+        "ldos_scenario is made, by default all",
     }
 
 
@@ -72,6 +80,6 @@ def mark_name(instrument: str) -> str:
 
 def _instrument_marks() -> dict[str, str]:
     return {
-        f"{mark_name(name)}(**settings)": f"the fixture ldos_study measures as 'ldos {name.replace('_', '-')}' does"
-        for name in MODULES
+        f"{mark_name(name)}(name=…, **settings)": f"the fixture ldos_study measures as 'ldos {command}' does"
+        for name, command in ((each, each.replace("_", "-")) for each in MODULES)
     }

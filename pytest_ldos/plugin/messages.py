@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 import pytest
@@ -35,6 +37,15 @@ def usage_error(message: str) -> pytest.UsageError:
 def collect_error(message: str) -> Exception:
     """An error in how a test is written."""
     return pytest.Collector.CollectError(safe_lines(message))
+
+
+@contextmanager
+def collecting() -> Iterator[None]:
+    """Makes an error in the options or settings one of the test file that is collected."""
+    try:
+        yield
+    except pytest.UsageError as error:
+        raise collect_error(str(error)) from None
 
 
 def warn_of(message: str) -> None:

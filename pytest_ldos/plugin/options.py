@@ -10,6 +10,8 @@ import pytest
 from pytest_ldos.scenario.options import OPTIONS, Option
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytest_ldos.scenario.settings import Sources
 
 _PREFIX: Final = "--ldos"
@@ -43,17 +45,24 @@ def refuse_unknown_flags(arguments: list[str]) -> None:
             raise usage_error(f"unknown option {flag}\n  → {suggest(flag, known)}")
 
 
-def read_sources(config: pytest.Config, environment: Mapping[str, str]) -> Sources:
-    """Reads all settings; a fault in them is a usage error."""
+def read_settings(config: pytest.Config, environment: Mapping[str, str], found: Path | None) -> Sources:
+    """Reads all settings; a fault in them is a usage error.
+
+    Args:
+        found: the settings file of the project, if it has one.
+    """
     from pytest_ldos.base.errors import ConfigurationError
     from pytest_ldos.plugin.messages import usage_error
-    from pytest_ldos.scenario.settings import Sources, read_environment, read_toml
+    from pytest_ldos.scenario.settings import read_environment, read_sources
 
     try:
-        given, variables = _read_command_line(config), read_environment(environment)
-        file = given.get("config", variables.get("config"))
-        root = config.rootpath if "config" not in given else config.invocation_params.dir
-        return Sources(given, variables, read_toml(root, file))
+        return read_sources(
+            found,
+            root=config.rootpath,
+            here=config.invocation_params.dir,
+            command_line=_read_command_line(config),
+            environment=read_environment(environment),
+        )
     except ConfigurationError as error:
         raise usage_error(str(error)) from None
 

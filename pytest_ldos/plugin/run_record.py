@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.scenario_run import ScenarioRun
 from pytest_ldos.plugin.scenarios import require_loads
+from pytest_ldos.plugin.selection import describe_shared
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.versions import MeasuredVersions
 
@@ -57,6 +59,16 @@ class RunRecord:
             self.folder = new_run_folder(self._settings.output)
         return new_scenario_folder(self.folder, name)
 
+    def refuse_shared(self, name: str, nodeid: str) -> None:
+        """Refuses a test that measures under the name of another; marks that a test gets as it runs are found here.
+
+        Raises:
+            ConfigurationError: another test of the session has measured under that name.
+        """
+        for run in self.runs:
+            if run.spec.name == name and run.nodeid != nodeid:
+                raise ConfigurationError(describe_shared(name, run.nodeid, nodeid))
+
     @contextmanager
     def open_run(
         self, item: pytest.Item, spec: ScenarioSpec, *, announce: Callable[[str], None]
@@ -66,6 +78,7 @@ class RunRecord:
         Args:
             announce: called with each step that takes a while.
         """
+        self.refuse_shared(spec.name, item.nodeid)
         stack = self._versions.stack_to_start(spec.stack)
         spec = dataclasses.replace(spec, stack=stack)
         run = ScenarioRun(item.nodeid, spec, self.new_folder(spec.name))

@@ -125,7 +125,7 @@ class Gate:
         if self._run.judged:
             fail_with(
                 f"scenario '{self._run.spec.name}' was judged already in this test, and other trials would have the "
-                "same baseline: judge them in a test of its own"
+                "same baseline: judge them in a test of its own, with a name of its own (name=… in its mark)"
             )
         if trials in self._run.unjudged:
             self._run.unjudged.remove(trials)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, Unavailable
 from pytest_ldos.base.nearest import refuse_unknown
-from pytest_ldos.plugin.marks import CHOICE_MARK, SCENARIO_FIXTURE, SCENARIO_MARK
+from pytest_ldos.plugin.marks import CHOICE_MARK, SCENARIO_FIXTURE, SCENARIO_MARK, marks_of
 from pytest_ldos.scenario.scenario_table import PLUS, usual_name
+from pytest_ldos.scenario.settings import OWN_NAME
 
 if TYPE_CHECKING:
     from pytest_ldos.scenario.loads.spec import LoadSpec
@@ -52,9 +54,36 @@ def refuse_unknown_parts(expression: str, known: Collection[str]) -> None:
 
 def scenario_mark(node: pytest.Item, names: Collection[str]) -> pytest.Mark | None:
     """The closest mark that names the scenario of a test: ``ldos_scenario`` itself before others."""
-    named = node.get_closest_marker(SCENARIO_MARK)
-    others = (mark for mark in node.iter_markers() if set(mark.name.split(PLUS)) <= set(names))
-    return named or next(others, None)
+    marks = [mark for mark in marks_of(node) if _names_scenario(mark, names)]
+    return min(marks, key=lambda mark: mark.name != SCENARIO_MARK, default=None)
+
+
+def scenario_arguments(node: pytest.Item, names: Collection[str]) -> tuple[str, dict[str, Any]]:
+    """The scenario of a test, and the arguments of its marks.
+
+    An argument that the closest mark lacks comes from the next one for the same scenario: a set of parameters may
+    have a name, and its function all else. The mark ``ldos_scenarios`` gives a name with the scenario's in it.
+
+    Raises:
+        ConfigurationError: it has no mark of a scenario, or one that names none.
+    """
+    mark = scenario_mark(node, names)
+    if mark is None:
+        raise ConfigurationError(
+            f"{node.nodeid} measures a stack but has no scenario", remedy=f"mark it with one of: {', '.join(names)}"
+        )
+    name = usual_name(scenario_name(mark), names)
+    alike = [each for each in marks_of(node) if _names_scenario(each, names)]
+    given = [mark.kwargs, *(each.kwargs for each in alike if usual_name(scenario_name(each), names) == name)]
+    choice = next((each for each in marks_of(node) if each.name == CHOICE_MARK and OWN_NAME in each.kwargs), None)
+    if choice is not None:
+        own = choice.kwargs[OWN_NAME]
+        given.append({OWN_NAME: own.replace("{scenario}", name.replace(PLUS, "-")) if isinstance(own, str) else own})
+    return name, dict(ChainMap(*map(dict, given)))
+
+
+def _names_scenario(mark: pytest.Mark, names: Collection[str]) -> bool:
+    return mark.name == SCENARIO_MARK or set(mark.name.split(PLUS)) <= set(names)
 
 
 def scenario_name(mark: pytest.Mark) -> str:
@@ -84,7 +113,7 @@ def make_scenario_tests(metafunc: pytest.Metafunc, known: Sequence[str]) -> None
         return
     asked = combinations_in(str(metafunc.config.getoption("markexpr")), known)
     mark = metafunc.definition.get_closest_marker(CHOICE_MARK)
-    chosen = (usual_name(name, known) for name in _chosen(mark.args if mark else (*known, PLUS), asked))
+    chosen = (usual_name(name, known) for name in _chosen(mark.args if mark and mark.args else (*known, PLUS), asked))
     parameters = [
         pytest.param(name, marks=[_mark(each) for each in dict.fromkeys([name, *asked.get(name, ())])], id=name)
         for name in dict.fromkeys(chosen)

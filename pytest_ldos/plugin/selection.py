@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.plugin.instrument_marks import asked_instruments
+from pytest_ldos.base.errors import ConfigurationError, LdosError
+from pytest_ldos.plugin.instrument_marks import asked_instruments, study_name
 from pytest_ldos.plugin.marks import MEASURING_FIXTURE, STUDY_FIXTURE
 from pytest_ldos.plugin.scenarios import is_placeholder
 from pytest_ldos.plugin.settings import Settings
-from pytest_ldos.plugin.sweep_cells import cell_of
+from pytest_ldos.plugin.sweep_cells import cell_of, in_cell
 
 if TYPE_CHECKING:
     from pytest_ldos.measure.metrics.catalogue import Catalogue
@@ -98,6 +99,50 @@ def metrics_of(item: pytest.Item, settings: Settings) -> Catalogue:
 
     sources = settings.sources
     return catalogue_of(own_metrics(item), sources.toml.metrics, built_in=built_in_of(sources.stack_spec()))
+
+
+def shared_baseline(items: Iterable[pytest.Item], settings: Settings) -> str:
+    """The reason why two of the tests that will measure are refused: both have one baseline; empty if none have.
+
+    A test that is always skipped measures nothing. One whose marks are wrong reports that when it runs.
+    """
+    first: dict[str, str] = {}
+    for item in (each for each in items if not _is_skipped(each)):
+        with suppress(LdosError):
+            name = measured_name(item, settings)
+            if (other := first.setdefault(name, item.nodeid)) != item.nodeid:
+                return describe_shared(name, other, item.nodeid)
+    return ""
+
+
+def describe_shared(name: str, one: str, other: str) -> str:
+    """The refusal of a test whose baseline another one has, with the way out."""
+    return (
+        f"{one} and {other} would share the baseline '{name}': the second would be judged by what the first measured"
+        f'\n  → give one a name of its own: name="…" in its mark (or in that of its set of parameters: '
+        f'pytest.param(…, marks=pytest.mark.baseline(name="left"))), or deselect one'
+    )
+
+
+def measured_name(item: pytest.Item, settings: Settings) -> str:
+    """The name that a test's trials are recorded and judged by: that of its marks, with the values of its cell.
+
+    The test's own name is no part of it: a renamed test keeps its baseline.
+
+    Raises:
+        LdosError: its marks are wrong.
+    """
+    if STUDY_FIXTURE in getattr(item, "fixturenames", ()):
+        return study_name(item)
+    return in_cell(item, settings.scenario_of(item)).name
+
+
+def _is_skipped(item: pytest.Item) -> bool:
+    """True for a test that is skipped whatever happens; conditions that are text are unknown before it runs."""
+    conditions = ((*mark.args, mark.kwargs.get("condition")) for mark in item.iter_markers("skipif"))
+    return any(item.iter_markers("skip")) or any(
+        not isinstance(each, str) and bool(each) for those in conditions for each in those
+    )
 
 
 def refuse_head(settings: Settings, what: str) -> None:

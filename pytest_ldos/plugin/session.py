@@ -71,9 +71,10 @@ class MeasuringSession:
         self.sweeps.put_in_order(items)
 
     def header(self) -> list[str]:
-        """Stack, base, tracer and host of the measurements; nothing where no test measures a stack."""
+        """Settings, stack, base, tracer and host of the measurements; nothing where no test measures."""
         scenarios = self.selection.scenarios
-        return [one_line(line) for line in _describe_setup(self.settings, scenarios)] if scenarios else []
+        of_stack = _describe_setup(self.settings, scenarios) if scenarios else []
+        return [one_line(line) for line in (self.settings.describe_file(), *of_stack)] if self.selection else []
 
     def once(self, item: pytest.Item, when: str) -> AbstractContextManager[None]:
         """Lets a phase of a test begin once if it measures; see `Ledger.once`."""

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.plugin.marks import describe_marks
-from pytest_ldos.plugin.scenarios import combinations_in, scenario_mark, scenario_name
+from pytest_ldos.plugin.scenarios import combinations_in, scenario_arguments
 from pytest_ldos.scenario.settings import Sources
 
 if TYPE_CHECKING:
@@ -38,8 +37,8 @@ class Settings:
 
     @property
     def root(self) -> Path:
-        """The project's folder."""
-        return self.config.rootpath
+        """The project's folder: that of its settings file, or pytest's root where it has none."""
+        return self.sources.root
 
     @property
     def folder(self) -> Path:
@@ -49,7 +48,7 @@ class Settings:
     @property
     def output(self) -> Path:
         """The folder that everything a run leaves is written to."""
-        return self.root / Path(self.value("output"))
+        return self.sources.folder("output")
 
     @property
     def is_strict(self) -> bool:
@@ -79,6 +78,14 @@ class Settings:
             syscalls=self.value("syscalls"),
         )
 
+    def describe_file(self) -> str:
+        """A line on the file that the settings are from, and on the project's folder where that is another."""
+        file, folder = self.sources.file, self.folder
+        if file is None:
+            return f"ldos: no settings file above the tests; results lie in {self.output}"
+        shown = file.relative_to(folder) if file.is_relative_to(folder) else file
+        return f"ldos: settings {shown}" + ("" if file.parent == self.root else f"; results lie in {self.output}")
+
     def short(self, path: Path) -> Path:
         """A path as it is shown: relative to the project's folder where it lies in it."""
         return path.relative_to(self.root) if path.is_relative_to(self.root) else path
@@ -105,10 +112,5 @@ class Settings:
         Raises:
             ConfigurationError: it has none, or one with unknown arguments.
         """
-        marker = scenario_mark(item, self.scenario_names())
-        if marker is not None:
-            return (sources or self.sources).scenario(scenario_name(marker), marker.kwargs)
-        raise ConfigurationError(
-            f"{item.nodeid} measures a stack but has no scenario",
-            remedy=f"mark it with one of: {', '.join(self.scenario_names())}",
-        )
+        name, arguments = scenario_arguments(item, self.scenario_names())
+        return (sources or self.sources).scenario(name, arguments)

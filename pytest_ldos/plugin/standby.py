@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from functools import cache, cached_property
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pytest
 
-from pytest_ldos.plugin.marks import CELL_ATTRIBUTE, SWEEP_ATTRIBUTE, UNJUDGED_OUTPUT, describe_marks, describe_skip
-from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES, OWN_FILE
+from pytest_ldos.plugin.marks import (
+    CELL_ATTRIBUTE,
+    SWEEP_ATTRIBUTE,
+    UNJUDGED_OUTPUT,
+    describe_marks,
+    describe_skip,
+    measures,
+)
+from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES
+from pytest_ldos.scenario.project import find_settings_file, settings_file_in
 from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from pytest_ldos.plugin.session import MeasuringSession
 
-_SHARED_FILE: Final = "pyproject.toml"
-_WORD: Final = b"ldos"
-_OUR_NAME: Final = b"pytest-ldos"
-"""Our name in the settings of projects that only depend on us."""
-
 _PLUS: Final = "+"
+_CONFIG: Final = OPTIONS["config"]
 
 _FIXTURES: Final = re.compile(rb"\b(panda_stack|ldos_(stack|scenario|study|trials|gate))\b")
 
@@ -32,78 +37,198 @@ _SELECTING_PLUGINS: Final = ("mark", "main")
 
 
 class Standby:
-    """Makes the session of one pytest run when something asks for a measurement."""
+    """Makes the session of one pytest run when something asks for a measurement.
+
+    The session has the settings of the project that its tests lie in. They are read before tests are collected where
+    the arguments of the command line lead to a project, and otherwise when its first test file is found.
+    """
 
     KEY: ClassVar[pytest.StashKey[Standby]] = pytest.StashKey()
 
     def __init__(self, config: pytest.Config, environment: Mapping[str, str]) -> None:
         self._config = config
         self._environment = {name: value for name, value in environment.items() if name.startswith("LDOS_")}
+        self._look = cache(settings_file_in)
+        self._found: dict[Path, Path | None] = {}
+        self._names: dict[str, Path] = {}
         self._session: MeasuringSession | None = None
+        self._sessions: dict[Path | None, MeasuringSession] = {}
+        self._marks: set[str] = set()
+        self._running: pytest.Item | None = None
         self._failed: set[str] = set()
+        self._refusal = ""
 
     def begin(self) -> None:
         """Registers the marks; makes the session at once where anything is set for it, so that a wrong setting is
         refused before tests are collected.
         """
-        if self._is_set():
-            self._refuse(self.wake())
-        marks = describe_marks(SCENARIO_DESCRIPTIONS) if self._session is None else self._session.settings.markers()
-        for name, description in marks.items():
-            self._config.addinivalue_line("markers", f"{name}: {description}")
+        files = self._files_of_arguments
+        made = [self._made(file) for file in files if file is not None or self._is_set()]
+        if len(files) == 1 and made:
+            (self._session,) = made
+        if not made:
+            self._register(describe_marks(SCENARIO_DESCRIPTIONS))
 
     def awake(self) -> MeasuringSession | None:
         """The session, if anything has asked for it."""
         return self._session
 
-    def wake(self) -> MeasuringSession:
-        """The session; made when it is first asked for."""
-        if self._session is None:
-            from pytest_ldos.plugin.options import read_sources
-            from pytest_ldos.plugin.session import MeasuringSession
+    def session_for(self, test_file: Path) -> MeasuringSession:
+        """The session that a test of a file would have; the first one is that of the run until all are collected."""
+        found = self._made(self._file_for(test_file))
+        self._session = self._session or found
+        return found
 
-            sources = read_sources(self._config, self._environment)
-            self._session = MeasuringSession(self._config, sources, failed=self._failed)
+    def wake(self) -> MeasuringSession:
+        """The session of the test that runs; made when it is first asked for.
+
+        A test that asks for its stack as it runs is known only now: it fails if others measure in another project.
+        """
+        file = self._files_of_arguments[0] if self._running is None else self._file_for(self._running.path)
+        if self._session is None or self._session is not self._sessions.get(file):
+            if self._session is not None and (self._session.selection or self._session.record.runs):
+                from pytest_ldos.plugin.messages import fail_with
+
+                running = "" if self._running is None else self._running.nodeid
+                fail_with(_led_apart({self._session.settings.sources.file: "the other tests", file: running}))
+            self._sessions.pop(file, None)  # a new one knows which tests have failed
+            self._session = self._made(file)
         return self._session
 
-    def _refuse(self, session: MeasuringSession) -> None:
-        """Refuses reports and scenarios that were asked for and cannot be had."""
-        from pytest_ldos.plugin.reporting import refuse_unavailable
-        from pytest_ldos.plugin.scenarios import refuse_unknown_parts
+    def header(self) -> list[str]:
+        """Lines on the measurements of the session."""
+        return [] if self._session is None else [*self._session.header(), *filter(None, [self._refusal])]
 
-        refuse_unavailable(session.settings.value("report"))
-        refuse_unknown_parts(self._config.getoption("markexpr"), session.settings.scenario_names())
+    def _refuse_unknown_parts(self) -> None:
+        """Refuses a combination in ``-m`` with a scenario that no project of the collected tests has."""
+        if self._sessions:
+            from pytest_ldos.plugin.scenarios import refuse_unknown_parts
+
+            known = {name for each in self._sessions.values() for name in each.settings.scenario_names()}
+            refuse_unknown_parts(self._config.getoption("markexpr"), known)
+
+    def _settle(self, items: list[pytest.Item], asked: Sequence[pytest.Item]) -> None:
+        """Gives the session those of the tests that will run which measure; it is that of their project.
+
+        Args:
+            asked: tests that measure and that the command line selects, whatever other plugins deselected.
+
+        Raises:
+            UsageError: they lie in several projects, or would share a baseline.
+        """
+        measuring = [item for item in items if measures(item)]
+        if measuring:
+            self._session = self.session_for(measuring[0].path)
+            self._refuse(measuring, self._session)
+        elif asked:
+            self._session = self._session or self.session_for(asked[0].path)
+        if self._session is not None:
+            self._session.take_items(items, asked)
+
+    def _refuse(self, measuring: Sequence[pytest.Item], session: MeasuringSession) -> None:
+        """Refuses tests that cannot be measured together; where they are only listed, the header has the reason."""
+        from pytest_ldos.plugin.messages import usage_error
+        from pytest_ldos.plugin.selection import shared_baseline
+
+        reason = self._several_projects(measuring) or shared_baseline(measuring, session.settings)
+        if reason and not self._config.option.collectonly:
+            raise usage_error(reason)
+        self._refusal = f"ldos: a run of these tests would be refused: {reason}" if reason else ""
+
+    def _several_projects(self, measuring: Sequence[pytest.Item]) -> str:
+        """The reason why tests of several projects are refused; empty if all have the same settings."""
+        first: dict[Path | None, str] = {}
+        for item in measuring:
+            first.setdefault(self._file_for(item.path), item.nodeid)
+        return _led_apart(first) if len(first) > 1 else ""
+
+    # --- where settings are -----------------------------------------------------------
+
+    @cached_property
+    def _files_of_arguments(self) -> list[Path | None]:
+        """The settings files that the places of tests on the command line, or in ``testpaths``, lead to.
+
+        Settings that are named are those of all tests: their project is that of the arguments, if they have one.
+        """
+        here = self._config.invocation_params.dir
+        named = [here / argument.partition("::")[0] for argument in self._config.args]
+        places = [place for place in named if os.path.exists(place)] or [self._config.rootpath]  # noqa: PTH110 - False for what cannot be a path
+        found = list(dict.fromkeys(map(self._search, places)))
+        return [None] if self._names_settings and len(found) > 1 else found
+
+    @property
+    def _names_settings(self) -> bool:
+        return self._config.getoption(f"ldos_{_CONFIG.name}") is not None or _CONFIG.variable in self._environment
+
+    def _file_for(self, test_file: Path) -> Path | None:
+        """The settings file of a test's project."""
+        return self._files_of_arguments[0] if self._names_settings else self._search(test_file.parent)
+
+    def _search(self, place: Path) -> Path | None:
+        """The settings file above a place; where there is none, above pytest's root or the working directory.
+
+        A file that links lead to by several names has the first of them.
+        """
+        if place not in self._found:
+            others = (self._config.rootpath, self._config.invocation_params.dir)
+            searches = (find_settings_file(start, self._look) for start in (place, *others))
+            file = next(filter(None, searches), None)
+            self._found[place] = file and self._names.setdefault(os.path.realpath(file), file)
+        return self._found[place]
+
+    def _made(self, file: Path | None) -> MeasuringSession:
+        """The session with the settings of one project, whose marks are then known."""
+        if file not in self._sessions:
+            from pytest_ldos.plugin.options import read_settings
+            from pytest_ldos.plugin.reporting import refuse_unavailable
+            from pytest_ldos.plugin.session import MeasuringSession
+
+            sources = read_settings(self._config, self._environment, file)
+            session = MeasuringSession(self._config, sources, failed=self._failed)
+            refuse_unavailable(session.settings.value("report"))
+            self._register(session.settings.markers())
+            self._sessions[file] = session
+        return self._sessions[file]
+
+    def _register(self, marks: Mapping[str, str]) -> None:
+        for name, description in marks.items():
+            if name not in self._marks:
+                self._marks.add(name)
+                self._config.addinivalue_line("markers", f"{name}: {description}")
 
     def _is_set(self) -> bool:
-        """True if command line, environment, ``-m`` or a settings file has a setting of ours, or may have one."""
+        """True if command line, environment or ``-m`` has a setting of ours."""
         given = (self._config.getoption(f"ldos_{name}") for name in OPTIONS)
         return (
             any(value is not None for value in given)
             or not self._environment.keys() <= OTHER_VARIABLES.keys()
             or _PLUS in self._config.getoption("markexpr")
-            or (self._config.rootpath / OWN_FILE).is_file()
-            or self._may_be_shared()
         )
 
-    def _may_be_shared(self) -> bool:
-        """True if ``pyproject.toml`` names us at all; its settings are read later."""
-        try:
-            text = (self._config.rootpath / _SHARED_FILE).read_bytes()
-        except FileNotFoundError:
-            return False
-        except OSError:
-            return True  # reading it as settings says what is wrong
-        return _WORD in text.replace(_OUR_NAME, b"")
+    # --- hooks ------------------------------------------------------------------------
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self) -> None:
-        """Stops handling SIGTERM before other plugins write their results."""
-        if self._session is not None:
-            self._session.machine.settle()
+    def pytest_pycollect_makemodule(self, module_path: Path) -> None:
+        """Reads the settings of a test file's project before it is imported, which makes its marks known."""
+        file = self._file_for(module_path)
+        if file is not None:
+            from pytest_ldos.plugin.messages import collecting
+
+            with collecting():
+                self._made(file)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None]:
+        """Settles the session after all plugins, ``--lf`` too, have deselected tests: what they leave will run."""
+        self._refuse_unknown_parts()
+        found = list(filter(measures, items))
+        yield
+        self._settle(items, _asked_for(self._config, found) if found else [])
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Lets a test that measures be set up once."""
+        self._running = item
         if self._session is None:
             return (yield)
         with self._session.once(item, "setup"):
@@ -121,19 +246,22 @@ class Standby:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Takes a module of tests that measure which is skipped as a whole, as by `pytest.importorskip`."""
         option = self._config.option
-        if report.skipped and not (option.markexpr or option.keyword) and self._names_fixtures(report.nodeid):
-            self.wake().enter_unjudged({report.nodeid: describe_skip(report)})
-
-    def _names_fixtures(self, nodeid: str) -> bool:
-        file = self._config.rootpath / nodeid
-        return file.is_file() and _FIXTURES.search(file.read_bytes()) is not None
+        file = self._config.rootpath / report.nodeid
+        if report.skipped and not (option.markexpr or option.keyword) and _names_fixtures(file):
+            self.session_for(file).enter_unjudged({report.nodeid: describe_skip(report)})
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Takes the tests that a worker of pytest-xdist was to measure and did not judge."""
         unjudged = getattr(node, "workeroutput", {}).get(UNJUDGED_OUTPUT)
         if unjudged:
-            self.wake().enter_unjudged(unjudged)
+            (self._session or self.wake()).enter_unjudged(unjudged)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Stops handling SIGTERM before other plugins write their results."""
+        if self._session is not None:
+            self._session.machine.settle()
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -141,9 +269,14 @@ class Standby:
         if report.failed:
             self._failed.add(report.nodeid)
         if self._session is not None or hasattr(report, CELL_ATTRIBUTE) or hasattr(report, SWEEP_ATTRIBUTE):
-            session = self.wake()
+            test_file = self._config.rootpath / report.nodeid.partition("::")[0]
+            session = self._session or self.session_for(test_file)
             session.sweeps.receive(report)
             session.ledger.enter_report(report)
+
+
+def _names_fixtures(file: Path) -> bool:
+    return file.is_file() and _FIXTURES.search(file.read_bytes()) is not None
 
 
 class _SilentConfig:
@@ -158,13 +291,22 @@ class _SilentConfig:
         return getattr(self._config, name)
 
 
-def asked_for(config: pytest.Config, items: Sequence[pytest.Item]) -> list[pytest.Item]:
+def _asked_for(config: pytest.Config, items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """The tests that ``-m``, ``-k`` and ``--deselect`` leave, whatever other plugins deselect."""
     asked = list(items)
     for name in _SELECTING_PLUGINS:
         plugin: Any = config.pluginmanager.get_plugin(name)
         plugin.pytest_collection_modifyitems(items=asked, config=_SilentConfig(config))
     return asked
+
+
+def _led_apart(tests: Mapping[Path | None, str]) -> str:
+    """The refusal of tests of several projects, by settings file."""
+    led = "; ".join(f"{test} to {file or 'no settings file'}" for file, test in tests.items())
+    return (
+        f"tests of one run lead to different settings: {led}"
+        f"\n  → run the tests of each project by themselves, or name one file for all: {_CONFIG.flag}=FILE"
+    )
 
 
 def session_of(config: pytest.Config) -> MeasuringSession:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError, Unavailable
-from pytest_ldos.plugin.instrument_marks import instrument_mark
+from pytest_ldos.plugin.instrument_marks import instrument_mark, study_name
 from pytest_ldos.plugin.messages import fail_with
 from pytest_ldos.plugin.scenario_run import ScenarioRun
 from pytest_ldos.plugin.selection import refuse_head
 from pytest_ldos.plugin.standby import session_of
+from pytest_ldos.scenario.settings import OWN_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pytest_ldos.instruments.instrument import Instrument
     from pytest_ldos.instruments.study import Study
     from pytest_ldos.judge.gate.decide import GateResult
@@ -26,11 +24,6 @@ if TYPE_CHECKING:
 
 FEWEST_ROUNDS: Final = 4
 """Fewest rounds of each case from which its noise can be estimated."""
-
-_NAME: Final = "name"
-"""Argument of a mark that is no setting of the instrument: the name of the baseline."""
-
-_NO_WORD: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 class MeasuredStudy:
@@ -81,8 +74,8 @@ def measured_study_for(request: pytest.FixtureRequest) -> MeasuredStudy:
     """Measures with the instrument that a test's mark names."""
     session, item = session_of(request.config), request.node
     instrument, spec, name = _requested(item)
-    _refuse_taken_name(session.record.runs, name, item.nodeid)
     try:
+        session.record.refuse_shared(name, item.nodeid)
         refuse_head(session.settings, "an instrument measures programs")
         return _measure(request, instrument, spec, name)
     except LdosError as error:
@@ -101,15 +94,8 @@ def _require_rounds(trials: TrialSet) -> None:
             )
 
 
-def _refuse_taken_name(runs: Sequence[ScenarioRun], name: str, nodeid: str) -> None:
-    """Fails the test if another one has the same name: both would share a baseline."""
-    for run in runs:
-        if run.spec.name == name and run.nodeid != nodeid:
-            fail_with(f"{run.nodeid} measures under the name '{name}', too: give one of both marks a name=… of its own")
-
-
 def _requested(item: pytest.Item) -> tuple[Instrument, Any, str]:
-    """The instrument of a test, its settings, and the name of its baseline, from its mark or its own name."""
+    """The instrument of a test, its settings, and the name of its baseline."""
     from pytest_ldos.campaign.instruments import find_instrument
     from pytest_ldos.scenario.fields import build_spec
 
@@ -118,9 +104,8 @@ def _requested(item: pytest.Item) -> tuple[Instrument, Any, str]:
         if mark.args:
             fail_with(f"{mark.name} takes settings by name: {mark.name}({name}=…)")
         instrument = find_instrument(name)
-        settings = {key: value for key, value in mark.kwargs.items() if key != _NAME}
-        own = str(mark.kwargs.get(_NAME) or f"{name}-{item.name.removeprefix('test_')}")
-        return instrument, build_spec(instrument.spec, settings, f"of {mark.name}:"), _NO_WORD.sub("_", own)
+        settings = {key: value for key, value in mark.kwargs.items() if key != OWN_NAME}
+        return instrument, build_spec(instrument.spec, settings, f"of {mark.name}:"), study_name(item)
     except ConfigurationError as error:
         fail_with(str(error))
 

@@ -46,21 +46,12 @@ def describe_settings(version: Version, settings: Settings, item: pytest.Item) -
 
 def _sources_of(project: Path, ours: Settings) -> Sources:
     """Our sources with the settings file of another checkout; one that lies in none is shared by both."""
-    file, root = _settings_file(ours), ours.root.resolve()
-    if file is None:
+    if ours.value("config") is None or ours.sources.file is None:
         return dataclasses.replace(ours.sources, toml=read_toml(project))
+    file, root = ours.sources.file.resolve(), ours.root.resolve()
     if not file.is_relative_to(root):
         return ours.sources
     return dataclasses.replace(ours.sources, toml=read_toml(project, file.relative_to(root)))
-
-
-def _settings_file(settings: Settings) -> Path | None:
-    """The settings file that was named, if any."""
-    named = settings.value("config")
-    if named is None:
-        return None
-    start = settings.folder if "config" in settings.sources.command_line else settings.root
-    return Path(start / named).resolve()
 
 
 def _differences(ours: ScenarioSpec, root: Path, theirs: ScenarioSpec, project: Path) -> str:

@@ -239,21 +239,22 @@ OPTIONS: Final[Mapping[str, Option]] = {
             parse=_path,
             default=None,
             metavar="FILE",
-            help="read settings from this TOML file (default: ldos.toml, or [tool.ldos] in pyproject.toml)",
+            help="read settings from this TOML file (default: from the tests upwards, the nearest ldos.toml, or "
+            "pyproject.toml with [tool.ldos])",
         ),
         Option(
             name="output",
             parse=_path,
             default=Path(".ldos"),
             metavar="DIR",
-            help="where runs, traces and local baselines are kept, below the root directory (default: .ldos)",
+            help="where runs, traces and local baselines are kept, below the project's folder (default: .ldos)",
         ),
         Option(
             name="baselines",
             parse=_path,
             default=Path("baselines"),
             metavar="DIR",
-            help="judge by the repository's baselines here, below the root directory; where none are named, those in "
+            help="judge by the repository's baselines here, below the project's folder; where none are named, those in "
             "baselines are shown until this machine has its own (default: baselines)",
         ),
         Option(
@@ -261,7 +262,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
             parse=_path,
             default=None,
             metavar="DIR",
-            help="add what was judged to the history of runs in this directory, below the root directory",
+            help="add what was judged to the history of runs in this directory, below the project's folder",
         ),
         Option(
             name="update_baseline",

@@ -23,6 +23,9 @@ from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS
 
 PLUS: Final = "+"
 _NAME: Final = re.compile(r"[A-Za-z][\w.-]*(\+[A-Za-z][\w.-]*)*", re.ASCII)
+_OWN_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
+_TAKEN_ENDINGS: Final = (".pinned", ".calibration")
+"""Ends of the names of other files beside a baseline."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,11 +80,31 @@ def usual_name(name: str, known: Iterable[str]) -> str:
     return PLUS.join(sorted(parts, key=order.index)) if set(parts) <= set(order) else name
 
 
+def require_own_name(name: object, scenario: str, known: Iterable[str]) -> str:
+    """A name of its own for what a test measures, in place of its scenario's: that of its baseline.
+
+    Raises:
+        ConfigurationError: it cannot be the name of a file, or is that of another scenario.
+    """
+    own = name if isinstance(name, str) and _OWN_NAME.fullmatch(name) and not name.endswith(_TAKEN_ENDINGS) else ""
+    require(
+        bool(own),
+        f"the name {name!r} for scenario '{scenario}' cannot be that of a baseline",
+        remedy="use letters, digits, _, - and ., at most 100; not .pinned or .calibration at the end",
+    )
+    require(
+        own == scenario or own not in set(known),
+        f"the name '{own}' for scenario '{scenario}' is that of another scenario, whose baseline it would share",
+        remedy="give it a name that no scenario has",
+    )
+    return own
+
+
 def _parse(name: str, values: Any, before: ScenarioTable | None) -> ScenarioTable:
     """Parses one table; keys that it omits keep the values of the built-in scenario."""
     where = f"[tool.ldos.scenarios.{name}]"
     require(
-        _NAME.fullmatch(name) is not None,
+        _NAME.fullmatch(name) is not None and not name.endswith(_TAKEN_ENDINGS),
         f"{where}: {name!r} cannot be a marker",
         remedy="use letters, digits, _, - and .; names of known scenarios with + between them combine these",
     )

@@ -20,16 +20,22 @@ from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.option_values import parse_value
 from pytest_ldos.scenario.options import CI_WAIT_S, OPTIONS, OTHER_VARIABLES, OWN_FILE
 from pytest_ldos.scenario.paths import parse_paths
-from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS, ScenarioTable, find_scenario, parse_scenarios
+from pytest_ldos.scenario.project import PROJECT_FILE, has_table, settings_file_in
+from pytest_ldos.scenario.scenario_table import (
+    BUILT_IN_SCENARIOS,
+    ScenarioTable,
+    find_scenario,
+    parse_scenarios,
+    require_own_name,
+)
 from pytest_ldos.scenario.stack_table import parse_stack
 
-PROJECT_FILE: Final = "pyproject.toml"
 TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths", "base", "stimulus", "metrics"})
 LARGEST_EFFECT: Final = 5.0
 """Relative; a larger number was meant in per cent."""
 
-SETTINGS_FILES: Final = (OWN_FILE, PROJECT_FILE)
-"""Files that may hold the settings of a project; only one of them does."""
+OWN_NAME: Final = "name"
+"""Argument of a mark that is no option."""
 
 GATE_KEYS: Final = frozenset({"alpha", "floors", "relevant_effect", "required"})
 
@@ -64,11 +70,19 @@ class Sources:
     Attributes:
         command_line: values by option name, only those that were given.
         environment: likewise.
+        root: the project's folder, at which paths in settings and environment start.
+        file: the file that `toml` was read from, if any.
     """
 
     command_line: Mapping[str, Any]
     environment: Mapping[str, Any]
     toml: TomlSettings
+    root: Path = Path()
+    file: Path | None = None
+
+    def folder(self, name: str) -> Path:
+        """The folder that an option names, ``output`` or ``baselines``."""
+        return self.root / Path(self.value(name))
 
     def wait_s(self, environment: Mapping[str, str]) -> float:
         """Longest time to wait for the machine, seconds: as set, or `CI_WAIT_S` where ``CI`` is set."""
@@ -95,7 +109,8 @@ class Sources:
         """A scenario, or several joined with ``+``.
 
         Args:
-            marker: keyword arguments of the test's mark.
+            marker: keyword arguments of the test's mark; ``name`` is what it is measured as, and judged by, in place
+                of the scenario's.
 
         Raises:
             ConfigurationError: an unknown name or argument (the nearest known one is named), or scenarios that
@@ -103,12 +118,17 @@ class Sources:
         """
         name, table = find_scenario(name, self.toml.scenarios)
         allowed = {option.name for option in OPTIONS.values() if option.per_scenario}
-        refuse_unknown(marker, allowed, f"argument of marker {name}:")
-        given = {key: parse_value(OPTIONS[key], value, f"{key} of marker {name}") for key, value in marker.items()}
+        refuse_unknown(marker, {*allowed, OWN_NAME}, f"argument of marker {name}:")
+        given = {
+            key: parse_value(OPTIONS[key], value, f"{key} of marker {name}")
+            for key, value in marker.items()
+            if key != OWN_NAME
+        }
         values = {key: self.value(key, marker=given, table=table) for key in sorted(allowed)}
         loads = tuple(table.loads[kind] for kind in LOAD_SPECS if kind in table.loads)
+        own = require_own_name(marker[OWN_NAME], name, self.toml.scenarios) if OWN_NAME in marker else name
         try:
-            return ScenarioSpec(name=name, loads=loads, deadlines=table.deadlines, stack=self.stack_spec(), **values)
+            return ScenarioSpec(name=own, loads=loads, deadlines=table.deadlines, stack=self.stack_spec(), **values)
         except ConfigurationError as error:
             raise ConfigurationError(f"scenario '{name}': {error.message}", remedy=error.remedy) from None
 
@@ -132,37 +152,52 @@ def read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
+def read_sources(
+    found: Path | None, *, root: Path, here: Path, command_line: Mapping[str, Any], environment: Mapping[str, Any]
+) -> Sources:
+    """All sources of a project's settings.
+
+    Args:
+        found: its settings file; see `find_settings_file`.
+        root: its folder where it has no such file.
+        here: the folder at which paths on the command line start.
+        command_line, environment: values by option name; ``config`` names a file to read instead.
+
+    Raises:
+        ConfigurationError: see `read_toml`.
+    """
+    root = root if found is None else found.parent
+    places = ((here, command_line), (root, environment))
+    named = next((place / given["config"] for place, given in places if "config" in given), None)
+    return Sources(command_line, environment, read_toml(root, named), root=root, file=named or found)
+
+
 def read_toml(root: Path, file: Path | None = None) -> TomlSettings:
-    """Reads the settings of a project: ``ldos.toml``, or ``[tool.ldos]`` in ``pyproject.toml``.
+    """Reads the settings in a folder: ``ldos.toml``, or ``[tool.ldos]`` in ``pyproject.toml``.
 
     Neither of them need exist.
 
     Args:
-        root: the project's folder.
+        root: the folder.
         file: file to read instead; holds the same tables as ``ldos.toml``, or is a ``pyproject.toml``.
 
     Raises:
         ConfigurationError: no TOML, an unknown key (the nearest known one is named), or settings in both files.
     """
-    if file is not None:
-        return _read_one(root / file)
-    own, shared = root / OWN_FILE, root / PROJECT_FILE
-    if not own.is_file():
-        return _read_one(shared) if shared.is_file() else TomlSettings()
-    if shared.is_file() and "ldos" in _read_document(shared).get("tool", {}):
+    read = settings_file_in(root) if file is None else root / file
+    if read is None:
+        return TomlSettings()
+    if file is None and read.name == OWN_FILE and has_table(root / PROJECT_FILE):
         raise ConfigurationError(
-            f"both {own} and [tool.ldos] in {shared} hold settings", remedy="put all of them into one of the two"
+            f"both {read} and [tool.ldos] in {root / PROJECT_FILE} hold settings",
+            remedy="put all of them into one of the two",
         )
-    return _read_one(own)
-
-
-def _read_one(file: Path) -> TomlSettings:
-    document = _read_document(file)
-    table = document.get("tool", {}).get("ldos", {}) if file.name == PROJECT_FILE else document
+    document = _read_document(read)
+    table = document.get("tool", {}).get("ldos", {}) if read.name == PROJECT_FILE else document
     try:
-        return parse_table(table, folder=file.parent)
+        return parse_table(table, folder=read.parent)
     except ConfigurationError as error:
-        raise ConfigurationError(f"{file}: {error.message}", remedy=error.remedy) from None
+        raise ConfigurationError(f"{read}: {error.message}", remedy=error.remedy) from None
 
 
 def _read_document(file: Path) -> dict[str, Any]:

@@ -26,6 +26,9 @@ def test_reach(panda_stack, ldos_trials, ldos_gate):
     ldos_gate.check(ldos_trials(panda_stack))
 """
 
+AGAIN = SCENARIO.replace("reach", "again").replace("mark.baseline", 'mark.baseline(name="again")')
+"""A second test of the same scenario."""
+
 SETUP = "[tool.ldos.base]\nsetup = ['sh', '-c', 'mkdir -p .venv/bin && touch .venv/bin/python']\n"
 """Settings of a project whose environments take no time."""
 

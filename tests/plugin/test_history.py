@@ -67,7 +67,7 @@ def test_a_history_that_breaks_meanwhile_loses_no_record(run, project):
 def written(tmp_path, run):
     run.folder = ScenarioFolder(tmp_path / "runs/the-run/baseline")
     config = cast("pytest.Config", SimpleNamespace(rootpath=tmp_path))
-    settings = Settings(config, Sources({"history": "kept"}, {}, TomlSettings()))
+    settings = Settings(config, Sources({"history": "kept"}, {}, TomlSettings(), root=tmp_path))
     record = RunRecord(settings)
     record.runs.append(run)
     writer = HistoryWriter(Books(settings, record, cast("Ledger", SimpleNamespace(policy=Policy()))))

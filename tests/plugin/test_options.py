@@ -70,7 +70,7 @@ def test_markers_give_settings_and_the_command_line_wins(run, project):
 
 
 def test_the_settings_of_a_marker_are_listed(run):
-    settings = ", ".join(f"{option.name}=…" for option in OPTIONS.values() if option.per_scenario)
+    settings = "name=…, " + ", ".join(f"{option.name}=…" for option in OPTIONS.values() if option.per_scenario)
     run("--markers").stdout.fnmatch_lines([f"@pytest.mark.baseline({settings}): *"])
 
 
@@ -173,13 +173,13 @@ def test_own_scenarios_are_markers_with_settings(run, project):
         def test_reach(panda_stack, ldos_trials, ldos_gate):
             ldos_gate.check(ldos_trials(panda_stack))
 
-        @pytest.mark.ldos_scenario("night")
+        @pytest.mark.ldos_scenario("night", name="late_night")
         def test_again(panda_stack, ldos_trials, ldos_gate):
             ldos_gate.check(ldos_trials(panda_stack))
         """
     )
     assert run("--strict-markers").ret == 0
-    assert len(saved(project, "night").trials) == len(saved(project, "night-2").trials) == 3
+    assert len(saved(project, "night").trials) == len(saved(project, "late_night").trials) == 3
 
 
 # --- output, baselines, update, strict --------------------------------------------------

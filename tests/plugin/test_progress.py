@@ -7,17 +7,17 @@ import io
 import pytest
 
 from pytest_ldos.plugin.messages import encodable
-from tests.plugin.conftest import SCENARIO
+from tests.plugin.conftest import AGAIN, SCENARIO
 
 TWO = ("--ldos-trials=2", "--ldos-warmup=1")
 START = "baseline: trials to make: 2, 1 before them to warm up"
 
 
 def test_a_quiet_run_tells_each_start_in_a_line_of_its_own(run, project):
-    project.makepyfile(test_scenario=SCENARIO + SCENARIO.replace("reach", "again"))
+    project.makepyfile(test_scenario=SCENARIO + AGAIN)
     result = run("-q", *TWO)
     shown = [line.rstrip() for line in result.stdout.lines if not line.startswith("ldos: ")]
-    assert shown[:3] == [START, ".", START]
+    assert shown[:3] == [START, ".", START.replace("baseline", "again")]
     assert shown[3].startswith(".")
     assert "trial 1 of 2" not in result.stdout.str()
 

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from pytest_ldos.host.lock import measuring_lock
-from tests.plugin.conftest import SCENARIO
+from tests.plugin.conftest import AGAIN, SCENARIO
 
 SWEEP = """
 import pytest
@@ -20,7 +20,7 @@ def test_swept(ldos_scenario):
 
 
 def test_a_busy_machine_is_told_once_and_no_folder_is_left(run, project):
-    project.makepyfile(test_scenario=SCENARIO + SCENARIO.replace("reach", "again") + SWEEP)
+    project.makepyfile(test_scenario=SCENARIO + AGAIN + SWEEP)
     with measuring_lock():
         result = run("--ldos-report=report.json")
     assert result.ret == 11
@@ -36,7 +36,7 @@ def test_a_busy_machine_is_told_once_and_no_folder_is_left(run, project):
 
 def test_what_would_spoil_every_measurement_is_reported_once(run, project):
     pytest.importorskip("xdist", reason="pytest-xdist is not installed")
-    project.makepyfile(test_scenario=SCENARIO + SCENARIO.replace("reach", "again"))
+    project.makepyfile(test_scenario=SCENARIO + AGAIN)
     result = run("-n1")
     result.assert_outcomes(errors=2)
     assert result.stdout.str().count("run them alone, with -n 0") == 1

@@ -21,6 +21,7 @@ LOADED = {
     "pytest_ldos.scenario",
     "pytest_ldos.scenario.options",
     "pytest_ldos.scenario.parsing",
+    "pytest_ldos.scenario.project",
     "pytest_ldos.scenario.words",
 }
 """By an unrelated run. Each that comes to them costs every test run of everybody who has the plugin installed."""

@@ -94,22 +94,46 @@ def test_other(ldos_study):
     ldos_study.check()
 """
 
+EACH = """
+import pytest
 
-def test_two_tests_of_an_instrument_have_a_baseline_each(run, project):
-    run(test=TWO).assert_outcomes(passed=2)
-    names = {file.stem for file in project.path.glob(".ldos/baselines/**/*.json")}
-    assert names == {"steady-one", "steady-other"}
-    again = run(test=TWO)
+@pytest.mark.parametrize("place", ["left", pytest.param("right", marks=pytest.mark.ldos_steady(name="right"))])
+@pytest.mark.ldos_steady(median=20, rounds=8)
+def test_{settings}(ldos_study, place):
+    assert len(ldos_study.trials.trials) == 8
+    ldos_study.check()
+"""
+
+
+def names(project):
+    return {file.stem for file in project.path.glob(".ldos/baselines/**/*.json")}
+
+
+def test_two_tests_of_an_instrument_are_refused_unless_one_has_a_name(run, project):
+    refused = run(test=TWO)
+    assert refused.ret == pytest.ExitCode.USAGE_ERROR
+    refused.stderr.fnmatch_lines(
+        ["*test_it.py::test_one and test_it.py::test_other would share the baseline 'steady'*", "*name=*"]
+    )
+    assert names(project) == set()
+    run(", name='other'", test=TWO).assert_outcomes(passed=2)
+    assert names(project) == {"steady", "other"}
+    again = run(", name='other'", test=TWO)
     again.assert_outcomes(passed=2)
     assert "inconclusive" not in again.stdout.str()
 
 
-def test_a_mark_may_name_its_baseline_but_two_tests_not_alike(run, project):
+def test_a_renamed_test_keeps_its_baseline_and_a_set_of_parameters_has_a_name(run, project):
+    run("it", test=EACH).assert_outcomes(passed=2)
+    assert names(project) == {"steady", "right"}
+    renamed = run("that", test=EACH)
+    renamed.assert_outcomes(passed=2)
+    renamed.stdout.no_fnmatch_line("*recorded as the first baseline*")
+
+
+def test_a_mark_may_name_its_baseline(run, project):
     run("name='cell: steady'").assert_outcomes(passed=1)
-    assert [file.stem for file in project.path.glob(".ldos/baselines/**/*.json")] == ["cell_steady"]
-    result = run(", name='steady-one'", test=TWO)
-    result.assert_outcomes(passed=1, errors=1)
-    result.stdout.fnmatch_lines(["*test_one measures under the name 'steady-one', too*"])
+    assert names(project) == {"cell_steady"}
 
 
 def test_a_test_with_marks_of_two_instruments_is_refused(run):

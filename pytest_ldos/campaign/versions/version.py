@@ -11,7 +11,7 @@ from typing import Final
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.host.checkout import CHANGED, abbreviate, ask_git, describe_commit, top_of_checkout
 from pytest_ldos.robot.stack.installation import OURS, Installation
-from pytest_ldos.scenario.settings import SETTINGS_FILES
+from pytest_ldos.scenario.project import SETTINGS_FILES
 
 _COMMIT: Final = re.compile("[0-9a-f]{4,64}")
 

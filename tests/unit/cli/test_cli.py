@@ -43,6 +43,34 @@ def ldos_process(*arguments) -> subprocess.CompletedProcess:
     return subprocess.run([str(LDOS), *arguments], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.parametrize(
+    ("file", "text"), [("pyproject.toml", "[tool.ldos]\ntrials = 5\n"), ("ldos.toml", 'baselines = "kept"\n')]
+)
+def test_commands_find_settings_runs_and_baselines_above_the_working_directory(project, monkeypatch, file, text):
+    (project / file).write_text(text)
+    save(project, "1", noisy_set(1))
+    stores(project).save(noisy_set(2), to_repository=False)
+    (project / "tests/arm").mkdir(parents=True)
+    (project / "tests/arm/pytest.ini").write_text("[pytest]\n")
+    monkeypatch.chdir(project / "tests/arm")
+    assert "local" in ldos("baseline", "list").stdout
+    assert "baseline: passed; 10 of 10" in ldos("report", "latest").stdout
+    promoted = ldos("baseline", "promote", "baseline").stdout
+    assert f"{project}/{'kept' if 'kept' in text else 'baselines'}/" in promoted
+    assert [each.name for each in project.rglob(".ldos")] == [".ldos"]
+
+
+def test_the_floors_above_the_working_directory_judge(project, monkeypatch):
+    (project / "pyproject.toml").write_text("[tool.ldos.gate.floors]\nT1 = 3.0\n")
+    base, head = save(project, "1", noisy_set(1)), save(project, "2", noisy_set(2, factors={"T1": 1.5}))
+    (project / "deep/er").mkdir(parents=True)
+    monkeypatch.chdir(project / "deep/er")
+    assert ldos("compare", f"../../{base}", f"../../{head}").returncode == 0
+    monkeypatch.setenv("LDOS_CONFIG", "other.toml")
+    (project / "other.toml").write_text("[gate.floors]\nT1 = 0.05\n")
+    assert ldos("compare", f"../../{base}", f"../../{head}").returncode == 10
+
+
 def test_comparing_equal_runs(project):
     base, head = save(project, "1", noisy_set(1)), save(project, "2", noisy_set(2))
     done = ldos_process("compare", base, head)

@@ -75,6 +75,17 @@ def faulty(faults, script):
     return motion
 
 
+def test_a_name_of_its_own_has_a_calibration_of_its_own(ldos, stack, tmp_path):
+    stack()
+    assert ldos("calibrate", *QUICK, "--name", "left").exit_code == 0
+    (file,) = tmp_path.glob(".ldos/baselines/*/*/*.calibration.json")
+    assert file.name == "left.calibration.json"
+    with pytest.raises(ConfigurationError, match="--name left is for one scenario"):
+        ldos("calibrate", *QUICK, "--name", "left", "--scenario", "baseline", "--scenario", "cpu_load")
+    with pytest.raises(ConfigurationError, match="is that of another scenario"):
+        ldos("calibrate", *QUICK, "--name", "cpu_load")
+
+
 def test_a_host_is_calibrated(ldos, stack, tmp_path):
     starts = stack()
     result = ldos("calibrate", *QUICK)

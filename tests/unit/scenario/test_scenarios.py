@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.judge.baseline.key import CALIBRATION_SUFFIX, PINNED_SUFFIX, SUFFIX
 from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.scenario.loads.cpu_limit import CpuLimitSpec
 from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
@@ -145,3 +146,13 @@ def test_a_load_twice():
     loads: tuple[LoadSpec, ...] = (CpuLoadSpec(), CpuLoadSpec(percent=3))
     with pytest.raises(ConfigurationError, match="has a load twice"):
         ScenarioSpec(name="x", loads=loads)
+
+
+def test_no_name_is_that_of_another_file_beside_a_baseline():
+    """A baseline called ``left.pinned`` would be the pinned baseline of ``left``."""
+    for suffix in (PINNED_SUFFIX, CALIBRATION_SUFFIX):
+        name = f"left{suffix.removesuffix(SUFFIX)}"
+        with pytest.raises(ConfigurationError, match="cannot be that of a baseline"):
+            scenario("baseline", marker={"name": name})
+        with pytest.raises(ConfigurationError, match="cannot be a marker"):
+            parse_table({"scenarios": {name: {}}})

@@ -11,6 +11,7 @@ from pytest_ldos.scenario.fields import parse_field
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
 from pytest_ldos.scenario.option_values import parse_value
 from pytest_ldos.scenario.options import OPTIONS
+from pytest_ldos.scenario.project import find_settings_file, settings_file_in
 from pytest_ldos.scenario.settings import Sources, TomlSettings, parse_table, read_environment, read_toml
 from pytest_ldos.scenario.words import SeedMode, StackKind
 
@@ -276,3 +277,50 @@ def test_what_is_no_whole_number_is_refused_by_both(value):
         parse_field(int, value, "depth")
     with pytest.raises(ConfigurationError, match="a whole number"):
         parse_value(OPTIONS["trials"], value, "trials")
+
+
+# --- the file of a project ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ("[tool.ldos]\n", True),
+        ("[tool.ldos.scenarios.shelf]\n", True),
+        ("[tool]\nldos.trials = 3\n", True),
+        ('[project]\nname = "ldos-cell"\ndependencies = ["pytest-ldos"]\n[tool.ruff]\n', False),
+        ("[tool.other]\n# ldos\n", False),
+        ("tool = 'ldos'\n", False),
+        ("[tool.ldos\n", True),
+        ("# ldos \ud800\n", True),
+    ],
+)
+def test_a_file_with_our_table_or_one_that_may_have_it_is_found(tmp_path, text, is_found):
+    """Reading it then reports what is wrong with it."""
+    file = tmp_path / "pyproject.toml"
+    file.write_bytes(text.encode("utf-8", "surrogatepass"))
+    (tmp_path / "tests/arm").mkdir(parents=True)
+    assert settings_file_in(tmp_path) == (file if is_found else None)
+    assert find_settings_file(tmp_path / "tests/arm/test_reach.py") == (file if is_found else None)
+
+
+def test_the_nearest_file_is_found_by_the_name_of_a_link_before_its_target(tmp_path):
+    for name in ("named", "target"):
+        (tmp_path / name / "tests").mkdir(parents=True)
+        (tmp_path / name / "ldos.toml").touch()
+    (tmp_path / "named/linked").symlink_to(tmp_path / "target/tests")
+    (tmp_path / "away").symlink_to(tmp_path / "target/tests")
+    assert find_settings_file(tmp_path / "named/linked") == tmp_path / "named/ldos.toml"
+    assert find_settings_file(tmp_path / "away") == tmp_path / "target/ldos.toml"
+    assert find_settings_file(tmp_path / "named/tests/../../target/tests") == tmp_path / "target/ldos.toml"
+
+
+def test_each_folder_is_looked_into_once(tmp_path):
+    looked = []
+
+    def look(folder):
+        looked.append(folder)
+        return settings_file_in(folder)
+
+    assert find_settings_file(tmp_path, look) is None
+    assert looked == [tmp_path, *tmp_path.parents]

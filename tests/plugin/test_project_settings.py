@@ -1,0 +1,327 @@
+"""Settings of the project that the tests lie in, wherever pytest's own root and settings are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pytest_ldos.measure.trial.artifacts import read_trials
+from tests.plugin.conftest import CONFTEST
+
+SETTINGS = "[tool.ldos]\ntrials = 3\nwarmup = 0\n[tool.ldos.scenarios.busy]\nmax_trials = 4\n"
+
+TEST = """
+import pytest
+
+@pytest.mark.{mark}
+def test_{mark}(panda_stack, ldos_trials, ldos_gate):
+    ldos_gate.check(ldos_trials(panda_stack))
+"""
+
+STRICT = ("--strict-markers", "-p", "no:cacheprovider")
+
+
+def write_project(folder: Path, settings: str = SETTINGS, *, file: str = "pyproject.toml", mark: str = "busy") -> Path:
+    """A project with one test of a scenario of its own."""
+    tests = folder / "tests"
+    tests.mkdir(parents=True)
+    (folder / file).write_text(settings)
+    (tests / "conftest.py").write_text(CONFTEST.format(arguments="noisy(1)"))
+    (tests / f"test_{mark}.py").write_text(TEST.format(mark=mark))
+    return folder
+
+
+@pytest.fixture
+def cell(project) -> Path:
+    """The project of these tests, in a folder without any other settings."""
+    for file in ("pyproject.toml", "test_scenario.py"):
+        (project.path / file).unlink()
+    return write_project(project.path / "cell")
+
+
+def kept(folder: Path, scenario: str = "busy") -> int:
+    """The trials of the one run whose records and baselines lie in a folder."""
+    (record,) = folder.glob(f".ldos/runs/*/{scenario}/trials.json")
+    assert len(list(folder.glob(f".ldos/baselines/*/*/{scenario}.json"))) == 1
+    return len(read_trials(record).trials)
+
+
+def everything(folder: Path) -> list[Path]:
+    return sorted(each.parent for each in folder.rglob(".ldos"))
+
+
+@pytest.mark.parametrize(
+    ("ini", "text"),
+    [
+        ("pytest.ini", "[pytest]\n"),
+        ("tests/pytest.ini", "[pytest]\n"),
+        ("tests/.pytest.ini", "[pytest]\n"),
+        ("tests/tox.ini", "[pytest]\n"),
+        ("tests/setup.cfg", "[tool:pytest]\n"),
+        ("tests/pyproject.toml", "[tool.pytest.ini_options]\n"),
+    ],
+)
+def test_settings_above_the_tests_are_read_where_pytest_has_an_ini_of_its_own(cell, forked, ini, text):
+    (cell / ini).write_text(text)
+    result = forked.run(cell, *STRICT, "tests")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["ldos: settings pyproject.toml"])
+    assert kept(cell) == 3
+    assert everything(cell) == [cell]
+
+
+@pytest.mark.parametrize(
+    ("place", "arguments"),
+    [
+        ("cell", ("-c", "ci/pytest.ini", "tests")),
+        ("cell", ("--rootdir=ci", "tests")),
+        ("cell", ("--rootdir=tests", "tests/test_busy.py::test_busy")),
+        ("cell/tests", ()),
+        ("cell/tests", ("test_busy.py",)),
+        (".", ("cell/tests",)),
+        (".", ("cell",)),
+        ("elsewhere", ("../cell/tests",)),
+        ("elsewhere", ("-c", "../cell/ci/pytest.ini", "--rootdir=.", "../cell/tests")),
+    ],
+)
+def test_settings_are_found_from_any_folder_and_with_any_root(cell, forked, place, arguments):
+    (cell / "ci").mkdir()
+    (cell / "ci/pytest.ini").write_text("[pytest]\n")
+    (cell.parent / "elsewhere").mkdir()
+    result = forked.run(cell.parent / place, *STRICT, *arguments)
+    result.assert_outcomes(passed=1)
+    assert kept(cell) == 3
+    assert everything(cell.parent) == [cell]
+
+
+def test_testpaths_of_an_ini_above_lead_to_the_settings(cell, forked):
+    (cell.parent / "pytest.ini").write_text("[pytest]\ntestpaths = cell/tests\n")
+    result = forked.run(cell.parent, *STRICT)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["ldos: settings cell/pyproject.toml"])
+    assert kept(cell) == 3
+
+
+def test_tests_of_a_package_lead_to_the_settings_above_it(cell, forked, monkeypatch):
+    (cell / "tests/__init__.py").touch()
+    monkeypatch.setenv("PYTHONPATH", f"{os.environ['PYTHONPATH']}:{cell}")
+    (cell / "tests").rename(cell / "arm_tests")
+    result = forked.run(cell.parent, *STRICT, "--pyargs", "arm_tests.test_busy")
+    result.assert_outcomes(passed=1)
+    assert kept(cell) == 3
+
+
+def test_tests_of_a_package_elsewhere_have_the_settings_where_pytest_runs(cell, forked, monkeypatch):
+    (cell / "tests/__init__.py").touch()
+    (cell.parent / "installed").mkdir()
+    (cell / "tests").rename(cell.parent / "installed/arm_tests")
+    monkeypatch.setenv("PYTHONPATH", f"{os.environ['PYTHONPATH']}:{cell.parent / 'installed'}")
+    (cell / "ci").mkdir()
+    (cell / "ci/pytest.ini").write_text("[pytest]\n")
+    result = forked.run(cell, *STRICT, "-c", "ci/pytest.ini", "--pyargs", "arm_tests")
+    result.assert_outcomes(passed=1)
+    assert kept(cell) == 3
+
+
+def test_links_to_a_checkout_and_within_it_lead_to_its_settings(cell, forked):
+    (cell.parent / "link").symlink_to(cell)
+    (cell / "tests").rename(cell.parent / "shared")
+    (cell / "tests").symlink_to(cell.parent / "shared")
+    (cell / "tests/test_baseline.py").write_text(TEST.format(mark="baseline"))
+    result = forked.run(cell.parent, *STRICT, "link/tests/test_busy.py", "cell/tests/test_baseline.py")
+    result.assert_outcomes(passed=2)
+    assert everything(cell.parent) == [cell]
+
+
+def test_a_link_to_tests_leads_to_the_settings_above_the_tests(cell, forked):
+    (cell.parent / "elsewhere").mkdir()
+    (cell.parent / "elsewhere/linked").symlink_to(cell / "tests")
+    forked.run(cell.parent / "elsewhere", *STRICT, "linked").assert_outcomes(passed=1)
+    assert kept(cell) == 3
+
+
+def test_a_nearer_table_wins_and_a_file_without_one_is_passed_over(cell, forked):
+    (cell.parent / "ldos.toml").write_text("trials = 9\n")
+    (cell / "tests/pyproject.toml").write_text('[project]\nname = "tests"\ndependencies = ["pytest-ldos"]\n')
+    forked.run(cell.parent, *STRICT, "cell").assert_outcomes(passed=1)
+    assert kept(cell) == 3
+
+
+def test_baselines_of_the_repository_lie_beside_the_settings(cell, forked):
+    (cell / "tests/pytest.ini").write_text("[pytest]\n")
+    (cell / "pyproject.toml").write_text(SETTINGS.replace("trials = 3", 'trials = 3\nbaselines = "kept"'))
+    forked.run(cell, *STRICT, "tests").assert_outcomes(passed=1)
+    (recorded,) = cell.glob(".ldos/baselines/*/*/busy.json")
+    moved = cell / "kept" / recorded.relative_to(cell / ".ldos/baselines")
+    moved.parent.mkdir(parents=True)
+    recorded.rename(moved)
+    result = forked.run(cell / "tests", *STRICT, "--ldos-strict")
+    result.stdout.no_fnmatch_line("*no_baseline*")
+    assert not list(cell.glob(".ldos/baselines/*/*/busy.json"))
+
+
+def test_no_settings_are_named_with_the_place_of_the_results(cell, forked):
+    (cell / "pyproject.toml").unlink()
+    (cell / "tests/test_busy.py").write_text(TEST.format(mark="baseline"))
+    (cell / "tests/pytest.ini").write_text("[pytest]\n")
+    result = forked.run(cell, *STRICT, "tests", "--ldos-trials=2")
+    result.stdout.fnmatch_lines([f"ldos: no settings file above the tests; results lie in {cell}/tests/.ldos"])
+    assert kept(cell / "tests", "baseline") == 2
+
+
+# --- files that are named -----------------------------------------------------------------
+
+
+def test_a_file_that_is_named_is_read_instead_and_results_stay_with_the_project(cell, forked, monkeypatch):
+    (cell / "ci").mkdir()
+    (cell / "ci/ldos.toml").write_text("trials = 2\nwarmup = 0\n[scenarios.busy]\n")
+    (cell / "tests/pytest.ini").write_text("[pytest]\n")
+    result = forked.run(cell / "tests", *STRICT, "--ldos-config=../ci/ldos.toml")
+    result.stdout.fnmatch_lines([f"ldos: settings *ci/ldos.toml; results lie in {cell}/.ldos"])
+    assert kept(cell) == 2
+    (cell / ".ldos").rename(cell / "before")
+    monkeypatch.setenv("LDOS_CONFIG", "ci/ldos.toml")
+    assert forked.run(cell / "tests", *STRICT).ret == 0
+    assert kept(cell) == 2
+
+
+# --- several projects ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def two(cell) -> Path:
+    """A folder with two projects, each with a scenario of its own."""
+    write_project(
+        cell.parent / "gripper", "trials = 2\nwarmup = 0\n[scenarios.grasp]\n", file="ldos.toml", mark="grasp"
+    )
+    (cell.parent / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
+    return cell.parent
+
+
+@pytest.mark.parametrize("arguments", [(), ("cell", "gripper"), ("gripper/tests/test_grasp.py", "cell/tests")])
+def test_tests_of_two_projects_are_refused_with_both_files(two, forked, arguments):
+    result = forked.run(two, *STRICT, *arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    error = result.stderr.str()
+    assert f"cell/tests/test_busy.py::test_busy to {two}/cell/pyproject.toml" in error
+    assert f"gripper/tests/test_grasp.py::test_grasp to {two}/gripper/ldos.toml" in error
+    assert "→ run the tests of each project by themselves, or name one file for all: --ldos-config=FILE" in error
+    assert everything(two) == []
+
+
+@pytest.mark.parametrize("arguments", [("-m", "grasp"), ("-k", "grasp"), ("gripper",), ("--deselect=cell/tests",)])
+def test_one_project_of_two_is_measured_with_its_own_settings(two, forked, arguments):
+    result = forked.run(two, *STRICT, *arguments)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["ldos: settings gripper/ldos.toml"])
+    assert kept(two / "gripper", "grasp") == 2
+    assert everything(two) == [two / "gripper"]
+
+
+def test_only_the_project_whose_tests_are_not_deselected_by_another_plugin_counts(two, forked):
+    (two / "conftest.py").write_text(
+        "import pytest\n\n@pytest.hookimpl(trylast=True)\n"
+        "def pytest_collection_modifyitems(items):\n    items[:] = [each for each in items if 'grasp' in each.nodeid]\n"
+    )
+    assert forked.run(two, *STRICT).ret == 0
+    assert everything(two) == [two / "gripper"]
+
+
+def test_a_project_without_settings_beside_one_with_some_is_refused(two, forked):
+    (two / "gripper/ldos.toml").unlink()
+    (two / "gripper/tests/test_grasp.py").write_text(TEST.format(mark="baseline"))
+    result = forked.run(two, *STRICT)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*gripper/tests/test_grasp.py::test_baseline to no settings file*"])
+
+
+def test_a_file_that_is_named_is_that_of_all_projects(two, forked):
+    (two / "both.toml").write_text("trials = 1\nwarmup = 0\n[scenarios.busy]\n[scenarios.grasp]\n")
+    result = forked.run(two, *STRICT, "--ldos-config=both.toml")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["ldos: settings both.toml"])
+    assert kept(two) == kept(two, "grasp") == 1
+
+
+def test_tests_are_listed_whatever_settings_they_have(two, forked):
+    result = forked.run(two, *STRICT, "--collect-only")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["ldos: a run of these tests would be refused: *", "*Function test_busy*", "*Function test_grasp*"]
+    )
+
+
+def test_a_test_for_each_scenario_of_its_own_project(two, forked):
+    for name in ("cell", "gripper"):
+        (file,) = (two / name / "tests").glob("test_*.py")
+        file.write_text("def test_each(ldos_scenario):\n    ldos_scenario()\n")
+    listed = forked.run(two, *STRICT, "--collect-only", "-q").stdout.str()
+    assert "cell/tests/test_busy.py::test_each[busy]" in listed
+    assert "gripper/tests/test_grasp.py::test_each[grasp]" in listed
+    assert "gripper/tests/test_grasp.py::test_each[busy]" not in listed
+    assert forked.run(two, *STRICT, "-m", "grasp").ret == 0
+    assert kept(two / "gripper", "grasp") == 2
+
+
+DYNAMIC = """
+import pytest
+
+@pytest.mark.{mark}
+def test_{mark}(request):
+    trials = request.getfixturevalue("ldos_trials")(request.getfixturevalue("panda_stack"))
+    request.getfixturevalue("ldos_gate").check(trials)
+"""
+
+
+def test_a_stack_that_is_asked_for_as_a_test_runs_has_the_settings_above_that_test(two, forked):
+    (two / "cell/tests/test_busy.py").write_text(DYNAMIC.format(mark="busy"))
+    (two / "gripper/tests/test_grasp.py").write_text("def test_plain():\n    pass\n")
+    assert forked.run(two, *STRICT).ret == 0
+    assert kept(two / "cell") == 3
+    (two / "gripper/tests/test_grasp.py").write_text(DYNAMIC.format(mark="grasp"))
+    result = forked.run(two, *STRICT)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines([f"*gripper/tests/test_grasp.py::test_grasp to {two}/gripper/ldos.toml*"])
+    assert everything(two) == [two / "cell"]
+
+
+def test_a_combination_of_scenarios_of_a_project_further_down(two, forked):
+    (two / "cell/tests/test_busy.py").write_text("def test_each(ldos_scenario):\n    ldos_scenario()\n")
+    result = forked.run(two, *STRICT, "-m", "baseline+busy", "cell", "--collect-only", "-q")
+    result.stdout.fnmatch_lines(["*test_each[[]baseline+busy]"])
+    for arguments in ((), ("cell",)):
+        wrong = forked.run(two, *STRICT, "-m", "baseline+bussy", *arguments)
+        assert wrong.ret == pytest.ExitCode.USAGE_ERROR
+        wrong.stderr.fnmatch_lines(["*unknown scenario in -m: 'bussy'*"])
+
+
+# --- wrong settings -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [("tests",), ("-c", "ci/pytest.ini", "tests/test_busy.py")])
+def test_wrong_settings_are_refused_before_tests_are_collected(cell, forked, arguments):
+    (cell / "ci").mkdir()
+    (cell / "ci/pytest.ini").write_text("[pytest]\n")
+    (cell / "pyproject.toml").write_text("[tool.ldos]\ntrails = 3\n")
+    result = forked.run(cell, *STRICT, *arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*pyproject.toml: unknown key *'trails'*", "*did you mean 'trials'*"])
+    assert "collected" not in result.stdout.str()
+
+
+def test_wrong_settings_further_down_are_an_error_of_their_tests(two, forked):
+    (two / "gripper/ldos.toml").write_text("trails = 3\n")
+    result = forked.run(two, *STRICT)
+    assert result.ret != 0
+    result.stdout.fnmatch_lines(["*gripper/ldos.toml: unknown key *'trails'*"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_a_file_that_cannot_be_parsed_is_refused_if_it_names_us(cell, forked):
+    (cell / "tests/pytest.ini").write_text("[pytest]\n")
+    (cell / "pyproject.toml").write_text("[tool.ldos\n")
+    result = forked.run(cell, *STRICT, "tests")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*{cell}/pyproject.toml is no TOML*"])
