@@ -51,10 +51,10 @@ def pytest_ldos_metrics():
 def own_folder(project):
     """Registers metrics in a folder below the project, whose scenario test alone they are for."""
 
-    def write(conftest, name="own"):
+    def write(conftest, name="own", *, baseline="baseline"):
         folder = project.mkdir(name)
         (folder / "conftest.py").write_text(conftest)
-        (folder / f"test_{name}.py").write_text(SCENARIO)
+        (folder / f"test_{name}.py").write_text(SCENARIO.replace("mark.baseline", f'mark.baseline(name="{baseline}")'))
 
     return write
 
@@ -82,7 +82,8 @@ def test_a_metric_belongs_to_the_tests_of_its_folder_and_one_that_fails_spares_t
     own_folder(
         OWN.replace(
             "    def cycles(context, window):", "    def cycles(context, window):\n        assert window is None"
-        )
+        ),
+        baseline="own",
     )
     result = run("--ldos-trials=2", "--ldos-warmup=0")
     found = {file.parent.name: read_trials(file) for file in project.path.glob(".ldos/runs/*/*/trials.json")}
@@ -109,8 +110,8 @@ def test_a_wrapper_of_the_hook_registers_nothing_itself(run, project, own_folder
 
 def test_what_cannot_be_registered_is_said_before_anything_is_measured(run, project, own_folder):
     own_folder(WRONG)
-    own_folder("def pytest_ldos_metrics(): pass", "nothing")
-    own_folder("def pytest_ldos_metrics(): return ['age']", "text")
+    own_folder("def pytest_ldos_metrics(): pass", "nothing", baseline="nothing")
+    own_folder("def pytest_ldos_metrics(): return ['age']", "text", baseline="text")
     result = run("own", "nothing", "text", "--ldos-trials=2")
     for line in (
         "*metric 'T1' (conftest.py:5) cannot be called so: it is our name of planning latency",
