@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from pytest_ldos.host.checkout import describe_commit
+from pytest_ldos.host.checkout import commit_of
 from pytest_ldos.host.fingerprint import take_fingerprint
 from pytest_ldos.instruments.study import Round, Study
 from pytest_ldos.measure.metrics.model import Measurement, Metric
@@ -23,10 +23,12 @@ def to_trials(study: Study, *, name: str = "", commit: str | None = None) -> Tri
         name: name of their scenario, hence of their baseline; by default the study's own.
         commit: commit of the project under test; by default that of the current checkout.
     """
+    known, unknown = commit_of(Path.cwd()) if commit is None else (commit, "")
     return TrialSet(
         spec=ScenarioSpec(name=name or study.name, trials=max(1, len(study.rounds)), warmup=0),
         started_at=study.started_at,
-        commit=describe_commit(Path.cwd()) if commit is None else commit,
+        commit=known,
+        commit_unknown=unknown,
         stack_kind=f"middleware-{study.layer}",
         stack=f"{study.layer}: {study.middleware}",
         recorder="none",

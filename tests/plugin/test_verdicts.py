@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from pytest_ldos.measure.trial.artifacts import read_trials
 from tests.builders.busy import foreign_load
 
 FAST = ("--ldos-trials=10", "--ldos-warmup=0")
@@ -157,6 +158,22 @@ def test_trials_that_nobody_judged_are_mentioned(run, project):
     )
     result = run("--ldos-trials=2", "--ldos-warmup=0")
     result.stdout.fnmatch_lines(["*never judged*ldos_gate.check*"])
+
+
+def test_a_run_without_a_commit_says_why(run, project, repository, monkeypatch):
+    repository.commit()
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    result = run("--ldos-trials=2")
+    assert result.ret == 0
+    cure = f"git config --global --add safe.directory {project.path}"
+    result.stdout.fnmatch_lines(
+        [f"*this run: its commit is unknown: detected dubious ownership in repository at*{cure}"]
+    )
+    (file,) = project.path.glob(".ldos/runs/*/baseline/trials.json")
+    saved = read_trials(file)
+    assert saved.commit == ""
+    assert saved.commit_unknown.endswith(cure)
 
 
 def test_a_corrupt_baseline_is_invalid(run, project):

@@ -8,7 +8,7 @@ from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.versions.version import Revision, find_revision
-from pytest_ldos.host.checkout import abbreviate, ask_git, describe_commit, is_changed, top_of_checkout
+from pytest_ldos.host.checkout import abbreviate, ask_git, describe_commit, is_changed, top_of_checkout, why_unknown
 
 _FORM: Final = "%H%x00%cs%x00%P%x00%s"
 """Commit, date, parents and subject."""
@@ -60,11 +60,16 @@ def _revision(text: str, what: str, root: Path) -> Revision:
     found = find_revision(text, root)
     if found is not None:
         return found
+    words = why_unknown(text, root)
     if top_of_checkout(root) is None:
-        raise ConfigurationError(f"{root.resolve()} is in no git checkout", remedy="run it in the project's checkout")
+        raise ConfigurationError(
+            f"git knows no revision in {root.resolve()}: {words.reason}",
+            remedy=words.remedy or "run it in the project's checkout",
+        )
     raise ConfigurationError(
-        f"{what} {text}: there is no revision of this name",
-        remedy="name a commit, tag or branch that `git rev-parse` knows here (git fetch may be missing)",
+        f"{what} {text}: there is no revision of this name{f': {words.reason}' if words.reason else ''}",
+        remedy=words.remedy
+        or "name a commit, tag or branch that `git rev-parse` knows here (git fetch may be missing)",
     )
 
 

@@ -95,6 +95,7 @@ _USUAL: Final = {
     "trial_kind": TrialKind.MOTION,
     "surroundings": None,
     "repeated": (),
+    "commit_unknown": "",
 }
 """Values that are omitted, so that builds from before these fields existed read such records."""
 

@@ -166,7 +166,8 @@ class TrialSet:
         last_look: look at the largest possible extension of the run.
         session: common to sets that were measured interleaved; empty for others.
         started_at: ISO 8601, UTC.
-        commit: of the project under test; empty outside a git checkout.
+        commit: of the project under test; empty where git names none.
+        commit_unknown: git's words on why it names none; empty where it does, or was not asked.
         stack_kind, stack: kind of the stack, and its description.
         loads: proofs of the applied loads, as plain values.
         discarded_events: by the tracer's own count.
@@ -205,6 +206,7 @@ class TrialSet:
     trial_kind: TrialKind = TrialKind.MOTION
     surroundings: Interference | None = None
     repeated: tuple[MotionTrial, ...] = ()
+    commit_unknown: str = ""
 
     def __post_init__(self) -> None:
         for trial in self.trials:
