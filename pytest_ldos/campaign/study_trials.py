@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 
 from pytest_ldos.host.checkout import commit_of
 from pytest_ldos.host.fingerprint import take_fingerprint
+from pytest_ldos.host.inherited import find_influences, find_withheld
 from pytest_ldos.instruments.study import Round, Study
 from pytest_ldos.measure.metrics.model import Measurement, Metric
 from pytest_ldos.measure.trial.record import RoundTrial, TrialKind, TrialSet
@@ -29,6 +31,8 @@ def to_trials(study: Study, *, name: str = "", commit: str | None = None) -> Tri
         started_at=study.started_at,
         commit=known,
         commit_unknown=unknown,
+        influences=find_influences(os.environ),
+        withheld=find_withheld(os.environ),
         stack_kind=f"middleware-{study.layer}",
         stack=f"{study.layer}: {study.middleware}",
         recorder="none",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.writable import opened_log
+from pytest_ldos.host.inherited import pass_on
 from pytest_ldos.host.keeper import LADDER, marked_pids
 from pytest_ldos.host.owner import owned_by_us
 from pytest_ldos.host.processes import Child
@@ -32,7 +33,7 @@ class KeptTree:
     Args:
         name: what messages call it.
         log: gets the command's standard error; its standard output is a pipe, ``child.process.stdout``.
-        environment: added to ours.
+        environment: added to ours, of which it gets what `pass_on` leaves.
         patience_s: for each of SIGINT, SIGTERM and SIGKILL.
         holds: descriptors that the keeper holds open until everything has ended, such as that of a locked file.
 
@@ -61,7 +62,7 @@ class KeptTree:
                 stderr=sink,
                 encoding="utf-8",
                 errors="replace",
-                env={**os.environ, **environment, **owned_by_us()},
+                env={**pass_on({**os.environ, **environment}), **owned_by_us()},
                 process_group=0,
                 pass_fds=holds,
             )

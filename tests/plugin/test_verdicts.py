@@ -176,6 +176,19 @@ def test_a_run_without_a_commit_says_why(run, project, repository, monkeypatch):
     assert saved.commit_unknown.endswith(cure)
 
 
+def test_what_the_processes_inherit_is_a_difference_and_what_belongs_to_the_tests_is_recorded(
+    run, project, monkeypatch
+):
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=1")
+    monkeypatch.setenv("PYTHONTRACEMALLOC", "1")
+    run(*FAST).stdout.fnmatch_lines(["*inherited by the measured processes:*GLIBC_TUNABLES glibc.malloc.arena_max=1*"])
+    (file,) = project.path.glob(".ldos/baselines/**/baseline.json")
+    assert "PYTHONTRACEMALLOC" in read_trials(file).withheld
+    monkeypatch.delenv("GLIBC_TUNABLES")
+    result = run(*FAST, stack="noisy(2)")
+    result.stdout.fnmatch_lines(["*environment differs:*GLIBC_TUNABLES glibc.malloc.arena_max=1 → unset*"])
+
+
 def test_a_corrupt_baseline_is_invalid(run, project):
     run(*FAST)
     (file,) = project.path.glob(".ldos/baselines/**/baseline.json")

@@ -89,13 +89,15 @@ _AGAIN: Final = "record it again with --ldos-update-baseline"
 _REMEDY: Final = f"restore it, or {_AGAIN}"
 
 
-_USUAL: Final = {
+_USUAL: Final[Mapping[str, object]] = {
     "watched": "",
     "distortion": "",
     "trial_kind": TrialKind.MOTION,
     "surroundings": None,
     "repeated": (),
     "commit_unknown": "",
+    "influences": {},
+    "withheld": (),
 }
 """Values that are omitted, so that builds from before these fields existed read such records."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -16,6 +17,7 @@ from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.base.series import Invalid
 from pytest_ldos.host.checkout import commit_of
 from pytest_ldos.host.fingerprint import take_fingerprint
+from pytest_ldos.host.inherited import find_influences, find_tracers, find_withheld
 from pytest_ldos.host.interference import Interference, add_up
 from pytest_ldos.host.interference_meter import InterferenceMeter
 from pytest_ldos.measure.load.protocol import RunningLoad, proof_to_dict
@@ -437,6 +439,8 @@ def new_record(
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
         commit=known,
         commit_unknown=unknown,
+        influences=find_influences(os.environ) | find_tracers(rig.stack.pids()),
+        withheld=find_withheld(os.environ),
         stack_kind=info.name,
         stack=info.description,
         recorder=rig.recorder.name,

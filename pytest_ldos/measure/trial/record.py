@@ -167,6 +167,8 @@ class TrialSet:
         session: common to sets that were measured interleaved; empty for others.
         started_at: ISO 8601, UTC.
         commit: of the project under test; empty where git names none.
+        influences: inherited settings that changed its processes from outside, by name; see `find_influences`.
+        withheld: variables that they did not inherit because they belong to the tests.
         commit_unknown: git's words on why it names none; empty where it does, or was not asked.
         stack_kind, stack: kind of the stack, and its description.
         loads: proofs of the applied loads, as plain values.
@@ -207,6 +209,8 @@ class TrialSet:
     surroundings: Interference | None = None
     repeated: tuple[MotionTrial, ...] = ()
     commit_unknown: str = ""
+    influences: Mapping[str, str] = field(default_factory=dict)
+    withheld: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for trial in self.trials:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -106,7 +106,12 @@ def compose_section(
         paths=paths,
         additions=report_additions(trials),
         calibration=report_calibration(known.calibration),
-        notes=(*_describe_record(trials, THIS_RUN), *describe_uncalibrated(known.calibration), *notes),
+        notes=(
+            *_describe_commit(trials, THIS_RUN),
+            *_describe_influences(trials),
+            *describe_uncalibrated(known.calibration),
+            *notes,
+        ),
         stack="" if trials.trial_kind is TrialKind.ROUND else trials.stack_kind,
     )
     return section if base is None else _beside(section, trials, base, result, known)
@@ -136,17 +141,20 @@ def _beside(section: Section, head: TrialSet, base: TrialSet, result: GateResult
         interleaving=report_interleaving(head, base, known.drifts),
         notes=(
             *section.notes,
-            *_describe_record(base, known.base_label),
+            *_describe_commit(base, known.base_label),
             *_describe_parts(head, base, result),
             *_describe_apart(head, base, known),
         ),
     )
 
 
-def _describe_record(trials: TrialSet, label: str) -> Iterator[str]:
-    """Notes on a version's record: why its commit is unknown."""
-    if trials.commit_unknown:
-        yield f"{label}: its commit is unknown: {trials.commit_unknown}"
+def _describe_commit(trials: TrialSet, label: str) -> tuple[str, ...]:
+    return (f"{label}: its commit is unknown: {trials.commit_unknown}",) if trials.commit_unknown else ()
+
+
+def _describe_influences(trials: TrialSet) -> tuple[str, ...]:
+    inherited = ", ".join(f"{name} {value}" for name, value in trials.influences.items())
+    return (f"inherited by the measured processes: {inherited}",) if inherited else ()
 
 
 def _describe_parts(head: TrialSet, base: TrialSet, result: GateResult) -> tuple[str, ...]:
