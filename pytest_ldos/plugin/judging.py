@@ -29,16 +29,10 @@ from pytest_ldos.show.report.document import Section
 from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.version_reports import report_drifts
 
-LOCAL_BASELINES = "baselines"
-
 
 def stores_of(settings: Settings) -> BaselineStores:
     """The repository's and the machine's baselines."""
-    return BaselineStores(
-        repository=settings.root / settings.value("baselines"),
-        local=settings.output / LOCAL_BASELINES,
-        repository_gates=settings.sources.is_given("baselines"),
-    )
+    return settings.stores
 
 
 def judge(settings: Settings, ledger: Ledger, run: ScenarioRun, trials: TrialSet) -> tuple[GateResult, Section]:

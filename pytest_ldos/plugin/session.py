@@ -15,6 +15,7 @@ from pytest_ldos.plugin.estimates import estimate_lines
 from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.machine import Machine
 from pytest_ldos.plugin.outputs import Outputs
+from pytest_ldos.plugin.preflight import refuse_child_process, require_ready
 from pytest_ldos.plugin.run_record import Books, RunRecord
 from pytest_ldos.plugin.scenarios import make_scenario_tests, require_loads
 from pytest_ldos.plugin.selection import Selection, metrics_of, refuse_disturbed
@@ -32,10 +33,12 @@ class MeasuringSession:
     """The parts of one session, none of which knows the whole; does nothing until a test asks for a measurement.
 
     Args:
+        pid: of the process that pytest runs in.
         failed: tests that failed before there was this session.
     """
 
-    def __init__(self, config: pytest.Config, sources: Sources, *, failed: Collection[str] = ()) -> None:
+    def __init__(self, config: pytest.Config, sources: Sources, *, pid: int, failed: Collection[str] = ()) -> None:
+        self._pid = pid
         self.settings = Settings(config, sources)
         self.selection = Selection()
         self.record = RunRecord(self.settings)
@@ -69,11 +72,15 @@ class MeasuringSession:
         """Starts a recorded stack for a test and ends it with the test; see `RunRecord.open_run`."""
         refused = self.ledger.refusals.noted
         with refused(item.nodeid):
+            refuse_child_process(self._pid)
             refuse_disturbed(item, is_one_sweep=self.selection.is_one_sweep)
             metrics_of(item, self.settings)  # faults of metrics and policy are reported before anything is measured
             _ = self.ledger.policy
         spec = in_cell(item, dataclasses.replace(self.settings.scenario_of(item), stack=stack))
-        if not _is_to_be_built(self.settings, stack):
+        is_to_be_built = _is_to_be_built(self.settings, stack)
+        with refused(item.nodeid):
+            require_ready(spec, self.settings, is_to_be_built=is_to_be_built, announce=announce)
+        if not is_to_be_built:
             require_loads(spec.loads, spec)
         with ExitStack() as resources:
             with refused(item.nodeid):
@@ -83,6 +90,7 @@ class MeasuringSession:
     @contextmanager
     def holding_machine(self, item: pytest.Item, announce: Callable[[str], None]) -> Iterator[None]:
         """Holds the machine for a test that measures without a stack."""
+        refuse_child_process(self._pid)
         refuse_disturbed(item, is_one_sweep=False)
         _ = self.ledger.policy  # its faults are reported before anything is measured
         with self._held(item, announce):

@@ -16,6 +16,7 @@ from pytest_ldos.plugin.scenarios import combinations_in, scenario_mark, scenari
 from pytest_ldos.scenario.settings import Sources
 
 if TYPE_CHECKING:
+    from pytest_ldos.judge.baseline.store import BaselineStores
     from pytest_ldos.scenario.model import ScenarioSpec
     from pytest_ldos.scenario.watching import WatchSpec
 
@@ -77,6 +78,17 @@ class Settings:
             profiler=self.value("profiler"),
             rate_hz=self.value("profile_rate"),
             syscalls=self.value("syscalls"),
+        )
+
+    @property
+    def stores(self) -> BaselineStores:
+        """The repository's and the machine's baselines."""
+        from pytest_ldos.judge.baseline.store import BaselineStores
+
+        return BaselineStores(
+            repository=self.root / self.value("baselines"),
+            local=self.output / "baselines",
+            repository_gates=self.sources.is_given("baselines"),
         )
 
     def short(self, path: Path) -> Path:

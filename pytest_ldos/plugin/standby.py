@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -12,6 +13,8 @@ from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES, OWN_FILE
 from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from pytest_ldos.plugin.session import MeasuringSession
 
 _SHARED_FILE: Final = "pyproject.toml"
@@ -32,6 +35,8 @@ class Standby:
         self._environment = {name: value for name, value in environment.items() if name.startswith("LDOS_")}
         self._session: MeasuringSession | None = None
         self._failed: set[str] = set()
+        self._pid = os.getpid()
+        self._set_up: set[str] = set()
 
     def begin(self) -> None:
         """Registers the marks; makes the session at once where anything is set for it, so that a wrong setting is
@@ -54,7 +59,7 @@ class Standby:
             from pytest_ldos.plugin.session import MeasuringSession
 
             sources = read_sources(self._config, self._environment)
-            self._session = MeasuringSession(self._config, sources, failed=self._failed)
+            self._session = MeasuringSession(self._config, sources, pid=self._pid, failed=self._failed)
         return self._session
 
     def _refuse(self, session: MeasuringSession) -> None:
@@ -92,15 +97,33 @@ class Standby:
         if self._session is not None:
             self._session.machine.settle()
 
-    @pytest.hookimpl
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Remembers the tests that run in this process."""
+        self._set_up.add(item.nodeid)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, None, None]:
         """Takes failures, and the result of a sweep's cell that a worker of pytest-xdist measured."""
+        if self._session is not None and not self._config.pluginmanager.hasplugin("dsession"):
+            self._refuse_elsewhere(self._session, report)
         if report.failed:
             self._failed.add(report.nodeid)
         if self._session is not None or hasattr(report, CELL_ATTRIBUTE) or hasattr(report, SWEEP_ATTRIBUTE):
             session = self.wake()
             session.sweeps.receive(report)
             session.ledger.enter_report(report)
+        return (yield)
+
+    def _refuse_elsewhere(self, session: MeasuringSession, report: pytest.TestReport) -> None:
+        """Fails a test that measures and ran in another process, whose verdict nobody has seen here."""
+        measuring = {each.nodeid for each in (*session.selection.scenarios, *session.selection.studies)}
+        if report.nodeid in measuring - self._set_up:
+            from pytest_ldos.plugin.preflight import IN_A_CHILD, NO_CHILD
+
+            report.sections.append(("ldos", f"{IN_A_CHILD}\n  → {NO_CHILD}"))
+            if report.passed and report.when == "call":
+                report.outcome, report.longrepr = "failed", IN_A_CHILD
 
 
 def session_of(config: pytest.Config) -> MeasuringSession:
