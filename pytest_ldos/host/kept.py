@@ -19,6 +19,9 @@ from pytest_ldos.host.keeper import LADDER, marked_pids
 from pytest_ldos.host.owner import owned_by_us
 from pytest_ldos.host.processes import Child
 
+_BY_SHELL: Final = ("sh", "-c", 'exec "$@"', "sh")
+"""Debuggers and tracers of the tests (debugpy, VizTracer) rewrite commands that begin with Python, to follow them."""
+
 PATIENCE_S: Final = 5.0
 """Wait after each signal. Gazebo takes 2.2 s from SIGINT to its end."""
 
@@ -53,7 +56,7 @@ class KeptTree:
     ) -> None:
         self._limit_s = (len(LADDER) + 1) * patience_s + _GRACE_S
         self._mark = secrets.token_hex(16)
-        keeper = [sys.executable, "-m", "pytest_ldos.host.keeper", self._mark, str(patience_s)]
+        keeper = [*_BY_SHELL, sys.executable, "-m", "pytest_ldos.host.keeper", self._mark, str(patience_s)]
         with opened_log(log) as sink:
             process = subprocess.Popen(
                 [*keeper, *command],

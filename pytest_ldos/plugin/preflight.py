@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
+from pytest_ldos.base.errors import ConfigurationError, LdosError, RecordUnreadable
 from pytest_ldos.plugin.settings import Settings
+from pytest_ldos.plugin.sweep_cells import cell_of
 
 if TYPE_CHECKING:
+    import pytest
+
     from pytest_ldos.judge.baseline.key import BaselineKey
     from pytest_ldos.judge.baseline.store import BaselineStores
-    from pytest_ldos.scenario.model import ScenarioSpec
+    from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 
 IN_A_CHILD: Final = "scenario tests cannot run in a child process of pytest: verdict, baseline and report would be lost"
 NO_CHILD: Final = "leave out what starts one for each test, such as --forked or the mark forked of pytest-forked"
@@ -44,6 +47,21 @@ def require_ready(
             announce(note)
 
 
+def describe_refusals(
+    scenarios: Sequence[pytest.Item], settings: Settings, stack: StackSpec, *, is_to_be_built: bool
+) -> list[str]:
+    """Lines on scenarios that will be refused, before the first of them starts; cells of sweeps are left out."""
+    found = {}
+    for item in scenarios:
+        try:
+            if cell_of(item) is None:
+                spec = dataclasses.replace(settings.scenario_of(item), stack=stack)
+                require_ready(spec, settings, is_to_be_built=is_to_be_built, announce=lambda _: None)
+        except LdosError as error:
+            found[f"ldos: {item.name} cannot be measured: {error.summary}"] = item
+    return list(found)
+
+
 def require_goals_of(spec: ScenarioSpec, goals: Any) -> None:
     """Refuses the name of a goal set that the stack does not have; goals themselves need no name.
 
@@ -70,6 +88,7 @@ def refuse_child_process(pid: int) -> None:
 
 
 def _require_records(spec: ScenarioSpec, settings: Settings) -> None:
+    from pytest_ldos.base.writable import require_writable_file
     from pytest_ldos.host.fingerprint import take_fingerprint
     from pytest_ldos.judge.baseline.calibration_store import UnreadableCalibration, find_calibration_of
     from pytest_ldos.judge.baseline.key import BaselineKey
@@ -80,10 +99,11 @@ def _require_records(spec: ScenarioSpec, settings: Settings) -> None:
     info, stores = describe_stack(spec.stack), settings.stores
     host = take_fingerprint(rmw=info.rmw, versions=info.versions)
     key = BaselineKey(info.name, host.host_class, spec.name)
-    if settings.value("update_baseline"):
-        _require_place(stores, key)
-    elif not settings.value("base"):
+    if not settings.value("update_baseline") and not settings.value("base"):
         _require_baseline(stores, key)
+    if _will_record(settings, stores, key):
+        stored = stores.find(key)
+        require_writable_file(key.file(stores.local) if stored is None else stored.file)
     known = find_calibration_of(stores, key)
     if isinstance(known, UnreadableCalibration):
         raise RecordUnreadable(f"the calibration cannot be read: {known.reason}")
@@ -101,9 +121,7 @@ def _require_baseline(stores: BaselineStores, key: BaselineKey) -> None:
         raise RecordUnreadable(f"the baseline cannot be read: {error.message}", remedy=error.remedy) from None
 
 
-def _require_place(stores: BaselineStores, key: BaselineKey) -> None:
-    from pytest_ldos.base.writable import require_writable_file
-
-    stored = stores.find(key)
-    local: Path = key.file(stores.local)
-    require_writable_file(local if stored is None else stored.file)
+def _will_record(settings: Settings, stores: BaselineStores, key: BaselineKey) -> bool:
+    """True if this run is to become a baseline: as asked for, or as the first of its host class."""
+    is_first = stores.find(key) is None and not settings.is_strict and not settings.value("base")
+    return bool(settings.value("update_baseline")) or is_first

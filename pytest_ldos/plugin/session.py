@@ -15,7 +15,7 @@ from pytest_ldos.plugin.estimates import estimate_lines
 from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.machine import Machine
 from pytest_ldos.plugin.outputs import Outputs
-from pytest_ldos.plugin.preflight import refuse_child_process, require_ready
+from pytest_ldos.plugin.preflight import describe_refusals, refuse_child_process, require_ready
 from pytest_ldos.plugin.run_record import Books, RunRecord
 from pytest_ldos.plugin.scenarios import make_scenario_tests, require_loads
 from pytest_ldos.plugin.selection import Selection, metrics_of, refuse_disturbed
@@ -127,8 +127,12 @@ def _describe_setup(settings: Settings, scenarios: Sequence[pytest.Item]) -> lis
     from pytest_ldos.scenario.words import StackKind
 
     spec = settings.sources.stack_spec()
-    if _is_to_be_built(settings, spec):
+    is_to_be_built = _is_to_be_built(settings, spec)
+    is_dry = settings.config.option.collectonly
+    refusals = [] if is_dry else describe_refusals(scenarios, settings, spec, is_to_be_built=is_to_be_built)
+    if is_to_be_built:
         return [
+            *refusals,
             "ldos: stack ros2, whose workspace is built before it is measured",
             *_describe_versions(settings),
             *estimate_lines(settings, scenarios, stack=StackKind.ROS2, beside="beside the builds "),
@@ -140,6 +144,7 @@ def _describe_setup(settings: Settings, scenarios: Sequence[pytest.Item]) -> lis
     host = take_fingerprint(rmw=info.rmw, versions=info.versions)
     notes = [f"ldos: {reason}"] if (reason := why_not_ros2(spec)) else []
     return [
+        *refusals,
         *notes,
         f"ldos: stack {info.description}",
         *_describe_versions(settings),

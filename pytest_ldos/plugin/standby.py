@@ -116,7 +116,7 @@ class Standby:
         return (yield)
 
     def _refuse_elsewhere(self, session: MeasuringSession, report: pytest.TestReport) -> None:
-        """Fails a test that measures and ran in another process, whose verdict nobody has seen here."""
+        """Fails a test that measures and ran in another process, whose verdict this session has not."""
         measuring = {each.nodeid for each in (*session.selection.scenarios, *session.selection.studies)}
         if report.nodeid in measuring - self._set_up:
             from pytest_ldos.plugin.preflight import IN_A_CHILD, NO_CHILD

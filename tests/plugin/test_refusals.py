@@ -78,9 +78,19 @@ def test_records_that_cannot_be_read_are_refused_before_the_first_start(run, pro
     result = run("--ldos-stack=embedded", "--ldos-trials=2")
     assert result.ret == 11
     result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["ldos: test_reach cannot be measured: *", "test_scenario.py E*"])
     assert fnmatch(" ".join(result.stdout.lines), f"*{reason}*")
     result.stdout.no_fnmatch_line("*starting the stack*")
     assert not list(project.path.glob(".ldos/runs/*"))
+
+
+def test_a_first_baseline_that_cannot_be_written_is_refused_before_the_first_start(run, project):
+    (project.path / ".ldos").mkdir()
+    (project.path / ".ldos/baselines").write_text("no folder")
+    result = run("--ldos-stack=embedded", "--ldos-trials=2")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*baseline.json cannot be written: *"])
+    result.stdout.no_fnmatch_line("*starting the stack*")
 
 
 def test_a_baseline_that_is_to_be_replaced_may_be_damaged(run, project):

@@ -76,6 +76,26 @@ def test_coverage_of_the_tests_does_not_start_in_a_process(started, monkeypatch,
     assert "coverage" not in started()["modules"]
 
 
+UNDER_A_DEBUGGER = """
+import json, sys
+from pathlib import Path
+from tests.unit.host.test_inherited import of_a_group, of_a_kept_tree
+seen = [of_a_group(Path(sys.argv[1]), {}), of_a_kept_tree(Path(sys.argv[1]), {})]
+print(json.dumps([[name for name in each["modules"] if name.startswith("pydevd")] for each in seen]))
+"""
+
+
+def test_a_debugger_of_the_tests_follows_no_process(tmp_path):
+    pytest.importorskip("debugpy")
+    code = tmp_path / "measures.py"
+    code.write_text(UNDER_A_DEBUGGER)
+    command = [sys.executable, "-m", "debugpy", "--listen", "127.0.0.1:0", str(code), str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == [[], []]
+
+
 def test_a_value_that_is_set_for_a_process_stays(started, monkeypatch):
     monkeypatch.setenv("PYTHONDEVMODE", "0")
     assert started({"PYTHONDEVMODE": "1"})["dev"]
