@@ -13,6 +13,9 @@ ABBREVIATION: Final = 12
 CHANGED: Final = "+"
 """Mark behind a commit whose checkout has uncommitted changes."""
 
+UNSHALLOW: Final = "git fetch --unshallow (fetch-depth: 0 of actions/checkout)"
+"""Remedy for a clone without the whole history."""
+
 OF_ANOTHER_CHECKOUT: Final = (
     "GIT_COMMON_DIR",
     "GIT_DIR",
@@ -82,16 +85,18 @@ def why_no_commit(folder: Path) -> GitWords | None:
     return asked if isinstance(asked, GitWords) else described
 
 
+def is_shallow(folder: Path) -> bool:
+    """True for a clone without the whole history."""
+    return ask_git(folder, "rev-parse", "--is-shallow-repository") == "true"
+
+
 def why_unknown(revision: str, folder: Path) -> GitWords:
     """Git's reason why it does not know a revision; without words where there is just no such name."""
     refused = why_no_commit(folder)
     if refused is not None:
         return refused
-    if ask_git(folder, "rev-parse", "--is-shallow-repository") == "true":
-        return GitWords(
-            "this clone is shallow, and has no older commits",
-            "git fetch --unshallow (fetch-depth: 0 of actions/checkout)",
-        )
+    if is_shallow(folder):
+        return GitWords("this clone is shallow, and has no older commits", UNSHALLOW)
     asked = _run(folder, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
     return asked if isinstance(asked, GitWords) and asked.reason != _SAYS_NOTHING else GitWords("")
 

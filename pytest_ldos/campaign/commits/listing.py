@@ -8,7 +8,16 @@ from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.versions.version import Revision, find_revision
-from pytest_ldos.host.checkout import abbreviate, ask_git, describe_commit, is_changed, top_of_checkout, why_unknown
+from pytest_ldos.host.checkout import (
+    UNSHALLOW,
+    abbreviate,
+    ask_git,
+    describe_commit,
+    is_changed,
+    is_shallow,
+    top_of_checkout,
+    why_unknown,
+)
 
 _FORM: Final = "%H%x00%cs%x00%P%x00%s"
 """Commit, date, parents and subject."""
@@ -81,6 +90,8 @@ def _not_between(first: Revision, last: Revision, root: Path) -> ConfigurationEr
         remedy = "it is a descendant: exchange the two"
     elif fork:
         remedy = f"their last common ancestor is {abbreviate(fork, root)}: name it as GOOD"
+    elif is_shallow(root):
+        remedy = f"this clone is shallow, and may lack what connects them: {UNSHALLOW}"
     return ConfigurationError(f"GOOD {first.text} is no ancestor of BAD {last.text}", remedy=remedy)
 
 

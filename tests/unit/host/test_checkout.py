@@ -107,3 +107,14 @@ def test_a_base_that_a_shallow_clone_lacks(repository, tmp_path):
         with pytest.raises(ConfigurationError, match="this clone is shallow, and has no older commits") as caught:
             find_version(Role.BASE, revision, folder=clone, root=clone)
         assert "git fetch --unshallow" in caught.value.remedy
+
+
+def test_commits_that_a_shallow_clone_does_not_connect(repository, tmp_path):
+    repository.git("branch", "old")
+    repository.commit(a_txt="2")
+    clone = tmp_path / "clone"
+    command = ["git", "clone", "--quiet", "--depth=1", "--no-single-branch", f"file://{repository.path}", str(clone)]
+    subprocess.run(command, check=True, capture_output=True)
+    with pytest.raises(ConfigurationError, match="is no ancestor of BAD") as caught:
+        list_commits("origin/old", "main", clone)
+    assert "this clone is shallow" in caught.value.remedy
