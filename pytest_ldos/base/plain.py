@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from enum import StrEnum
@@ -15,6 +16,8 @@ _LARGEST: Final = 2**63
 """Integers below it are counts, times and durations; larger ones overflow in computations."""
 
 _LONGEST_SHOWN: Final = 60
+_LFS_POINTER: Final = "version https://git-lfs.github.com/spec/"
+_CONFLICT: Final = re.compile(r"^(?:<{7}|={7}|>{7})(?: |$)", re.MULTILINE)
 
 Reader = Callable[[Any, str], Any]
 """Reads a plain value; the text names it in errors."""
@@ -24,6 +27,17 @@ def field_types(kind: Any) -> Mapping[str, Any]:
     """Types of the fields of a dataclass, by name."""
     hints = get_type_hints(kind)
     return {each.name: hints[each.name] for each in dataclasses.fields(kind)}
+
+
+def left_by_git(text: str) -> tuple[str, str] | None:
+    """Git's replacement of a file's content, with its remedy; ``None`` where the text is the file's own."""
+    if text.startswith(_LFS_POINTER):
+        return "is a Git LFS pointer: its content was not fetched", "git lfs pull (lfs: true of actions/checkout)"
+    conflict = _CONFLICT.search(text)
+    if conflict is None:
+        return None
+    line = text.count("\n", 0, conflict.start()) + 1
+    return f"has an unresolved merge conflict (line {line})", "take one side: git checkout --ours or --theirs FILE"
 
 
 @dataclasses.dataclass(frozen=True)

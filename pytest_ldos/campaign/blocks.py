@@ -92,7 +92,10 @@ def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | N
         )
         return add_trials(
             rig,
-            record or new_record(rig, bench.spec, bench.catalogue, commit=version.commit, watch=watch),
+            record
+            or new_record(
+                rig, bench.spec, bench.catalogue, commit=(version.commit, version.commit_unknown), watch=watch
+            ),
             procedure,
             until=block.trials.stop,
             warmup=bench.spec.warmup,

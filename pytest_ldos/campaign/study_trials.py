@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 
-from pytest_ldos.host.checkout import describe_commit
+from pytest_ldos.host.checkout import commit_of
 from pytest_ldos.host.fingerprint import take_fingerprint
+from pytest_ldos.host.inherited import find_influences, find_withheld
 from pytest_ldos.instruments.study import Round, Study
 from pytest_ldos.measure.metrics.model import Measurement, Metric
 from pytest_ldos.measure.trial.record import RoundTrial, TrialKind, TrialSet
@@ -23,10 +25,14 @@ def to_trials(study: Study, *, name: str = "", commit: str | None = None) -> Tri
         name: name of their scenario, hence of their baseline; by default the study's own.
         commit: commit of the project under test; by default that of the current checkout.
     """
+    known, unknown = commit_of(Path.cwd()) if commit is None else (commit, "")
     return TrialSet(
         spec=ScenarioSpec(name=name or study.name, trials=max(1, len(study.rounds)), warmup=0),
         started_at=study.started_at,
-        commit=describe_commit(Path.cwd()) if commit is None else commit,
+        commit=known,
+        commit_unknown=unknown,
+        influences=find_influences(os.environ),
+        withheld=find_withheld(os.environ),
         stack_kind=f"middleware-{study.layer}",
         stack=f"{study.layer}: {study.middleware}",
         recorder="none",

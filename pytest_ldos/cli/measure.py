@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.host.checkout import ask_git
+from pytest_ldos.host.checkout import GitWords, ask_git, why_no_commit
 
 _SCRIPT: Final = Path(__file__).with_name("measure.sh")
 
@@ -49,5 +49,9 @@ def measure(
 def _commit_here() -> str:
     found = ask_git(Path(), "rev-parse", "--verify", "--quiet", "HEAD")
     if not found:
-        raise ConfigurationError("no commit is checked out here", remedy="call it in the root of a git checkout")
+        words = why_no_commit(Path()) or GitWords("git names no commit")
+        raise ConfigurationError(
+            f"no commit is checked out here: {words.reason}",
+            remedy=words.remedy or "call it in the root of a git checkout",
+        )
     return found

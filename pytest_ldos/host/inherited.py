@@ -1,10 +1,163 @@
-"""Finds processes by variables that they inherited; a child keeps them in whatever session it runs."""
+"""Variables that processes inherit: those that change a program from outside, and processes found by others.
+
+Coverage, debuggers and the like that somebody uses on the tests would reach the measured processes by inheritance. What
+belongs to the tests is withheld from every process that we start. What somebody may have set for the measured programs
+is passed on, recorded, and named where two runs differ in it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import translate
+from pathlib import Path
+from typing import Final
 
 import psutil
+
+WITHHELD: Final[Mapping[str, str]] = {
+    "COVERAGE_*": "coverage of the tests, which a .pth file starts in every Python (patch = subprocess)",
+    "COV_CORE_*": "the same of pytest-cov before 7",
+    "PYDEVD_*": "a debugger of the tests",
+    "DEBUGPY_*": "a debugger of the tests",
+    "BUNDLED_DEBUGPY_PATH": "a debugger of the tests",
+    "PYTHONBREAKPOINT": "a debugger of the tests",
+    "PYTHONHUNTER": "traces every call (hunter)",
+    "PYTHONMANHOLE": "opens a console in every Python (manhole)",
+    "LINE_PROFILE": "times every line (line_profiler)",
+    "PYTHONDEVMODE": "checks of a developer's Python, and slower memory",
+    "PYTHONTRACEMALLOC": "traces every allocation",
+    "PYTHONMALLOCSTATS": "prints at every new arena",
+    "PYTHONASYNCIODEBUG": "checks every callback of asyncio",
+    "PYTHONPROFILEIMPORTTIME": "times and prints every import",
+    "PYTHONVERBOSE": "prints every import",
+    "PYTHONDEBUG": "prints what the parser does",
+    "PYTHONDUMPREFS*": "prints every object at the end",
+    "PYTHONINSPECT": "does not end with its program",
+    "PYTHONWARNINGS": "makes the tests' warnings errors",
+    "PYTHONPERFSUPPORT": "writes a map of every function for perf",
+    "PYTHON_PERF_JIT_SUPPORT": "writes a map of every function for perf",
+    "LD_DEBUG*": "prints what the dynamic linker does",
+    "LD_PROFILE*": "profiles a shared library",
+    "LD_TRACE_LOADED_OBJECTS": "lists libraries in place of running",
+    "MALLOC_TRACE": "logs every allocation (mtrace)",
+}
+"""Variables that no process of ours inherits, each with what it does; names are patterns of `fnmatch`."""
+
+PASSED_ON: Final[Mapping[str, str]] = {
+    "LD_PRELOAD": "libraries in front of the program's own, such as an allocator",
+    "LD_AUDIT": "libraries that watch the dynamic linker",
+    "LD_BIND_NOW": "when symbols are resolved",
+    "GLIBC_TUNABLES": "settings of the C library",
+    "MALLOC_*": "settings of the C library's allocator, and of jemalloc",
+    "TCMALLOC_*": "settings of an allocator",
+    "MIMALLOC_*": "settings of an allocator",
+    "CPUPROFILE*": "gperftools",
+    "HEAPPROFILE*": "gperftools",
+    "HEAPCHECK*": "gperftools",
+    "*SAN_OPTIONS": "settings of programs that are built with sanitizers",
+    "PYTHONMALLOC": "Python's allocator",
+    "PYTHONOPTIMIZE": "Python without assertions",
+    "PYTHON_GIL": "Python's lock",
+    "PYTHON_JIT": "Python's compiler",
+    "PYTHON_CPU_COUNT": "the CPUs that Python reports",
+    "OMP_*": "threads of numerical libraries",
+    "GOMP_*": "threads of numerical libraries",
+    "KMP_*": "threads of numerical libraries",
+    "OPENBLAS_*": "threads of numerical libraries",
+    "MKL_*": "threads of numerical libraries",
+    "RUST_LOG": "logging of Zenoh",
+}
+"""Variables that are passed on, because somebody may have set them for the measured programs, likewise."""
+
+_PATH: Final = "PYTHONPATH"
+_CUSTOMIZE: Final = ("sitecustomize.py", "usercustomize.py")
+_INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
+
+
+def _matching(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, patterns)))
+
+
+_IS_WITHHELD: Final = _matching(WITHHELD).match
+_IS_PASSED_ON: Final = _matching(PASSED_ON).match
+
+
+def pass_on(environment: Mapping[str, str], inherited: Mapping[str, str] | None = None) -> dict[str, str]:
+    """An environment for processes, without what they would inherit of `WITHHELD`.
+
+    Args:
+        environment: what they would get; a value that is not the inherited one was set for them, and stays.
+        inherited: the environment that it was made from; ours by default.
+    """
+    ours = os.environ if inherited is None else inherited
+    kept = {name: value for name, value in environment.items() if not (_IS_WITHHELD(name) and ours.get(name) == value)}
+    if kept.get(_PATH):
+        kept[_PATH] = os.pathsep.join(each for each in kept[_PATH].split(os.pathsep) if not _starts_a_tool(each))
+    return kept
+
+
+def find_withheld(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of the variables that `pass_on` withholds; ``PYTHONPATH`` where it leaves out folders of it."""
+    names = [name for name, value in environment.items() if value and _IS_WITHHELD(name)]
+    return tuple(sorted([*names, *([_PATH] if any(map(_starts_a_tool, _folders(environment))) else [])]))
+
+
+def find_influences(environment: Mapping[str, str]) -> dict[str, str]:
+    """Inherited settings that change a program from outside, by name: variables, priority, scheduler and CPUs."""
+    found = {name: value for name, value in sorted(environment.items()) if value and _is_influence(name)}
+    for name in {"LD_PRELOAD", "LD_AUDIT"} & found.keys():
+        found[name] = " ".join(Path(each).name for each in re.split("[: ]+", found[name]) if each)
+    custom = [each for each in _folders(environment) if _customizes(each) and not _starts_a_tool(each)]
+    if custom:
+        found[_PATH] = f"sitecustomize of {', '.join(Path(each).name for each in custom)}"
+    return found | dict(_find_process_settings())
+
+
+def find_tracers(pids: Iterable[int]) -> dict[str, str]:
+    """Programs that trace one of these processes (``strace -f``, a debugger), as one more influence."""
+    tracers = sorted({name for pid in pids if (name := _tracer_of(pid))})
+    return {"ptrace": ", ".join(tracers)} if tracers else {}
+
+
+def _is_influence(name: str) -> bool:
+    return bool(_IS_PASSED_ON(name)) and not _IS_WITHHELD(name)
+
+
+def _find_process_settings() -> Iterator[tuple[str, str]]:
+    niceness, policy = os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)
+    allowed, cpus = os.sched_getaffinity(0), os.cpu_count() or 1
+    if niceness:
+        yield "nice", str(niceness)
+    if policy != os.SCHED_OTHER:
+        yield "scheduling policy", str(policy)
+    if len(allowed) < cpus:
+        yield "CPUs", f"{','.join(map(str, sorted(allowed)))} of {cpus}"
+
+
+def _folders(environment: Mapping[str, str]) -> list[str]:
+    return [each for each in environment.get(_PATH, "").split(os.pathsep) if each]
+
+
+def _customizes(folder: str) -> bool:
+    return bool(folder) and any(Path(folder, name).is_file() for name in _CUSTOMIZE)
+
+
+def _starts_a_tool(folder: str) -> bool:
+    """True for a folder within an installed package with which that starts in every Python, as ddtrace's and
+    OpenTelemetry's do.
+    """
+    return _customizes(folder) and not _INSTALLED.isdisjoint(Path(folder).parent.parts)
+
+
+def _tracer_of(pid: int) -> str:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text("utf-8", "replace")
+        tracer = re.search(r"(?m)^TracerPid:\s*([1-9]\d*)$", status)
+        return Path(f"/proc/{tracer.group(1)}/comm").read_text("utf-8", "replace").strip() if tracer else ""
+    except OSError:
+        return ""
 
 
 def pids_with(environment: Mapping[str, str]) -> list[int]:

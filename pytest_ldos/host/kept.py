@@ -14,9 +14,13 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.writable import opened_log
+from pytest_ldos.host.inherited import pass_on
 from pytest_ldos.host.keeper import LADDER, marked_pids
 from pytest_ldos.host.owner import owned_by_us
 from pytest_ldos.host.processes import Child
+
+_BY_SHELL: Final = ("sh", "-c", 'exec "$@"', "sh")
+"""Debuggers and tracers of the tests (debugpy, VizTracer) rewrite commands that begin with Python, to follow them."""
 
 PATIENCE_S: Final = 5.0
 """Wait after each signal. Gazebo takes 2.2 s from SIGINT to its end."""
@@ -32,7 +36,7 @@ class KeptTree:
     Args:
         name: what messages call it.
         log: gets the command's standard error; its standard output is a pipe, ``child.process.stdout``.
-        environment: added to ours.
+        environment: added to ours, of which it gets what `pass_on` leaves.
         patience_s: for each of SIGINT, SIGTERM and SIGKILL.
         holds: descriptors that the keeper holds open until everything has ended, such as that of a locked file.
 
@@ -52,7 +56,7 @@ class KeptTree:
     ) -> None:
         self._limit_s = (len(LADDER) + 1) * patience_s + _GRACE_S
         self._mark = secrets.token_hex(16)
-        keeper = [sys.executable, "-m", "pytest_ldos.host.keeper", self._mark, str(patience_s)]
+        keeper = [*_BY_SHELL, sys.executable, "-m", "pytest_ldos.host.keeper", self._mark, str(patience_s)]
         with opened_log(log) as sink:
             process = subprocess.Popen(
                 [*keeper, *command],
@@ -61,7 +65,7 @@ class KeptTree:
                 stderr=sink,
                 encoding="utf-8",
                 errors="replace",
-                env={**os.environ, **environment, **owned_by_us()},
+                env={**pass_on({**os.environ, **environment}), **owned_by_us()},
                 process_group=0,
                 pass_fds=holds,
             )

@@ -23,6 +23,7 @@ import psutil
 
 from pytest_ldos.base.writable import opened_log
 from pytest_ldos.host.ends import describe_end
+from pytest_ldos.host.inherited import pass_on
 from pytest_ldos.host.logs import last_lines, last_words
 from pytest_ldos.host.owner import owned_by_us
 
@@ -75,7 +76,7 @@ class ProcessGroup:
 
     Args:
         prefix: command in front of each child's own (it must end in ``exec``).
-        environment: added to ours.
+        environment: added to ours, of which they get what `pass_on` leaves.
         death_signal: signal that children get when we die; those that must clean up can do so on SIGINT.
         log_directory: gets one ``NAME.log`` a child.
         own_session: gives each child its own session, hence its own scheduler group.
@@ -92,7 +93,7 @@ class ProcessGroup:
     ) -> None:
         self._death_signal = death_signal.name.removeprefix("SIG")
         self._prefix = tuple(prefix)
-        self._environment = {**os.environ, **(environment or {}), **owned_by_us()}
+        self._environment = {**pass_on({**os.environ, **(environment or {})}), **owned_by_us()}
         self._log_directory = log_directory
         self._own_session = own_session
         self.children: list[Child] = []

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-_ADDITIONS: list[tuple[Mapping[str, str], Callable[[Any], bool]]] = []
-"""Variables of each open recording, and a predicate that is true for its launch contexts."""
+from pytest_ldos.host.inherited import pass_on
+
+_ADDITIONS: list[tuple[Mapping[str, str], Mapping[str, str], Callable[[Any], bool]]] = []
+"""Variables of each open recording, our environment when it was opened, and a predicate for its launch contexts."""
 
 
 @contextmanager
 def processes_get(environment: Mapping[str, str], belongs: Callable[[Any], bool]) -> Iterator[None]:
     """Adds variables to the environment of each process whose launch context `belongs`, and to no other.
+
+    These processes inherit what `pass_on` leaves of ours; what launch sets for them stays.
 
     Several may be open at once, and end in any order.
 
@@ -21,7 +26,7 @@ def processes_get(environment: Mapping[str, str], belongs: Callable[[Any], bool]
     that does not forward the environment (`ResetEnvironment`). Each process gets its environment in
     `Executable.prepare`; launch starts it with that same mapping.
     """
-    addition = (environment, belongs)
+    addition = (environment, dict(os.environ), belongs)
     if not _ADDITIONS:
         _patch()
     _ADDITIONS.append(addition)
@@ -40,9 +45,11 @@ def _patch() -> None:
 
     def prepare(self: Any, context: Any, action: Any) -> None:
         original(self, context, action)
-        for environment, belongs in tuple(_ADDITIONS):
+        for environment, inherited, belongs in tuple(_ADDITIONS):
             if belongs(context):
-                self.final_env.update(environment)
+                passed_on = pass_on(self.final_env, inherited)
+                self.final_env.clear()
+                self.final_env.update({**passed_on, **environment})
 
     prepare.original = original  # type: ignore[attr-defined]
     Executable.prepare = prepare

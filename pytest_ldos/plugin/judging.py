@@ -10,7 +10,6 @@ from pytest_ldos.campaign.interleave import describe_turns
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.lookup import Lookup, NoBaseline, NotComparable
-from pytest_ldos.judge.baseline.store import BaselineStores
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.judging import Grounds, Judged, judge
@@ -24,23 +23,12 @@ from pytest_ldos.show.report.compose import compose_section
 from pytest_ldos.show.report.document import Section
 from pytest_ldos.show.report.reasons import describe_reason
 
-LOCAL_BASELINES = "baselines"
-
-
-def stores_of(settings: Settings) -> BaselineStores:
-    """The repository's and the machine's baselines."""
-    return BaselineStores(
-        repository=settings.sources.folder("baselines"),
-        local=settings.output / LOCAL_BASELINES,
-        repository_gates=settings.sources.is_given("baselines"),
-    )
-
 
 def grounds_for(
     settings: Settings, ledger: Ledger, run: ScenarioRun, trials: TrialSet, base: TrialSet | None = None
 ) -> Grounds:
     """The grounds of a run: the base that its trials are interleaved with, or else what is stored."""
-    stores, policy = stores_of(settings), ledger.policy
+    stores, policy = settings.stores, ledger.policy
     if base is None:
         return Grounds.stored(trials, stores, policy).shortened(settings.root)
     file, label = run.folder_of(trials).base.trials_file, run.versions[Role.BASE].name
@@ -99,7 +87,7 @@ def _record(settings: Settings, judged: Judged, lookup: Lookup) -> list[str]:
     if own.verdict is not Verdict.PASSED:
         why = "" if own.reasons[0] in shown else f": {describe_reason(own.reasons[0])}"
         return [f"not recorded as a baseline{why}"]
-    stores = stores_of(settings)
+    stores = settings.stores
     file = stores.update(trials) if asked else stores.save(trials, to_repository=False)
     which = "new baseline" if asked else f"first baseline of this host class ({BaselineKey.of(trials).host_class})"
     return [f"recorded as the {which}: {settings.short(file)}"]

@@ -10,6 +10,7 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError
 from pytest_ldos.plugin.messages import fail_with
+from pytest_ldos.plugin.preflight import require_goals_of
 from pytest_ldos.plugin.progress import Progress
 from pytest_ldos.plugin.scenario_run import ScenarioRun
 from pytest_ldos.plugin.scenarios import require_loads
@@ -93,6 +94,7 @@ def trial_maker(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
         with _named_faults(item):
             maker = TrialMaker(session.settings, session.ledger, run)
             catalogue = metrics_of(item, session.settings)
+            require_goals_of(run.spec, goals)
             trials = maker.make(goals if isinstance(goals, str) else tuple(goals), n, catalogue)
         run.add_trials(trials)
         return trials

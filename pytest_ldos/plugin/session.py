@@ -18,6 +18,7 @@ from pytest_ldos.plugin.machine import Machine, is_worker
 from pytest_ldos.plugin.marks import UNJUDGED_OUTPUT
 from pytest_ldos.plugin.messages import begin_section, write_line
 from pytest_ldos.plugin.outputs import Outputs
+from pytest_ldos.plugin.preflight import describe_refusals, refuse_child_process, require_ready
 from pytest_ldos.plugin.run_record import Books, RunRecord
 from pytest_ldos.plugin.scenarios import make_scenario_tests, require_loads
 from pytest_ldos.plugin.selection import Selection, metrics_of, refuse_parallel_runs
@@ -42,13 +43,15 @@ class MeasuringSession:
     """The parts of one session, none of which knows the whole; does nothing until a test asks for a measurement.
 
     Args:
+        pid: of the process that pytest runs in.
         failed: tests that failed before there was this session.
     """
 
-    def __init__(self, config: pytest.Config, sources: Sources, *, failed: Collection[str] = ()) -> None:
+    def __init__(self, config: pytest.Config, sources: Sources, *, pid: int, failed: Collection[str] = ()) -> None:
         self._config = config
         self._unjudged: dict[str, str] = {}
         self._lacks_verdict = False
+        self._pid = pid
         self.settings = Settings(config, sources)
         self.selection = Selection()
         self.record = RunRecord(self.settings)
@@ -88,11 +91,15 @@ class MeasuringSession:
         self._require_first(item)
         refused = self.ledger.refusals.noted
         with refused(item.nodeid):
+            refuse_child_process(self._pid)
             refuse_parallel_runs(item.config, is_one_sweep=self.selection.is_one_sweep)
             metrics_of(item, self.settings)  # faults of metrics and policy are reported before anything is measured
             _ = self.ledger.policy
         spec = in_cell(item, dataclasses.replace(self.settings.scenario_of(item), stack=stack))
-        if not _is_to_be_built(self.settings, stack):
+        is_to_be_built = _is_to_be_built(self.settings, stack)
+        with refused(item.nodeid):
+            require_ready(spec, self.settings, is_to_be_built=is_to_be_built, announce=announce)
+        if not is_to_be_built:
             require_loads(spec.loads, spec)
         with ExitStack() as resources:
             with refused(item.nodeid):
@@ -103,6 +110,7 @@ class MeasuringSession:
     def holding_machine(self, item: pytest.Item, announce: Callable[[str], None]) -> Iterator[None]:
         """Holds the machine for a test that measures without a stack."""
         self._require_first(item)
+        refuse_child_process(self._pid)
         refuse_parallel_runs(item.config, is_one_sweep=False)
         _ = self.ledger.policy  # its faults are reported before anything is measured
         with self._held(item, announce):
@@ -190,8 +198,12 @@ def _describe_setup(settings: Settings, scenarios: Sequence[pytest.Item]) -> lis
     from pytest_ldos.scenario.words import StackKind
 
     spec = settings.sources.stack_spec()
-    if _is_to_be_built(settings, spec):
+    is_to_be_built = _is_to_be_built(settings, spec)
+    is_dry = settings.config.option.collectonly
+    refusals = [] if is_dry else describe_refusals(scenarios, settings, spec, is_to_be_built=is_to_be_built)
+    if is_to_be_built:
         return [
+            *refusals,
             "ldos: stack ros2, whose workspace is built before it is measured",
             *_describe_versions(settings),
             *estimate_lines(settings, scenarios, stack=StackKind.ROS2, beside="beside the builds "),
@@ -204,6 +216,7 @@ def _describe_setup(settings: Settings, scenarios: Sequence[pytest.Item]) -> lis
     notes = [f"ldos: {reason}"] if (reason := why_not_ros2(spec)) else []
     notes += [f"ldos: left out of ros_ws: {reasons}"] if (reasons := os.environ.get(LEFT_OUT)) else []
     return [
+        *refusals,
         *notes,
         f"ldos: stack {info.description}",
         *_describe_versions(settings),

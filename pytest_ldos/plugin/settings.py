@@ -15,6 +15,7 @@ from pytest_ldos.plugin.scenarios import combinations_in, scenario_arguments
 from pytest_ldos.scenario.settings import Sources
 
 if TYPE_CHECKING:
+    from pytest_ldos.judge.baseline.store import BaselineStores
     from pytest_ldos.scenario.model import ScenarioSpec
     from pytest_ldos.scenario.watching import WatchSpec
 
@@ -85,6 +86,17 @@ class Settings:
             return f"ldos: no settings file above the tests; results lie in {self.output}"
         shown = file.relative_to(folder) if file.is_relative_to(folder) else file
         return f"ldos: settings {shown}" + ("" if file.parent == self.root else f"; results lie in {self.output}")
+
+    @property
+    def stores(self) -> BaselineStores:
+        """The repository's and the machine's baselines."""
+        from pytest_ldos.judge.baseline.store import BaselineStores
+
+        return BaselineStores(
+            repository=self.sources.folder("baselines"),
+            local=self.output / "baselines",
+            repository_gates=self.sources.is_given("baselines"),
+        )
 
     def short(self, path: Path) -> Path:
         """A path as it is shown: relative to the project's folder where it lies in it."""

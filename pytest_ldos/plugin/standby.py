@@ -57,6 +57,8 @@ class Standby:
         self._running: pytest.Item | None = None
         self._failed: set[str] = set()
         self._refusal = ""
+        self._pid = os.getpid()
+        self._set_up: set[str] = set()
 
     def begin(self) -> None:
         """Registers the marks; makes the session at once where anything is set for it, so that a wrong setting is
@@ -184,7 +186,7 @@ class Standby:
             from pytest_ldos.plugin.session import MeasuringSession
 
             sources = read_settings(self._config, self._environment, file)
-            session = MeasuringSession(self._config, sources, failed=self._failed)
+            session = MeasuringSession(self._config, sources, pid=self._pid, failed=self._failed)
             refuse_unavailable(session.settings.value("report"))
             self._register(session.settings.markers())
             self._sessions[file] = session
@@ -227,8 +229,9 @@ class Standby:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Lets a test that measures be set up once."""
+        """Remembers the tests that run in this process, and lets one that measures be set up once."""
         self._running = item
+        self._set_up.add(item.nodeid)
         if self._session is None:
             return (yield)
         with self._session.once(item, "setup"):
@@ -263,9 +266,11 @@ class Standby:
         if self._session is not None:
             self._session.machine.settle()
 
-    @pytest.hookimpl
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, None, None]:
         """Takes failures, and the result of a sweep's cell that a worker of pytest-xdist measured."""
+        if self._session is not None and not self._config.pluginmanager.hasplugin("dsession"):
+            self._refuse_elsewhere(self._session, report)
         if report.failed:
             self._failed.add(report.nodeid)
         if self._session is not None or hasattr(report, CELL_ATTRIBUTE) or hasattr(report, SWEEP_ATTRIBUTE):
@@ -273,6 +278,17 @@ class Standby:
             session = self._session or self.session_for(test_file)
             session.sweeps.receive(report)
             session.ledger.enter_report(report)
+        return (yield)
+
+    def _refuse_elsewhere(self, session: MeasuringSession, report: pytest.TestReport) -> None:
+        """Fails a test that measures and ran in another process, whose verdict this session has not."""
+        measuring = {each.nodeid for each in (*session.selection.scenarios, *session.selection.studies)}
+        if report.nodeid in measuring - self._set_up:
+            from pytest_ldos.plugin.preflight import IN_A_CHILD, NO_CHILD
+
+            report.sections.append(("ldos", f"{IN_A_CHILD}\n  → {NO_CHILD}"))
+            if report.passed and report.when == "call":
+                report.outcome, report.longrepr = "failed", IN_A_CHILD
 
 
 def _names_fixtures(file: Path) -> bool:

@@ -154,6 +154,22 @@ def test_a_base_that_cannot_be_built_is_infra_with_exit_status_11(run, project, 
     )
 
 
+def test_a_base_without_the_projects_folder_says_what_it_lacks(run, project, repository):
+    repository.commit(README_md="")
+    old = repository.git("rev-parse", "HEAD")
+    nested = project.path / "robots/arm"
+    nested.mkdir(parents=True)
+    for name in ("pyproject.toml", "test_scenario.py"):
+        (project.path / name).rename(nested / name)
+    (nested / "pyproject.toml").write_text((nested / "pyproject.toml").read_text() + "\n" + SETUP)
+    repository.commit()
+    place = (f"--rootdir={nested}", f"--config-file={nested}/pyproject.toml", f"--confcutdir={project.path}")
+    result = run(*place, str(nested), f"--ldos-base={old}")
+    assert result.ret == 11
+    result.stdout.fnmatch_lines(["*cannot be built: it has no folder robots/arm, in which the project lies here"])
+    result.stdout.no_fnmatch_line("*exit code*")
+
+
 def test_a_project_behind_a_space_is_refused_because_pytest_takes_its_settings(run, project, old):
     (project.path / "old/pytest.ini").write_text("[pytest]\n")
     result = run("--ldos-base", "./old")

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+from fnmatch import fnmatch
 
 import pytest
 
+from pytest_ldos.host.fingerprint import take_fingerprint
 from pytest_ldos.host.lock import measuring_lock
+from pytest_ldos.robot.stack.choose import describe_stack
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import StackKind
 from tests.plugin.conftest import AGAIN, SCENARIO
 
 SWEEP = """
@@ -83,3 +88,125 @@ def test_any_plugin_that_blocks_sockets_is_named(run, project):
     result.stdout.fnmatch_lines(
         ["a plugin blocks the sockets *: Network is disabled", "  → let this test open sockets*"]
     )
+
+
+def broken_records(project, name, text):
+    """Writes a file beside where this host's baseline of the embedded stack lies."""
+    info = describe_stack(StackSpec(kind=StackKind.EMBEDDED))
+    host = take_fingerprint(rmw=info.rmw, versions=info.versions)
+    file = project.path / ".ldos/baselines" / info.name / host.host_class / name
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    return file
+
+
+LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+CONFLICT = '{\n "kind": "pytest-ldos trials",\n<<<<<<< HEAD\n "schema": 5,\n=======\n "schema": 4,\n>>>>>>> topic\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("baseline.json", LFS, "the baseline cannot be read: *is a Git LFS pointer*git lfs pull"),
+        ("baseline.json", CONFLICT, "the baseline cannot be read: *has an unresolved merge conflict (line 3)*"),
+        ("baseline.json", '{"kind": "pytest-ldos trials", "schema": 5,', "the baseline cannot be read: *is no JSON*"),
+        ("baseline.json", '{"kind": "pytest-ldos trials", "schema": 4}', "*has schema version 4*"),
+        ("baseline.calibration.json", LFS, "the calibration cannot be read: *is a Git LFS pointer*git lfs pull"),
+    ],
+)
+def test_records_that_cannot_be_read_are_refused_before_the_first_start(run, project, name, text, reason):
+    broken_records(project, name, text)
+    result = run("--ldos-stack=embedded", "--ldos-trials=2")
+    assert result.ret == 11
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["ldos: test_reach cannot be measured: *", "test_scenario.py E*"])
+    assert fnmatch(" ".join(result.stdout.lines), f"*{reason}*")
+    result.stdout.no_fnmatch_line("*starting the stack*")
+    assert not list(project.path.glob(".ldos/runs/*"))
+
+
+def test_a_first_baseline_that_cannot_be_written_is_refused_before_the_first_start(run, project):
+    (project.path / ".ldos").mkdir()
+    (project.path / ".ldos/baselines").write_text("no folder")
+    result = run("--ldos-stack=embedded", "--ldos-trials=2")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*baseline.json cannot be written: *"])
+    result.stdout.no_fnmatch_line("*starting the stack*")
+
+
+def test_a_baseline_that_is_to_be_replaced_may_be_damaged(run, project):
+    broken_records(project, "baseline.json", LFS)
+    result = run("--ldos-stack=embedded", "--ldos-trials=2", "--ldos-warmup=0", "--ldos-update-baseline")
+    result.stdout.fnmatch_lines(["*starting the stack*"])
+
+
+GOALS = "home: {joints: {panda_joint1: 0.0}}\ngoal_sets: {shelf: [{name: top, joints: {panda_joint1: 1.0}}]}\n"
+
+
+@pytest.mark.parametrize(
+    ("stack", "scenario", "reason"),
+    [
+        ("goals = 'absent.yaml'", "", "*absent.yaml cannot be read: No such file or directory"),
+        ("goals = 'goals.yaml'", "goals = 'shelf'", "*goal 'home' does not fit the Panda's joints*"),
+        ("", "goals = 'shelf'", "*there is no goal set 'shelf'"),
+    ],
+)
+def test_goals_that_there_are_not_are_refused_before_the_first_start(run, project, stack, scenario, reason):
+    (project.path / "goals.yaml").write_text(GOALS)
+    with (project.path / "pyproject.toml").open("a") as file:
+        file.write(f"\n[tool.ldos.stack]\nkind = 'embedded'\n{stack}\n[tool.ldos.scenarios.baseline]\n{scenario}\n")
+    result = run("--ldos-trials=2")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([reason])
+    result.stdout.no_fnmatch_line("*starting the stack*")
+
+
+def test_goals_that_a_test_names_are_refused_before_the_first_start(run, project):
+    project.makepyfile(test_scenario=SCENARIO.replace("(panda_stack))", "(panda_stack, goals='shelf'))"))
+    result = run("--ldos-stack=embedded", "--ldos-trials=2")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*there is no goal set 'shelf'"])
+    result.stdout.no_fnmatch_line("*starting the stack*")
+
+
+@pytest.mark.parametrize("how", ["--forked", "mark"])
+def test_tests_in_child_processes_are_refused(run, project, how):
+    pytest.importorskip("pytest_forked")
+    if how == "mark":
+        project.makepyfile(test_scenario="import pytest\npytestmark = pytest.mark.forked\n" + SCENARIO)
+    result = run("--ldos-trials=2", *(["--forked"] if how == "--forked" else []))
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*scenario tests cannot run in a child process of pytest*", "*leave out*--forked*"])
+    result.stdout.no_fnmatch_line("*starting the stack*")
+
+
+FORKS = """
+import os
+import pytest
+from _pytest.runner import runtestprotocol
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    read, write = os.pipe()
+    pid = os.fork()
+    if not pid:
+        reports = runtestprotocol(item, log=False, nextitem=nextitem)
+        os.write(write, chr(10).join(str(each.longrepr) for each in reports if each.failed).encode())
+        os._exit(0)
+    os.close(write)
+    os.waitpid(pid, 0)
+    print(os.read(read, 65536).decode())
+    report = pytest.TestReport(item.nodeid, item.location, {}, "OUTCOME", None, "call")
+    item.ihook.pytest_runtest_logreport(report=report)
+    return True
+"""
+
+
+@pytest.mark.parametrize("outcome", ["failed", "passed"])
+def test_whatever_forks_for_each_test(run, project, outcome):
+    (project.path / "forks.py").write_text(FORKS.replace("OUTCOME", outcome))
+    result = run("-p", "forks", "-s", "--ldos-trials=2")
+    assert result.ret == 1
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*scenario tests cannot run in a child process of pytest*"])
+    result.stdout.no_fnmatch_line("*starting the stack*")

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from pytest_ldos.measure.trial.artifacts import read_trials
 from tests.builders.busy import foreign_load
 from tests.plugin.conftest import SCENARIO
 
@@ -158,6 +159,35 @@ def test_trials_that_nobody_judged_are_mentioned(run, project):
     )
     result = run("--ldos-trials=2", "--ldos-warmup=0")
     result.stdout.fnmatch_lines(["*never judged*ldos_gate.check*"])
+
+
+def test_a_run_without_a_commit_says_why(run, project, repository, monkeypatch):
+    repository.commit()
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    result = run("--ldos-trials=2")
+    assert result.ret == 0
+    cure = f"git config --global --add safe.directory {project.path}"
+    result.stdout.fnmatch_lines(
+        [f"*this run: its commit is unknown: detected dubious ownership in repository at*{cure}"]
+    )
+    (file,) = project.path.glob(".ldos/runs/*/baseline/trials.json")
+    saved = read_trials(file)
+    assert saved.commit == ""
+    assert saved.commit_unknown.endswith(cure)
+
+
+def test_what_the_processes_inherit_is_a_difference_and_what_belongs_to_the_tests_is_recorded(
+    run, project, monkeypatch
+):
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=1")
+    monkeypatch.setenv("PYTHONTRACEMALLOC", "1")
+    run(*FAST).stdout.fnmatch_lines(["*inherited by the measured processes:*GLIBC_TUNABLES glibc.malloc.arena_max=1*"])
+    (file,) = project.path.glob(".ldos/baselines/**/baseline.json")
+    assert "PYTHONTRACEMALLOC" in read_trials(file).withheld
+    monkeypatch.delenv("GLIBC_TUNABLES")
+    result = run(*FAST, stack="noisy(2)")
+    result.stdout.fnmatch_lines(["*environment differs:*GLIBC_TUNABLES glibc.malloc.arena_max=1 → unset*"])
 
 
 def test_a_corrupt_baseline_is_invalid(run, project):

@@ -20,7 +20,7 @@ from pytest_ldos.judge.baseline.store import BaselineStores
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import worst
 from pytest_ldos.measure.trial.artifacts import new_run_folder, new_scenario_folder, write_trials
-from pytest_ldos.plugin.judging import LOCAL_BASELINES, judge_run
+from pytest_ldos.plugin.judging import judge_run
 from pytest_ldos.plugin.scenario_run import ScenarioRun
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.scenario.settings import Sources, read_toml
@@ -94,7 +94,7 @@ def test_every_caller_gives_the_same_verdict_in_any_order(interleaved, session, 
         patched.chdir(place)
         patched.syspath_prepend(HERE.parent / ".ci" / "results")
         pairs = [*sets_of(session, interleaved=interleaved)]
-        stores = BaselineStores(place / "baselines", place / ".ldos" / LOCAL_BASELINES)
+        stores = BaselineStores(place / "baselines", place / ".ldos" / "baselines")
         for _, base in pairs:
             if not interleaved:
                 stores.save(base, to_repository=False)

@@ -8,7 +8,16 @@ from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.versions.version import Revision, find_revision
-from pytest_ldos.host.checkout import abbreviate, ask_git, describe_commit, is_changed, top_of_checkout
+from pytest_ldos.host.checkout import (
+    UNSHALLOW,
+    abbreviate,
+    ask_git,
+    describe_commit,
+    is_changed,
+    is_shallow,
+    top_of_checkout,
+    why_unknown,
+)
 
 _FORM: Final = "%H%x00%cs%x00%P%x00%s"
 """Commit, date, parents and subject."""
@@ -60,11 +69,16 @@ def _revision(text: str, what: str, root: Path) -> Revision:
     found = find_revision(text, root)
     if found is not None:
         return found
+    words = why_unknown(text, root)
     if top_of_checkout(root) is None:
-        raise ConfigurationError(f"{root.resolve()} is in no git checkout", remedy="run it in the project's checkout")
+        raise ConfigurationError(
+            f"git knows no revision in {root.resolve()}: {words.reason}",
+            remedy=words.remedy or "run it in the project's checkout",
+        )
     raise ConfigurationError(
-        f"{what} {text}: there is no revision of this name",
-        remedy="name a commit, tag or branch that `git rev-parse` knows here (git fetch may be missing)",
+        f"{what} {text}: there is no revision of this name{f': {words.reason}' if words.reason else ''}",
+        remedy=words.remedy
+        or "name a commit, tag or branch that `git rev-parse` knows here (git fetch may be missing)",
     )
 
 
@@ -76,6 +90,8 @@ def _not_between(first: Revision, last: Revision, root: Path) -> ConfigurationEr
         remedy = "it is a descendant: exchange the two"
     elif fork:
         remedy = f"their last common ancestor is {abbreviate(fork, root)}: name it as GOOD"
+    elif is_shallow(root):
+        remedy = f"this clone is shallow, and may lack what connects them: {UNSHALLOW}"
     return ConfigurationError(f"GOOD {first.text} is no ancestor of BAD {last.text}", remedy=remedy)
 
 

@@ -25,7 +25,6 @@ from pytest_ldos.campaign.versions.version import (
     project_in,
 )
 from pytest_ldos.campaign.versions.workspace import Workspace, entries_of, is_unchanged, tree_digest
-from pytest_ldos.host.checkout import describe_commit
 from pytest_ldos.host.ros import find_distro
 from pytest_ldos.robot.stack.installation import Installation
 from pytest_ldos.robot.stack.ros2.installed import ros2_available
@@ -71,11 +70,12 @@ class BuiltVersions:
         Raises:
             PreparationFailed: it cannot be built or started.
         """
-        name = head_version(self.root).name
+        here = head_version(self.root)
+        name, commit = here.name, (here.commit, here.commit_unknown)
         revision = find_revision(_HEAD, self.root)
         if revision is not None and is_unchanged(self.root, self._folders) and self._is_tracked(revision):
-            return self._of_revision(revision, role=Role.HEAD, name=name, commit=describe_commit(self.root))
-        return self._in_place(self.root, role=Role.HEAD, name=name, commit=describe_commit(self.root))
+            return self._of_revision(revision, role=Role.HEAD, name=name, commit=commit)
+        return self._in_place(self.root, role=Role.HEAD, name=name, commit=commit)
 
     def base(self, text: str) -> Version:
         """The base named by `text`: a revision, a checkout, or an install prefix.
@@ -91,7 +91,7 @@ class BuiltVersions:
         if (found / SETUP).is_file() or not Workspace(project, self._folders).packages():
             return self._startable(find_prefix(text, folder=self.folder))
         commit = commit_in(found)
-        name = f"base {text} ({commit})" if commit else f"base {text}"
+        name = f"base {text} ({commit[0]})" if commit[0] else f"base {text}"
         return self._in_place(project, role=Role.BASE, name=name, commit=commit)
 
     def _is_tracked(self, revision: Revision) -> bool:
@@ -99,9 +99,9 @@ class BuiltVersions:
         return bool(self.spec.setup) or all(entries_of(revision, each) for each in self._folders)
 
     def _named(self, revision: Revision, role: Role) -> Version:
-        return self._of_revision(revision, role=role, name=f"{role} {revision.name}", commit=revision.commit)
+        return self._of_revision(revision, role=role, name=f"{role} {revision.name}", commit=(revision.commit, ""))
 
-    def _of_revision(self, revision: Revision, *, role: Role, name: str, commit: str) -> Version:
+    def _of_revision(self, revision: Revision, *, role: Role, name: str, commit: tuple[str, str]) -> Version:
         commands = [self.spec.setup] if self.spec.setup else []
         made_from = {"workspace": True, "setup": list(self.spec.setup)}
         recipe = Recipe(made_from, lambda _: commands, is_quick=not commands)
@@ -112,7 +112,7 @@ class BuiltVersions:
             build = self._build(name, workspace, sources or workspace.digest(self.store), checkout=checkout)
             return self._made(build, role=role, commit=commit)
 
-    def _in_place(self, project: Path, *, role: Role, name: str, commit: str) -> Version:
+    def _in_place(self, project: Path, *, role: Role, name: str, commit: tuple[str, str]) -> Version:
         workspace = Workspace(project, self._folders)
         workspace.require(name)
         sources = workspace.digest(self.store)
@@ -154,7 +154,7 @@ class BuiltVersions:
             return self._underlay
         return self._underlay.below(python.parents[1])
 
-    def _made(self, build: Build, *, role: Role, commit: str) -> Version:
+    def _made(self, build: Build, *, role: Role, commit: tuple[str, str]) -> Version:
         """Builds a version and sources it."""
         built = build_workspace(build, checkout=self.root, announce=self.announce)
         environment = source_over(build.underlay.environment, built.prefix / "local_setup.bash")
@@ -164,7 +164,8 @@ class BuiltVersions:
             Version(
                 role=role,
                 name=build.name,
-                commit=commit,
+                commit=commit[0],
+                commit_unknown=commit[1],
                 installation=installation,
                 project=project,
                 packages=built.packages,

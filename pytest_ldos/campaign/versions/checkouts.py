@@ -119,6 +119,11 @@ def _make(checkout: Checkout, recipe: Recipe, announce: Announce) -> None:
     top = str(revision.checkout)
     add = ["git", "-C", top, *_NO_HOOKS, "worktree", "add", "--force", "--detach", str(checkout.top), revision.commit]
     _run(add, checkout, announce, folder=folder)
+    if not checkout.project.is_dir():
+        raise PreparationFailed(
+            f"{checkout.name} cannot be built: it has no folder {revision.project}, in which the project lies here",
+            remedy="name a revision that has it, or compare with a stored baseline",
+        )
     for command in recipe.commands(checkout):
         _run(command, checkout, announce, folder=checkout.project)
     if not recipe.is_complete(checkout):

@@ -16,7 +16,7 @@ from pytest_ldos.campaign.versions.version import (
     project_in,
     version_of,
 )
-from pytest_ldos.host.checkout import top_of_checkout
+from pytest_ldos.host.checkout import top_of_checkout, why_unknown
 from pytest_ldos.robot.stack.installation import OURS
 
 INTERPRETERS: Final = (".venv/bin/python", "bin/python")
@@ -88,18 +88,19 @@ def resolve_base(text: str, *, folder: Path, root: Path) -> Revision | Path:
 
 
 def _unknown(role: Role, text: str, root: Path) -> ConfigurationError:
-    is_base = role is Role.BASE
+    is_base, words = role is Role.BASE, why_unknown(text, root)
     if top_of_checkout(root) is None:
         no_folder = "there is no such folder, and " if is_base else ""
-        place = "name a checkout or environment of the version to compare with"
+        otherwise = "name a checkout or environment of the version to compare with"
         return ConfigurationError(
-            f"--ldos-{role} {text}: {no_folder}{root} is in no git checkout that could know a revision",
-            remedy=place if is_base else "run pytest in a git checkout of the project",
+            f"--ldos-{role} {text}: {no_folder}git knows no revision in {root}: {words.reason}",
+            remedy=words.remedy or (otherwise if is_base else "run pytest in a git checkout of the project"),
         )
+    why = f": {words.reason}" if words.reason else ""
     known = "a commit, tag or branch that `git rev-parse` knows here (git fetch may be missing)"
     return ConfigurationError(
-        f"--ldos-{role} {text}: there is {'neither a folder nor a' if is_base else 'no'} revision of this name",
-        remedy=f"name {known}{', or a folder' if is_base else ''}",
+        f"--ldos-{role} {text}: there is {'neither a folder nor a' if is_base else 'no'} revision of this name{why}",
+        remedy=words.remedy or f"name {known}{', or a folder' if is_base else ''}",
     )
 
 
@@ -110,6 +111,7 @@ def _version_in(place: Path, text: str, root: Path) -> Version:
             f"--ldos-base {text}: the folder has no environment ({' or '.join(INTERPRETERS)})",
             remedy="make one there, or name the revision, whose environment is then made for you",
         )
-    commit = commit_in(place)
+    commit, unknown = commit_in(place)
     name = f"{text} ({commit})" if commit else text
-    return version_of(Role.BASE, name, commit=commit, python=python, project=project_in(place, root))
+    project = project_in(place, root)
+    return version_of(Role.BASE, name, commit=commit, python=python, project=project, commit_unknown=unknown)

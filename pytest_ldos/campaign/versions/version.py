@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.host.checkout import CHANGED, abbreviate, ask_git, describe_commit, top_of_checkout
+from pytest_ldos.host.checkout import CHANGED, abbreviate, ask_git, commit_of, describe_commit, top_of_checkout
 from pytest_ldos.robot.stack.installation import OURS, Installation
 from pytest_ldos.scenario.project import SETTINGS_FILES
 
@@ -23,6 +23,7 @@ class Version:
     Attributes:
         name: for display, as in ``base main (0123456789ab)``.
         commit: commit of the project under test; empty if unknown.
+        commit_unknown: git's words on why it is.
         project: the folder with its settings; ``None`` if it has none of its own.
         packages: of its workspace, where that was built here.
     """
@@ -33,6 +34,7 @@ class Version:
     installation: Installation
     project: Path | None = None
     packages: frozenset[str] | None = None
+    commit_unknown: str = ""
 
     def is_same(self, other: Version) -> bool:
         """True if both are known to be one version, as in an A/A comparison."""
@@ -75,15 +77,25 @@ class Revision:
 
 def head_version(root: Path) -> Version:
     """The version that this process runs in."""
-    commit = describe_commit(root)
-    return Version(role=Role.HEAD, name=f"head ({commit})" if commit else "head", commit=commit, installation=OURS)
+    commit, unknown = commit_of(root)
+    name = f"head ({commit})" if commit else "head"
+    return Version(role=Role.HEAD, name=name, commit=commit, installation=OURS, commit_unknown=unknown)
 
 
-def version_of(role: Role, name: str, *, commit: str, python: Path, project: Path | None = None) -> Version:
+def version_of(
+    role: Role, name: str, *, commit: str, python: Path, project: Path | None = None, commit_unknown: str = ""
+) -> Version:
     """A version with an environment of its own."""
     is_ours = python.absolute() == Path(sys.executable).absolute()
     installation = OURS if is_ours else Installation(str(python.absolute()))
-    return Version(role=role, name=f"{role} {name}", commit=commit, installation=installation, project=project)
+    return Version(
+        role=role,
+        name=f"{role} {name}",
+        commit=commit,
+        installation=installation,
+        project=project,
+        commit_unknown=commit_unknown,
+    )
 
 
 def find_revision(text: str, root: Path) -> Revision | None:
@@ -95,9 +107,9 @@ def find_revision(text: str, root: Path) -> Revision | None:
     return Revision(text, abbreviate(commit, root), top, root.resolve().relative_to(top.resolve()))
 
 
-def commit_in(place: Path) -> str:
-    """The commit of a folder that is a checkout; empty if it is none."""
-    return describe_commit(place) if _is_checkout(place) else ""
+def commit_in(place: Path) -> tuple[str, str]:
+    """The commit of a folder that is a checkout, and why it is unknown (see `commit_of`); both empty if it is none."""
+    return commit_of(place) if _is_checkout(place) or (place / ".git").exists() else ("", "")
 
 
 def _is_checkout(place: Path) -> bool:

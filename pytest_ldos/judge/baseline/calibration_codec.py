@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import RecordUnreadable
-from pytest_ldos.base.plain import read_plain
+from pytest_ldos.base.plain import left_by_git, read_plain
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
 
 KIND: Final = "pytest-ldos calibration"
@@ -35,6 +35,8 @@ def decode_calibration(text: str, path: Path) -> Calibration:
     try:
         document = json.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:
+        if (left := left_by_git(text)) is not None:
+            raise RecordUnreadable(f"{path} {left[0]}", remedy=left[1]) from None
         raise RecordUnreadable(f"{path} is no JSON: {error}", remedy=_REMEDY) from None
     if not isinstance(document, dict) or document.get("kind") != KIND:
         raise RecordUnreadable(f"{path} holds no calibration of pytest-ldos", remedy=_REMEDY)

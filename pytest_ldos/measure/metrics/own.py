@@ -6,6 +6,7 @@ import math
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from inspect import signature
 from numbers import Real
 from operator import index
 from pathlib import Path
@@ -20,6 +21,9 @@ from pytest_ldos.measure.metrics.model import Measurement, Metric, Window
 
 HOOK: Final = "pytest_ldos_metrics"
 """Name of the function with which a plugin, a conftest.py or a module registers metrics."""
+
+_ARGUMENTS: Final = {"measure": ("context", "window"), "window": ("context",)}
+"""The arguments that each function of a metric is called with, by position."""
 
 _LONGEST_REASON: Final = 200
 _LONGEST_SHOWN: Final = 60
@@ -51,6 +55,7 @@ class OwnMetric(Metric):
         for name in ("measure", "window"):
             value = getattr(self, name)
             require(callable(value), f"{name} of metric '{self.name}' is {value!r}", remedy="it must be a function")
+            _require_arguments(value, _ARGUMENTS[name], f"{name} of metric '{self.name}' ({self.origin})")
 
     @property
     def origin(self) -> str:
@@ -101,6 +106,21 @@ class OwnMetric(Metric):
             wanted = "it must give a finite number of 0 or more"
             return Invalid(f"the function of {self.name} ({self.origin}) gave {value:g}; {wanted}")
         return value
+
+
+def _require_arguments(function: Callable[..., Any], arguments: tuple[str, ...], what: str) -> None:
+    """Refuses a function that cannot be called with these arguments; one that shows no parameters is tried later."""
+    try:
+        parameters = signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        parameters.bind(*arguments)
+    except TypeError as error:
+        raise ConfigurationError(
+            f"{what} cannot be called with ({', '.join(arguments)}): {error}",
+            remedy=f"give it these parameters: {', '.join(arguments)}",
+        ) from None
 
 
 def require_own(found: object) -> tuple[OwnMetric, ...]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
-from pytest_ldos.base.plain import PlainReader, read_plain
+from pytest_ldos.base.plain import PlainReader, left_by_git, read_plain
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.measure.metrics.model import USUAL_FLOOR, Measurement, Metric
 from pytest_ldos.measure.trial.damage import require_undamaged
@@ -55,6 +55,8 @@ def decode_trials(text: str, path: Path) -> TrialSet:
     try:
         document = _parse(text)
     except json.JSONDecodeError as error:
+        if (left := left_by_git(text)) is not None:
+            raise RecordUnreadable(f"{path} {left[0]}", remedy=left[1]) from None
         raise RecordUnreadable(f"{path} is no JSON (line {error.lineno}: {error.msg})", remedy=_REMEDY) from None
     except (RecursionError, ValueError) as error:
         raise RecordUnreadable(f"{path} is no JSON of ours: {error}", remedy=_REMEDY) from None
@@ -89,12 +91,15 @@ _AGAIN: Final = "record it again with --ldos-update-baseline"
 _REMEDY: Final = f"restore it, or {_AGAIN}"
 
 
-_USUAL: Final = {
+_USUAL: Final[Mapping[str, object]] = {
     "watched": "",
     "distortion": "",
     "trial_kind": TrialKind.MOTION,
     "surroundings": None,
     "repeated": (),
+    "commit_unknown": "",
+    "influences": {},
+    "withheld": (),
 }
 """Values that are omitted, so that builds from before these fields existed read such records."""
 

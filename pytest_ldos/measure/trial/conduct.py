@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -14,8 +15,9 @@ from typing import Final, Protocol
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.base.series import Invalid
-from pytest_ldos.host.checkout import describe_commit
+from pytest_ldos.host.checkout import commit_of
 from pytest_ldos.host.fingerprint import take_fingerprint
+from pytest_ldos.host.inherited import find_influences, find_tracers, find_withheld
 from pytest_ldos.host.interference import Interference, add_up
 from pytest_ldos.host.interference_meter import InterferenceMeter
 from pytest_ldos.measure.load.protocol import RunningLoad, proof_to_dict
@@ -421,20 +423,24 @@ def new_record(
     spec: ScenarioSpec,
     catalogue: Catalogue = METRICS,
     *,
-    commit: str | None = None,
+    commit: tuple[str, str] | None = None,
     watch: Watch | None = None,
 ) -> TrialSet:
     """Creates a record without trials for what the rig runs.
 
     Args:
         watch: watches the stack in addition to the tracer, if given.
-        commit: of the project under test; by default that of the current checkout.
+        commit: of the project under test, and why it is unknown (see `commit_of`); by default of the current checkout.
     """
     info = rig.stack.info
+    known, unknown = commit_of(Path.cwd()) if commit is None else commit
     return TrialSet(
         spec=spec,
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        commit=describe_commit(Path.cwd()) if commit is None else commit,
+        commit=known,
+        commit_unknown=unknown,
+        influences=find_influences(os.environ) | find_tracers(rig.stack.pids()),
+        withheld=find_withheld(os.environ),
         stack_kind=info.name,
         stack=info.description,
         recorder=rig.recorder.name,

@@ -166,7 +166,10 @@ class TrialSet:
         last_look: look at the largest possible extension of the run.
         session: common to sets that were measured interleaved; empty for others.
         started_at: ISO 8601, UTC.
-        commit: of the project under test; empty outside a git checkout.
+        commit: of the project under test; empty where git names none.
+        influences: inherited settings that changed its processes from outside, by name; see `find_influences`.
+        withheld: variables that they did not inherit because they belong to the tests.
+        commit_unknown: git's words on why it names none; empty where it does, or was not asked.
         stack_kind, stack: kind of the stack, and its description.
         loads: proofs of the applied loads, as plain values.
         discarded_events: by the tracer's own count.
@@ -205,6 +208,9 @@ class TrialSet:
     trial_kind: TrialKind = TrialKind.MOTION
     surroundings: Interference | None = None
     repeated: tuple[MotionTrial, ...] = ()
+    commit_unknown: str = ""
+    influences: Mapping[str, str] = field(default_factory=dict)
+    withheld: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for trial in self.trials:

@@ -9,14 +9,22 @@ from pathlib import Path
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.ros import find_distro
 from pytest_ldos.record.protocol import Recorder
-from pytest_ldos.robot.stack.embedded.backend import EmbeddedBackend, embedded_available, embedded_info
+from pytest_ldos.robot.stack.embedded.backend import (
+    EmbeddedBackend,
+    embedded_available,
+    embedded_info,
+    refuse_other_joints,
+)
+from pytest_ldos.robot.stack.goal_file import read_goals
+from pytest_ldos.robot.stack.goals import PANDA_GOALS
 from pytest_ldos.robot.stack.installation import OURS, Installation
 from pytest_ldos.robot.stack.protocol import StackBackend, StackInfo
 from pytest_ldos.robot.stack.ros2.backend import Ros2Backend
 from pytest_ldos.robot.stack.ros2.installed import ros2_available, ros2_info
+from pytest_ldos.robot.stack.ros2.stimuli import goals_of, plan_stimulus
 from pytest_ldos.robot.stack.topology import TopologyBackend, topology_available, topology_info
 from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.words import StackKind
+from pytest_ldos.scenario.words import StackKind, StimulusKind
 
 
 def resolve_kind(spec: StackSpec) -> StackKind:
@@ -64,6 +72,24 @@ def describe_stack(spec: StackSpec) -> StackInfo:
     if spec.topology:
         return topology_info(spec)
     return ros2_info(spec) if resolve_kind(spec) is StackKind.ROS2 else embedded_info(stimulus=spec.stimulus)
+
+
+def require_goals(spec: StackSpec, name: str) -> None:
+    """Reads the goals that the stack would be asked for by the name of their set.
+
+    Raises:
+        ConfigurationError: their file is wrong, there is no such set, or they do not fit the robot.
+    """
+    if spec.topology or spec.stimulus is StimulusKind.WINDOW:
+        return
+    is_embedded = resolve_kind(spec) is StackKind.EMBEDDED
+    if spec.stimulus is not StimulusKind.MOVE_GROUP:
+        plan_stimulus(spec).book.cases(name)
+        return
+    book = (read_goals(Path(spec.goals)) if spec.goals else PANDA_GOALS) if is_embedded else goals_of(spec)
+    for goal in (book.home, *book.goals(name)):
+        if is_embedded:
+            refuse_other_joints(goal)
 
 
 def why_not_ros2(spec: StackSpec) -> str:

@@ -84,7 +84,12 @@ def compose_section(judged: Judged, *, notes: Sequence[str] = ()) -> Section:
         paths=paths,
         additions=report_additions(trials),
         calibration=report_calibration(judged.calibration),
-        notes=(*describe_uncalibrated(judged.calibration), *notes),
+        notes=(
+            *_describe_commit(trials, THIS_RUN),
+            *_describe_influences(trials),
+            *describe_uncalibrated(judged.calibration),
+            *notes,
+        ),
         stack="" if trials.trial_kind is TrialKind.ROUND else trials.stack_kind,
     )
     return section if base is None else _with_base(section, judged, base)
@@ -107,8 +112,22 @@ def _with_base(section: Section, judged: Judged, base: TrialSet) -> Section:
         differences=report_differences(head, base),
         score=_score(result, head.metrics),
         interleaving=report_interleaving(head, base, report_drifts(judged.drifts)),
-        notes=(*section.notes, *_describe_parts(head, base, result), *([apart] if apart else [])),
+        notes=(
+            *section.notes,
+            *_describe_commit(base, judged.base_label),
+            *_describe_parts(head, base, result),
+            *([apart] if apart else []),
+        ),
     )
+
+
+def _describe_commit(trials: TrialSet, label: str) -> tuple[str, ...]:
+    return (f"{label}: its commit is unknown: {trials.commit_unknown}",) if trials.commit_unknown else ()
+
+
+def _describe_influences(trials: TrialSet) -> tuple[str, ...]:
+    inherited = ", ".join(f"{name} {value}" for name, value in trials.influences.items())
+    return (f"inherited by the measured processes: {inherited}",) if inherited else ()
 
 
 def _describe_parts(head: TrialSet, base: TrialSet, result: GateResult) -> tuple[str, ...]:

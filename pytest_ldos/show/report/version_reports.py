@@ -94,14 +94,16 @@ def _failures(trials: TrialSet) -> tuple[Failure, ...]:
 
 
 def report_differences(head: TrialSet, base: TrialSet) -> tuple[Difference, ...]:
-    """Machine, versions of kernel and packages, what watched the processes, settings of the stack and of its loads."""
+    """Machine, versions of kernel and packages, what watched the processes or changed them from outside, settings."""
     versions = find_differences(head.fingerprint, base.fingerprint)
     machines = (("machine", base.fingerprint.hostname or "unknown", head.fingerprint.hostname or "unknown"),)
     watched = (("watched by", base.watched or "nothing", head.watched or "nothing"),)
+    names = sorted({*base.influences, *head.influences})
+    inherited = ((name, base.influences.get(name, "unset"), head.influences.get(name, "unset")) for name in names)
     return (
         *(_difference(DifferenceKind.ENVIRONMENT, *each) for each in machines if each[1] != each[2]),
         *(_difference(DifferenceKind.ENVIRONMENT, *each) for each in versions),
-        *(_difference(DifferenceKind.ENVIRONMENT, *each) for each in watched if each[1] != each[2]),
+        *(_difference(DifferenceKind.ENVIRONMENT, *each) for each in (*watched, *inherited) if each[1] != each[2]),
         *setting_differences(_settings(head), _settings(base)),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import ExitStack
 from functools import partialmethod
@@ -52,6 +53,19 @@ def test_recordings_may_end_in_any_order(order):
     assert environment_in(order[1]) == {"OWN": "1", order[1]: "recorded"}
     recordings[order[1]].close()
     assert Executable.prepare is ORIGINAL
+
+
+def test_what_belongs_to_the_tests_is_withheld_unless_launch_sets_it(monkeypatch):
+    monkeypatch.setenv("COVERAGE_PROCESS_START", "setup.cfg")
+    monkeypatch.setenv("PYTHONDEVMODE", "1")
+    monkeypatch.setattr(
+        Executable, "prepare", lambda self, *_: setattr(self, "final_env", {**os.environ, "PYTHONDEVMODE": "0"})
+    )
+    with processes_get({"RECORDED": "yes"}, lambda context: context == "ours"):
+        ours, other = environment_in("ours"), environment_in("other")
+    assert "COVERAGE_PROCESS_START" not in ours
+    assert ours["PYTHONDEVMODE"] == "0"
+    assert other["COVERAGE_PROCESS_START"] == "setup.cfg"
 
 
 def test_another_recording_may_follow():

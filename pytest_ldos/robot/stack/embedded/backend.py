@@ -269,7 +269,7 @@ class EmbeddedStack:
         start: Mapping[str, float] | None = None,
         plan_only: bool = False,
     ) -> MotionOutcome:
-        _refuse_other_joints(goal)
+        refuse_other_joints(goal)
         command = to_command(
             self._spec, goal, goal_id=goal_id, seed=seed, trial=trial, start=start, plan_only=plan_only
         )
@@ -283,7 +283,7 @@ class EmbeddedStack:
         return died(goal_id, f"{reason}\n{self._group.last_words()}")
 
 
-def _refuse_other_joints(goal: Goal) -> None:
+def refuse_other_joints(goal: Goal) -> None:
     """Refuses a goal for joints that does not name each joint of the Panda and no other."""
     assert HOME.joints is not None
     if goal.joints is None or set(goal.joints) == set(HOME.joints):

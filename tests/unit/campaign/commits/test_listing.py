@@ -48,7 +48,7 @@ def test_unknown_revisions_are_named(repository):
 
 
 def test_outside_of_a_checkout(tmp_path):
-    assert "is in no git checkout" in refused("a", "b", tmp_path)
+    assert "not a git repository" in refused("a", "b", tmp_path)
 
 
 def test_a_dirty_work_tree_is_refused(repository):

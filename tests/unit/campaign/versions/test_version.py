@@ -60,7 +60,7 @@ def test_a_name_that_looks_like_an_option(repository):
 @pytest.mark.parametrize("role", Role)
 def test_without_a_repository_no_revision_can_be_known(tmp_path, monkeypatch, role):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    with pytest.raises(ConfigurationError, match=f"--ldos-{role} main: (.*)is in no git checkout"):
+    with pytest.raises(ConfigurationError, match=f"--ldos-{role} main: .*knows no revision in .*: not a git"):
         find_version(role, "main", folder=tmp_path, root=tmp_path)
 
 

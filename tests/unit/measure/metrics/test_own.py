@@ -120,7 +120,7 @@ def fails(context, window):
         (fails, r"plan_points could not be taken: ZeroDivisionError: division by zero \(test_own.py:\d+ in fails\)"),
         (lambda context, window: context.trial.plam, r"AttributeError: .*'plam' \(test_own.py:\d+ in <lambda>\)"),
         (lambda context, window: np.array([]).max(), r"ValueError: .* \(test_own.py:\d+ in <lambda>\)"),
-        (math.sqrt, r"TypeError: "),
+        (max, r"TypeError: "),
         (lambda context, window: math.nan, r"\(test_own.py:\d+\) gave nan; it must give a finite number of 0 or more"),
         (lambda context, window: math.inf, "gave inf; it must give a finite number"),
         (lambda context, window: 10**400, "gave inf; it must give a finite number"),
@@ -218,3 +218,23 @@ def test_what_cannot_be_registered(registered, message):
 def test_what_can_be_registered():
     assert require_own(iter([])) == ()
     assert list(catalogue_of(metric for metric in (own(), own(name="other")))) == [*METRICS, "plan_points", "other"]
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "called_with"),
+    [
+        ("measure", lambda context: 1.0, r"\(context, window\)"),
+        ("measure", lambda context, window, unit: 1.0, r"\(context, window\)"),
+        ("measure", lambda *, context, window: 1.0, r"\(context, window\)"),
+        ("window", lambda: (0, 1), r"\(context\)"),
+    ],
+)
+def test_a_function_that_cannot_be_called_is_refused_when_it_is_registered(name, function, called_with):
+    message = rf"{name} of metric 'plan_points' \(test_own.py:\d+\) cannot be called with {called_with}: "
+    with pytest.raises(ConfigurationError, match=message):
+        own(**{name: function})
+
+
+@pytest.mark.parametrize("function", [lambda *both: 1.0, lambda context, window, unit="": 1.0, max])
+def test_any_function_that_can_be_called_is_taken(function):
+    assert own(function).measure is function

@@ -1,0 +1,36 @@
+"""Files that git left something else in place of."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from pytest_ldos.base.plain import left_by_git
+from tests.builders.repository import Repository
+
+
+@pytest.fixture
+def conflict(tmp_path) -> str:
+    """A file as git leaves it where two branches changed a line."""
+    repository = Repository.create(tmp_path)
+    repository.commit(a_json='{\n "schema": 5\n}\n')
+    repository.git("checkout", "--quiet", "-b", "topic")
+    repository.commit(a_json='{\n "schema": 6\n}\n')
+    repository.git("checkout", "--quiet", "main")
+    repository.commit(a_json='{\n "schema": 7\n}\n')
+    with pytest.raises(subprocess.CalledProcessError):
+        repository.git("merge", "topic")
+    return (tmp_path / "a.json").read_text()
+
+
+def test_a_merge_that_was_not_resolved(conflict):
+    assert left_by_git(conflict) == (
+        "has an unresolved merge conflict (line 2)",
+        "take one side: git checkout --ours or --theirs FILE",
+    )
+
+
+def test_a_file_of_its_own():
+    assert left_by_git('{\n "message": "<<<<<<< HEAD"\n}\n') is None
+    assert left_by_git("") is None

@@ -1,0 +1,120 @@
+"""Git's own words where it gives no commit or knows no revision: repositories that are really so."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.campaign.commits.listing import list_commits
+from pytest_ldos.campaign.order import Role
+from pytest_ldos.campaign.versions.named import find_version
+from pytest_ldos.host.checkout import commit_of, why_no_commit, why_unknown
+from tests.builders.repository import Repository
+
+DUBIOUS = "detected dubious ownership"
+
+
+@pytest.fixture
+def repository(tmp_path) -> Repository:
+    made = Repository.create(tmp_path / "project")
+    made.commit(a_txt="1")
+    return made
+
+
+@pytest.fixture
+def of_another(repository, monkeypatch) -> Path:
+    """A repository that git takes for another user's, as in a container."""
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
+    return repository.path
+
+
+def corrupt(repository: Repository) -> None:
+    commit = repository.git("rev-parse", "HEAD")
+    file = repository.path / ".git/objects" / commit[:2] / commit[2:]
+    file.chmod(0o600)
+    file.write_bytes(b"")
+
+
+def damage_index(repository: Repository) -> None:
+    (repository.path / ".git/index").write_text("x")
+
+
+def test_a_commit_needs_no_reason(repository):
+    commit = repository.git("rev-parse", "--short=12", "HEAD")
+    assert commit_of(repository.path) == (commit, "")
+    assert why_no_commit(repository.path) is None
+
+
+def test_an_owner_that_git_does_not_trust_is_named_with_the_cure(of_another):
+    commit, unknown = commit_of(of_another)
+    assert commit == ""
+    assert unknown.startswith(f"{DUBIOUS} in repository at '{of_another}'")
+    assert unknown.endswith(f"git config --global --add safe.directory {of_another}")
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"), [(corrupt, "is corrupt"), (damage_index, "index file smaller than expected")]
+)
+def test_a_damaged_repository_is_named(repository, damage, reason):
+    damage(repository)
+    commit, unknown = commit_of(repository.path)
+    assert commit == ""
+    assert reason in unknown
+
+
+def test_a_repository_without_commits(tmp_path):
+    Repository.create(tmp_path)
+    assert commit_of(tmp_path) == ("", "your current branch 'main' does not have any commits yet")
+    assert why_unknown("main", tmp_path).reason == "your current branch 'main' does not have any commits yet"
+
+
+def test_git_that_is_not_installed(repository, monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert commit_of(repository.path) == ("", "git is not installed → install git")
+
+
+def test_other_languages_change_nothing(of_another, monkeypatch):
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    monkeypatch.setenv("LANGUAGE", "de")
+    assert commit_of(of_another)[1].startswith(DUBIOUS)
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_version_that_git_refuses_to_look_for(of_another, role):
+    with pytest.raises(ConfigurationError, match=f"--ldos-{role} main: .*{DUBIOUS}") as caught:
+        find_version(role, "main", folder=of_another, root=of_another)
+    assert caught.value.remedy.endswith(f"git config --global --add safe.directory {of_another}")
+
+
+def test_commits_that_git_refuses_to_list(of_another):
+    with pytest.raises(ConfigurationError, match=DUBIOUS) as caught:
+        list_commits("main", "main", of_another)
+    assert "safe.directory" in caught.value.remedy
+
+
+def test_a_base_that_a_shallow_clone_lacks(repository, tmp_path):
+    old = repository.git("rev-parse", "HEAD")
+    repository.commit(a_txt="2")
+    clone = tmp_path / "clone"
+    command = ["git", "clone", "--quiet", "--depth=1", f"file://{repository.path}", str(clone)]
+    subprocess.run(command, check=True, capture_output=True)
+    for revision in (old, "HEAD~1"):
+        with pytest.raises(ConfigurationError, match="this clone is shallow, and has no older commits") as caught:
+            find_version(Role.BASE, revision, folder=clone, root=clone)
+        assert "git fetch --unshallow" in caught.value.remedy
+
+
+def test_commits_that_a_shallow_clone_does_not_connect(repository, tmp_path):
+    repository.git("branch", "old")
+    repository.commit(a_txt="2")
+    clone = tmp_path / "clone"
+    command = ["git", "clone", "--quiet", "--depth=1", "--no-single-branch", f"file://{repository.path}", str(clone)]
+    subprocess.run(command, check=True, capture_output=True)
+    with pytest.raises(ConfigurationError, match="is no ancestor of BAD") as caught:
+        list_commits("origin/old", "main", clone)
+    assert "this clone is shallow" in caught.value.remedy
