@@ -18,7 +18,7 @@ from pytest_ldos.trace.flow.graph import FlowGraph
 
 
 class Bound(StrEnum):
-    """What is known of an offset that only messages in one direction tell of."""
+    """Side of an offset that messages in one direction bound."""
 
     LEAST = "at least"
     MOST = "at most"
