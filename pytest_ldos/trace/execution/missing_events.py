@@ -24,13 +24,13 @@ class _Rule(NamedTuple):
     """An event that must accompany others.
 
     Attributes:
-        beside: events of which a process that wrote any should have written this one, too.
+        along_with: events of which a process that wrote any should have written this one, too.
         is_optional: True if a process may have written none; the event is then missing where the trace does not
             declare it.
     """
 
     event: str
-    beside: tuple[str, ...]
+    along_with: tuple[str, ...]
     effect: str
     hides: tuple[str, ...] = ()
     is_optional: bool = True
@@ -85,7 +85,7 @@ def _sorted(processes: frozenset[int]) -> tuple[int, ...]:
 
 
 def _affected(rule: _Rule, writers: Writers) -> frozenset[int]:
-    return _any_of(writers, *rule.beside) - _any_of(writers, rule.event)
+    return _any_of(writers, *rule.along_with) - _any_of(writers, rule.event)
 
 
 def _any_of(writers: Writers, *events: str) -> frozenset[int]:
@@ -112,11 +112,11 @@ def _of_takes(writers: Writers, frames: Mapping[str, pl.DataFrame]) -> Iterator[
     seen = _processes("takes", _UNSTAMPED, frames) | _any_of(writers, Ros2.RCL_TAKE, Ros2.RCLCPP_TAKE)
     if Ros2.RMW_TAKE not in writers:
         seen |= _any_of(writers, Ros2.SUBSCRIPTION_INIT)
-    untold = seen - _any_of(writers, Ros2.RMW_TAKE)
+    unseen = seen - _any_of(writers, Ros2.RMW_TAKE)
     runs = _any_of(writers, Ros2.CALLBACK_START)
     only_runs = "receptions are runs of callbacks, not linked with their publications"
-    yield MissingEvent(Ros2.RMW_TAKE, _sorted(untold & runs), only_runs)
-    yield MissingEvent(Ros2.RMW_TAKE, _sorted(untold - runs), "receptions are not known", ("takes",))
+    yield MissingEvent(Ros2.RMW_TAKE, _sorted(unseen & runs), only_runs)
+    yield MissingEvent(Ros2.RMW_TAKE, _sorted(unseen - runs), "receptions are not known", ("takes",))
 
 
 _UNSTAMPED: Final = ~pl.col("intra") & pl.col("source_ns").is_null()

@@ -96,11 +96,11 @@ def _intra_process(observed: Observed, endpoints: Endpoints) -> Columns:
 def _by_callbacks(observed: Observed, callbacks: Kind, earlier_runs: int) -> Columns:
     starts = observed.events(Ros2.CALLBACK_START)
     intra = starts["is_intra_process"] != 0
-    is_untold = np.where(
+    is_unseen = np.where(
         intra, observed.without(Ros2.RING_BUFFER_DEQUEUE, starts), observed.without(Ros2.RMW_TAKE, starts)
     )
-    is_untold[:earlier_runs] = False
-    rows = np.flatnonzero(is_untold)
+    is_unseen[:earlier_runs] = False
+    rows = np.flatnonzero(is_unseen)
     callback = callbacks.registry.find(starts.process[rows], starts.handles("callback")[rows], starts.times_ns[rows])
     subscription = pick(np.asarray(callbacks.columns["subscription"], dtype=np.int32), callback, -1)
     rows, subscription = rows[subscription >= 0], subscription[subscription >= 0]

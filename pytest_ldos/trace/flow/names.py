@@ -21,7 +21,7 @@ class Names:
     """
 
     def __init__(self, model: ExecutionModel, *, apart: bool = False) -> None:
-        self._node = _told_apart(model) if apart else model.nodes["name"].to_list()
+        self._node = _with_processes(model) if apart else model.nodes["name"].to_list()
         self._topic_of_publisher = model.publishers["topic"].to_list()
         self._topic_of_subscription = model.subscriptions["topic"].to_list()
         self._node_of_subscription = model.subscriptions["node"].to_list()
@@ -74,7 +74,7 @@ class Names:
         return f"{self.node(row['node'])}: {what}"
 
 
-def _told_apart(model: ExecutionModel) -> list[str | None]:
+def _with_processes(model: ExecutionModel) -> list[str | None]:
     """Names of nodes; of several with one name, in several processes, with the process of each."""
     own = model.nodes.select("name", process="process").join(
         model.processes.select("pid", "host", process="id"), on="process", maintain_order="left"

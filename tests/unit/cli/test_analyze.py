@@ -500,7 +500,7 @@ def test_a_damaged_trace_advises_the_commands_option(analyze, golden, tmp_path):
     assert 'on_corrupt="skip"' in refused.value.remedy
 
 
-def test_nodes_of_one_name_are_told_apart(analyze, golden):
+def test_nodes_of_one_name_are_distinguished(analyze, golden):
     """Two containers, each with a talker that is its process 1."""
     lines = lines_of(analyze(golden("two_containers")).stdout)
     rows = [line.partition("  ")[0] for line in lines if line.startswith(("/talker", "talker"))]

@@ -330,7 +330,7 @@ def test_a_field_that_every_release_writes_is_demanded(missing):
         late_start().model(without={missing})
 
 
-def test_an_older_tracetools_beside_this_one():
+def test_two_releases_of_tracetools_in_one_trace():
     """Both write one table: the stamp is there, but not in each row."""
     recording = Recording()
     for pid in (1, 2):
