@@ -33,7 +33,6 @@ def require_ready(
     Raises:
         ConfigurationError: there are no such goals.
         RecordUnreadable: the baseline or the calibration cannot be read.
-        NotWritten: the baseline that is to be recorded cannot be written.
     """
     from pytest_ldos.robot.stack.choose import require_goals
 
@@ -87,24 +86,45 @@ def refuse_child_process(pid: int) -> None:
         raise ConfigurationError(IN_A_CHILD, remedy=NO_CHILD)
 
 
-def _require_records(spec: ScenarioSpec, settings: Settings) -> None:
+def require_place(spec: ScenarioSpec, settings: Settings, *, is_to_be_built: bool) -> None:
+    """Refuses a run that is to become a baseline, as asked for or as the first, where that cannot be written.
+
+    Raises:
+        NotWritten, ConfigurationError: see `require_writable_file`.
+    """
     from pytest_ldos.base.writable import require_writable_file
+
+    key = None if is_to_be_built else _key_of(spec)
+    if key is None:
+        return
+    stored = settings.stores.find(key)
+    is_first = stored is None and not settings.is_strict and not settings.value("base")
+    if settings.value("update_baseline") or is_first:
+        require_writable_file(key.file(settings.stores.local) if stored is None else stored.file)
+
+
+def _key_of(spec: ScenarioSpec) -> BaselineKey | None:
+    """The key of a scenario's records here; ``None`` where its stack cannot be started, which then says why."""
     from pytest_ldos.host.fingerprint import take_fingerprint
-    from pytest_ldos.judge.baseline.calibration_store import UnreadableCalibration, find_calibration_of
     from pytest_ldos.judge.baseline.key import BaselineKey
     from pytest_ldos.robot.stack.choose import describe_stack, stack_available
 
     if not stack_available(spec.stack).ok:
-        return  # what is missing is named where the stack is started
-    info, stores = describe_stack(spec.stack), settings.stores
+        return None
+    info = describe_stack(spec.stack)
     host = take_fingerprint(rmw=info.rmw, versions=info.versions)
-    key = BaselineKey(info.name, host.host_class, spec.name)
+    return BaselineKey(info.name, host.host_class, spec.name)
+
+
+def _require_records(spec: ScenarioSpec, settings: Settings) -> None:
+    from pytest_ldos.judge.baseline.calibration_store import UnreadableCalibration, find_calibration_of
+
+    key = _key_of(spec)
+    if key is None:
+        return
     if not settings.value("update_baseline") and not settings.value("base"):
-        _require_baseline(stores, key)
-    if _will_record(settings, stores, key):
-        stored = stores.find(key)
-        require_writable_file(key.file(stores.local) if stored is None else stored.file)
-    known = find_calibration_of(stores, key)
+        _require_baseline(settings.stores, key)
+    known = find_calibration_of(settings.stores, key)
     if isinstance(known, UnreadableCalibration):
         raise RecordUnreadable(f"the calibration cannot be read: {known.reason}")
 
@@ -119,9 +139,3 @@ def _require_baseline(stores: BaselineStores, key: BaselineKey) -> None:
         read_trials(stored.file)
     except RecordUnreadable as error:
         raise RecordUnreadable(f"the baseline cannot be read: {error.message}", remedy=error.remedy) from None
-
-
-def _will_record(settings: Settings, stores: BaselineStores, key: BaselineKey) -> bool:
-    """True if this run is to become a baseline: as asked for, or as the first of its host class."""
-    is_first = stores.find(key) is None and not settings.is_strict and not settings.value("base")
-    return bool(settings.value("update_baseline")) or is_first

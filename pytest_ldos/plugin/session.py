@@ -18,7 +18,7 @@ from pytest_ldos.plugin.machine import Machine, is_worker
 from pytest_ldos.plugin.marks import UNJUDGED_OUTPUT
 from pytest_ldos.plugin.messages import begin_section, write_line
 from pytest_ldos.plugin.outputs import Outputs
-from pytest_ldos.plugin.preflight import describe_refusals, refuse_child_process, require_ready
+from pytest_ldos.plugin.preflight import describe_refusals, refuse_child_process, require_place, require_ready
 from pytest_ldos.plugin.run_record import Books, RunRecord
 from pytest_ldos.plugin.scenarios import make_scenario_tests, require_loads
 from pytest_ldos.plugin.selection import Selection, metrics_of, refuse_parallel_runs
@@ -104,6 +104,7 @@ class MeasuringSession:
         with ExitStack() as resources:
             with refused(item.nodeid):
                 resources.enter_context(self._held(item, announce))
+                require_place(spec, self.settings, is_to_be_built=is_to_be_built)
             yield resources.enter_context(self.record.open_run(item, spec, announce=announce))
 
     @contextmanager
