@@ -114,6 +114,11 @@ class StreamStats:
     missing_after_ns: int | None = None
 
     @property
+    def is_cut(self) -> bool:
+        """True if the file ends inside a packet."""
+        return bool(self.truncated_bytes or self.missing_bytes)
+
+    @property
     def losses(self) -> tuple[Gap, ...]:
         """All spans in which events are missing or may be: gaps, and the time before and after what is here."""
         before, after = self.missing_before_ns, self.missing_after_ns
@@ -147,7 +152,7 @@ class ReadStats:
         backward = sum(stream.backward_steps for stream in self.streams)
         before = sum(stream.earlier_packets for stream in self.streams)
         late = sum(each.missing_before_ns is not None and not each.earlier_packets for each in self.streams)
-        early = sum(each.missing_after_ns is not None for each in self.streams)
+        early = sum(each.missing_after_ns is not None and not each.is_cut for each in self.streams)
         skipped = sum(corruption.size for corruption in self.corruptions)
         return (
             Counter("discarded_events", Grade.DATA_LOSS, self.discarded_events, "the tracer's buffers were full"),
