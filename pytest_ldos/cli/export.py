@@ -136,7 +136,7 @@ def _report(decoded: DecodedTrace, model: ExecutionModel, target: Path, to: Form
     unknown = ", ".join(f"{count} {table}" for table, count in model.unknown.items())
     if unknown:
         say(f"without a name, as tracing began after they were made: {unknown}", err=True)
-    lost = describe_losses(decoded.stats.gaps)
+    lost = describe_losses(decoded.stats.losses)
     if lost:
         say(f"the trace is incomplete: {lost}; callbacks without an end are drawn up to the next one", err=True)
 

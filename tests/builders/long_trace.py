@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.builders.ctf import Array, Event, Int, Packet, Record, Seq, Text, TraceBuilder
 
-BEGIN_AT, END_AT = 24, 32
-"""Bytes of a packet at which `TraceBuilder` writes its two timestamps."""
+BEGIN_AT, END_AT, NUMBER_AT = 24, 32, 56
+"""Bytes of a packet at which `TraceBuilder` writes its two timestamps and its number."""
 PERIOD_NS = 1 << 32
 """Packets are this far apart: the low half of the clock, which events carry, is that of the first."""
 
@@ -31,6 +31,7 @@ def write_long_trace(directory: Path, *, packets: int, streams: int = 2, records
             for number in range(packets):
                 shifted = bytearray(packet)
                 struct.pack_into("<QQ", shifted, BEGIN_AT, begin + number * PERIOD_NS, end + number * PERIOD_NS)
+                struct.pack_into("<Q", shifted, NUMBER_AT, number)
                 file.write(shifted)
     return directory
 

@@ -171,6 +171,6 @@ def extract_metrics(
 
 def _distrust(reason: str, model: ExecutionModel, catalogue: Catalogue) -> TrialMetrics:
     """Marks all metrics invalid, with the losses of the trace if there are any."""
-    losses = describe_losses(model.stats.gaps)
+    losses = describe_losses(model.stats.losses)
     invalid = Invalid(f"{reason} ({losses} in this trace)" if losses else reason)
     return TrialMetrics(dict.fromkeys(catalogue, Measurement(invalid)), {})

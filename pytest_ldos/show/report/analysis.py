@@ -10,7 +10,7 @@ import polars as pl
 
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.text import Rendered
-from pytest_ldos.base.units import counted, format_duration
+from pytest_ldos.base.units import NS_PER_S, counted, format_duration
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.show.page.data_text import to_json
 from pytest_ldos.show.page.formats import Format, render, require_format
@@ -30,8 +30,9 @@ from pytest_ldos.show.page.model import (
 from pytest_ldos.show.report.goals import Measured, describe_goals, tabulate_goals
 from pytest_ldos.show.report.sources import APPROXIMATELY
 from pytest_ldos.show.report.words import percent
-from pytest_ldos.trace.ctf.stats import describe_damage
+from pytest_ldos.trace.ctf.stats import describe_incomplete
 from pytest_ldos.trace.execution.missing_events import describe_missing, name_missing
+from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.declare import describe_unused
 from pytest_ldos.trace.flow.executors import without_states
 from pytest_ldos.trace.flow.graph import FlowGraph
@@ -40,6 +41,9 @@ from pytest_ldos.trace.flow.summary import summarize_callbacks, summarize_execut
 
 _MOST: Final = 15
 """Rows of a table, unless all are asked for."""
+
+_MOST_SPANS: Final = 3
+"""Spans without missing events that are shown one by one."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ def compose_page(analysis: Analysis, *, most: int | None) -> Page:
         most: rows of each table but that of paths; all of them without one.
     """
     flow, goals, metrics = analysis.flow, analysis.goals, analysis.metrics
-    damage = describe_damage(flow.model.stats)
+    damage = describe_incomplete(flow.model.stats)
     return Page(
         title=_headline(flow, damage),
         tone=Tone.BAD if damage else Tone.STRONG,
@@ -128,8 +132,9 @@ def _facts(analysis: Analysis) -> dict[str, Any]:
     """Beside the tables in JSON."""
     model = analysis.flow.model
     missing = [describe_missing(each, model.processes) for each in model.missing_events]
-    damage = describe_damage(model.stats)
-    return {"trace": analysis.name, "events": model.stats.events, "damage": damage, "missing_events": missing}
+    whole = [{"processes": names, "spans_s": spans} for spans, names in _whole(model).items()]
+    facts = {"trace": analysis.name, "events": model.stats.events, "damage": describe_incomplete(model.stats)}
+    return {**facts, "missing_events": missing, "whole": whole}
 
 
 def _headline(flow: FlowGraph, damage: str) -> str:
@@ -171,6 +176,7 @@ def _remarks(flow: FlowGraph) -> Iterator[str]:
     """Missing parts of the trace, and the reasons."""
     yield from (describe_missing(each, flow.model.processes) for each in flow.model.missing_events)
     why = "made before tracing began" + (", or that event is missing" if flow.model.missing_events else "")
+    yield from _describe_whole(flow.model)
     for table, count in flow.model.unknown.items():
         what = counted(count, table.removesuffix("s"))
         yield f"{what} without an init event ({why}): shown as unknown"
@@ -184,6 +190,31 @@ def _remarks(flow: FlowGraph) -> Iterator[str]:
         yield (
             f"{counted(silent, 'thread')} ran callbacks without events of an executor, as with rclcpp's events "
             "executor: their states are not known"
+        )
+
+
+def _whole(model: ExecutionModel) -> dict[tuple[tuple[float, float], ...], list[str]]:
+    """Processes of which events may be missing, by the spans in which none is, in seconds from the first event."""
+    first_ns, last_ns = model.extent_ns
+    found: dict[tuple[tuple[float, float], ...], list[str]] = {}
+    for process in model.coverage.processes:
+        pid, name = model.processes.select("pid", "name").row(process)
+        whole = model.coverage.whole_spans(process, first_ns, last_ns)
+        spans = tuple(((begin - first_ns) / NS_PER_S, (end - first_ns) / NS_PER_S) for begin, end in whole)
+        if whole != [(first_ns, last_ns)]:
+            found.setdefault(spans, []).append(f"{name or 'process'} ({pid})")
+    return found
+
+
+def _describe_whole(model: ExecutionModel) -> Iterator[str]:
+    length_s = (model.extent_ns[1] - model.extent_ns[0]) / NS_PER_S
+    for spans, names in _whole(model).items():
+        where = ", ".join(f"{begin:.3f} s to {end:.3f} s" for begin, end in spans) or "nowhere"
+        if len(spans) > _MOST_SPANS:
+            where = f"{len(spans)} spans, {sum(end - begin for begin, end in spans):.3f} s"
+        yield (
+            f"whole: {where} of {length_s:.3f} s for {', '.join(names[:_MOST])}{', …' if len(names) > _MOST else ''}; "
+            "rates, losses, lateness and states of executors are of that time"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NoReturn
+from typing import NoReturn
 
 import polars as pl
 
@@ -14,7 +14,7 @@ from pytest_ldos.base.nearest import suggest
 from pytest_ldos.base.text import one_line
 from pytest_ldos.base.units import NS_PER_S
 from pytest_ldos.trace.ctf.read import DecodedTrace
-from pytest_ldos.trace.ctf.stats import describe_damage
+from pytest_ldos.trace.ctf.stats import describe_incomplete
 from pytest_ldos.trace.execution.build import build_execution
 from pytest_ldos.trace.execution.missing_events import describe_missing
 from pytest_ldos.trace.execution.model import ExecutionModel
@@ -26,8 +26,6 @@ Source = ExecutionModel | FlowGraph | DecodedTrace
 
 Window = tuple[int, int]
 """First and last moment, nanoseconds since the epoch."""
-
-_TIMES: Final = ("born_ns", "time_ns", "start_ns")
 
 
 @dataclass(frozen=True)
@@ -51,15 +49,9 @@ class Evidence:
     def nodes(self) -> list[str]:
         return sorted(set(self.model.nodes["name"].drop_nulls()))
 
-    @cached_property
-    def _origin_ns(self) -> int:
-        """Time of the earliest record in the model."""
-        columns = [frame[name] for frame in self.model.frames().values() for name in _TIMES if name in frame.columns]
-        return min((int(first) for first in (column.min() for column in columns) if isinstance(first, int)), default=0)
-
     def moment(self, time_ns: int, *, digits: int = 3) -> str:
         """``0.512 s``, counted from the first event of the model."""
-        return f"{(time_ns - self._origin_ns) / NS_PER_S:.{digits}f} s"
+        return f"{(time_ns - self.model.extent_ns[0]) / NS_PER_S:.{digits}f} s"
 
     def span(self, window: Window) -> str:
         return f"{self.moment(window[0])} … {self.moment(window[1])}"
@@ -97,7 +89,7 @@ class Evidence:
         if self.model.unknown:
             nameless = ", ".join(f"{count} {table}" for table, count in self.model.unknown.items())
             yield f"without a name, because tracing began too late or lost how they began: {nameless}"
-        if damage := describe_damage(self.model.stats):
+        if damage := describe_incomplete(self.model.stats):
             yield f"the trace is not whole ({damage}): what is not found may have happened"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 _PER_UID = re.compile(r"(?:^|/)uid/(\d+)(?:/|$)")
@@ -27,6 +27,7 @@ class TraceInfo:
             share it.
         unread: events and fields that no column can hold (text inside arrays of structs);
             they are skipped.
+        channels: names of the events that each channel (stream class) declares, by its number.
     """
 
     directory: Path
@@ -35,6 +36,7 @@ class TraceInfo:
     clock_offset_ns: int
     uuid: str = ""
     unread: tuple[tuple[str, str], ...] = ()
+    channels: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
     @property
     def domain(self) -> str:

@@ -69,8 +69,9 @@ def read_trace(
         window: first and last moment, nanoseconds since the epoch.
         threads: number that decode at once; ``LDOS_THREADS`` or the number of CPUs by default.
         on_corrupt: ``skip`` goes on with the next good packet where one is corrupt (events
-            before the damage are kept) and counts a packet that is there twice once; each
-            is in `DecodedTrace.stats`. By default both are refused.
+            before the damage are kept), counts a packet that is there twice once, and sorts the
+            events of a stream whose time goes back; each is in `DecodedTrace.stats`. By default
+            all three are refused.
 
     Raises:
         TraceUnreadable: no trace there, or one that is damaged or no CTF; names the
@@ -140,6 +141,7 @@ SKIPPING = 'on_corrupt="skip"'
 
 _REMEDIES = (
     ("here twice", f"take one of them away, or read with {SKIPPING}, which counts it once"),
+    ("time goes back", f"record with a 64-bit clock; {SKIPPING} sorts the events by the times they have"),
     ("while it was recorded", "stop the recording session (`lttng stop`), then read or copy the trace"),
     ("in one order", "read the one and the other by themselves"),
     ("text that begins neither", "if it was taken out of packets of CTF 1.8, put `/* CTF 1.8 */` in front"),
@@ -196,6 +198,7 @@ def _to_info(found: Mapping[str, Any], trace: OpenedTrace) -> TraceInfo:
         found["clock_offset_ns"],
         uuid=uuid,
         unread=tuple(found["unread"]),
+        channels={number: frozenset(names) for number, names in found["channels"].items()},
     )
 
 
@@ -214,6 +217,11 @@ def _to_stats(found: Mapping[str, Any], trace: OpenedTrace) -> StreamStats:
         missing_bytes=found["missing_bytes"],
         missing_padding=found["missing_padding"],
         foreign_packets=found["foreign_packets"],
+        backward_steps=found["backward_steps"],
+        channel=found["channel"],
+        missing_before_ns=found["missing_before_ns"],
+        earlier_packets=found["earlier_packets"],
+        missing_after_ns=found["missing_after_ns"],
     )
 
 

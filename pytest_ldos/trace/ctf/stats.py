@@ -6,8 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
 from pytest_ldos.trace.ctf.files import LinkedFile
+
+FIRST_NS: Final = -(1 << 63) + 1
+LAST_NS: Final = (1 << 63) - 1
+"""First and last moment: a gap that begins or ends there has no other end."""
 
 
 class Grade(StrEnum):
@@ -81,6 +86,13 @@ class StreamStats:
         foreign_packets: packets with another trace's uuid; they were read by this one's metadata.
         earlier_events: events lost before the first packet of the stream that is present.
         repeated_packets: packets left out, because another file of the trace has them.
+        backward_steps: number of times that are earlier than the one before; the events are sorted.
+        channel: number of its stream class in the metadata.
+        missing_before_ns: events before this moment are missing, or may be: they were overwritten, or lie in another
+            part of the recording. ``None`` if none are.
+        earlier_packets: number of packets before the first one that is present; 0 where packets have no numbers.
+        missing_after_ns: events after this moment are missing, or may be: the stream is cut, or LTTng ended it while
+            others of its channel go on. ``None`` if none are.
     """
 
     path: Path
@@ -95,6 +107,26 @@ class StreamStats:
     missing_bytes: int = 0
     missing_padding: int = 0
     foreign_packets: int = 0
+    backward_steps: int = 0
+    channel: int = 0
+    missing_before_ns: int | None = None
+    earlier_packets: int = 0
+    missing_after_ns: int | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """True if the file ends inside a packet."""
+        return bool(self.truncated_bytes or self.missing_bytes)
+
+    @property
+    def losses(self) -> tuple[Gap, ...]:
+        """All spans in which events are missing or may be: gaps, and the time before and after what is here."""
+        before, after = self.missing_before_ns, self.missing_after_ns
+        return (
+            *(() if before is None else (Gap(FIRST_NS, before - 1, 0, self.earlier_packets),)),
+            *self.gaps,
+            *(() if after is None else (Gap(after + 1, LAST_NS, 0, 0),)),
+        )
 
 
 @dataclass(frozen=True)
@@ -117,6 +149,10 @@ class ReadStats:
         missing = sum(stream.missing_bytes for stream in self.streams)
         padding = sum(stream.missing_padding for stream in self.streams)
         foreign = sum(stream.foreign_packets for stream in self.streams)
+        backward = sum(stream.backward_steps for stream in self.streams)
+        before = sum(stream.earlier_packets for stream in self.streams)
+        late = sum(each.missing_before_ns is not None and not each.earlier_packets for each in self.streams)
+        early = sum(each.missing_after_ns is not None and not each.is_cut for each in self.streams)
         skipped = sum(corruption.size for corruption in self.corruptions)
         return (
             Counter("discarded_events", Grade.DATA_LOSS, self.discarded_events, "the tracer's buffers were full"),
@@ -126,8 +162,12 @@ class ReadStats:
             Counter("corrupt_regions", Grade.ERROR, len(self.corruptions), "passed over up to the next good packet"),
             Counter("corrupt_bytes", Grade.ERROR, skipped, "in these regions"),
             Counter("repeated_packets", Grade.ERROR, repeated, "a stream is there twice; counted once"),
+            Counter("backward_steps", Grade.ERROR, backward, "times before the one before; their events were sorted"),
             Counter("foreign_packets", Grade.ERROR, foreign, "of another trace by their uuid; read by this metadata"),
             Counter("earlier_events", Grade.INFO, earlier, "lost before the part of the trace that is here"),
+            Counter("earlier_packets", Grade.INFO, before, "overwritten, or in another part of the recording"),
+            Counter("late_streams", Grade.INFO, late, "they begin later than others: the begin may be overwritten"),
+            Counter("early_streams", Grade.INFO, early, "they end while others of their channel go on"),
             Counter("linked_files", Grade.INFO, len(self.linked_files), "second names of a file; read once"),
             Counter("missing_padding", Grade.INFO, padding, "bytes of unused space at the end of cut files"),
             Counter("empty_streams", Grade.INFO, empty, "stream files without a packet"),
@@ -157,15 +197,34 @@ class ReadStats:
     def gaps(self) -> list[Gap]:
         return [gap for stream in self.streams for gap in stream.gaps]
 
+    @property
+    def losses(self) -> list[Gap]:
+        """Spans of any stream in which events are missing or may be; see `StreamStats.losses`."""
+        return [loss for stream in self.streams for loss in stream.losses]
+
     def gaps_within(self, from_ns: int, to_ns: int) -> list[Gap]:
-        """Gaps of any stream that touch the span."""
-        return [gap for gap in self.gaps if gap.touches(from_ns, to_ns)]
+        """Losses of any stream, not only its gaps, that touch the span."""
+        return [loss for loss in self.losses if loss.touches(from_ns, to_ns)]
 
 
 def describe_damage(stats: ReadStats) -> str:
     """Missing and corrupt data in words, ``"1039 discarded events, 43116 missing bytes"``, or ``""``."""
     bad = [each for each in stats.counters if each.count and each.grade is not Grade.INFO]
     return ", ".join(f"{each.count} {each.name.replace('_', ' ')}" for each in bad)
+
+
+def describe_incomplete(stats: ReadStats) -> str:
+    """The damage, and what is missing at the begin or the end of streams, or ``""``."""
+    counts = {each.name: each.count for each in stats.counters}
+    late, early = counts["late_streams"], counts["early_streams"]
+    edges = {
+        f"{counts['earlier_packets']} packets before the first one of a stream": counts["earlier_packets"],
+        f"the begin of {late} {'stream' if late == 1 else 'streams'}": late,
+        f"the end of {early} {'stream' if early == 1 else 'streams'}": early,
+    }
+    found = [text for text, count in edges.items() if count]
+    missing = f"missing: {', '.join(found)}" if found else ""
+    return "; ".join(filter(None, (describe_damage(stats), missing)))
 
 
 def describe_losses(gaps: Iterable[Gap]) -> str:
@@ -178,4 +237,6 @@ def describe_losses(gaps: Iterable[Gap]) -> str:
         for count, word in ((events, "event"), (packets, "packet"))
         if count
     ]
+    if found and not parts:
+        return "part of a stream is missing"
     return f"{' and '.join(parts)} lost" if parts else ""

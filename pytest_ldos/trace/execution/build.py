@@ -13,6 +13,7 @@ from pytest_ldos.trace.execution.actions import build_actions
 from pytest_ldos.trace.execution.annotations import build_link_annotations
 from pytest_ldos.trace.execution.callback_runs import build_callback_runs, count_unpaired
 from pytest_ldos.trace.execution.callbacks import build_callbacks
+from pytest_ldos.trace.execution.coverage import build_missing_spans
 from pytest_ldos.trace.execution.endpoints import build_endpoints
 from pytest_ldos.trace.execution.executors import build_executions, build_executors, build_waits
 from pytest_ldos.trace.execution.lifecycle import build_transitions
@@ -51,7 +52,7 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
     callbacks = build_callbacks(observed, endpoints)
     publications, own = build_publications(observed, endpoints)
     takes, without = build_takes(observed, endpoints, callbacks)
-    runs, _ = build_callback_runs(observed, callbacks, lossy=bool(trace.stats.gaps))
+    runs, _ = build_callback_runs(observed, callbacks, lossy=bool(trace.stats.losses))
     annotations, strange = build_link_annotations(observed, endpoints)
     frames = {
         "link_annotations": annotations,
@@ -70,11 +71,12 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
     frames |= {kind.table: kind.frame() for kind in kinds}
     frames |= observed.threads.frames()
     frames |= build_executors(frames["threads"], runs, frames["waits"])
+    frames["missing_spans"] = build_missing_spans(trace, census, READ_EVENTS)
     frames["actions"] = build_actions(frames["services"], frames["clients"])
     unpaired = {
         "publications of the middleware itself": own,
         **without,
-        **count_unpaired(runs, len(observed.events(Ros2.CALLBACK_END)), trace.stats.gaps),
+        **count_unpaired(runs, len(observed.events(Ros2.CALLBACK_END)), trace.stats.losses),
         "handles in link annotations that nothing is known of": strange,
     }
     return ExecutionModel(

@@ -21,6 +21,7 @@ from pytest_ldos.trace.execution.build import READ_EVENTS, check_time, counted
 from pytest_ldos.trace.execution.callback_runs import count_unpaired
 from pytest_ldos.trace.execution.callbacks import build_callbacks
 from pytest_ldos.trace.execution.columns import IdArray
+from pytest_ldos.trace.execution.coverage import build_missing_spans
 from pytest_ldos.trace.execution.endpoints import build_endpoints
 from pytest_ldos.trace.execution.executors import build_executors
 from pytest_ldos.trace.execution.lifecycle import build_transitions
@@ -121,7 +122,7 @@ class _Joined:
     """The rows of all windows, in order."""
 
     def __init__(self, whole: WholeTrace) -> None:
-        self._stats = whole.once.stats
+        self._once, self._census = whole.once, whole.census
         self._named = Observed(whole.once, whole.census, None)
         self._endpoints = build_endpoints(self._named)
         self._kinds = (*self._endpoints.kinds(), build_callbacks(self._named, self._endpoints))
@@ -167,15 +168,16 @@ class _Joined:
         frames |= {name: self._parts.pop(name).finish(renumbered) for name in _TABLES}
         frames |= self._named.threads.frames()
         frames |= build_executors(frames["threads"], frames["callback_runs"], frames["waits"])
+        frames["missing_spans"] = build_missing_spans(self._once, self._census, READ_EVENTS)
         frames["actions"] = build_actions(frames["services"], frames["clients"])
         unpaired = {
             **self._counts,
-            **count_unpaired(frames["callback_runs"], self._ends, self._stats.gaps),
+            **count_unpaired(frames["callback_runs"], self._ends, self._once.stats.losses),
             "handles in link annotations that nothing is known of": strange,
         }
         return ExecutionModel(
             **frames,
-            stats=self._stats,
+            stats=self._once.stats,
             unknown=counted({kind.table: len(kind.registry.unknown) for kind in self._kinds}),
             unpaired=counted(unpaired),
             missing_events=find_missing_events(self._named.threads.writers(), frames),

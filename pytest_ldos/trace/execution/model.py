@@ -16,6 +16,8 @@ from pytest_ldos.trace.ctf.stats import ReadStats
 if TYPE_CHECKING:
     import polars as pl
 
+    from pytest_ldos.trace.execution.coverage import Coverage
+
 TimesNs = npt.NDArray[np.int64]
 """Nanoseconds since the epoch, in order; shape ``(n,)``."""
 
@@ -116,6 +118,7 @@ class Tables:
     planning_stages: pl.DataFrame
     control_cycles: pl.DataFrame
     sim_steps: pl.DataFrame
+    missing_spans: pl.DataFrame
 
     def frames(self) -> Frames:
         """All tables by name."""
@@ -190,6 +193,27 @@ class ExecutionModel(Tables):
                 request = PlanRequest(begin_ns=row["begin_ns"], end_ns=row["end_ns"], cpu_work_ns=row["cpu_work_ns"])
                 found.setdefault(goals[after], []).append(request)
         return found
+
+    @cached_property
+    def extent_ns(self) -> tuple[int, int]:
+        """Times of the earliest and the latest record; 0 without any."""
+        names = ("born_ns", "time_ns", "start_ns", "end_ns")
+        columns = [
+            frame[name]
+            for key, frame in self.frames().items()
+            if key != "missing_spans"
+            for name in names
+            if name in frame.columns
+        ]
+        times = [int(time) for column in columns for time in (column.min(), column.max()) if isinstance(time, int)]
+        return min(times, default=0), max(times, default=0)
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """Spans in which the processes are whole."""
+        from pytest_ldos.trace.execution.coverage import Coverage  # noqa: PLC0415 - the model itself needs no frames
+
+        return Coverage(self.missing_spans)
 
     @cached_property
     def cycle_times_ns(self) -> TimesNs:

@@ -16,8 +16,8 @@ import polars as pl
 from pytest_ldos.base.tracepoints import Kernel
 from pytest_ldos.trace.ctf.read import DecodedTrace
 from pytest_ldos.trace.execution import _states
+from pytest_ldos.trace.execution.coverage import losses_of_hosts
 from pytest_ldos.trace.execution.kernel_events import Vocabulary, move_columns, switch_columns
-from pytest_ldos.trace.execution.kernel_losses import losses_of_hosts
 from pytest_ldos.trace.perf.switches import with_switches
 
 SCHEDULING_EVENTS: Final = frozenset(Kernel)

@@ -12,7 +12,7 @@ from typing import Final
 
 import polars as pl
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
 _ID: Final = pl.Int32
 _TIME: Final = pl.Int64
@@ -149,6 +149,7 @@ INSTANCES: Final[Mapping[str, Schema]] = {
     "planning_stages": {"time_ns": _TIME, "thread": _ID, "name": pl.String},
     "control_cycles": {"time_ns": _TIME, "thread": _ID, "cycle": pl.UInt64, "sim_time_ns": _TIME, "period_ns": _TIME},
     "sim_steps": {"time_ns": _TIME, "thread": _ID, "step": pl.UInt64, "sim_time_ns": _TIME},
+    "missing_spans": {"process": _ID, "begin_ns": _TIME, "end_ns": _TIME},
 }
 """Instances.
 
@@ -159,4 +160,6 @@ dequeue; in a process that does not write that event, the begin of the callback 
 null where the middleware's stamp is not recorded. `requests.step` is ``send_request``, ``take_request``,
 ``send_response`` or ``take_response``. `plan_requests` are goals that were planned and not executed, from the begin
 of planning to the result. `planning_stages.time_ns` is the end of a stage.
+`missing_spans`: events of the process may be missing from the trace from `begin_ns` (null: from its begin) to `end_ns`
+(null: to its end), because they were overwritten, discarded or cut off.
 """

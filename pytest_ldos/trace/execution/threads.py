@@ -50,6 +50,7 @@ class ThreadCensus:
         self._host_of_trace = np.array([self.host_names.index(name) for name in self._hosts], dtype=np.int64)
         self.names: dict[Thread, Counter[str]] = {}
         self.writers: dict[str, set[tuple[int, int]]] = {}
+        self._traces: dict[tuple[int, int], set[int]] = {}
 
     def add(self, table: EventTable, rows: npt.NDArray[np.intp] | None = None) -> None:
         """Counts the events of a table, or some of its rows."""
@@ -61,11 +62,17 @@ class ThreadCensus:
         named = column is not None and column.dictionary is not None
         words: Sequence[str] = (column.dictionary or ()) if column is not None and named else ("",)
         codes = column.values if column is not None and named else np.zeros(len(table), dtype=np.int64)
-        for (*owner, code), count in _distinct(host, pid, tid, codes if rows is None else codes[rows]):
+        trace = table.trace[:1] if table.trace.strides == (0,) else table.trace[slice(None) if rows is None else rows]
+        for (*owner, number, code), count in _distinct(host, pid, tid, trace, codes if rows is None else codes[rows]):
             names = self.names.setdefault((owner[0], owner[1], owner[2]), Counter())
             writers.add((owner[0], owner[1]))
+            self._traces.setdefault((owner[0], owner[1]), set()).add(number)
             if named:
                 names[words[code]] += count
+
+    def traces_of_processes(self) -> list[set[int]]:
+        """Numbers of the traces that hold events of each process, in the order of the table `processes`."""
+        return [self._traces[process] for process in sorted(self._traces)]
 
     def owners(self, table: EventTable, rows: npt.NDArray[np.intp] | None = None) -> tuple[Numbers, Numbers, Numbers]:
         """Host, process and tid of each event; of the host a single element where there is only one.
@@ -179,9 +186,11 @@ class ThreadIndex:
         return self._threads[host, pid, tid]
 
 
-def _distinct(host: Numbers, pid: Numbers, tid: Numbers, code: Numbers) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Each combination of host, pid, tid and name with its number of events."""
-    parts = [host, pid, tid, code]
+def _distinct(
+    host: Numbers, pid: Numbers, tid: Numbers, trace: Numbers, code: Numbers
+) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Each combination of host, pid, tid, trace and name with its number of events."""
+    parts = [host, pid, tid, trace, code]
     key = np.zeros(1, dtype=np.int64)
     for part in parts:
         if len(part) > 1:

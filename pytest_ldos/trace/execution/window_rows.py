@@ -127,7 +127,7 @@ class WindowReader:
         self._trace, self._whole = trace, whole
         named = Observed(whole.once, whole.census, None)
         self._threads = named.threads
-        self._lossy = bool(whole.once.stats.gaps)
+        self._lossy = bool(whole.once.stats.losses)
         self._endpoints: Endpoints = build_endpoints(named)
         self._callbacks: Kind = build_callbacks(named, self._endpoints)
 

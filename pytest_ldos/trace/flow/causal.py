@@ -38,7 +38,7 @@ class Runs:
         self._parent = ids_of(model.callback_runs, "parent")
         self.clock = clock_of(model)
         self.timeline = self.clock.timeline(self.thread, self.start_ns)
-        self._until_ns = self.end_ns if model.stats.gaps else computed(len(self.start_ns), np.int64, self._until)
+        self._until_ns = self.end_ns if model.stats.losses else computed(len(self.start_ns), np.int64, self._until)
 
     def _until(self, part: slice) -> TimesNs:
         """End of some runs; a run without an end in the trace lasts until the next run on its thread.

@@ -9,10 +9,10 @@ import polars as pl
 
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.paths import PathInstances
+from pytest_ldos.trace.flow.spans import rates_of
 from pytest_ldos.trace.flow.timeliness import classify_receptions, sum_of_known
 from pytest_ldos.trace.flow.topics import unlinked_topics
 
-_NS_PER_S: Final = 1e9
 _KEY: Final = ("node", "topic", "role")
 
 
@@ -27,7 +27,8 @@ def summarize_connections(flow: FlowGraph) -> pl.DataFrame:
     """One row per node and topic that it publishes or subscribes to, also those without any message.
 
     Columns: `node` (id; null where it is unknown), `topic`, `role`, `messages` (published, or received from a
-    publisher in the trace), `rate_hz` (first to last message), `p50_ns`, `p99_ns` (of the transport), `late`,
+    publisher in the trace), `rate_hz` (first to last message, where the
+    processes are whole), `p50_ns`, `p99_ns` (of the transport), `late`,
     `too_late`, `lost`; the last five are null for publishers, and where messages cannot be linked
     (`unlinked_topics`): `messages` then counts all receptions.
     """
@@ -36,16 +37,17 @@ def summarize_connections(flow: FlowGraph) -> pl.DataFrame:
 
 def _published(flow: FlowGraph) -> pl.DataFrame:
     model = flow.model
-    ends = model.publishers.filter(pl.col("topic").is_not_null()).select("node", "topic", end="id")
+    ends = model.publishers.filter(pl.col("topic").is_not_null()).select("node", "topic", "process", end="id")
     sent = model.publications.select("time_ns", end="publisher")
     empty = {name: pl.lit(None, dtype=pl.Float64) for name in ("p50_ns", "p99_ns")}
     counts = {name: pl.lit(None, dtype=pl.Int64) for name in ("late", "too_late", "lost")}
-    return _rated(ends.join(sent, on="end", how="left"), Role.PUBLISHES).with_columns(**empty, **counts)
+    rated = _rated(flow, ends.join(sent, on="end", how="left"), Role.PUBLISHES)
+    return rated.with_columns(**empty, **counts)
 
 
 def _received(flow: FlowGraph) -> pl.DataFrame:
     model = flow.model
-    ends = model.subscriptions.filter(pl.col("topic").is_not_null()).select("node", "topic", end="id")
+    ends = model.subscriptions.filter(pl.col("topic").is_not_null()).select("node", "topic", "process", end="id")
     taken = flow.transport.join(model.takes.select("time_ns", take="id", end="subscription"), on="take")
     unlinked = list(unlinked_topics(model))
     if unlinked:
@@ -62,19 +64,27 @@ def _received(flow: FlowGraph) -> pl.DataFrame:
     timely = timely.select("late", "too_late", "lost", end="subscription")
     per_topic = ends.join(timely, on="end").group_by("node", "topic")
     counts = per_topic.agg(*map(sum_of_known, ("late", "too_late")), pl.col("lost").sum())
-    whole = _rated(joined, Role.SUBSCRIBES).join(latency, on=["node", "topic"], how="left", nulls_equal=True)
+    whole = _rated(flow, joined, Role.SUBSCRIBES).join(latency, on=["node", "topic"], how="left", nulls_equal=True)
     whole = whole.join(counts, on=["node", "topic"], how="left", nulls_equal=True)
     return whole.with_columns(pl.col("late", "too_late", "lost").cast(pl.Int64))
 
 
-def _rated(messages: pl.DataFrame, role: Role) -> pl.DataFrame:
-    """Number of messages and their rate; columns in order."""
-    span_s = (pl.col("time_ns").max() - pl.col("time_ns").min()) / _NS_PER_S
-    count = pl.col("time_ns").count()
-    grouped = messages.group_by("node", "topic").agg(
-        messages=count.cast(pl.Int64), rate_hz=pl.when(span_s > 0).then((count - 1) / span_s)
-    )
-    return grouped.select("node", "topic", pl.lit(role.value).alias("role"), "messages", "rate_hz")
+def _rated(flow: FlowGraph, messages: pl.DataFrame, role: Role) -> pl.DataFrame:
+    """Number of messages and their rate; columns in order.
+
+    Receptions need the processes of the topic's publishers, too: without the publication, none counts.
+    """
+    groups = messages.group_by("node", "topic", maintain_order=True).agg(pl.col("process").unique())
+    groups = groups.with_row_index("group").with_columns(pl.col("group").cast(pl.Int32))
+    processes = groups["process"].to_list()
+    if role is Role.SUBSCRIBES:
+        senders = flow.model.publishers.group_by("topic").agg(pl.col("process").unique())
+        of_topic = dict(senders.drop_nulls("topic").iter_rows())
+        processes = [[*own, *of_topic.get(topic, ())] for own, topic in zip(processes, groups["topic"], strict=True)]
+    timed = messages.drop_nulls("time_ns").join(groups, on=["node", "topic"], nulls_equal=True)
+    rated = rates_of(timed["group"].to_numpy(), timed["time_ns"].to_numpy(), flow.model.coverage, processes)
+    joined = groups.join(rated, on="group", how="left").with_columns(pl.col("messages").fill_null(0))
+    return joined.select("node", "topic", pl.lit(role.value).alias("role"), "messages", "rate_hz")
 
 
 def connections_on(flow: FlowGraph, instances: PathInstances) -> pl.DataFrame:

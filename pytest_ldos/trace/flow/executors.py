@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from pytest_ldos.trace.execution import mapped
-from pytest_ldos.trace.execution.columns import NEVER, rows_of
+from pytest_ldos.trace.execution.columns import NEVER, ids_of, pick, rows_of, times_of
 from pytest_ldos.trace.execution.model import ExecutionModel
 
 WAITING: Final = "waiting"
@@ -25,6 +25,8 @@ _COLUMNS: Final = ("executor", "thread", "begin_ns", "end_ns", "state")
 
 def executor_states(model: ExecutionModel) -> pl.DataFrame:
     """States of all executor threads, in order, without gaps between a thread's first and last state.
+
+    Where events of its process may be missing, a thread has no state.
 
     Columns: `executor`, `thread`, `begin_ns`, `end_ns`, `state`. A thread is *waiting* for work until it
     looks for ready entities. It is *executing* from its choice of an executable until it looks again,
@@ -43,9 +45,26 @@ def _states(model: ExecutionModel, told: pl.DataFrame) -> pl.DataFrame:
     """States of reported spans, and of the time between those of a thread."""
     sharing = model.threads.join(model.executors, left_on="executor", right_on="id").filter(pl.col("threads") > 1)
     between = _between(told, sharing["id"])
-    whole = pl.concat([told, between]).filter(pl.col("end_ns") > pl.col("begin_ns")).sort("thread", "begin_ns")
+    whole = pl.concat([_known(model, told), _known(model, between, by_ends=False)])
+    whole = whole.filter(pl.col("end_ns") > pl.col("begin_ns")).sort("thread", "begin_ns")
     executors = model.threads.select("executor", thread="id")
     return whole.join(executors, on="thread", maintain_order="left").select(_COLUMNS)
+
+
+def _known(model: ExecutionModel, states: pl.DataFrame, *, by_ends: bool = True) -> pl.DataFrame:
+    """States without the parts in which events of their process may be missing.
+
+    Args:
+        by_ends: False for states that are known only if no event of theirs is missing.
+    """
+    if not model.coverage:
+        return states
+    process = pick(ids_of(model.threads, "process"), ids_of(states, "thread"), -1)
+    begin_ns, end_ns = times_of(states, "begin_ns"), times_of(states, "end_ns")
+    if not by_ends:
+        return states.filter(pl.Series(model.coverage.are_whole(process, begin_ns, end_ns)))
+    row, begin_ns, end_ns = model.coverage.known_parts(process, begin_ns, end_ns)
+    return states[row].with_columns(begin_ns=begin_ns, end_ns=end_ns)
 
 
 _NOTHING: Final = pl.DataFrame(

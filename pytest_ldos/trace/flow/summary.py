@@ -21,12 +21,11 @@ from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.names import UNKNOWN, Names
 from pytest_ldos.trace.flow.paths import passages_in_parts
 from pytest_ldos.trace.flow.schema import BETWEEN_HOSTS
-from pytest_ldos.trace.flow.spans import spans_of
+from pytest_ldos.trace.flow.spans import rates_of
 from pytest_ldos.trace.flow.timeliness import classify_receptions, sum_of_known
 from pytest_ldos.trace.flow.topics import unlinked_topics
 
 _PERCENTILES: Final = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99}
-_NS_PER_S: Final = 1e9
 _PATHS: Final = {
     "path": pl.String,
     "passages": pl.Int64,
@@ -42,7 +41,8 @@ _PATHS: Final = {
 def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
     """One row per topic that has messages, the busiest first.
 
-    Columns: `topic`, `publishers`, `subscriptions`, `messages`, `rate_hz` (first to last message),
+    Columns: `topic`, `publishers`, `subscriptions`, `messages`, `rate_hz` (first to last message, where the publishing
+    processes are whole),
     `received`, `p50_ns` … `p99_ns` of the transport, `late`, `too_late`, `lost`, `between_hosts` (true if messages came
     from other hosts, so that their latencies are as exact as the clocks agree). `late` and `too_late` are null where
     no publisher has a period. Where messages cannot be linked (`unlinked_topics`), `received` counts all receptions,
@@ -50,12 +50,15 @@ def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
     """
     model = flow.model
     topic = pl.col("topic").fill_null(UNKNOWN)
-    publishers = model.publishers.select(topic, publisher="id")
-    sent = publishers.join(spans_of(model.publications, "publisher"), left_on="publisher", right_on="id")
-    span_s = (pl.col("last_ns").max() - pl.col("first_ns").min()) / _NS_PER_S
-    count = pl.col("count").sum()
-    per_topic = sent.group_by("topic").agg(
-        publishers=pl.len(), messages=count, rate_hz=pl.when(span_s > 0).then((count - 1) / span_s)
+    publishers = model.publishers.select(topic, "process", publisher="id")
+    names = sorted(set(publishers["topic"]))
+    number_of = np.array([names.index(name) for name in publishers["topic"]], dtype=np.int32)
+    publisher = ids_of(model.publications, "publisher")
+    group = computed(len(publisher), np.int32, lambda part: pick(number_of, publisher[part], -1))
+    processes = [publishers.filter(pl.col("topic") == name)["process"].to_list() for name in names]
+    rated = rates_of(group, times_of(model.publications, "time_ns"), model.coverage, processes)
+    per_topic = rated.with_columns(topic=pl.Series(names, dtype=pl.String).gather(rated["group"])).join(
+        _active(publisher, publishers), on="topic"
     )
     timeliness = classify_receptions(flow).with_columns(topic)
     timely = timeliness.group_by("topic").agg(
@@ -100,6 +103,14 @@ def _topics_between_hosts(flow: FlowGraph) -> list[str]:
     return flow.model.publishers["topic"].gather(publisher).fill_null(UNKNOWN).unique().to_list()
 
 
+def _active(publisher: IdArray, publishers: pl.DataFrame) -> pl.DataFrame:
+    """Number of publishers of each topic that published."""
+    has_published = np.zeros(len(publishers), dtype=np.bool_)
+    for part in chunks(len(publisher)):
+        has_published[publisher[part][publisher[part] >= 0]] = True
+    return publishers.filter(pl.Series(has_published)).group_by("topic").agg(publishers=pl.len())
+
+
 def _received(flow: FlowGraph, topics: Sequence[str]) -> pl.DataFrame:
     """Number of receptions of each topic, and quantiles of the transport; topics without any are left out.
 
@@ -128,15 +139,21 @@ def _quantiles(grouped: Grouped) -> pl.DataFrame:
 def summarize_callbacks(flow: FlowGraph) -> pl.DataFrame:
     """One row per callback that ran, ordered by total run time, longest first.
 
+    Times are of runs during which no event of the process may be missing.
+
     Columns: `callback` (its name), `runs`, `total_ns`, `p50_ns`, `p90_ns`, `p99_ns`, `max_ns`.
     """
     names = Names(flow.model, apart=True)
     table = flow.model.callback_runs
     callback = ids_of(table, "callback")
-    start_ns, end_ns = times_of(table, "start_ns"), times_of(table, "end_ns")
+    start_ns, end_ns, thread = times_of(table, "start_ns"), times_of(table, "end_ns"), ids_of(table, "thread")
+    process_of = ids_of(flow.model.threads, "process")
 
     def ended(part: slice) -> IdArray:
-        return np.where(end_ns[part] == NEVER, -1, callback[part])
+        is_known = end_ns[part] != NEVER
+        if flow.model.coverage:
+            is_known &= flow.model.coverage.are_whole(process_of[thread[part]], start_ns[part], end_ns[part])
+        return np.where(is_known, callback[part], -1)
 
     count = len(flow.model.callbacks)
     durations_ns = computed(len(table), np.int64, lambda part: end_ns[part] - start_ns[part])

@@ -4,21 +4,23 @@ With period p a message is *too late* above min(p, 50 ms) from publication to re
 *late* above min(0.2 p, 5 ms), otherwise *on time*. A publisher that sends on events, not in time,
 has no period, and its messages are none of these: a period needs four messages, half of whose
 distances lie within half of their median of it. A message is *lost* if a subscription that took
-later messages of its publisher never took it. Messages sent within a process and messages given to
-the middleware are counted separately: a message that goes both ways counts as published twice.
-Definitions of iRobot's topology benchmark, but for topics without a period.
+later messages of its publisher never took it, and no event of the subscribing process may be missing
+from its publication until the next message was taken. Messages sent within a process and messages
+given to the middleware are counted separately: a message that goes both ways counts as published
+twice. Definitions of iRobot's topology benchmark, but for topics without a period.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from pytest_ldos.trace.execution.columns import IdArray, ids_at, ids_of, rows_of, times_of
-from pytest_ldos.trace.execution.grouping import Grouped, distinct_rows
+from pytest_ldos.trace.execution.columns import IdArray, ids_at, ids_of, rows_of, times_at, times_of
+from pytest_ldos.trace.execution.grouping import Grouped, Index, distinct_rows, index_by
 from pytest_ldos.trace.execution.mapped import Growing, chunks, computed
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import FlowGraph
@@ -50,8 +52,11 @@ def classify_receptions(flow: FlowGraph) -> pl.DataFrame:
         pl.when(pl.col("period_ns").is_not_null()).then(pl.col("on_time", "late", "too_late"))
     )
     due = [sent.between(*row) for row in counted.select("publisher", "intra", "first", "last").iter_rows()]
+    lost = [len(own) - taken for own, taken in zip(due, counted["taken"], strict=True)]
+    for pair in got.pairs_without_all_takes():
+        lost[pair] = got.count_lost(pair, due[pair])
     return (
-        counted.with_columns(lost=pl.Series(due, dtype=pl.Int64) - pl.col("taken"))
+        counted.with_columns(lost=pl.Series(lost, dtype=pl.Int64))
         .join(model.publishers.select("topic", publisher="id"), on="publisher")
         .select("topic", "publisher", "subscription", "period_ns", "on_time", "late", "too_late", "lost")
         .sort("topic", "publisher", "subscription", maintain_order=True)
@@ -86,7 +91,8 @@ class _Sent:
                 columns["time_ns"].add(times_of(table, name)[is_known])
                 columns["publication"].add(row[is_known])
         self._group, self._time_ns, publication = (column.finish() for column in columns.values())
-        self._publishers = len(model.publishers)
+        self._publishers, self._process_of = len(model.publishers), ids_of(model.publishers, "process")
+        self._coverage = model.coverage
         self._publications = Grouped(self._group, publication, 2 * self._publishers)
 
     def periods(self) -> pl.DataFrame:
@@ -101,6 +107,8 @@ class _Sent:
             is_first = np.diff(own, prepend=-1) != 0
             before_ns = np.where(is_first, last_ns[own], np.roll(times_ns, 1))
             is_following = ~is_first | has_last[own]
+            if self._coverage:
+                is_following &= self._coverage.are_whole(self._process_of[own // 2], before_ns, times_ns)
             since_ns.add((times_ns - before_ns)[is_following])
             group.add(own[is_following])
             last_ns[own], has_last[own] = times_ns, True
@@ -117,10 +125,10 @@ class _Sent:
             }
         )
 
-    def between(self, publisher: int, intra: bool, first: int, last: int) -> int:
-        """Number of messages of a publisher from one publication to another."""
+    def between(self, publisher: int, intra: bool, first: int, last: int) -> IdArray:
+        """Messages of a publisher from one publication to another, in order."""
         own = self._publications.of(publisher * 2 + intra)
-        return int(np.searchsorted(own, last, side="right") - np.searchsorted(own, first))
+        return own[np.searchsorted(own, first) : np.searchsorted(own, last, side="right")]
 
 
 class _Got:
@@ -170,6 +178,33 @@ class _Got:
             "last": pl.Series([last for _, last in edges], dtype=pl.Int32),
             "taken": pl.Series(taken, dtype=pl.Int64),
         }
+
+    def pairs_without_all_takes(self) -> list[int]:
+        """Pairs whose subscription is in a process of which events may be missing."""
+        process = ids_at(self._flow.model.subscriptions, "process", self.pairs["subscription"].to_numpy())
+        return np.flatnonzero(np.isin(process, self._flow.model.coverage.processes)).tolist()
+
+    def count_lost(self, pair: int, due: IdArray) -> int:
+        """Messages of a pair that were lost for certain: the process that did not take them is whole.
+
+        A subscription takes messages in order. The take of a missing one would lie before that of the next one taken.
+
+        Args:
+            due: publications from the first one taken to the last, in order.
+        """
+        model, (_, links) = self._flow.model, self._by_pair.of(np.array([pair]))
+        publication, take = (ids_at(self._flow.transport, name, links) for name in ("publication", "take"))
+        order = np.argsort(publication, kind="stable")
+        taken, taken_ns = publication[order], times_at(model.takes, "time_ns", take)[order]
+        untaken = due[~np.isin(due, taken)]
+        next_ns = taken_ns[np.searchsorted(taken, untaken)]
+        sent_ns = times_at(model.publications, "intra_ns" if self.pairs["intra"][pair] else "time_ns", untaken)
+        process = ids_at(model.subscriptions, "process", self.pairs["subscription"].to_numpy()[[pair]])
+        return int(model.coverage.are_whole(np.repeat(process, len(untaken)), sent_ns, next_ns).sum())
+
+    @cached_property
+    def _by_pair(self) -> Index:
+        return index_by(self._pair, len(self.pairs))
 
     def _linked(self, name: str, part: slice) -> IdArray:
         return ids_of(rows_of(self._flow.transport, part), name)

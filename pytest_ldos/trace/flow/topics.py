@@ -8,7 +8,6 @@ import polars as pl
 from pytest_ldos.trace.execution.columns import IdArray, ids_of, pick, rows_of
 from pytest_ldos.trace.execution.mapped import chunks
 from pytest_ldos.trace.execution.model import ExecutionModel
-from pytest_ldos.trace.flow.spans import spans_of
 
 
 def number_topics(model: ExecutionModel) -> dict[str, int]:
@@ -35,8 +34,12 @@ def unlinked_topics(model: ExecutionModel) -> dict[str | None, int]:
         return {}
     sent = _unstamped(model.publications, "publisher", model.publishers)
     taken = _unstamped(model.takes, "subscription", model.subscriptions)
-    ends = model.subscriptions.select("topic", "id").join(spans_of(model.takes, "subscription"), on="id")
-    received = dict(ends.group_by("topic").agg(pl.col("count").sum()).iter_rows())
+    subscription, count = ids_of(model.takes, "subscription"), len(model.subscriptions)
+    takes = np.zeros(count + 1, dtype=np.int64)  # those of no known subscription first
+    for part in chunks(len(subscription)):
+        takes += np.bincount(subscription[part] + 1, minlength=count + 1)
+    ends = model.subscriptions.select("topic", takes=pl.Series(takes[1:]))
+    received = dict(ends.group_by("topic").agg(pl.col("takes").sum()).iter_rows())
     return {topic: received.get(topic, 0) for topic in {*sent, *taken}}
 
 

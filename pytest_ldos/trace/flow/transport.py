@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pytest_ldos.trace.execution.columns import IdArray, TimesNs, frame_of, ids_at, ids_of, rows_of, times_at
+from pytest_ldos.trace.execution.columns import IdArray, TimesNs, frame_of, ids_at, ids_of, rows_of, times_at, times_of
 from pytest_ldos.trace.execution.mapped import Growing, chunks, filled, room_for
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.buffers import link_buffers
@@ -67,8 +67,8 @@ def count_without_partner(model: ExecutionModel, transport: pl.DataFrame) -> dic
     heard = set(model.subscriptions["topic"].drop_nulls())
     told = set(model.publishers["topic"].drop_nulls())
     unlinked = unlinked_topics(model)
-    untaken = _without(transport["publication"], model.publications, "publisher", model.publishers)
-    unsent = _without(transport["take"], model.takes, "subscription", model.subscriptions)
+    untaken, unseen = _without(model, transport["publication"], "publications", "publisher")
+    unsent, _ = _without(model, transport["take"], "takes", "subscription")
     unlinked_sent, unlinked_taken = (sum(found.pop(topic, 0) for topic in unlinked) for found in (untaken, unsent))
     listened, published = (
         sum(count for topic, count in found.items() if topic in known)
@@ -79,21 +79,33 @@ def count_without_partner(model: ExecutionModel, transport: pl.DataFrame) -> dic
         "receptions that cannot be linked with publications": unlinked_taken,
         "publications on topics nobody observed subscribes to": sum(untaken.values()) - listened,
         "publications no observed subscription took": listened,
+        "of these were published while events of a subscribing process may be missing": unseen,
         "receptions on topics nobody observed publishes on": sum(unsent.values()) - published,
         "receptions whose publication is not in the trace": published,
     }
     return {cause: count for cause, count in counts.items() if count}
 
 
-def _without(linked: pl.Series, instances: pl.DataFrame, end: str, ends: pl.DataFrame) -> Counter[str | None]:
-    """Number of publications or takes without a link, by topic; ``None`` where that is unknown."""
+def _without(model: ExecutionModel, linked: pl.Series, table: str, end: str) -> tuple[Counter[str | None], int]:
+    """Number of publications or takes without a link, by topic; ``None`` where that is unknown.
+
+    The second number is of those during which a process that subscribes to the topic is not whole.
+    """
+    instances, ends = getattr(model, table), getattr(model, f"{end}s")
     is_linked = room_for(len(instances), np.bool_)
     for part in chunks(len(linked)):
         is_linked[linked.slice(part.start, part.stop - part.start).to_numpy()] = True
     found: Counter[str | None] = Counter()
+    unseen = 0
     topics = [*ends["topic"], None]
+    subscribing = dict(model.subscriptions.group_by("topic").agg("process").iter_rows())
     for part in chunks(len(instances)):
-        own = ids_of(rows_of(instances, part), end)[~is_linked[part]]
+        rows = rows_of(instances, part)
+        own, times_ns = ids_of(rows, end)[~is_linked[part]], times_of(rows, "time_ns")[~is_linked[part]]
         for number, count in enumerate(np.bincount(own + 1).tolist()):
-            found[topics[number - 1]] += count
-    return found
+            topic = topics[number - 1]
+            found[topic] += count
+            if count and model.coverage and topic is not None:
+                stretch = model.coverage.stretches(subscribing.get(topic, ()), times_ns[own == number - 1])
+                unseen += int(np.count_nonzero(stretch < 0))
+    return found, unseen

@@ -30,7 +30,7 @@ from pytest_ldos.show.page.model import (
 from pytest_ldos.show.report.analysis import Analysis
 from pytest_ldos.show.report.trace.passages import find_passages, show_waterfalls
 from pytest_ldos.show.report.trace.waterfall import Waterfall, mark_growth
-from pytest_ldos.trace.ctf.stats import describe_damage
+from pytest_ldos.trace.ctf.stats import describe_incomplete
 from pytest_ldos.trace.execution.missing_events import name_missing
 from pytest_ldos.trace.flow.difference import (
     ALPHA,
@@ -89,7 +89,7 @@ def see_run(analysis: Analysis, *, drawn: bool) -> SeenRun:
     return SeenRun(
         name=analysis.name,
         events=model.stats.events,
-        damage=", ".join(filter(None, (describe_damage(model.stats), name_missing(model)))),
+        damage=", ".join(filter(None, (describe_incomplete(model.stats), name_missing(model)))),
         extent=(model.stats.events, len(times), times.min(), times.max()),
         run=sample_run(analysis.flow, analysis.paths),
         waterfalls={each.instances.path.name: each.waterfall("median passage", 0.5) for each in passages},

@@ -40,7 +40,7 @@ from pytest_ldos.show.report.trace.passages import PathPassages, find_passages, 
 from pytest_ldos.show.report.trace.timeline import build_timeline
 from pytest_ldos.show.report.trace.timeline_drawing import anchor_of, describe_timeline, draw_timeline
 from pytest_ldos.show.report.words import percent
-from pytest_ldos.trace.ctf.stats import describe_damage
+from pytest_ldos.trace.ctf.stats import describe_incomplete
 from pytest_ldos.trace.flow.connections import connections_on, summarize_connections
 from pytest_ldos.trace.flow.names import Names
 
@@ -56,7 +56,7 @@ def compose_drawn(analysis: Analysis, plain: Page) -> Page:
         plain,
         title=f"Trace {analysis.name}",
         answer=plain.title,
-        badge=Badge("incomplete", Tone.BAD) if describe_damage(analysis.flow.model.stats) else None,
+        badge=Badge("incomplete", Tone.BAD) if describe_incomplete(analysis.flow.model.stats) else None,
         is_interactive=True,
         blocks=(
             Section("Flow of messages", tuple(_graph(analysis, passages))),
@@ -85,8 +85,8 @@ def _graph(analysis: Analysis, passages: Sequence[PathPassages]) -> Iterator[Blo
 
 def _findings(analysis: Analysis, connections: pl.DataFrame) -> Iterator[str]:
     """Sentences about lost and late messages and silent topics, the worst first."""
-    if describe_damage(analysis.flow.model.stats):
-        yield "parts of the trace are missing: messages whose reception was in them count as lost"
+    if describe_incomplete(analysis.flow.model.stats):
+        yield "parts of the trace are missing: rates, losses and lateness are of the time that is whole"
     own = connections.filter(~pl.col("topic").is_in(list(OF_EVERY_NODE)))
     late = pl.col("late").fill_null(0) + pl.col("too_late").fill_null(0)
     own = own.with_columns(late=late, lost=pl.col("lost").fill_null(0))

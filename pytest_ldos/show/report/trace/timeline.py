@@ -220,7 +220,7 @@ class _Builder:
 
     def _gaps(self) -> Iterator[tuple[int, int]]:
         """Spans with losses, each once however many streams lost events in it."""
-        losses = sorted((each.from_ns, each.to_ns) for each in self._model.stats.gaps)
+        losses = sorted((each.from_ns, each.to_ns) for each in self._model.stats.losses)
         while losses:
             begin_ns, end_ns = losses[0]
             while losses and losses[0][0] <= end_ns:

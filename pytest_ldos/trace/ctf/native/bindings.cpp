@@ -135,6 +135,13 @@ nb::dict to_dict(const Trace& trace) {
       }
     }
   }
+  nb::dict channels;
+  for (const auto& [id, stream] : trace.streams) {
+    nb::list names;
+    for (const EventType& type : stream.types) names.append(to_text(type.name));
+    channels[nb::cast(id)] = names;
+  }
+  result["channels"] = channels;
   result["unread"] = unread;
   result["clock"] = to_text(trace.clock_name);
   result["clock_offset_ns"] = trace.clock_offset_ns;
@@ -161,6 +168,11 @@ nb::dict to_dict(const StreamSummary& summary) {
   result["foreign_packets"] = summary.foreign_packets;
   result["gaps"] = gaps;
   result["corruptions"] = corruptions;
+  result["backward_steps"] = summary.backward_steps;
+  result["channel"] = summary.channel;
+  result["missing_before_ns"] = summary.missing_before_ns;
+  result["missing_after_ns"] = summary.missing_after_ns;
+  result["earlier_packets"] = summary.continuity.earlier_packets;
   result["earlier_events"] = summary.continuity.earlier_events;
   result["repeated_packets"] = summary.continuity.repeated_packets;
   return result;

@@ -7,7 +7,9 @@
 #include <iterator>
 #include <utility>
 
+#include "continuity.hpp"
 #include "parallel.hpp"
+#include "unreadable.hpp"
 
 namespace ldos::ctf {
 
@@ -85,10 +87,12 @@ void populate(const Stream& stream, const Packet& packet) {
 struct RunCensus {
   std::vector<Segment> segments;
   std::int64_t first_ns = std::numeric_limits<std::int64_t>::min();
-  std::int64_t last_ns = std::numeric_limits<std::int64_t>::min();
+  std::int64_t last_ns = std::numeric_limits<std::int64_t>::min();    // of the last event
+  std::int64_t latest_ns = std::numeric_limits<std::int64_t>::min();  // the same, unless time goes back
   std::uint64_t events = 0;
   std::uint64_t truncated_bytes = 0;
   std::vector<Corruption> corruptions;
+  std::uint64_t backward_steps = 0;
   bool in_order = true;
 };
 
@@ -109,13 +113,13 @@ class Counter {
   void count(std::size_t packet) {
     populate(stream_, stream_.packets()[packet]);
     EventReader reader(stream_, stream_.packets()[packet], first_place(stream_.packets()[packet]));
-    std::int64_t last_ns = result_.last_ns;
+    result_.in_order &= is_in_file_order(stream_, packet);
+    std::int64_t last_ns = earliest(packet);
     std::uint64_t events = 0;
-    bool in_order = true;
     std::uint64_t* const rows = rows_.data();
     reader.run([&](const Met& met) {
       ++events;
-      in_order &= met.time_ns >= last_ns;
+      if (met.time_ns < last_ns) [[unlikely]] step_back(packet, met, last_ns);
       last_ns = met.time_ns;
       if (met.time_ns >= next_cut_) [[unlikely]] enter(packet, reader.place(), met.time_ns);
       if (met.entry.part != kNone && window_.holds(met.time_ns)) {
@@ -124,11 +128,28 @@ class Counter {
       }
       return true;
     });
-    result_.last_ns = last_ns;
+    if (events != 0) result_.last_ns = last_ns;
+    result_.latest_ns = std::max(result_.latest_ns, result_.last_ns);
     result_.events += events;
-    result_.in_order &= in_order;
     result_.truncated_bytes += reader.truncated_bytes();
     if (reader.corruption()) result_.corruptions.push_back(*reader.corruption());
+  }
+
+  // The time before which no event of a packet may be: that of its head, and that of the event before.
+  [[nodiscard]] std::int64_t earliest(std::size_t packet) const {
+    constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();
+    const std::int64_t begin_ns = stream_.packets()[packet].begin_ns.value_or(kNone);
+    return is_in_file_order(stream_, packet) ? std::max(begin_ns, result_.last_ns) : begin_ns;
+  }
+
+  [[gnu::noinline, gnu::cold]] void step_back(std::size_t packet, const Met& met, std::int64_t from_ns) {
+    if (stream_.on_corrupt() == OnCorrupt::refuse) {
+      const std::uint64_t at = stream_.packets()[packet].offset + met.bit / 8;
+      throw Unreadable(stream_.path(), at, backward_reason(from_ns, met.time_ns));
+    }
+    result_.latest_ns = std::max(result_.latest_ns, from_ns);
+    result_.in_order = false;
+    ++result_.backward_steps;
   }
 
   // Begins the segment of the chunk that `time_ns` lies in, if it is another one.
@@ -171,6 +192,11 @@ void add(Tally& tally, const Tally& other) {
 void append(StreamCensus& census, RunCensus run) {
   census.events += run.events;
   census.truncated_bytes += run.truncated_bytes;
+  census.backward_steps += run.backward_steps;
+  if (!run.segments.empty()) {
+    census.first_ns = std::min(census.first_ns.value_or(run.first_ns), run.first_ns);
+    census.last_ns = std::max(census.last_ns.value_or(run.latest_ns), run.latest_ns);
+  }
   std::move(run.corruptions.begin(), run.corruptions.end(), std::back_inserter(census.corruptions));
   for (Segment& segment : run.segments) {
     if (!census.segments.empty() && census.segments.back().chunk == segment.chunk) {
@@ -179,6 +205,14 @@ void append(StreamCensus& census, RunCensus run) {
       census.segments.push_back(std::move(segment));
     }
   }
+}
+
+// Notes that a run of packets begins before the last event of the one before it.
+void step_back(const Stream& stream, std::size_t packet, const RunCensus& before, RunCensus& run) {
+  if (stream.on_corrupt() == OnCorrupt::refuse) {
+    throw Unreadable(stream.path(), stream.packets()[packet].offset, backward_reason(before.last_ns, run.first_ns));
+  }
+  ++run.backward_steps;
 }
 
 // Makes one chunk of all.
@@ -216,17 +250,20 @@ Census take_census(const Streams& streams, const Window& window, const Splitting
   for_each_index(runs.size(), splitting.threads, [&](std::size_t i) {
     counted[i] = Counter(*streams[runs[i].stream], window, census.cuts).count(runs[i]);
   });
-  std::vector<std::int64_t> last_ns(streams.size(), std::numeric_limits<std::int64_t>::min());
+  std::vector<const RunCensus*> before(streams.size(), nullptr);
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const std::size_t stream = runs[i].stream;
-    if (counted[i].segments.empty()) {
-      append(census.streams[stream], std::move(counted[i]));
-      continue;
+    const Stream& stream = *streams[runs[i].stream];
+    const RunCensus*& last = before[runs[i].stream];
+    census.in_order &= counted[i].in_order;
+    if (counted[i].events != 0) {
+      if (last != nullptr && counted[i].first_ns < last->last_ns) {
+        if (is_in_file_order(stream, runs[i].first)) step_back(stream, runs[i].first, *last, counted[i]);
+        census.in_order = false;
+      }
+      last = &counted[i];
     }
-    census.in_order &= counted[i].in_order && counted[i].first_ns >= last_ns[stream];
-    last_ns[stream] = counted[i].last_ns;
-    append(census.streams[stream], std::move(counted[i]));
   }
+  for (std::size_t i = 0; i < runs.size(); ++i) append(census.streams[runs[i].stream], std::move(counted[i]));
   if (!census.in_order) join_chunks(census);
   return census;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "event_reader.hpp"
@@ -35,6 +36,9 @@ struct StreamCensus {
   std::uint64_t events = 0;             // decoded, wanted or not
   std::uint64_t truncated_bytes = 0;    // behind the last whole event of a cut packet
   std::vector<Corruption> corruptions;  // at which packets ended
+  std::uint64_t backward_steps = 0;     // events whose time is earlier than the one before
+  std::optional<std::int64_t> first_ns;  // time of its first event
+  std::optional<std::int64_t> last_ns;   // the latest time of an event
 
   // Null where the stream has no event in the chunk.
   [[nodiscard]] const Segment* in_chunk(std::size_t chunk) const;
@@ -57,7 +61,7 @@ struct Splitting {
 };
 
 // Time is cut in chunks of like size; where it goes back, there is one chunk. Throws Unreadable
-// where damage is to be refused: whatever passes here can be decoded.
+// where damage, and time that goes back, is to be refused: whatever passes here can be decoded.
 Census take_census(const Streams& streams, const Window& window, const Splitting& splitting);
 
 }  // namespace ldos::ctf

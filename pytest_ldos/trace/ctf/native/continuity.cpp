@@ -1,6 +1,7 @@
 #include "continuity.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -65,11 +66,10 @@ class LossCounter {
   std::uint64_t highest_ = 0;
 };
 
-// Packets that a sequence number jumps over; it may wrap, too.
-std::uint64_t packets_between(const Packet& before, const Packet& packet) {
+// From a packet's number to that of another one; it may wrap, too. 0 where they have none.
+std::int64_t step_between(const Packet& before, const Packet& packet) {
   if (!packet.sequence || !before.sequence) return 0;
-  const auto step = static_cast<std::int64_t>(sign_extend(*packet.sequence - *before.sequence, packet.sequence_bits));
-  return step > 1 ? static_cast<std::uint64_t>(step - 1) : 0;
+  return static_cast<std::int64_t>(sign_extend(*packet.sequence - *before.sequence, packet.sequence_bits));
 }
 
 class Follower {
@@ -84,8 +84,10 @@ class Follower {
       take_out_repeated(members);
     }
     for (auto& [key, members] : packets_by_key(FilesAre::streams)) {
+      check_file_order(members);
       std::stable_sort(members.begin(), members.end(), is_before);
       find_gaps(members);
+      find_edges(members);
     }
     for (std::size_t i = 0; i < files_.size(); ++i) {
       result_[i].repeated_packets = repeated_[i].size();
@@ -152,10 +154,11 @@ class Follower {
   }
 
   void find_gaps(const std::vector<Member>& members) {
-    const Packet* before = nullptr;
+    const Member* last = nullptr;
     LossCounter lost;
     for (const Member& member : members) {
       const Packet& packet = *member.packet;
+      const Packet* before = last != nullptr ? last->packet : nullptr;
       Continuity& result = result_[member.file];
       // What was lost before the first packet there is belongs to packets that are not here.
       if (before == nullptr && packet.discarded && packet.sequence.value_or(0) != 0) {
@@ -167,10 +170,47 @@ class Follower {
       gap.from_ns = before != nullptr ? before->end_ns.value_or(begin) : begin;
       gap.to_ns = packet.end_ns.value_or(begin);
       if (packet.discarded) gap.events = lost.advance_to(*packet.discarded, packet.discarded_bits);
-      if (before != nullptr) gap.packets = packets_between(*before, packet);
+      if (before != nullptr) {
+        const std::int64_t step = step_between(*before, packet);
+        if (step < 0) step_back(*last, begin, before->begin_ns.value_or(begin));
+        if (step > 1) gap.packets = static_cast<std::uint64_t>(step - 1);
+      }
       if (gap.events != 0 || gap.packets != 0) result.gaps.push_back(gap);
-      before = &packet;
+      last = &member;
     }
+  }
+
+  // Packets without numbers are in the order of their file; the others in that of their numbers.
+  void check_file_order(const std::vector<Member>& members) {
+    const Member* before = nullptr;
+    for (const Member& member : members) {
+      const bool follows = before != nullptr && before->file == member.file && before->index + 1 == member.index;
+      if (follows && step_between(*before->packet, *member.packet) == 0 &&
+          !is_in_file_order(*files_[member.file], member.index)) {
+        step_back(member, *before->packet->begin_ns, *member.packet->begin_ns);
+      }
+      before = &member;
+    }
+  }
+
+  void step_back(const Member& member, std::int64_t from_ns, std::int64_t to_ns) {
+    if (on_corrupt_ == OnCorrupt::refuse) {
+      throw Unreadable(files_[member.file]->path(), member.packet->offset, backward_reason(from_ns, to_ns));
+    }
+    ++result_[member.file].backward_steps;
+  }
+
+  // Where the stream begins and ends, and what there was before.
+  void find_edges(const std::vector<Member>& members) {
+    const Member& first = members.front();
+    const Member& last = members.back();
+    const std::uint64_t number = first.packet->sequence.value_or(0);
+    Continuity& begin = result_[first.file];
+    begin.begin_ns = first.packet->begin_ns;
+    begin.earlier_packets += number;
+    begin.is_numbered = number != 0 || (first.packet->sequence && (members.size() == 1 || last.packet->sequence != 0U));
+    result_[last.file].has_last = true;
+    result_[last.file].end_ns = last.packet->truncated ? last.packet->begin_ns : last.packet->end_ns;
   }
 
   const std::vector<std::unique_ptr<Stream>>& files_;
@@ -180,6 +220,20 @@ class Follower {
 };
 
 }  // namespace
+
+std::string backward_reason(std::int64_t from_ns, std::int64_t to_ns) {
+  char text[128];
+  (void)std::snprintf(text, sizeof text, "time goes back by %.9g s in this stream: its clock wrapped, or was set",
+                      (static_cast<double>(from_ns) - static_cast<double>(to_ns)) * 1e-9);
+  return text;
+}
+
+bool is_in_file_order(const Stream& file, std::size_t packet) {
+  if (packet == 0) return true;
+  const auto& begin_ns = file.packets()[packet].begin_ns;
+  const auto& before_ns = file.packets()[packet - 1].begin_ns;
+  return !begin_ns || !before_ns || *begin_ns >= *before_ns;
+}
 
 std::vector<Continuity> follow_streams(const std::vector<std::unique_ptr<Stream>>& files, OnCorrupt on_corrupt) {
   return Follower(files, on_corrupt).run();

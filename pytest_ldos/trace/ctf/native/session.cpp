@@ -87,7 +87,68 @@ std::vector<Corruption> in_order(std::vector<Corruption> heads, std::vector<Corr
   return heads;
 }
 
+// Finds what is missing, or may be, at the begin and the end of a stream.
+class Edges {
+ public:
+  Edges(const Session& session, const Census& census) : session_(session), census_(census) {}
+
+  // Where packets have no numbers, those before the first one may have been overwritten if other streams of the
+  // channel had events by then.
+  [[nodiscard]] std::optional<std::int64_t> missing_before(std::size_t stream, const Continuity& continuity) const {
+    const auto& begin_ns = continuity.begin_ns;
+    if (!begin_ns || continuity.earlier_packets != 0) return begin_ns;
+    const auto is_earlier = [&](const StreamCensus& other) { return other.first_ns && *other.first_ns < *begin_ns; };
+    return !continuity.is_numbered && any_sibling(stream, is_earlier) ? begin_ns : std::nullopt;
+  }
+
+  // When LTTng is stopped, it ends all streams of a channel behind the last event. What ends earlier was not written
+  // to its end, or was cut. Other tracers end a stream at its own last event.
+  [[nodiscard]] std::optional<std::int64_t> missing_after(std::size_t stream, const Continuity& continuity) const {
+    const auto& last_ns = census_.streams[stream].last_ns;
+    std::optional<std::int64_t> end_ns = continuity.end_ns;
+    if (!end_ns || (last_ns && *last_ns > *end_ns)) end_ns = last_ns;
+    if (!continuity.has_last || !end_ns) return std::nullopt;
+    if (session_.streams[stream]->packets().back().truncated) return end_ns;
+    const auto is_later = [&](const StreamCensus& other) { return other.last_ns && *other.last_ns > *end_ns; };
+    return is_of_lttng(stream) && !is_in_chunks(stream) && any_sibling(stream, is_later) ? end_ns : std::nullopt;
+  }
+
+ private:
+  template <typename Condition>
+  [[nodiscard]] bool any_sibling(std::size_t stream, const Condition& holds) const {
+    const Stream& own = *session_.streams[stream];
+    for (std::size_t i = 0; i < session_.streams.size(); ++i) {
+      const auto& packets = session_.streams[i]->packets();
+      if (packets.empty() || packets.front().type != own.packets().front().type) continue;
+      if (holds(census_.streams[i])) return true;
+    }
+    return false;
+  }
+
+  [[nodiscard]] bool is_of_lttng(std::size_t stream) const {
+    const auto& environment = session_.streams[stream]->trace().declared.environment;
+    const auto is_tracer = [](const auto& entry) {
+      const auto* name = std::get_if<std::string>(&entry.second);
+      return entry.first == "tracer_name" && name != nullptr && name->starts_with("lttng-");
+    };
+    return std::any_of(environment.begin(), environment.end(), is_tracer);
+  }
+
+  // Whether the stream's trace was rotated: where it has no packet in a later chunk, it may have been idle.
+  [[nodiscard]] bool is_in_chunks(std::size_t stream) const {
+    const Trace& own = session_.streams[stream]->trace();
+    const auto is_other = [&](const auto& trace) {
+      return trace.get() != &own && own.declared.uuid && trace->declared.uuid == own.declared.uuid;
+    };
+    return std::any_of(session_.traces.begin(), session_.traces.end(), is_other);
+  }
+
+  const Session& session_;
+  const Census& census_;
+};
+
 void summarise(Session& session, Census& census, std::vector<Continuity> continuity) {
+  const Edges edges(session, census);
   for (std::size_t i = 0; i < session.streams.size(); ++i) {
     const Stream& stream = *session.streams[i];
     StreamCensus& counted = census.streams[i];
@@ -102,6 +163,10 @@ void summarise(Session& session, Census& census, std::vector<Continuity> continu
       summary.missing_padding += packet.missing_padding;
       summary.foreign_packets += packet.foreign ? 1 : 0;
     }
+    summary.backward_steps = continuity[i].backward_steps + counted.backward_steps;
+    if (!stream.packets().empty()) summary.channel = stream.packets().front().type->number;
+    summary.missing_before_ns = edges.missing_before(i, continuity[i]);
+    summary.missing_after_ns = edges.missing_after(i, continuity[i]);
     summary.corruptions = in_order(stream.corruptions(), std::move(counted.corruptions));
     summary.continuity = std::move(continuity[i]);
   }

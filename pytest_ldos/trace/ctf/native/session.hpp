@@ -46,6 +46,10 @@ struct StreamSummary {
   std::uint64_t missing_bytes = 0;    // of the content of a cut packet, behind the file's end
   std::uint64_t missing_padding = 0;  // of the space behind its content
   std::size_t foreign_packets = 0;    // of another uuid than the metadata's
+  std::uint64_t backward_steps = 0;   // times that are earlier than the one before
+  std::uint64_t channel = 0;          // number of the stream's class
+  std::optional<std::int64_t> missing_before_ns;  // events before it may be missing; unset: none are
+  std::optional<std::int64_t> missing_after_ns;   // the same behind it
   std::vector<Corruption> corruptions;
   Continuity continuity;
 };

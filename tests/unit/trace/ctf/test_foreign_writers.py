@@ -8,7 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.ctf.stats import describe_damage
+from pytest_ldos.trace.ctf.windows import open_in_windows
 from tests.oracles.agreement import Outcome, compare_with_babeltrace
 from tests.oracles.babeltrace import why_unavailable, write_with_babeltrace
 
@@ -59,6 +62,28 @@ def test_barectf_s_values(golden):
     plain = read_trace(golden("barectf") / "plain")
     assert plain.events["once"]["value"].tolist() == [1_000_000_007 * i for i in range(40)]
     assert plain.traces[0].clock == ""
+
+
+def test_a_wrapped_clock_in_fields_that_do_not_wrap_is_refused(golden):
+    """barectf's clock function gives 32 bits, which it writes to fields of 64: events would come 4295 s too early."""
+    trace = golden("barectf_wraps") / "fields_64"
+    with pytest.raises(TraceUnreadable, match=r"time goes back by 4294\.9\d* s") as caught:
+        read_trace(trace)
+    assert caught.value.path == trace / "stream"
+    assert "64-bit clock" in caught.value.remedy
+    assert compare_with_babeltrace(trace).outcome is Outcome.BOTH_REFUSE
+    stats = read_trace(trace, on_corrupt="skip").stats
+    assert describe_damage(stats) == "1 backward steps"
+    with pytest.raises(TraceUnreadable, match="time goes back"), open_in_windows(trace) as opened:
+        opened.read(events={"cycle"})
+
+
+def test_a_clock_that_wraps_in_its_fields_goes_on(golden):
+    """40 cycles of 500 µs; babeltrace2 does not carry the clock from packet to packet, and gives up at the second wrap."""
+    cycle = read_trace(golden("barectf_wraps") / "fields_32").events["cycle"]
+    assert cycle["step"].tolist() == list(range(40))
+    assert np.diff(cycle.timestamp_ns).tolist() == [500_000] * 39
+    assert cycle.timestamp_ns[0] < 2**32 * 1000 < cycle.timestamp_ns[-1]
 
 
 def collected() -> list[Path]:

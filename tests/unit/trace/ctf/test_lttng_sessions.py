@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ import pytest
 from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.fleet.find import find_traces
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
+from pytest_ldos.trace.ctf.stats import describe_incomplete
+from tests.builders.lttng import EMIT
 from tests.builders.needs import needs_lttng
 from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable
 
@@ -119,6 +123,39 @@ def test_snapshots_overlap(session, tmp_path):
     with pytest.raises(TraceUnreadable, match="the stream is here twice"):
         read_trace(session.directory)
     assert steps(read_trace(session.directory, on_corrupt="skip")) == list(range(50))
+
+
+def test_a_snapshot_of_overwritten_rings(session, tmp_path):
+    """One CPU's ring is full of events; on the other there was one, long before."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("one CPU has one ring")
+    snapshot = ("--snapshot", f"--output={tmp_path / 'wanted'}")
+    session.create("--overwrite", "--subbuf-size=4k", "--num-subbuf=2", output=snapshot)
+    for cpu, first, behind in ((cpus[0], 0, 1), (cpus[1], 1, 20_000)):
+        session.run("taskset", "-c", str(cpu), sys.executable, "-c", EMIT, str(first), str(behind))
+    session.lttng("snapshot", "record", "-s", "wanted")
+    trace = read_trace(session.directory)
+    found = steps(trace)
+    assert 0 < len(found) < 20_000
+    assert (found[0], found[-1]) == (0, 19_999)
+    (full,) = (each for each in trace.stats.streams if each.earlier_packets)
+    first_ns = trace.events["ldos:sim_step"].timestamp_ns.tolist()[1]
+    assert full.missing_before_ns is not None
+    assert full.missing_before_ns <= first_ns
+    assert [(gap.to_ns + 1, gap.packets) for gap in trace.stats.losses] == [
+        (full.missing_before_ns, full.earlier_packets)
+    ]
+    assert trace.stats.gaps_within(first_ns, first_ns + 1) == []
+    assert f"{full.earlier_packets} packets before the first one" in describe_incomplete(trace.stats)
+    assert_equals_babeltrace(session.directory, trace)
+
+
+def test_a_session_that_was_stopped_lacks_nothing(session):
+    session.create("--subbuf-size=4k", "--num-subbuf=64")
+    session.emit(0, 1000)
+    session.stop()
+    assert describe_incomplete(read_trace(session.directory).stats) == ""
 
 
 def test_a_copy_of_the_session_beside_it(session):

@@ -11,7 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.ctf.stats import describe_damage
 from pytest_ldos.trace.ctf.tables import EventTable
 from tests.builders.ctf import Event, Int, Packet, Record, TraceBuilder
 from tests.builders.long_trace import BEGIN_AT, PERIOD_NS, START, write_long_trace
@@ -108,7 +110,7 @@ def test_events_of_one_moment_are_ordered_by_stream_and_place(tmp_path, threads)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_time_that_goes_back_is_sorted(tmp_path, threads):
+def test_time_that_goes_back_is_sorted_and_counted_where_damage_is_skipped(tmp_path, threads):
     """A clock that was set back: packets, and events within one, in no order of time."""
     builder = TraceBuilder([TICK], header="none")
     times = [[500, 300, 300, 900], [100, 200], [800, 50]]
@@ -118,24 +120,31 @@ def test_time_that_goes_back_is_sorted(tmp_path, threads):
         for each in times
     ]
     other = Packet([Record(TICK, time, {"_value": next(numbers)}) for time in (60, 300, 850)])
-    table = read_trace(builder.write(tmp_path, {"s_0": packets, "s_1": [other]}), threads=threads).events["app:tick"]
+    directory = builder.write(tmp_path, {"s_0": packets, "s_1": [other]})
+    with pytest.raises(TraceUnreadable, match="time goes back") as caught:
+        read_trace(directory, threads=threads)
+    assert caught.value.path == tmp_path / "s_0"
+    assert "on_corrupt" in caught.value.remedy
+    trace = read_trace(directory, threads=threads, on_corrupt="skip")
+    table = trace.events["app:tick"]
     assert table.timestamp_ns.tolist() == [50, 60, 100, 200, 300, 300, 300, 500, 800, 850, 900]
     assert table["value"].tolist() == [7, 8, 4, 5, 1, 2, 9, 0, 6, 10, 3]
+    assert [stream.backward_steps for stream in trace.stats.streams] == [4, 0]
+    assert describe_damage(trace.stats) == "4 backward steps"
 
 
-def test_long_traces_whose_packets_are_swapped_are_sorted(long_trace, tmp_path):
-    swapped = tmp_path / "swapped"
-    swapped.mkdir()
+@pytest.mark.parametrize("threads", [1, 2])
+def test_numbered_packets_whose_places_are_swapped_are_sorted(long_trace, tmp_path, threads):
+    """Times and numbers agree: the packets lie in another order, and no clock went back."""
     for file in long_trace.iterdir():
         data = file.read_bytes()
         if file.name == "s_1":
             size = len(data) // PACKETS
             data = data[size * 7 : size * 9] + data[: size * 7] + data[size * 9 :]
-        (swapped / file.name).write_bytes(data)
-    for threads in (1, 2):
-        found = read_trace(swapped, threads=threads)
-        for name, table in read_trace(long_trace).events.items():
-            assert_equal_tables(found.events[name], table)
+        (tmp_path / file.name).write_bytes(data)
+    found = read_trace(tmp_path, threads=threads)
+    for name, table in read_trace(long_trace).events.items():
+        assert_equal_tables(found.events[name], table)
 
 
 def test_a_packet_that_lies_about_its_times_costs_no_event(long_trace, tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.trace.ctf.read import read_trace
-from pytest_ldos.trace.ctf.stats import Grade
+from pytest_ldos.trace.ctf.stats import Grade, describe_incomplete, describe_losses
 from tests.builders.ctf import Event, Int, Packet, Record, TraceBuilder
 from tests.builders.refusals import refusal
 from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable
@@ -81,6 +81,77 @@ def test_trace_files_that_wrap_are_put_in_order(tmp_path):
     trace = read_trace(builder().write(tmp_path, streams))
     assert trace.events["app:tick"]["value"].tolist() == list(range(4, 16))
     assert trace.stats.gaps == []
+
+
+def test_numbers_that_fall_while_time_rises_are_refused(tmp_path):
+    """The clock wrapped from one file of a stream to the next: sorted by time, they would be in the wrong order."""
+    streams = {"s_0_0": packets([4, 5]), "s_0_1": packets([2, 3])}
+    for packet, number in zip([*streams["s_0_0"], *streams["s_0_1"]], (0, 1, 2, 3), strict=True):
+        packet.sequence = number
+    error = refusal(builder().write(tmp_path, streams))
+    assert error.path == tmp_path / "s_0_1"
+    assert "time goes back" in error.reason
+    assert count_of(tmp_path, "backward_steps", on_corrupt="skip") == 1
+
+
+def test_an_event_before_its_packet_is_refused(tmp_path):
+    """The clock wrapped between the begin of the first packet and its first event."""
+    packet = Packet([Record(TICK, 7, {"_value": 1})], begin=2**32 - 5, end=9)
+    error = refusal(TraceBuilder([TICK], header="none").write(tmp_path, {"s_0": [packet]}))
+    assert "goes back by 4.29496728" in error.reason
+
+
+def edges(directory: Path) -> dict[str, tuple[int | None, int, int | None]]:
+    streams = read_trace(directory).stats.streams
+    return {each.path.name: (each.missing_before_ns, each.earlier_packets, each.missing_after_ns) for each in streams}
+
+
+def test_what_was_overwritten_is_known_by_the_number_of_the_first_packet(tmp_path):
+    directory = builder().write(tmp_path, {"s_0": packets([0, 1, 5]), "s_1": packets([4, 5], cpu=1)})
+    assert edges(directory) == {"s_0": (None, 0, None), "s_1": (401, 4, None)}
+    stats = read_trace(directory).stats
+    assert [(loss.to_ns, loss.packets) for loss in stats.losses] == [(510, 3), (400, 4)]
+    assert (stats.lost_packets, len(stats.gaps_within(402, 409)), len(stats.gaps_within(300, 400))) == (3, 1, 2)
+    assert describe_incomplete(stats) == "3 lost packets; missing: 4 packets before the first one of a stream"
+
+
+@pytest.mark.parametrize("numbered", [True, False], ids=["numbers of 0", "no numbers"])
+def test_without_numbers_a_stream_that_begins_late_may_lack_its_begin(tmp_path, numbered):
+    """Tracers before LTTng 2.8 number no packet; one of their rings was overwritten before a snapshot."""
+    streams = {"s_0": packets([0, 1, 2, 5]), "s_1": packets([4, 5], cpu=1), "s_2": []}
+    for packet in (*streams["s_0"], *streams["s_1"]):
+        packet.sequence = 0
+    made = builder()
+    made.numbered = numbered
+    directory = made.write(tmp_path, streams)
+    assert edges(directory) == {"s_0": (None, 0, None), "s_1": (401, 0, None), "s_2": (None, 0, None)}
+    stats = read_trace(directory).stats
+    assert describe_incomplete(stats) == "missing: the begin of 1 stream"
+    assert describe_losses(stats.gaps_within(300, 500)) == "part of a stream is missing"
+
+
+@pytest.mark.parametrize(("tracer", "end_ns"), [("lttng-ust", 111), ("barectf", None)])
+def test_lttng_ends_its_streams_together(tmp_path, tracer, end_ns):
+    """One that ends earlier was not written to its end: a crash, or a copy of a session that went on."""
+    made = builder(environment={"tracer_name": tracer})
+    directory = made.write(tmp_path, {"s_0": packets([0, 1, 2, 5]), "s_1": packets([0, 1], cpu=1)})
+    assert edges(directory) == {"s_0": (None, 0, None), "s_1": (None, 0, end_ns)}
+
+
+def test_streams_that_are_stopped_one_after_the_other_lack_nothing(tmp_path):
+    """Each is flushed a little later than the one before, and behind the last event of all."""
+    streams = {f"s_{cpu}": packets([0, 1], cpu=cpu) for cpu in range(3)}
+    for number, stream in enumerate(streams.values()):
+        stream[-1].end = 1000 + number
+    directory = builder(environment={"tracer_name": "lttng-ust"}).write(tmp_path, streams)
+    assert set(edges(directory).values()) == {(None, 0, None)}
+
+
+def test_a_stream_that_is_cut_lacks_its_end(tmp_path):
+    directory = builder().write(tmp_path, {"s_0": packets([0, 1])})
+    with (directory / "s_0").open("r+b") as file:
+        file.truncate((directory / "s_0").stat().st_size - 2)
+    assert edges(directory) == {"s_0": (None, 0, 100)}
 
 
 def test_sequence_numbers_that_wrap(tmp_path):

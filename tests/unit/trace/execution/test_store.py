@@ -11,6 +11,7 @@ from polars.testing import assert_frame_equal
 from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import build_execution
+from pytest_ldos.trace.execution.schema import SCHEMA_VERSION
 from pytest_ldos.trace.execution.store import MANIFEST, read_model, write_model
 
 
@@ -38,7 +39,7 @@ def test_another_schema(model, tmp_path):
     write_model(model, tmp_path)
     manifest = json.loads((tmp_path / MANIFEST).read_text())
     (tmp_path / MANIFEST).write_text(json.dumps(manifest | {"schema_version": 99}))
-    with pytest.raises(RecordUnreadable, match="has schema version 99, this version reads 2"):
+    with pytest.raises(RecordUnreadable, match=f"has schema version 99, this version reads {SCHEMA_VERSION}"):
         read_model(tmp_path)
 
 

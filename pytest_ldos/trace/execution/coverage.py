@@ -1,0 +1,172 @@
+"""Spans of time in which events may be missing, of each process and each kernel.
+
+Streams of one trace need not cover the same time: a flight recorder overwrites the rings of busy CPUs first, a snapshot
+cuts each stream elsewhere, and a tracer discards events where a buffer is full. A thread may have run on any CPU.
+Therefore a process is *whole* only where no stream of its trace that may hold its events lacks anything. Rates, losses,
+lateness and states of threads are taken there. A *stretch* is the time between two such spans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from pytest_ldos.trace.ctf.origin import TraceInfo
+from pytest_ldos.trace.ctf.read import DecodedTrace
+from pytest_ldos.trace.ctf.stats import FIRST_NS, LAST_NS, ReadStats, StreamStats
+from pytest_ldos.trace.execution.columns import IdArray, TimesNs
+from pytest_ldos.trace.execution.kernel_events import Vocabulary
+from pytest_ldos.trace.execution.schema import INSTANCES
+from pytest_ldos.trace.execution.threads import ThreadCensus
+
+Span = tuple[int, int]
+"""First moment in which events may be missing, and first moment in which none is."""
+
+
+def build_missing_spans(trace: DecodedTrace, census: ThreadCensus, events: Collection[str]) -> pl.DataFrame:
+    """The table `missing_spans`.
+
+    Args:
+        events: that the model needs; channels without any of them do not matter.
+    """
+    rows = [
+        (number, None if begin == FIRST_NS else begin, None if end == LAST_NS else end)
+        for number, traces in enumerate(census.traces_of_processes())
+        for begin, end in _disjoint(
+            (loss.from_ns, loss.to_ns)
+            for stream in trace.stats.streams
+            if _may_hold(stream, trace.traces, traces, events)
+            for loss in stream.losses
+        )
+    ]
+    return pl.DataFrame(rows, schema=dict(INSTANCES["missing_spans"]), orient="row")
+
+
+def _may_hold(
+    stream: StreamStats, infos: tuple[TraceInfo, ...], traces: Collection[int], events: Collection[str]
+) -> bool:
+    """True if a stream may hold events of a process that wrote to some traces; chunks of one trace share their uuid."""
+    own = infos[stream.trace]
+    uuids = {infos[number].uuid for number in traces} - {""}
+    declared = own.channels.get(stream.channel)
+    return (stream.trace in traces or own.uuid in uuids) and (declared is None or not declared.isdisjoint(events))
+
+
+def losses_of_hosts(stats: ReadStats, vocabulary: Vocabulary) -> list[list[Span]]:
+    """Disjoint spans of each host's losses of kernel events, in order; by the host's code."""
+    spans: list[list[Span]] = [[] for _ in vocabulary.hosts]
+    for stream in stats.streams:
+        host = vocabulary.of_trace[stream.trace]
+        if host >= 0:
+            spans[host].extend((loss.from_ns, loss.to_ns) for loss in stream.losses)
+    return [_disjoint(each) for each in spans]
+
+
+def _disjoint(spans: Iterable[Span]) -> list[Span]:
+    joined: list[Span] = []
+    for begin, end in sorted(spans):
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((begin, end))
+    return joined
+
+
+class Coverage:
+    """Answers where processes are whole.
+
+    Args:
+        missing: the model's table `missing_spans`.
+    """
+
+    def __init__(self, missing: pl.DataFrame) -> None:
+        filled = missing.with_columns(pl.col("begin_ns").fill_null(FIRST_NS), pl.col("end_ns").fill_null(LAST_NS))
+        self._spans: dict[int, list[Span]] = {}
+        for process, begin, end in filled.select("process", "begin_ns", "end_ns").iter_rows():
+            self._spans.setdefault(process, []).append((begin, end))
+
+    def __bool__(self) -> bool:
+        """True if events of any process may be missing."""
+        return bool(self._spans)
+
+    @cached_property
+    def processes(self) -> list[int]:
+        """Processes of which events may be missing."""
+        return sorted(self._spans)
+
+    def spans(self, processes: Iterable[int]) -> list[Span]:
+        """Disjoint spans in which one of these processes is not whole, in order."""
+        return _disjoint(span for process in set(processes) for span in self._spans.get(process, ()))
+
+    def stretches(self, processes: Iterable[int], times_ns: TimesNs) -> IdArray:
+        """Number of the stretch in which all of these processes are whole, -1 where one is not; for each time."""
+        return _stretches(self.spans(processes), times_ns)
+
+    def stretches_of_each(self, process: IdArray, times_ns: TimesNs) -> IdArray:
+        """Number of the stretch of each time's own process, -1 where it is not whole."""
+        found = np.zeros(len(times_ns), dtype=np.int32)
+        for number in self.processes:
+            own = process == number
+            found[own] = _stretches(self._spans[number], times_ns[own])
+        return found
+
+    def are_whole(self, process: IdArray, begin_ns: TimesNs, end_ns: TimesNs) -> npt.NDArray[np.bool_]:
+        """True for each span in which its process is whole from the begin to the end."""
+        first, last = (self.stretches_of_each(process, times_ns) for times_ns in (begin_ns, end_ns))
+        whole: npt.NDArray[np.bool_] = (first >= 0) & (first == last)
+        return whole
+
+    def whole_spans(self, process: int, first_ns: int, last_ns: int) -> list[Span]:
+        """Spans between two moments in which a process is whole."""
+        missing = [(first_ns, first_ns), *self._spans.get(process, ()), (last_ns, last_ns)]
+        between = ((max(one[1], first_ns), min(other[0], last_ns)) for one, other in pairwise(missing))
+        return [(begin, end) for begin, end in between if begin < end]
+
+    def known_parts(self, process: IdArray, begin_ns: TimesNs, end_ns: TimesNs) -> tuple[IdArray, TimesNs, TimesNs]:
+        """Parts of states of processes that are known: row, begin and end of each.
+
+        A state whose begin or end is recorded held from or until then, as far as the process is whole. What lies
+        between two spans with missing events, and neither begins nor ends there, is not known.
+        """
+        rows = np.arange(len(process))
+        partial = np.isin(process, self.processes)
+        found = [(rows[~partial], begin_ns[~partial], end_ns[~partial])]
+        for number in self.processes:
+            own = rows[process == number]
+            found.extend(_known_parts(self._spans[number], own, begin_ns[own], end_ns[own]))
+        row, begin, end = (np.concatenate(each) for each in zip(*found, strict=True))
+        order = np.argsort(row, kind="stable")
+        return row[order], begin[order], end[order]
+
+
+def _known_parts(
+    missing: list[Span], rows: IdArray, begin_ns: TimesNs, end_ns: TimesNs
+) -> Iterator[tuple[IdArray, TimesNs, TimesNs]]:
+    """Parts of states of one process; see `Coverage.known_parts`."""
+    missing_begin_ns, missing_end_ns = _columns([*missing, (LAST_NS, LAST_NS)])
+    first, last = _stretches(missing, begin_ns), _stretches(missing, end_ns)
+    within = (first >= 0) & (first == last)
+    yield rows[within], begin_ns[within], end_ns[within]
+    has_begin = (first >= 0) & ~within
+    yield rows[has_begin], begin_ns[has_begin], missing_begin_ns[first[has_begin]]
+    has_end = (last >= 0) & ~within
+    yield rows[has_end], missing_end_ns[last[has_end] - 1], end_ns[has_end]
+
+
+def _columns(spans: list[Span]) -> tuple[TimesNs, TimesNs]:
+    begin_ns, end_ns = (np.array(each, dtype=np.int64) for each in zip(*spans, strict=True))
+    return begin_ns, end_ns
+
+
+def _stretches(spans: list[Span], times_ns: TimesNs) -> IdArray:
+    if not spans:
+        return np.zeros(len(times_ns), dtype=np.int32)
+    begin_ns, end_ns = _columns(spans)
+    number = np.searchsorted(begin_ns, times_ns, side="right").astype(np.int32)
+    is_missing = (number > 0) & (times_ns < end_ns[np.maximum(number - 1, 0)])
+    return np.where(is_missing, np.int32(-1), number)
