@@ -31,8 +31,8 @@ from tests.builders.ctf import Event, Int, Packet, Record, Text, TraceBuilder
 
 MS = 1_000_000
 EPOCH_NS = 1_700_000_000_000_000_000
-PID = 2**22 + 1
-"""That of no process: beyond what any Linux gives."""
+PID = 2**22 - 1
+"""The last one that Linux gives: of no process on a machine that has not given four million."""
 
 BEGIN = Event("ldos:trial_begin", 1, {"_goal_id": Text(), "_scenario": Text(), "_index": Int(32)})
 PHASE = Event("ldos:phase", 2, {"_goal_id": Text(), "_phase": Text()})

@@ -21,7 +21,10 @@ workspace = "ros_ws"
 [tool.ldos.stack]
 kind = "ros2"
 launch_file = "arm_bringup/arm.launch.py"
+goals = "goals.yaml"
 """
+
+GOALS = "home: {joints: {joint_1: 0.0}}\ngoal_sets: {reach: [{name: reach, joints: {joint_1: 1.0}}]}\n"
 
 ABLE = """
 from pytest_ldos.campaign.versions import built
@@ -39,6 +42,7 @@ def workspace(project, tmp_path_factory, monkeypatch):
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(add_packages(tmp_path_factory.mktemp("underlay"), ["arm_msgs"])))
     monkeypatch.setenv("ROS_DISTRO", "jazzy")
     project.makepyprojecttoml(SETTINGS)
+    (project.path / "goals.yaml").write_text(GOALS)
     folder = project.path / "ros_ws"
     add_launch_file(folder, "arm_bringup", "arm.launch.py")
     return folder

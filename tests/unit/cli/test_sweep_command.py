@@ -214,7 +214,7 @@ def test_own_metrics_are_taken(ldos, stack, tmp_path):
         "def pytest_ldos_metrics():\n"
         "    from pytest_ldos import api\n"
         "    return [api.OwnMetric(name='plan_points', title='points of the plan', unit='',\n"
-        "                          better=api.Better.LOWER, measure=lambda context: 10.0)]\n"
+        "                          better=api.Better.LOWER, measure=lambda context, window: 10.0)]\n"
     )
     result = ldos("--over", "trials=1", "--metrics", "mine.py", "--format", "json")
     assert "plan_points" in json.loads(result.stdout)["cells"][0]["metrics"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
+import subprocess
+import sys
 import time
 
 import pytest
@@ -36,11 +38,32 @@ def test_nothing_is_wasted_unasked():
     assert time.thread_time() - began < 0.005
 
 
+LEAKING = f"""
+from {Leak.__module__} import Leak
+leaks = {{"20": Leak(20.0), "0": Leak(0.0)}}
+print(flush=True)
+while True:
+    leaks[input()].leak()
+    print(flush=True)
+"""
+"""In a process of its own: one that runs tests may return other memory meanwhile."""
+
+
 def test_a_leak_is_memory_that_exists_and_stays():
-    leak, nothing = Leak(20.0), Leak(0.0)
-    with ResourceMeter(lambda: {os.getpid(): "planner"}) as meter:
-        nothing.leak()
-        unchanged = meter.measure().processes[0].grown_bytes
-        leak.leak()
-        leak.leak()
-        assert meter.measure().processes[0].grown_bytes - unchanged == pytest.approx(40 * MB, abs=MB)
+    command = [sys.executable, "-c", LEAKING]
+    with (
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process,
+        contextlib.ExitStack() as stack,
+    ):
+        stack.callback(process.kill)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+        meter = stack.enter_context(ResourceMeter(lambda: {process.pid: "planner"}))
+        grown = []
+        for size in ("0", "20", "20"):
+            process.stdin.write(f"{size}\n")
+            process.stdin.flush()
+            process.stdout.readline()
+            grown.append(meter.measure().processes[0].grown_bytes)
+    assert grown[2] - grown[0] == pytest.approx(40 * MB, abs=MB)
