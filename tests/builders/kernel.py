@@ -78,9 +78,11 @@ class KernelTrace:
 
     def _packets(self, cpu: int) -> list[Packet]:
         packets: list[Packet] = []
-        begin = discarded = 0
+        begin = discarded = now = 0
         for end in [*sorted(self.lost[cpu]), len(self.streams[cpu])]:
-            packets.append(Packet(self.streams[cpu][begin:end], discarded, len(packets), cpu))
+            records = self.streams[cpu][begin:end]
+            first, now = (records[0].time, records[-1].time) if records else (now, now)
+            packets.append(Packet(records, discarded, len(packets), cpu, begin=first, end=now))
             discarded += self.lost[cpu].get(end, 0)
             begin = end
         return packets

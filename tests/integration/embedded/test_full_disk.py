@@ -59,7 +59,7 @@ def test_an_output_that_takes_nothing_from_the_beginning(project, leaves_nothing
     code, output = run_on(project, script, "--ldos-trials=1")
     assert code == exit_codes.INVALID, output
     assert "Traceback" not in output
-    assert re.search(rf"\.ldos/runs/\S+ cannot be written: {said}", output), output
+    assert re.search(rf"\.ldos/\S+ cannot be written: {said}", output), output
     assert "name another place" in output
 
 

@@ -223,8 +223,9 @@ class Follower {
 
 std::string backward_reason(std::int64_t from_ns, std::int64_t to_ns) {
   char text[128];
+  const std::uint64_t by_ns = static_cast<std::uint64_t>(from_ns) - static_cast<std::uint64_t>(to_ns);
   (void)std::snprintf(text, sizeof text, "time goes back by %.9g s in this stream: its clock wrapped, or was set",
-                      (static_cast<double>(from_ns) - static_cast<double>(to_ns)) * 1e-9);
+                      static_cast<double>(by_ns) * 1e-9);
   return text;
 }
 
