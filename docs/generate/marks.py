@@ -19,8 +19,8 @@ def marks_page() -> Iterator[str]:
     yield from ("# Marks", "", "`pytest --markers` prints those of a project, its own scenarios included.", "")
     yield from (
         "`name` is what a test is measured as and judged by: its [baseline's name](../how-to/keep-baselines.md#names),",
-        "by default that of its scenario or instrument. Tests that would share a baseline are refused. An argument",
-        "that the mark of a set of parameters lacks comes from the mark of its function, class or module.",
+        "by default that of its scenario or instrument. Tests that would share a baseline are refused. What",
+        "the mark of a parameter set does not give is taken from the mark of its function, class or module.",
         "",
     )
     yield from table(

@@ -58,7 +58,7 @@ def init(
                 say(line)
         else:
             say(f"kept {places[name]}, which is there already")
-    say("next:")
+    say("next, with these additions:" if any(additions.values()) else "next:")
     for command, meaning in _commands(directory).items():
         say(f"  {command:<20}  # {meaning}" if meaning else f"  {command}")
 

@@ -47,7 +47,9 @@ class Policy:
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 0.5:
-            raise ConfigurationError(f"alpha is {self.alpha}; it must lie between 0 and 0.5")
+            raise ConfigurationError(
+                f"alpha is {self.alpha}", remedy="set alpha in [tool.ldos.gate] to a number above 0 and below 0.5"
+            )
         if not 0 < self.relevant_effect < math.inf:
             raise ConfigurationError(f"relevant_effect is {self.relevant_effect}; it must be a number above 0")
         refuse_unknown(self.floors, self.metrics, "metric with an effect floor:")
