@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pytest_ldos.fleet.find import Found
 from pytest_ldos.fleet.interrupts import interrupts_noted
@@ -63,7 +63,7 @@ def _gather(
             yield from (_lost(trace, "no worker is left that could read it") for trace in waiting.values())
             return
         future, status = ended
-        yield _answer(future, status, waiting.pop(future.key))
+        yield _answer(client, future, status, waiting.pop(future.key))
 
 
 def next_done(
@@ -90,14 +90,43 @@ def next_done(
         future.add_done_callback(done.put)
 
 
+def fetch(client: Client, future: Future, *, look_s: float = PATIENCE_S) -> object:
+    """The result of a task that finished; waits while it is computed again because the worker that had it died.
+
+    Args:
+        look_s: time after which the scheduler is asked whether it still knows the task.
+
+    Raises:
+        LookupError: the scheduler knows the task no more, as after a worker died whose results were on their way.
+    """
+    from distributed import CancelledError
+
+    while True:
+        try:
+            return future.result(timeout=look_s)
+        except CancelledError:
+            raise LookupError(future.key) from None
+        except TimeoutError:
+            if not client.run_on_scheduler(_knows, key=future.key):
+                raise LookupError(future.key) from None
+
+
+def _knows(dask_scheduler: Any, key: str) -> bool:
+    """Runs in the scheduler."""
+    return key in dask_scheduler.tasks
+
+
 def _has_workers(client: Client) -> bool:
     """True while a client's scheduler runs and has a worker."""
     return client.status == "running" and bool(client.scheduler_info()["workers"])
 
 
-def _answer(future: Future, status: str, trace: Found) -> TraceSummary:
+def _answer(client: Client, future: Future, status: str, trace: Found) -> TraceSummary:
     if status == "finished":
-        found = future.result()
+        try:
+            found = fetch(client, future)
+        except LookupError:
+            return _lost(trace, "the worker that had its result was killed")
         assert isinstance(found, TraceSummary)
         return found
     if status == "error":

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.fleet.interrupts import interrupts_noted
-from pytest_ldos.fleet.tasks import cancelled_at_end, next_done
+from pytest_ldos.fleet.tasks import cancelled_at_end, fetch, next_done
 from pytest_ldos.trace.ctf.windows import WindowedTrace
 from pytest_ldos.trace.execution.build_windows import Spread, WindowTask
 from pytest_ldos.trace.execution.window_rows import WholeTrace, WindowReader, WindowRows
@@ -61,15 +61,18 @@ def _rows(client: Client, future: Future, raise_noted: Callable[[], None]) -> Wi
     if ended is None:
         raise Unavailable("no worker is left that could read the trace", remedy=_REMEDY)
     _, status = ended
+    killed = "each worker that read a window was killed, or ran out of memory"
     if status == "finished":
-        found = future.result()
+        try:
+            found = fetch(client, future)
+        except LookupError:
+            raise Unavailable(killed, remedy=_REMEDY) from None
         assert isinstance(found, WindowRows)
         return found
     if status != "error":
         raise Unavailable("the scheduler ended before the trace was read", remedy=_REMEDY)
     error = future.exception()
     if type(error).__name__ == "KilledWorker":
-        message = "each worker that read a window was killed, or ran out of memory"
-        raise Unavailable(message, remedy=_REMEDY) from None
+        raise Unavailable(killed, remedy=_REMEDY) from None
     assert error is not None
     raise error

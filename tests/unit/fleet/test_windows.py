@@ -18,6 +18,7 @@ from pytest_ldos.trace.ctf.windows import open_in_windows
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.trace.execution.build_windows import build_execution_in_windows
 from tests.builders.fatal_windows import FatalTrace
+from tests.builders.stressors import wait_until
 
 NAMES = ("workspace_mock", "intra_process", "service_action", "late_start", "discarded")
 BORDERS = 9
@@ -108,3 +109,39 @@ def test_workers_that_are_gone(golden, tmp_path, monkeypatch):
 
         with pytest.raises(Unavailable, match="no worker is left that could read the trace"):
             build_execution_in_windows(windows, spread=without_workers)
+
+
+def forgotten(client):
+    """A task that finished, and that the scheduler knows no more."""
+    future = client.submit(int, 5, pure=False)
+    wait_until(future.done)
+
+    def forget(dask_scheduler, key):
+        del dask_scheduler.tasks[key]
+
+    client.run_on_scheduler(forget, key=future.key)
+    return future
+
+
+class NeverComes:
+    """Stands for a task whose result is lost on its way."""
+
+    def __init__(self, key):
+        self.key = key
+
+    def result(self, timeout):
+        raise TimeoutError
+
+
+def test_a_result_that_the_scheduler_forgot_is_not_awaited(client):
+    """A worker's death leaves such tasks now and then on a busy machine."""
+    future = forgotten(client)
+    for lost in (NeverComes(future.key), future):
+        with pytest.raises(LookupError):
+            tasks.fetch(client, lost)
+
+
+def test_a_result_is_fetched(client):
+    future = client.submit(int, 5, pure=False)
+    wait_until(future.done)
+    assert tasks.fetch(client, future) == 5
