@@ -17,7 +17,6 @@ from pytest_ldos.scenario.settings import Sources, read_environment, read_source
 
 ANOTHER_OUTPUT = "name another place with --output"
 LATEST = "latest"
-_LOCAL_BASELINES = "baselines"
 
 
 def sources_here() -> Sources:
@@ -30,12 +29,7 @@ def sources_here() -> Sources:
 
 def stores_here() -> BaselineStores:
     """The baselines of the project that the working directory belongs to."""
-    sources = sources_here()
-    return BaselineStores(
-        repository=sources.folder("baselines"),
-        local=sources.folder("output") / _LOCAL_BASELINES,
-        repository_gates=sources.is_given("baselines"),
-    )
+    return BaselineStores.of(sources_here())
 
 
 def load_run(name: str) -> list[TrialSet]:

@@ -136,7 +136,9 @@ def judge(head: TrialSet, grounds: Grounds) -> Judged:
     if isinstance(grounds.base, Found):
         result = _compare(head, own, grounds.base.trials, policy)
         if isinstance(grounds.calibration, UnreadableCalibration):
-            result = _invalid(result, by_weight([*result.reasons, CalibrationUnreadable(grounds.calibration.reason)]))
+            reasons = by_weight([*result.reasons, CalibrationUnreadable(grounds.calibration.reason)])
+            verdict = worst([result.verdict, Verdict.INVALID])
+            result = replace(result, verdict=verdict, reasons=reasons, more_trials_because=())
     else:
         result = _without_base(head, own, grounds.base, policy)
     shown = shown_baseline(grounds.base)
@@ -176,10 +178,6 @@ def verdict_alone(trials: TrialSet, policy: Policy) -> str:
 
 def _relative(file: Path, root: Path) -> Path:
     return file.relative_to(root) if file.is_relative_to(root) else file
-
-
-def _invalid(result: GateResult, reasons: tuple[Reason, ...]) -> GateResult:
-    return replace(result, verdict=worst([result.verdict, Verdict.INVALID]), reasons=reasons, more_trials_because=())
 
 
 def _compare(head: TrialSet, own: GateResult, base: TrialSet, policy: Policy) -> GateResult:

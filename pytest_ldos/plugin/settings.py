@@ -92,11 +92,7 @@ class Settings:
         """The repository's and the machine's baselines."""
         from pytest_ldos.judge.baseline.store import BaselineStores
 
-        return BaselineStores(
-            repository=self.sources.folder("baselines"),
-            local=self.output / "baselines",
-            repository_gates=self.sources.is_given("baselines"),
-        )
+        return BaselineStores.of(self.sources)
 
     def short(self, path: Path) -> Path:
         """A path as it is shown: relative to the project's folder where it lies in it."""

@@ -17,6 +17,7 @@ from pytest_ldos.judge.baseline.key import ANY_FILE, CALIBRATION_SUFFIX, PINNED_
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.codec import encode_trials
 from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.scenario.settings import Sources
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,15 @@ class BaselineStores:
     repository: Path
     local: Path
     repository_gates: bool = True
+
+    @classmethod
+    def of(cls, sources: Sources) -> BaselineStores:
+        """The stores of a project, as its settings name them."""
+        return cls(
+            repository=sources.folder("baselines"),
+            local=sources.folder("output") / "baselines",
+            repository_gates=sources.is_given("baselines"),
+        )
 
     def find(self, key: BaselineKey, *, pinned: bool = False) -> StoredBaseline | None:
         """The baseline that a run is judged by; the repository's store takes precedence where it gates."""
