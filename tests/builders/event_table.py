@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -104,6 +105,7 @@ def rows() -> Iterator[Row]:
     yield Row("`schedule`", "a clock", NONE, schedule(), NONE)
 
 
+@cache
 def render_table() -> str:
     """The table in Markdown."""
     alike: dict[tuple[str, ...], list[str]] = {}

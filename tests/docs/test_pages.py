@@ -165,7 +165,16 @@ def sessions(*, with_minutes: bool) -> list:
     ]
 
 
-@pytest.mark.parametrize("session", sessions(with_minutes=False))
+def quick_sessions() -> list:
+    """All of them; but a few, evenly spread, in `make acceptance` and `make docs-test` alone."""
+    found = sessions(with_minutes=False)
+    kept = found[:: max(1, len(found) // 4)]
+    return [
+        each if each in kept else pytest.param(*each.values, id=each.id, marks=pytest.mark.acceptance) for each in found
+    ]
+
+
+@pytest.mark.parametrize("session", quick_sessions())
 def test_what_takes_seconds_runs_as_shown(session, tmp_path):
     run(session, tmp_path, with_minutes=False, timeout_s=QUICK_S)
 

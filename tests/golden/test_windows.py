@@ -48,7 +48,7 @@ def moments(trace: Path) -> np.ndarray:
     return np.unique(np.concatenate([table.timestamp_ns for table in tables]))
 
 
-@pytest.mark.parametrize("name", representatives(TRACES, 10))
+@pytest.mark.parametrize("name", representatives(TRACES, 5))
 def test_any_borders_give_the_whole_model(golden, name):
     trace = golden(name)
     expected = build_execution(read_trace(trace, events=NEEDED_EVENTS))
@@ -61,7 +61,7 @@ def test_any_borders_give_the_whole_model(golden, name):
         assert_equal_models(in_windows(trace, borders), expected)
 
 
-@pytest.mark.parametrize("name", representatives(TRACES, 6))
+@pytest.mark.parametrize("name", representatives(TRACES, 3))
 def test_any_borders_give_the_whole_analysis(golden, name):
     """Links, topics, callbacks, executors, paths and goals, of windows and in chunks."""
     trace = golden(name)

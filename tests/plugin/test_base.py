@@ -262,6 +262,7 @@ NOISY = "spread=0.4"
 """So noisy that nothing can be said."""
 
 
+@pytest.mark.acceptance
 def test_undecided_trials_are_added_up_to_the_limit(run, project, old):
     arguments = ("--ldos-base=./old", "--ldos-trials=4", "--ldos-max-trials=8", "--ldos-block=2")
     run(*arguments, stack=f"noisy(1, {NOISY}), base=noisy(2, {NOISY})")

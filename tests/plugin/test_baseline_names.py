@@ -89,6 +89,7 @@ def test_two_functions_for_each_scenario_are_refused_and_named_with_it(measure, 
     assert baselines(project) == {"baseline", "right-baseline"}
 
 
+@pytest.mark.acceptance
 def test_cells_of_two_sweeps_are_refused_only_where_they_are_the_same(measure, project):
     text = TWO.replace("@pytest.mark.b", '@pytest.mark.ldos_sweep("stack.control_rate", [250, 400])\n@pytest.mark.b')
     result = measure(text)

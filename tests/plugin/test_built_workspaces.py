@@ -73,6 +73,7 @@ def test_equal_workspaces_are_one_build_and_that_is_said_in_the_verdict(run, rep
     result.stdout.no_fnmatch_line("*building head*")
 
 
+@pytest.mark.acceptance
 def test_head_of_a_revision_is_built_from_it_and_what_is_checked_out_is_not(run, project, repository, workspace):
     old = repository.git("rev-parse", "--short=12", "HEAD")
     add_package(workspace, "arm_planner", more="message(FATAL_ERROR lost)")
@@ -166,6 +167,7 @@ def test_under_load(panda_stack, ldos_loads, ldos_trials, ldos_gate):
 """
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("is_base_whole", [False, pytest.param(True, marks=pytest.mark.acceptance)])
 def test_programs_of_a_load_are_looked_for_in_the_versions_that_were_built(
     run, project, repository, workspace, is_base_whole

@@ -33,6 +33,7 @@ def calibration_beside(baseline, run_sd):
     )
 
 
+@pytest.mark.acceptance
 def test_runs_that_are_known_to_differ_are_not_called_regressed(run, baseline):
     """The same run is red without the calibration (`test_verdicts`)."""
     baseline.with_name("baseline.calibration.json").write_text(calibration_beside(baseline, 0.4))

@@ -308,6 +308,7 @@ def test_header_and_progress(run):
 # --- what would spoil a measurement -------------------------------------------------------
 
 
+@pytest.mark.acceptance
 def test_parallel_workers_are_refused_with_the_reason(run):
     pytest.importorskip("xdist", reason="pytest-xdist is not installed")
     result = run(*TWO, "-n2")

@@ -33,6 +33,7 @@ def test_a_first_run_stays_without_a_baseline(run, verdicts):
     assert verdicts("again.json") == verdicts()
 
 
+@pytest.mark.acceptance
 def test_a_regression_stays_one_when_the_baseline_is_recorded_again(project, run, verdicts):
     run()
     run("--ldos-report", "result.json", stack="noisy(2, planning=3.0)")

@@ -288,6 +288,7 @@ def test_reach(panda_stack, ldos_trials, ldos_gate):
 """
 
 
+@pytest.mark.acceptance
 def test_a_cell_of_a_sweep_is_measured_once_and_kept(rerun, project):
     pytest.importorskip("pytest_rerunfailures")
     project.makepyfile(test_scenario=CELLS)

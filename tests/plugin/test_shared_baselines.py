@@ -33,6 +33,7 @@ def test_a_regression_from_it_is_shown_and_green(run, shared):
     )
 
 
+@pytest.mark.acceptance
 def test_the_machines_own_is_judged_by_once_there_is_one(run, shared):
     run(*FAST, stack=SLOWER)
     second = run(*FAST, stack="noisy(3, planning=3.0)")

@@ -113,6 +113,7 @@ def test_marks_and_fixtures_are_known_without_a_session(unrelated):
     assert [name for name in FIXTURES if f"\n{name} " not in shown] == []
 
 
+@pytest.mark.acceptance
 def test_a_stack_that_is_asked_for_at_run_time_makes_the_session(run, project):
     """What failed before still decides the exit status: it is no verdict."""
     project.makepyfile(

@@ -157,6 +157,7 @@ def test_a_failed_test_is_worse_than_no_verdict(run, project):
     assert run(test=marked("skip")).ret == 1
 
 
+@pytest.mark.acceptance
 def test_tests_of_workers_are_required_too(run):
     pytest.importorskip("xdist")
     result = run("-n2", test=marked("skip(reason='no arm here')"))
@@ -179,6 +180,7 @@ def test_reach(panda_stack, ldos_trials):
 """
 
 
+@pytest.mark.acceptance
 def test_a_sweep_asks_for_results_and_not_for_a_verdict(run):
     assert run(test=SWEEP).ret == 0
     resumed = run("--ldos-resume", test=SWEEP)

@@ -294,6 +294,7 @@ def test_a_sweep_of_combined_scenarios(project, run):
     assert "another dds_flood.rate_hz than its cell has" in forgot.reason
 
 
+@pytest.mark.acceptance
 def test_a_cell_that_cannot_be_measured_is_kept_with_its_reason(project, run):
     project.makepyfile(test_scenario=SWEEP)
     project.makeconftest(
@@ -391,6 +392,7 @@ def test_workers_with_nothing_left_to_measure_show_the_table(sweep, project):
     assert len(all_sweeps(project.path / ".ldos")) == 1
 
 
+@pytest.mark.acceptance
 def test_a_verdict_of_a_worker_is_that_of_the_session(sweep):
     sweep("--ldos-trials=10")
     result = sweep("--ldos-trials=10", "-n", "2", stack="noisy(2, planning=3.0)")

@@ -177,6 +177,7 @@ def test_a_run_without_a_commit_says_why(run, project, repository, monkeypatch):
     assert saved.commit_unknown.endswith(cure)
 
 
+@pytest.mark.acceptance
 def test_what_the_processes_inherit_is_a_difference_and_what_belongs_to_the_tests_is_recorded(
     run, project, monkeypatch
 ):
@@ -280,6 +281,7 @@ install(noisy(1))
 """
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("warmup", [0, 1])
 def test_an_arm_that_does_not_come_home_is_said_once_in_each_place(project, warmup):
     """After its first trial, or before it: in the test's failure, and in the summary."""
@@ -338,6 +340,7 @@ rig.open_rig = open_rig
 """
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     ("conftest", "reason"),
     [

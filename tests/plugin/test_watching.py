@@ -46,6 +46,7 @@ def folder_of(project):
     return folder
 
 
+@pytest.mark.acceptance
 def test_a_profile_lies_in_the_runs_folder_and_the_report_says_where(project, watch):
     result = watch("--ldos-profile", "--ldos-profile-rate=499", "--ldos-profiler=perf", "--ldos-report=report.html")
     assert result.ret == 0

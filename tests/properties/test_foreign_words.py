@@ -85,7 +85,7 @@ def test_harmful_words_do_nothing_in(render):
         check_shown(render, word)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.sampled_from([*SHOWN]), st.text(max_size=20))
 def test_nor_does_any_word(render, word):
     check_shown(render, word)

@@ -93,6 +93,7 @@ def test_switches_are_at_least_those_of_the_simulators_own_rhythm(trial):
     assert of["switches_simulator"].number > 0.1 * of["T4"].number
 
 
+@pytest.mark.acceptance
 def test_a_node_that_the_stack_does_not_have_is_refused_before_the_first_trial(project):
     project.write("pyproject.toml", SETTINGS + '[tool.ldos]\nmetrics = ["cpu:node:/move_gruop"]\n')
     code, output = project.run("--ldos-trials=1", "--ldos-stack=embedded", "-q")

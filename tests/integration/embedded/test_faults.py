@@ -135,6 +135,7 @@ def test_a_killed_process_is_a_dead_stack_and_the_next_scenario_runs(project, le
     assert "Traceback" not in output
 
 
+@pytest.mark.acceptance
 def test_a_standstill_on_the_way_home_costs_a_second_attempt(project, leaves_nothing):
     project.write("conftest.py", STANDSTILL.replace("STANDS_STILL", "[True]"))
     code, output = project.run("--ldos-warmup=0", "--ldos-trials=2", "--ldos-update-baseline")

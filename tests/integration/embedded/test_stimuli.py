@@ -116,6 +116,7 @@ def test_a_topology_is_a_stack(project, leaves_nothing):
     assert all(trial.succeeded for trial in saved.trials)
 
 
+@pytest.mark.acceptance
 def test_a_program_of_ones_own(project, leaves_nothing):
     shutil.copytree(EXAMPLE, project.path, dirs_exist_ok=True)
     (project.path / "test_scenario.py").unlink()

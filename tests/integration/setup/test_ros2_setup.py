@@ -240,6 +240,7 @@ def build(project, environment, workspace, *arguments):
     return setup(project, BOOKWORM, "v", *arguments, dry_run=False, **environment, PATH=path)
 
 
+@pytest.mark.acceptance
 @needs_colcon
 def test_an_optional_package_that_cannot_be_built_is_left_out_with_its_reason(project, ready):
     stale = project / "ros_ws/install/ldos_planner/share/ldos_planner"

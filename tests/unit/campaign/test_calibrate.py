@@ -26,6 +26,7 @@ def test_a_calibration_says_what_it_rests_on():
     assert set(made.metrics) >= {"T1", "T2", "T2x", "T3", "T4", "T5"}
 
 
+@pytest.mark.acceptance
 def test_what_a_change_needs_is_suggested_and_shown():
     decided = []
     result = calibrate([measured_run(1)], dataclasses.replace(PROOF, on_decision=lambda: decided.append(1)))

@@ -54,6 +54,7 @@ def test_noise_is_that_of_other_starts_where_there_are_enough():
     assert prover(measured_run(1, starts=4), draws=20).promise(Design.INTERLEAVED, 8).held_out == 0
 
 
+@pytest.mark.acceptance
 def test_a_planted_change_is_found_as_often_as_promised():
     whole = prover(measured_run(1))
     effect = whole.promise(Design.INTERLEAVED, 30).mde["T1"]
@@ -71,6 +72,7 @@ def test_runs_that_drift_make_sequences_blind():
     assert sequential > 1.5 * interleaved
 
 
+@pytest.mark.acceptance
 def test_the_fewest_trials_for_a_change():
     whole = prover(measured_run(1), draws=20)
     promises = list(whole.promises(Design.INTERLEAVED, (8, 30, 60)))

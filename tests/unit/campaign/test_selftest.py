@@ -67,6 +67,7 @@ def test_everything_is_planted_by_default():
     assert [point.size for point in plan(faults=["cpu_steal"], sizes=[0.3, 0.0, 0.1]).points] == [0.1, 0.3]
 
 
+@pytest.mark.acceptance
 def test_faults_that_are_due_are_found():
     stack = Stack()
     result = self_tested(stack, faults=["planning_delay", "control_rate_drop", "dropped_goals"])

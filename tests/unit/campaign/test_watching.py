@@ -136,6 +136,7 @@ def test_nothing_is_watched_unasked(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.acceptance
 def test_an_empty_profile_is_said(tmp_path, monkeypatch):
     watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF))
     with busy_process() as process, rig_of(process.pid, tmp_path, monkeypatch) as rig:
@@ -251,6 +252,7 @@ def test_a_full_disk_costs_the_files_alone(tmp_path):
     assert {each.name for each in (tmp_path / "out").iterdir()} == {"flame.svg"}, "and nothing is left half"
 
 
+@pytest.mark.acceptance
 def test_a_profiler_whose_disk_is_full_says_so(tmp_path, monkeypatch):
     real = shutil.which("perf")
     (tmp_path / "perf").write_text(f"#!/bin/sh\ntrap '' XFSZ\nulimit -f 64\nexec {real} \"$@\"\n")

@@ -81,6 +81,7 @@ def test_the_commit_is_named_with_date_subject_and_change(project):
     assert not list(project.repository.path.glob(".ldos/runs/*/*"))
 
 
+@pytest.mark.acceptance
 def test_a_commit_that_does_not_build_is_named_in_the_document(project):
     document = json.loads(invoke_ldos("bisect", *project.ends, "--format", "json").stdout)
     assert [each["name"] for each in document["commits"]] == [project.names[4]]
@@ -116,6 +117,7 @@ def test_a_dry_run_says_what_it_costs_and_does_nothing(project):
     assert not (project.repository.path / ".ldos").exists()
 
 
+@pytest.mark.acceptance
 def test_an_interrupted_search_goes_on(project):
     project.stops_at = 12
     result = invoke_ldos("bisect", *project.ends)
@@ -138,6 +140,7 @@ def test_a_good_that_is_bad_already_ends_with_exit_code_11(project):
     assert set(project.started) == set(project.names[4:])
 
 
+@pytest.mark.acceptance
 def test_a_bad_that_is_not_worse_ends_with_exit_code_11(project):
     project.names.append(project.repository.commit(planning_txt="1"))
     result = invoke_ldos("bisect", *project.names[5:])

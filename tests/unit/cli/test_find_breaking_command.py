@@ -232,6 +232,7 @@ KILLED = """
 """
 
 
+@pytest.mark.acceptance
 def test_killed_it_goes_on_where_it_was(tmp_path):
     def ldos(kill_after):
         command = [

@@ -60,6 +60,7 @@ def test_a_page_for_each_scenario_and_a_badge(history):
     assert make() == files
 
 
+@pytest.mark.acceptance
 def test_host_classes_are_apart(history):
     add_run(history, 2, fingerprint=dataclasses.replace(FINGERPRINT, cpu_model="another"))
     assert len(pages(make(), "baseline")) == 2
@@ -79,6 +80,7 @@ def test_a_site_shows_more_commits_than_a_terminal_unless_told(history, monkeypa
     assert commit(0) not in pages(make("--scenario", "baseline", "--last", "1"), "baseline")[0]
 
 
+@pytest.mark.acceptance
 def test_links_to_commits_and_pull_requests(history, monkeypatch):
     git(Path(), "init", "--quiet")
     git(Path(), "commit", "--quiet", "--allow-empty", "--message=Plan <b>faster</b> (#12)")
@@ -135,6 +137,7 @@ def test_a_file_in_place_of_the_folder(history):
     assert "site cannot be written" in refusal()
 
 
+@pytest.mark.acceptance
 def test_a_full_disk(history):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:

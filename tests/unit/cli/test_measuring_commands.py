@@ -75,6 +75,7 @@ def faulty(faults, script):
     return motion
 
 
+@pytest.mark.acceptance
 def test_a_name_of_its_own_has_a_calibration_of_its_own(ldos, stack, tmp_path):
     stack()
     assert ldos("calibrate", *QUICK, "--name", "left").exit_code == 0
@@ -103,6 +104,7 @@ def test_a_host_is_calibrated(ldos, stack, tmp_path):
     assert not list((tmp_path / ".ldos/runs").glob("*/*"))
 
 
+@pytest.mark.acceptance
 def test_as_json(ldos, stack):
     stack()
     document = json.loads(ldos("calibrate", *QUICK, "--format", "json", "--effect", "0.3").stdout)
@@ -113,6 +115,7 @@ def test_as_json(ldos, stack):
     assert scenario["calibration"]["metrics"]["T1"]["start_df"] == 3
 
 
+@pytest.mark.acceptance
 def test_what_ends_it_early_is_kept_and_it_goes_on(ldos, stack):
     stack(ends={3: KeyboardInterrupt()})
     result = ldos("calibrate", *QUICK)
@@ -193,6 +196,7 @@ def test_faults_are_found(ldos, stack):
     assert lines[-1].startswith("the gate kept its promises (2 were due)")
 
 
+@pytest.mark.acceptance
 def test_a_stack_that_ignores_faults_makes_it_fail(ldos, stack):
     starts = []
     stack(script=lambda index: noisy(7)(index + 100 * len(starts)))

@@ -47,6 +47,7 @@ def assert_equal(found, expected):
     assert (found.unknown, found.unpaired, found.stats) == (expected.unknown, expected.unpaired, expected.stats)
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("name", NAMES)
 def test_windows_over_two_processes(golden, client, name):
     trace = golden(name)

@@ -96,6 +96,7 @@ def await_status(client, wanted):
     wait_until(lambda: {state.status for state in client.futures.values()} == {wanted})
 
 
+@pytest.mark.acceptance
 def test_an_answer_that_dies_with_its_worker_is_made_again(two, request_of):
     """The worker is killed after it finished, and before its answers are taken."""
     with connected_cluster(1) as client:

@@ -85,6 +85,7 @@ print(json.dumps([[name for name in each["modules"] if name.startswith("pydevd")
 """
 
 
+@pytest.mark.acceptance
 def test_a_debugger_of_the_tests_follows_no_process(tmp_path):
     pytest.importorskip("debugpy")
     code = tmp_path / "measures.py"

@@ -130,6 +130,7 @@ def test_the_best_test_needs_more_trials_for_smaller_shifts():
     assert fewest_head_trials(batch, "T1", 1.02) == 30
 
 
+@pytest.mark.acceptance
 def test_on_a_noisy_machine_every_required_metric_leaves_equal_versions_undecided_and_the_own_choice_passes_them():
     every, own, _ = (
         Counter(each.verdict for each in judge_chunk(0, runs=4, rule=rule, shift=SHIFTS[0])) for rule in RULES

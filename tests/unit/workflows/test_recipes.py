@@ -63,6 +63,7 @@ def test_what_gitlab_runs(machine):
     assert "apt-get install --yes --no-install-recommends make" in machine.calls
 
 
+@pytest.mark.acceptance
 def test_what_jenkins_runs(machine):
     text = (FOLDER / "Jenkinsfile").read_text("utf-8")
     commands = re.findall(r"\bsh '(.*)'$", text, re.MULTILINE)

@@ -281,12 +281,19 @@ READ_BY_A_SHELL = [
 ]
 
 
+@pytest.mark.acceptance
 def test_no_value_becomes_a_command(machine):
     """Whatever an event or a variable says, in every step whose shell reads it."""
     assert len(READ_BY_A_SHELL) >= 10
     for step, expression in READ_BY_A_SHELL:
         machine.run(step, **{expression: HOSTILE})
         assert not [*machine.checkout.rglob("owned")], (step.where, expression)
+
+
+def test_nor_do_all_values_together(machine):
+    for step in {step.where: step for step, _ in READ_BY_A_SHELL}.values():
+        machine.run(step, **dict.fromkeys(FOREIGN, HOSTILE))
+        assert not [*machine.checkout.rglob("owned")], step.where
 
 
 def test_what_machines_left_goes_all_the_way(machine):

@@ -105,6 +105,7 @@ def test_a_good_that_fails_is_bad_already(tmp_path):
     assert answer(result).startswith("no search: GOOD 000000000000 is bad already: fewer than half")
 
 
+@pytest.mark.acceptance
 def test_a_good_that_is_as_slow_as_bad_ends_it_before_a_search(tmp_path):
     history = MadeUpHistory(slow={0: 1.3})
     result = search(history, tmp_path)

@@ -117,6 +117,7 @@ def test_head_of_a_revision_is_built_from_it_whatever_is_checked_out(project):
         versions.find(Role.HEAD, "ros_ws")
 
 
+@pytest.mark.acceptance
 def test_equal_workspaces_are_built_once_and_are_one_version(project):
     project.commit()
     (project.path / "README").write_text("another commit, the same workspace")
@@ -252,6 +253,7 @@ def test_a_package_that_was_renamed_between_base_and_head(project):
     assert "did you mean 'arm_planner'?" in text
 
 
+@pytest.mark.acceptance
 def test_a_launch_file_that_head_alone_has(project):
     project.commit()
     add_launch_file(project.workspace, "arm_bringup", "new.launch.py")
@@ -289,6 +291,7 @@ def test_a_package_that_the_stack_needs_and_the_base_does_not_have(project, monk
     assert "cannot be started: ROS package arm_control not found" in refused(project, "HEAD")
 
 
+@pytest.mark.acceptance
 def test_an_underlay_that_changed_since_the_prefix_was_kept(project):
     """A file that no package installed; then another distribution."""
     project.commit()

@@ -121,6 +121,7 @@ def test_a_build_that_is_ended_leaves_nothing_that_is_taken_for_whole(held, numb
     assert (prefix.parent / "made.json").is_file()
 
 
+@pytest.mark.acceptance
 def test_two_runs_at_once_build_once(held):
     first = held.start()
     held.await_begin()

@@ -74,6 +74,7 @@ def test_the_last_look_is_at_the_end_also_where_no_period_ends_there():
     assert all(each.values["cpu"] > 0 for each in analysed(recorded, asked).rounds)
 
 
+@pytest.mark.acceptance
 def test_a_node_that_is_killed_is_a_failure_and_not_a_hang():
     asked = spec(processes=Processes.NODE, seconds=180.0, rounds=900)
     killer = threading.Thread(target=lambda: process_when_sending(0).kill())

@@ -35,6 +35,7 @@ def assert_equals_babeltrace(directory: Path, trace: DecodedTrace) -> None:
     assert list(table.columns["procname"]) == [event["context"]["procname"] for event in opinion.events]
 
 
+@pytest.mark.acceptance
 def test_rotated_chunks(session):
     session.create()
     for chunk in range(3):
@@ -63,6 +64,7 @@ def test_losses_go_on_over_chunks(session):
     assert read_trace(last_chunk).stats.discarded_events < trace.stats.discarded_events
 
 
+@pytest.mark.acceptance
 def test_trace_files_that_wrap(session):
     """Files of a few packets, three at most: the oldest packets are gone, and no packet between."""
     session.create("--subbuf-size=4k", "--num-subbuf=1024", "--tracefile-size=8k", "--tracefile-count=3")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import permutations
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -152,6 +153,7 @@ def test_segments_follow_each_other_and_sum_to_the_latency(links, played, ways):
     check_passages(System(links).play(played), ways, agree=True)
 
 
+@pytest.mark.acceptance
 @settings(max_examples=10, deadline=None)
 @given(rules, steps, some_ways, st.integers(-1000, 1000))
 def test_they_do_when_clocks_disagree_and_none_is_negative_once_they_are_corrected(links, played, ways, skew_ns):
