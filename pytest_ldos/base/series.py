@@ -44,6 +44,8 @@ class Series:
         values: finite, or `CENSORED`.
         strata: what the trial was (its goal), one a value; only like is compared with like.
         trials: index of the trial in its run, one a value.
+        questions: what the trial asked, one a value: equal ones of two versions are compared with each other. Empty
+            where nothing makes two trials alike; no element if that is so of all.
         blocks: which start of the stack it belongs to, one a value.
         covariates: numbers that explain part of the variation, by name, one a value; NaN
             where unknown.
@@ -57,6 +59,7 @@ class Series:
     blocks: tuple[int, ...]
     trials: tuple[int, ...]
     covariates: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    questions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         lengths = {
@@ -64,6 +67,7 @@ class Series:
             len(self.strata),
             len(self.blocks),
             len(self.trials),
+            len(self.questions or self.values),
             *(len(column) for column in self.covariates.values()),
         }
         if len(lengths) != 1:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.host.fingerprint import find_differences
 from pytest_ldos.judge.baseline.calibration_store import (
     Calibrated,
     CalibrationLookup,
@@ -17,6 +18,7 @@ from pytest_ldos.judge.baseline.calibration_store import (
     UnreadableCalibration,
     find_calibration,
 )
+from pytest_ldos.judge.baseline.known_runs import EMBEDDED, KnownRuns, stack_of, with_known_runs
 from pytest_ldos.judge.baseline.lookup import (
     Found,
     Lookup,
@@ -38,17 +40,40 @@ from pytest_ldos.judge.gate.reasons import (
     BaselineShared,
     BaselineUnreadable,
     CalibrationUnreadable,
+    JudgedBy,
+    Moved,
+    NotConfirmed,
     NotFinished,
+    NotJudged,
+    NotTheCode,
     OfBase,
     Reason,
+    TheMachine,
 )
+from pytest_ldos.judge.gate.success import failures_became_more
 from pytest_ldos.judge.gate.verdict import Verdict, worst
-from pytest_ldos.judge.gate.weight import by_weight
+from pytest_ldos.judge.gate.weight import VERDICT_OF, by_weight
 from pytest_ldos.measure.trial.record import TrialSet
 
 BASELINE: Final = "baseline"
 UNJUDGED: Final = "unjudged"
 """Stored in the history instead of a verdict for trials that were not compared with a baseline."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Screen:
+    """A plain run that was suspicious against the stored baseline, and was then measured interleaved.
+
+    Attributes:
+        head: its trials.
+        suspicious: names of metrics; empty where only failures are.
+        known: see `Policy.known`.
+    """
+
+    head: TrialSet
+    base: TrialSet
+    suspicious: tuple[str, ...]
+    known: KnownRuns | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,18 +84,23 @@ class Grounds:
         policy: of the run; the calibration of the host is added when the trials are judged.
         base: the baseline or the interleaved base, or the reason why there is none to compare with.
         label: name of the base in reports.
+        screen: comparison with the stored baseline that the trials confirm or refute; ``None`` if there was none.
     """
 
     policy: Policy
     base: Lookup
     calibration: CalibrationLookup = field(default_factory=Uncalibrated)
     label: str = BASELINE
+    screen: Screen | None = None
 
     @classmethod
     def stored(cls, head: TrialSet, stores: BaselineStores, policy: Policy) -> Grounds:
         """The grounds on which trials are judged by what is stored."""
-        calibration = find_calibration(stores, head)
-        return cls(policy=policy, base=find_baseline(stores, head), calibration=calibration)
+        base, calibration = find_baseline(stores, head), find_calibration(stores, head)
+        if isinstance(base, Found):
+            trials, known = with_known_runs(stores.local, base.trials, head)
+            base, policy = replace(base, trials=trials), replace(policy, known=known)
+        return cls(policy=policy, base=base, calibration=calibration)
 
     @classmethod
     def given(
@@ -111,6 +141,7 @@ class Judged:
         own: the verdict on the trials alone.
         base: trials whose numbers are shown beside the head's; ``None`` if there are none.
         calibration: knowledge of the host's noise; ``None`` if there is no base.
+        known: runs of unchanged stacks on this host; ``None`` where the base is no stored baseline.
         drifts: over the blocks of an interleaved session.
     """
 
@@ -121,6 +152,7 @@ class Judged:
     base_file: Path | None = None
     base_label: str = BASELINE
     calibration: CalibrationLookup | None = None
+    known: KnownRuns | None = None
     drifts: tuple[Drift, ...] = ()
 
     @property
@@ -135,6 +167,10 @@ def judge(head: TrialSet, grounds: Grounds) -> Judged:
     own = judge_alone(head, policy)
     if isinstance(grounds.base, Found):
         result = _compare(head, own, grounds.base.trials, policy)
+        if is_equal_stack(head, grounds.base.trials) and not head.is_interleaved_with(grounds.base.trials):
+            result = _blame_machine(result, own, policy, grounds.base.trials, head)
+        if grounds.screen is not None:
+            result = _confirm(result, grounds.screen, policy)
         if isinstance(grounds.calibration, UnreadableCalibration):
             reasons = by_weight([*result.reasons, CalibrationUnreadable(grounds.calibration.reason)])
             verdict = worst([result.verdict, Verdict.INVALID])
@@ -152,8 +188,52 @@ def judge(head: TrialSet, grounds: Grounds) -> Judged:
         base_file=shown.file,
         base_label=grounds.label,
         calibration=grounds.calibration,
+        known=grounds.policy.known,
         drifts=find_drift(head, shown.trials) if head.is_interleaved_with(shown.trials) else (),
     )
+
+
+def is_equal_stack(head: TrialSet, base: TrialSet) -> bool:
+    """True if exactly the base's stack ran, file by file, which is known of the embedded one alone."""
+    return head.stack_kind == EMBEDDED and stack_of(head) == stack_of(base)
+
+
+def _blame_machine(result: GateResult, own: GateResult, policy: Policy, base: TrialSet, head: TrialSet) -> GateResult:
+    """The verdict where nothing but the machine can have changed; what failed stays what it is."""
+    worse = tuple(each.metric for each in result.comparisons if each.verdict is Verdict.REGRESSED)
+    if not worse or own.verdict is not Verdict.PASSED or failures_became_more(head, base, policy):
+        return result
+    others = [each for each in result.reasons if not (isinstance(each, Moved) and each.comparison.metric in worse)]
+    verdicts = (VERDICT_OF[type(each)] for each in others if not isinstance(each, Moved | NotJudged | JudgedBy))
+    return replace(result, verdict=worst([Verdict.PASSED, *verdicts]), reasons=(TheMachine(worse), *others))
+
+
+def _confirm(result: GateResult, screen: Screen, policy: Policy) -> GateResult:
+    """The verdict of an interleaved comparison that a screen asked for.
+
+    Where it acquits the commit and something else differs from the baseline, the stored comparison decides: a
+    regression may have come with an upgrade.
+    """
+    if result.verdict not in {Verdict.PASSED, Verdict.IMPROVED}:
+        return result
+    comparisons = (each for each in result.comparisons if each.metric in screen.suspicious)
+    if undecided := tuple(each.metric for each in comparisons if each.more_trials_because is not None):
+        reasons = by_weight([*result.reasons, NotConfirmed(undecided)])
+        return replace(result, verdict=Verdict.INCONCLUSIVE, reasons=reasons)
+    differences = find_other_differences(screen.head, screen.base)
+    stored = decide(screen.head, screen.base, replace(policy, known=screen.known))
+    if stored.verdict is not Verdict.REGRESSED or not differences:
+        return result
+    return replace(stored, reasons=(NotTheCode(differences), *stored.reasons), more_trials_because=())
+
+
+def find_other_differences(head: TrialSet, base: TrialSet) -> tuple[tuple[str, str, str], ...]:
+    """What differs between two runs beside their commits: name, value of the base and of the head."""
+    here, there = head.fingerprint, base.fingerprint
+    kernel = [("kernel", there.kernel, here.kernel)] if here.kernel != there.kernel else []
+    settings = replace(head.spec, trials=1, max_trials=0) != replace(base.spec, trials=1, max_trials=0)
+    inherited = [("settings", "as they were", "others")] if settings or head.influences != base.influences else []
+    return (*find_differences(here, there), *kernel, *inherited)
 
 
 def judge_only(trials: TrialSet, policy: Policy) -> Judged:

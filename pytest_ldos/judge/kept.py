@@ -24,7 +24,7 @@ from pytest_ldos.measure.trial.record import TrialSet
 
 JUDGED_FILE: Final = "judged.json"
 KIND: Final = "pytest-ldos judgement"
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 _REMEDY: Final = f"delete {JUDGED_FILE} to judge by what is stored now"
 

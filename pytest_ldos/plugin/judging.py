@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 
 from pytest_ldos.base.errors import NotWritten
 from pytest_ldos.campaign.interleave import describe_turns
 from pytest_ldos.campaign.order import Role
+from pytest_ldos.host.checkout import is_changed
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.judge.baseline.lookup import Lookup, NoBaseline, NotComparable
+from pytest_ldos.judge.baseline.known_runs import keep_run
+from pytest_ldos.judge.baseline.lookup import Found, Lookup, NoBaseline, NotComparable
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.judge.judging import Grounds, Judged, judge
+from pytest_ldos.judge.judging import Grounds, Judged, is_equal_stack, judge
 from pytest_ldos.judge.kept import Judgement, write_judgement
 from pytest_ldos.measure.trial.artifacts import BLOCKS, is_worth_keeping
 from pytest_ldos.measure.trial.record import TrialSet
@@ -30,9 +33,25 @@ def grounds_for(
     """The grounds of a run: the base that its trials are interleaved with, or else what is stored."""
     stores, policy = settings.stores, ledger.policy
     if base is None:
-        return Grounds.stored(trials, stores, policy).shortened(settings.root)
+        grounds = Grounds.stored(trials, stores, policy).shortened(settings.root)
+        screens = isinstance(grounds.base, Found) and not why_not_confirmed(settings, trials, grounds.base.trials)
+        return replace(grounds, policy=replace(grounds.policy, screens=screens))
     file, label = run.folder_of(trials).base.trials_file, run.versions[Role.BASE].name
-    return Grounds.given(trials, base, file, stores=stores, policy=policy, label=label).shortened(settings.root)
+    grounds = Grounds.given(trials, base, file, stores=stores, policy=policy, label=label).shortened(settings.root)
+    return replace(grounds, screen=run.screens.get(trials.session))
+
+
+def why_not_confirmed(settings: Settings, trials: TrialSet, base: TrialSet) -> str:
+    """Why a suspicion is not measured again, interleaved with the baseline's commit; empty if it is."""
+    if not settings.value("confirm"):
+        return "--ldos-confirm is 0"
+    if not base.commit:
+        return "the baseline names no commit"
+    if is_changed(base.commit):
+        return "the baseline was recorded with uncommitted changes; record it again from a commit"
+    if is_equal_stack(trials, base):
+        return "exactly the baseline's stack ran"
+    return ""
 
 
 def judge_run(settings: Settings, ledger: Ledger, run: ScenarioRun, trials: TrialSet) -> tuple[GateResult, Section]:
@@ -44,8 +63,21 @@ def judge_run(settings: Settings, ledger: Ledger, run: ScenarioRun, trials: Tria
     facts += [*run.version_notes, *run.take_notes()]
     notes = [*facts, *_keep(run, trials, grounds, judged, facts)]
     notes += _record(settings, judged, grounds.base)
+    for known in _known_by(judged, grounds):
+        keep_run(settings.stores.local, known)
     notes += _describe_traces(settings, run, judged)
     return judged.result, compose_section(judged, notes=notes)
+
+
+def _known_by(judged: Judged, grounds: Grounds) -> list[TrialSet]:
+    """Runs that tell how much runs differ: this one, and the base of a suspicion that was refuted."""
+    if judged.own.verdict is not Verdict.PASSED:
+        return []
+    if grounds.screen is None:
+        return [judged.head]
+    acquitted = judged.base is not None and judged.result.verdict in {Verdict.PASSED, Verdict.IMPROVED}
+    alone = [replace(judged.base, session="", looks=(), last_look=None)] if acquitted and judged.base else []
+    return [grounds.screen.head, *alone]
 
 
 def _keep(run: ScenarioRun, trials: TrialSet, grounds: Grounds, judged: Judged, facts: Sequence[str]) -> list[str]:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
+from pytest_ldos.base.errors import LdosError
 from pytest_ldos.campaign.alone import StoredBase, measure_alone
 from pytest_ldos.campaign.blocks import Bench
 from pytest_ldos.campaign.interleave import interleave
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.judge.baseline.lookup import Found
 from pytest_ldos.judge.gate.decide import GateResult
-from pytest_ldos.judge.judging import judge
+from pytest_ldos.judge.gate.success import fails_more_often
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.judge.judging import Screen, judge
 from pytest_ldos.measure.metrics.catalogue import Catalogue
 from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.plugin.judging import grounds_for
+from pytest_ldos.plugin.judging import grounds_for, why_not_confirmed
 from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.progress import Progress
 from pytest_ldos.plugin.scenario_run import ScenarioRun
@@ -26,6 +32,9 @@ from pytest_ldos.robot.stack.goals import Goal
 from pytest_ldos.scenario.model import ScenarioSpec
 
 Goals = Sequence[Goal] | str
+
+_MOST_CONFIRMING: Final = 30
+"""Trials of each version that a suspicion may take, unless the scenario may have more."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,10 @@ class TrialMaker:
         run, request = self.run, TrialRequest(self._spec_for(goals, n), goals, catalogue)
         with self._watched(request.spec.name) as watch:
             bench = self._bench(request, watch)
-            return self._make_interleaved(bench) if Role.BASE in run.versions else self._make_alone(bench)
+            if Role.BASE in run.versions:
+                return self._make_interleaved(bench)
+            trials = self._make_alone(bench)
+        return self._confirmed(trials, request)
 
     def _spec_for(self, goals: Goals, n: int | None) -> ScenarioSpec:
         """The scenario with the loads that run now, and what the test asks for."""
@@ -100,16 +112,53 @@ class TrialMaker:
             return None
         return StoredBase(len(grounds.base.trials.trials), lambda head: judge(head, grounds).result)
 
-    def _make_interleaved(self, bench: Bench) -> TrialSet:
-        """Head's trials, interleaved with the base's."""
-        made = interleave(
-            bench,
-            self.run.versions,
-            size=self.settings.value("block"),
-            decide=self._decide,
-        )
+    def _make_interleaved(self, bench: Bench, *, until_s: float = math.inf) -> TrialSet:
+        """Head's trials, interleaved with the base's.
+
+        Args:
+            until_s: moment of `time.monotonic` from which on no more are added.
+        """
+
+        def decide(head: TrialSet, base: TrialSet) -> GateResult:
+            found = judge(head, grounds_for(self.settings, self.ledger, self.run, head, base)).result
+            return found if time.monotonic() < until_s else dataclasses.replace(found, more_trials_because=())
+
+        made = interleave(bench, self.run.versions, size=self.settings.value("block"), decide=decide)
         self.run.interleaved.append(made)
         return made.head
 
-    def _decide(self, head: TrialSet, base: TrialSet) -> GateResult:
-        return judge(head, grounds_for(self.settings, self.ledger, self.run, head, base)).result
+    def _confirmed(self, trials: TrialSet, request: TrialRequest) -> TrialSet:
+        """The trials; or, where they are suspicious, others of head, interleaved with the baseline's commit."""
+        grounds = grounds_for(self.settings, self.ledger, self.run, trials)
+        if not isinstance(grounds.base, Found):
+            return trials
+        base, result = grounds.base.trials, judge(trials, grounds).result
+        suspicious = [each for each in result.comparisons if each.is_suspicious]
+        if result.verdict is Verdict.INVALID or not (suspicious or fails_more_often(trials, base)):
+            return trials
+        names = tuple(each.metric for each in suspicious)
+        what = ", ".join(f"{each.metric} ×{each.ratio:.3g}" for each in suspicious) or "failures"
+        why_not = why_not_confirmed(self.settings, trials, base) or self._find_base(base.commit)
+        if why_not:
+            self.run.notes.append(f"suspicious against the stored baseline: {what}; not measured again: {why_not}")
+            return trials
+        minutes = self.settings.value("confirm")
+        said = f"suspicious against the stored baseline: {what}"
+        self.run.announce(f"{said}; measuring it interleaved with {base.commit}, for {minutes} min at most")
+        self.run.begin_trials()
+        until_s = time.monotonic() + 60 * minutes
+        most = max(request.spec.max_trials, _MOST_CONFIRMING)
+        again = dataclasses.replace(request, spec=dataclasses.replace(request.spec, max_trials=most))
+        with self._watched(request.spec.name) as watch:
+            made = self._make_interleaved(self._bench(again, watch), until_s=until_s)
+        self.run.screens[made.session] = Screen(head=trials, base=base, suspicious=names, known=grounds.policy.known)
+        self.run.notes.append(f"{said}; measured again, interleaved with {base.commit}")
+        return made
+
+    def _find_base(self, commit: str) -> str:
+        """Finds the baseline's version; why there is none, or nothing."""
+        try:
+            self.run.versions = self.run.find_base(base=commit)
+        except LdosError as error:
+            return error.message
+        return ""

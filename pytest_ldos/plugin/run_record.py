@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -85,6 +86,8 @@ class RunRecord:
         self.runs.append(run)
         try:
             run.versions = self._versions.find(stack, announce=announce)
+            run.find_base = partial(self._versions.find, stack, announce=announce)
+            run.announce = announce
             run.version_notes = self._versions.describe(run.versions, stack, item)
             _require_loads(run, run.versions.values())
             yield run

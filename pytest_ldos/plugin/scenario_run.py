@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pytest_ldos.campaign.versions.version import Version
     from pytest_ldos.host.interference_meter import InterferenceMeter
     from pytest_ldos.judge.gate.decide import GateResult
+    from pytest_ldos.judge.judging import Screen
     from pytest_ldos.measure.trial.artifacts import ScenarioFolder
     from pytest_ldos.measure.trial.record import TrialSet
     from pytest_ldos.scenario.model import ScenarioSpec
@@ -38,6 +39,9 @@ class ScenarioRun:
         folder: of the last trials.
         earlier: folders of trials before them.
         versions: those that are measured: head, and the base where there is one.
+        find_base: finds head and a base by a revision.
+        announce: called with each step that takes a while.
+        screens: plain runs that were suspicious, by the session that measured them again.
         environments: of the versions that are measured, made by sourcing them; ``None`` stands for ours.
         interleaved: interleaved measurements, in order.
         places: trials and the folder of each.
@@ -55,6 +59,9 @@ class ScenarioRun:
     folder: ScenarioFolder
     earlier: list[ScenarioFolder] = field(default_factory=list)
     versions: Mapping[Role, Version] = field(default_factory=dict)
+    find_base: Callable[..., Mapping[Role, Version]] = lambda **_: {}
+    announce: Callable[[str], None] = lambda text: None
+    screens: dict[str, Screen] = field(default_factory=dict)
     environments: Sequence[Mapping[str, str] | None] = (None,)
     loads: list[Any] = field(default_factory=list)
     interleaved: list[Interleaved] = field(default_factory=list)

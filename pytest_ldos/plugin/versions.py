@@ -41,8 +41,11 @@ class MeasuredVersions:
         is_built = self._settings.value("head") and stack.kind is StackKind.ROS2
         return demand_ros2(stack) if self._settings.value("build") or is_built else stack
 
-    def find(self, stack: StackSpec, *, announce: Announce) -> Mapping[Role, Version]:
+    def find(self, stack: StackSpec, *, announce: Announce, base: str = "") -> Mapping[Role, Version]:
         """Head, and the base if there is one. Head is built where the base is, so that only their sources differ.
+
+        Args:
+            base: a revision to take in place of what the settings name.
 
         Raises:
             ConfigurationError: there is no version of this name.
@@ -51,8 +54,10 @@ class MeasuredVersions:
         from pytest_ldos.campaign.order import Role
 
         finder = self._finder(stack, announce)
-        named = [role for role in Role if self._named(role)]
-        found = {role: self._once(role, stack, partial(finder.find, role, self._named(role))) for role in named}
+        named = {role: name for role in Role if (name := self._named(role))}
+        if base:
+            named[Role.BASE] = base
+        found = {role: self._once(role, stack, partial(finder.find, role, name)) for role, name in named.items()}
         if Role.HEAD not in found:
             found[Role.HEAD] = self._head_here(stack, finder, like=found.get(Role.BASE))
         return found

@@ -169,6 +169,14 @@ OPTIONS: Final[Mapping[str, Option]] = {
             "revision (git), a checkout, an environment, or for the ros2 stack an install prefix",
         ),
         Option(
+            name="confirm",
+            parse=_at_least(0),
+            default=10,
+            metavar="MINUTES",
+            help="what is suspicious against the stored baseline is measured again, interleaved with the baseline's "
+            "commit, for so long at most; 0: the stored baseline alone decides (default: 10)",
+        ),
+        Option(
             name="head",
             parse=_text,
             default="",

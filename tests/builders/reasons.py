@@ -124,5 +124,10 @@ REASONS = [
         OtherLoads(FILE, (LoadDifference("dds_flood.rate_hz", 2000.0, 1000.0), LoadDifference("cpu", None, {}))),
         "baseline.json was measured beside other loads: dds_flood.rate_hz is 2000 here, 1000 there, cpu only there (record it again: --ldos-update-baseline)",
     ),
+    (why.NotConfirmed(("T1", "T4")), "T1, T4 looked worse than the stored baseline, and interleaved with its commit neither "
+     "worse nor as good: allow more time or trials (--ldos-confirm, --ldos-max-trials)"),
+    (why.NotTheCode((("ompl", "1.6", "1.7"), ("kernel", "6.1", "6.2"))), "the commit is not to blame: interleaved, it is as "
+     "fast as the baseline's; what differs: ompl 1.6 → 1.7, kernel 6.1 → 6.2"),
+    (why.TheMachine(("T1",)), "T1: the machine's doing, not the code's: exactly the baseline's stack ran"),
     (why.OfBase(why.NotFinished("it died")), "base: the trials could not be finished: it died"),
 ]  # fmt: skip

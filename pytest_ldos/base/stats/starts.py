@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import chdtri, ndtri, stdtr, stdtrit
+from scipy.special import chdtri, stdtr, stdtrit
 
 from pytest_ldos.base.stats.rank_sum import Shift
 from pytest_ldos.base.stats.robust_scale import winsorize_groups, winsorize_levels
@@ -81,11 +81,14 @@ def variance_between_starts(values: Numbers, starts: Starts) -> Variance:
     return Variance((between - _variance_within(groups)) / usual_size, len(groups) - 1)
 
 
-def variance_between_paired_starts(head: Numbers, base: Numbers, pairs: tuple[Starts, Starts]) -> Variance:
+def variance_between_paired_starts(
+    head: Numbers, base: Numbers, pairs: tuple[Starts, Starts], *, inflation: float = 1.0
+) -> Variance:
     """Variance between starts, from differences of neighbouring ones: drift common to both versions cancels.
 
     Args:
         pairs: number of the pair that each value of `head` and of `base` belongs to.
+        inflation: factor from the variance within starts to that of values whose levels were not removed.
     """
     found: list[Numbers] = []
     for pair in np.intersect1d(*pairs):
@@ -96,7 +99,7 @@ def variance_between_paired_starts(head: Numbers, base: Numbers, pairs: tuple[St
     found = winsorize_groups(found)
     means = np.array([group.mean() for group in found])
     differences = winsorize_levels(means[::2] - means[1::2])
-    by_trials = _variance_within(found) * 2 * float(np.mean([1 / len(group) for group in found]))
+    by_trials = inflation * _variance_within(found) * 2 * float(np.mean([1 / len(group) for group in found]))
     return Variance((float(np.var(differences, ddof=1)) - by_trials) / 2, len(differences) - 1)
 
 
@@ -108,10 +111,13 @@ class Extra:
         between: variance to be added: between starts, or between runs.
         inflation: factor on the variance within the samples. Levels estimated from the same
             values and removed make them look more alike than they are.
+        degrees: degrees of freedom of the variance within the samples: of two samples as they are, and of what was
+            left of them when levels were removed.
     """
 
     between: Variance = UNKNOWN
     inflation: float = 1.0
+    degrees: tuple[float, float] = (_MOST_DEGREES, _MOST_DEGREES)
 
     @property
     def deviation(self) -> float:
@@ -123,11 +129,11 @@ class Extra:
         between = max(self.between.value, 0.0)
         own = self.inflation * shift.standard_error**2
         if between == 0:
-            return own, _MOST_DEGREES
+            return own, self.degrees[1]
         # By chance the estimate may be small, and would then seem to matter little: it counts by what it may be.
         degrees = self.between.degrees
         share = own * float(chdtri(degrees, _USUALLY)) / (between * degrees)
-        return own + between, min(_MOST_DEGREES, degrees * (1 + share) ** 2)
+        return own + between, min(_MOST_DEGREES, (1 + share) ** 2 / (1 / degrees + share**2 / self.degrees[1]))
 
     def matters(self, shift: Shift) -> bool:
         known = math.isfinite(shift.standard_error) and math.isfinite(shift.estimate)
@@ -147,7 +153,7 @@ def widen(shift: Shift, extra: Extra, *, tail: float) -> Shift:
         return shift
     total, degrees = extra.of(shift)
     quantile = -float(stdtrit(degrees, tail))
-    factor = math.sqrt(extra.inflation) * quantile / -float(ndtri(tail))
+    factor = math.sqrt(extra.inflation) * quantile / -float(stdtrit(extra.degrees[0], tail))
     below, above = (
         math.hypot(factor * distance, quantile * extra.deviation)
         for distance in (shift.estimate - shift.low, shift.high - shift.estimate)
@@ -161,7 +167,8 @@ def widened_p(p_value: float, shift: Shift, extra: Extra) -> float:
         return p_value
     total, degrees = extra.of(shift)
     if shift.standard_error > 0:
-        return float(stdtr(degrees, float(ndtri(p_value)) * shift.standard_error / math.sqrt(total)))
+        deviations = float(stdtrit(extra.degrees[0], p_value))
+        return float(stdtr(degrees, deviations * shift.standard_error / math.sqrt(total)))
     return float(stdtr(degrees, -shift.estimate / math.sqrt(total))) if total > 0 else p_value
 
 

@@ -26,10 +26,10 @@ def merge_trials(sets: Sequence[TrialSet]) -> TrialSet:
         raise ConfigurationError(
             f"there is only one run of {names or 'nothing'}: nothing to merge", remedy="name those of several machines"
         )
-    first, *others = ordered = [*_apart(sorted(sets, key=lambda each: (each.started_at, each.fingerprint.hostname)))]
+    first, *others = ordered = sorted(sets, key=lambda each: (each.started_at, each.fingerprint.hostname))
     for other in others:
         _require_alike(first, other)
-    trials = tuple(dataclasses.replace(trial, index=index) for index, trial in enumerate(_trials_of(ordered)))
+    trials, loads = join_trials(ordered)
     if len({trial.identity for trial in trials}) < len(trials):
         raise ConfigurationError("the same trials are there twice", remedy="name each run once")
     return dataclasses.replace(
@@ -39,7 +39,7 @@ def merge_trials(sets: Sequence[TrialSet]) -> TrialSet:
         recorder=_joined(each.recorder for each in ordered),
         fingerprint=_merge_fingerprints([each.fingerprint for each in ordered]),
         trials=trials,
-        loads=tuple(load for each in ordered for load in each.loads),
+        loads=loads,
         discarded_events=sum(each.discarded_events for each in ordered),
         incomplete=_joined(each.incomplete for each in ordered if each.incomplete),
         trace="",
@@ -47,6 +47,14 @@ def merge_trials(sets: Sequence[TrialSet]) -> TrialSet:
         last_look=None,
         session="",
     )
+
+
+def join_trials(sets: Iterable[TrialSet]) -> tuple[tuple[Trial, ...], tuple[Mapping[str, object], ...]]:
+    """Trials and loads of all sets, renumbered; starts of different sets remain different blocks."""
+    apart = [*_apart(sets)]
+    trials = (trial for each in apart for trial in each.trials)
+    numbered = tuple(dataclasses.replace(trial, index=index) for index, trial in enumerate(trials))
+    return numbered, tuple(load for each in apart for load in each.loads)
 
 
 def _require_alike(first: TrialSet, other: TrialSet) -> None:
@@ -90,10 +98,6 @@ def _apart(sets: Iterable[TrialSet]) -> Iterator[TrialSet]:
 def _renumber(load: Mapping[str, object], places: Mapping[int, int]) -> Mapping[str, object]:
     block = load.get(_BLOCK)
     return {**load, _BLOCK: places[block]} if isinstance(block, int) else load
-
-
-def _trials_of(sets: Iterable[TrialSet]) -> Iterator[Trial]:
-    return (trial for each in sets for trial in each.trials)
 
 
 def _merge_fingerprints(found: Sequence[Fingerprint]) -> Fingerprint:

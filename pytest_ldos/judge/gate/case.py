@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pytest_ldos.base.series import Series
 from pytest_ldos.judge.gate.reasons import Incomparable
 from pytest_ldos.judge.gate.sources import find_incomparable
-from pytest_ldos.judge.gate.strangers import without_strangers
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.measure.trial.series_of import metrics_of, to_series
+from pytest_ldos.measure.trial.series_of import metrics_of, to_series, without_strangers
 
 
 @dataclass(frozen=True)

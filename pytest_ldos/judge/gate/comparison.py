@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from pytest_ldos.judge.gate.more_trials import MayBeWorse, MoreTrials, VariesToo
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.model import Metric
+
+SCREENED: Final = 0.15
+"""Share of unchanged runs in which some metric may be suspicious: they are measured again, and nobody is convicted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +41,8 @@ class Comparison:
         more_trials_because: why more trials would help; ``None`` if the result is clear.
         base_needs: trials required of a stored baseline before more trials of head can help; 0 if it has enough.
         findings: on the other aspects that were tested.
+        is_suspicious: True if it may be worse, by a test that may err in `SCREENED` of unchanged runs: worth another
+            look, and no more.
     """
 
     metric: str
@@ -59,6 +65,7 @@ class Comparison:
     more_trials_because: MoreTrials | None = None
     base_needs: int = 0
     findings: tuple[Finding, ...] = ()
+    is_suspicious: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -81,7 +88,7 @@ def judge(
     series: tuple[Series, Series],
     contrasted: Contrast,
     *,
-    tail: float,
+    tails: tuple[float, float],
     rejected: bool,
     may_improve: bool,
     noise: MetricNoise | None,
@@ -91,19 +98,20 @@ def judge(
 
     Args:
         series: head's and base's, for display.
-        tail: probability of error granted to each end of this metric's interval.
+        tails: probability of error granted to each end of this metric's interval, and to a suspicion.
         rejected: True if the multiple-testing procedure lets this metric count as a regression.
         may_improve: True if a change for the better may be reported as an improvement.
         noise: how much equal versions differ on this host.
     """
-    head, base = series
+    (head, base), (tail, screened_at) = series, tails
     shift = contrasted.shift(tail=tail)
-    floor = _floor(metric, contrasted, noise, policy)
+    floor = floor_of(metric, noise, policy)
     floor_shift = contrasted.to_shift(floor)
     mde = math.inf
     if contrasted.is_observed:
-        reach = smallest_detectable_shift(shift.estimate - shift.low, tail=tail, floor=floor_shift)
-        mde = contrasted.to_effect(reach)
+        at = screened_at if policy.screens and not contrasted.is_interleaved else tail
+        bound = contrasted.shift(tail=at)
+        mde = contrasted.to_effect(smallest_detectable_shift(bound.estimate - bound.low, tail=at, floor=floor_shift))
     if rejected and shift.low > 0 and shift.estimate > floor_shift:
         verdict = Verdict.REGRESSED
     elif may_improve and shift.high < 0 and -shift.estimate > floor_shift:
@@ -129,6 +137,7 @@ def judge(
         mde=mde,
         explained=contrasted.explained,
         unlike=contrasted.unlike,
+        is_suspicious=shift.estimate > floor_shift and contrasted.shift(tail=screened_at).low > 0,
         more_trials_because=_why_more_trials(metric, contrasted, verdict, floor, policy),
     )
 
@@ -146,23 +155,8 @@ def _why_more_trials(
     return VariesTooMuch(metric.name) if verdict is Verdict.INCONCLUSIVE else None
 
 
-def _floor(metric: Metric, contrasted: Contrast, noise: MetricNoise | None, policy: Policy) -> float:
-    """The relative effect below which nothing is reported: configured, learned, or the spread between trials.
-
-    On machines where trials vary, runs vary too: whole runs of the same version were seen to differ
-    by up to about as much as their trials do. The learned difference between runs at different times
-    does not apply to interleaved versions, and starts share in it: with several, it is less.
-    """
-    if metric.name in policy.floors:
-        return policy.floors[metric.name]
-    if noise is not None:
-        apart = 0.0 if contrasted.is_interleaved else contrasted.to_effect(contrasted.extra.deviation)
-        return min(noise.floor, max(metric.usual_floor, apart))
-    return max(metric.usual_floor, contrasted.to_effect(contrasted.spread))
-
-
-def least_floor(metric: Metric, noise: MetricNoise | None, policy: Policy) -> float:
-    """The relative effect below which no aspect is reported; of the location, see also `Comparison.floor`."""
+def floor_of(metric: Metric, noise: MetricNoise | None, policy: Policy) -> float:
+    """The relative effect below which nothing is reported: configured, learned by a calibration, or the usual one."""
     learned = metric.usual_floor if noise is None else min(noise.floor, metric.usual_floor)
     return policy.floors.get(metric.name, learned)
 

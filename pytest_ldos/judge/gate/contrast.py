@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_ldos.base.series import Better, Series
-from pytest_ldos.base.stats.adjust import in_common_strata, remove_covariate, remove_strata
+from pytest_ldos.base.stats.adjust import Matching, in_common_strata, match, remove_covariate, remove_strata
 from pytest_ldos.base.stats.rank_sum import Sample, Shift, estimate_shift, rank_sum_p
 from pytest_ldos.base.stats.robust_scale import draw_in_extremes, group_scale
 from pytest_ldos.base.stats.starts import (
@@ -26,6 +27,7 @@ from pytest_ldos.base.stats.starts import (
     widened_p,
 )
 from pytest_ldos.judge.baseline.calibration import ENOUGH_RUNS, MetricNoise
+from pytest_ldos.judge.unchanged import Between
 from pytest_ldos.measure.metrics.model import Metric
 
 _LARGEST_LOG: Final = 700.0
@@ -69,6 +71,9 @@ _UNLIKE: Final = 0.001
 """p-value below which a covariate is taken to differ between the versions."""
 
 
+_NOTHING: Final = Between()
+
+
 def log_to_effect(shift: float) -> float:
     """Converts a shift of logarithms to a relative effect; infinite where that is no number."""
     return math.expm1(shift) if math.isfinite(shift) and shift <= _LARGEST_LOG else math.inf
@@ -82,6 +87,7 @@ class Contrast:
         head, base: values with the sign chosen so that larger is worse, whatever the metric's direction.
         scale: relative effect of a shift of one; 0 on logarithms.
         explained: share of variance explained by covariates and removed.
+        correlation: between the versions' values of one question, as far as it was used.
         unlike: covariates left in because they differ between the versions.
         extra: variance of the shift that the spread within the samples does not show.
         is_interleaved: True if both versions were measured interleaved.
@@ -93,6 +99,7 @@ class Contrast:
     sign: float
     scale: float
     explained: float
+    correlation: float
     unlike: tuple[str, ...]
     extra: Extra
     is_interleaved: bool
@@ -148,6 +155,7 @@ class _Side:
 
     values: Sample
     goals: npt.NDArray[np.str_]
+    questions: npt.NDArray[np.str_]
     blocks: npt.NDArray[np.int64]
     causes: dict[str, Sample]
 
@@ -157,13 +165,14 @@ class _Side:
         return cls(
             _numbers(series.values),
             np.array(series.strata, dtype=np.str_),
+            np.array(series.questions or ("",) * len(series), dtype=np.str_),
             np.array(series.blocks, dtype=np.int64),
             causes,
         )
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> _Side:
         causes = {name: values[chosen] for name, values in self.causes.items()}
-        return _Side(self.values[chosen], self.goals[chosen], self.blocks[chosen], causes)
+        return _Side(self.values[chosen], self.goals[chosen], self.questions[chosen], self.blocks[chosen], causes)
 
     @property
     def pairs(self) -> npt.NDArray[np.int64]:
@@ -172,7 +181,15 @@ class _Side:
 
 
 def contrast(
-    metric: Metric, head: Series, base: Series, *, is_interleaved: bool, noise: MetricNoise | None = None
+    metric: Metric,
+    head: Series,
+    base: Series,
+    *,
+    is_interleaved: bool,
+    noise: MetricNoise | None = None,
+    prior: Between | None = None,
+    here: Between = _NOTHING,
+    base_runs: int = 1,
 ) -> Contrast:
     """Adjusts two series for goals, drift and covariates.
 
@@ -183,6 +200,9 @@ def contrast(
     Args:
         is_interleaved: True if both versions were measured interleaved, in blocks that form pairs.
         noise: how much equal versions differ on this host.
+        prior: how much they differ on machines of the record; ``None`` for a metric that it does not have.
+        here: how much runs of unchanged stacks differed on this host.
+        base_runs: runs that the base consists of.
     """
     sides = _comparable(_Side.of(head), _Side.of(base), is_interleaved=is_interleaved)
     finite = np.concatenate([side.values[np.isfinite(side.values)] for side in sides])
@@ -192,15 +212,32 @@ def contrast(
         sides = _on_logs(sides[0]), _on_logs(sides[1])
     unlike = tuple(name for name in metric.adjust_where_alike if not _is_alike(sides, name))
     names = [name for name in (*metric.adjust_for, *metric.adjust_where_alike) if name not in unlike]
-    values, explained = _without_covariates(sides, names, is_interleaved=is_interleaved)
+    levels = _Levels.of(sides, names, is_interleaved=is_interleaved)
+    values, explained = _without_covariates(sides, names, levels)
     sign = 1.0 if metric.better is Better.LOWER else -1.0
     unit = 1.0 if on_logs else 1 / scale
-    known = None if noise is None else _in_units(noise, unit)
-    least = _LEAST_SUPPOSED * metric.usual_floor * unit
-    between = _between(sides, values, known, least, is_interleaved=is_interleaved)
-    extra = Extra(between, _inflation(sides, is_interleaved=is_interleaved))
-    starts = sides[0].blocks, sides[1].blocks
-    return Contrast(sign * values[0], sign * values[1], sign, scale, explained, unlike, extra, is_interleaved, starts)
+    known = _Known(
+        None if noise is None else _in_units(noise, unit),
+        None if prior is None else _scaled(prior, unit),
+        _scaled(here, unit),
+        _LEAST_SUPPOSED * metric.usual_floor * unit,
+    )
+    raw = sides[0].values, sides[1].values
+    inflation, degrees = levels.cost(raw)
+    matched = levels.matching.inflation(raw)
+    between = _between(sides, values, known, matched, base_runs, is_interleaved=is_interleaved)
+    return Contrast(
+        sign * values[0],
+        sign * values[1],
+        sign,
+        scale,
+        explained,
+        levels.matching.correlation,
+        unlike,
+        Extra(between, inflation, degrees),
+        is_interleaved,
+        (sides[0].blocks, sides[1].blocks),
+    )
 
 
 def _comparable(head: _Side, base: _Side, *, is_interleaved: bool) -> tuple[_Side, _Side]:
@@ -232,36 +269,105 @@ def _is_alike(sides: tuple[_Side, _Side], name: str) -> bool:
     return min(rank_sum_p(head, base), rank_sum_p(base, head)) > _UNLIKE / 2
 
 
+_Groups = tuple[npt.NDArray[np.str_], npt.NDArray[np.str_]] | tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """Levels that two samples are compared within: of goals, of pairs of starts, and of questions."""
+
+    groups: tuple[_Groups, ...]
+    matching: Matching
+
+    @classmethod
+    def of(cls, sides: tuple[_Side, _Side], names: list[str], *, is_interleaved: bool) -> _Levels:
+        """The levels of two samples; how much questions explain is seen once covariates are removed."""
+        head, base = sides
+        groups: list[_Groups] = [(head.goals, base.goals), *([(head.pairs, base.pairs)] if is_interleaved else [])]
+        nothing = cls(tuple(groups), Matching((head.questions, base.questions)))
+        values, _ = _without_covariates(sides, names, nothing)
+        return replace(nothing, matching=match(values, (head.questions, base.questions), groups[-1]))
+
+    def remove(self, values: tuple[Sample, Sample]) -> tuple[Sample, Sample]:
+        return self.matching.remove_levels(_without_groups(values, self.groups))
+
+    def cost(self, values: tuple[Sample, Sample]) -> tuple[float, tuple[float, float]]:
+        """Inflation of the variance for the degrees of freedom that were spent; how many there were, and are left."""
+        count = sum(map(len, values))
+        levels = sum(np.unique(np.concatenate(both)).size - 1 for both in self.groups)
+        spent = levels + self.matching.spent(values, levels=levels)
+        return count / max(count - spent, 1), (max(count - 2.0, 1.0), max(count - 2.0 - spent, 1.0))
+
+
+def _without_groups(values: tuple[Sample, Sample], groups: Sequence[_Groups]) -> tuple[Sample, Sample]:
+    for both in groups:
+        values = remove_strata(values, both)
+    return values
+
+
 def _without_covariates(
-    sides: tuple[_Side, _Side], names: list[str], *, is_interleaved: bool
+    sides: tuple[_Side, _Side], names: list[str], levels: _Levels
 ) -> tuple[tuple[Sample, Sample], float]:
-    """Values without goal levels, pair levels and covariates, and the share of variance that covariates explained."""
-
-    def level(one: Sample, other: Sample) -> tuple[Sample, Sample]:
-        leveled = remove_strata((one, other), (sides[0].goals, sides[1].goals))
-        return remove_strata(leveled, (sides[0].pairs, sides[1].pairs)) if is_interleaved else leveled
-
-    values, explained = level(sides[0].values, sides[1].values), 0.0
+    """Values without levels and covariates, and the share of variance that covariates explained."""
+    values, explained = levels.remove((sides[0].values, sides[1].values)), 0.0
     for name in names:
-        values, share = remove_covariate(values, level(sides[0].causes[name], sides[1].causes[name]))
+        causes = levels.remove((sides[0].causes[name], sides[1].causes[name]))
+        values, share = remove_covariate(values, causes)
         explained += (1 - explained) * share
     return values, explained
 
 
-def _inflation(sides: tuple[_Side, _Side], *, is_interleaved: bool) -> float:
-    """Variance inflation for the degrees of freedom spent on the removed levels."""
-    values = sum(len(side.values) for side in sides)
-    levels = np.unique(np.concatenate([side.goals for side in sides])).size - 1
-    if is_interleaved:
-        levels += np.unique(np.concatenate([side.pairs for side in sides])).size - 1
-    return values / max(values - levels, 1)
+@dataclass(frozen=True)
+class _Known:
+    """What is known beforehand of the differences between equal starts and runs, in units of the values.
+
+    Attributes:
+        noise: by the calibration of this host.
+        prior: by the record.
+        here: by runs of unchanged stacks on this host.
+        least: standard deviation that is assumed between starts at least where the record has none.
+    """
+
+    noise: MetricNoise | None
+    prior: Between | None
+    here: Between
+    least: float
+
+    def starts(self, within: float) -> Variance:
+        """Variance between starts. Without a prior it is assumed: a few starts cannot estimate it, nor is it zero."""
+        assumed = Variance(max(_SUPPOSED_SHARE**2 * within, self.least**2), _SUPPOSED_DEGREES)
+        beforehand = assumed if self.prior is None else self.prior.starts
+        if self.noise is not None:
+            calibrated = Variance(self.noise.start_sd**2, self.noise.start_df)
+            beforehand = calibrated if self.prior is None else pool([calibrated, beforehand])
+        return pool([beforehand, self.here.starts])
+
+    def runs(self) -> Variance:
+        """Variance between runs, with what their starts contribute, by the record and by this host."""
+        noise = self.noise
+        calibrated = Variance(noise.run_sd**2, noise.run_df) if noise else UNKNOWN
+        return pool([UNKNOWN if self.prior is None else self.prior.runs, calibrated, self.here.runs])
+
+    def assumed_runs(self, seen: Sequence[Variance], within: float, starts: int) -> Variance:
+        """Variance between runs beyond that between their starts, for a metric that the record does not have.
+
+        It is assumed from the variance between starts, in place of the runs that are not known here.
+        """
+        noise = self.noise
+        calibrated = Variance(noise.run_sd**2 - noise.start_sd**2, noise.run_df) if noise else UNKNOWN
+        here = pool([calibrated, self.here.runs])
+        assumed = Variance(max(_SUPPOSED_SHARE**2 * within, self.least**2), _SUPPOSED_DEGREES)
+        level = max(pool([*seen, self.starts(within)]).value, pool([*seen, assumed]).value, 0.0) + _RESOLUTION * within
+        lacking = max(0.0, 1 - here.degrees / _ENOUGH_DEGREES)
+        return pool([here, Variance(level, lacking * max(_ASSUMED_DEGREES, starts * _DEGREES_OF_A_START))])
 
 
 def _between(
     sides: tuple[_Side, _Side],
     values: tuple[Sample, Sample],
-    noise: MetricNoise | None,
-    least: float,
+    known: _Known,
+    matched: float,
+    base_runs: int,
     *,
     is_interleaved: bool,
 ) -> Variance:
@@ -270,43 +376,37 @@ def _between(
     Starts are nested in runs: more starts of each version reduce the share of the starts, not that of the runs.
 
     Args:
-        least: standard deviation that is assumed between starts at least.
+        matched: factor by which matching values made them look more alike.
+        base_runs: runs of the base; what differs between its starts is then no longer that of one run.
     """
     head, base = sides
     counts = [np.unique(side.blocks).size for side in sides]
     if 0 in counts:
         return UNKNOWN
     if is_interleaved:
-        seen = [variance_between_paired_starts(*values, (head.pairs, base.pairs))]
+        seen = [variance_between_paired_starts(*values, (head.pairs, base.pairs), inflation=matched)]
     else:
-        seen = [variance_between_starts(each, side.blocks) for each, side in zip(values, sides, strict=True)]
-    within = _spread(values) ** 2
-    supposed = _supposed(within, least**2)
-    known = Variance(noise.start_sd**2, noise.start_df) if noise else supposed
-    of_starts = pool([*seen, known])
-    by_starts = of_starts * (1 / counts[0] + 1 / counts[1])
-    if is_interleaved:
-        return by_starts
-    of_runs = max(of_starts.value, pool([*seen, supposed]).value, 0.0) + _RESOLUTION * within
-    return by_starts + _between_runs(of_runs, noise, sum(counts)) * 2
-
-
-def _supposed(within: float, least: float) -> Variance:
-    """Assumed variance between starts on an uncalibrated host: a few starts cannot estimate it, nor is it zero."""
-    return Variance(max(_SUPPOSED_SHARE**2 * within, least), _SUPPOSED_DEGREES)
-
-
-def _between_runs(supposed: float, noise: MetricNoise | None, starts: int) -> Variance:
-    """Variance between runs beyond that between their starts: from a calibration, and in place of runs that it lacks
-    as it is supposed from so many starts.
-    """
-    known = Variance(noise.run_sd**2 - noise.start_sd**2, noise.run_df) if noise else UNKNOWN
-    lacking = max(0.0, 1 - known.degrees / _ENOUGH_DEGREES)
-    return pool([known, Variance(supposed, lacking * max(_ASSUMED_DEGREES, starts * _DEGREES_OF_A_START))])
+        # What both versions show of a question is in both: they are then no two estimates.
+        of_one_run = [*zip(values, sides, strict=True)][: 2 if base_runs == 1 else 1]
+        found = [variance_between_starts(each, side.blocks) for each, side in of_one_run]
+        seen = [Variance(each.value * matched, each.degrees / matched) for each in found]
+    within = matched * _spread(values) ** 2
+    by_runs = 1 + 1 / base_runs
+    of_starts, by_counts = pool([*seen, known.starts(within)]), 1 / counts[0] + 1 / counts[1]
+    if not is_interleaved and known.prior is not None:
+        # Runs contain what starts usually contribute: what these starts differ by beyond that comes on top.
+        beyond = Variance(max(of_starts.value - known.starts(within).value, 0.0), of_starts.degrees)
+        return known.runs() * by_runs + beyond * by_counts
+    by_starts = of_starts * by_counts
+    return by_starts if is_interleaved else by_starts + known.assumed_runs(seen, within, sum(counts)) * by_runs
 
 
 def _spread(samples: tuple[Sample, Sample]) -> float:
     return group_scale([values[np.isfinite(values)] for values in samples])
+
+
+def _scaled(known: Between, unit: float) -> Between:
+    return Between(known.starts * unit**2, known.runs * unit**2)
 
 
 def _in_units(noise: MetricNoise, unit: float) -> MetricNoise:

@@ -11,10 +11,11 @@ from pytest_ldos.base.stats.holm import HolmStep, step_down
 from pytest_ldos.base.stats.rank_sum import fewest_trials, lower_quantile
 from pytest_ldos.base.stats.spending import Fractions
 from pytest_ldos.judge.baseline.calibration import MetricNoise
+from pytest_ldos.judge.baseline.known_runs import KnownRuns
 from pytest_ldos.judge.gate.aspects import Finding, Shape
 from pytest_ldos.judge.gate.budget import LOCATION, aspect_shares, metric_shares
 from pytest_ldos.judge.gate.case import Case
-from pytest_ldos.judge.gate.comparison import Comparison, judge, least_floor
+from pytest_ldos.judge.gate.comparison import SCREENED, Comparison, floor_of, judge
 from pytest_ldos.judge.gate.contrast import Contrast, contrast
 from pytest_ldos.judge.gate.levels import fractions_of, level
 from pytest_ldos.judge.gate.more_trials import MayHaveChanged, MoreTrials
@@ -22,6 +23,7 @@ from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.shape import shapes_of
 from pytest_ldos.judge.gate.success import fails_more_often
 from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.judge.unchanged import Between, known_of
 from pytest_ldos.measure.metrics.model import Metric
 
 MOST_LOPSIDED: Final = 2
@@ -42,7 +44,16 @@ class Hypothesis:
     @classmethod
     def of(cls, case: Case, metric: Metric, policy: Policy) -> Hypothesis:
         noise = policy.noise(case.head.scenario, metric.name)
-        contrasted = contrast(metric, *case.series(metric.name), is_interleaved=case.is_interleaved, noise=noise)
+        here = policy.known or KnownRuns()
+        contrasted = contrast(
+            metric,
+            *case.series(metric.name),
+            is_interleaved=case.is_interleaved,
+            noise=noise,
+            prior=known_of(case.head.stack_kind, metric.name),
+            here=here.between.get(metric.name, Between()),
+            base_runs=here.of_baseline,
+        )
         shapes = tuple(shapes_of(case, metric))
         return cls(case, metric, contrasted, noise, fractions_of(case.head, case.base), shapes)
 
@@ -57,14 +68,19 @@ class Hypothesis:
             return widened.low > 0
         return self.contrasted.p_value <= tail
 
-    def judge(self, steps: Mapping[str, HolmStep], policy: Policy) -> Comparison:
-        """The comparison; `steps` has the result of each aspect."""
+    def judge(self, steps: Mapping[str, HolmStep], share: float, policy: Policy) -> Comparison:
+        """The comparison.
+
+        Args:
+            steps: result of each aspect.
+            share: of the metric in all probabilities of error.
+        """
         step = steps[LOCATION]
         found = judge(
             self.metric,
             self.case.series(self.metric.name),
             self.contrasted,
-            tail=level(step.alpha, self.fractions),
+            tails=(level(step.alpha, self.fractions), SCREENED * share),
             rejected=step.rejected,
             may_improve=not fails_more_often(self.case.head, self.case.base),
             noise=self.noise,
@@ -76,7 +92,7 @@ class Hypothesis:
         return replace(found, base_needs=needs, more_trials_because=None) if needs else found
 
     def _find(self, shape: Shape, step: HolmStep, policy: Policy) -> Finding:
-        is_large = shape.effect > least_floor(self.metric, self.noise, policy)
+        is_large = shape.effect > floor_of(self.metric, self.noise, policy)
         return Finding(shape, level(step.alpha, self.fractions), is_large, step.rejected and is_large)
 
     def _base_needs(self, found: Comparison, alpha: float) -> int:
@@ -103,7 +119,7 @@ def compare_metrics(case: Case, policy: Policy) -> list[Comparison]:
         alpha=policy.family_alpha / policy.scenarios,
     )
     return [
-        each.judge({aspect: steps[name, aspect] for aspect in aspects[name]}, policy)
+        each.judge({aspect: steps[name, aspect] for aspect in aspects[name]}, metrics[name], policy)
         for name, each in hypotheses.items()
     ]
 

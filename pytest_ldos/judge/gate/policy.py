@@ -10,6 +10,7 @@ from typing import Any, Self
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.nearest import refuse_unknown
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
+from pytest_ldos.judge.baseline.known_runs import KnownRuns
 from pytest_ldos.measure.metrics.catalogue import METRICS, OF_CALLS
 
 
@@ -25,6 +26,9 @@ class Policy:
             is what the host's calibration says, or without one the metric's usual floor or the spread
             between their trials, whichever is more.
         calibrations: how much equal versions differ on this host, by scenario.
+        known: what runs of unchanged stacks show on this host; ``None`` where the base is no stored baseline.
+        screens: True if what is suspicious is measured again, interleaved with the base, before it is judged: the
+            minimum detectable effect of a stored comparison is then that of a suspicion.
         relevant_effect: trials are added, where they may be, until a change for the worse of more than this is ruled
             out or a change is certain.
         doubt: probability of error at which `relevant_effect` is ruled out.
@@ -39,6 +43,8 @@ class Policy:
     scenarios: int = 1
     floors: Mapping[str, float] = field(default_factory=dict)
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)
+    known: KnownRuns | None = None
+    screens: bool = False
     relevant_effect: float = 0.1
     doubt: float = 0.05
     required: tuple[str, ...] | None = None

@@ -339,6 +339,31 @@ class CalibrationUnreadable:
 
 
 @dataclass(frozen=True)
+class NotConfirmed:
+    """What was suspicious against the stored baseline could neither be shown nor ruled out interleaved."""
+
+    metrics: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TheMachine:
+    """Metrics that are worse than the baseline although exactly its stack ran."""
+
+    metrics: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NotTheCode:
+    """Interleaved, the commits are alike, but the run is worse than its stored baseline.
+
+    Attributes:
+        differences: name, value of the baseline and of the run, of what else may be the cause.
+    """
+
+    differences: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True)
 class OfBase:
     """A reason that concerns the base's own measurement."""
 
@@ -381,6 +406,9 @@ Reason = (
     | OtherHostClasses
     | OtherScenario
     | OtherLoads
+    | NotConfirmed
+    | NotTheCode
+    | TheMachine
     | OfBase
 )
 

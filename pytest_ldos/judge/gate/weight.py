@@ -17,6 +17,7 @@ _KINDS: Final[Mapping[Verdict, tuple[type, ...]]] = {
         why.TrialsFailed,
         why.FailuresRose,
         why.ShapeRegressed,
+        why.NotTheCode,
     ),
     Verdict.INVALID: (
         why.NoTrials,
@@ -29,6 +30,7 @@ _KINDS: Final[Mapping[Verdict, tuple[type, ...]]] = {
         why.OfBase,
     ),
     Verdict.INCONCLUSIVE: (
+        why.NotConfirmed,
         why.ShortOfSuccessRate,
         why.NotClear,
         why.TooFewTrials,
@@ -52,7 +54,7 @@ _KINDS: Final[Mapping[Verdict, tuple[type, ...]]] = {
         OtherLoads,
     ),
     Verdict.NO_BASELINE: (why.NewMetric, why.BaselineMissing, why.BaselineShared),
-    Verdict.NOT_JUDGED: (why.NotJudged, why.JudgedBy),
+    Verdict.NOT_JUDGED: (why.TheMachine, why.NotJudged, why.JudgedBy),
 }
 
 VERDICT_OF: Final = {kind: verdict for verdict, kinds in _KINDS.items() for kind in kinds}

@@ -25,6 +25,9 @@ from pytest_ldos.measure.metrics.model import (
 )
 from pytest_ldos.measure.metrics.sources import FEEDBACK, FEEDBACK_AND_STATUS, MARKERS, STAMPS, STATUS, Source
 
+_FLOOR_OF_WHOLE: Final = 0.01
+"""Relative effect that matters of a whole motion, most of which the arm needs whatever the software does."""
+
 
 def _span(without_markers: Source) -> Callable[[TrialContext, Window], Measurement]:
     """Measures the length of the window; for goals without markers, the source is another one."""
@@ -105,6 +108,7 @@ T4: Final = MeasuredMetric(
     adjust_where_alike=(PLANNED_DURATION,),
     error_share=PRIMARY_SHARE,
     largest_tolerable_mde=0.3,
+    usual_floor=_FLOOR_OF_WHOLE,
     score_weight=1.5,
     window=TrialContext.trial_window,
     measure=_span(STATUS),

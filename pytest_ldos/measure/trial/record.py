@@ -71,6 +71,11 @@ class Trial:
         return str(self.index)
 
     @property
+    def question(self) -> str:
+        """What was asked, equal in all versions: a goal planned with a seed; empty where nothing makes trials alike."""
+        return ""
+
+    @property
     def moveit_code(self) -> int | None:
         """MoveIt's error code, if MoveIt was asked and answered."""
         return None
@@ -127,6 +132,10 @@ class MotionTrial(Trial):
     @property
     def identity(self) -> str:
         return self.goal_id
+
+    @property
+    def question(self) -> str:
+        return "" if self.seed is None else f"{self.goal} {self.seed}"
 
     @property
     def moveit_code(self) -> int | None:

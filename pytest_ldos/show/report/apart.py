@@ -1,30 +1,32 @@
-"""Words for what cannot be known of versions that were measured at different times."""
+"""The sentence on how much runs at different times differ, which a stored comparison must know."""
 
 from __future__ import annotations
 
+import math
+from typing import Final
+
 from pytest_ldos.base.units import counted
 from pytest_ldos.judge.baseline.calibration import ENOUGH_RUNS
-from pytest_ldos.judge.baseline.calibration_store import Calibrated, CalibrationLookup
-from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.judge.baseline.calibration_store import Calibrated
+from pytest_ldos.judge.baseline.known_runs import KnownRuns
+from pytest_ldos.judge.judging import Judged
+
+_NAMED_FIRST: Final = ("T1mean", "T1", "call", "T4")
 
 
-def describe_apart(head: TrialSet, base: TrialSet, calibration: CalibrationLookup | None) -> str:
-    """Tells that the variation between times is not known here, and that the verdict assumes it.
-
-    Empty for interleaved versions, and where a calibration has seen enough times.
-    """
-    runs = calibration.calibration.runs if isinstance(calibration, Calibrated) else 0
-    if head.is_interleaved_with(base) or runs >= ENOUGH_RUNS:
+def describe_apart(judged: Judged) -> str:
+    """What is known of it; empty for interleaved versions, and where a calibration of enough runs knows it."""
+    runs = judged.calibration.calibration.runs if isinstance(judged.calibration, Calibrated) else 0
+    if judged.base is None or judged.is_interleaved or runs >= ENOUGH_RUNS:
         return ""
-    starts = [len({trial.block for trial in trials.trials}) for trials in (head, base)]
+    known = judged.known or KnownRuns()
+    if known.between:
+        name = next((each for each in _NAMED_FIRST if each in known.between), next(iter(known.between)))
+        varies = 100 * math.sqrt(known.between[name].runs.value)
+        seen = f"{counted(known.observed, 'run')} in {counted(known.days, 'day')}"
+        more = "" if known.observed >= ENOUGH_RUNS else "; each run of an unchanged stack tells more"
+        return f"run to run, {name} varies by {varies:.2g} % here: {seen}{more}"
     return (
-        f"measured at different times, this version in {counted(starts[0], 'start')} and the baseline in {starts[1]}: "
-        f"how much equal versions then differ is not known here ({_seen(runs)}) and assumed; "
-        "interleaved versions need not know it (--ldos-base)"
+        "how much runs differ here is not known yet, and taken from other machines: "
+        "each run of an unchanged stack tells more (interleaved versions need not know it: --ldos-base)"
     )
-
-
-def _seen(runs: int) -> str:
-    if not runs:
-        return "no calibration"
-    return f"{counted(runs, 'run')} of calibration, {ENOUGH_RUNS} at different times would tell"

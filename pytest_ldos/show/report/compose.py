@@ -105,7 +105,7 @@ def _with_base(section: Section, judged: Judged, base: TrialSet) -> Section:
     """The section with what a comparison adds."""
     head, result = judged.head, judged.result
     is_judged = head.trial_kind is TrialKind.MOTION and judged.calibration is not None
-    apart = describe_apart(head, base, judged.calibration) if is_judged else ""
+    apart = describe_apart(judged) if is_judged else ""
     return dataclasses.replace(
         section,
         base=report_version(base, label=judged.base_label, file=str(judged.base_file or "")),

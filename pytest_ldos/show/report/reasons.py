@@ -22,7 +22,7 @@ def describe_reasons(reasons: Sequence[why.Reason]) -> tuple[str, ...]:
     return tuple(map(describe_reason, reasons))
 
 
-def describe_reason(reason: why.Reason) -> str:  # noqa: C901, PLR0911, PLR0912 (a table of sentences)
+def describe_reason(reason: why.Reason) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915 (a table of sentences)
     """One sentence, without a full stop."""
     match reason:
         case why.NoTrials(why=cause):
@@ -108,6 +108,16 @@ def describe_reason(reason: why.Reason) -> str:  # noqa: C901, PLR0911, PLR0912 
         case OtherLoads(file, differences):
             unlike = ", ".join(map(_load_difference, differences))
             return f"{file} was measured beside other loads: {unlike} ({_RECORD_AGAIN})"
+        case why.NotConfirmed(metrics):
+            return (
+                f"{', '.join(metrics)} looked worse than the stored baseline, and interleaved with its commit neither "
+                "worse nor as good: allow more time or trials (--ldos-confirm, --ldos-max-trials)"
+            )
+        case why.TheMachine(metrics):
+            return f"{', '.join(metrics)}: the machine's doing, not the code's: exactly the baseline's stack ran"
+        case why.NotTheCode(unlike):
+            named = ", ".join(f"{name} {there} → {here}" for name, there, here in unlike)
+            return f"the commit is not to blame: interleaved, it is as fast as the baseline's; what differs: {named}"
         case why.OfBase(inner):
             return f"base: {describe_reason(inner)}"
         case _:

@@ -6,6 +6,8 @@ and the pytest-ldos installed there may be older.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import platform
@@ -13,8 +15,9 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution, version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 PARTS = ("cyclonedds", "mujoco", "ompl", "rosbags", "toppra")
@@ -64,6 +67,8 @@ def installed_here() -> Installed:
     found = {name: _version(name) for name in (*PARTS, _PROJECT)}
     versions = {name: text for name, text in found.items() if text}
     place = next((each for each in _PLACES if _file_of(f"{each}.stack.embedded")), _WING)
+    for name in versions:
+        versions[name] += _sources(_file_of(place)) if name == _PROJECT else _changed(name)
     provider = _file_of(f"{place}.dds._lttng")
     fault = load_fault(provider) if provider else ""
     return Installed({**versions, "python": platform.python_version()}, bool(provider), fault, place)
@@ -93,6 +98,30 @@ def _version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return ""
+
+
+def _changed(name: str) -> str:
+    """What tells a package that was changed since it was installed: a digest, as a local version."""
+    digest, is_changed = hashlib.sha256(), False
+    for file in distribution(name).files or ():
+        path = Path(str(file.locate()))
+        if file.hash is None or ".." in file.parts or not path.is_file():
+            continue
+        found = hashlib.new(file.hash.mode, path.read_bytes()).digest()
+        is_changed |= base64.urlsafe_b64encode(found).decode().rstrip("=") != file.hash.value
+        digest.update(found)
+    return f"+{digest.hexdigest()[:8]}" if is_changed else ""
+
+
+def _sources(package: str) -> str:
+    """What tells the sources of a checkout from those of a release: a digest, as a local version."""
+    folder = Path(package).parent
+    if not package or "site-packages" in folder.parts:
+        return ""
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*.py")):
+        digest.update(file.read_bytes())
+    return f"+{digest.hexdigest()[:8]}"
 
 
 def _file_of(module: str) -> str:

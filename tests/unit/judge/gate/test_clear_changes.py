@@ -33,9 +33,14 @@ def test_samples_that_lie_wholly_apart(trials, run_sd, run_df):
     assert found.low > 1
 
 
+def unknown_set(seed, **changes):
+    """Of a kind of stack that the record of unchanged runs does not have."""
+    return noisy_set(seed, n=30, stack_kind="of nobody", **changes)
+
+
 def test_noise_that_is_hardly_known_leaves_everything_open():
     """Two runs far apart: intervals go beyond all numbers."""
-    head, base = (in_starts(each, 30) for each in (noisy_set(2, n=30, factors={"T1": 1.5}), noisy_set(1, n=30)))
+    head, base = (in_starts(each, 30) for each in (unknown_set(2, factors={"T1": 1.5}), unknown_set(1)))
     found = decide(head, base, calibrated(90.0, 1.0)).comparison("T1")
     assert (found.low, found.high, found.mde) == (0.0, math.inf, math.inf)
     assert found.verdict is Verdict.INCONCLUSIVE

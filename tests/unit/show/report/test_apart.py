@@ -7,42 +7,57 @@ from pathlib import Path
 
 import pytest
 
+from pytest_ldos.base.stats.starts import Variance
 from pytest_ldos.judge.baseline.calibration_store import Calibrated, Uncalibrated
+from pytest_ldos.judge.baseline.known_runs import KnownRuns
+from pytest_ldos.judge.baseline.lookup import Found
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.judging import Grounds, judge
+from pytest_ldos.judge.unchanged import Between
 from pytest_ldos.show.report.apart import describe_apart
+from pytest_ldos.show.report.compose import compose_section
 from tests.builders.calibrations import calibration_of
-from tests.builders.reports import section_of
-from tests.builders.trials import in_starts, noisy_set
+from tests.builders.trials import noisy_set
 
 
 def calibrated(runs):
     return Calibrated(dataclasses.replace(calibration_of({}), runs=runs), Path("x"))
 
 
-def told(lookup, *, per_start=10, session=""):
-    head, base = (in_starts(noisy_set(seed, session=session), per_start) for seed in (1, 2))
-    return describe_apart(head, base, lookup)
+def known(*, runs, days=1, **deviations):
+    between = {name: Between(runs=Variance(value**2, runs - 1)) for name, value in deviations.items()}
+    return KnownRuns(of_baseline=runs, observed=runs, days=days, between=between)
+
+
+def judged(lookup, *, session="", known=None):
+    head, base = (noisy_set(seed, session=session) for seed in (1, 2))
+    return judge(head, Grounds(policy=Policy(known=known), base=Found(base, Path("b")), calibration=lookup))
+
+
+def test_what_is_not_known_is_told():
+    told = describe_apart(judged(Uncalibrated()))
+    assert told.startswith("how much runs differ here is not known yet, and taken from other machines: ")
+    assert describe_apart(judged(calibrated(1))) == told
 
 
 @pytest.mark.parametrize(
-    ("lookup", "per_start", "words"),
+    ("runs", "told"),
     [
-        (Uncalibrated(), 10, "in 1 start and the baseline in 1: how much equal versions then differ is not known here "
-         "(no calibration) and assumed; "),
-        (Uncalibrated(), 2, "in 5 starts and the baseline in 5: how much equal versions then differ is not known here "
-         "(no calibration) and assumed; "),
-        (calibrated(1), 10, "(1 run of calibration, 5 at different times would tell) and assumed; "),
+        (known(runs=6, days=4, T1=0.1, T1mean=0.0132), "run to run, T1mean varies by 1.3 % here: 6 runs in 4 days"),
+        (known(runs=2, T4=0.0004), "run to run, T4 varies by 0.04 % here: 2 runs in 1 day; each run of an unchanged "
+         "stack tells more"),
     ],
 )  # fmt: skip
-def test_what_is_not_known_is_told(lookup, per_start, words):
-    assert words in told(lookup, per_start=per_start)
+def test_what_is_known_is_told_in_one_line(runs, told):
+    assert describe_apart(judged(Uncalibrated(), known=runs)) == told
 
 
 def test_nothing_is_told_where_it_is_known_or_need_not_be():
-    assert told(calibrated(5)) == ""
-    assert told(Uncalibrated(), session="one") == ""
+    assert describe_apart(judged(calibrated(5))) == ""
+    assert describe_apart(judged(Uncalibrated(), session="one")) == ""
 
 
 def test_it_stands_beside_the_verdict():
-    head, base = noisy_set(1), noisy_set(2)
-    section = section_of(head, base, calibration=Uncalibrated())
-    assert any("measured at different times" in note for note in section.notes)
+    assert any(
+        "run to run, T4" in note for note in compose_section(judged(Uncalibrated(), known=known(runs=9, T4=0.1))).notes
+    )

@@ -117,7 +117,8 @@ def test_the_interval_stays_at_80_columns():
 
 @pytest.mark.parametrize("width", [80, 100, 160])
 def test_tables_fit_the_width(width):
-    section = section_of(noisy_set(1, factors={"T1": 1.4}, session="one"), noisy_set(2, session="one"))
+    alike = {"session": "one", "stack_kind": "of nobody"}
+    section = section_of(noisy_set(1, factors={"T1": 1.4}, **alike), noisy_set(2, **alike))
     lines = [line for line in text_of(section, width).splitlines() if line.startswith("  T")]
     assert all(len(line) <= width for line in lines)
     assert any("T1" in line and "regressed" in line for line in lines)
@@ -304,7 +305,7 @@ STATES = published_states("/joint_states")
 
 
 def approximately(seed, **options):
-    return taken_from(noisy_set(seed, **options), "T3", STATES)
+    return taken_from(noisy_set(seed, stack_kind="of nobody", **options), "T3", STATES)
 
 
 def test_markers_and_probes_need_no_word():

@@ -1,0 +1,188 @@
+"""Variances between starts and between runs of unchanged code: of machines of the record, and of this one.
+
+A few starts or runs say little of how much equal ones differ. What is known beforehand takes part with its degrees of
+freedom: ``s² = (d₀ s₀² + d s²) / (d₀ + d)``, with ``d₀ + d`` degrees of freedom, so that what this machine shows takes
+over as it comes. The record ships with the package; ``make runs`` appends to it.
+
+Reference: G. K. Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
+experiments", Statistical Applications in Genetics and Molecular Biology 3, 2004.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from pytest_ldos.base.stats.adjust import remove_covariate
+from pytest_ldos.base.stats.starts import UNKNOWN, Numbers, Starts, Variance, pool, variance_between_starts
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.model import COVARIATES
+from pytest_ldos.measure.trial.series_of import CONTAINED_IN
+
+RECORD: Final = Path(__file__).parent / "unchanged_runs.csv"
+
+MEASURED: Final = ("T1", "T1mean", "T2", "T2x", "T3", "T3mean", "T3p90", "T3p99", "T4", "T5", "T5mean", "T5p99")
+
+COLUMNS: Final = (
+    *("machine", "condition", "stack", "scenario", "taken_at", "version"),
+    *("trial", "start", "question", "outcome"),
+    *COVARIATES,
+    *MEASURED,
+)
+"""Columns of the record, one line a trial.
+
+machine: its host class and a digest of its boot. condition: `idle`, or `busy` beside another program. version: `head`
+or `base` of an interleaved run, empty in a plain one. start: number of the stack's start within its run. Times in
+milliseconds; empty where unknown.
+"""
+
+DEGREES: Final = 6.0
+"""Degrees of freedom of what the record knows, d₀. So few machines cannot tell how much machines differ; with six, the
+first comparison finds an effect of six standard errors, and six runs of this machine weigh as much as all others."""
+
+_FEWEST: Final = 4
+"""Fewest common questions of runs that are compared."""
+
+_NONE: Final = np.empty(0)
+
+_RESOLUTION: Final = 0.1
+"""Least variance between starts, in variances between trials: what a few trials cannot tell from nothing."""
+
+
+@dataclass(frozen=True)
+class Between:
+    """Variances of a metric's logarithm between equal versions.
+
+    Attributes:
+        starts: between starts of one run, beyond what the variation of their trials explains.
+        runs: between runs at different times, with what their starts contribute.
+    """
+
+    starts: Variance = UNKNOWN
+    runs: Variance = UNKNOWN
+
+
+@dataclass(frozen=True)
+class RunOf:
+    """One metric in one run of one version, one element a trial.
+
+    Attributes:
+        questions: of which each occurs once.
+        values: logarithms.
+        starts: number of the stack's start.
+        causes: logarithms of what explains a part of the variation, by name; NaN where unknown.
+    """
+
+    questions: tuple[str, ...]
+    values: Numbers
+    starts: Starts
+    causes: Mapping[str, Numbers]
+
+    def of(self, questions: Iterable[str]) -> RunOf:
+        """The trials that ask some questions, in their order."""
+        places = [self.questions.index(each) for each in questions]
+        causes = {name: values[places] for name, values in self.causes.items()}
+        return RunOf(tuple(questions), self.values[places], self.starts[places], causes)
+
+
+def known_of(stack: str, metric: str) -> Between | None:
+    """What the record knows of a metric; ``None`` where it has no runs of such a stack."""
+    return _known().get((stack, metric))
+
+
+@cache
+def _known() -> Mapping[tuple[str, str], Between]:
+    return estimate(RECORD)
+
+
+def estimate(record: Path) -> dict[tuple[str, str], Between]:
+    """Variances by kind of stack and metric, of plain runs on machines that did nothing else."""
+    groups: dict[tuple[str, ...], dict[str, list[dict[str, str]]]] = {}
+    with record.open(newline="", encoding="utf-8") as lines:
+        for row in csv.DictReader(lines):
+            if row["condition"] == "idle" and not row["version"] and row["outcome"] == "success":
+                of = groups.setdefault((row["stack"], row["scenario"], row["machine"]), {})
+                of.setdefault(row["taken_at"], []).append(row)
+    found: dict[tuple[str, str], Between] = {}
+    for stack in {stack for stack, *_ in groups}:
+        for metric in MEASURED:
+            seen = [
+                between([_run_of(rows, metric) for rows in runs.values()])
+                for (name, *_), runs in groups.items()
+                if name == stack
+            ]
+            starts, runs = pool([each.starts for each in seen]), pool([each.runs for each in seen])
+            if starts.degrees and runs.degrees:
+                found[stack, metric] = Between(_beforehand(starts), _beforehand(runs))
+    return found
+
+
+def _run_of(rows: Iterable[Mapping[str, str]], name: str) -> RunOf:
+    known = [row for row in rows if row[name] and float(row[name]) > 0]
+    taken = CONTAINED_IN.get(name)
+    values = np.array([float(row[name]) - float((taken and row[taken]) or 0) for row in known])
+    metric = METRICS[name].description
+    causes = {
+        cause: np.log(np.array([float(row[cause] or "nan") for row in known]))
+        for cause in (*metric.adjust_for, *metric.adjust_where_alike)
+    }
+    starts = np.array([int(row["start"]) for row in known], dtype=np.int64)
+    return RunOf(tuple(row["question"] for row in known), np.log(values), starts, causes)
+
+
+def _beforehand(found: Variance) -> Variance:
+    return Variance(max(found.value, 0.0), min(found.degrees, DEGREES))
+
+
+def pool_all(found: Iterable[Between]) -> Between:
+    """Pools what several groups of equal runs show."""
+    every = [*found]
+    return Between(pool([each.starts for each in every]), pool([each.runs for each in every]))
+
+
+def between(runs: Iterable[RunOf]) -> Between:
+    """Variances between the starts and between the runs of one version on one machine, by moments.
+
+    Questions that all runs have are compared; each is a level of its own. What trials contribute to the variance
+    between runs is taken out, but no more than half of it: a few runs cannot tell the rest from nothing.
+    """
+    every = [run for run in runs if len(run.questions) >= _FEWEST]
+    questions = sorted(set.intersection(*(set(run.questions) for run in every))) if every else []
+    if len(every) < 2 or len(questions) < _FEWEST:
+        return Between()
+    every = [run.of(questions) for run in every]
+    starts = np.array([run.starts for run in every])
+    left = _around_questions([run.values for run in every])
+    for name in every[0].causes:
+        cause = _around_questions([run.causes[name] for run in every])
+        (of_all, _), _ = remove_covariate((left.ravel(), _NONE), (cause.ravel(), _NONE))
+        left = of_all.reshape(left.shape)
+    inflation = len(every) / (len(every) - 1)
+    of_runs = [*zip(left, starts, strict=True)]
+    of_starts = pool([_inflated(variance_between_starts(*each), inflation) for each in of_runs])
+    within = inflation * float(np.mean([_within(*each) for each in of_runs]))
+    of_starts = Variance(max(of_starts.value, _RESOLUTION * within), of_starts.degrees)
+    of_means = float(np.var(left.mean(axis=1), ddof=1))
+    return Between(of_starts, Variance(max(of_means - within / len(questions), of_means / 2), len(every) - 1))
+
+
+def _around_questions(runs: Sequence[Numbers]) -> Numbers:
+    values = np.array(runs)
+    left: Numbers = values - values.mean(axis=0)
+    return left
+
+
+def _inflated(found: Variance, inflation: float) -> Variance:
+    return Variance(found.value * inflation, found.degrees / inflation)
+
+
+def _within(values: Numbers, starts: Starts) -> float:
+    """Variance within the starts of one run."""
+    groups = [values[starts == start] for start in np.unique(starts)]
+    return sum(float(np.sum((group - group.mean()) ** 2)) for group in groups) / max(values.size - len(groups), 1)
