@@ -8,7 +8,7 @@ WAS_MADE_FROM := $(shell cat $(STAMP) 2>/dev/null)
 TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration tests/docs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-setup ros2-baseline test lab-test check bench foreign-traces scorecard fuzz acceptance docs-test pictures workflows reference docs format clean changed look_again
+.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-setup ros2-baseline test lab-test check bench foreign-traces scorecard runs fuzz acceptance docs-test pictures workflows reference docs format clean changed look_again
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9_-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-14s %s\n", $$1, $$2}'
@@ -65,6 +65,9 @@ foreign-traces: $(STAMP) ## Compare what we read of all traces below ARGS="DIREC
 scorecard: $(STAMP) ## Our rule beside others': false alarms and power, on recorded and made trials
 	@$(PYTHON) -m benchmarks.scorecard.main $(ARGS)
 	@$(PYTHON) -m benchmarks.scorecard.unjudgeable
+
+runs: $(STAMP) ## Measure unchanged code, and append to the record that the gate ships with (35 minutes, alone)
+	@$(PYTHON) -m benchmarks.unchanged_runs $(ARGS)
 
 SECONDS ?= 60
 

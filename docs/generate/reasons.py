@@ -119,6 +119,18 @@ TOLD: Final[Mapping[type, Told]] = {
         "this machine has no baseline yet: …",
         "measure again, or let the repository's count: `--ldos-baselines=baselines`",
     ),
+    why.NotTheCode: Told(
+        "the commit is not to blame: interleaved, it is as fast as the baseline's; what differs: …",
+        "look at what the message names, as at an upgraded package; if it is meant, " + _AGAIN,
+    ),
+    why.NotConfirmed: Told(
+        "… looked worse than the stored baseline, and interleaved with its commit neither worse nor as good: …",
+        "allow more time or more trials: `--ldos-confirm`, `--ldos-max-trials`",
+    ),
+    why.TheMachine: Told(
+        "…: the machine's doing, not the code's: exactly the baseline's stack ran",
+        "[quiet the machine](../how-to/quiet-a-noisy-machine.md); such runs are kept, and the gate learns from them",
+    ),
     why.NotJudged: Told(
         "… is not judged here…",
         "the message has what would do: trials, interleaving, or a calibration; other metrics are judged all the same",

@@ -171,6 +171,8 @@ def judge(head: TrialSet, grounds: Grounds) -> Judged:
             result = _blame_machine(result, own, policy, grounds.base.trials, head)
         if grounds.screen is not None:
             result = _confirm(result, grounds.screen, policy)
+            if any(isinstance(each, NotTheCode) for each in result.reasons):
+                return _by_screen(result, grounds.screen, policy, grounds.calibration)
         if isinstance(grounds.calibration, UnreadableCalibration):
             reasons = by_weight([*result.reasons, CalibrationUnreadable(grounds.calibration.reason)])
             verdict = worst([result.verdict, Verdict.INVALID])
@@ -227,13 +229,28 @@ def _confirm(result: GateResult, screen: Screen, policy: Policy) -> GateResult:
     return replace(stored, reasons=(NotTheCode(differences), *stored.reasons), more_trials_because=())
 
 
+def _by_screen(result: GateResult, screen: Screen, policy: Policy, calibration: CalibrationLookup) -> Judged:
+    return Judged(
+        head=screen.head,
+        result=result,
+        own=judge_alone(screen.head, policy),
+        base=screen.base,
+        calibration=calibration,
+        known=screen.known,
+    )
+
+
 def find_other_differences(head: TrialSet, base: TrialSet) -> tuple[tuple[str, str, str], ...]:
     """What differs between two runs beside their commits: name, value of the base and of the head."""
     here, there = head.fingerprint, base.fingerprint
     kernel = [("kernel", there.kernel, here.kernel)] if here.kernel != there.kernel else []
-    settings = replace(head.spec, trials=1, max_trials=0) != replace(base.spec, trials=1, max_trials=0)
-    inherited = [("settings", "as they were", "others")] if settings or head.influences != base.influences else []
+    inherited = [("inherited settings", "as they were", "others")] if head.influences != base.influences else []
     return (*find_differences(here, there), *kernel, *inherited)
+
+
+def has_other_settings(head: TrialSet, base: TrialSet) -> bool:
+    """True if the scenario was set differently, whatever the numbers of trials."""
+    return replace(head.spec, trials=1, max_trials=0) != replace(base.spec, trials=1, max_trials=0)
 
 
 def judge_only(trials: TrialSet, policy: Policy) -> Judged:

@@ -62,10 +62,16 @@ class Between:
     Attributes:
         starts: between starts of one run, beyond what the variation of their trials explains.
         runs: between runs at different times, with what their starts contribute.
+        trials: between trials of one start.
     """
 
     starts: Variance = UNKNOWN
     runs: Variance = UNKNOWN
+    trials: Variance = UNKNOWN
+
+    def scaled(self, factor: float) -> Between:
+        """The same, where all variances are so many times as large."""
+        return Between(self.starts * factor, self.runs * factor, self.trials * factor)
 
 
 @dataclass(frozen=True)
@@ -117,9 +123,9 @@ def estimate(record: Path) -> dict[tuple[str, str], Between]:
                 for (name, *_), runs in groups.items()
                 if name == stack
             ]
-            starts, runs = pool([each.starts for each in seen]), pool([each.runs for each in seen])
-            if starts.degrees and runs.degrees:
-                found[stack, metric] = Between(_beforehand(starts), _beforehand(runs))
+            known = pool_all(seen)
+            if known.starts.degrees and known.runs.degrees:
+                found[stack, metric] = Between(_beforehand(known.starts), _beforehand(known.runs), known.trials)
     return found
 
 
@@ -143,7 +149,7 @@ def _beforehand(found: Variance) -> Variance:
 def pool_all(found: Iterable[Between]) -> Between:
     """Pools what several groups of equal runs show."""
     every = [*found]
-    return Between(pool([each.starts for each in every]), pool([each.runs for each in every]))
+    return Between(*(pool([getattr(each, name) for each in every]) for name in ("starts", "runs", "trials")))
 
 
 def between(runs: Iterable[RunOf]) -> Between:
@@ -168,8 +174,10 @@ def between(runs: Iterable[RunOf]) -> Between:
     of_starts = pool([_inflated(variance_between_starts(*each), inflation) for each in of_runs])
     within = inflation * float(np.mean([_within(*each) for each in of_runs]))
     of_starts = Variance(max(of_starts.value, _RESOLUTION * within), of_starts.degrees)
+    of_trials = Variance(within, left.size / inflation)
     of_means = float(np.var(left.mean(axis=1), ddof=1))
-    return Between(of_starts, Variance(max(of_means - within / len(questions), of_means / 2), len(every) - 1))
+    of_level = Variance(max(of_means - within / len(questions), of_means / 2), len(every) - 1)
+    return Between(of_starts, of_level, of_trials)
 
 
 def _around_questions(runs: Sequence[Numbers]) -> Numbers:

@@ -15,7 +15,7 @@ from pytest_ldos.judge.baseline.known_runs import keep_run
 from pytest_ldos.judge.baseline.lookup import Found, Lookup, NoBaseline, NotComparable
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.judge.judging import Grounds, Judged, is_equal_stack, judge
+from pytest_ldos.judge.judging import Grounds, Judged, has_other_settings, is_equal_stack, judge
 from pytest_ldos.judge.kept import Judgement, write_judgement
 from pytest_ldos.measure.trial.artifacts import BLOCKS, is_worth_keeping
 from pytest_ldos.measure.trial.record import TrialSet
@@ -43,15 +43,15 @@ def grounds_for(
 
 def why_not_confirmed(settings: Settings, trials: TrialSet, base: TrialSet) -> str:
     """Why a suspicion is not measured again, interleaved with the baseline's commit; empty if it is."""
-    if not settings.value("confirm"):
-        return "--ldos-confirm is 0"
-    if not base.commit:
-        return "the baseline names no commit"
-    if is_changed(base.commit):
-        return "the baseline was recorded with uncommitted changes; record it again from a commit"
-    if is_equal_stack(trials, base):
-        return "exactly the baseline's stack ran"
-    return ""
+    reasons = {
+        "--ldos-confirm is 0": not settings.value("confirm"),
+        "it becomes the baseline": settings.value("update_baseline"),
+        "the baseline names no commit": not base.commit,
+        "the baseline was recorded with uncommitted changes; record it again from a commit": is_changed(base.commit),
+        "both commits would have this run's settings, which are not the baseline's": has_other_settings(trials, base),
+        "exactly the baseline's stack ran": is_equal_stack(trials, base),
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
 
 
 def judge_run(settings: Settings, ledger: Ledger, run: ScenarioRun, trials: TrialSet) -> tuple[GateResult, Section]:

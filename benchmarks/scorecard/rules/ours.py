@@ -27,6 +27,9 @@ from pytest_ldos.scenario.model import ScenarioSpec
 
 _SOURCES: Final[Mapping[str, Source]] = {"T3": CONTROL_PROBE, "T3p99": CONTROL_PROBE, "T5": SIMULATOR_PROBE}
 _NEVER_MEASURED: Final = Missing("the trial failed before")
+_UNKNOWN: Final = "of nobody"
+"""A kind of stack that the record of unchanged runs does not have: these numbers are older, or made up."""
+
 _HOST: Final = Fingerprint(
     cpu_model="", cores=1, smt="", governor="", turbo="", rmw="", kernel="", hostname="", versions={}
 )
@@ -98,7 +101,7 @@ def _with(result: GateResult, verdict: Verdict) -> frozenset[str]:
 def _calibration(scenario: str, noise: Mapping[str, MetricNoise]) -> Calibration:
     return Calibration(
         scenario=scenario,
-        stack_kind="embedded",
+        stack_kind=_UNKNOWN,
         fingerprint=_HOST,
         made_at="2026-01-01T00:00:00+00:00",
         commit="",
@@ -113,7 +116,7 @@ def _trial_set(batch: Batch, trials: list[MotionTrial], looks: tuple[Look, ...])
         spec=ScenarioSpec(name=batch.scenario, trials=len(trials), success_rate=batch.success_rate),
         started_at="2026-01-01T00:00:00+00:00",
         commit="",
-        stack_kind="embedded",
+        stack_kind=_UNKNOWN,
         stack="embedded",
         recorder="",
         fingerprint=_HOST,

@@ -218,8 +218,8 @@ def contrast(
     unit = 1.0 if on_logs else 1 / scale
     known = _Known(
         None if noise is None else _in_units(noise, unit),
-        None if prior is None else _scaled(prior, unit),
-        _scaled(here, unit),
+        None if prior is None else prior.scaled(unit**2),
+        here.scaled(unit**2),
         _LEAST_SUPPOSED * metric.usual_floor * unit,
     )
     raw = sides[0].values, sides[1].values
@@ -333,20 +333,28 @@ class _Known:
     here: Between
     least: float
 
+    def beforehand(self, within: float) -> Between | None:
+        """What the record knows; where trials vary more than the record's, so do starts and runs."""
+        if self.prior is None:
+            return None
+        usual = self.prior.trials.value
+        return self.prior.scaled(max(1.0, within / usual) if usual > 0 else 1.0)
+
     def starts(self, within: float) -> Variance:
-        """Variance between starts. Without a prior it is assumed: a few starts cannot estimate it, nor is it zero."""
+        """Variance between starts. Without a record it is assumed: a few starts cannot estimate it, nor is it zero."""
         assumed = Variance(max(_SUPPOSED_SHARE**2 * within, self.least**2), _SUPPOSED_DEGREES)
-        beforehand = assumed if self.prior is None else self.prior.starts
+        known = self.beforehand(within)
+        of_starts = [assumed if known is None else known.starts, self.here.starts]
         if self.noise is not None:
             calibrated = Variance(self.noise.start_sd**2, self.noise.start_df)
-            beforehand = calibrated if self.prior is None else pool([calibrated, beforehand])
-        return pool([beforehand, self.here.starts])
+            of_starts = [calibrated, self.here.starts] if known is None else [calibrated, *of_starts]
+        return pool(of_starts)
 
-    def runs(self) -> Variance:
+    def runs(self, within: float) -> Variance:
         """Variance between runs, with what their starts contribute, by the record and by this host."""
-        noise = self.noise
+        noise, known = self.noise, self.beforehand(within)
         calibrated = Variance(noise.run_sd**2, noise.run_df) if noise else UNKNOWN
-        return pool([UNKNOWN if self.prior is None else self.prior.runs, calibrated, self.here.runs])
+        return pool([UNKNOWN if known is None else known.runs, calibrated, self.here.runs])
 
     def assumed_runs(self, seen: Sequence[Variance], within: float, starts: int) -> Variance:
         """Variance between runs beyond that between their starts, for a metric that the record does not have.
@@ -396,17 +404,13 @@ def _between(
     if not is_interleaved and known.prior is not None:
         # Runs contain what starts usually contribute: what these starts differ by beyond that comes on top.
         beyond = Variance(max(of_starts.value - known.starts(within).value, 0.0), of_starts.degrees)
-        return known.runs() * by_runs + beyond * by_counts
+        return known.runs(within) * by_runs + beyond * by_counts
     by_starts = of_starts * by_counts
     return by_starts if is_interleaved else by_starts + known.assumed_runs(seen, within, sum(counts)) * by_runs
 
 
 def _spread(samples: tuple[Sample, Sample]) -> float:
     return group_scale([values[np.isfinite(values)] for values in samples])
-
-
-def _scaled(known: Between, unit: float) -> Between:
-    return Between(known.starts * unit**2, known.runs * unit**2)
 
 
 def _in_units(noise: MetricNoise, unit: float) -> MetricNoise:

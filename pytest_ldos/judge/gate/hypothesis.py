@@ -25,6 +25,7 @@ from pytest_ldos.judge.gate.success import fails_more_often
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.unchanged import Between, known_of
 from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.scenario.words import StimulusKind
 
 MOST_LOPSIDED: Final = 2
 """Multiple of the trials required on both sides beyond which more on one side hardly make up for few on the other."""
@@ -50,7 +51,7 @@ class Hypothesis:
             *case.series(metric.name),
             is_interleaved=case.is_interleaved,
             noise=noise,
-            prior=known_of(case.head.stack_kind, metric.name),
+            prior=_of_record(case, metric),
             here=here.between.get(metric.name, Between()),
             base_runs=here.of_baseline,
         )
@@ -122,6 +123,16 @@ def compare_metrics(case: Case, policy: Policy) -> list[Comparison]:
         each.judge({aspect: steps[name, aspect] for aspect in aspects[name]}, metrics[name], policy)
         for name, each in hypotheses.items()
     ]
+
+
+def _of_record(case: Case, metric: Metric) -> Between | None:
+    """What the record knows of such trials: of arms that reach, on machines that have nothing else to do."""
+    spec = case.head.spec
+    others = (each.interference for each in (case.head, case.base))
+    is_disturbed = bool(spec.loads) or any(each is not None and each.is_heavy for each in others)
+    if is_disturbed or spec.stack.stimulus is not StimulusKind.MOVE_GROUP:
+        return None
+    return known_of(case.head.stack_kind, metric.name)
 
 
 def _why_more_trials(found: Comparison, findings: Iterable[Finding]) -> MoreTrials | None:

@@ -24,7 +24,7 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import Look
 
-_STEADY: Final = frozenset({"T1mean", "T2x", "T3mean", "T3p90", "T4", "T5mean", "call"})
+_STEADY: Final = frozenset({"T1mean", "T2x", "T3mean", "T4", "T5mean", "call"})
 """Metrics of which few trials are enough on most hosts; they stand for others of the same quantity."""
 
 USUALLY_REQUIRED: Final = _STEADY | {"T1"}
@@ -47,7 +47,7 @@ def _set_aside(found: Comparison, instead: Sequence[str], case: Case, policy: Po
 
 
 def stand_ins(metric: str, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
-    """Metrics of the same quantity that are judged, where this one is not: T3mean and T3p90 for T3."""
+    """Metrics of the same quantity that are judged, where this one is not: T3mean for T3."""
     if metric in _STEADY or metric not in METRICS:
         return ()
     undecided = (Verdict.INCONCLUSIVE, Verdict.NOT_JUDGED)

@@ -22,9 +22,8 @@ class Policy:
         alpha: probability that a run of unchanged code is called regressed, as aimed at; half
             of it is spent on success rates, half on all metrics together.
         scenarios: number of scenarios selected for the run, before the first is judged; `alpha` is divided among them.
-        floors: relative effect per metric that is too small to be reported; of the others it
-            is what the host's calibration says, or without one the metric's usual floor or the spread
-            between their trials, whichever is more.
+        floors: relative effect per metric that is too small to matter; of the others it is the metric's usual floor,
+            or less where the host's calibration says so.
         calibrations: how much equal versions differ on this host, by scenario.
         known: what runs of unchanged stacks show on this host; ``None`` where the base is no stored baseline.
         screens: True if what is suspicious is measured again, interleaved with the base, before it is judged: the
@@ -32,7 +31,7 @@ class Policy:
         relevant_effect: trials are added, where they may be, until a change for the worse of more than this is ruled
             out or a change is certain.
         doubt: probability of error at which `relevant_effect` is ruled out.
-        required: metrics that must be judged; by default T1, T1mean, T2x, T3mean, T3p90, T4, T5mean and call, as far as
+        required: metrics that must be judged; by default T1, T1mean, T2x, T3mean, T4, T5mean and call, as far as
             this host can judge them. Any other that it cannot judge is reported as not judged and does not turn the
             verdict. Success rates are always judged.
         largest_invalid_share: largest share of trials with an invalid measurement.

@@ -122,7 +122,7 @@ class Metric:
         error_share: weight of the metric where the metrics of a scenario divide the false-alarm probability.
         largest_tolerable_mde: largest acceptable minimum detectable effect (relative); above it, the
             metric is not judged, or `inconclusive` where it is required.
-        usual_floor: relative effect below which nothing is reported on a host that was not calibrated.
+        usual_floor: relative effect below which nothing matters, and nothing is reported.
         score_weight: weight in the overall score, which is displayed but not gated; 0 leaves it out.
         asked_as: text of the setting `metrics` that it comes from (``cpu:move_group``); empty for all others.
 

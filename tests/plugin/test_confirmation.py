@@ -1,0 +1,112 @@
+"""A stored baseline screens: what is suspicious is measured again, interleaved with the baseline's commit."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders.command_line import run_ldos
+from tests.plugin.conftest import SETUP
+
+CALM = "noisy(1), base=noisy(9)"
+MINUTES = "--ldos-confirm=10"
+
+
+@pytest.fixture
+def measured(project, repository, run):
+    """A project whose first commit has a baseline; runs the next commit."""
+    (project.path / "pyproject.toml").write_text(
+        f"{(project.path / 'pyproject.toml').read_text()}\n{SETUP}\n[tool.ldos]\ntraces = 'none'\n"
+    )
+    first = repository.commit()
+    assert run(stack=CALM).ret == 0
+
+    def measure(*arguments, stack):
+        repository.commit()
+        return first, run(MINUTES, *arguments, stack=stack)
+
+    return measure
+
+
+def folders(project):
+    return sorted(folder.name for folder in project.path.glob(".ldos/runs/*/*/") if (folder / "trials.json").is_file())
+
+
+def test_a_regression_of_the_commit_is_convicted(measured, project):
+    first, result = measured(stack="noisy(2, planning=1.6), base=noisy(3)")
+    assert result.ret == 10
+    result.stdout.fnmatch_lines(
+        [
+            f"*suspicious against the stored baseline: T1 ×1.*; measuring it interleaved with {first}*10 min*",
+            "*T1 (planning latency) regressed: +*",
+            f"*interleaved with * trials of base {first}*",
+            f"*suspicious against the stored baseline: T1 ×1.*; measured again, interleaved with {first}",
+        ]
+    )
+
+
+def test_what_is_alike_ends_with_the_screen(measured, project):
+    _, result = measured(stack="noisy(2, planning=1.0001), base=noisy(3)")
+    assert result.ret == 0
+    result.stdout.no_fnmatch_line("*suspicious*")
+    result.stdout.no_fnmatch_line("*interleaved with*trials of base*")
+
+
+def test_a_regression_that_came_with_a_package_is_seen_and_the_package_named(measured):
+    """Both commits are as slow now: another version of a package is there than was when the baseline was recorded."""
+    _, result = measured(stack="noisy(2, planning=3), base=noisy(3, planning=3)")
+    assert result.ret == 10
+    result.stdout.fnmatch_lines(
+        ["*the commit is not to blame: interleaved, it is as fast as the baseline's; what differs: fake 1.0-* → 3-*"]
+    )
+
+
+def test_a_verdict_after_a_screen_is_repeated(measured, project, monkeypatch):
+    measured(stack="noisy(2, planning=3), base=noisy(3, planning=3)")
+    monkeypatch.chdir(project.path)
+    assert "the commit is not to blame" in " ".join(run_ldos("report", "latest").stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--ldos-confirm=0"], "--ldos-confirm is 0"),
+    ],
+)
+def test_why_it_is_not_measured_again_is_told(measured, arguments, why):
+    _, result = measured(*arguments, stack="noisy(2, planning=3), base=noisy(3)")
+    assert result.ret == 10
+    result.stdout.fnmatch_lines([f"*suspicious against the stored baseline: T1 ×*; not measured again: {why}"])
+
+
+def test_a_baseline_of_uncommitted_changes_decides_alone(project, repository, run):
+    (project.path / "pyproject.toml").write_text((project.path / "pyproject.toml").read_text() + "\n" + SETUP)
+    repository.commit()
+    (project.path / "test_scenario.py").write_text((project.path / "test_scenario.py").read_text() + "\n# changed\n")
+    assert run(stack=CALM).ret == 0
+    result = run(MINUTES, stack="noisy(2, planning=3), base=noisy(3)")
+    assert result.ret == 10
+    result.stdout.fnmatch_lines(["*not measured again: the baseline was recorded with uncommitted changes*"])
+
+
+def test_exactly_the_baselines_stack_is_not_to_blame(project, repository, run):
+    """The same versions of all packages, and times three: another program, or the machine."""
+    (project.path / "labels.py").write_text(
+        "def labelled(script):\n    script.version = 'one'\n    return script\n", "utf-8"
+    )
+    with_label = "__import__('labels').labelled({})".format
+    assert run(stack=with_label("noisy(1)")).ret == 0
+    result = run(MINUTES, stack=with_label("noisy(2, planning=3)"))
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["*baseline: passed*", "*T1*: the machine's doing, not the code's: exactly the baseline's stack ran*"]
+    )
+
+
+def test_known_runs_of_the_baselines_stack_are_its_baseline(run, project):
+    for seed in range(4):
+        result = run(stack=f"noisy({seed})")
+        assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["*run to run, T1mean varies by * % here: 3 runs in 1 day; each run of an unchanged stack tells more*"]
+    )
+    assert len([*project.path.glob(".ldos/baselines/**/baseline.runs/*.json")]) == 4
