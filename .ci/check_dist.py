@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-_DATA: Final = r"\.(css|js|json|sh|txt|xml)|py\.typed"
+_DATA: Final = r"\.(css|csv|js|json|sh|txt|xml)|py\.typed"
 _WHEEL: Final = re.compile(
     rf"pytest_ldos/(.*({_DATA}|\.pyi?)|(trace/ctf/_decoder|trace/execution/_states|robot/dds/_lttng|instruments/latency/_pingpong)\.[\w-]+\.so"
     r"|robot/dds/libldos_loopback\.so|ros_ws/src/ldos_.+|examples/first_project/.+)"

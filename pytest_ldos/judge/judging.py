@@ -53,6 +53,7 @@ from pytest_ldos.judge.gate.reasons import (
 from pytest_ldos.judge.gate.success import failures_became_more
 from pytest_ldos.judge.gate.verdict import Verdict, worst
 from pytest_ldos.judge.gate.weight import VERDICT_OF, by_weight
+from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import TrialSet
 
 BASELINE: Final = "baseline"
@@ -167,7 +168,7 @@ def judge(head: TrialSet, grounds: Grounds) -> Judged:
     own = judge_alone(head, policy)
     if isinstance(grounds.base, Found):
         result = _compare(head, own, grounds.base.trials, policy)
-        if is_equal_stack(head, grounds.base.trials) and not head.is_interleaved_with(grounds.base.trials):
+        if policy.known is not None and is_equal_stack(head, grounds.base.trials):
             result = _blame_machine(result, own, policy, grounds.base.trials, head)
         if grounds.screen is not None:
             result = _confirm(result, grounds.screen, policy)
@@ -203,7 +204,8 @@ def is_equal_stack(head: TrialSet, base: TrialSet) -> bool:
 def _blame_machine(result: GateResult, own: GateResult, policy: Policy, base: TrialSet, head: TrialSet) -> GateResult:
     """The verdict where nothing but the machine can have changed; what failed stays what it is."""
     worse = tuple(each.metric for each in result.comparisons if each.verdict is Verdict.REGRESSED)
-    if not worse or own.verdict is not Verdict.PASSED or failures_became_more(head, base, policy):
+    is_ours = METRICS.keys() >= {*worse}  # what a user's own metric measures is no part of the stack
+    if not worse or not is_ours or own.verdict is not Verdict.PASSED or failures_became_more(head, base, policy):
         return result
     others = [each for each in result.reasons if not (isinstance(each, Moved) and each.comparison.metric in worse)]
     verdicts = (VERDICT_OF[type(each)] for each in others if not isinstance(each, Moved | NotJudged | JudgedBy))
@@ -241,7 +243,7 @@ def _by_screen(result: GateResult, screen: Screen, policy: Policy, calibration: 
 
 
 def find_other_differences(head: TrialSet, base: TrialSet) -> tuple[tuple[str, str, str], ...]:
-    """What differs between two runs beside their commits: name, value of the base and of the head."""
+    """Differences between two runs beside their commits: name, value of the base and of the head."""
     here, there = head.fingerprint, base.fingerprint
     kernel = [("kernel", there.kernel, here.kernel)] if here.kernel != there.kernel else []
     inherited = [("inherited settings", "as they were", "others")] if head.influences != base.influences else []

@@ -98,7 +98,7 @@ class RunOf:
 
 
 def known_of(stack: str, metric: str) -> Between | None:
-    """What the record knows of a metric; ``None`` where it has no runs of such a stack."""
+    """Knowledge of the record of a metric; ``None`` where it has no runs of such a stack."""
     return _known().get((stack, metric))
 
 

@@ -91,7 +91,9 @@ def noisy(
 
 def version_of(script: Script) -> str:
     """What tells the sources of a made-up stack from another's."""
-    return str(getattr(script, "version", None) or hashlib.sha256(repr(script(0)).encode()).hexdigest()[:8])
+    code = getattr(script, "__code__", None)
+    source = (code.co_code.hex(), repr(code.co_consts)) if code else repr(script)
+    return str(getattr(script, "version", None) or hashlib.sha256(repr(source).encode()).hexdigest()[:8])
 
 
 TYPICAL = noisy(1)

@@ -39,7 +39,6 @@ def project(pytester: pytest.Pytester, monkeypatch) -> pytest.Pytester:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("LDOS_LOCK", f"ldos-test-{secrets.token_hex(8)}")
     monkeypatch.setenv("COLUMNS", "110")
-    monkeypatch.setenv("LDOS_CONFIRM", "0")
     # Loading Hypothesis takes longer than most of these runs do; flaky leaves pytest-rerunfailures nothing to run.
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:benchmark -p no:flaky -p no:pytest-retry")
     pytester.makepyprojecttoml("[tool.pytest.ini_options]\naddopts = '-p no:cacheprovider --strict-markers'\n")
@@ -64,8 +63,9 @@ def forked() -> Iterator[ForkedPytest]:
 
 
 @pytest.fixture
-def run(project: pytest.Pytester, forked: ForkedPytest) -> Callable[..., pytest.RunResult]:
-    """Runs the project's tests; `stack` is what `install` gets."""
+def run(project: pytest.Pytester, forked: ForkedPytest, monkeypatch) -> Callable[..., pytest.RunResult]:
+    """Runs the project's tests; `stack` is what `install` gets. A stored baseline decides alone."""
+    monkeypatch.setenv("LDOS_CONFIRM", "0")
 
     def runner(*arguments: str, stack: str = "noisy(1)") -> pytest.RunResult:
         project.makeconftest(CONFTEST.format(arguments=stack))

@@ -109,4 +109,4 @@ def test_known_runs_of_the_baselines_stack_are_its_baseline(run, project):
     result.stdout.fnmatch_lines(
         ["*run to run, T1mean varies by * % here: 3 runs in 1 day; each run of an unchanged stack tells more*"]
     )
-    assert len([*project.path.glob(".ldos/baselines/**/baseline.runs/*.json")]) == 4
+    assert len([*project.path.glob(".ldos/known/*/*/baseline/*.json")]) == 4

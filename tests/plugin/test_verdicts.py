@@ -46,7 +46,7 @@ def test_a_slower_planner_is_red_with_exit_status_10(run):
 
 def test_an_irregular_loop_is_red_too(run):
     run(*FAST)
-    assert run(*FAST, stack="noisy(2, jitter=3.0)").ret == 10
+    assert run(*FAST, stack="noisy(2, jitter=20.0)").ret == 10
 
 
 def test_failures_are_red_without_any_baseline(run):

@@ -1,6 +1,6 @@
 """Runs that are known: every plain run of a stack that ran before tells how much nothing changes on this machine.
 
-They lie beside the local baseline, ``<scenario>.runs/<time>.json``. Runs of the baseline's stack are the baseline
+They lie in ``.ldos/known/<stack>/<host class>/<scenario>/<time>.json``. Runs of the baseline's stack are the baseline
 together; runs of any stack that ran twice show how much runs differ here.
 """
 
@@ -33,13 +33,15 @@ MOST_RUNS: Final = 40
 MOST_OF_BASELINE: Final = 8
 """Runs that a baseline consists of, the newest: more hardly sharpen it."""
 
-_SUFFIX: Final = ".runs"
+KNOWN: Final = "known"
+"""Folder of known runs, beside that of the local baselines."""
+
 EMBEDDED: Final = "embedded"
 
 
 @dataclass(frozen=True, kw_only=True)
 class KnownRuns:
-    """What runs of unchanged stacks show on this machine.
+    """Variation between runs of unchanged stacks on this machine.
 
     Attributes:
         of_baseline: runs that the baseline consists of.
@@ -142,8 +144,7 @@ def _run_of(trials: TrialSet, name: str) -> RunOf:
 
 
 def _folder(store: Path, key: BaselineKey) -> Path:
-    folder = key.folder(store)
-    return folder.with_name(f"{folder.name}{_SUFFIX}")
+    return key.folder(store.with_name(KNOWN))
 
 
 def _read(folder: Path) -> Iterable[TrialSet]:

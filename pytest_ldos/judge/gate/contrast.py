@@ -319,7 +319,7 @@ def _without_covariates(
 
 @dataclass(frozen=True)
 class _Known:
-    """What is known beforehand of the differences between equal starts and runs, in units of the values.
+    """Knowledge beforehand of the differences between equal starts and runs, in units of the values.
 
     Attributes:
         noise: by the calibration of this host.
@@ -334,7 +334,7 @@ class _Known:
     least: float
 
     def beforehand(self, within: float) -> Between | None:
-        """What the record knows; where trials vary more than the record's, so do starts and runs."""
+        """Knowledge of the record; where trials vary more than the record's, so do starts and runs."""
         if self.prior is None:
             return None
         usual = self.prior.trials.value
@@ -401,9 +401,10 @@ def _between(
     within = matched * _spread(values) ** 2
     by_runs = 1 + 1 / base_runs
     of_starts, by_counts = pool([*seen, known.starts(within)]), 1 / counts[0] + 1 / counts[1]
-    if not is_interleaved and known.prior is not None:
+    usual = known.beforehand(within)
+    if not is_interleaved and usual is not None:
         # Runs contain what starts usually contribute: what these starts differ by beyond that comes on top.
-        beyond = Variance(max(of_starts.value - known.starts(within).value, 0.0), of_starts.degrees)
+        beyond = Variance(max(of_starts.value - usual.starts.value, 0.0), of_starts.degrees)
         return known.runs(within) * by_runs + beyond * by_counts
     by_starts = of_starts * by_counts
     return by_starts if is_interleaved else by_starts + known.assumed_runs(seen, within, sum(counts)) * by_runs

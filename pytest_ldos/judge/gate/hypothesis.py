@@ -126,7 +126,7 @@ def compare_metrics(case: Case, policy: Policy) -> list[Comparison]:
 
 
 def _of_record(case: Case, metric: Metric) -> Between | None:
-    """What the record knows of such trials: of arms that reach, on machines that have nothing else to do."""
+    """Knowledge of the record of such trials: of arms that reach, on machines that have nothing else to do."""
     spec = case.head.spec
     others = (each.interference for each in (case.head, case.base))
     is_disturbed = bool(spec.loads) or any(each is not None and each.is_heavy for each in others)

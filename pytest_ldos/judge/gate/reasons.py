@@ -340,7 +340,7 @@ class CalibrationUnreadable:
 
 @dataclass(frozen=True)
 class NotConfirmed:
-    """What was suspicious against the stored baseline could neither be shown nor ruled out interleaved."""
+    """A suspicion against the stored baseline could neither be shown nor ruled out interleaved."""
 
     metrics: tuple[str, ...]
 

@@ -72,7 +72,7 @@ class Trial:
 
     @property
     def question(self) -> str:
-        """What was asked, equal in all versions: a goal planned with a seed; empty where nothing makes trials alike."""
+        """The question that was asked, as a goal planned with a seed; empty where nothing makes trials alike."""
         return ""
 
     @property

@@ -15,7 +15,7 @@ _NAMED_FIRST: Final = ("T1mean", "T1", "call", "T4")
 
 
 def describe_apart(judged: Judged) -> str:
-    """What is known of it; empty for interleaved versions, and where a calibration of enough runs knows it."""
+    """Knowledge of it; empty for interleaved versions, and where a calibration of enough runs knows it."""
     runs = judged.calibration.calibration.runs if isinstance(judged.calibration, Calibrated) else 0
     if judged.base is None or judged.is_interleaved or runs >= ENOUGH_RUNS:
         return ""

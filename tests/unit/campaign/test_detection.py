@@ -96,7 +96,7 @@ def test_failures_are_found_as_such():
 def test_the_smallest_rate_of_failures_that_is_found():
     strict = DETECTOR.smallest_failure_rate(EQUAL)
     assert 0.1 <= strict <= 0.3  # with an expectation of 100 %, one failure is enough
-    assert DETECTOR.mde(EQUAL, "T1") < DETECTOR.mde(noisy_set(2, n=6), "T1")
+    assert DETECTOR.mde(EQUAL, "T1") < DETECTOR.mde(noisy_set(2, n=4), "T1")
     assert DETECTOR.mde(EQUAL, "T9") == math.inf
 
 

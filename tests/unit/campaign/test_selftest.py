@@ -39,7 +39,7 @@ class Stack:
         faults = spec.stack.faults
         if any(getattr(faults, name) for name in self.broken):
             raise BringUpFailed("the stack was not ready", remedy="look at the logs")
-        trials = noisy_set(block, n=spec.trials)
+        trials = noisy_set(block, n=spec.trials, stack_kind="of nobody")
         blocked = tuple(dataclasses.replace(each, block=block) for each in trials.trials)
         trials = dataclasses.replace(trials, trials=blocked, spec=spec)
         if self.wolf and block == 1:

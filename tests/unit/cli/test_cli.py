@@ -180,21 +180,27 @@ def test_an_effect_floor_of_an_unknown_metric(project):
     assert "unknown metric with an effect floor: 'T9'" in done.stderr
 
 
+def slower():
+    """A run of another stack than the baseline's."""
+    versions = dataclasses.replace(FINGERPRINT, versions={"mujoco": "3.3"})
+    return noisy_set(2, factors={"T1": 2.0}, fingerprint=versions)
+
+
 def test_a_report_beside_the_baseline(project):
     BaselineStores(project / "baselines", project / ".ldos/baselines").save(noisy_set(1), to_repository=False)
-    done = ldos("report", save(project, "1", noisy_set(2, factors={"T3": 2.0})))
-    assert "T3 (control-loop jitter) regressed" in done.stdout
+    done = ldos("report", save(project, "1", slower()))
+    assert "T1 (planning latency) regressed" in done.stdout
 
 
 def test_a_report_beside_the_repositorys_baseline_judges_by_it_where_it_is_named(project, monkeypatch):
     BaselineStores(project / "baselines", project / ".ldos/baselines").save(noisy_set(1), to_repository=True)
-    run = save(project, "1", noisy_set(2, factors={"T3": 2.0}))
+    run = save(project, "1", slower())
     shown = ldos("report", run).stdout
     assert "baseline: no_baseline" in shown
     assert "shown and not judged" in shown
     assert "regressed" not in shown
     monkeypatch.setenv("LDOS_BASELINES", "baselines")
-    assert "T3 (control-loop jitter) regressed" in ldos("report", run).stdout
+    assert "T1 (planning latency) regressed" in ldos("report", run).stdout
 
 
 def in_turns(project, head, base):

@@ -101,7 +101,7 @@ def _version(name: str) -> str:
 
 
 def _changed(name: str) -> str:
-    """What tells a package that was changed since it was installed: a digest, as a local version."""
+    """Mark of a package that was changed since it was installed: a digest, as a local version."""
     digest, is_changed = hashlib.sha256(), False
     for file in distribution(name).files or ():
         path = Path(str(file.locate()))
@@ -114,7 +114,7 @@ def _changed(name: str) -> str:
 
 
 def _sources(package: str) -> str:
-    """What tells the sources of a checkout from those of a release: a digest, as a local version."""
+    """Mark that tells the sources of a checkout from those of a release: a digest, as a local version."""
     folder = Path(package).parent
     if not package or "site-packages" in folder.parts:
         return ""

@@ -27,8 +27,8 @@ def fingerprint(**versions):
 def test_runs_of_the_baselines_stack_are_the_baseline_together(tmp_path):
     baseline, head = run_of(0), run_of(9)
     for each in (baseline, run_of(1), run_of(2), run_of(3, fingerprint=fingerprint(mujoco="9")), head):
-        keep_run(tmp_path, each)
-    together, known = with_known_runs(tmp_path, baseline, head)
+        keep_run(tmp_path / "baselines", each)
+    together, known = with_known_runs(tmp_path / "baselines", baseline, head)
     assert len(together.trials) == 30
     assert [each.index for each in together.trials] == [*range(30)]
     assert len({each.block for each in together.trials}) == 3
@@ -40,8 +40,8 @@ def test_how_much_runs_differ_is_learned_from_all_stacks_that_ran_twice(tmp_path
     levels = np.random.default_rng(1).normal(0, 0.05, 24)
     runs = [run_of(at, level=level, fingerprint=fingerprint(mujoco=str(at % 3))) for at, level in enumerate(levels)]
     for each in runs:
-        keep_run(tmp_path, each)
-    _, known = with_known_runs(tmp_path, runs[0], run_of(80))
+        keep_run(tmp_path / "baselines", each)
+    _, known = with_known_runs(tmp_path / "baselines", runs[0], run_of(80))
     assert known.observed == 24
     assert known.days == 8
     found = known.between["T1"].runs
@@ -52,17 +52,17 @@ def test_how_much_runs_differ_is_learned_from_all_stacks_that_ran_twice(tmp_path
 
 def test_without_other_runs_nothing_is_known(tmp_path):
     baseline = run_of(0)
-    keep_run(tmp_path, baseline)
-    together, known = with_known_runs(tmp_path, baseline, run_of(1))
+    keep_run(tmp_path / "baselines", baseline)
+    together, known = with_known_runs(tmp_path / "baselines", baseline, run_of(1))
     assert together == dataclasses.replace(baseline, trials=together.trials)
     assert (known.of_baseline, known.observed, dict(known.between)) == (1, 0, {})
 
 
 def test_a_baseline_is_the_newest_runs_and_old_files_go(tmp_path):
     for number in range(MOST_RUNS + 5):
-        keep_run(tmp_path, run_of(number))
-    assert len([*tmp_path.rglob("*.runs/*.json")]) == MOST_RUNS
-    together, known = with_known_runs(tmp_path, run_of(1), run_of(2))
+        keep_run(tmp_path / "baselines", run_of(number))
+    assert len([*tmp_path.rglob("known/**/*.json")]) == MOST_RUNS
+    together, known = with_known_runs(tmp_path / "baselines", run_of(1), run_of(2))
     assert known.of_baseline == MOST_OF_BASELINE
     assert len(together.trials) == 10 * MOST_OF_BASELINE
 
@@ -72,7 +72,7 @@ def test_a_baseline_is_the_newest_runs_and_old_files_go(tmp_path):
     [{"session": "one"}, {"watched": "perf"}, {"incomplete": "the stack died"}, {"stack_kind": "ros2", "commit": ""}],
 )
 def test_what_is_not_kept(tmp_path, changes):
-    keep_run(tmp_path, run_of(1, **changes))
+    keep_run(tmp_path / "baselines", run_of(1, **changes))
     assert not [*tmp_path.rglob("*.json")]
 
 
@@ -103,12 +103,12 @@ def test_sources_of_other_stacks_are_told_by_a_whole_commit_alone():
 def test_a_file_that_cannot_be_read_is_no_run(tmp_path):
     baseline = run_of(0)
     for each in (baseline, run_of(1)):
-        keep_run(tmp_path, each)
-    (file, *_) = sorted(tmp_path.rglob("*.runs/*.json"), reverse=True)
+        keep_run(tmp_path / "baselines", each)
+    (file, *_) = sorted(tmp_path.rglob("known/**/*.json"), reverse=True)
     file.write_text("{")
-    assert with_known_runs(tmp_path, baseline, run_of(9))[1].of_baseline == 1
+    assert with_known_runs(tmp_path / "baselines", baseline, run_of(9))[1].of_baseline == 1
 
 
 def test_one_question_twice_counts_once(tmp_path):
-    keep_run(tmp_path, noisy_set(1))
-    assert with_known_runs(tmp_path, noisy_set(2), noisy_set(3))[1].observed in {0, 2}
+    keep_run(tmp_path / "baselines", noisy_set(1))
+    assert with_known_runs(tmp_path / "baselines", noisy_set(2), noisy_set(3))[1].observed in {0, 2}
