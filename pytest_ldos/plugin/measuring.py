@@ -65,7 +65,7 @@ class TrialMaker:
         run, request = self.run, TrialRequest(self._spec_for(goals, n), goals, catalogue)
         with self._watched(request.spec.name) as watch:
             bench = self._bench(request, watch)
-            if Role.BASE in run.versions:
+            if Role.BASE in run.versions and not run.screens:
                 return self._make_interleaved(bench)
             trials = self._make_alone(bench)
         return self._confirmed(trials, request)
@@ -132,9 +132,10 @@ class TrialMaker:
         grounds = grounds_for(self.settings, self.ledger, self.run, trials)
         if not isinstance(grounds.base, Found):
             return trials
-        base, result = grounds.base.trials, judge(trials, grounds).result
-        suspicious = [each for each in result.comparisons if each.is_suspicious]
-        if result.verdict is Verdict.INVALID or not (suspicious or fails_more_often(trials, base)):
+        base, judged = grounds.base.trials, judge(trials, grounds)
+        suspicious = [each for each in judged.result.comparisons if each.is_suspicious]
+        is_sound = judged.own.verdict is Verdict.PASSED and judged.result.verdict is not Verdict.INVALID
+        if not is_sound or not (suspicious or fails_more_often(trials, base)):
             return trials
         names = tuple(each.metric for each in suspicious)
         what = ", ".join(f"{each.metric} ×{each.ratio:.3g}" for each in suspicious) or "failures"
