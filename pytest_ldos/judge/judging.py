@@ -97,11 +97,8 @@ class Grounds:
     @classmethod
     def stored(cls, head: TrialSet, stores: BaselineStores, policy: Policy) -> Grounds:
         """The grounds on which trials are judged by what is stored."""
-        base, calibration = find_baseline(stores, head), find_calibration(stores, head)
-        if isinstance(base, Found):
-            trials, known = with_known_runs(stores.local, base.trials, head)
-            base, policy = replace(base, trials=trials), replace(policy, known=known)
-        return cls(policy=policy, base=base, calibration=calibration)
+        found = cls(policy=policy, base=find_baseline(stores, head), calibration=find_calibration(stores, head))
+        return found._with_known_runs(head, stores)
 
     @classmethod
     def given(
@@ -113,10 +110,19 @@ class Grounds:
             file: location of the base.
         """
         there = Found(base, file)
-        found = there if head.is_interleaved_with(base) else compare_with(head, base, file)
+        is_interleaved = head.is_interleaved_with(base)
+        found = there if is_interleaved else compare_with(head, base, file)
         if isinstance(found, NotComparable):
             found = replace(found, shown=there)
-        return cls(policy=policy, base=found, calibration=find_calibration(stores, head), label=label)
+        made = cls(policy=policy, base=found, calibration=find_calibration(stores, head), label=label)
+        return made if is_interleaved else made._with_known_runs(head, stores)
+
+    def _with_known_runs(self, head: TrialSet, stores: BaselineStores) -> Grounds:
+        """The same, with all known runs of the base's stack on this host as the base."""
+        if not isinstance(self.base, Found):
+            return self
+        trials, known = with_known_runs(stores.local, self.base.trials, head)
+        return replace(self, base=replace(self.base, trials=trials), policy=replace(self.policy, known=known))
 
     def shortened(self, root: Path) -> Grounds:
         """The same, with locations of files below `root` relative to it."""

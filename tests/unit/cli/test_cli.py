@@ -60,9 +60,15 @@ def test_commands_find_settings_runs_and_baselines_above_the_working_directory(p
     assert [each.name for each in project.rglob(".ldos")] == [".ldos"]
 
 
+def slower(factor=2.0):
+    """A run of another stack than the baseline's."""
+    versions = dataclasses.replace(FINGERPRINT, versions={"mujoco": "3.3"})
+    return noisy_set(2, factors={"T1": factor}, fingerprint=versions)
+
+
 def test_the_floors_above_the_working_directory_judge(project, monkeypatch):
     (project / "pyproject.toml").write_text("[tool.ldos.gate.floors]\nT1 = 3.0\n")
-    base, head = save(project, "1", noisy_set(1)), save(project, "2", noisy_set(2, factors={"T1": 1.5}))
+    base, head = save(project, "1", noisy_set(1)), save(project, "2", slower(1.5))
     (project / "deep/er").mkdir(parents=True)
     monkeypatch.chdir(project / "deep/er")
     assert ldos("compare", f"../../{base}", f"../../{head}").returncode == 0
@@ -79,7 +85,7 @@ def test_comparing_equal_runs(project):
 
 
 def test_comparing_a_slower_run(project):
-    base, head = save(project, "1", noisy_set(1)), save(project, "2", noisy_set(2, factors={"T1": 1.5}))
+    base, head = save(project, "1", noisy_set(1)), save(project, "2", slower(1.5))
     done = ldos("compare", base, head)
     assert done.returncode == 10
     assert "T1 (planning latency) regressed" in done.stdout
@@ -178,12 +184,6 @@ def test_an_effect_floor_of_an_unknown_metric(project):
     done = ldos("report", save(project, "1", noisy_set(1)))
     assert done.returncode == 2
     assert "unknown metric with an effect floor: 'T9'" in done.stderr
-
-
-def slower():
-    """A run of another stack than the baseline's."""
-    versions = dataclasses.replace(FINGERPRINT, versions={"mujoco": "3.3"})
-    return noisy_set(2, factors={"T1": 2.0}, fingerprint=versions)
 
 
 def test_a_report_beside_the_baseline(project):
@@ -337,7 +337,7 @@ def calibrated(project, trials, run_sd=0.3):
 
 def test_comparing_uses_the_calibration(project):
     """The same runs are red without it."""
-    base, head = save(project, "1", noisy_set(1)), save(project, "2", noisy_set(2, factors={"T1": 1.5}))
+    base, head = save(project, "1", noisy_set(1)), save(project, "2", slower(1.5))
     file = calibrated(project, noisy_set(1))
     done = ldos("compare", base, head)
     assert done.returncode == 0, done.stdout
@@ -372,7 +372,7 @@ def test_another_hosts_calibration_is_named(project):
     [("x.html", "<!doctype html>"), ("x.md", "<!-- pytest-ldos report -->"), ("x.json", '{\n "kind"')],
 )
 def test_a_comparison_goes_to_a_file_whose_name_says_the_format(project, name, beginning):
-    base, head = save(project, "1", noisy_set(1)), save(project, "2", noisy_set(2, factors={"T1": 1.5}))
+    base, head = save(project, "1", noisy_set(1)), save(project, "2", slower(1.5))
     done = ldos("compare", base, head, "--output", f"out/{name}")
     assert done.returncode == 10, done.stderr
     assert done.stdout == f"report: out/{name}\n"
