@@ -114,12 +114,11 @@ def _changed(name: str) -> str:
 
 
 def _sources(package: str) -> str:
-    """Mark that tells the sources of a checkout from those of a release: a digest, as a local version."""
-    folder = Path(package).parent
-    if not package or "site-packages" in folder.parts:
+    """Digest of the sources of the nodes, as a local version: checkouts of one version differ."""
+    if not package:
         return ""
     digest = hashlib.sha256()
-    for file in sorted(folder.rglob("*.py")):
+    for file in sorted(Path(package).parent.rglob("*.py")):
         digest.update(file.read_bytes())
     return f"+{digest.hexdigest()[:8]}"
 
