@@ -11,6 +11,7 @@ import numpy.typing as npt
 from pytest_ldos.base.stats.robust_scale import draw_in_extremes
 
 Numbers = npt.NDArray[np.float64]
+Numbered = npt.NDArray[np.int64]
 Words = npt.NDArray[np.str_]
 Groups = Words | npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -66,57 +67,71 @@ class Matching:
     unbiased prediction).
 
     Attributes:
-        questions: of each value of either sample; empty where a value has no partner.
+        questions: number of the question of each value of either sample; -1 where nothing makes values alike.
         correlation: ``r``, of two values of different samples that answer the same question.
     """
 
-    questions: tuple[Words, Words]
+    questions: tuple[Numbered, Numbered]
     correlation: float = 0.0
 
     def remove_levels(self, values: tuple[Numbers, Numbers]) -> tuple[Numbers, Numbers]:
         """Both samples with the level of each question removed; a shift between them is kept."""
-        adjusted = values[0].copy(), values[1].copy()
         if self.correlation == 0.0:
-            return adjusted
+            return values
         centered = [value - _median(value[np.isfinite(value)]) for value in values]
-        for question in self.common(values):
-            chosen = [
-                (asked == question) & np.isfinite(value) for asked, value in zip(self.questions, values, strict=True)
-            ]
-            found = np.concatenate([value[use] for value, use in zip(centered, chosen, strict=True)])
-            level = self._share(found.size) * float(found.mean())
-            for value, use in zip(adjusted, chosen, strict=True):
-                value[use] -= level
-        return adjusted
+        sums = sum(self._of_questions(side, value, centered[side]) for side, value in enumerate(values))
+        sizes = self._sizes(values)
+        levels = self._shares(sizes) * sums / np.maximum(sizes, 1)
+        head, base = (
+            np.where((asked >= 0) & np.isfinite(value), value - levels[asked], value)
+            for asked, value in zip(self.questions, values, strict=True)
+        )
+        return head, base
 
     def inflation(self, values: tuple[Numbers, Numbers]) -> float:
         """Factor on the variance of what is left, without levels, to that of the values around theirs."""
-        taken = sum(2 * share - share**2 for share in map(self._share, self._sizes(values)))
-        return 1 / (1 - taken / max(1, sum(map(len, values))))
+        shares = self._shares(self._sizes(values))
+        return 1 / (1 - float(np.sum(2 * shares - shares**2)) / max(1, sum(map(len, values))))
 
     def spent(self, values: tuple[Numbers, Numbers], *, levels: int) -> float:
         """Degrees of freedom that `remove_levels` takes from samples of which `levels` were taken before."""
-        shares = [self._share(size) for size in self._sizes(values)]
-        taken = float(np.mean([2 * share - share**2 for share in shares])) if shares else 0.0
-        return taken * max(0, len(shares) - 1 - levels)
+        sizes = self._sizes(values)
+        shares = self._shares(sizes[sizes > 0])
+        taken = float(np.mean(2 * shares - shares**2)) if shares.size else 0.0
+        return taken * max(0, shares.size - 1 - levels)
 
-    def _sizes(self, values: tuple[Numbers, Numbers]) -> list[int]:
-        """Number of values that answer each question."""
-        answered = np.concatenate([asked[np.isfinite(value)] for asked, value in self._both(values)])
-        return [int(np.count_nonzero(answered == question)) for question in self.common(values)]
+    def means(self, values: tuple[Numbers, Numbers]) -> tuple[npt.NDArray[np.int64], Numbers, Numbers]:
+        """The questions that both samples answer, and the mean of each sample's finite values in each."""
+        common = np.flatnonzero(self._sizes(values))
+        head, base = (
+            self._of_questions(side, value, value)[common] / self._of_questions(side, value)[common]
+            for side, value in enumerate(values)
+        )
+        return common, head, base
 
-    def common(self, values: tuple[Numbers, Numbers]) -> Words:
-        """Questions that both samples answer with a finite value."""
-        head, base = (asked[np.isfinite(value)] for asked, value in self._both(values))
-        common = np.intersect1d(head, base)
-        asked: Words = common[common != ""]
-        return asked
+    def _sizes(self, values: tuple[Numbers, Numbers]) -> Numbers:
+        """Number of finite values that answer each question; 0 for one that a sample does not answer."""
+        head, base = (self._of_questions(side, value) for side, value in enumerate(values))
+        return np.where((head > 0) & (base > 0), head + base, 0.0)
 
-    def _both(self, values: tuple[Numbers, Numbers]) -> zip[tuple[Words, Numbers]]:
-        return zip(self.questions, values, strict=True)
+    def _of_questions(self, side: int, values: Numbers, weights: Numbers | None = None) -> Numbers:
+        """Sum of weights over a sample's finite values of each question, or their number."""
+        asked = self.questions[side]
+        use = (asked >= 0) & np.isfinite(values)
+        count = 1 + max((int(each.max()) for each in self.questions if each.size), default=-1)
+        found: Numbers = np.bincount(asked[use], None if weights is None else weights[use], count).astype(np.float64)
+        return found
 
-    def _share(self, size: int) -> float:
-        return size * self.correlation / (1 + (size - 1) * self.correlation)
+    def _shares(self, sizes: Numbers) -> Numbers:
+        return sizes * self.correlation / (1 + (np.maximum(sizes, 1) - 1) * self.correlation)
+
+
+def number_questions(questions: tuple[Words, Words], groups: tuple[Groups, Groups]) -> Matching:
+    """Numbers the questions of two samples; the same question in another group is another one."""
+    asked, of = np.concatenate(questions), np.concatenate([each.astype(np.str_) for each in groups])
+    _, numbers = np.unique(np.char.add(np.char.add(asked, "\n"), of), return_inverse=True)
+    numbers = np.where(asked == "", -1, numbers)
+    return Matching((numbers[: len(questions[0])], numbers[len(questions[0]) :]))
 
 
 def match(values: tuple[Numbers, Numbers], questions: tuple[Words, Words], groups: tuple[Groups, Groups]) -> Matching:
@@ -131,30 +146,23 @@ def match(values: tuple[Numbers, Numbers], questions: tuple[Words, Words], group
         groups: within which values are compared, as pairs of neighbouring starts: what they have in common
             is no property of a question.
     """
-    cells = tuple(
-        np.where(asked == "", "", np.char.add(np.char.add(asked, "\n"), of.astype(np.str_)))
-        for asked, of in zip(questions, groups, strict=True)
+    nothing = number_questions(questions, groups)
+    head_drawn, base_drawn = draw_in_extremes(
+        [value - _median(value[np.isfinite(value)]) for value in values], reach=_EXTREME
     )
-    unknown = Matching((cells[0], cells[1]))
-    common = unknown.common(values)
-    drawn = draw_in_extremes([value - _median(value[np.isfinite(value)]) for value in values], reach=_EXTREME)
-    head, base = (
-        np.array([value[(asked == question) & np.isfinite(value)].mean() for question in common])
-        for asked, value in zip(cells, drawn, strict=True)
-    )
-    of_cell = np.array([question.partition("\n")[2] for question in common])
-    degrees = common.size - np.unique(of_cell).size
+    common, head, base = nothing.means((head_drawn, base_drawn))
+    asked, of = np.concatenate(nothing.questions), np.concatenate([each.astype(np.str_) for each in groups])
+    _, group = np.unique([of[np.flatnonzero(asked == question)[0]] for question in common], return_inverse=True)
+    degrees = common.size - np.unique(group).size
     if degrees < _FEWEST_DEGREES:
-        return unknown
-    for group in np.unique(of_cell):
-        for means in (head, base):
-            means[of_cell == group] -= means[of_cell == group].mean()
+        return nothing
+    head, base = (means - (np.bincount(group, means) / np.bincount(group))[group] for means in (head, base))
     scale = float(np.sqrt((head @ head) * (base @ base)))
     if scale < _LEAST_VARIATION:
-        return unknown
+        return nothing
     seen = float(np.clip(head @ base / scale, -_SURE, _SURE))
     surely = float(np.tanh(np.arctanh(seen) - 1 / np.sqrt(degrees - 2)))
-    return Matching((cells[0], cells[1]), max(0.0, surely))
+    return Matching(nothing.questions, max(0.0, surely))
 
 
 def remove_covariate(

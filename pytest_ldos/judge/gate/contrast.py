@@ -12,7 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_ldos.base.series import Better, Series
-from pytest_ldos.base.stats.adjust import Matching, in_common_strata, match, remove_covariate, remove_strata
+from pytest_ldos.base.stats.adjust import (
+    Matching,
+    in_common_strata,
+    match,
+    number_questions,
+    remove_covariate,
+    remove_strata,
+)
 from pytest_ldos.base.stats.rank_sum import Sample, Shift, estimate_shift, rank_sum_p
 from pytest_ldos.base.stats.robust_scale import draw_in_extremes, group_scale
 from pytest_ldos.base.stats.starts import (
@@ -284,7 +291,7 @@ class _Levels:
         """The levels of two samples; how much questions explain is seen once covariates are removed."""
         head, base = sides
         groups: list[_Groups] = [(head.goals, base.goals), *([(head.pairs, base.pairs)] if is_interleaved else [])]
-        nothing = cls(tuple(groups), Matching((head.questions, base.questions)))
+        nothing = cls(tuple(groups), number_questions((head.questions, base.questions), groups[-1]))
         values, _ = _without_covariates(sides, names, nothing)
         return replace(nothing, matching=match(values, (head.questions, base.questions), groups[-1]))
 
