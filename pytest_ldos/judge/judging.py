@@ -18,7 +18,7 @@ from pytest_ldos.judge.baseline.calibration_store import (
     UnreadableCalibration,
     find_calibration,
 )
-from pytest_ldos.judge.baseline.known_runs import EMBEDDED, KnownRuns, stack_of, with_known_runs
+from pytest_ldos.judge.baseline.known_runs import KnownRuns, is_whole, stack_of, with_known_runs
 from pytest_ldos.judge.baseline.lookup import (
     Found,
     Lookup,
@@ -203,8 +203,8 @@ def judge(head: TrialSet, grounds: Grounds) -> Judged:
 
 
 def is_equal_stack(head: TrialSet, base: TrialSet) -> bool:
-    """True if exactly the base's stack ran, file by file, which is known of the embedded one alone."""
-    return head.stack_kind == EMBEDDED and stack_of(head) == stack_of(base)
+    """True if exactly the base's stack ran, file by file, which is known of the embedded arm alone."""
+    return is_whole(head) and stack_of(head) == stack_of(base)
 
 
 def _blame_machine(result: GateResult, own: GateResult, policy: Policy, base: TrialSet, head: TrialSet) -> GateResult:

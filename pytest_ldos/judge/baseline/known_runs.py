@@ -26,6 +26,7 @@ from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.codec import encode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.measure.trial.series_of import to_series, without_strangers
+from pytest_ldos.scenario.words import StimulusKind
 
 MOST_RUNS: Final = 40
 """Runs that are kept of a scenario; the oldest go."""
@@ -36,7 +37,7 @@ MOST_OF_BASELINE: Final = 8
 KNOWN: Final = "known"
 """Folder of known runs, beside that of the local baselines."""
 
-EMBEDDED: Final = "embedded"
+_EMBEDDED: Final = "embedded"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,13 +57,19 @@ class KnownRuns:
     between: Mapping[str, Between] = field(default_factory=dict)
 
 
+def is_whole(trials: TrialSet) -> bool:
+    """True if the record tells all that ran: the embedded arm with its own goals is a part of pytest-ldos."""
+    stack = trials.spec.stack
+    return trials.stack_kind == _EMBEDDED and not stack.goals and stack.stimulus is StimulusKind.MOVE_GROUP
+
+
 def stack_of(trials: TrialSet) -> str:
     """Digest of what ran: packages, kernel, settings and sources; empty if the sources are known to nobody.
 
-    The embedded stack is a part of pytest-ldos, whose version tells its sources; of any other, the commit does.
+    Where the record does not tell all sources, and settings name files, the commit does.
     """
-    commit = "" if trials.stack_kind == EMBEDDED else trials.commit
-    if trials.stack_kind != EMBEDDED and (not commit or is_changed(commit)):
+    commit = "" if is_whole(trials) else trials.commit
+    if not is_whole(trials) and (not commit or is_changed(commit)):
         return ""
     spec = replace(trials.spec, trials=1, max_trials=0)
     parts = [

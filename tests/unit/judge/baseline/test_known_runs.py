@@ -7,7 +7,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from pytest_ldos.judge.baseline.known_runs import MOST_OF_BASELINE, MOST_RUNS, keep_run, stack_of, with_known_runs
+from pytest_ldos.judge.baseline.known_runs import (
+    MOST_OF_BASELINE,
+    MOST_RUNS,
+    is_whole,
+    keep_run,
+    stack_of,
+    with_known_runs,
+)
 from tests.builders.trials import FINGERPRINT, noisy_set, trial, trial_set
 
 
@@ -98,6 +105,15 @@ def test_sources_of_other_stacks_are_told_by_a_whole_commit_alone():
     assert stack_of(one) != stack_of(other)
     assert stack_of(one)
     assert stack_of(changed) == stack_of(unknown) == ""
+
+
+def test_where_settings_name_files_the_commit_tells_what_is_in_them():
+    spec = run_of(1).spec
+    goals = dataclasses.replace(spec, stack=dataclasses.replace(spec.stack, goals="goals.yaml"))
+    one, other, changed = (run_of(1, spec=goals, commit=commit) for commit in ("aaa", "bbb", "aaa+"))
+    assert len({stack_of(one), stack_of(other), stack_of(changed)}) == 3
+    assert stack_of(changed) == ""
+    assert [is_whole(each) for each in (run_of(1), one)] == [True, False]
 
 
 def test_a_file_that_cannot_be_read_is_no_run(tmp_path):
