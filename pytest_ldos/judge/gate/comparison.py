@@ -106,6 +106,10 @@ def judge(
     (head, base), (tail, screened_at) = series, tails
     shift = contrasted.shift(tail=tail)
     floor = floor_of(metric, noise, policy)
+    if contrasted.is_assumed and metric.name not in policy.floors:
+        # Nobody knows how much runs differ: by up to about as much as their trials do, or as a calibration says.
+        apart = contrasted.to_effect(contrasted.spread if noise is None else contrasted.extra.deviation)
+        floor = min(math.inf if noise is None else noise.floor, max(metric.usual_floor, apart))
     floor_shift = contrasted.to_shift(floor)
     mde = math.inf
     if contrasted.is_observed:

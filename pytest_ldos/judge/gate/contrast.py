@@ -98,6 +98,7 @@ class Contrast:
         unlike: covariates left in because they differ between the versions.
         extra: variance of the shift that the spread within the samples does not show.
         is_interleaved: True if both versions were measured interleaved.
+        is_assumed: True if what runs differ by is assumed: it is neither in the record nor known of this host.
         starts: start of each value of head and of base.
     """
 
@@ -110,6 +111,7 @@ class Contrast:
     unlike: tuple[str, ...]
     extra: Extra
     is_interleaved: bool
+    is_assumed: bool
     starts: tuple[Starts, Starts]
 
     def ratio(self, shift: float) -> float:
@@ -243,6 +245,7 @@ def contrast(
         unlike,
         Extra(between, inflation, degrees),
         is_interleaved,
+        not is_interleaved and prior is None and not here.runs.degrees,
         (sides[0].blocks, sides[1].blocks),
     )
 
@@ -303,6 +306,8 @@ class _Levels:
         count = sum(map(len, values))
         levels = sum(np.unique(np.concatenate(both)).size - 1 for both in self.groups)
         spent = levels + self.matching.spent(values, levels=levels)
+        if spent == 0:  # the rank test's own distribution is exact
+            return 1.0, Extra().degrees
         return count / max(count - spent, 1), (max(count - 2.0, 1.0), max(count - 2.0 - spent, 1.0))
 
 

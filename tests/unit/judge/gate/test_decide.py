@@ -100,6 +100,16 @@ def test_a_floor_is_an_effect_that_matters_however_much_trials_vary():
     assert compare(head, base, Policy(floors={"T1": 0.25})).comparison("T1").verdict is Verdict.PASSED
 
 
+def test_where_nobody_knows_what_runs_differ_by_the_spread_is_the_floor():
+    noise = {"T1": 0.2}
+    apart, known = (
+        compare(*(noisy_set(seed, n=50, cv=noise, stack_kind=kind) for seed in (1, 2))).comparison("T1")
+        for kind in ("of nobody", "embedded")
+    )
+    assert apart.floor == pytest.approx(0.22, abs=0.05)
+    assert known.floor == 0.05
+
+
 def test_a_slow_cpu_is_no_slow_planner():
     """What the same fixed work took on the planner's CPU is taken out of T1."""
     for seed in range(20):
