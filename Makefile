@@ -37,7 +37,7 @@ ros2-setup: ## Make .venv-ros2 of the ROS 2 that is sourced (the gate does; inst
 ros2-baseline: ## The baseline on real ROS 2: installs what is missing (Ubuntu 24.04), builds ros_ws, measures
 	@sh .ci/ros2-setup .venv-ros2 -- python -m pytest -m baseline --ldos-stack=ros2 $(ARGS)
 
-test: $(STAMP) ## Run the tests of this project, with short runs of the embedded stack (9 minutes on two idle CPUs)
+test: $(STAMP) ## Run the tests of this project, with short runs of the embedded stack (13 minutes on two idle CPUs)
 	@sh .ci/test $(PYTHON) $(TESTS) -- $(ARGS)
 
 lab-test: $(STAMP) ## Boot a machine, install the lab's runner on it, attack it (root; first time a few minutes)
