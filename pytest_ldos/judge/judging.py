@@ -18,7 +18,7 @@ from pytest_ldos.judge.baseline.calibration_store import (
     UnreadableCalibration,
     find_calibration,
 )
-from pytest_ldos.judge.baseline.known_runs import KnownRuns, is_whole, stack_of, with_known_runs
+from pytest_ldos.judge.baseline.known_runs import KnownRuns, is_whole, settings_of, stack_of, with_known_runs
 from pytest_ldos.judge.baseline.lookup import (
     Found,
     Lookup,
@@ -258,7 +258,7 @@ def find_other_differences(head: TrialSet, base: TrialSet) -> tuple[tuple[str, s
 
 def has_other_settings(head: TrialSet, base: TrialSet) -> bool:
     """True if the scenario was set differently, whatever the numbers of trials."""
-    return replace(head.spec, trials=1, max_trials=0) != replace(base.spec, trials=1, max_trials=0)
+    return settings_of(head) != settings_of(base)
 
 
 def judge_only(trials: TrialSet, policy: Policy) -> Judged:

@@ -20,7 +20,15 @@ from typing import Final
 import numpy as np
 
 from pytest_ldos.base.stats.adjust import remove_covariate
-from pytest_ldos.base.stats.starts import UNKNOWN, Numbers, Starts, Variance, pool, variance_between_starts
+from pytest_ldos.base.stats.starts import (
+    UNKNOWN,
+    Numbers,
+    Starts,
+    Variance,
+    pool,
+    variance_between_starts,
+    variance_within,
+)
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import COVARIATES
 from pytest_ldos.measure.trial.series_of import CONTAINED_IN
@@ -172,7 +180,8 @@ def between(runs: Iterable[RunOf]) -> Between:
     inflation = len(every) / (len(every) - 1)
     of_runs = [*zip(left, starts, strict=True)]
     of_starts = pool([_inflated(variance_between_starts(*each), inflation) for each in of_runs])
-    within = inflation * float(np.mean([_within(*each) for each in of_runs]))
+    groups = ([values[of == start] for start in np.unique(of)] for values, of in of_runs)
+    within = inflation * float(np.mean([variance_within(each) for each in groups]))
     of_starts = Variance(max(of_starts.value, _RESOLUTION * within), of_starts.degrees)
     of_trials = Variance(within, left.size / inflation)
     of_means = float(np.var(left.mean(axis=1), ddof=1))
@@ -188,9 +197,3 @@ def _around_questions(runs: Sequence[Numbers]) -> Numbers:
 
 def _inflated(found: Variance, inflation: float) -> Variance:
     return Variance(found.value * inflation, found.degrees / inflation)
-
-
-def _within(values: Numbers, starts: Starts) -> float:
-    """Variance within the starts of one run."""
-    groups = [values[starts == start] for start in np.unique(starts)]
-    return sum(float(np.sum((group - group.mean()) ** 2)) for group in groups) / max(values.size - len(groups), 1)

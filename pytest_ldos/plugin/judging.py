@@ -75,9 +75,9 @@ def _known_by(judged: Judged, grounds: Grounds) -> list[TrialSet]:
         return []
     if grounds.screen is None:
         return [judged.head]
-    acquitted = judged.base is not None and judged.result.verdict in {Verdict.PASSED, Verdict.IMPROVED}
-    alone = [replace(judged.base, session="", looks=(), last_look=None)] if acquitted and judged.base else []
-    return [grounds.screen.head, *alone]
+    if judged.base is None or judged.result.verdict not in {Verdict.PASSED, Verdict.IMPROVED}:
+        return [grounds.screen.head]
+    return [grounds.screen.head, replace(judged.base, session="", looks=(), last_look=None)]
 
 
 def _keep(run: ScenarioRun, trials: TrialSet, grounds: Grounds, judged: Judged, facts: Sequence[str]) -> list[str]:

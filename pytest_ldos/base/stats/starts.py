@@ -78,7 +78,7 @@ def variance_between_starts(values: Numbers, starts: Starts) -> Variance:
     whole = float(sizes @ means) / sizes.sum()
     between = float(np.sum(sizes * (means - whole) ** 2)) / (len(groups) - 1)
     usual_size = float(sizes.sum() - np.sum(sizes**2) / sizes.sum()) / (len(groups) - 1)
-    return Variance((between - _variance_within(groups)) / usual_size, len(groups) - 1)
+    return Variance((between - variance_within(groups)) / usual_size, len(groups) - 1)
 
 
 def variance_between_paired_starts(
@@ -99,7 +99,7 @@ def variance_between_paired_starts(
     found = winsorize_groups(found)
     means = np.array([group.mean() for group in found])
     differences = winsorize_levels(means[::2] - means[1::2])
-    by_trials = inflation * _variance_within(found) * 2 * float(np.mean([1 / len(group) for group in found]))
+    by_trials = inflation * variance_within(found) * 2 * float(np.mean([1 / len(group) for group in found]))
     return Variance((float(np.var(differences, ddof=1)) - by_trials) / 2, len(differences) - 1)
 
 
@@ -177,6 +177,7 @@ def _groups(values: Numbers, starts: Starts) -> list[Numbers]:
     return [group for group in found if len(group)]
 
 
-def _variance_within(groups: Sequence[Numbers]) -> float:
+def variance_within(groups: Sequence[Numbers]) -> float:
+    """Variance of values around the means of their groups; 0 where each group is a single value."""
     squares = sum(float(np.sum((group - group.mean()) ** 2)) for group in groups)
-    return squares / (sum(map(len, groups)) - len(groups))
+    return squares / max(sum(map(len, groups)) - len(groups), 1)

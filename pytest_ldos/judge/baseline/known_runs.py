@@ -26,6 +26,7 @@ from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.codec import encode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.measure.trial.series_of import to_series, without_strangers
+from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import StimulusKind
 
 MOST_RUNS: Final = 40
@@ -63,6 +64,11 @@ def is_whole(trials: TrialSet) -> bool:
     return trials.stack_kind == _EMBEDDED and not stack.goals and stack.stimulus is StimulusKind.MOVE_GROUP
 
 
+def settings_of(trials: TrialSet) -> ScenarioSpec:
+    """Settings of the scenario, whatever the numbers of trials."""
+    return replace(trials.spec, trials=1, max_trials=0)
+
+
 def stack_of(trials: TrialSet) -> str:
     """Digest of what ran: packages, kernel, settings and sources; empty if the sources are known to nobody.
 
@@ -71,7 +77,6 @@ def stack_of(trials: TrialSet) -> str:
     commit = "" if is_whole(trials) else trials.commit
     if not is_whole(trials) and (not commit or is_changed(commit)):
         return ""
-    spec = replace(trials.spec, trials=1, max_trials=0)
     parts = [
         trials.stack,
         trials.fingerprint.kernel,
@@ -79,7 +84,7 @@ def stack_of(trials: TrialSet) -> str:
         commit,
         dict(trials.influences),
     ]
-    text = json.dumps([*parts, asdict(spec)], sort_keys=True, default=str)
+    text = json.dumps([*parts, asdict(settings_of(trials))], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -94,7 +94,6 @@ class Contrast:
         head, base: values with the sign chosen so that larger is worse, whatever the metric's direction.
         scale: relative effect of a shift of one; 0 on logarithms.
         explained: share of variance explained by covariates and removed.
-        correlation: between the versions' values of one question, as far as it was used.
         unlike: covariates left in because they differ between the versions.
         extra: variance of the shift that the spread within the samples does not show.
         is_interleaved: True if both versions were measured interleaved.
@@ -107,7 +106,6 @@ class Contrast:
     sign: float
     scale: float
     explained: float
-    correlation: float
     unlike: tuple[str, ...]
     extra: Extra
     is_interleaved: bool
@@ -241,7 +239,6 @@ def contrast(
         sign,
         scale,
         explained,
-        levels.matching.correlation,
         unlike,
         Extra(between, inflation, degrees),
         is_interleaved,
@@ -352,11 +349,14 @@ class _Known:
         usual = self.prior.trials.value
         return self.prior.scaled(max(1.0, within / usual) if usual > 0 else 1.0)
 
+    def assumed_starts(self, within: float) -> Variance:
+        """Variance between starts that is assumed where nothing is known of it."""
+        return Variance(max(_SUPPOSED_SHARE**2 * within, self.least**2), _SUPPOSED_DEGREES)
+
     def starts(self, within: float) -> Variance:
         """Variance between starts. Without a record it is assumed: a few starts cannot estimate it, nor is it zero."""
-        assumed = Variance(max(_SUPPOSED_SHARE**2 * within, self.least**2), _SUPPOSED_DEGREES)
         known = self.beforehand(within)
-        of_starts = [assumed if known is None else known.starts, self.here.starts]
+        of_starts = [self.assumed_starts(within) if known is None else known.starts, self.here.starts]
         if self.noise is not None:
             calibrated = Variance(self.noise.start_sd**2, self.noise.start_df)
             of_starts = [calibrated, self.here.starts] if known is None else [calibrated, *of_starts]
@@ -376,8 +376,8 @@ class _Known:
         noise = self.noise
         calibrated = Variance(noise.run_sd**2 - noise.start_sd**2, noise.run_df) if noise else UNKNOWN
         here = pool([calibrated, self.here.runs])
-        assumed = Variance(max(_SUPPOSED_SHARE**2 * within, self.least**2), _SUPPOSED_DEGREES)
-        level = max(pool([*seen, self.starts(within)]).value, pool([*seen, assumed]).value, 0.0) + _RESOLUTION * within
+        either = self.starts(within), self.assumed_starts(within)
+        level = max(0.0, *(pool([*seen, each]).value for each in either)) + _RESOLUTION * within
         lacking = max(0.0, 1 - here.degrees / _ENOUGH_DEGREES)
         return pool([here, Variance(level, lacking * max(_ASSUMED_DEGREES, starts * _DEGREES_OF_A_START))])
 
