@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 
-from pytest_ldos.base.errors import NotWritten
+from pytest_ldos.base.errors import LdosError, NotWritten
 from pytest_ldos.campaign.interleave import describe_turns
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.host.checkout import is_changed
@@ -63,10 +63,19 @@ def judge_run(settings: Settings, ledger: Ledger, run: ScenarioRun, trials: Tria
     facts += [*run.version_notes, *run.take_notes()]
     notes = [*facts, *_keep(run, trials, grounds, judged, facts)]
     notes += _record(settings, judged, grounds.base)
-    for known in _known_by(judged, grounds):
-        keep_run(settings.stores.local, known)
+    notes += _keep_known(settings, judged, grounds)
     notes += _describe_traces(settings, run, judged)
     return judged.result, compose_section(judged, notes=notes)
+
+
+def _keep_known(settings: Settings, judged: Judged, grounds: Grounds) -> list[str]:
+    """Keeps what tells how much runs differ; returns a note if that could not be written."""
+    try:
+        for known in _known_by(judged, grounds):
+            keep_run(settings.stores.local, known)
+    except LdosError as error:
+        return [f"later runs will not know this one: {error.message}"]
+    return []
 
 
 def _known_by(judged: Judged, grounds: Grounds) -> list[TrialSet]:
