@@ -207,7 +207,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
             default=1,
             metavar="N",
             per_scenario=True,
-            help="trials after each start of the stack that are dropped (default: 1)",
+            help="trials after each start that are dropped; the embedded arm only plans in them (default: 1)",
         ),
         Option(
             name="seeds",

@@ -155,6 +155,7 @@ class FakeStack:
     ways_home: list[OutcomeClass] = field(default_factory=list)
     goal_book: GoalBook = PANDA_GOALS
     is_repeatable: bool = True
+    warms_up_by_planning: bool = False
     seeds: list[int | None] = field(default_factory=list)
     motion_s: float = 0.0
     can_plan_only: bool = True

@@ -277,10 +277,13 @@ class _Session:
     def warm_up(self, count: int) -> None:
         for number in range(1, count + 1):
             self.procedure.clock.enter(RunPhase.WARM_UP)
-            outcome = self.stimulus.run(self.procedure.goals[0], self.attempt(0, is_trial=False))
+            goal, attempt = self.procedure.goals[0], self.attempt(0, is_trial=False)
+            in_place = self.stimulus.warm_up_in_place(goal, attempt)
+            outcome = in_place or self.stimulus.run(goal, attempt)
             if outcome.outcome is OutcomeClass.STACK_DIED:
                 raise _StackIsGone(outcome.message)
-            self.reset(0)
+            if in_place is None:
+                self.reset(0)
             self.procedure.observer.warm_up(number)
 
     def run(self, until: int) -> None:

@@ -201,6 +201,7 @@ class EmbeddedStack:
     """See `RunningStack`. The planner takes seeds: equal versions plan equal paths."""
 
     is_repeatable = True
+    warms_up_by_planning = True
 
     def __init__(self, spec: StackSpec, domain: int, group: ProcessGroup, client: Child, *, info: StackInfo) -> None:
         self.info = info

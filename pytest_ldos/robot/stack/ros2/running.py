@@ -59,6 +59,7 @@ class Ros2Stack:
     ) -> None:
         self.info = info
         self.is_repeatable = SEEDED_PLANNER in info.versions
+        self.warms_up_by_planning = False  # not measured
         self.domain = int(isolation.environment["ROS_DOMAIN_ID"])
         self.environment = isolation.environment
         self.goal_book = plan.goal_book

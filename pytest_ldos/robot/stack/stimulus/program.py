@@ -55,6 +55,9 @@ class ProgramStimulus:
     def repeat(self, case: Case, attempt: Attempt, outcome: MotionOutcome) -> None:
         """Nothing: no part of such a trial is known to be cheap."""
 
+    def warm_up_in_place(self, case: Case, attempt: Attempt) -> None:
+        """Nothing: only a run warms it up."""
+
     def reset(self, attempt: Attempt) -> MotionOutcome | None:
         if not self._conversation.resets:
             return None

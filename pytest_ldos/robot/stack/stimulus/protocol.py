@@ -65,5 +65,8 @@ class Stimulus(Protocol):
     def repeat(self, case: Case, attempt: Attempt, outcome: MotionOutcome) -> None:
         """Makes what is cheap of a trial again, for a better estimate; nothing for most stimuli."""
 
+    def warm_up_in_place(self, case: Case, attempt: Attempt) -> MotionOutcome | None:
+        """Warms up the stack without a run; ``None`` where that takes a run, after which the stack is brought back."""
+
     def reset(self, attempt: Attempt) -> MotionOutcome | None:
         """Brings the stack back to where each trial begins; ``None`` if there is nothing to bring back."""

@@ -52,5 +52,8 @@ class WindowStimulus:
     def repeat(self, case: Case, attempt: Attempt, outcome: MotionOutcome) -> None:
         """Nothing: all that is measured is the window itself."""
 
+    def warm_up_in_place(self, case: Case, attempt: Attempt) -> None:
+        """Nothing: only a run warms it up."""
+
     def reset(self, attempt: Attempt) -> None:
         """Nothing was sent, so there is nothing to bring back."""

@@ -57,12 +57,27 @@ def test_what_helped_the_stack_to_start_has_ended_when_trials_begin(folder):
 
 def test_a_trials_goal_is_planned_again_before_the_arm_goes_home(folder):
     trials, rig = run(folder, script=lambda index: Motion(planning_ms=10 + index))
-    assert rig.stack.plan_requests == 3 * 6
+    assert rig.stack.plan_requests == 3 * 25
     assert [trial.measurements["T1mean"].value for trial in trials.trials] == pytest.approx([10.0, 11.0, 12.0])
-    assert {trial.measurements["T1mean"].details["plans"] for trial in trials.trials} == {6}
+    assert {trial.measurements["T1mean"].details["plans"] for trial in trials.trials} == {25}
 
 
-@pytest.mark.parametrize(("planning_ms", "requests"), [(166, 6), (400, 2), (1100, 0)])
+def test_an_arm_that_warms_up_by_planning_is_not_moved_for_it(folder):
+    with open_fake_rig(StackSpec(), folder) as rig:
+        rig.stack.warms_up_by_planning = True
+        conduct(rig, ScenarioSpec(name="baseline", trials=1, warmup=2), REACH)
+    assert rig.stack.goals == ["reach", "home"]
+    assert rig.stack.plan_requests == 2 * 3 + 25
+
+
+def test_an_arm_that_cannot_plan_alone_warms_up_by_moving(folder):
+    with open_fake_rig(StackSpec(), folder) as rig:
+        rig.stack.warms_up_by_planning, rig.stack.can_plan_only = True, False
+        conduct(rig, ScenarioSpec(name="baseline", trials=1, warmup=1), REACH)
+    assert rig.stack.goals == ["reach", "home"] * 2
+
+
+@pytest.mark.parametrize(("planning_ms", "requests"), [(40, 25), (166, 6), (400, 2), (1100, 0)])
 def test_a_slow_planner_is_asked_less_often(folder, planning_ms, requests):
     trials, rig = run(folder, script=lambda index: Motion(planning_ms=planning_ms), trials=1)
     assert rig.stack.plan_requests == requests
