@@ -11,7 +11,9 @@ experiments", Statistical Applications in Genetics and Molecular Biology 3, 2004
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -105,16 +107,25 @@ class RunOf:
         return RunOf(tuple(questions), self.values[places], self.starts[places], causes)
 
 
+_record: Final = ContextVar("record", default=RECORD)
+
+
+@contextmanager
+def known_by(record: Path) -> Iterator[None]:
+    """Knows what another record tells while the context lasts."""
+    token = _record.set(record)
+    try:
+        yield
+    finally:
+        _record.reset(token)
+
+
 def known_of(stack: str, metric: str) -> Between | None:
     """Knowledge of the record of a metric; ``None`` where it has no runs of such a stack."""
-    return _known().get((stack, metric))
+    return estimate(_record.get()).get((stack, metric))
 
 
 @cache
-def _known() -> Mapping[tuple[str, str], Between]:
-    return estimate(RECORD)
-
-
 def estimate(record: Path) -> dict[tuple[str, str], Between]:
     """Variances by kind of stack and metric, of plain runs on machines that did nothing else."""
     groups: dict[tuple[str, ...], dict[str, list[dict[str, str]]]] = {}

@@ -105,7 +105,11 @@ def keep_run(store: Path, trials: TrialSet) -> None:
 
 def with_known_runs(store: Path, baseline: TrialSet, head: TrialSet) -> tuple[TrialSet, KnownRuns]:
     """The baseline with all known runs of its stack, and what all known runs show; `head` itself is none of them."""
-    kept = [*_read(_folder(store, BaselineKey.of(baseline)))]
+    return join_known(baseline, head, [*_read(_folder(store, BaselineKey.of(baseline)))])
+
+
+def join_known(baseline: TrialSet, head: TrialSet, kept: Sequence[TrialSet]) -> tuple[TrialSet, KnownRuns]:
+    """See `with_known_runs`; `kept` are the known runs, oldest first."""
     runs = [each for each in kept if _identity(each) not in {_identity(head), _identity(baseline)}]
     groups: dict[str, list[TrialSet]] = {stack_of(baseline): [baseline]}
     for each in runs:
