@@ -98,7 +98,13 @@ class Outputs:
         begin_section(reporter, title_of(compose(ledger.sections).stacks).removesuffix(":"))
         if ledger.begun_sections:
             document = compose(ledger.begun_sections)
-            shown = render(document, width=writer.fullwidth, color=writer.hasmarkup, setting=False)
+            shown = render(
+                document,
+                width=writer.fullwidth,
+                color=writer.hasmarkup,
+                setting=False,
+                details=reporter.verbosity > 0,
+            )
             write_rendered(reporter, Rendered(shown.lstrip("\n")))
         if ledger.refusals:
             write_line(reporter, f"tests refused before anything was measured: {len(ledger.refusals)}; see above")

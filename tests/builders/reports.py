@@ -102,7 +102,7 @@ def sample(*values: float | None, first_block: int = 0, per_block: int = 5, step
 
 
 def change(ratio: float | None, low: float | None, high: float | None, **changes: Any) -> Change:
-    plain = Change(ratio=ratio, low=low, high=high, tail=0.004, p_value=0.001, floor=0.05, detectable=0.12)
+    plain = Change(ratio=ratio, low=low, high=high, tail=0.004, p_value=0.001, floor=0.05, mde=0.12)
     return dataclasses.replace(plain, **changes)
 
 
@@ -150,7 +150,7 @@ def metrics() -> tuple[MetricReport, ...]:
             name="T3",
             title="control-loop jitter",
             verdict=Verdict.INCONCLUSIVE,
-            change=change(1.1, None, None, detectable=None),
+            change=change(1.1, None, None, mde=None),
             origins=(Origin(name="/joint_states publications", caveat="when they were sent", is_usual=False),),
             **common,
         ),
@@ -161,7 +161,7 @@ def metrics() -> tuple[MetricReport, ...]:
             name="T4_p99",
             title="failed trials only",
             verdict=Verdict.REGRESSED,
-            change=change(None, None, None, detectable=None, is_endless=True),
+            change=change(None, None, None, mde=None, is_endless=True),
             unit="ms",
             head=sample(None, None),
             base=base,

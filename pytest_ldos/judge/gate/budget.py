@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from pytest_ldos.judge.gate.aspects import LOCATION_WEIGHT, Shape
@@ -10,6 +10,22 @@ from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import OWN_SHARES, Metric
 
 LOCATION: Final = "location"
+
+_IN_PLACE_OF: Final[Mapping[str, Collection[str]]] = {
+    "T2": {"T2x"},
+    "T3": {"T3mean", "T3p90"},
+    "T5": {"T5mean", "T5p99"},
+}
+"""Metrics that are judged in place of one that varies more from trial to trial, by that one's name."""
+
+
+def only_shown(metrics: Collection[str], required: Collection[str] = ()) -> frozenset[str]:
+    """Metrics that are shown and not judged: all that are judged in their place are there.
+
+    Args:
+        required: metrics that the project wants judged.
+    """
+    return frozenset(name for name, instead in _IN_PLACE_OF.items() if name not in required and instead <= {*metrics})
 
 
 def metric_shares(metrics: Iterable[Metric]) -> dict[str, float]:

@@ -105,7 +105,7 @@ def _weigh(case: Case, own: GateResult, compared_all: Sequence[Comparison], poli
     elif not comparisons:
         verdicts.append(Verdict.INCONCLUSIVE)
         reasons.append(why_nothing_compares(case))
-    elif all(each.verdict is Verdict.NOT_JUDGED for each in comparisons):
+    elif all(each.verdict in {Verdict.NOT_JUDGED, Verdict.SHOWN} for each in comparisons):
         verdicts.append(Verdict.INCONCLUSIVE)
     verdict = worst(verdicts)
     more_trials_because = () if verdict is Verdict.REGRESSED else _why_more_trials(head, base, comparisons)

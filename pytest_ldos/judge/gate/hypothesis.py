@@ -13,7 +13,7 @@ from pytest_ldos.base.stats.spending import Fractions
 from pytest_ldos.judge.baseline.calibration import MetricNoise
 from pytest_ldos.judge.baseline.known_runs import KnownRuns
 from pytest_ldos.judge.gate.aspects import Finding, Shape
-from pytest_ldos.judge.gate.budget import LOCATION, aspect_shares, metric_shares
+from pytest_ldos.judge.gate.budget import LOCATION, aspect_shares, metric_shares, only_shown
 from pytest_ldos.judge.gate.case import Case
 from pytest_ldos.judge.gate.comparison import SCREENED, Comparison, floor_of, judge
 from pytest_ldos.judge.gate.contrast import Contrast, contrast
@@ -77,20 +77,28 @@ class Hypothesis:
             share: of the metric in all probabilities of error.
         """
         step = steps[LOCATION]
-        found = judge(
+        found = self._locate(step, SCREENED * share, policy)
+        findings = tuple(self._find(shape, steps[shape.aspect.name], policy) for shape in self.shapes)
+        found = replace(found, findings=findings, more_trials_because=_why_more_trials(found, findings))
+        needs = self._base_needs(found, step.alpha)
+        return replace(found, base_needs=needs, more_trials_because=None) if needs else found
+
+    def show(self, alpha: float, policy: Policy) -> Comparison:
+        """The comparison of a metric that is not judged, with an interval of error `alpha` at each end."""
+        found = self._locate(HolmStep(alpha=alpha, rejected=False), SCREENED * self.metric.error_share, policy)
+        return replace(found, location=Verdict.SHOWN, more_trials_because=None, is_suspicious=False)
+
+    def _locate(self, step: HolmStep, screened_at: float, policy: Policy) -> Comparison:
+        return judge(
             self.metric,
             self.case.series(self.metric.name),
             self.contrasted,
-            tails=(level(step.alpha, self.fractions), SCREENED * share),
+            tails=(level(step.alpha, self.fractions), screened_at),
             rejected=step.rejected,
             may_improve=not fails_more_often(self.case.head, self.case.base),
             noise=self.noise,
             policy=policy,
         )
-        findings = tuple(self._find(shape, steps[shape.aspect.name], policy) for shape in self.shapes)
-        found = replace(found, findings=findings, more_trials_because=_why_more_trials(found, findings))
-        needs = self._base_needs(found, step.alpha)
-        return replace(found, base_needs=needs, more_trials_because=None) if needs else found
 
     def _find(self, shape: Shape, step: HolmStep, policy: Policy) -> Finding:
         is_large = shape.effect > floor_of(self.metric, self.noise, policy)
@@ -112,15 +120,19 @@ def compare_metrics(case: Case, policy: Policy) -> list[Comparison]:
     found = [Hypothesis.of(case, metric, policy) for metric in _comparable_metrics(case)]
     # Interleaved versions are compared within pairs of blocks; a metric without a common pair is dropped.
     hypotheses = {each.metric.name: each for each in found if each.contrasted.head.size and each.contrasted.base.size}
-    metrics = metric_shares(each.metric for each in hypotheses.values())
-    aspects = {name: aspect_shares(each.shapes) for name, each in hypotheses.items()}
+    shown = only_shown(hypotheses, policy.required or ())
+    metrics = metric_shares(each.metric for name, each in hypotheses.items() if name not in shown)
+    aspects = {name: aspect_shares(hypotheses[name].shapes) for name in metrics}
+    alpha = policy.family_alpha / policy.scenarios
     steps = step_down(
         {(name, aspect): metrics[name] * share for name in aspects for aspect, share in aspects[name].items()},
         lambda test, alpha: hypotheses[test[0]].is_rejected(test[1], alpha),
-        alpha=policy.family_alpha / policy.scenarios,
+        alpha=alpha,
     )
     return [
-        each.judge({aspect: steps[name, aspect] for aspect in aspects[name]}, metrics[name], policy)
+        each.show(alpha * each.metric.error_share, policy)
+        if name in shown
+        else each.judge({aspect: steps[name, aspect] for aspect in aspects[name]}, metrics[name], policy)
         for name, each in hypotheses.items()
     ]
 

@@ -18,7 +18,7 @@ class Tone(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Result for a run, or for one of its metrics (one of the first four, `NOT_JUDGED` or `NOT_COMPARABLE`).
+    """Result for a run, or for one of its metrics (one of the first four, `SHOWN`, `NOT_JUDGED` or `NOT_COMPARABLE`).
 
     Each has its severity (larger is more severe), its tone, and the exit code of a run that it fails: one of bad tone
     always, a doubtful one only if a verdict was required (``--ldos-strict``).
@@ -37,6 +37,7 @@ class Verdict(StrEnum):
     REGRESSED = "regressed", 8, Tone.BAD, exit_codes.REGRESSED
     IMPROVED = "improved", 2, Tone.GOOD
     INCONCLUSIVE = "inconclusive", 5, Tone.DOUBT, exit_codes.INCONCLUSIVE
+    SHOWN = "shown", 0, Tone.GOOD
     NOT_JUDGED = "not_judged", 0, Tone.DOUBT, exit_codes.INCONCLUSIVE
     INVALID = "invalid", 6, Tone.BAD, exit_codes.INVALID
     INFRA = "infra", 7, Tone.BAD, exit_codes.INVALID

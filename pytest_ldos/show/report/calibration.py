@@ -44,10 +44,7 @@ def compose_page(result: CalibrationResult, file: str) -> Page:
                 f"equal versions, judged by the gate ({draws} drawn for each number)",
                 (_alarm_table(result.promises), failures),
             ),
-            *(
-                Section(f"smallest change that is reported, {design}", (_detectable_table(list(promises)),))
-                for design, promises in by_design
-            ),
+            *(Section(f"MDE, {design}", (_mde_table(list(promises)),)) for design, promises in by_design),
             Section(
                 f"trials of each version to see a change of {_percent(result.effect)}",
                 (_suggestion_table(result), needed),
@@ -99,7 +96,7 @@ def _describe_failures(promises: Sequence[Promise]) -> list[str]:
     return [f"{failed} of these {alarms} are red by failed trials alone, not by a metric"] if failed else []
 
 
-def _detectable_table(promises: Sequence[Promise]) -> Table:
+def _mde_table(promises: Sequence[Promise]) -> Table:
     names = list(dict.fromkeys(name for each in promises for name in each.mde))
     rows = ((_numbered(each), *(_percent(each.mde.get(name, math.inf)) for name in names)) for each in promises)
     return _named("trials of each", names, rows)
@@ -173,7 +170,7 @@ def _to_plain(result: CalibrationResult, file: str) -> dict[str, Any]:
                 "false_alarms": share_to_plain(each.alarms),
                 "by_failures": share_to_plain(each.by_failures),
                 "undecided": share_to_plain(each.undecided),
-                "detectable": dict(each.mde),
+                "mde": dict(each.mde),
                 "judged_by_other_starts": each.held_out,
                 "modelled": each.modelled,
             }

@@ -170,7 +170,7 @@ def _to_plain(detection: Detection) -> dict[str, Any]:
         and {
             "what": "success rate" if promised.what == SUCCESS else promised.what,
             "effect": promised.effect,
-            "detectable": finite(promised.mde),
+            "mde": finite(promised.mde),
         },
         "keeping": detection.keeping.value,
         "problem": detection.problem,

@@ -15,7 +15,7 @@ from pytest_ldos.base.series import Better
 from pytest_ldos.judge.gate.verdict import Verdict, worst
 
 KIND: Final = "pytest-ldos report"
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Version of the JSON form. It goes up when a field goes or changes its meaning, not when one is added."""
 
 
@@ -66,7 +66,7 @@ class Change:
         tail: probability of error of each end of the interval.
         p_value: one-sided, of a change for the worse.
         floor: relative effect below which nothing is reported.
-        detectable: smallest relative effect that would have been reported with probability 0.8; null where none would.
+        mde: minimum detectable effect, relative, reported with probability 0.8; null where none would be.
         explained: share of the variance that covariates took out.
         is_endless: whether even the lower end of the interval lies beyond any bound, because so many trials failed.
         is_from_zero: whether the base's median is 0, so that there is no ratio, and all that would be one is null.
@@ -79,7 +79,7 @@ class Change:
     tail: float
     p_value: float
     floor: float
-    detectable: float | None
+    mde: float | None
     explained: float = 0.0
     is_endless: bool = False
     is_from_zero: bool = False

@@ -14,16 +14,17 @@ from pytest_ldos.show.report.paths import describe_paths
 from pytest_ldos.show.report.terminal import badge_by_name, listed
 from pytest_ldos.show.report.words import (
     change_of,
+    describe_details,
     describe_measurement,
     describe_outcome,
     describe_sources,
-    detectable_of,
     interval_of,
+    mde_of,
     median_of,
     percent,
 )
 
-_QUIET: Final = frozenset({None, Verdict.PASSED, Verdict.NOT_JUDGED, Verdict.NOT_COMPARABLE})
+_QUIET: Final = frozenset({None, Verdict.PASSED, Verdict.SHOWN, Verdict.NOT_JUDGED, Verdict.NOT_COMPARABLE})
 _COLUMNS: Final = (Column("", Kind.WORD), Column("", Kind.WORD))
 _WIDTH: Final = 100
 
@@ -40,7 +41,14 @@ def _show_section(section: Section) -> Shown:
         (
             listed(section.reasons),
             *(_show_metric(each) for each in section.metrics if each.verdict not in _QUIET and not _is_blind(each)),
-            listed((*describe_sources(section), *describe_paths(section), *describe_measurement(section))),
+            listed(
+                (
+                    *describe_sources(section),
+                    *describe_paths(section),
+                    *describe_measurement(section),
+                    *describe_details(section),
+                )
+            ),
             listed(f"→ {each}" for each in section.advice),
         ),
         badge=None if section.verdict is None else badge_by_name(section.verdict),
@@ -53,7 +61,7 @@ def _is_blind(metric: MetricReport) -> bool:
     change = metric.change
     if change is None or not change.has_ratio:
         return change is None
-    return metric.verdict is Verdict.INCONCLUSIVE and change.detectable is None
+    return metric.verdict is Verdict.INCONCLUSIVE and change.mde is None
 
 
 def _show_metric(metric: MetricReport) -> Shown:
@@ -64,7 +72,7 @@ def _show_metric(metric: MetricReport) -> Shown:
         ("median", f"{median_of(metric, metric.head)} (baseline {median_of(metric, metric.base)})"),
         ("change", f"{change_of(change)}, interval {interval_of(change)}"),
         ("reported from", f"{percent(change.floor)} on (floor)"),
-        ("could have seen", detectable_of(change)),
+        ("MDE", mde_of(change)),
         *(("regressed", each.words) for each in metric.aspects if each.is_regressed),
     )
     return Shown(

@@ -61,7 +61,7 @@ def _describe_change(change: Change) -> Iterator[tuple[str, str]]:
     yield "ratio", _number(change.ratio)
     yield "ratio_low", "0" if change.low is None and not change.is_endless else _number(change.low)
     yield "ratio_high", _number(change.high)
-    yield "detectable", _number(change.detectable)
+    yield "mde", _number(change.mde)
 
 
 def _number(value: float | None) -> str:

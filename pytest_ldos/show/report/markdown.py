@@ -28,16 +28,17 @@ from pytest_ldos.show.report.findings import show_findings
 from pytest_ldos.show.report.host_reports import HostReport, worst_first, worst_of
 from pytest_ldos.show.report.words import (
     change_of,
+    describe_details,
     describe_measurement,
     describe_setting,
     describe_sources,
     describe_success,
-    detectable_of,
     interval_of,
+    mde_of,
     median_of,
+    shown_metrics,
     summarize,
     title_of,
-    told_metrics,
     verdict_word,
 )
 
@@ -143,17 +144,18 @@ def _blocks(section: Section, *, details: bool) -> Iterator[Block]:
     yield from show_findings(section, most=_MOST)
     yield _metrics(section)
     if details:
-        yield Folded("Details", (Bullets((*describe_sources(section), *describe_measurement(section))),))
+        lines = (*describe_sources(section), *describe_measurement(section), *describe_details(section))
+        yield Folded("Details", (Bullets(lines),))
 
 
 def _metrics(section: Section) -> Table:
-    numbers = map(Column, (*section.labels, "change", "interval", "detectable"))
+    numbers = map(Column, (*section.labels, "change", "interval", "MDE"))
     columns = (Column("metric", Kind.NAME), *numbers, Column("verdict", Kind.WORD))
-    return Table(columns=columns, rows=tuple(map(_row, told_metrics(section))))
+    return Table(columns=columns, rows=tuple(map(_row, shown_metrics(section))))
 
 
 def _row(metric: MetricReport) -> tuple[Cell, ...]:
     change = metric.change
-    numbers = ("", "", "") if change is None else (change_of(change), interval_of(change), detectable_of(change))
+    numbers = ("", "", "") if change is None else (change_of(change), interval_of(change), mde_of(change))
     base = "" if metric.base is None else median_of(metric, metric.base)
     return f"{metric.name} {metric.title}", base, median_of(metric, metric.head), *numbers, badge_of_metric(metric)

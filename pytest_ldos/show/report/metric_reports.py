@@ -89,7 +89,7 @@ def _change(comparison: Comparison) -> Change:
         tail=comparison.tail,
         p_value=comparison.p_value,
         floor=comparison.floor,
-        detectable=finite(comparison.mde),
+        mde=finite(comparison.mde),
         explained=comparison.explained,
         is_endless=comparison.low == math.inf,
     )
@@ -103,7 +103,7 @@ def _without_ratios(comparison: Comparison) -> Change:
         tail=comparison.tail,
         p_value=comparison.p_value,
         floor=comparison.floor,
-        detectable=None,
+        mde=None,
         explained=comparison.explained,
         is_from_zero=comparison.is_from_zero,
         is_below_zero=not comparison.is_from_zero,

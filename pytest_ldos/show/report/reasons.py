@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, assert_never
 
-from pytest_ldos.base.units import LARGEST_EFFECT, counted, format_quantity
+from pytest_ldos.base.units import LARGEST_EFFECT, counted, format_effect, format_quantity
 from pytest_ldos.judge.baseline.mismatch import LoadDifference, OtherHost, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.comparison import Comparison
@@ -200,7 +200,8 @@ def _not_judged(reason: why.NotJudged) -> str:
 
 def _judged_by(reason: why.JudgedBy) -> str:
     verb = "is" if len(reason.others) == 1 else "are"
-    return f"not judged here: {', '.join(reason.metrics)}, for {' and '.join(reason.others)} {verb}"
+    instead = "its" if len(reason.metrics) == 1 else "their"
+    return f"{', '.join(reason.metrics)}: shown only; {' and '.join(reason.others)} {verb} judged in {instead} place"
 
 
 def _remedy(reason: why.NotJudged) -> str:
@@ -214,14 +215,10 @@ def _remedy(reason: why.NotJudged) -> str:
 
 
 def _seen(found: Comparison) -> str:
-    """``: only changes of 215 % or more could have been detected``."""
+    """``: its MDE is 215 %``."""
     if found.is_from_zero:
         return ""
-    if math.isinf(found.mde):
-        return ": no change could have been detected"
-    large = found.mde > LARGEST_EFFECT
-    least = f"more than {100 * LARGEST_EFFECT:.0f} %" if large else f"{100 * found.mde:.0f} % or more"
-    return f": only changes of {least} could have been detected"
+    return ": it has no MDE" if math.isinf(found.mde) else f": its MDE is {format_effect(found.mde)}"
 
 
 def _effect(found: Comparison) -> str:

@@ -15,32 +15,34 @@ from pytest_ldos.show.report.document import Change, Document, MetricReport, Sec
 from pytest_ldos.show.report.paths import describe_paths
 from pytest_ldos.show.report.words import (
     change_of,
+    describe_details,
     describe_gaps,
     describe_measurement,
     describe_outcome,
     describe_setting,
     describe_sources,
-    detectable_of,
     interval_of,
+    mde_of,
     median_of,
     percent,
-    told_metrics,
+    shown_metrics,
 )
 
 
-def render(document: Document, *, width: int, color: bool, setting: bool = True) -> Rendered:
+def render(document: Document, *, width: int, color: bool, setting: bool = True, details: bool = True) -> Rendered:
     """The whole document; tables have at most `width` columns, other lines are not broken.
 
     Args:
         setting: whether stack, tracer and host stand above the scenarios.
+        details: whether spread, rises, added trials and the like are described.
     """
     above = describe_setting(document) if setting else ()
     blocks: list[Block] = [Text(each, Tone.QUIET, is_whole=True) for each in above]
-    blocks += (_show_section(each, document.name_of(each)) for each in document.sections)
+    blocks += (_show_section(each, document.name_of(each), details=details) for each in document.sections)
     return terminal.render(Page(title="", blocks=tuple(blocks)), width=width, color=color)
 
 
-def _show_section(section: Section, name: str) -> Shown:
+def _show_section(section: Section, name: str, *, details: bool) -> Shown:
     """The verdict and why, what moved and where, what to do; then all numbers."""
     return Shown(
         name,
@@ -48,10 +50,11 @@ def _show_section(section: Section, name: str) -> Shown:
             listed(section.reasons),
             listed(describe_paths(section)),
             listed((f"→ {each}" for each in section.advice), Tone.STRONG),
-            Table(columns=_COLUMNS, rows=tuple(map(_row, told_metrics(section)))),
+            Table(columns=_COLUMNS, rows=tuple(map(_row, shown_metrics(section)))),
             listed(describe_sources(section), Tone.QUIET),
             listed(describe_gaps(section), Tone.DOUBT),
             listed(describe_measurement(section), Tone.QUIET),
+            listed(describe_details(section) if details else (), Tone.QUIET),
         ),
         badge=None if section.verdict is None else badge_by_name(section.verdict),
         remark=describe_outcome(section),
@@ -72,7 +75,7 @@ _COLUMNS: Final = (
     Column("baseline", rank=5),
     Column("change", rank=1),
     Column("interval", rank=3),
-    Column("detectable", rank=4),
+    Column("MDE", rank=4),
     Column("verdict", Kind.WORD, rank=1),
 )
 
@@ -90,7 +93,7 @@ def _row(metric: MetricReport) -> tuple[Cell, ...]:
         compared(lambda _: median_of(metric, metric.base)),
         compared(change_of),
         compared(interval_of),
-        compared(detectable_of),
+        compared(mde_of),
         badge_of_metric(metric, by_name=True),
     )
 

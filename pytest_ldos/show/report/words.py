@@ -17,6 +17,7 @@ from pytest_ldos.show.report.document import (
     Difference,
     DifferenceKind,
     Document,
+    Drift,
     Interleaving,
     MetricReport,
     Sample,
@@ -48,9 +49,9 @@ def change_of(change: Change) -> str:
     return "+∞" if change.ratio is None else format_ratio(change.ratio)
 
 
-def detectable_of(change: Change) -> str:
+def mde_of(change: Change) -> str:
     """``12.5 %``, ``> 1000 %``, or a dash where nothing could have been detected."""
-    return ABSENT if change.detectable is None else format_effect(change.detectable)
+    return ABSENT if change.mde is None else format_effect(change.mde)
 
 
 def interval_of(change: Change) -> str:
@@ -100,11 +101,11 @@ def describe_apart(metric: MetricReport) -> str:
 
     Medians are of all values; the verdict compares them goal by goal, start by start and without covariates.
     """
-    if metric.verdict is not Verdict.PASSED or metric.change is None or metric.change.detectable is None:
+    if metric.verdict is not Verdict.PASSED or metric.change is None or metric.change.mde is None:
         return ""
     medians = (metric.head and metric.head.median), (metric.base and metric.base.median)
     worse, better = medians if metric.better is Better.LOWER else medians[::-1]
-    if not worse or not better or min(worse, better) <= 0 or worse / better <= 1 + metric.change.detectable:
+    if not worse or not better or min(worse, better) <= 0 or worse / better <= 1 + metric.change.mde:
         return ""
     return f"a median {worse / better:.2g} times as {'high' if metric.better is Better.LOWER else 'low'}"
 
@@ -118,9 +119,14 @@ def success_of(version: Version) -> str:
     return f"{version.successes} of {version.trials} trials succeeded" if version.trials else "no trial was made"
 
 
-def told_metrics(section: Section) -> tuple[MetricReport, ...]:
-    """All metrics of a scenario; none where no number of any is known."""
-    return section.metrics if any(map(_has_number, section.metrics)) else ()
+def shown_metrics(section: Section) -> tuple[MetricReport, ...]:
+    """Metrics of a scenario, the most important first; none if no number of any is known."""
+    return tuple(sorted(section.metrics, key=_lightness)) if any(map(_has_number, section.metrics)) else ()
+
+
+def _lightness(metric: MetricReport) -> tuple[bool, int]:
+    """Order of metrics: by the severity of their verdicts, and behind them those that are only shown."""
+    return metric.verdict is Verdict.SHOWN, -(0 if metric.verdict is None else metric.verdict.severity)
 
 
 def _has_number(metric: MetricReport) -> bool:
@@ -159,15 +165,14 @@ def _change_and_interval(change: Change | None) -> str:
 
 
 def describe_unseen(section: Section) -> Iterator[str]:
-    """Changes that the comparison could not have seen."""
+    """The minimum detectable effects, and metrics that have none."""
     compared = [metric for metric in section.metrics if metric.change is not None and metric.change.has_ratio]
-    blind = [metric for metric in compared if metric.change and metric.change.detectable is None]
-    seeing = [(metric, metric.change.detectable) for metric in compared if metric.change and metric.change.detectable]
+    blind = [metric for metric in compared if metric.change and metric.change.mde is None]
+    seeing = [(metric, metric.change.mde) for metric in compared if metric.change and metric.change.mde]
     if seeing:
-        bounds = ", ".join(f"{metric.name} {format_effect(detectable)}" for metric, detectable in seeing)
-        yield f"changes smaller than these may have gone unseen: {bounds}"
+        yield f"MDE: {', '.join(f'{metric.name} {format_effect(mde)}' for metric, mde in seeing)}"
     if blind:
-        yield f"no change of {', '.join(metric.name for metric in blind)} could have been detected: too few trials"
+        yield f"no MDE of {', '.join(metric.name for metric in blind)}: too few trials"
     yield from (metric.incomparable for metric in section.metrics if metric.incomparable)
     yield from describe_gaps(section)
 
@@ -216,17 +221,22 @@ def _describe_head(head: Version) -> tuple[str, str]:
 
 
 def describe_measurement(section: Section) -> Iterator[str]:
-    """Circumstances of the comparison: loads, base, turns, additions, calibration, what differs, score."""
+    """Circumstances of the comparison: loads, deadlines, what differs, the base, and whether the machine drifted."""
     if section.head is not None:
         yield from (load.summary for load in section.head.loads)
         yield from (_describe_deadline(each, section.head) for each in section.head.deadlines)
     yield from _describe_loads(section)
     yield from _describe_reset_failures(section)
-    yield from _describe_score(section.score)
     yield from _describe_differences(section)
     yield from _describe_incomplete(section)
     yield from _describe_base(section.base)
     yield from section.notes
+    yield from _describe_notable_drift(section.interleaving)
+
+
+def describe_details(section: Section) -> Iterator[str]:
+    """Further numbers of the comparison: score, stack starts, spread and rises, added trials, calibration."""
+    yield from _describe_score(section.score)
     yield from describe_interleaving(section.interleaving)
     yield from describe_aspects(section)
     yield from describe_additions(section.additions)
@@ -309,17 +319,25 @@ def list_differences(differences: Iterable[Difference]) -> str:
 
 
 def describe_interleaving(interleaving: Interleaving | None) -> Iterator[str]:
-    """Number of turns of the versions, and metrics that drifted meanwhile."""
+    """Order of the stack starts, and the trend of each metric over them."""
     if interleaving is None:
         return
     yield f"order of the {interleaving.blocks} stack starts: {' '.join(interleaving.order)}"
-    drifts = [f"{each.metric} {format_ratio(1 + each.change)} (p = {each.p_value:.2g})" for each in interleaving.drifts]
-    if drifts:
-        notable = [each.metric for each in interleaving.drifts if each.is_notable]
-        warning = f"; {', '.join(notable)} drifted: the machine was not in one state" if notable else ""
-        yield f"drift over {interleaving.blocks} blocks: {', '.join(drifts)}{warning}"
+    if interleaving.drifts:
+        yield f"drift over {interleaving.blocks} blocks: {', '.join(map(_describe_drift, interleaving.drifts))}"
     elif interleaving.blocks < FEWEST_BLOCKS:
         yield f"drift: {interleaving.blocks} blocks are too few to tell, {FEWEST_BLOCKS} are needed"
+
+
+def _describe_notable_drift(interleaving: Interleaving | None) -> Iterator[str]:
+    drifts = () if interleaving is None else interleaving.drifts
+    notable = [_describe_drift(each) for each in drifts if each.is_notable]
+    if notable:
+        yield f"the machine did not stay the same during the session: {', '.join(notable)}"
+
+
+def _describe_drift(drift: Drift) -> str:
+    return f"{drift.metric} {format_ratio(1 + drift.change)} (p = {drift.p_value:.2g})"
 
 
 def describe_aspects(section: Section) -> Iterator[str]:

@@ -50,5 +50,5 @@ def test_a_fault_is_planted_and_judged(ldos, leaves_nothing):
     equal, slow = json.loads(done.stdout)["points"]
     assert (equal["fault"], equal["found"]) == ("none", False)
     assert (slow["fault"], slow["size"], slow["trials"]) == ("planning_delay", 9, 2)
-    assert slow["promise"] == {"what": "T1", "effect": 9, "detectable": None}
+    assert slow["promise"] == {"what": "T1", "effect": 9, "mde": None}
     leaves_nothing()

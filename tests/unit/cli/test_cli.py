@@ -144,7 +144,7 @@ def test_a_run_that_is_the_baseline_is_not_held_against_itself(project):
     stores(project).save(trials, to_repository=False)
     done = ldos("report")
     assert "is the baseline: .ldos/baselines/" in done.stdout
-    assert "detectable" not in done.stdout
+    assert "MDE" not in done.stdout
 
 
 def test_a_report_says_why_there_is_no_comparison(project):

@@ -62,7 +62,7 @@ _MEANINGS: Final = (
     ("✕", "a failed trial; in latencies that a failure cuts short it counts as slower than any"),
     ("interval", "where the true change lies; a change is reported only when this excludes no change"),
     ("floor", "the shaded field: effects within it are too small to be reported on this host"),
-    ("detectable", "the smallest change that would have been reported in four of five such runs"),
+    ("MDE", "minimum detectable effect: it would have been reported in four of five such runs"),
     ("stack start", "a field of the trials in order; the stack was started again at its beginning"),
     ("CV", "coefficient of variation between trials"),
 )

@@ -23,10 +23,11 @@ from pytest_ldos.show.report.html.timeline import draw_timeline
 from pytest_ldos.show.report.html.waterfall import draw_path
 from pytest_ldos.show.report.paths import moved_paths
 from pytest_ldos.show.report.words import (
+    describe_details,
     describe_measurement,
     describe_outcome,
     describe_sources,
-    told_metrics,
+    shown_metrics,
 )
 
 
@@ -37,10 +38,10 @@ def show_section(section: Section, *, name: str, anchor: str) -> Shown:
 
 def _blocks(section: Section) -> Iterator[Block]:
     versions = [version for version in (section.base, section.head) if version is not None]
-    measured = _listed(describe_measurement(section))
+    measured = _listed((*describe_measurement(section), *describe_details(section)))
     yield Text(describe_outcome(section), Tone.QUIET)
     yield from show_findings(section)
-    if told_metrics(section):
+    if shown_metrics(section):
         yield Shown("All metrics", (metrics_table(section), _listed(describe_sources(section))))
     yield Shown("Where the time went", tuple(_paths(section)))
     yield Shown("Failures", (failures_table(versions),))
@@ -69,7 +70,7 @@ def _waterfall(path: PathReport, labels: tuple[str, str]) -> Drawing:
 
 
 def _trials(section: Section) -> Iterator[Figure]:
-    yield from (_metric(section, metric) for metric in told_metrics(section) if _samples(section, metric))
+    yield from (_metric(section, metric) for metric in shown_metrics(section) if _samples(section, metric))
 
 
 def _metric(section: Section, metric: MetricReport) -> Figure:

@@ -11,7 +11,7 @@ from pytest_ldos.show.report.document import DifferenceKind, MetricReport, PathR
 from pytest_ldos.show.report.html.intervals import draw_change, draw_scale, draw_segment, scale_of, segment_scale
 from pytest_ldos.show.report.paths import format_change
 from pytest_ldos.show.report.plots.chart import Axis
-from pytest_ldos.show.report.words import change_of, detectable_of, interval_of, median_of, percent
+from pytest_ldos.show.report.words import change_of, interval_of, mde_of, median_of, percent
 
 _MOST_SEGMENTS = 8
 
@@ -36,7 +36,7 @@ def _compared(section: Section) -> Table:
         Column("verdict", Kind.WORD),
         *map(Column, ("change", "interval")),
         Column("interval, drawn", Kind.WORD, drawing=Drawing(lambda: draw_scale(scale))),
-        *map(Column, (*section.labels, "CV", "floor", "detectable")),
+        *map(Column, (*section.labels, "CV", "floor", "MDE")),
     )
     rows = ((_name(metric), badge_of_metric(metric), *_numbers(metric, scale)) for metric in section.metrics)
     title = f"Metrics of scenario {section.scenario}, and their change"
@@ -51,7 +51,7 @@ def _numbers(metric: MetricReport, scale: Axis) -> tuple[Cell, ...]:
         return "", "", "", *medians, cv, "", ""
     drawn = Drawing(lambda: draw_change(change, metric.verdict, scale))
     moved = change_of(change), interval_of(change), drawn
-    return *moved, *medians, cv, percent(change.floor), detectable_of(change)
+    return *moved, *medians, cv, percent(change.floor), mde_of(change)
 
 
 def verdict_of(metric: MetricReport) -> Badge | None:

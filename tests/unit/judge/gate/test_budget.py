@@ -8,7 +8,7 @@ import pytest
 
 from pytest_ldos.base.series import Better
 from pytest_ldos.judge.gate.aspects import LateRise, Shape, Spread
-from pytest_ldos.judge.gate.budget import LOCATION, aspect_shares, metric_shares
+from pytest_ldos.judge.gate.budget import LOCATION, aspect_shares, metric_shares, only_shown
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
 
@@ -55,3 +55,15 @@ def test_the_location_has_most_and_all_where_nothing_else_is_tested():
     shares = aspect_shares(SHAPES)
     assert sum(shares.values()) == pytest.approx(1)
     assert shares[LOCATION] > 0.8
+
+
+@pytest.mark.parametrize(
+    ("metrics", "required", "shown"),
+    [
+        (METRICS, (), {"T2", "T3", "T5"}),
+        (METRICS, ("T3", "T4"), {"T2", "T5"}),
+        (("T2", "T3", "T3mean", "T5", "T5p99"), (), set()),
+    ],
+)
+def test_metrics_are_only_shown_beside_all_that_are_judged_in_their_place(metrics, required, shown):
+    assert only_shown(metrics, required) == shown

@@ -157,7 +157,7 @@ def test_noise_that_hides_everything_is_not_judged_and_not_passed():
     assert result.comparison("T1").mde > METRICS["T1"].largest_tolerable_mde
     assert result.comparison("T4").verdict is Verdict.PASSED
     assert result.verdict is Verdict.PASSED
-    assert "T1 is not judged here: only changes of" in sentences(result)[0]
+    assert "T1 is not judged here: its MDE is" in sentences(result)[0]
 
 
 def test_what_is_required_is_inconclusive_where_it_cannot_be_judged():
@@ -297,9 +297,34 @@ def test_the_planners_luck_is_taken_out_of_t2_and_t4():
         for name in ("T2", "T4"):
             found = result.comparison(name)
             assert found.explained > 0.99
-            assert found.verdict is Verdict.PASSED
+            assert found.location in {Verdict.PASSED, Verdict.SHOWN}
             assert found.ratio == pytest.approx(1.0, abs=0.01)
             assert found.mde < 0.1
+
+
+def without(trials, name):
+    changed = (
+        dataclasses.replace(each, measurements={key: it for key, it in each.measurements.items() if key != name})
+        for each in trials.trials
+    )
+    return dataclasses.replace(trials, trials=tuple(changed))
+
+
+def test_a_metric_that_is_only_shown_turns_no_verdict_and_costs_nothing():
+    head, base = noisy_set(1, factors={"T2": 1.5}), noisy_set(2)
+    result = compare(head, base)
+    assert result.comparison("T2").verdict is Verdict.SHOWN
+    assert result.comparison("T2").ratio == pytest.approx(1.5, abs=0.05)
+    assert result.verdict is Verdict.PASSED
+    assert sentences(result) == ()
+    alone = compare(without(head, "T2"), without(base, "T2"))
+    assert [each for each in result.comparisons if each.metric != "T2"] == [*alone.comparisons]
+
+
+def test_a_metric_that_is_usually_shown_is_judged_where_it_is_required_or_stands_alone():
+    slow, base = noisy_set(1, factors={"T2": 1.5}), noisy_set(2)
+    assert compare(slow, base, Policy(required=("T2",))).verdict is Verdict.REGRESSED
+    assert compare(without(slow, "T2x"), without(base, "T2x")).verdict is Verdict.REGRESSED
 
 
 def test_longer_plans_are_a_regression_of_whoever_plans_them():
@@ -376,7 +401,7 @@ def test_a_metric_for_which_a_steadier_one_stands_asks_for_nothing():
     result = compare(scattering(1, cv=0.05), scattering(2, cv=0.05))
     assert result.comparison("T1").verdict is Verdict.NOT_JUDGED
     assert result.comparison("T1mean").verdict is Verdict.PASSED
-    assert sentences(result) == ("not judged here: T1, for T1mean is",)
+    assert sentences(result) == ("T1: shown only; T1mean is judged in its place",)
     assert result.more_trials_because == ()
 
 

@@ -12,7 +12,7 @@ from pytest_ldos.show.report.compose import compose
 from pytest_ldos.show.report.document import AspectReport
 from pytest_ldos.show.report.html import page as html
 from pytest_ldos.show.report.terminal import render
-from pytest_ldos.show.report.words import describe_measurement, describe_move, summarize
+from pytest_ldos.show.report.words import describe_details, describe_move, summarize
 from tests.builders.reports import full_section
 
 WORDS = "spread × 2.1 (on average 13.4 % from the median, 6.4 % in the baseline)"
@@ -56,6 +56,6 @@ def test_a_spread_that_may_have_grown_stands_beside_the_verdict():
 @pytest.mark.parametrize("aspect", [SPREAD, SUSPECT, QUIET])
 def test_what_was_tested_is_shown_with_its_p_value(aspect):
     section = section_with(aspect, Verdict.PASSED)
-    assert f"T1: {WORDS}, p = {aspect.p_value:.1g}" in describe_measurement(section)
+    assert f"T1: {WORDS}, p = {aspect.p_value:.1g}" in describe_details(section)
     described = junit.render(compose([section]))
     assert f"{aspect.p_value:.6g}" in {value for name, value in described.items() if name.endswith("T1.spread.p_value")}

@@ -138,7 +138,7 @@ def test_json_has_no_infinity():
     document = json.loads(render_calibration_json([(RESULT, FILE)]), parse_constant=pytest.fail)
     (scenario,) = document["scenarios"]
     assert scenario["file"] == FILE
-    assert scenario["promises"][0]["detectable"]["T5p99"] is None
+    assert scenario["promises"][0]["mde"]["T5p99"] is None
     assert scenario["promises"][0]["false_alarms"]["count"] == 2
     assert scenario["suggestions"][0] == {
         "design": "interleaved",

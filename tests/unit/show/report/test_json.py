@@ -100,7 +100,7 @@ def test_what_is_infinite_is_null():
     plain = json.loads(json_text.render(compose([section])))
     VALIDATOR.validate(plain)
     t1 = next(each for each in plain["sections"][0]["metrics"] if each["name"] == "T1")
-    assert {t1["change"][name] for name in ("ratio", "low", "high", "detectable")} == {None}
+    assert {t1["change"][name] for name in ("ratio", "low", "high", "mde")} == {None}
     assert t1["change"]["is_endless"] is True
     assert t1["head"]["censored"] == 15
     assert sum(point["value"] is None for point in t1["head"]["points"]) == 15

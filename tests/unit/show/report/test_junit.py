@@ -27,7 +27,7 @@ def test_all_that_a_dashboard_needs():
 def test_what_has_no_bound():
     properties = junit.render(full_document())
     assert (properties["ldos.T3.ratio_low"], properties["ldos.T3.ratio_high"]) == ("0", "inf")
-    assert properties["ldos.T3.detectable"] == "inf"
+    assert properties["ldos.T3.mde"] == "inf"
     assert properties["ldos.T4_p99.ratio_low"] == "inf"
 
 

@@ -61,9 +61,9 @@ def test_hostile_words_are_words(written, text):
         (b'{"kind": ' + b"1" * 5000 + b"}", r"no JSON \(ValueError\)"),
         (b" " * (reading.LARGEST + 1), "is larger than 8388608 bytes"),
         ({}, "its kind is not 'pytest-ldos report'"),
-        ({"kind": "pytest-ldos report", "schema": True}, "its schema is not 1"),
-        ({"kind": "pytest-ldos report", "schema": 2}, "its schema is not 1"),
-        ({"kind": "pytest-ldos report", "schema": 1}, "it has not exactly the fields of a Document"),
+        ({"kind": "pytest-ldos report", "schema": True}, "its schema is not 2"),
+        ({"kind": "pytest-ldos report", "schema": 3}, "its schema is not 2"),
+        ({"kind": "pytest-ldos report", "schema": 2}, "it has not exactly the fields of a Document"),
     ],
 )
 def test_what_is_no_report(written, content, reason):

@@ -35,10 +35,11 @@ from pytest_ldos.show.report.words import (
     describe_measurement,
     describe_sources,
     describe_unseen,
-    detectable_of,
     interval_of,
+    mde_of,
     median_of,
     percent,
+    shown_metrics,
     summarize,
 )
 from tests.builders.calibrations import calibration_of
@@ -60,7 +61,7 @@ def render_failure(section):
 
 
 def test_a_regression_shows_all_that_is_needed_to_act():
-    """Metric, both medians, ratio with interval, floor, smallest detectable effect, and the trace."""
+    """Metric, both medians, ratio with interval, floor, MDE, and the trace."""
     head, base = noisy_set(1, factors={"T1": 1.4}), noisy_set(2)
     section = section_of(head, base, notes=("trace: /somewhere/trace",))
     message = render_failure(section)
@@ -69,7 +70,7 @@ def test_a_regression_shows_all_that_is_needed_to_act():
     assert t1.change is not None
     change = t1.change
     medians = median_of(t1, t1.head), median_of(t1, t1.base)
-    numbers = change_of(change), interval_of(change), percent(change.floor), detectable_of(change)
+    numbers = change_of(change), interval_of(change), percent(change.floor), mde_of(change)
     for part in (*medians, *numbers, "/somewhere/trace"):
         assert part != "–"
         assert part in message
@@ -184,10 +185,10 @@ def test_a_change_from_zero_has_no_ratio():
     metric = section.metric("retries")
     assert metric.verdict is Verdict.REGRESSED
     assert metric.change.is_from_zero
-    assert metric.change.ratio is metric.change.low is metric.change.high is metric.change.detectable is None
+    assert metric.change.ratio is metric.change.low is metric.change.high is metric.change.mde is None
     assert "retries (retries of the gripper) regressed: from 0 to 5.00" in section.reasons
     assert "retries retries of the gripper from 0, 0.00 → 5.00" in markdown.render(compose([section]))
-    assert "change           from 0, interval –" in render_failure(section)
+    assert "change         from 0, interval –" in render_failure(section)
     assert "retries" in section.score.without
     assert not [line for line in describe_unseen(section) if "retries" in line]
 
@@ -198,7 +199,7 @@ def test_what_is_undecided_from_zero_has_no_ratio():
     section = section_of(at_times(1, often=3), at_times(2, often=1))
     assert section.metric("retries").verdict is Verdict.INCONCLUSIVE
     assert "retries is undecided (measured from 0 to 9.00)" in section.reasons
-    assert "change           from 0, interval –" in render_failure(section)
+    assert "change         from 0, interval –" in render_failure(section)
 
 
 UNJUDGED = {"T3": 3.0}
@@ -209,7 +210,7 @@ def test_what_was_not_judged_stands_beside_the_verdict_in_every_format():
     beside = f"not judged here: T3 ({change_of(section.metric('T3').change)})"
     first, reason, *_ = text_of(section).splitlines()
     assert first == f"baseline: passed; 10 of 10 trials succeeded; {beside}"
-    assert "T3 is not judged here: only changes of" in reason
+    assert "T3 is not judged here: its MDE is" in reason
     assert summarize(section) == f"nothing moved; {beside}"
     document = compose([section])
     assert section.metric("T3").verdict == "not_judged"
@@ -328,7 +329,7 @@ def test_an_approximate_number_says_so_and_why_below_the_table():
 def test_a_regression_of_an_approximate_number_says_so_in_the_failure():
     message = render_failure(section_of(approximately(1, factors={"T3": 3.0}), approximately(2)))
     assert "T3 control-loop jitter: regressed" in message
-    assert "median           ≈ 0." in message
+    assert "median         ≈ 0." in message
     assert f"≈ T3 from /joint_states publications: {STATES.caveat}" in message
 
 
@@ -374,12 +375,26 @@ def test_all_that_was_done_is_told():
         "order of the 4 stack starts: base head head base",
         "10 trials were added, 20 of at most 30 in all",
         "calibration: x (12 starts, 60 trials, 2026-01-01)",
-        "drift over 4 blocks: T1 +1.0 % (p = 0.4), T3 +20.0 % (p = 0.001); T3 drifted: the machine was not in one state",
+        "drift over 4 blocks: T1 +1.0 % (p = 0.4), T3 +20.0 % (p = 0.001)",
+        "the machine did not stay the same during the session: T3 +20.0 % (p = 0.001)",
         "main~1: baselines/baseline.json (commit 0123456789ab, 10 trials, 2026-01-01T00:00:00+00:00)",
         "cpu_load: infra; nothing measured",
         "a user's own",
     ):
         assert part in text
+
+
+def test_the_table_begins_with_what_changed_and_ends_with_what_is_only_shown():
+    section = section_of(noisy_set(1, factors={"T4": 1.5, "T2x": 0.5}), noisy_set(2))
+    assert [each.name for each in shown_metrics(section)] == ["T4", "T2x", "T1", "T3", "T5", "T2"]
+
+
+def test_details_are_described_where_they_are_asked_for():
+    document = full_document()
+    brief, whole = (render(document, width=160, color=False, details=details) for details in (False, True))
+    assert {*brief.splitlines()} < {*whole.splitlines()}
+    more = " ".join(line for line in whole.splitlines() if line not in brief.splitlines())
+    assert all(part in more for part in ("order of the 4 stack starts", "10 trials were added", "drift over 4 blocks"))
 
 
 def test_advice_names_the_segment_that_gained_the_time():
