@@ -11,8 +11,8 @@ from docs.generate.text import code, flowing, table
 from pytest_ldos.campaign.watching import DISTORTION
 from pytest_ldos.judge.baseline.mismatch import OtherHost, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
+from pytest_ldos.judge.gate.reasons import VERDICT_OF
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.judge.gate.weight import VERDICT_OF
 
 _AGAIN: Final = "record the baseline again: `--ldos-update-baseline`"
 _OTHER_NAME: Final = f"give the metric another name, or {_AGAIN}"

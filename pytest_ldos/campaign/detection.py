@@ -15,11 +15,9 @@ from pytest_ldos.base.errors import LdosError
 from pytest_ldos.campaign.promise import SEED, Share
 from pytest_ldos.campaign.starts import assemble
 from pytest_ldos.judge.explain.explain import explain
-from pytest_ldos.judge.gate.decide import GateResult, decide
-from pytest_ldos.judge.gate.expectations import missed_expectations
+from pytest_ldos.judge.gate.decide import GateResult, decide, failures_became_more, missed_expectations
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import Describe
-from pytest_ldos.judge.gate.success import failures_became_more
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.record import Look, Trial, TrialSet
 from pytest_ldos.robot.stack.goals import OutcomeClass

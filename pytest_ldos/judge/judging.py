@@ -32,10 +32,10 @@ from pytest_ldos.judge.baseline.lookup import (
 from pytest_ldos.judge.baseline.store import BaselineStores
 from pytest_ldos.judge.drift import Drift, find_drift
 from pytest_ldos.judge.gate.case import Case
-from pytest_ldos.judge.gate.decide import GateResult, decide, judge_alone
-from pytest_ldos.judge.gate.expectations import falls_short
+from pytest_ldos.judge.gate.decide import GateResult, decide, failures_became_more, falls_short, judge_alone
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import (
+    VERDICT_OF,
     BaselineMissing,
     BaselineShared,
     BaselineUnreadable,
@@ -49,10 +49,9 @@ from pytest_ldos.judge.gate.reasons import (
     OfBase,
     Reason,
     TheMachine,
+    by_weight,
 )
-from pytest_ldos.judge.gate.success import failures_became_more
 from pytest_ldos.judge.gate.verdict import Verdict, worst
-from pytest_ldos.judge.gate.weight import VERDICT_OF, by_weight
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import TrialSet
 

@@ -16,8 +16,8 @@ from pytest_ldos.campaign.blocks import Bench
 from pytest_ldos.campaign.interleave import interleave
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.judge.baseline.lookup import Found
+from pytest_ldos.judge.gate.case import fails_more_often
 from pytest_ldos.judge.gate.decide import GateResult
-from pytest_ldos.judge.gate.success import fails_more_often
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.judging import Screen, judge
 from pytest_ldos.measure.metrics.catalogue import Catalogue

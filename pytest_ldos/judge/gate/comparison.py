@@ -1,23 +1,69 @@
-"""Comparison of one metric between two versions: ratio, interval and minimum detectable effect (MDE)."""
+"""Compares all metrics of a scenario: ratio, interval and minimum detectable effect (MDE) of each.
+
+One hypothesis an aspect, and one probability of error for all.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from pytest_ldos.base.series import Series
 from pytest_ldos.base.stats.adjust import remove_covariate
+from pytest_ldos.base.stats.holm import HolmStep, step_down
 from pytest_ldos.base.stats.power import smallest_detectable_shift
+from pytest_ldos.base.stats.rank_sum import fewest_trials, lower_quantile
+from pytest_ldos.base.stats.spending import Fractions
 from pytest_ldos.judge.baseline.calibration import MetricNoise
-from pytest_ldos.judge.gate.aspects import Finding
-from pytest_ldos.judge.gate.contrast import Contrast
-from pytest_ldos.judge.gate.more_trials import MayBeWorse, MoreTrials, VariesTooMuch
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.baseline.known_runs import KnownRuns
+from pytest_ldos.judge.gate.case import Case, fails_more_often, fractions_of, level
+from pytest_ldos.judge.gate.contrast import Contrast, contrast
+from pytest_ldos.judge.gate.policy import Policy, metric_shares, only_shown
+from pytest_ldos.judge.gate.shape import LOCATION, Aspect, Finding, Shape, aspect_shares, shapes_of
 from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.judge.unchanged import Between, known_of
 from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.scenario.words import StimulusKind
+
+
+@dataclass(frozen=True)
+class MayFailMore:
+    """A larger share of head's trials failed, which may be chance."""
+
+
+@dataclass(frozen=True)
+class MayBeWorse:
+    """A relevant change for the worse cannot be ruled out.
+
+    Attributes:
+        by: the largest relative effect that cannot be ruled out; infinite if there is no bound.
+    """
+
+    metric: str
+    by: float
+
+
+@dataclass(frozen=True)
+class VariesTooMuch:
+    """The minimum detectable effect is larger than tolerable for this metric."""
+
+    metric: str
+
+
+@dataclass(frozen=True)
+class MayHaveChanged:
+    """The spread or the tail of a metric may have grown, or it may have risen within the run."""
+
+    metric: str
+    aspect: Aspect
+
+
+MoreTrials = MayFailMore | MayBeWorse | VariesTooMuch | MayHaveChanged
+
 
 SCREENED: Final = 0.15
 """Share of unchanged runs in which some metric may be suspicious: they are measured again, and nobody is convicted."""
@@ -83,69 +129,6 @@ class Comparison:
         return not self.is_from_zero and self.ratio > 0 and not -math.inf < self.low < 0
 
 
-def judge(
-    metric: Metric,
-    series: tuple[Series, Series],
-    contrasted: Contrast,
-    *,
-    tails: tuple[float, float],
-    rejected: bool,
-    may_improve: bool,
-    noise: MetricNoise | None,
-    policy: Policy,
-) -> Comparison:
-    """Returns the verdict on one metric.
-
-    Args:
-        series: head's and base's, for display.
-        tails: probability of error granted to each end of this metric's interval, and to a suspicion.
-        rejected: True if the multiple-testing procedure lets this metric count as a regression.
-        may_improve: True if a change for the better may be reported as an improvement.
-        noise: how much equal versions differ on this host.
-    """
-    (head, base), (tail, screened_at) = series, tails
-    shift = contrasted.shift(tail=tail)
-    floor = floor_of(metric, noise, policy)
-    if contrasted.is_assumed and metric.name not in policy.floors:
-        # Nobody knows how much runs differ: by up to about as much as their trials do, or as a calibration says.
-        apart = contrasted.to_effect(contrasted.spread if noise is None else contrasted.extra.deviation)
-        floor = min(math.inf if noise is None else noise.floor, max(metric.usual_floor, apart))
-    floor_shift = contrasted.to_shift(floor)
-    mde = math.inf
-    if contrasted.is_observed:
-        at = screened_at if policy.screens and not contrasted.is_interleaved else tail
-        bound = contrasted.shift(tail=at)
-        mde = contrasted.to_effect(smallest_detectable_shift(bound.estimate - bound.low, tail=at, floor=floor_shift))
-    if rejected and shift.low > 0 and shift.estimate > floor_shift:
-        verdict = Verdict.REGRESSED
-    elif may_improve and shift.high < 0 and -shift.estimate > floor_shift:
-        verdict = Verdict.IMPROVED
-    else:
-        verdict = Verdict.PASSED if mde <= metric.largest_tolerable_mde else Verdict.INCONCLUSIVE
-    bounds = sorted((contrasted.ratio(shift.low), contrasted.ratio(shift.high)))
-    return Comparison(
-        metric=metric.name,
-        title=metric.title,
-        unit=metric.unit,
-        location=verdict,
-        head_count=len(head),
-        base_count=len(base),
-        head_median=_median(head),
-        base_median=_median(base),
-        ratio=contrasted.ratio(shift.estimate),
-        low=bounds[0],
-        high=bounds[1],
-        p_value=contrasted.p_value,
-        tail=tail,
-        floor=floor,
-        mde=mde,
-        explained=contrasted.explained,
-        unlike=contrasted.unlike,
-        is_suspicious=shift.estimate > floor_shift and contrasted.shift(tail=screened_at).low > 0,
-        more_trials_because=_why_more_trials(metric, contrasted, verdict, floor, policy),
-    )
-
-
 def _why_more_trials(
     metric: Metric, contrasted: Contrast, verdict: Verdict, floor: float, policy: Policy
 ) -> MoreTrials | None:
@@ -196,3 +179,192 @@ def adjusted_variation(metric: Metric, series: Series) -> float | None:
 
 def _median(series: Series) -> float:
     return float(np.median(series.finite)) if series.finite else math.inf
+
+
+MOST_LOPSIDED: Final = 2
+"""Multiple of the trials required on both sides beyond which more on one side hardly make up for few on the other."""
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """The hypotheses on one metric of one scenario: neither its location nor its shape became worse."""
+
+    case: Case
+    metric: Metric
+    contrasted: Contrast
+    noise: MetricNoise | None
+    fractions: Fractions
+    shapes: tuple[Shape, ...]
+
+    @classmethod
+    def of(cls, case: Case, metric: Metric, policy: Policy) -> Hypothesis:
+        noise = policy.noise(case.head.scenario, metric.name)
+        here = policy.known or KnownRuns()
+        contrasted = contrast(
+            metric,
+            *case.series(metric.name),
+            is_interleaved=case.is_interleaved,
+            noise=noise,
+            prior=_of_record(case, metric),
+            here=here.between.get(metric.name, Between()),
+            base_runs=here.of_baseline,
+        )
+        shapes = tuple(shapes_of(case, metric))
+        return cls(case, metric, contrasted, noise, fractions_of(case.head, case.base), shapes)
+
+    def is_rejected(self, aspect: str, alpha: float) -> bool:
+        """True if the hypothesis of no change for the worse is rejected at level `alpha`, over all looks together."""
+        tail = level(alpha, self.fractions)
+        if aspect != LOCATION:
+            return any(each.p_value <= tail for each in self.shapes if each.aspect.name == aspect)
+        widened = self.contrasted.shift(tail=tail)
+        if self.contrasted.extra.matters(widened):
+            # A rank test's p-value has a minimum: completely separated samples, however far apart, go no lower.
+            return widened.low > 0
+        return self.contrasted.p_value <= tail
+
+    def judge(self, steps: Mapping[str, HolmStep], share: float, policy: Policy) -> Comparison:
+        """The comparison.
+
+        Args:
+            steps: result of each aspect.
+            share: of the metric in all probabilities of error.
+        """
+        step = steps[LOCATION]
+        found = self._locate(step, SCREENED * share, policy)
+        findings = tuple(self._find(shape, steps[shape.aspect.name], policy) for shape in self.shapes)
+        found = replace(found, findings=findings, more_trials_because=_which_more_trials(found, findings))
+        needs = self._base_needs(found, step.alpha)
+        return replace(found, base_needs=needs, more_trials_because=None) if needs else found
+
+    def show(self, alpha: float, policy: Policy) -> Comparison:
+        """The comparison of a metric that is not judged, with an interval of error `alpha` at each end."""
+        found = self._locate(HolmStep(alpha=alpha, rejected=False), SCREENED * self.metric.error_share, policy)
+        return replace(found, location=Verdict.SHOWN, more_trials_because=None, is_suspicious=False)
+
+    def _locate(self, step: HolmStep, screened_at: float, policy: Policy) -> Comparison:
+        """The comparison of the location.
+
+        Args:
+            step: result of the multiple-testing procedure.
+            screened_at: probability of error granted to a suspicion.
+        """
+        metric, contrasted, tail = self.metric, self.contrasted, level(step.alpha, self.fractions)
+        head, base = self.case.series(metric.name)
+        shift = contrasted.shift(tail=tail)
+        floor = self._floor(policy)
+        floor_shift = contrasted.to_shift(floor)
+        mde = math.inf
+        if contrasted.is_observed:
+            at = screened_at if policy.screens and not contrasted.is_interleaved else tail
+            bound = contrasted.shift(tail=at)
+            mde = contrasted.to_effect(
+                smallest_detectable_shift(bound.estimate - bound.low, tail=at, floor=floor_shift)
+            )
+        may_improve = not fails_more_often(self.case.head, self.case.base)
+        if step.rejected and shift.low > 0 and shift.estimate > floor_shift:
+            verdict = Verdict.REGRESSED
+        elif may_improve and shift.high < 0 and -shift.estimate > floor_shift:
+            verdict = Verdict.IMPROVED
+        else:
+            verdict = Verdict.PASSED if mde <= metric.largest_tolerable_mde else Verdict.INCONCLUSIVE
+        low, high = sorted((contrasted.ratio(shift.low), contrasted.ratio(shift.high)))
+        return Comparison(
+            metric=metric.name,
+            title=metric.title,
+            unit=metric.unit,
+            location=verdict,
+            head_count=len(head),
+            base_count=len(base),
+            head_median=_median(head),
+            base_median=_median(base),
+            ratio=contrasted.ratio(shift.estimate),
+            low=low,
+            high=high,
+            p_value=contrasted.p_value,
+            tail=tail,
+            floor=floor,
+            mde=mde,
+            explained=contrasted.explained,
+            unlike=contrasted.unlike,
+            is_suspicious=shift.estimate > floor_shift and contrasted.shift(tail=screened_at).low > 0,
+            more_trials_because=_why_more_trials(metric, contrasted, verdict, floor, policy),
+        )
+
+    def _floor(self, policy: Policy) -> float:
+        """The relative effect below which nothing is reported."""
+        metric, noise, contrasted = self.metric, self.noise, self.contrasted
+        if not contrasted.is_assumed or metric.name in policy.floors:
+            return floor_of(metric, noise, policy)
+        # Nothing is known of how much runs differ: by up to about as much as their trials do, or as a calibration says.
+        apart = contrasted.to_effect(contrasted.spread if noise is None else contrasted.extra.deviation)
+        return min(math.inf if noise is None else noise.floor, max(metric.usual_floor, apart))
+
+    def _find(self, shape: Shape, step: HolmStep, policy: Policy) -> Finding:
+        is_large = shape.effect > floor_of(self.metric, self.noise, policy)
+        return Finding(shape, level(step.alpha, self.fractions), is_large, step.rejected and is_large)
+
+    def _base_needs(self, found: Comparison, alpha: float) -> int:
+        """Computes `Comparison.base_needs`; `alpha` bounds what any look may spend."""
+        head = self.case.head
+        if not is_blind(found) or self.case.is_interleaved:
+            return 0
+        needs = fewest_trials(tail=alpha)
+        most = min(max(head.spec.max_trials, len(head.trials)), MOST_LOPSIDED * needs)
+        is_hopeless = found.base_count < needs and not lower_quantile(most, found.base_count, alpha)
+        return needs if is_hopeless else 0
+
+
+def compare_metrics(case: Case, policy: Policy, *, but: Collection[str]) -> list[Comparison]:
+    """Compares every comparable metric of a scenario; Holm's procedure covers all of them.
+
+    Args:
+        but: metrics to leave out.
+    """
+    found = [Hypothesis.of(case, metric, policy) for metric in _comparable_metrics(case) if metric.name not in but]
+    # Interleaved versions are compared within pairs of blocks; a metric without a common pair is dropped.
+    hypotheses = {each.metric.name: each for each in found if each.contrasted.head.size and each.contrasted.base.size}
+    shown = only_shown(hypotheses, policy.required or ())
+    metrics = metric_shares(each.metric for name, each in hypotheses.items() if name not in shown)
+    aspects = {name: aspect_shares(hypotheses[name].shapes) for name in metrics}
+    alpha = policy.family_alpha / policy.scenarios
+    steps = step_down(
+        {(name, aspect): metrics[name] * share for name in aspects for aspect, share in aspects[name].items()},
+        lambda test, alpha: hypotheses[test[0]].is_rejected(test[1], alpha),
+        alpha=alpha,
+    )
+    return [
+        each.show(alpha * each.metric.error_share, policy)
+        if name in shown
+        else each.judge({aspect: steps[name, aspect] for aspect in aspects[name]}, metrics[name], policy)
+        for name, each in hypotheses.items()
+    ]
+
+
+def _of_record(case: Case, metric: Metric) -> Between | None:
+    """Knowledge of the record of such trials: of arms that reach, on machines that have nothing else to do."""
+    spec = case.head.spec
+    others = (each.interference for each in (case.head, case.base))
+    is_disturbed = bool(spec.loads) or any(each is not None and each.is_heavy for each in others)
+    if is_disturbed or spec.stack.stimulus is not StimulusKind.MOVE_GROUP:
+        return None
+    return known_of(case.head.stack_kind, metric.name)
+
+
+def _which_more_trials(found: Comparison, findings: Iterable[Finding]) -> MoreTrials | None:
+    """The location's reason for more trials, or else that of the first aspect that may have changed."""
+    suspects = (MayHaveChanged(found.metric, each.shape.aspect) for each in findings if each.is_suspect)
+    return found.more_trials_because or next(suspects, None)
+
+
+def _comparable_metrics(case: Case) -> Iterator[Metric]:
+    """Metrics measured in the same way on both sides, for at least one common goal."""
+    for name, metric in case.metrics.items():
+        ours, theirs = case.series(name)
+        if set(ours.strata) & set(theirs.strata):
+            yield metric
+
+
+def is_blind(comparison: Comparison) -> bool:
+    """True if the samples are too small to detect any change."""
+    return comparison.verdict is Verdict.INCONCLUSIVE and math.isinf(comparison.mde)

@@ -1,37 +1,149 @@
-"""The decision: measurement validity first, then failures, then all metrics together."""
+"""The decision: measurement validity first, then failures and expectations, then all metrics together."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from pytest_ldos.base.series import Series
-from pytest_ldos.judge.gate.blind import explain_blind
-from pytest_ldos.judge.gate.case import Case
-from pytest_ldos.judge.gate.comparison import Comparison
-from pytest_ldos.judge.gate.expectations import missed_expectations
-from pytest_ldos.judge.gate.gaps import lost_goals, lost_metrics, new_metrics, stands_beside, why_nothing_compares
-from pytest_ldos.judge.gate.hypothesis import compare_metrics, is_blind
-from pytest_ldos.judge.gate.more_trials import MayFailMore, MoreTrials
-from pytest_ldos.judge.gate.not_judged import explain_set_aside, explain_undecided, set_aside, unmeasured
+from pytest_ldos.base.stats.failure_rise import Counts, failures_rose
+from pytest_ldos.base.stats.spending import spend
+from pytest_ldos.base.stats.success import failure_rise_p, mean_shortfall_p, shortfall_p
+from pytest_ldos.judge.gate.case import Case, fails_more_often, failures_of, fractions_of, looks_of
+from pytest_ldos.judge.gate.comparison import Comparison, MayFailMore, MoreTrials, compare_metrics, is_blind
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import (
     Distorted,
+    FailuresRose,
     Incomparable,
     LoadNotReached,
+    MissedDeadline,
+    MissedSuccessRate,
     Moved,
     NotFinished,
     NoTrials,
     OfBase,
     Reason,
     ShapeRegressed,
+    ShortOfSuccessRate,
+    TrialsFailed,
     Untrusted,
+    by_weight,
 )
-from pytest_ldos.judge.gate.success import fails_more_often, failures_became_more, find_failures, measure_rise
+from pytest_ldos.judge.gate.unjudged import (
+    explain_blind,
+    explain_set_aside,
+    explain_undecided,
+    find_incomparable,
+    lost_goals,
+    lost_metrics,
+    new_metrics,
+    set_aside,
+    stands_beside,
+    unmeasured,
+    why_nothing_compares,
+)
 from pytest_ldos.judge.gate.verdict import Verdict, worst
-from pytest_ldos.judge.gate.weight import by_weight
+from pytest_ldos.measure.metrics.deadlines import Kept
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.measure.trial.series_of import all_series, invalid_trials
+from pytest_ldos.scenario.deadlines import DeadlineSpec
+
+EXPECTATION_SHARE: Final = 0.2
+"""Share of the success rates' probability of error spent here; the rest is for comparisons with the baseline."""
+
+_NEVER: Final = Kept(0, 0)
+
+
+def missed_expectations(head: TrialSet, policy: Policy) -> list[MissedSuccessRate | MissedDeadline]:
+    """Missed expectations, the success rate first; empty if none is shown to be missed."""
+    whole = policy.family_alpha * EXPECTATION_SHARE / policy.scenarios
+    alpha = _of_this_look(head, whole / (1 + len(head.spec.deadlines)))
+    return [*_missed_rate(head, alpha), *_missed_deadlines(head, alpha)]
+
+
+def falls_short(head: TrialSet) -> list[ShortOfSuccessRate]:
+    """The shortfall of the success rate, even if chance explains it; empty if there is none."""
+    expected, trials = head.spec.success_rate, len(head.trials)
+    return [ShortOfSuccessRate(head.successes, trials, expected)] if head.successes < expected * trials else []
+
+
+def _of_this_look(head: TrialSet, alpha: float) -> float:
+    """The part of `alpha` that the present look may spend, so that all looks together spend no more than `alpha`."""
+    now = len(head.trials)
+    most = max(now, head.last_look.head if head.last_look else now)
+    before = max((look.head for look in head.looks if look.head < now), default=0)
+    return spend(alpha, now / most) - spend(alpha, before / most)
+
+
+def _missed_rate(head: TrialSet, alpha: float) -> Iterator[MissedSuccessRate]:
+    rate = head.spec.success_rate
+    if shortfall_p(successes=head.successes, trials=len(head.trials), expected_rate=rate) < alpha:
+        yield MissedSuccessRate(head.successes, len(head.trials), rate)
+
+
+def _missed_deadlines(head: TrialSet, alpha: float) -> Iterator[MissedDeadline]:
+    """Tests each deadline: as a rate over the trials if each trial passes the path at most once.
+
+    Many passages of one trial depend on each other, so the shares of the trials are tested instead.
+    """
+    for deadline in head.spec.deadlines:
+        kept = kept_in_trials(head, deadline)
+        keeping = sum(each.share >= deadline.share for each in kept)
+        if all(each.passages <= 1 for each in kept):
+            p_value = shortfall_p(successes=keeping, trials=len(kept), expected_rate=deadline.share)
+        else:
+            p_value = mean_shortfall_p([each.share for each in kept], deadline.share)
+        if p_value < alpha:
+            yield MissedDeadline(
+                path=deadline.path,
+                ms=deadline.ms,
+                share=deadline.share,
+                passages=sum(each.passages for each in kept),
+                in_time=sum(each.in_time for each in kept),
+                keeping=keeping,
+                trials=len(kept),
+            )
+
+
+def kept_in_trials(trials: TrialSet, deadline: DeadlineSpec) -> list[Kept]:
+    """Passages of each motion that met a deadline; one without an observed passage did not meet it."""
+    return [trial.deadlines.get(deadline.path, _NEVER) for trial in trials.motions]
+
+
+def find_failures(head: TrialSet) -> list[TrialsFailed]:
+    """Failed trials, grouped by how they failed."""
+    several = len({trial.goal for trial in head.trials}) > 1
+    found: dict[tuple[str, int | None, str, str], list[int]] = {}
+    for trial in head.trials:
+        if not trial.succeeded:
+            kind = trial.outcome.value, trial.moveit_code, trial.goal if several else "", trial.message
+            found.setdefault(kind, []).append(trial.index + 1)
+    return [TrialsFailed(tuple(numbers), *kind) for kind, numbers in found.items()]
+
+
+def failures_became_more(head: TrialSet, base: TrialSet, policy: Policy) -> bool:
+    """Tests a scenario for more frequent failures, with its share of the run's probability of error."""
+    looks = tuple(Counts(look.head, look.base) for look in looks_of(head, base))
+    return failures_rose(
+        head_failures=failures_of(head),
+        base_failures=failures_of(base),
+        looks=looks,
+        fractions=fractions_of(head, base),
+        alpha=policy.family_alpha * (1 - EXPECTATION_SHARE) / policy.scenarios,
+    )
+
+
+def measure_rise(head: TrialSet, base: TrialSet) -> FailuresRose:
+    """The failures of both versions, with the p-value of their rise."""
+    counts = {
+        "base_failures": failures_of(base),
+        "base_trials": len(base.trials),
+        "head_failures": failures_of(head),
+        "head_trials": len(head.trials),
+    }
+    return FailuresRose(**counts, p_value=failure_rise_p(**counts))
 
 
 @dataclass(frozen=True)
@@ -73,7 +185,9 @@ def decide(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
     own = _beside_distorted(own, base)
     if own.verdict is Verdict.INVALID:
         return own
-    return _weigh(case, own, compare_metrics(case, policy), policy)
+    incomparable = find_incomparable(head, base)
+    own = replace(own, incomparable=incomparable)
+    return _weigh(case, own, compare_metrics(case, policy, but=incomparable), policy)
 
 
 def _beside_distorted(own: GateResult, base: TrialSet) -> GateResult:
@@ -86,7 +200,7 @@ def _beside_distorted(own: GateResult, base: TrialSet) -> GateResult:
 def _weigh(case: Case, own: GateResult, compared_all: Sequence[Comparison], policy: Policy) -> GateResult:
     """Combines all findings on one scenario into one verdict."""
     comparisons = set_aside(compared_all, case, policy)
-    head, base, incomparable = case.head, case.base, case.incomparable
+    head, base, incomparable = case.head, case.base, own.incomparable
     rise = failures_became_more(head, base, policy)
     reasons: list[Reason] = [*own.reasons, *([measure_rise(head, base)] if rise else [])]
     compared = {each.metric for each in comparisons}
@@ -114,7 +228,6 @@ def _weigh(case: Case, own: GateResult, compared_all: Sequence[Comparison], poli
         verdict=verdict,
         reasons=by_weight(reasons),
         comparisons=tuple(comparisons),
-        incomparable=incomparable,
         more_trials_because=more_trials_because,
     )
 

@@ -1,17 +1,18 @@
-"""Settings of the gate: its error probability and the smallest effect worth reporting."""
+"""Parameters of a decision, and how its probability of error is divided among metrics."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.nearest import refuse_unknown
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
 from pytest_ldos.judge.baseline.known_runs import KnownRuns
 from pytest_ldos.measure.metrics.catalogue import METRICS, OF_CALLS
+from pytest_ldos.measure.metrics.model import OWN_SHARES, Metric
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,3 +88,36 @@ class Policy:
         """Noise of a metric between equal versions; ``None`` if this host was not calibrated for it."""
         calibration = self.calibrations.get(scenario)
         return None if calibration is None else calibration.metrics.get(metric)
+
+
+_IN_PLACE_OF: Final[Mapping[str, Collection[str]]] = {
+    "T2": {"T2x"},
+    "T3": {"T3mean", "T3p90"},
+    "T5": {"T5mean", "T5p99"},
+}
+"""Metrics that are judged in place of one that varies more from trial to trial, by that one's name."""
+
+
+def only_shown(metrics: Collection[str], required: Collection[str] = ()) -> frozenset[str]:
+    """Metrics that are shown and not judged: all that are judged in their place are there.
+
+    Args:
+        required: metrics that the project wants judged.
+    """
+    return frozenset(name for name, instead in _IN_PLACE_OF.items() if name not in required and instead <= {*metrics})
+
+
+def metric_shares(metrics: Iterable[Metric]) -> dict[str, float]:
+    """Share of each metric that is judged in a scenario.
+
+    Metrics of a user's own have theirs reserved: one more or less of them changes nothing for the others. Metrics of
+    paths, topics and processes are asked for in the project's settings, and bring their weight.
+    """
+    judged = tuple(metrics)
+    own = sum(metric.error_share for metric in judged if _is_own(metric))
+    total = max(own, OWN_SHARES) + sum(metric.error_share for metric in judged if not _is_own(metric))
+    return {metric.name: metric.error_share / total for metric in judged}
+
+
+def _is_own(metric: Metric) -> bool:
+    return metric.name not in METRICS and not metric.asked_as

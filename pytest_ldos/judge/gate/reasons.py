@@ -1,16 +1,18 @@
-"""Reasons for a verdict, as values; `show.report.reasons` has a sentence for each kind."""
+"""Reasons for a verdict, as values, and their order; `show.report.reasons` has a sentence for each kind."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from pytest_ldos.base.series import Better
 from pytest_ldos.judge.baseline.mismatch import OtherHost, OtherHostClasses, OtherLoads, OtherScenario
-from pytest_ldos.judge.gate.aspects import Shape
 from pytest_ldos.judge.gate.comparison import Comparison
+from pytest_ldos.judge.gate.shape import Shape
+from pytest_ldos.judge.gate.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -414,3 +416,70 @@ Reason = (
 
 Describe = Callable[[Reason], str]
 """Words a reason; given to rooms below those that have words."""
+
+
+_KINDS: Final[Mapping[Verdict, tuple[type, ...]]] = {
+    Verdict.REGRESSED: (
+        MissedSuccessRate,
+        MissedDeadline,
+        TrialsFailed,
+        FailuresRose,
+        ShapeRegressed,
+        NotTheCode,
+    ),
+    Verdict.INVALID: (
+        NoTrials,
+        Distorted,
+        LoadNotReached,
+        Untrusted,
+        NotFinished,
+        BaselineUnreadable,
+        CalibrationUnreadable,
+        OfBase,
+    ),
+    Verdict.INCONCLUSIVE: (
+        NotConfirmed,
+        ShortOfSuccessRate,
+        NotClear,
+        TooFewTrials,
+        TooFewComparable,
+        TooFewInBaseline,
+        LostMetric,
+        RequiredMetric,
+        NewGoal,
+        LostGoal,
+        OtherGoals,
+        EmptyBaseline,
+        NothingInCommon,
+    ),
+    Verdict.NOT_COMPARABLE: (
+        OtherUnit,
+        OtherDirection,
+        OtherSources,
+        OtherHost,
+        OtherHostClasses,
+        OtherScenario,
+        OtherLoads,
+    ),
+    Verdict.NO_BASELINE: (NewMetric, BaselineMissing, BaselineShared),
+    Verdict.NOT_JUDGED: (TheMachine, NotJudged, JudgedBy),
+}
+
+VERDICT_OF: Final = {kind: verdict for verdict, kinds in _KINDS.items() for kind in kinds}
+"""Verdict that each kind of reason leads to; that of `Moved` is its metric's."""
+
+
+def by_weight(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
+    """The reasons, those of the most severe verdict first, and of metrics that moved those that moved most."""
+    return tuple(sorted(reasons, key=_lightness))
+
+
+def _lightness(reason: Reason) -> tuple[int, float]:
+    if isinstance(reason, Moved):
+        return -reason.comparison.location.severity, -_size(reason.comparison.ratio)
+    return -VERDICT_OF[type(reason)].severity, -math.inf
+
+
+def _size(ratio: float) -> float:
+    """Size of a change in either direction."""
+    return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf

@@ -1,15 +1,16 @@
-"""Tests spread, upper tail and rises within a run, beside a metric's location.
+"""Spread, upper tail and rises within a run, tested beside a metric's location.
 
 A start is one piece of evidence. Interleaved versions alone are tested, in runs with enough starts and trials: how much
-the spread of equal versions differs from hour to hour is not known.
+the spread of equal versions differs from hour to hour is not known. Each aspect has a weight: the metric's share of the
+error probability is divided by weight among the location and those aspects that are tested.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -26,11 +27,100 @@ from pytest_ldos.base.stats.dispersion import (
 from pytest_ldos.base.stats.late_rise import find_late_rise
 from pytest_ldos.base.stats.start_permutation import permutation_p, sum_by_start
 from pytest_ldos.base.stats.starts import Starts
-from pytest_ldos.judge.gate.aspects import LateRise, Shape, Spread, Tail
-from pytest_ldos.judge.gate.case import Case
+from pytest_ldos.judge.gate.case import Case, fractions_of
 from pytest_ldos.judge.gate.contrast import Contrast, contrast
-from pytest_ldos.judge.gate.levels import fractions_of
 from pytest_ldos.measure.metrics.model import Metric
+
+LOCATION: Final = "location"
+LOCATION_WEIGHT: Final = 1.0
+
+_SUSPICIOUS: Final = 0.005
+"""p-value from which on a change that is not certain is reported, and trials are added where they may be."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean distance of the trials from their version's median, relative."""
+
+    name: ClassVar[str] = "spread"
+    weight: ClassVar[float] = 0.12
+
+    base: float
+    head: float
+
+
+@dataclass(frozen=True)
+class Tail:
+    """Shares of the trials in the upper tail: by more than `beyond` (relative) worse than their version's median."""
+
+    name: ClassVar[str] = "tail"
+    weight: ClassVar[float] = 0.05
+
+    base: float
+    head: float
+    beyond: float
+
+
+@dataclass(frozen=True)
+class LateRise:
+    """A change for the worse within head's run.
+
+    Attributes:
+        from_trial: number of the first trial after it, from 1.
+        ratio: head over base from then on, over the same before.
+    """
+
+    name: ClassVar[str] = "late_rise"
+    weight: ClassVar[float] = 0.05
+
+    from_trial: int
+    ratio: float
+
+
+Aspect = Spread | Tail | LateRise
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An aspect of one metric that is tested.
+
+    Attributes:
+        p_value: one-sided, for a change for the worse.
+        effect: relative effect that must exceed the metric's floor.
+    """
+
+    aspect: Aspect
+    p_value: float
+    effect: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result for an aspect.
+
+    Attributes:
+        tail: probability of error granted to the test.
+        is_large: True if the change is larger than the metric's floor.
+        is_regressed: True if it changed for the worse.
+    """
+
+    shape: Shape
+    tail: float
+    is_large: bool
+    is_regressed: bool
+
+    @property
+    def is_suspect(self) -> bool:
+        """True if it may have changed for the worse, which is not certain."""
+        return self.is_large and not self.is_regressed and self.shape.p_value <= _SUSPICIOUS
+
+
+def aspect_shares(shapes: Iterable[Shape]) -> dict[str, float]:
+    """Share of a metric's location, and of each other aspect of it that is tested; 1 in total."""
+    weights = {LOCATION: LOCATION_WEIGHT, **{each.aspect.name: each.aspect.weight for each in shapes}}
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
+
 
 FEWEST_STARTS: Final = 9
 """Starts of each version with which a permutation of starts can be significant: one of 48 620."""

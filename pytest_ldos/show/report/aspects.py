@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from pytest_ldos.judge.gate.aspects import Aspect, LateRise, Spread, Tail
+from pytest_ldos.judge.gate.shape import Aspect, LateRise, Spread, Tail
 
 
 def describe_aspect(aspect: Aspect) -> str:

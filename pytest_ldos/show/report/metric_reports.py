@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from pytest_ldos.base.series import Series
 from pytest_ldos.base.stats.location import median
-from pytest_ldos.judge.gate.aspects import Finding, LateRise
 from pytest_ldos.judge.gate.comparison import Comparison, adjusted_variation, coefficient_of_variation
 from pytest_ldos.judge.gate.decide import GateResult
+from pytest_ldos.judge.gate.shape import Finding, LateRise
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet

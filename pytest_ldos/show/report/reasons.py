@@ -9,8 +9,14 @@ from typing import Final, assert_never
 from pytest_ldos.base.units import LARGEST_EFFECT, counted, format_effect, format_quantity
 from pytest_ldos.judge.baseline.mismatch import LoadDifference, OtherHost, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
-from pytest_ldos.judge.gate.comparison import Comparison
-from pytest_ldos.judge.gate.more_trials import MayBeWorse, MayFailMore, MayHaveChanged, MoreTrials, VariesTooMuch
+from pytest_ldos.judge.gate.comparison import (
+    Comparison,
+    MayBeWorse,
+    MayFailMore,
+    MayHaveChanged,
+    MoreTrials,
+    VariesTooMuch,
+)
 from pytest_ldos.show.report.aspects import describe_aspect
 from pytest_ldos.show.report.keys import describe_host, describe_key
 

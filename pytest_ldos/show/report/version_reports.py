@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pytest_ldos.host.fingerprint import find_differences
 from pytest_ldos.host.interference import Interference, describe_interference
 from pytest_ldos.judge import drift
-from pytest_ldos.judge.gate.expectations import kept_in_trials
+from pytest_ldos.judge.gate.decide import kept_in_trials
 from pytest_ldos.measure.trial.record import Look, MotionTrial, TrialKind, TrialSet
 from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.show.report.document import (

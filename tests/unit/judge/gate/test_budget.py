@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from pytest_ldos.base.series import Better
-from pytest_ldos.judge.gate.aspects import LateRise, Shape, Spread
-from pytest_ldos.judge.gate.budget import LOCATION, aspect_shares, metric_shares, only_shown
+from pytest_ldos.judge.gate.policy import metric_shares, only_shown
+from pytest_ldos.judge.gate.shape import LOCATION, LateRise, Shape, Spread, aspect_shares
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
 

@@ -21,9 +21,8 @@ from pytest_ldos.base.stats.location import median
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
 from pytest_ldos.judge.gate.decide import decide, judge_alone
 from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.judge.gate.reasons import Moved, Reason, Unusable
+from pytest_ldos.judge.gate.reasons import VERDICT_OF, Moved, Reason, Unusable
 from pytest_ldos.judge.gate.verdict import Verdict, exit_code, is_failure, worst
-from pytest_ldos.judge.gate.weight import VERDICT_OF
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.metrics.sources import published_states

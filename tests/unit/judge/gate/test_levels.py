@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.judge.gate.levels import fractions_of, looks_of
+from pytest_ldos.judge.gate.case import fractions_of, looks_of
 from pytest_ldos.measure.trial.record import Look
 from tests.builders.trials import noisy_set
 

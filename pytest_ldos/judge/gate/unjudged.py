@@ -1,28 +1,166 @@
-"""Metrics that this host cannot judge within the budget: they are reported, and do not turn the verdict.
+"""Metrics that are not compared or not judged: other sources, lost, new, too few values, too much variation.
 
-The minimum detectable effect decides, never the effect that was seen. A metric that is not judged still regresses: a
-change large enough to be certain is reported all the same.
+The minimum detectable effect decides whether this host can judge a metric, never the effect that was seen. A metric
+that is not judged still regresses: a change large enough to be certain is reported all the same.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import groupby
 from typing import Final
 
 from scipy.special import ndtri
 
+from pytest_ldos.base.series import Series
 from pytest_ldos.base.stats.power import POWER, smallest_detectable_shift
+from pytest_ldos.base.stats.rank_sum import fewest_trials
 from pytest_ldos.judge.baseline.calibration import MetricNoise
 from pytest_ldos.judge.gate.case import Case
-from pytest_ldos.judge.gate.comparison import Comparison
+from pytest_ldos.judge.gate.comparison import Comparison, is_blind
 from pytest_ldos.judge.gate.contrast import log_to_effect
 from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.judge.gate.reasons import JudgedBy, NotClear, NotJudged, RequiredMetric
+from pytest_ldos.judge.gate.reasons import (
+    EmptyBaseline,
+    Incomparable,
+    JudgedBy,
+    LostGoal,
+    LostMetric,
+    NewGoal,
+    NewMetric,
+    NotClear,
+    NothingInCommon,
+    NotJudged,
+    OtherDirection,
+    OtherGoals,
+    OtherSources,
+    OtherUnit,
+    RequiredMetric,
+    TooFewComparable,
+    TooFewInBaseline,
+    TooFewTrials,
+    Unusable,
+)
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.catalogue import METRICS
-from pytest_ldos.measure.trial.record import Look
+from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.measure.trial.record import Look, TrialSet
+from pytest_ldos.measure.trial.series_of import metrics_of, missing_reasons, sources_of
+
+
+def find_incomparable(head: TrialSet, base: TrialSet) -> dict[str, Incomparable]:
+    """Reasons why metrics cannot be compared, by name: other sources in the traces, or another unit or direction.
+
+    Metrics that one side did not measure at all are not included.
+    """
+    found = {name: _difference(metric, head, base) for name, metric in metrics_of(head, base).items()}
+    return {name: reason for name, reason in found.items() if reason is not None}
+
+
+def _difference(metric: Metric, head: TrialSet, base: TrialSet) -> Incomparable | None:
+    return _other_meaning(metric, base) or _other_sources(metric, head, base)
+
+
+def _other_meaning(metric: Metric, base: TrialSet) -> OtherUnit | OtherDirection | None:
+    """Detects a user's metric registered under the name of an earlier, different one."""
+    theirs = next((each for each in base.metrics if each.name == metric.name), metric)
+    if metric.unit != theirs.unit:
+        return OtherUnit(metric.name, metric.unit, theirs.unit)
+    return OtherDirection(metric.name, metric.better, theirs.better) if metric.better != theirs.better else None
+
+
+def _other_sources(metric: Metric, head: TrialSet, base: TrialSet) -> OtherSources | None:
+    ours, theirs = ({source.name for source in sources_of(trials, metric)} for trials in (head, base))
+    if not ours or not theirs or (ours == theirs and len(ours) == 1):
+        return None
+    return OtherSources(metric.name, tuple(sorted(ours)), tuple(sorted(theirs)))
+
+
+def lost_metrics(case: Case, *, but: Collection[str]) -> Iterator[LostMetric]:
+    """Metrics that the baseline has and the run lost, each with the reason.
+
+    Args:
+        but: metrics to leave out.
+    """
+    for name, metric in case.metrics.items():
+        ours, theirs = case.series(name)
+        if name not in but and len(theirs) and not len(ours):
+            yield LostMetric(name, next(iter(missing_reasons(case.head, metric).values()), "no trial measured it"))
+
+
+def new_metrics(case: Case, *, but: Collection[str]) -> list[NewMetric]:
+    """Metrics that the run has and the baseline lacks; see `lost_metrics`."""
+    both = ((name, *case.series(name)) for name in case.metrics if name not in but and case.base.trials)
+    return [NewMetric(name) for name, ours, theirs in both if len(ours) and not len(theirs)]
+
+
+def stands_beside(metric: str) -> bool:
+    """True for our own metrics that refine another: a baseline of an earlier version without them is still one."""
+    return metric in METRICS and bool(METRICS[metric].refines)
+
+
+def lost_goals(case: Case) -> list[NewGoal | LostGoal]:
+    """Goals that only one side has, if there are common ones: their trials are not compared."""
+    heads, bases = _goals(case.head), _goals(case.base)
+    if not heads & bases:
+        return []
+    return [*map(NewGoal, sorted(heads - bases)), *map(LostGoal, sorted(bases - heads))]
+
+
+def why_nothing_compares(case: Case) -> EmptyBaseline | NothingInCommon | OtherGoals:
+    if not case.base.trials:
+        return EmptyBaseline()
+    heads, bases = _goals(case.head), _goals(case.base)
+    return NothingInCommon() if heads & bases else OtherGoals(tuple(sorted(heads)), tuple(sorted(bases)))
+
+
+def _goals(trials: TrialSet) -> set[str]:
+    return {trial.goal for trial in trials.trials}
+
+
+Blind = TooFewComparable | TooFewInBaseline | TooFewTrials
+
+
+def explain_blind(comparisons: Sequence[Comparison], case: Case) -> Iterator[Blind]:
+    """One reason for all metrics that have equally many values and lack the same."""
+    blind = sorted(filter(is_blind, comparisons), key=_kind)
+    for _, group in groupby(blind, key=_kind):
+        yield _explain_few(list(group), case)
+
+
+def _kind(found: Comparison) -> tuple[bool, bool, int, int]:
+    return not found.base_needs, _is_enough(found), found.head_count, found.base_count
+
+
+def _is_enough(found: Comparison) -> bool:
+    """True if both sides have the trials that may detect a change: then it is their values that are missing."""
+    return 0 < _required(found) <= min(found.head_count, found.base_count)
+
+
+def _required(found: Comparison) -> int:
+    """Trials on both sides that may detect a change; 0 if unknown."""
+    return fewest_trials(tail=found.tail) if found.tail > 0 else 0
+
+
+def _why_unusable(head: Series, base: Series, *, is_interleaved: bool) -> Unusable:
+    if any(2 * len(each.finite) < len(each) for each in (head, base)):
+        return Unusable.FAILED
+    pairs = [{block // 2 for block in each.blocks} for each in (head, base)] if is_interleaved else [set(), set()]
+    is_paired = set(head.strata) == set(base.strata) and pairs[0] == pairs[1]
+    return Unusable.UNKNOWN_NOISE if is_paired else Unusable.UNPAIRED
+
+
+def _explain_few(alike: Sequence[Comparison], case: Case) -> Blind:
+    first = alike[0]
+    counts = tuple(each.metric for each in alike), first.head_count, first.base_count
+    if first.base_needs:
+        return TooFewInBaseline(*counts, max(each.base_needs for each in alike))
+    if _is_enough(first):
+        return TooFewComparable(*counts, _why_unusable(*case.series(first.metric), is_interleaved=case.is_interleaved))
+    return TooFewTrials(*counts, max(map(_required, alike)))
+
 
 _STEADY: Final = frozenset({"T1mean", "T2x", "T3mean", "T4", "T5mean", "call"})
 """Metrics of which few trials are enough on most hosts; they stand for others of the same quantity."""
