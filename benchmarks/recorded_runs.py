@@ -85,9 +85,10 @@ class Session:
 def sessions(record: Path, folder: Path) -> Iterator[Session]:
     """The sessions of a record; their `others` are written to a folder."""
     with record.open(newline="", encoding="utf-8") as lines:
-        rows = [row for row in csv.DictReader(lines) if row["condition"] == "idle"]
+        rows: list[Row] = [row for row in csv.DictReader(lines) if row["condition"] == "idle"]
     named: dict[str, list[Row]] = {}
-    name, last = "", {}
+    name = ""
+    last: dict[str, datetime] = {}
     for row in sorted(rows, key=lambda row: (row["machine"], row["taken_at"])):
         at = datetime.fromisoformat(row["taken_at"])
         if row["machine"] not in last or at - last[row["machine"]] > _PAUSE:
@@ -184,7 +185,7 @@ def interleaved(session: Session) -> Draw:
     """Compares both versions of an interleaved run, with random pairs of starts exchanged."""
 
     def draw(rng: np.random.Generator, slower: Slower) -> Sequence[Comparison]:
-        rows = session.interleaved[rng.integers(len(session.interleaved))]
+        rows = session.interleaved[int(rng.integers(len(session.interleaved)))]
         exchanged = rng.random(1 + max(int(row["start"]) // 2 for row in (*rows[0], *rows[1]))) < 0.5
         sides: tuple[list[Row], list[Row]] = [], []
         for side, own in enumerate(rows):

@@ -135,7 +135,6 @@ TOLD: Final[Mapping[type, Told]] = {
         "… is not judged here…",
         "the message has what would do: trials, interleaving, or a calibration; other metrics are judged all the same",
     ),
-    why.JudgedBy: Told("…: shown only; …", "nothing: other metrics of the same quantity are judged"),
 }
 
 

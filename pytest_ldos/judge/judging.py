@@ -40,7 +40,6 @@ from pytest_ldos.judge.gate.reasons import (
     BaselineShared,
     BaselineUnreadable,
     CalibrationUnreadable,
-    JudgedBy,
     Moved,
     NotConfirmed,
     NotFinished,
@@ -213,7 +212,7 @@ def _blame_machine(result: GateResult, own: GateResult, policy: Policy, base: Tr
     if not worse or not is_ours or own.verdict is not Verdict.PASSED or failures_became_more(head, base, policy):
         return result
     others = [each for each in result.reasons if not (isinstance(each, Moved) and each.comparison.metric in worse)]
-    verdicts = (VERDICT_OF[type(each)] for each in others if not isinstance(each, Moved | NotJudged | JudgedBy))
+    verdicts = (VERDICT_OF[type(each)] for each in others if not isinstance(each, Moved | NotJudged))
     return replace(result, verdict=worst([Verdict.PASSED, *verdicts]), reasons=(TheMachine(worse), *others))
 
 

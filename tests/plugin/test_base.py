@@ -28,7 +28,7 @@ def records(project):
 
 
 def test_equal_versions_pass_and_both_records_are_kept(run, project, old):
-    result = run(*FEW, stack="noisy(1), base=noisy(2)")
+    result = run(*FEW, "-v", stack="noisy(1), base=noisy(2)")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [

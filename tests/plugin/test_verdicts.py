@@ -36,7 +36,7 @@ def test_a_slower_planner_is_red_with_exit_status_10(run):
             "*median * ms (baseline * ms)*",
             "*change * interval*",
             "*reported from *floor*",
-            "*could have seen*",
+            "*MDE*",
             "*trace: *trace*",
             "*1 failed*",
         ]

@@ -104,7 +104,9 @@ def only_shown(metrics: Collection[str], required: Collection[str] = ()) -> froz
     Args:
         required: metrics that the project wants judged.
     """
-    return frozenset(name for name, instead in _IN_PLACE_OF.items() if name not in required and instead <= {*metrics})
+    return frozenset(
+        name for name, instead in _IN_PLACE_OF.items() if name not in required and {*instead} <= {*metrics}
+    )
 
 
 def metric_shares(metrics: Iterable[Metric]) -> dict[str, float]:

@@ -174,18 +174,6 @@ class NotJudged:
 
 
 @dataclass(frozen=True)
-class JudgedBy:
-    """This host cannot judge some metrics within the budget, and judges others of the same quantity.
-
-    Attributes:
-        others: the names of those.
-    """
-
-    metrics: tuple[str, ...]
-    others: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class TooFewTrials:
     """The samples of some metrics are too small to detect any change.
 
@@ -387,7 +375,6 @@ Reason = (
     | ShapeRegressed
     | NotClear
     | NotJudged
-    | JudgedBy
     | TooFewTrials
     | TooFewComparable
     | TooFewInBaseline
@@ -462,7 +449,7 @@ _KINDS: Final[Mapping[Verdict, tuple[type, ...]]] = {
         OtherLoads,
     ),
     Verdict.NO_BASELINE: (NewMetric, BaselineMissing, BaselineShared),
-    Verdict.NOT_JUDGED: (TheMachine, NotJudged, JudgedBy),
+    Verdict.NOT_JUDGED: (TheMachine, NotJudged),
 }
 
 VERDICT_OF: Final = {kind: verdict for verdict, kinds in _KINDS.items() for kind in kinds}

@@ -25,7 +25,6 @@ from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import (
     EmptyBaseline,
     Incomparable,
-    JudgedBy,
     LostGoal,
     LostMetric,
     NewGoal,
@@ -173,7 +172,10 @@ _MARGIN: Final = 1.5
 
 
 def set_aside(comparisons: Sequence[Comparison], case: Case, policy: Policy) -> list[Comparison]:
-    """The comparisons, with those that cannot be decided on this host `NOT_JUDGED` instead of inconclusive."""
+    """The comparisons, with those that cannot be decided on this host `NOT_JUDGED` instead of inconclusive.
+
+    Where another metric of the same quantity is judged in its place, and nothing speaks for a change, one is `SHOWN`.
+    """
     return [_set_aside(each, stand_ins(each.metric, comparisons), case, policy) for each in comparisons]
 
 
@@ -181,7 +183,10 @@ def _set_aside(found: Comparison, instead: Sequence[str], case: Case, policy: Po
     if found.verdict is not Verdict.INCONCLUSIVE or _is_required(found, instead, case, policy):
         return found
     more = None if instead else found.more_trials_because
-    return dataclasses.replace(found, location=Verdict.NOT_JUDGED, more_trials_because=more)
+    is_shown = instead and found.p_value > policy.doubt
+    return dataclasses.replace(
+        found, location=Verdict.SHOWN if is_shown else Verdict.NOT_JUDGED, more_trials_because=more
+    )
 
 
 def stand_ins(metric: str, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
@@ -240,18 +245,9 @@ def unmeasured(case: Case, policy: Policy) -> list[RequiredMetric]:
     return [RequiredMetric(name) for name in names if not any(len(each.get(name, ())) for each in values)]
 
 
-def explain_set_aside(comparisons: Sequence[Comparison], case: Case, policy: Policy) -> Iterator[NotJudged | JudgedBy]:
-    """Reasons for metrics that are not judged; those for which others stand share one, unless they may be worse."""
-    stood_for: dict[tuple[str, ...], list[str]] = {}
-    for each in comparisons:
-        if each.verdict is not Verdict.NOT_JUDGED:
-            continue
-        reason, others = _explain(each, case, policy), stand_ins(each.metric, comparisons)
-        if others and not reason.may_be_worse:
-            stood_for.setdefault(others, []).append(each.metric)
-        else:
-            yield reason
-    yield from (JudgedBy(tuple(metrics), others) for others, metrics in stood_for.items())
+def explain_set_aside(comparisons: Sequence[Comparison], case: Case, policy: Policy) -> Iterator[NotJudged]:
+    """Reasons for metrics that are not judged."""
+    return (_explain(each, case, policy) for each in comparisons if each.verdict is Verdict.NOT_JUDGED)
 
 
 def _explain(found: Comparison, case: Case, policy: Policy) -> NotJudged:

@@ -33,16 +33,16 @@ class Verdict(StrEnum):
         member._value_, member.severity, member.tone, member.exit_code = value, severity, tone, exit_code
         return member
 
-    PASSED = "passed", 1, Tone.GOOD
-    REGRESSED = "regressed", 8, Tone.BAD, exit_codes.REGRESSED
-    IMPROVED = "improved", 2, Tone.GOOD
-    INCONCLUSIVE = "inconclusive", 5, Tone.DOUBT, exit_codes.INCONCLUSIVE
+    PASSED = "passed", 2, Tone.GOOD
+    REGRESSED = "regressed", 9, Tone.BAD, exit_codes.REGRESSED
+    IMPROVED = "improved", 3, Tone.GOOD
+    INCONCLUSIVE = "inconclusive", 6, Tone.DOUBT, exit_codes.INCONCLUSIVE
     SHOWN = "shown", 0, Tone.GOOD
-    NOT_JUDGED = "not_judged", 0, Tone.DOUBT, exit_codes.INCONCLUSIVE
-    INVALID = "invalid", 6, Tone.BAD, exit_codes.INVALID
-    INFRA = "infra", 7, Tone.BAD, exit_codes.INVALID
-    NO_BASELINE = "no_baseline", 3, Tone.DOUBT, exit_codes.INCONCLUSIVE
-    NOT_COMPARABLE = "not_comparable", 4, Tone.DOUBT, exit_codes.INCONCLUSIVE
+    NOT_JUDGED = "not_judged", 1, Tone.DOUBT, exit_codes.INCONCLUSIVE
+    INVALID = "invalid", 7, Tone.BAD, exit_codes.INVALID
+    INFRA = "infra", 8, Tone.BAD, exit_codes.INVALID
+    NO_BASELINE = "no_baseline", 4, Tone.DOUBT, exit_codes.INCONCLUSIVE
+    NOT_COMPARABLE = "not_comparable", 5, Tone.DOUBT, exit_codes.INCONCLUSIVE
 
     @property
     def word(self) -> str:

@@ -59,8 +59,6 @@ def describe_reason(reason: why.Reason) -> str:  # noqa: C901, PLR0911, PLR0912,
             return f"{found.metric} ({found.title}) regressed: {describe_aspect(shape.aspect)}"
         case why.NotClear():
             return _not_clear(reason)
-        case why.JudgedBy():
-            return _judged_by(reason)
         case why.NotJudged():
             return _not_judged(reason)
         case why.TooFewTrials(metrics, head, base, required):
@@ -202,12 +200,6 @@ def _not_judged(reason: why.NotJudged) -> str:
     if math.isinf(found.mde):
         return seen
     return f"{seen}; the limit is {100 * reason.bound:.0f} %, {_remedy(reason)}"
-
-
-def _judged_by(reason: why.JudgedBy) -> str:
-    verb = "is" if len(reason.others) == 1 else "are"
-    instead = "its" if len(reason.metrics) == 1 else "their"
-    return f"{', '.join(reason.metrics)}: shown only; {' and '.join(reason.others)} {verb} judged in {instead} place"
 
 
 def _remedy(reason: why.NotJudged) -> str:

@@ -315,7 +315,7 @@ def test_a_metric_that_is_only_shown_turns_no_verdict_and_costs_nothing():
     assert result.comparison("T2").verdict is Verdict.SHOWN
     assert result.comparison("T2").ratio == pytest.approx(1.5, abs=0.05)
     assert result.verdict is Verdict.PASSED
-    assert sentences(result) == ()
+    assert not [each for each in sentences(result) if "T2" in each.split()]
     alone = compare(without(head, "T2"), without(base, "T2"))
     assert [each for each in result.comparisons if each.metric != "T2"] == [*alone.comparisons]
 
@@ -398,9 +398,9 @@ def scattering(seed, **noise):
 
 def test_a_metric_for_which_a_steadier_one_stands_asks_for_nothing():
     result = compare(scattering(1, cv=0.05), scattering(2, cv=0.05))
-    assert result.comparison("T1").verdict is Verdict.NOT_JUDGED
+    assert result.comparison("T1").verdict is Verdict.SHOWN
     assert result.comparison("T1mean").verdict is Verdict.PASSED
-    assert sentences(result) == ("T1: shown only; T1mean is judged in its place",)
+    assert sentences(result) == ()
     assert result.more_trials_because == ()
 
 

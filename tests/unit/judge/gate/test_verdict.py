@@ -8,7 +8,7 @@ from pytest_ldos.judge.gate.verdict import Tone, Verdict, exit_code
 def test_severities_are_one_order():
     ordered = sorted(Verdict, key=lambda each: each.severity)
     assert [each.severity for each in ordered] == [*range(len(Verdict))]
-    assert (ordered[0], ordered[1], ordered[-1]) == (Verdict.NOT_JUDGED, Verdict.PASSED, Verdict.REGRESSED)
+    assert (*ordered[:3], ordered[-1]) == (Verdict.SHOWN, Verdict.NOT_JUDGED, Verdict.PASSED, Verdict.REGRESSED)
 
 
 def test_tone_and_exit_code_agree():
