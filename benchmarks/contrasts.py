@@ -18,7 +18,7 @@ from pytest_ldos.base.series import Better, Series
 from pytest_ldos.base.stats.starts import Variance
 from pytest_ldos.judge.gate.contrast import Contrast, contrast
 from pytest_ldos.judge.unchanged import DEGREES, Between
-from pytest_ldos.measure.metrics.plans import T1_MEAN
+from pytest_ldos.measure.metrics.latency import T1_MEAN
 
 TRIALS_SD: Final = 0.1
 TAILS: Final = (0.01, 0.001)

@@ -25,10 +25,9 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from pytest_ldos.fleet.cluster import connected_cluster
+from pytest_ldos.fleet.choose import connected_cluster
 from pytest_ldos.fleet.find import Found, find_traces
-from pytest_ldos.fleet.request import Request
-from pytest_ldos.fleet.summary import TraceSummary
+from pytest_ldos.fleet.measure import Request, TraceSummary
 from pytest_ldos.fleet.tasks import run_tasks
 from pytest_ldos.measure.metrics.model import USUAL
 

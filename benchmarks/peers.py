@@ -10,8 +10,7 @@ import numpy as np
 
 from benchmarks.generated_trace import BUILD
 from benchmarks.timing import Cost, run
-from pytest_ldos.trace.ctf.read import DecodedTrace
-from pytest_ldos.trace.ctf.tables import NumberArray
+from pytest_ldos.trace.ctf.read import DecodedTrace, NumberArray
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 

@@ -29,13 +29,13 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.unchanged import MEASURED, RECORD, known_by
 from pytest_ldos.measure.metrics.model import (
     CPU_WORK,
+    MARKERS,
     PLANNED_DURATION,
     PLANS_CPU_WORK,
     PLANS_WAITED_FOR_STRANGERS,
     WAITED_FOR_STRANGERS,
     Measurement,
 )
-from pytest_ldos.measure.metrics.sources import MARKERS
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.model import ScenarioSpec

@@ -31,8 +31,7 @@ from benchmarks.memory import PeakSampler, anonymous_bytes
 from pytest_ldos.cli import analyze, model
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.ctf.windows import open_in_windows
-from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
-from pytest_ldos.trace.execution.build_windows import build_execution_in_windows
+from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution, build_execution_in_windows
 
 EVENTS = (1_000_000, 10_000_000)
 LARGE = 100_000_000

@@ -39,49 +39,49 @@ from pytest_ldos.launching.recorded import RecordedLaunch, record_launch
 from pytest_ldos.measure.load.choose import apply_loads
 from pytest_ldos.measure.metrics.context import TrialContext
 from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_metrics
-from pytest_ldos.measure.metrics.model import Interfaces, Measurement, Metric, Window
+from pytest_ldos.measure.metrics.model import Interfaces, Measurement, Metric, Source, Window
 from pytest_ldos.measure.metrics.own import OwnMetric
-from pytest_ldos.measure.metrics.sources import Source
 from pytest_ldos.measure.trial.artifacts import new_run_folder, new_scenario_folder, read_trials
 from pytest_ldos.measure.trial.conduct import Observer, conduct
 from pytest_ldos.measure.trial.record import Trial, TrialSet
 from pytest_ldos.measure.trial.rig import open_rig
 from pytest_ldos.robot.stack.goals import Goal, Pose
-from pytest_ldos.scenario.deadlines import DeadlineSpec
-from pytest_ldos.scenario.loads.cache_load import CacheLoadSpec
-from pytest_ldos.scenario.loads.cpu_limit import CpuLimitSpec
-from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
-from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec
-from pytest_ldos.scenario.loads.guard import GuardSpec
-from pytest_ldos.scenario.loads.io_load import IoLoadSpec
-from pytest_ldos.scenario.loads.memory_load import MemoryLoadSpec
-from pytest_ldos.scenario.loads.network_impairment import NetworkImpairmentSpec
-from pytest_ldos.scenario.loads.noisy_neighbour import NoisyNeighbourSpec
-from pytest_ldos.scenario.loads.spec import SchedulerGroup
-from pytest_ldos.scenario.metrics import parse_metrics
-from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.loads.flood import DdsFloodSpec, GuardSpec
+from pytest_ldos.scenario.loads.spec import (
+    CacheLoadSpec,
+    CpuLimitSpec,
+    CpuLoadSpec,
+    IoLoadSpec,
+    MemoryLoadSpec,
+    NetworkImpairmentSpec,
+    NoisyNeighbourSpec,
+    SchedulerGroup,
+)
+from pytest_ldos.scenario.metrics import DeadlineSpec, parse_metrics
+from pytest_ldos.scenario.model import FaultSpec, Ros2Spec, ScenarioSpec, StackSpec
 from pytest_ldos.scenario.words import Simulation, StackKind
 from pytest_ldos.show.export.perfetto.write import write_perfetto
 from pytest_ldos.show.export.tracetools import to_tracetools_events
-from pytest_ldos.trace.assertions.callbacks import callback_began, callback_ended
-from pytest_ldos.trace.assertions.counts import assert_callback_ran, assert_event, assert_published, assert_received
-from pytest_ldos.trace.assertions.events import event
-from pytest_ldos.trace.assertions.happenings import entered, published, received
-from pytest_ldos.trace.assertions.order import assert_order
-from pytest_ldos.trace.assertions.passages import assert_flow
+from pytest_ldos.trace.assertions.expect import (
+    assert_callback_ran,
+    assert_event,
+    assert_flow,
+    assert_order,
+    assert_published,
+    assert_received,
+)
+from pytest_ldos.trace.assertions.happenings import callback_began, callback_ended, entered, event, published, received
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.trace.ctf.windows import open_in_windows
-from pytest_ldos.trace.execution.build import build_execution
-from pytest_ldos.trace.execution.build_windows import build_execution_in_windows
-from pytest_ldos.trace.execution.clocks import shift_clocks
+from pytest_ldos.trace.execution.build import build_execution, build_execution_in_windows
 from pytest_ldos.trace.execution.cpu_time import cpu_rivals, spans_of_runs, split_spans
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.execution.scheduling import build_thread_states
-from pytest_ldos.trace.execution.store import read_model, write_model
-from pytest_ldos.trace.flow.breakdown import break_down
+from pytest_ldos.trace.execution.schema import read_model, write_model
+from pytest_ldos.trace.execution.threads import shift_clocks
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.clocks import ClockOffset, estimate_clock_offsets
+from pytest_ldos.trace.flow.critical import break_down
 from pytest_ldos.trace.flow.executors import executor_states
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.lineage import Kind, Lineage, LineageIndex

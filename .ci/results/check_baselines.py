@@ -24,9 +24,9 @@ from provenance import require_commit, require_past
 from pytest_ldos.base.errors import LdosError, RecordUnreadable
 from pytest_ldos.base.text import one_line
 from pytest_ldos.base.writable import write_atomically
-from pytest_ldos.cli.compare import compare_sets
+from pytest_ldos.cli.results import compare_sets
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.judge.baseline.merge import merge_trials
+from pytest_ldos.judge.baseline.store import merge_trials
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.judging import judge_only
 from pytest_ldos.measure.trial.artifacts import read_trials
@@ -35,7 +35,7 @@ from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.show.report import markdown
 from pytest_ldos.show.report.compose import compose, compose_section, without_verdict
 from pytest_ldos.show.report.document import Document, Section
-from pytest_ldos.show.report.host_reports import name_reports
+from pytest_ldos.show.report.formats import name_reports
 
 _KIND: Final = "baselines"
 _RECORD: Final = FILE.pattern.removeprefix("baselines/")

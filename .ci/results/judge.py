@@ -45,7 +45,7 @@ from pytest_ldos.measure.trial.codec import decode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.options import OPTIONS
 from pytest_ldos.scenario.settings import Sources, read_toml
-from pytest_ldos.show.report.reading import read_document
+from pytest_ldos.show.report.json_text import read_document
 
 _RECORD: Final = re.compile(records.FORM)
 _STATES: Final = {Verdict.REGRESSED: State.FAILURE, Verdict.PASSED: State.SUCCESS, Verdict.IMPROVED: State.SUCCESS}

@@ -25,12 +25,10 @@ from provenance import require_commit, require_past
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.parquet import FAULTS, read_whole
 from pytest_ldos.base.text import one_line
-from pytest_ldos.cli.history_import import import_runs
-from pytest_ldos.judge.baseline.history.anchors import FILE as PIN_FILE
-from pytest_ldos.judge.baseline.history.anchors import read_pin
-from pytest_ldos.judge.baseline.history.files import write_file
+from pytest_ldos.cli.history import import_runs
 from pytest_ldos.judge.baseline.history.rows import SCHEMA
-from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.judge.baseline.history.store import FILE as PIN_FILE
+from pytest_ldos.judge.baseline.history.store import HistoryStore, read_pin, write_file
 from pytest_ldos.measure.trial.codec import decode_trials
 
 MOST_RUNS: Final = 400

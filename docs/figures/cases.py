@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from pytest_ldos.base.stats.spending import critical_values
+from pytest_ldos.base.stats.several_tests import critical_values
 from pytest_ldos.judge.gate.comparison import Comparison
 from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.policy import Policy

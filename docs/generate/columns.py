@@ -10,8 +10,8 @@ from docs.generate.attributes import text_of
 from docs.generate.text import code, prose, table
 from pytest_ldos.trace.execution import schema
 from pytest_ldos.trace.execution.schema import ENTITIES, INSTANCES, Schema
-from pytest_ldos.trace.flow import schema as flow_schema
-from pytest_ldos.trace.flow.schema import LINKS
+from pytest_ldos.trace.flow import graph as flow_schema
+from pytest_ldos.trace.flow.graph import LINKS
 
 _ENDS: Final = {"_ns": "nanoseconds", "_handle": "address in its process", "handle": "address in its process"}
 

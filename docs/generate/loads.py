@@ -10,8 +10,7 @@ from docs.generate.classes import documented_all, fields, paragraph, unit_of
 from docs.generate.text import code, table
 from pytest_ldos.base.plain import field_types
 from pytest_ldos.measure.load.choose import IMPLEMENTATIONS
-from pytest_ldos.measure.load.protocol import LoadProof
-from pytest_ldos.measure.load.scheduler_group import GroupedProof
+from pytest_ldos.measure.load.protocol import GroupedProof, LoadProof
 from pytest_ldos.scenario.loads.registry import LOAD_SPECS
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from docs.generate.attributes import constants_of
 from docs.generate.text import code, flowing, table
 from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.measure.metrics import sources
+from pytest_ldos.measure.metrics import model as sources
 from pytest_ldos.measure.metrics.catalogue import METRICS, OF_CALLS
+from pytest_ldos.measure.metrics.context import MeasuredMetric
 from pytest_ldos.measure.metrics.declared import declare
 from pytest_ldos.measure.metrics.latency import EXECUTION, REACTION, WHOLE
-from pytest_ldos.measure.metrics.measured import MeasuredMetric
-from pytest_ldos.measure.metrics.sources import Source
+from pytest_ldos.measure.metrics.model import Source
 from pytest_ldos.scenario.metrics import MetricKind, MetricSpec, PathStatistic
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from docs.generate.text import code, flowing, table
 from pytest_ldos.campaign.watching import DISTORTION
-from pytest_ldos.judge.baseline.mismatch import OtherHost, OtherHostClasses, OtherLoads, OtherScenario
+from pytest_ldos.judge.baseline.key import OtherHost, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.reasons import VERDICT_OF
 from pytest_ldos.judge.gate.verdict import Verdict

@@ -11,7 +11,7 @@ from docs.generate.text import code, flowing, table
 from pytest_ldos.base.plain import field_types
 from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.host.interference import Interference
-from pytest_ldos.judge.baseline import calibration_codec
+from pytest_ldos.judge.baseline import calibration as calibration_codec
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
 from pytest_ldos.judge.baseline.history import rows
 from pytest_ldos.measure.metrics.model import Measurement, Metric

@@ -10,7 +10,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any, Final
 
-from pytest_ldos.show.page.markdown_parts import Markdown, grid
+from pytest_ldos.show.page.markdown import Markdown, grid
 
 _DEFAULT: Final = re.compile(r"\s*[(\[]default: (?P<value>.+)[)\]]$")
 

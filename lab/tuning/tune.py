@@ -15,11 +15,9 @@ from typing import Final
 
 from pytest_ldos.base.errors import LdosError, MendFailed
 from pytest_ldos.base.text import visible
-from pytest_ldos.doctor.changes import ChangeLog
-from pytest_ldos.doctor.cpu import check_governor, check_smt, check_turbo
-from pytest_ldos.doctor.finding import Finding, Status
+from pytest_ldos.doctor.changes import ChangeLog, Finding, Status
+from pytest_ldos.doctor.check_machine import check_governor, check_smt, check_switches_of_users, check_turbo
 from pytest_ldos.doctor.machine import Machine
-from pytest_ldos.doctor.switches import check_switches_of_users
 
 _RECORD: Final = "var/lib/ldos-lab/tuning.json"
 _ONLINE: Final = "sys/devices/system/cpu/online"

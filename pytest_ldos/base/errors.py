@@ -1,4 +1,4 @@
-"""The error tree: what can go wrong, each with what to do about it.
+"""Errors: what can go wrong, each with what to do about it.
 
 A fault is an exception; a verdict (see ``gate.verdict``) is a value. Every error
 carries a `remedy`, which the command line and the plugin print below the message.
@@ -6,6 +6,8 @@ carries a `remedy`, which the command line and the plugin print below the messag
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -114,3 +116,27 @@ class CalibrationFailed(LdosError):
 
 class SelfTestFailed(LdosError):
     """Without any planted fault there is nothing to compare with."""
+
+
+def refuse_unknown(given: Iterable[str], known: Collection[str], where: str) -> None:
+    """Raises `ConfigurationError` for the first name that is not known."""
+    for name in given:
+        if name not in known:
+            raise ConfigurationError(f"unknown {where} '{name}'", remedy=suggest(str(name), known))
+
+
+def suggest(name: str, known: Collection[str]) -> str:
+    """``did you mean 'trials'?``, or all names if none is similar."""
+    near = nearest(name, known)
+    return f"did you mean '{near}'?" if near else f"known are: {', '.join(sorted(known))}"
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """The known name that is most similar; empty if none is."""
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.6)), "")
+
+
+def require(condition: bool, message: str, *, remedy: str = "") -> None:
+    """Raises `ConfigurationError` unless `condition`."""
+    if not condition:
+        raise ConfigurationError(message, remedy=remedy)

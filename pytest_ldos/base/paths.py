@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from pytest_ldos.base.requirements import require
+from pytest_ldos.base.errors import require
 from pytest_ldos.base.tracepoints import Phase
 
 _NS_PER_MS: Final = 1_000_000

@@ -1,8 +1,9 @@
-"""Text that came from other programs, made safe to show."""
+"""Text that came from other programs, made safe to show, and quantities written for people."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final, NewType
 
 Rendered = NewType("Rendered", str)
@@ -49,3 +50,84 @@ def without_commands(text: str) -> str:
 def _written_out(match: re.Match[str]) -> str:
     before, character = (part for part in match.groups() if part is not None)
     return f"{before}\\x{ord(character):02x}"
+
+
+NS_PER_US: Final = 1_000
+NS_PER_MS: Final = 1_000_000
+NS_PER_S: Final = 1_000_000_000
+
+SECONDS_OF: Final = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+"""Seconds in each unit of time."""
+
+UNITS: Final = (*SECONDS_OF, "Hz", "%", "B", "kB", "MB", "m", "mm", "rad", "N", "Nm", "W", "J", "")
+"""Units of quantities; the last one is for counts and ratios."""
+
+_ROUNDED_UP: Final = 0.9995
+"""Share of a unit from which three digits are those of the whole unit."""
+
+
+def ns_to_ms(duration_ns: float) -> float:
+    """Milliseconds of a duration in nanoseconds."""
+    return duration_ns / NS_PER_MS
+
+
+def seconds_to_ns(duration_s: float) -> int:
+    """Whole nanoseconds of a duration in seconds."""
+    return round(duration_s * NS_PER_S)
+
+
+def counted(count: int, one: str, several: str = "") -> str:
+    """``1 trial``, ``2 trials``; `several` where that is not `one` with an s."""
+    return f"{count} {one if count == 1 else several or f'{one}s'}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """``a, b and 3 more``: the first names, and the number of the others."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
+
+
+def format_quantity(value: float, unit: str) -> str:
+    """`value` with three significant digits and its unit: ``14.2 ms``, ``0.0831 ms``.
+
+    Values of 100 and more keep one decimal, so that a planned motion of 1961.4 ms does
+    not lose the difference a gate looks at.
+    """
+    if abs(value) >= 100:
+        return f"{value:.1f} {unit}".rstrip()
+    return f"{value:#.3g}".rstrip(".") + (f" {unit}" if unit else "")
+
+
+def format_duration(duration_ns: float) -> str:
+    """A duration with three significant digits, in the unit that suits it: ``141 µs``, ``16.0 ms``, ``1.96 s``."""
+    for unit, size in (("s", NS_PER_S), ("ms", NS_PER_MS), ("µs", NS_PER_US)):
+        if abs(duration_ns) >= _ROUNDED_UP * size:
+            return f"{duration_ns / size:#.3g}".rstrip(".") + f" {unit}"
+    return f"{duration_ns:.0f} ns"
+
+
+def describe_duration(seconds: float) -> str:
+    """A time to wait, as people say it."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+def format_bytes(count: float) -> str:
+    """A size with three significant digits: ``841 B``, ``12.3 MB``."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:#.3g}".rstrip(".") + f" {unit}"
+    return f"{count:.0f} B"
+
+
+LARGEST_EFFECT: Final = 10.0
+"""Relative effect above which its size says no more than that it is large."""
+
+
+def format_effect(size: float) -> str:
+    """A relative effect without its sign: ``12.5 %``, ``> 1000 %``."""
+    return f"> {100 * LARGEST_EFFECT:.0f} %" if size > LARGEST_EFFECT else f"{100 * size:.1f} %"
+
+
+def format_ratio(ratio: float) -> str:
+    """A ratio as a signed percentage: ``+31.2 %``."""
+    return f"{(ratio - 1) * 100:+.1f} %"

@@ -1,4 +1,4 @@
-"""Files and folders that are written: what is said where that fails, and asked before anything is measured for them.
+"""Files and folders that are written, and those of the checkout that the wheel carries.
 
 All of ours are written inside `writing`. A place that names no file or folder is the mistake of whoever named it
 (`ConfigurationError`); a full disk and the like are faults of the machine (`NotWritten`).
@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError, NotWritten
-from pytest_ldos.base.text import one_line
-from pytest_ldos.base.units import format_bytes
+from pytest_ldos.base.text import format_bytes, one_line
 
 ANOTHER: Final = "name another place"
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -141,3 +140,16 @@ def _try_folder(folder: Path) -> None:
     with tempfile.TemporaryFile(dir=folder) as file:
         file.write(b"room")  # a full disk still takes empty files
         file.flush()
+
+
+def find_carried(folder: str) -> Path:
+    """A folder in the installed package, or in the checkout that is installed in place.
+
+    Raises:
+        ConfigurationError: it is in neither.
+    """
+    package = Path(__file__).parents[1]
+    found = next((each for each in (package / folder, package.parent / folder) if each.is_dir()), None)
+    if found is None:
+        raise ConfigurationError(f"{folder} of pytest-ldos is missing", remedy="install pytest-ldos again")
+    return found

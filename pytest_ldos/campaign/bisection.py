@@ -19,8 +19,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
-from pytest_ldos.base.stats.confidence_sequence import BoundaryTest, Side
-from pytest_ldos.base.stats.overdispersion import SUPPOSED_CORRELATION, tempering
+from pytest_ldos.base.stats.counts import SUPPOSED_CORRELATION, tempering
+from pytest_ldos.base.stats.several_tests import BoundaryTest, Side
 from pytest_ldos.campaign.level_scale import LevelScale
 
 TRIALS_PER_START: Final = 4

@@ -1,26 +1,30 @@
-"""Runs one block: starts a stack, makes trials on it, reads its trace and stops it."""
+"""Sessions of blocks: of head alone, or of two versions interleaved until the comparison is clear."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from functools import partial
+from typing import NamedTuple, Protocol
 
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
-from pytest_ldos.campaign.order import Block, Role
+from pytest_ldos.base.text import counted
+from pytest_ldos.campaign.order import Block, Role, blocks_alone, first_blocks, next_pairs, usual_size_alone
 from pytest_ldos.campaign.versions.version import Version
+from pytest_ldos.judge.gate.decide import GateResult
+from pytest_ldos.measure.load.choose import RepeatedLoad
 from pytest_ldos.measure.load.protocol import LoadSite, RunningLoad
-from pytest_ldos.measure.load.repeated import RepeatedLoad
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.trial import rig
-from pytest_ldos.measure.trial.artifacts import ScenarioFolder, new_block_folder
-from pytest_ldos.measure.trial.conduct import Observer, Procedure, Save, add_trials, new_record
-from pytest_ldos.measure.trial.phases import PhaseClock, clocked
-from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.measure.trial.rig import Rig
-from pytest_ldos.measure.trial.watch import Watch
+from pytest_ldos.measure.trial.artifacts import ScenarioFolder, new_block_folder, write_trials
+from pytest_ldos.measure.trial.conduct import Observer, Procedure, Save, add_trials, new_record, why_ended
+from pytest_ldos.measure.trial.phases import Durations, PhaseClock, clocked, describe_durations
+from pytest_ldos.measure.trial.record import Look, TrialSet
+from pytest_ldos.measure.trial.rig import Rig, Watch
 from pytest_ldos.robot.stack.stimulus.protocol import Case
 from pytest_ldos.scenario.model import ScenarioSpec
 
@@ -136,3 +140,204 @@ def _folder_of(bench: Bench, block: Block) -> ScenarioFolder:
     """The scenario's own folder for the first start of head alone, where a single start has always been looked for."""
     is_first_alone = block.number == 0 and block.role is Role.HEAD
     return bench.folder if is_first_alone else new_block_folder(bench.folder, block.number, block.role)
+
+
+class StoredBase(NamedTuple):
+    """A stored baseline: its number of trials, and the comparison of a head with it."""
+
+    trials: int
+    decide: Callable[[TrialSet], GateResult]
+
+
+FindBase = Callable[[TrialSet], StoredBase | None]
+"""Finds the baseline of a head's trials; ``None`` if there is none to compare with."""
+
+
+def measure_alone(bench: Bench, head: Version, *, find_base: FindBase, size: int | None = None) -> TrialSet:
+    """Measures one version, and adds starts while its comparison is undecided and the scenario allows more trials.
+
+    After each trial the record is on disk; if it ends early, it contains the reason as `incomplete`.
+
+    Args:
+        size: trials of a block, by default the `usual_size_alone`.
+
+    Raises:
+        LdosError: a stack or a load did not start.
+    """
+    record = _run(bench, head, blocks_alone(bench.spec.trials, size=size), None)
+    base = find_base(record)
+    most = bench.spec.max_trials
+    if base is None or len(record.trials) >= most:
+        return record
+    record = _looked(bench, record, base)
+    while len(record.trials) < most and not record.incomplete and base.decide(record).more_trials_because:
+        record = _looked(bench, _run(bench, head, [_next_block(record, size or usual_size_alone(most))], record), base)
+    return record
+
+
+def _run(bench: Bench, head: Version, blocks: Sequence[Block], record: TrialSet | None) -> TrialSet:
+    """Runs blocks until a stack dies."""
+    save = partial(write_trials, bench.folder)
+    for block in blocks:
+        try:
+            record = run_block(bench, block, head, record, save)
+        except BaseException as reason:
+            if record is not None:
+                save(replace(record, incomplete=record.incomplete or why_ended(reason)))
+            raise
+        if record.incomplete:
+            break
+    assert record is not None
+    return record
+
+
+def _next_block(record: TrialSet, size: int) -> Block:
+    made = len(record.trials)
+    return Block(record.trials[-1].block + 1, Role.HEAD, range(made, min(made + size, record.spec.max_trials)))
+
+
+def _looked(bench: Bench, record: TrialSet, base: StoredBase) -> TrialSet:
+    now, last = Look(len(record.trials), base.trials), Look(record.spec.max_trials, base.trials)
+    noted = replace(record, looks=(*record.looks, now), last_look=last)
+    write_trials(bench.folder, noted)
+    return noted
+
+
+Decide = Callable[[TrialSet, TrialSet], GateResult]
+"""Compares head and base."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interleaved:
+    """Result of a session.
+
+    Attributes:
+        head, base: trials of each version; both contain the id of the session.
+        versions: the versions they were measured on.
+        starts: number of stack starts.
+        seconds: duration of the session.
+        durations: of its phases; less than the whole, because looks at the comparison are no phase.
+    """
+
+    head: TrialSet
+    base: TrialSet
+    versions: Mapping[Role, Version]
+    starts: int
+    seconds: float
+    durations: Durations
+
+
+def interleave(
+    bench: Bench, versions: Mapping[Role, Version], *, decide: Decide, size: int | None = None
+) -> Interleaved:
+    """Measures two versions interleaved, until the comparison is clear or the largest number of trials is reached.
+
+    Both versions make the same trials: goals, seeds and starts are equal. After each trial both
+    records are on disk; if the session ends early, they contain the reason as `incomplete`.
+
+    A session takes no longer than the trials of both versions and one start per block. A start includes the
+    block's warm-up trial (see `Bench.warmup`), because a stack that has just started is not what is measured.
+
+    Args:
+        decide: called whenever both versions have equally many trials, from the requested number of
+            trials on.
+        size: trials of a block; see `first_blocks` and `next_pairs` for the default.
+
+    Raises:
+        LdosError: a stack or a load did not start.
+    """
+    began_s = time.monotonic()
+    session = _Session(bench, versions)
+    blocks = first_blocks(bench.spec.trials, size=size)
+    starts = 0
+    while blocks:
+        starts += session.run(blocks)
+        goes_on = not session.is_over and session.look(decide)
+        blocks = next_pairs(blocks[-1], size=size, limit=bench.spec.max_trials) if goes_on else []
+    head, base = session.both()
+    seconds = time.monotonic() - began_s
+    return Interleaved(
+        head=head, base=base, versions=versions, starts=starts, seconds=seconds, durations=dict(bench.clock.durations)
+    )
+
+
+def describe_turns(made: Interleaved) -> str:
+    """Describes the interleaving: base, trials, starts and duration; notes if both versions are the same."""
+    head, base = (made.versions[role] for role in (Role.HEAD, Role.BASE))
+    turns = f"interleaved with {counted(len(made.base.trials), 'trial')} of {base.name}"
+    cost = f"{made.starts} stack starts in {made.seconds:.0f} s ({describe_durations(made.durations)})"
+    if not head.is_same(base):
+        return f"{turns}; {cost}"
+    is_build = head.packages is not None and not head.is_same_commit(base)
+    what = "one build, because their workspaces are equal" if is_build else "the same version"
+    return f"{turns}; {cost}; A/A: head and base are {what}"
+
+
+@dataclass
+class _Session:
+    """A session in progress.
+
+    Attributes:
+        records: as last saved.
+    """
+
+    bench: Bench
+    versions: Mapping[Role, Version]
+    identity: str = field(default_factory=lambda: secrets.token_hex(8))
+    records: dict[Role, TrialSet] = field(default_factory=dict)
+
+    @property
+    def is_over(self) -> bool:
+        return any(record.incomplete for record in self.records.values())
+
+    def run(self, blocks: Sequence[Block]) -> int:
+        """Runs blocks until a stack dies; returns the number of blocks that were started."""
+        for number, block in enumerate(blocks, start=1):
+            try:
+                self.run_block(block)
+            except BaseException as reason:
+                self.end_early(why_ended(reason))
+                raise
+            if self.is_over:
+                return number
+        return len(blocks)
+
+    def run_block(self, block: Block) -> None:
+        version = self.versions[block.role]
+        save = partial(self.save, block.role)
+        record = run_block(self.bench, block, version, self.records.get(block.role), save)
+        save(record)
+        if record.incomplete:
+            self.end_early(f"{version.name}: {record.incomplete}")
+
+    def look(self, decide: Decide) -> bool:
+        """Records a look if more trials are possible; returns True if they are to be made."""
+        most = self.bench.spec.max_trials
+        if most <= self.bench.spec.trials:
+            return False
+        now = Look(*(len(record.trials) for record in self.both()))
+        for role, record in self.records.items():
+            self.save(role, replace(record, looks=(*record.looks, now), last_look=Look(most, most)))
+        return bool(decide(*self.both()).more_trials_because)
+
+    def end_early(self, reason: str) -> None:
+        """Stores in both records why the remaining trials were not made."""
+        for role, record in self.records.items():
+            if not record.incomplete:
+                self.save(role, replace(record, incomplete=reason))
+
+    def save(self, role: Role, record: TrialSet) -> None:
+        self.records[role] = replace(record, session=self.identity)
+        write_trials(self.bench.folder if role is Role.HEAD else self.bench.folder.base, self.records[role])
+
+    def both(self) -> tuple[TrialSet, TrialSet]:
+        """Returns head's and base's record.
+
+        Raises:
+            BringUpFailed: the session ended before both versions had a record.
+        """
+        for role, version in self.versions.items():
+            if role not in self.records:
+                others = (f"{self.versions[each].name}: {record.incomplete}" for each, record in self.records.items())
+                raise BringUpFailed(f"{version.name} was not measured, because of {'; '.join(others)}")
+        return self.records[Role.HEAD], self.records[Role.BASE]

@@ -1,19 +1,51 @@
-"""Result of a search for a breaking point, in numbers."""
+"""A search for a breaking point: its plan, the starts that are stored, and its result in numbers.
+
+``.ldos/breaking/<stack>/<host class>/<scenario>/<address>/`` holds ``start-0001.json`` …
+The starts of a finished search are deleted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
-from pytest_ldos.base.stats.confidence_sequence import BoundaryTest
-from pytest_ldos.base.stats.logistic_curve import LogisticCurve, fit_logistic
-from pytest_ldos.base.stats.overdispersion import estimate_correlation
-from pytest_ldos.campaign.bisection import Bisection, Finding, LevelRecord, LevelState
+from pytest_ldos.base.stats.counts import LogisticCurve, estimate_correlation, fit_logistic
+from pytest_ldos.base.stats.several_tests import BoundaryTest
+from pytest_ldos.campaign.bisection import Bisection, Finding, LevelRecord, LevelState, SearchPlan
 from pytest_ldos.campaign.breaking_cause import Cause, find_cause
-from pytest_ldos.campaign.breaking_plan import BreakingPlan
+from pytest_ldos.campaign.criterion import Criterion
+from pytest_ldos.campaign.kept_documents import (
+    plain_spec,
+    plain_trials,
+    read_document,
+    set_damaged_aside,
+    write_document,
+)
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.measure.trial.codec import decode_trials
 from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.scenario.model import ScenarioSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class BreakingPlan:
+    """Varied setting, criterion and limits of a search.
+
+    Attributes:
+        address: the varied setting, e.g. ``dds_flood.rate_hz``.
+        time_limit_s: no start begins that is expected to end later; ``None`` for no limit.
+    """
+
+    address: str
+    search: SearchPlan
+    criterion: Criterion
+    time_limit_s: float | None = None
+
 
 LEVEL_CONFIDENCE: Final = 0.95
 """Confidence of the displayed intervals of single levels; no decision depends on them."""
@@ -245,3 +277,89 @@ def _cause(
         criterion_metric=plan.criterion.metric_name,
         is_broken=lambda trial: plan.criterion.is_broken(trial, limit),
     )
+
+
+FOLDER: Final = "breaking"
+KIND: Final = "pytest-ldos start of a search"
+_START: Final = re.compile(r"start-([0-9]{1,9})\.json")
+
+
+@dataclass(frozen=True)
+class KeptStart:
+    """One measured start.
+
+    Attributes:
+        asked: the requested scenario, as plain values.
+        version: identity of what was measured, and where; see `campaign.measure_start`.
+    """
+
+    level: float
+    asked: Any
+    version: Mapping[str, str]
+    trials: TrialSet
+
+
+@dataclass(frozen=True)
+class BreakingEvidence:
+    """The starts of one search."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, output: Path, key: BaselineKey, address: str) -> BreakingEvidence:
+        safe = re.sub(r"[^A-Za-z0-9_.-]", "_", address)
+        return cls(key.folder(output / FOLDER) / safe)
+
+    def keep(self, level: float, spec: ScenarioSpec, trials: TrialSet, version: Mapping[str, str]) -> None:
+        """Writes a start to disk.
+
+        Raises:
+            NotWritten: it could not be written.
+        """
+        number = 1 + max((number for number, _ in self._files()), default=0)
+        document = {
+            "kind": KIND,
+            "level": level,
+            "asked": plain_spec(spec),
+            "version": dict(version),
+            "trials": plain_trials(trials),
+        }
+        write_document(self.folder / f"start-{number:04d}.json", document)
+
+    def starts(self) -> list[KeptStart]:
+        """The stored starts, in the order of measurement.
+
+        Raises:
+            RecordUnreadable: a file is damaged; names it.
+        """
+        return [_read(file) for _, file in self._files()]
+
+    def __len__(self) -> int:
+        """Number of stored starts."""
+        return len(self._files())
+
+    def set_damaged_aside(self) -> list[Path]:
+        """See `set_damaged_aside`."""
+        return set_damaged_aside([file for _, file in self._files()], _read)
+
+    def drop(self, *, but: Callable[[KeptStart], bool]) -> None:
+        """Deletes the starts of a finished search, except those (`but`) that another search may resume from."""
+        for _, file in self._files():
+            if not but(_read(file)):
+                file.unlink(missing_ok=True)
+
+    def _files(self) -> list[tuple[int, Path]]:
+        found = ((_START.fullmatch(file.name), file) for file in self.folder.glob("start-*.json"))
+        return sorted((int(match[1]), file) for match, file in found if match)
+
+
+def _read(file: Path) -> KeptStart:
+    level, asked, version, trials = read_document(
+        file, _parse, remedy=f"delete {file.name}: the search measures it again"
+    )
+    return KeptStart(level, asked, version, decode_trials(trials, file))
+
+
+def _parse(document: Any) -> tuple[float, Any, dict[str, str], str]:
+    version, trials = dict(document["version"]), json.dumps(document["trials"])
+    return float(document["level"]), document["asked"], version, trials

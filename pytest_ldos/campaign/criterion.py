@@ -8,17 +8,18 @@ a level is broken if more than half of its trials would be, that is, if its medi
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
-from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.nearest import refuse_unknown
+from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
 from pytest_ldos.base.series import Better, Invalid, Missing
-from pytest_ldos.base.units import format_quantity
+from pytest_ldos.base.text import format_quantity
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import Trial, TrialSet
+from pytest_ldos.robot.stack.goals import OutcomeClass
 
 SUCCESS: Final = "success"
 _HALF: Final = 0.5
@@ -167,3 +168,36 @@ def _beyond(text: str, metric: Metric, side: str, factor: float, unit: str) -> M
             remedy=f"write it as {example}",
         )
     return MetricBeyond(metric, factor)
+
+
+Answer = TypeVar("Answer", bool, bool | None)
+
+
+def arm_ended(trials: TrialSet) -> bool:
+    """True if the arm failed under all its loads so that no further trial was possible.
+
+    Either its stack died, or it could not return home. A failure before all loads were running says nothing about
+    them. For interleaved versions, the record does not show whose stack failed.
+    """
+    return bool(trials.incomplete) and not trials.session and len(trials.loads) >= len(trials.spec.loads)
+
+
+def has_lost_motion(trials: TrialSet) -> bool:
+    """True if the start ended in a motion that is not a trial, such as the way home."""
+    last = trials.trials[-1] if trials.trials else None
+    return arm_ended(trials) and (last is None or last.outcome is not OutcomeClass.STACK_DIED)
+
+
+def with_lost_motion(broken: Sequence[Answer], trials: TrialSet) -> list[Answer]:
+    """Tells for each trial if it is broken, with the way home counted as part of it: also if it took two attempts.
+
+    Args:
+        broken: result of each trial by itself. A start that failed before its first trial yields one broken trial.
+    """
+    answers = list(broken)
+    for place, trial in enumerate(trials.motions):
+        if trial.reset_failure:
+            answers[place] = True
+    if has_lost_motion(trials):
+        answers[-1:] = [True]
+    return answers

@@ -11,7 +11,7 @@ from math import ceil
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.base.units import counted, describe_duration
+from pytest_ldos.base.text import counted, describe_duration
 from pytest_ldos.campaign.cost import GUESS, Amount, Cost
 from pytest_ldos.campaign.order import Role, blocks_alone, first_blocks, next_pair, usual_size_alone
 from pytest_ldos.measure.trial.artifacts import RUNS

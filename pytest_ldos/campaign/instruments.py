@@ -14,7 +14,7 @@ MODULES: Final[dict[str, str]] = {
     "cpu_cost": "pytest_ldos.instruments.cpu_cost.instrument",
     "tracing_cost": "pytest_ldos.instruments.tracing_cost.instrument",
 }
-"""Module by name of the instrument; each defines `INSTRUMENT`, and ``cli.NAME`` its command ``NAME``."""
+"""Module by name of the instrument; each defines `INSTRUMENT`, and ``cli.instruments`` its command ``NAME``."""
 
 
 def find_instrument(name: str) -> Instrument:

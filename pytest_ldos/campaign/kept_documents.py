@@ -1,10 +1,11 @@
-"""Documents that an unfinished search keeps: JSON, each a file, whole or not there."""
+"""Documents that an unfinished search keeps, and result files that cannot be read."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,3 +49,37 @@ def plain_spec(spec: ScenarioSpec) -> Any:
 def plain_trials(trials: TrialSet) -> Any:
     """Trials as JSON values."""
     return json.loads(encode_trials(trials))
+
+
+def set_damaged_aside(files: Iterable[Path], read: Callable[[Path], object]) -> list[Path]:
+    """Renames damaged files to ``NAME.damaged`` and returns their new paths. Nothing is deleted.
+
+    Args:
+        read: reads a file; raises `RecordUnreadable` if it is damaged.
+
+    Raises:
+        RecordUnreadable: a file cannot be opened (it may be whole), or a damaged one cannot be renamed.
+    """
+    return [_set_aside(file) for file in files if _is_damaged(file, read)]
+
+
+def _is_damaged(file: Path, read: Callable[[Path], object]) -> bool:
+    try:
+        file.read_bytes()
+    except OSError as error:
+        raise RecordUnreadable(f"{file} cannot be read: {error.strerror}", remedy="see its permissions") from None
+    try:
+        read(file)
+    except RecordUnreadable:
+        return True
+    return False
+
+
+def _set_aside(file: Path) -> Path:
+    names = (file.with_name(f"{file.name}{number}.damaged") for number in itertools.chain([""], itertools.count(2)))
+    free = next(name for name in names if not name.exists())
+    try:
+        return file.rename(free)
+    except OSError as error:
+        reason = f"{file} is damaged, and cannot be renamed: {error.strerror}"
+        raise RecordUnreadable(reason, remedy="delete it, then the start is measured again") from None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from pytest_ldos.base.requirements import require
+from pytest_ldos.base.errors import require
 
 _DIGITS: Final = 3
 """Significant digits of a level: sufficient in practice, and 4470 is easier to read than 4472.135955."""

@@ -10,7 +10,7 @@ from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.campaign.blocks import Bench, BlockObserver, run_block
 from pytest_ldos.campaign.order import Block, Role
 from pytest_ldos.campaign.versions.version import head_version
-from pytest_ldos.measure.load.repeated import RepeatedLoad
+from pytest_ldos.measure.load.choose import RepeatedLoad
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, drop_folder, new_run_folder, new_scenario_folder
 from pytest_ldos.measure.trial.record import TrialSet

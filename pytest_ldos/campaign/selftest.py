@@ -9,15 +9,29 @@ from functools import cached_property
 
 import numpy as np
 
-from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, LdosError, LoadFailed, SelfTestFailed
-from pytest_ldos.base.nearest import refuse_unknown
-from pytest_ldos.campaign.detection import DRAWS, SUCCESS, Detection, Detector, Promised, without_verdict
-from pytest_ldos.campaign.evidence import append_start
-from pytest_ldos.campaign.faults import FAULTS, Medians, PlantableFault
+from pytest_ldos.base.errors import (
+    BringUpFailed,
+    ConfigurationError,
+    LdosError,
+    LoadFailed,
+    SelfTestFailed,
+    refuse_unknown,
+)
+from pytest_ldos.campaign.detection import (
+    DRAWS,
+    FAULTS,
+    SUCCESS,
+    Detection,
+    Detector,
+    Medians,
+    PlantableFault,
+    Promised,
+    without_verdict,
+)
+from pytest_ldos.campaign.sequence import append_start
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import Describe
-from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.measure.trial.series_of import all_series
+from pytest_ldos.measure.trial.record import TrialSet, all_series
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import StackKind
 

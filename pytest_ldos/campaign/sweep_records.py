@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.base.plain import PlainReader
-from pytest_ldos.campaign.arm_failure import with_lost_motion
 from pytest_ldos.campaign.cells import Cell
-from pytest_ldos.campaign.evidence import append_start
+from pytest_ldos.campaign.criterion import with_lost_motion
+from pytest_ldos.campaign.sequence import append_start
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 

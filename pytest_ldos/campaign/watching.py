@@ -8,24 +8,126 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from pytest_ldos.base.errors import LdosError, ProfilingFailed, TraceUnreadable, Unavailable
-from pytest_ldos.campaign.watched_switches import PROC, Switches, with_trace
-from pytest_ldos.host.context_switches import OwnSwitchCounter, SwitchCounter
-from pytest_ldos.host.process_names import process_names
+from pytest_ldos.base.switch_counts import SwitchCounts
+from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.base.writable import write_atomically
+from pytest_ldos.host.process_times import OwnSwitchCounter, SwitchCounter
+from pytest_ldos.host.processes import process_names
 from pytest_ldos.measure.trial.rig import Rig
-from pytest_ldos.record.choose_profiler import choose_profiler, resolve_profiler
-from pytest_ldos.record.profiler import Profiler
-from pytest_ldos.record.profiles.folded import FoldedStacks, merge
-from pytest_ldos.record.profiles.syscalls import SyscallCount, add_syscalls
-from pytest_ldos.record.strace import SyscallCounter, strace_available
+from pytest_ldos.record.choose import choose_profiler, resolve_profiler
+from pytest_ldos.record.profiles import (
+    Difference,
+    FoldedStacks,
+    compare_profiles,
+    merge,
+    render_folded,
+    render_speedscope,
+)
+from pytest_ldos.record.protocol import Profiler
+from pytest_ldos.record.strace import SyscallCount, SyscallCounter, add_syscalls, render_syscalls, strace_available
 from pytest_ldos.scenario.watching import WatchSpec
 from pytest_ldos.scenario.words import ProfilerKind
+from pytest_ldos.trace.ctf.read import EventTable, read_trace
+from pytest_ldos.trace.execution.scheduling import SCHEDULING_EVENTS, build_thread_states, count_switches
+
+PROC: Final = "/proc"
+KERNEL_EVENTS: Final = "kernel events"
+_PID: Final = "vpid"
+_WHOLE: Final = 100
+
+
+@dataclass(frozen=True)
+class Switches:
+    """Context switches of watched processes.
+
+    Attributes:
+        source: ``kernel events`` or ``/proc``.
+        messages: number of publications in that time; ``None`` if unknown.
+        trials: number of trials in that time; ``None`` if there were none.
+    """
+
+    counts: SwitchCounts
+    seconds: float
+    source: str
+    messages: int | None = None
+    trials: int | None = None
+
+
+def with_trace(found: Switches, directory: Path, window: tuple[int, int], pids: Sequence[int]) -> Switches:
+    """Adds the number of published messages, and counts switches by kernel events if these were recorded.
+
+    Args:
+        window: nanoseconds since the epoch.
+        pids: processes whose switches and messages count, because loads may be recorded, too.
+
+    Raises:
+        TraceUnreadable: see `read_trace`.
+    """
+    trace = read_trace(directory, events={Ros2.RMW_PUBLISH, *SCHEDULING_EVENTS}, window=window)
+    published = trace.events.get(Ros2.RMW_PUBLISH)
+    found = dataclasses.replace(found, messages=None if published is None else _count(published, pids))
+    states = build_thread_states(trace)
+    if not len(states):
+        return found
+    tids = [int(thread.name) for pid in pids for thread in _threads(pid)]
+    counts = count_switches(states, begin_ns=window[0], end_ns=window[1], tids=tids)
+    return dataclasses.replace(found, counts=counts, source=KERNEL_EVENTS)
+
+
+def _count(published: EventTable, pids: Sequence[int]) -> int:
+    """Messages of these processes; of all processes if the trace does not contain process ids."""
+    return int(np.isin(published[_PID], pids).sum()) if _PID in published.columns else len(published)
+
+
+def _threads(pid: int) -> list[Path]:
+    try:
+        return list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return []
+
+
+def describe_switches(counted: Sequence[Switches]) -> str:
+    """Describes context switches and migrations: total, per trial and per message; empty if none were counted."""
+    if not counted:
+        return ""
+    total = counted[0].counts
+    for each in counted[1:]:
+        total += each.counts
+    seconds = sum(each.seconds for each in counted)
+    moved = "unknown migrations" if total.migrations is None else f"{total.migrations} migrations"
+    shown = f"{total.voluntary} voluntary / {total.involuntary} involuntary context switches / {moved}"
+    rates = [_rates(total, what, sum(each)) for what, each in _denominators(counted) if sum(each)]
+    return "; ".join([f"{shown} in {seconds:.1f} s ({counted[0].source})", *rates])
+
+
+def _denominators(counted: Sequence[Switches]) -> Iterator[tuple[str, list[int]]]:
+    for what, values in (
+        ("trial", [each.trials for each in counted]),
+        ("message", [each.messages for each in counted]),
+    ):
+        known = [value for value in values if value is not None]
+        if len(known) == len(counted):
+            yield what, known
+
+
+def _rates(total: SwitchCounts, what: str, number: int) -> str:
+    each = [total.voluntary, total.involuntary, *([] if total.migrations is None else [total.migrations])]
+    return f"{' / '.join(_short(value / number) for value in each)} a {what} ({number})"
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if value >= _WHOLE else f"{value:.3g}"
+
 
 DISTORTION: Final = (
     "system calls were counted with strace, which stops processes at each: such times compare with nothing"
@@ -227,3 +329,69 @@ def _in_words(error: LdosError | OSError) -> str:
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror} → make room there, or let it be written to"
     return f"{error.message} → {error.remedy}" if error.remedy else error.message
+
+
+FOLDER: Final = "profile"
+FOLDED: Final = ".folded"
+FLAME_FILE: Final = "flame.svg"
+DIFFERENCE_FILE: Final = "difference.svg"
+SPEEDSCOPE_FILE: Final = "profile.speedscope.json"
+SYSCALLS_FILE: Final = "syscalls.txt"
+
+
+@dataclass(frozen=True)
+class Drawings:
+    """Functions that draw profiles as SVG.
+
+    Attributes:
+        flame: given samples, a title and notes.
+        difference: given the difference of two profiles, and a title.
+    """
+
+    flame: Callable[[FoldedStacks, str, Sequence[str]], str]
+    difference: Callable[[Difference, str], str]
+
+
+def write_watched(watching: Watching, folder: Path, drawings: Drawings, *, title: str) -> Iterator[str]:
+    """Writes the results of watching one version; yields notes for its report: failures, and where the files are.
+
+    Args:
+        folder: receives the files.
+    """
+    yield from watching.notes
+    if watching.profiles:
+        yield from _write_profile(watching, folder, drawings, title)
+    if watching.syscalls:
+        yield f"system calls: {folder / SYSCALLS_FILE}"
+        yield from _written(folder / SYSCALLS_FILE, lambda: render_syscalls(watching.syscalls))
+    if described := describe_switches(watching.switches):
+        yield f"{described}{' (under strace)' if watching.syscalls else ''}"
+
+
+def _write_profile(watching: Watching, folder: Path, drawings: Drawings, title: str) -> Iterator[str]:
+    whole = watching.profile
+    yield f"profile of {whole.samples} samples ({watching.tools}): {folder}"
+    for number, profile in enumerate(watching.profiles, 1):
+        yield from _written(folder / f"start-{number}{FOLDED}", partial(render_folded, profile))
+    yield from _written(folder / SPEEDSCOPE_FILE, lambda: render_speedscope(whole, title))
+    yield from _written(folder / FLAME_FILE, lambda: drawings.flame(whole, title, [watching.tools]))
+
+
+def write_watched_difference(
+    base: Watching, head: Watching, folder: Path, drawings: Drawings, *, title: str
+) -> Iterator[str]:
+    """Writes the difference between the profiles of two versions; yields notes for the report."""
+    if not (base.profiles and head.profiles):
+        return
+    difference = compare_profiles(base.profiles, head.profiles)
+    file = folder / DIFFERENCE_FILE
+    yield f"profiles compared: {len(difference.certain())} frames changed for certain, see {file}"
+    yield from _written(file, lambda: drawings.difference(difference, title))
+
+
+def _written(file: Path, render: Callable[[], str]) -> Iterator[str]:
+    """Writes a file; yields a note if it cannot be written, so that the measurement is not lost with it."""
+    try:
+        write_atomically(file, render())
+    except LdosError as error:
+        yield f"{file.name} is not there: {error.message} → {error.remedy}"

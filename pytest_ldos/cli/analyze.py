@@ -1,8 +1,11 @@
-"""``ldos analyze TRACE…``: what ran in a trace, or in many."""
+"""``ldos analyze TRACE…``: what ran in a trace, in many, or in runs of two versions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
@@ -11,39 +14,184 @@ import polars as pl
 import typer
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.text import Rendered
+from pytest_ldos.base.text import Rendered, format_duration
 from pytest_ldos.base.writable import require_writable_file, writing
-from pytest_ldos.cli.against import find_runs, see_runs
-from pytest_ldos.cli.bars import step_bar
-from pytest_ldos.cli.clocks import correct_clocks
 from pytest_ldos.cli.export import Format, refuse_existing
-from pytest_ldos.cli.interfaces import parse_interfaces
-from pytest_ldos.cli.many_traces import Many, analyze_many
-from pytest_ldos.cli.model import Damage, OnCorrupt, Pids, Together, read_observed
-from pytest_ldos.cli.output import put_out_text
-from pytest_ldos.cli.own_metrics import MetricsOption
+from pytest_ldos.cli.measuring import MetricsOption
+from pytest_ldos.cli.model import Damage, Many, OnCorrupt, Pids, Together, analyze_many, parse_interfaces, read_observed
 from pytest_ldos.cli.paths import ANOTHER_OUTPUT, sources_here, terminal
-from pytest_ldos.cli.say import emit, say
+from pytest_ldos.cli.progress import step_bar
+from pytest_ldos.cli.say import emit, put_out_text, say
 from pytest_ldos.fleet.choose import choose_scheduler
 from pytest_ldos.fleet.find import find_traces
-from pytest_ldos.fleet.in_process import InProcess
-from pytest_ldos.fleet.protocol import Scheduler
-from pytest_ldos.fleet.request import Request
+from pytest_ldos.fleet.measure import Request
+from pytest_ldos.fleet.protocol import InProcess, Scheduler
 from pytest_ldos.measure.metrics.catalogue import catalogue_of
+from pytest_ldos.measure.metrics.context import require_action
 from pytest_ldos.measure.metrics.declared import in_traces
 from pytest_ldos.measure.metrics.extract import extract_metrics
-from pytest_ldos.measure.metrics.load_own import OwnSource, load_metrics
 from pytest_ldos.measure.metrics.model import Interfaces
-from pytest_ldos.measure.metrics.own import OwnMetric
+from pytest_ldos.measure.metrics.own import OwnMetric, OwnSource, load_metrics
 from pytest_ldos.measure.metrics.regularity import nominal_period_ns
-from pytest_ldos.measure.metrics.served import require_action
 from pytest_ldos.show.export.parquet import write_parquet
 from pytest_ldos.show.page.formats import format_of, require_format
 from pytest_ldos.show.report.analysis import Analysis, render_analysis
-from pytest_ldos.show.report.trace.against import render_against
+from pytest_ldos.show.report.trace.against import SeenRun, render_against, see_run
+from pytest_ldos.trace.ctf.archive import address_of
 from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
+from pytest_ldos.trace.execution.threads import shift_clocks
 from pytest_ldos.trace.flow.build import build_flow
+from pytest_ldos.trace.flow.clocks import Bound, ClockOffset, estimate_clock_offsets
+
+Read = Callable[[Path], tuple[Analysis, list[str]]]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Traces of the runs of both versions."""
+
+    bases: Sequence[Path]
+    heads: Sequence[Path]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Their compared facts, and notes on their clocks."""
+
+    bases: Sequence[SeenRun]
+    heads: Sequence[SeenRun]
+    notes: Sequence[str]
+
+
+def find_runs(heads: Sequence[Path], bases: Sequence[Path], *, together: bool) -> Runs:
+    """The traces of each side; a folder that holds several is several runs.
+
+    Args:
+        together: treat each place as one trace, whatever lies below it.
+
+    Raises:
+        ConfigurationError: a trace is named twice.
+    """
+    ours, theirs = ([each for place in side for each in _runs_at(place, together=together)] for side in (heads, bases))
+    found = Runs(bases=theirs, heads=ours)
+    places = Counter(address_of(each) or str(each.resolve()) for each in (*found.heads, *found.bases))
+    for place, times in places.items():
+        if times > 1:
+            raise ConfigurationError(f"{place} is named {times} times", remedy="name each run once")
+    return found
+
+
+def _runs_at(place: Path, *, together: bool) -> list[Path]:
+    found = find_traces([place], together=together)
+    return [place] if len(found) == 1 else [each.path for each in found]
+
+
+def see_runs(runs: Runs, read: Read, *, drawn: bool) -> Seen:
+    """Reads one trace after the other; none is kept.
+
+    Args:
+        drawn: True for a page.
+
+    Raises:
+        ConfigurationError: two traces are copies of one, or have no node in common.
+    """
+    notes: list[str] = []
+    shown = _names((*runs.bases, *runs.heads))
+
+    def see(place: Path) -> SeenRun:
+        analysis, more = read(place)
+        notes.extend(more)
+        return see_run(replace(analysis, name=shown[place]), drawn=drawn)
+
+    bases, heads = ([see(each) for each in side] for side in (runs.bases, runs.heads))
+    _require_comparable([*bases, *heads])
+    return Seen(bases, heads, notes)
+
+
+def _names(places: Sequence[Path]) -> dict[Path, str]:
+    """The last parts of each place, as many as tell all apart."""
+    parts = {each: each.resolve().parts for each in places}
+    count = 1
+    while len({each[-count:] for each in parts.values()}) < len(parts):
+        count += 1
+    return {each: "/".join(some[-count:]) for each, some in parts.items()}
+
+
+def _require_comparable(runs: Sequence[SeenRun]) -> None:
+    first, *others = runs
+    for number, one in enumerate(runs):
+        for other in runs[:number]:
+            if one.extent == other.extent and one.run.things == other.run.things:
+                raise ConfigurationError(f"{other.name} and {one.name} are the same trace", remedy="name each run once")
+    for each in others:
+        if not each.run.nodes & first.run.nodes:
+            raise ConfigurationError(
+                f"{first.name} and {each.name} have no node in common",
+                remedy="compare traces of the same system, recorded from before its nodes start",
+            )
+
+
+ESTIMATE = "estimate"
+
+
+def correct_clocks(model: ExecutionModel, asked: Sequence[str]) -> tuple[ExecutionModel, list[str]]:
+    """The model on one clock, and what was done.
+
+    Args:
+        asked: ``HOST=NANOSECONDS``, a TOML file of such entries, or ``estimate``: from the messages
+            that the hosts sent each other. A clock of which messages in one direction give a bound is left as it is.
+
+    Raises:
+        ConfigurationError: neither of these, or no such host.
+    """
+    offsets: dict[str, int] = {}
+    notes: list[str] = []
+    for each in asked:
+        if each == ESTIMATE:
+            estimated = estimate_clock_offsets(build_flow(model))
+            offsets |= {host: offset.offset_ns for host, offset in estimated.items() if offset.bound is None}
+            notes += _describe(estimated)
+        elif "=" in each:
+            offsets |= dict([_parse(each)])
+        else:
+            offsets |= _read(Path(each))
+    return (shift_clocks(model, offsets), notes) if offsets else (model, notes)
+
+
+def _describe(estimated: dict[str, ClockOffset]) -> Iterator[str]:
+    for host, offset in estimated.items():
+        if offset.bound is not None:
+            known = offset.bound if offset.bound is Bound.NONE else f"{offset.bound} {offset.offset_ns:+d} ns"
+            yield (
+                f"clock of {host}: not corrected; its offset is {known} ({offset.messages} messages, all in one "
+                f"direction): if it is known from elsewhere, give it as --clock-offset {host}=NANOSECONDS"
+            )
+        elif offset.messages:
+            exact = f"± {format_duration(offset.uncertainty_ns or 0)}, by {offset.messages} messages"
+            yield f"clock of {host}: {offset.offset_ns:+d} ns ({exact})"
+
+
+def _parse(text: str) -> tuple[str, int]:
+    host, _, number = text.rpartition("=")
+    try:
+        return host, int(number)
+    except ValueError:
+        raise ConfigurationError(f"clock offset {text!r} has no number", remedy="HOST=NANOSECONDS") from None
+
+
+def _read(file: Path) -> dict[str, int]:
+    try:
+        table = tomllib.loads(file.read_text("utf-8-sig"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        remedy = f"give HOST=NANOSECONDS, a TOML file of such entries, or {ESTIMATE!r}"
+        raise ConfigurationError(f"clock offsets cannot be read from {file}: {error}", remedy=remedy) from None
+    for host, number in table.items():
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise ConfigurationError(f"{file}: the offset of {host} is {number!r}", remedy="whole nanoseconds")
+    return table
+
 
 Traces = Annotated[
     list[Path],

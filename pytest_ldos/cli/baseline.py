@@ -7,13 +7,12 @@ from typing import Annotated
 import typer
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.units import counted
+from pytest_ldos.base.text import counted
 from pytest_ldos.cli.help import Command, Group
 from pytest_ldos.cli.paths import load_run, stores_here, terminal
 from pytest_ldos.cli.say import emit, say
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.judge.baseline.merge import merge_trials
-from pytest_ldos.judge.baseline.store import StoredBaseline
+from pytest_ldos.judge.baseline.store import StoredBaseline, merge_trials
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.judging import judge_only
 from pytest_ldos.measure.trial.artifacts import read_trials

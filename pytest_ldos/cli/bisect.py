@@ -10,29 +10,29 @@ from typing import Annotated, Final
 import typer
 
 from pytest_ldos.base import exit_codes
-from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.nearest import refuse_unknown
-from pytest_ldos.base.units import counted
+from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
+from pytest_ldos.base.text import counted
 from pytest_ldos.campaign.bisection import TRIALS_PER_START, Bisection, SearchPlan
-from pytest_ldos.campaign.commits.evidence import CommitEvidence
-from pytest_ldos.campaign.commits.listing import Commit, list_commits
 from pytest_ldos.campaign.commits.plan import (
     CONFIDENCE,
     MAX_TRIALS,
+    Commit,
     least_amount,
     least_trials,
+    list_commits,
     most_amount,
     plan_search,
 )
-from pytest_ldos.campaign.commits.result import CommitResult
-from pytest_ldos.campaign.commits.rounds import measure_round
-from pytest_ldos.campaign.commits.search import CommitSearch
+from pytest_ldos.campaign.commits.rounds import CommitEvidence, measure_round
+from pytest_ldos.campaign.commits.search import CommitResult, CommitSearch
 from pytest_ldos.campaign.estimate import Expected, describe_expected, duration_files, measured_cost
 from pytest_ldos.campaign.measure_start import Site
 from pytest_ldos.campaign.measured_version import machine_here
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.versions.find import VersionFinder
 from pytest_ldos.cli.measuring import (
+    MetricsOption,
+    chosen_metrics,
     chosen_scenarios,
     key_of,
     measuring,
@@ -40,18 +40,14 @@ from pytest_ldos.cli.measuring import (
     refuse_unable,
     refuse_watching,
 )
-from pytest_ldos.cli.output import FormatOption, OutputOption, choose_format, put_out_text
-from pytest_ldos.cli.own_metrics import MetricsOption, chosen_metrics
-from pytest_ldos.cli.paths import sources_here, terminal
+from pytest_ldos.cli.paths import parse_confidence, sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
-from pytest_ldos.cli.quantities import parse_confidence
-from pytest_ldos.cli.say import say
+from pytest_ldos.cli.say import FormatOption, OutputOption, choose_format, put_out_text, say
 from pytest_ldos.measure.metrics.catalogue import Catalogue
 from pytest_ldos.robot.stack.choose import resolve_kind
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.show.page.formats import Format
-from pytest_ldos.show.report.bisect.page import render_bisect_as
-from pytest_ldos.show.report.bisect.words import answer, remarks
+from pytest_ldos.show.report.bisect import answer, remarks, render_bisect_as
 
 _KEPT: Final = "complete rounds are kept: the same command goes on from there"
 

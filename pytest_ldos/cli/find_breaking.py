@@ -11,29 +11,31 @@ import typer
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.bisection import TRIALS_PER_START, Bisection, Finding, SearchPlan
-from pytest_ldos.campaign.breaking_evidence import BreakingEvidence
-from pytest_ldos.campaign.breaking_plan import BreakingPlan
-from pytest_ldos.campaign.breaking_result import BreakingResult
+from pytest_ldos.campaign.breaking_result import BreakingEvidence, BreakingPlan, BreakingResult
 from pytest_ldos.campaign.criterion import parse_criterion
-from pytest_ldos.campaign.find_breaking import BreakingSearch
+from pytest_ldos.campaign.find_breaking import BreakingSearch, Harsher, VariedField
 from pytest_ldos.campaign.level_scale import LevelScale, Spacing
 from pytest_ldos.campaign.measure_start import Site, measure_start, motions_of
 from pytest_ldos.campaign.measured_version import version_here
-from pytest_ldos.campaign.varied_field import Harsher, VariedField
-from pytest_ldos.cli.measuring import chosen_scenarios, key_of, measuring, output_here, refuse_unable, refuse_watching
-from pytest_ldos.cli.output import FormatOption, OutputOption, choose_format, put_out_text
-from pytest_ldos.cli.own_metrics import MetricsOption, chosen_metrics
-from pytest_ldos.cli.paths import sources_here, terminal
+from pytest_ldos.cli.measuring import (
+    MetricsOption,
+    chosen_metrics,
+    chosen_scenarios,
+    key_of,
+    measuring,
+    output_here,
+    refuse_unable,
+    refuse_watching,
+)
+from pytest_ldos.cli.paths import parse_confidence, parse_duration_s, parse_share, sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
-from pytest_ldos.cli.quantities import parse_confidence, parse_duration_s, parse_share
-from pytest_ldos.cli.say import say
+from pytest_ldos.cli.say import FormatOption, OutputOption, choose_format, put_out_text, say
 from pytest_ldos.measure.metrics.catalogue import Catalogue
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import SeedMode
 from pytest_ldos.show.page.formats import Format
-from pytest_ldos.show.report.breaking.page import render_breaking_as
-from pytest_ldos.show.report.breaking.words import answer, remarks
+from pytest_ldos.show.report.breaking.page import answer, remarks, render_breaking_as
 
 _UNKNOWN: Final = frozenset({Finding.UNDECIDED, Finding.UNMEASURED})
 

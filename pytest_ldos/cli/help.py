@@ -1,9 +1,10 @@
-"""Help of the commands: values are words that people type, no summary is cut, and commands stand in groups."""
+"""Help of the commands, and parameters that they take in addition to those that are written at their functions."""
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 from types import UnionType
@@ -170,3 +171,16 @@ def _text(parameter: Any, ctx: Any) -> str:
 def _panel(command: Any) -> str:
     panel = getattr(command, "rich_help_panel", None)
     return panel if isinstance(panel, str) else "Commands"
+
+
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Parameters of a function with their annotations resolved."""
+    hints = get_type_hints(function, include_extras=True)
+    return [each.replace(annotation=hints[each.name]) for each in inspect.signature(function).parameters.values()]
+
+
+def show_parameters(command: Callable[..., None], parameters: Iterable[inspect.Parameter]) -> None:
+    """Lets typer see these parameters in place of a command's ``**arguments``."""
+    signature = inspect.Signature(list(parameters))
+    command.__signature__ = signature  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()} | {"return": None}

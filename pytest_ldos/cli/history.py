@@ -1,31 +1,234 @@
-"""``ldos history``; its commands ``pin | unpin | import`` are beside."""
+"""``ldos history``: trends, ``pin | unpin``, and ``import`` of saved runs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
+import polars as pl
 import typer
 
-from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.nearest import suggest
+from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable, suggest
 from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.cli.help import Command, Group
-from pytest_ldos.cli.history_anchors import pin, unpin
-from pytest_ldos.cli.history_import import import_runs
-from pytest_ldos.cli.history_selection import Directory, HostClass, Scenario, Stack, Wanted, open_store, read_trends
-from pytest_ldos.cli.history_site import require_site, write_site
-from pytest_ldos.cli.paths import terminal
+from pytest_ldos.cli.history_selection import (
+    Directory,
+    HostClass,
+    Scenario,
+    Stack,
+    Wanted,
+    describe_runs,
+    open_store,
+    read_trends,
+    require_site,
+    write_site,
+)
+from pytest_ldos.cli.paths import LATEST, find_trials, metric_names, sources_here, terminal
 from pytest_ldos.cli.say import emit, say
-from pytest_ldos.judge.baseline.history.commits import CommitPoint
-from pytest_ldos.judge.baseline.history.trend import ROLLING_WINDOW, Trend
+from pytest_ldos.host.checkout import is_changed
+from pytest_ldos.judge.baseline.history.rows import Version, build_rows
+from pytest_ldos.judge.baseline.history.store import HistoryStore, Pin, remove_pin, write_pin
+from pytest_ldos.judge.baseline.history.trend import ROLLING_WINDOW, CommitPoint, Trend
+from pytest_ldos.judge.baseline.key import KEY_COLUMNS, BaselineKey
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.judging import verdict_alone
+from pytest_ldos.judge.kept import read_judgement
+from pytest_ldos.measure.trial.artifacts import BASE, TRIALS_FILE, ScenarioFolder, read_trials
+from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.show.page.formats import Format as ReportFormat
 from pytest_ldos.show.page.formats import require_format
-from pytest_ldos.show.report.history.data import render_csv, render_json
-from pytest_ldos.show.report.history.table import name_of, render_overview, render_trend
+from pytest_ldos.show.report.history.table import name_of, render_csv, render_json, render_overview, render_trend
+
+
+def pin(
+    name: Annotated[str, typer.Argument(metavar="COMMIT|RUN", help="A commit, or the folder of a run (its head).")],
+    scenario: Scenario = "",
+    host_class: HostClass = "",
+    stack: Stack = "",
+    directory: Directory = None,
+) -> None:
+    """Measure all later commits by this one."""
+    store = open_store(directory)
+    runs = describe_runs(store, Wanted(scenario, host_class, stack))
+    chosen = _find_pin(runs, name)
+    for row in _series_of(runs, chosen):
+        of_series = chosen if chosen.commit else Pin("", str(row["trials"]), chosen.name)
+        say(f"pinned: {write_pin(store.folder(BaselineKey.of_row(row)), of_series)} ({of_series.name})")
+
+
+def unpin(scenario: Scenario = "", host_class: HostClass = "", stack: Stack = "", directory: Directory = None) -> None:
+    """Forget what is pinned."""
+    store = open_store(directory)
+    runs = describe_runs(store, Wanted(scenario, host_class, stack))
+    folders = sorted({store.folder(BaselineKey.of_row(row)) for row in runs.to_dicts()})
+    removed = [folder for folder in folders if remove_pin(folder)]
+    if not removed:
+        raise ConfigurationError("nothing is pinned there", remedy="pin something: ldos history pin COMMIT")
+    for folder in removed:
+        say(f"unpinned: {folder}")
+
+
+def _series_of(runs: pl.DataFrame, chosen: Pin) -> list[dict[str, Any]]:
+    """A set of trials of each series that has what was chosen.
+
+    Raises:
+        ConfigurationError: a run has several sets of one series, of which only one can be meant.
+    """
+    if chosen.commit:
+        runs = runs.filter(pl.col("commit") == chosen.commit).unique(KEY_COLUMNS)
+    elif chosen.trials in set(runs["trials"]):
+        runs = runs.filter(pl.col("trials") == chosen.trials)
+    else:
+        runs = runs.filter(pl.col("run") == chosen.name, pl.col("version") == Version.HEAD.value)
+    rows = runs.sort(*KEY_COLUMNS, "started_at", "trials").to_dicts()
+    if len(rows) > runs.select(KEY_COLUMNS).n_unique():
+        listed = (f"{row['trials']} ({row['scenario']}, {row['started_at']:%Y-%m-%d %H:%M:%S})" for row in rows)
+        raise ConfigurationError(
+            f"the run {chosen.name} measured a scenario more than once", remedy=f"pin one set: {', '.join(listed)}"
+        )
+    return rows
+
+
+def _find_pin(runs: pl.DataFrame, name: str) -> Pin:
+    """Finds the pin named by a commit's beginning, a run's name or the identity of a set of trials.
+
+    Raises:
+        ConfigurationError: nothing or several things are called so.
+    """
+    commits = {commit for commit in runs["commit"] if commit}
+    names = set(runs.filter(pl.col("version") == Version.HEAD.value)["run"])
+    if name in names or name in set(runs["trials"]):
+        return Pin("", name, name)
+    found = {commit for commit in commits if commit.startswith(name) or (name.startswith(commit) and len(commit) > 6)}
+    found = {name} if name in found else found
+    if len(found) > 1:
+        raise ConfigurationError(f"several commits begin with '{name}'", remedy=f"name one: {', '.join(sorted(found))}")
+    if not found and not commits:
+        raise ConfigurationError(
+            "no run of this history has a commit: they were made outside of git",
+            remedy=f"pin a run: {', '.join(sorted(names)[-3:])}",
+        )
+    if not found:
+        raise ConfigurationError(f"no commit or run is called '{name}'", remedy=suggest(name, {*commits, *names}))
+    (commit,) = found
+    if is_changed(commit):
+        raise ConfigurationError(
+            f"{commit} had uncommitted changes, which differ from run to run", remedy="pin one of its runs instead"
+        )
+    return Pin(commit, "", commit)
+
+
+Runs = Annotated[
+    list[str],
+    typer.Argument(help="Run folders, scenario folders or files of trials; folders that hold many; or 'latest'."),
+]
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """A set of trials as it lies on disk.
+
+    Attributes:
+        verdict: that the run reached; empty if it kept none.
+    """
+
+    run: str
+    version: Version
+    trials: TrialSet
+    verdict: str = ""
+
+
+def import_runs(runs: Runs, directory: Directory = None) -> None:
+    """Add saved runs, of any machine.
+
+    What is there already stays as it is. A file that cannot be read keeps no other from being added.
+
+    Exit code: 2 where there was one.
+    """
+    store = open_store(directory, must_exist=False)
+    store.require_writable()
+    saved, unreadable = _read_all(file for name in runs for file in _find(name))
+    own = metric_names(each.trials for each in saved)
+    policy = Policy.configured(sources_here().toml.gate, scenarios=1, own=own)
+    added = sum(_add(each, store, policy) for each in saved)
+    if saved:
+        say(f"{added} of {len(saved)} added to {store.directory}{_describe_others(saved, added)}")
+    _refuse(unreadable)
+
+
+def _find(name: str) -> list[Path]:
+    """As a run, or however deep below a folder; the base of a session comes with its head."""
+    place = Path(name)
+    if name != LATEST and place.is_dir():
+        found = [file for file in sorted(place.rglob(TRIALS_FILE)) if not _is_of_base(file)]
+        if found:
+            return found
+    return find_trials(name)
+
+
+def _is_of_base(file: Path) -> bool:
+    return file.parent.name == BASE and (file.parents[1] / TRIALS_FILE).is_file()
+
+
+def _read_all(files: Iterable[Path]) -> tuple[list[_Saved], list[RecordUnreadable]]:
+    saved: list[_Saved] = []
+    unreadable: list[RecordUnreadable] = []
+    for file in dict.fromkeys(files):
+        try:
+            saved += _saved_with(file)
+        except RecordUnreadable as error:
+            unreadable.append(error)
+    return saved, unreadable
+
+
+def _refuse(unreadable: list[RecordUnreadable]) -> None:
+    """Raises the first, behind the messages of the others."""
+    for error in unreadable[1:]:
+        say(f"ldos: {error.message}", err=True)
+    if unreadable:
+        raise unreadable[0]
+
+
+def _add(saved: _Saved, store: HistoryStore, policy: Policy) -> bool:
+    """Adds saved trials to the history; True if they are new and have a place there (see `rows.why_left_out`)."""
+    if not saved.trials.trials:
+        return False
+    verdict = saved.verdict or verdict_alone(saved.trials, policy)
+    rows = build_rows(saved.trials, run=saved.run, branch="", verdict=verdict, version=saved.version)
+    return not rows.is_empty() and store.append(rows)
+
+
+def _describe_others(saved: Sequence[_Saved], added: int) -> str:
+    return "" if added == len(saved) else "; the others were there, are empty, invalid or were watched"
+
+
+def _saved_with(file: Path) -> Iterator[_Saved]:
+    """The trials of a file, and those of the base that they took turns with."""
+    trials = read_trials(file)
+    version = _version_in(file, trials)
+    run = _run_name(file, version)
+    kept = read_judgement(ScenarioFolder(file.parent)) if file.name == TRIALS_FILE else None
+    yield _Saved(run, version, trials, "" if kept is None else kept.verdict.value)
+    base = file.parent / BASE / TRIALS_FILE
+    if base.exists():
+        yield _Saved(run, Version.BASE, read_trials(base))
+
+
+def _version_in(file: Path, trials: TrialSet) -> Version:
+    """The version that a file holds: that of the base lies in a folder of its own."""
+    return Version.BASE if trials.session and file.absolute().parent.name == BASE else Version.HEAD
+
+
+def _run_name(file: Path, version: Version) -> str:
+    """The folder of the run that a file of trials belongs to, or the file where it lies alone."""
+    place = file.absolute()
+    scenario = place.parents[1 if version is Version.BASE else 0]
+    return scenario.parent.name if place.name == TRIALS_FILE else place.stem
+
 
 history_app = typer.Typer(cls=Group, rich_markup_mode=None, invoke_without_command=True)
 history_app.command(cls=Command)(pin)

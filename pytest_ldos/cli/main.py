@@ -15,32 +15,32 @@ from pytest_ldos.base.errors import LdosError, NotWritten
 from pytest_ldos.campaign.instruments import MODULES
 from pytest_ldos.cli.help import Command, Group, name_values
 from pytest_ldos.cli.say import allow_any_letter, complain, say
-from pytest_ldos.cli.watch_options import with_watch_options
+from pytest_ldos.cli.studies import with_watch_options
 
 _INSTRUMENTS: Final = "Measure the middleware"
 
 _PANELS: Final = {
-    "Begin": {"init": "init:init"},
+    "Begin": {"init": "setup:init"},
     "Compare and keep results": {
-        "report": "report:report",
-        "compare": "compare:compare",
+        "report": "results:report",
+        "compare": "results:compare",
         "baseline": "baseline:baseline_app",
         "history": "history:history_app",
-        "comment": "comment:comment",
-        "annotate": "comment:annotate",
-        "join": "join:join",
+        "comment": "results:comment",
+        "annotate": "results:annotate",
+        "join": "results:join",
     },
     "Measure more than a test does": {
         "measure": "measure:measure",
         "calibrate": "calibrate:calibrate",
-        "selftest": "selftest:selftest",
+        "selftest": "calibrate:selftest",
         "sweep": "sweep:sweep",
         "find-breaking": "find_breaking:find_breaking",
         "bisect": "bisect:bisect",
     },
-    "Look at traces": {"analyze": "analyze:analyze", "export": "export:export", "profile": "profile:profile_app"},
-    _INSTRUMENTS: {name.replace("_", "-"): f"{name}:{name}" for name in MODULES},
-    "This machine": {"doctor": "doctor:doctor", "ros-packages": "ros_packages:ros_packages"},
+    "Look at traces": {"analyze": "analyze:analyze", "export": "export:export", "profile": "export:profile_app"},
+    _INSTRUMENTS: {name.replace("_", "-"): f"instruments:{name}" for name in MODULES},
+    "This machine": {"doctor": "setup:doctor", "ros-packages": "setup:ros_packages"},
 }
 """Module with its function or group, by panel of the help and name of the command."""
 

@@ -124,7 +124,7 @@ starts_of() {
 }
 
 # Rough seconds of all trials that may be made, and of the starts of the stack with their warm-up: a guess, because nothing
-# is installed yet that could read what earlier runs took. See pytest_ldos/campaign/cost.py.
+# is installed yet that could read what earlier runs took. See pytest_ldos/campaign/estimate.py.
 estimate_s() {
   most=$trials
   [ "$max_trials" -le "$most" ] || [ "$record" = true ] || most=$max_trials

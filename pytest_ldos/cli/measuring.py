@@ -1,4 +1,4 @@
-"""Shared parts of commands that start a stack."""
+"""Shared parts of commands that start a stack, and the metrics that they measure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -15,10 +16,12 @@ from pytest_ldos.cli.paths import sources_here
 from pytest_ldos.cli.say import complain, say
 from pytest_ldos.host.fingerprint import take_fingerprint
 from pytest_ldos.host.lock import measuring_lock
-from pytest_ldos.host.termination import terminated_like_interrupted
+from pytest_ldos.host.temporary import terminated_like_interrupted
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.measure.load.choose import load_available
+from pytest_ldos.measure.metrics.catalogue import Catalogue, built_in_of, catalogue_of
+from pytest_ldos.measure.metrics.own import HOOK, load_metrics
 from pytest_ldos.record.choose import recording_available
 from pytest_ldos.robot.stack.choose import describe_stack, stack_available
 from pytest_ldos.scenario.model import ScenarioSpec
@@ -105,3 +108,24 @@ def policy_here(*, scenarios: int, own: Iterable[str] = ()) -> Policy:
 
 def output_here() -> Path:
     return sources_here().folder("output")
+
+
+MetricsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics", metavar="FILE_OR_MODULE", help=f"Metrics of your own: a conftest.py or module with {HOOK}()."
+    ),
+]
+
+
+def chosen_metrics(given: str | None, sources: Sources) -> Catalogue:
+    """Every metric to measure.
+
+    Args:
+        given: value of the option.
+
+    Raises:
+        ConfigurationError: see `load_own` and `catalogue_of`.
+    """
+    built_in = built_in_of(sources.stack_spec())
+    return catalogue_of(load_metrics(given), sources.toml.metrics, built_in=built_in)

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+import dataclasses
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
-from pytest_ldos.base.units import NS_PER_S
-from pytest_ldos.fleet.request import SKIP_OPTION
-from pytest_ldos.host.memory import available_bytes
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable, refuse_unknown
+from pytest_ldos.base.text import NS_PER_S
+from pytest_ldos.base.writable import writing
+from pytest_ldos.cli.paths import ANOTHER_OUTPUT, terminal
+from pytest_ldos.cli.progress import trace_bar
+from pytest_ldos.cli.say import emit, say
+from pytest_ldos.fleet.choose import INSTALL, LOCAL, choose_scheduler, missing_package
+from pytest_ldos.fleet.find import Found
+from pytest_ldos.fleet.measure import SKIP_OPTION, Request, TraceSummary
+from pytest_ldos.fleet.protocol import InProcess, Scheduler
+from pytest_ldos.host.cgroup import available_bytes
+from pytest_ldos.measure.metrics.model import Interfaces
+from pytest_ldos.show.export.parquet import is_fleet_directory, require_writable, write_fleet
+from pytest_ldos.show.report.fleet import render_fleet
 from pytest_ldos.trace.ctf.read import SKIPPING, DecodedTrace, read_trace
 from pytest_ldos.trace.ctf.read import OnCorrupt as ReadOnCorrupt
 from pytest_ldos.trace.ctf.windows import content_bytes, open_in_windows
-from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution, require_events
-from pytest_ldos.trace.execution.build_windows import Spread, build_execution_in_windows
+from pytest_ldos.trace.execution.build import (
+    NEEDED_EVENTS,
+    Spread,
+    build_execution,
+    build_execution_in_windows,
+    require_events,
+)
 from pytest_ldos.trace.execution.model import ExecutionModel
 
 
@@ -116,3 +134,83 @@ def _require_observed(
     if strangers:
         there = ", ".join(str(pid) for pid in sorted(everybody().processes["pid"]))
         raise ConfigurationError(f"process {strangers[0]} has no events in the trace", remedy=f"these have: {there}")
+
+
+def parse_interfaces(texts: Sequence[str], usual: Interfaces) -> Interfaces:
+    """Interfaces of texts like ``action=/move_action``; the `usual` names for those that are not given.
+
+    Raises:
+        ConfigurationError: a text has no such form, or no interface is called so.
+    """
+    given = dict(_parse(text) for text in texts)
+    refuse_unknown(given, {each.name for each in dataclasses.fields(Interfaces)}, "interface")
+    return dataclasses.replace(usual, **given)
+
+
+def _parse(text: str) -> tuple[str, str]:
+    kind, separator, name = text.partition("=")
+    if not separator:
+        raise ConfigurationError(f"{text!r} names no interface", remedy="give one like action=/move_action")
+    return kind, name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Many:
+    """Settings of the analysis of many traces.
+
+    Attributes:
+        scheduler: as it was asked for; ``None`` where it was not.
+        output: directory of the data set; ``None`` without one.
+        whole: show all traces.
+    """
+
+    scheduler: str | None
+    workers: int | None
+    output: Path | None
+    force: bool
+    whole: bool
+
+
+def analyze_many(traces: Sequence[Found], request: Request, many: Many) -> None:
+    """Prints the summary, and writes the data set; ends the command with `INVALID` where a trace could not be read."""
+    scheduler = choose_scheduler(many.scheduler, workers=many.workers)
+    if many.output is not None:
+        _refuse_existing(many.output, force=many.force)
+        with writing(many.output, otherwise=ANOTHER_OUTPUT):  # not only after hours of reading
+            require_writable(many.output)
+    missing = missing_package(LOCAL) if many.scheduler is None else ""
+    if missing:
+        remedy = f"{INSTALL} reads several at once"
+        say(f"{missing} is not installed: the traces are read one by one ({remedy})", err=True)
+    summaries = _summarize(scheduler, traces, request)
+    width, color = terminal()
+    emit(render_fleet(summaries, width=width, color=color, whole=many.whole))
+    if many.output is not None:
+        with writing(many.output, otherwise=ANOTHER_OUTPUT):
+            write_fleet(summaries, many.output)
+        say(f"tables: {many.output}")
+    if any(each.problem for each in summaries):
+        raise typer.Exit(exit_codes.INVALID)
+
+
+def _summarize(scheduler: Scheduler, traces: Sequence[Found], request: Request) -> list[TraceSummary]:
+    """In the order of traces, whoever finished first."""
+    asked = request if isinstance(scheduler, InProcess) else replace(request, threads=1)
+    found: dict[str, TraceSummary] = {}
+    summaries = scheduler.summarize(traces, asked)
+    with trace_bar(len(traces)) as step:
+        for summary in summaries:
+            found[summary.trace] = summary
+            step()
+    return [found[each.name] for each in traces]
+
+
+def _refuse_existing(target: Path, *, force: bool) -> None:
+    if not target.exists() and not target.is_symlink():
+        return
+    if not is_fleet_directory(target):
+        raise ConfigurationError(
+            f"{target} exists and is nothing that this command would write", remedy="name another place with --output"
+        )
+    if not force:
+        raise ConfigurationError(f"{target} exists", remedy="name another place with --output, or replace it: --force")

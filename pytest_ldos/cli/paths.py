@@ -1,11 +1,14 @@
-"""Finds what a user names on the command line on disk."""
+"""Files and folders, shares and times that a user names on the command line."""
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.judge.baseline.store import BaselineStores
@@ -88,3 +91,46 @@ def metric_names(runs: Iterable[TrialSet]) -> set[str]:
 def by_scenario(runs: Sequence[TrialSet]) -> dict[str, TrialSet]:
     """The last trial set of each scenario."""
     return {trials.scenario: trials for trials in runs}
+
+
+_SECONDS: Final = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def parse_share(text: str, *, what: str) -> float:
+    """``15%`` or ``0.15``.
+
+    Raises:
+        ConfigurationError: it is no positive number.
+    """
+    plain = text.strip()
+    try:
+        value = float(plain.removesuffix("%").strip()) / (100 if plain.endswith("%") else 1)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise ConfigurationError(f"{what} is {text!r}", remedy="write it as 15% or 0.15")
+    return value
+
+
+def parse_duration_s(text: str, *, what: str) -> float:
+    """``90s``, ``10min`` or ``1.5h``; a number alone is seconds.
+
+    Raises:
+        ConfigurationError: it is no time.
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h)?\s*", text)
+    if match is None:
+        raise ConfigurationError(f"{what} is {text!r}", remedy="write it as 90s, 10min or 1h")
+    return float(match[1]) * _SECONDS[match[2] or "s"]
+
+
+def parse_confidence(text: str) -> float:
+    """The value of ``--confidence``.
+
+    Raises:
+        ConfigurationError: it is no share between one half and 1.
+    """
+    confidence = parse_share(text, what="--confidence")
+    if not 0.5 < confidence < 1:
+        raise ConfigurationError(f"--confidence is {text!r}", remedy="it must lie between 0.5 and 1, as 0.9 or 90%")
+    return confidence

@@ -1,33 +1,117 @@
-"""Shared parts of the commands of instruments."""
+"""Shared parts of the commands of instruments: their options, and what is to watch the processes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 
 from pytest_ldos.base import exit_codes
-from pytest_ldos.base.errors import Unavailable
+from pytest_ldos.base.errors import ConfigurationError, Unavailable
+from pytest_ldos.base.plain import field_types
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.base.writable import require_writable_file, require_writable_folder
-from pytest_ldos.campaign.study_trials import to_trials
-from pytest_ldos.campaign.watched_study import measure_watched
+from pytest_ldos.campaign.studies import measure_watched, to_trials
+from pytest_ldos.cli.help import parameters_of, show_parameters
 from pytest_ldos.cli.measuring import measuring
-from pytest_ldos.cli.output import choose_format, put_out_text, write_text
 from pytest_ldos.cli.paths import terminal
 from pytest_ldos.cli.progress import MeasuringProgress
-from pytest_ldos.cli.say import say
-from pytest_ldos.cli.watch_options import asked_watch
+from pytest_ldos.cli.say import FormatOption, OutputOption, choose_format, put_out_text, say, write_text
 from pytest_ldos.instruments.instrument import Instrument
 from pytest_ldos.instruments.study import Study
 from pytest_ldos.measure.trial.codec import encode_trials
-from pytest_ldos.show.export.study_tables import write_study_tables
+from pytest_ldos.scenario.described import Described, described_fields
+from pytest_ldos.scenario.watching import WatchSpec
+from pytest_ldos.scenario.words import DEFAULT_RATE_HZ, ProfilerKind
+from pytest_ldos.show.export.parquet import write_study_tables
 from pytest_ldos.show.page.formats import Format
 from pytest_ldos.show.report.flame.files import DRAWINGS
 from pytest_ldos.show.report.study.page import render_study_as
+
+_NOWHERE: Final = Path()
+
+
+@dataclass(frozen=True)
+class WatchRequest:
+    """Requested observers.
+
+    Attributes:
+        folder: for profiles and logs.
+    """
+
+    spec: WatchSpec
+    folder: Path
+
+
+_ASKED: ContextVar[WatchRequest | None] = ContextVar("watch", default=None)
+
+
+def asked_watch() -> WatchRequest | None:
+    """The request of the running command; ``None`` if there is none."""
+    return _ASKED.get()
+
+
+def _options(
+    *,
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            "--profile", metavar="DIR", help="Sample what the processes do; folder for flame graph and speedscope file."
+        ),
+    ] = None,
+    profiler: Annotated[
+        ProfilerKind, typer.Option("--profiler", help="What samples; auto is perf where permitted, else py-spy.")
+    ] = ProfilerKind.AUTO,
+    profile_rate: Annotated[
+        int, typer.Option("--profile-rate", help="Samples a second of each CPU.")
+    ] = DEFAULT_RATE_HZ,
+    syscalls: Annotated[
+        Path | None,
+        typer.Option(
+            "--syscalls", metavar="DIR", help="Count system calls (distorts all times); folder for the table."
+        ),
+    ] = None,
+) -> WatchRequest | None:
+    """See `with_watch_options`; its parameters are the options.
+
+    Raises:
+        ConfigurationError: two folders.
+    """
+    folders = {each for each in (profile, syscalls) if each is not None}
+    if len(folders) > 1:
+        raise ConfigurationError("--profile and --syscalls name two folders", remedy="name the same for both")
+    spec = WatchSpec(
+        profile=profile is not None, profiler=profiler, rate_hz=profile_rate, syscalls=syscalls is not None
+    )
+    return WatchRequest(spec, next(iter(folders), _NOWHERE)) if spec.is_asked else None
+
+
+def with_watch_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command of an instrument with ``--profile``, ``--profiler``, ``--profile-rate`` and ``--syscalls``."""
+
+    @wraps(command)
+    def watched(**arguments: Any) -> None:
+        mine = {name: arguments.pop(name) for name in _names()}
+        token = _ASKED.set(_options(**mine))
+        try:
+            command(**arguments)
+        finally:
+            _ASKED.reset(token)
+
+    show_parameters(watched, [*parameters_of(command), *parameters_of(_options)])
+    return watched
+
+
+def _names() -> list[str]:
+    return list(inspect.signature(_options).parameters)
+
 
 ParquetOption = Annotated[Path | None, typer.Option("--parquet", help="Folder to write all tables to, as Parquet.")]
 RecordOption = Annotated[
@@ -115,3 +199,63 @@ def put_out_study(study: Study, outputs: Outputs) -> None:
 
 def _renderer(study: Study, kind: Format, width: int, *, color: bool) -> Callable[[], Rendered]:
     return lambda: render_study_as(study, kind, width=width, color=color)
+
+
+Spec = TypeVar("Spec")
+
+
+def takes_settings(kind: type[Spec]) -> Callable[[Callable[[Spec, Outputs], None]], Callable[..., None]]:
+    """Decorates what a command does with a spec and outputs: its options are the spec's fields and the outputs."""
+
+    def decorate(command: Callable[[Spec, Outputs], None]) -> Callable[..., None]:
+        @wraps(command)
+        def run(**given: Any) -> None:
+            outputs = {name: given.pop(name) for name in inspect.signature(_outputs).parameters}
+            spec = kind(**_plain(kind, given))
+            command(spec, _outputs(**outputs))
+
+        show_parameters(run, [*_settings(kind), *parameters_of(_outputs)])
+        return run
+
+    return decorate
+
+
+def _outputs(
+    *,
+    output: OutputOption = None,
+    output_format: FormatOption = None,
+    parquet: ParquetOption = None,
+    record: RecordOption = None,
+) -> Outputs:
+    """See `Outputs.of`; its parameters are the options."""
+    return Outputs.of(output_format, output, parquet, record)
+
+
+def _settings(kind: type) -> Iterator[inspect.Parameter]:
+    types, texts = field_types(kind), described_fields(kind)
+    for field in dataclasses.fields(kind):
+        text = texts[field.name]
+        yield inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=_default(field, text),
+            annotation=Annotated[Path | None if text.is_path else types[field.name], _info(text)],
+        )
+
+
+def _default(field: dataclasses.Field[Any], text: Described) -> Any:
+    if text.is_path:
+        return None
+    if text.default is not None:
+        return text.default
+    return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
+
+
+def _info(text: Described) -> Any:
+    return typer.Argument(help=text.meaning) if text.is_argument else typer.Option(*text.flags, help=text.meaning)
+
+
+def _plain(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as the spec has them: paths as text, ``""`` for none."""
+    paths = {name for name, text in described_fields(kind).items() if text.is_path}
+    return {name: str(value or "") if name in paths else value for name, value in given.items()}

@@ -12,28 +12,37 @@ import typer
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.units import describe_duration
+from pytest_ldos.base.text import describe_duration
 from pytest_ldos.campaign.cells import Axis, Cell, Grid, show_value
 from pytest_ldos.campaign.measure_start import Site, measure_start, motions_of
 from pytest_ldos.campaign.measured_version import version_here
-from pytest_ldos.campaign.sweep import Sweeper, SweepPlan, can_be_measured, open_sweep
-from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, name_for
+from pytest_ldos.campaign.sweep import (
+    Definition,
+    Sweeper,
+    SweepFolder,
+    SweepPlan,
+    can_be_measured,
+    name_for,
+    open_sweep,
+)
 from pytest_ldos.campaign.sweep_records import TRUSTED, CellResult, CellState
 from pytest_ldos.cli.calibrate import Format
-from pytest_ldos.cli.measuring import chosen_scenarios, measuring, output_here, refuse_watching
-from pytest_ldos.cli.output import write_text
-from pytest_ldos.cli.own_metrics import MetricsOption, chosen_metrics
+from pytest_ldos.cli.measuring import (
+    MetricsOption,
+    chosen_metrics,
+    chosen_scenarios,
+    measuring,
+    output_here,
+    refuse_watching,
+)
 from pytest_ldos.cli.paths import sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
-from pytest_ldos.cli.say import emit, say
+from pytest_ldos.cli.say import emit, say, write_text
 from pytest_ldos.record.choose import recording_available
 from pytest_ldos.scenario.addresses import known_addresses
 from pytest_ldos.show.report.reasons import describe_reason
-from pytest_ldos.show.report.sweep.compose import compose_sweep
-from pytest_ldos.show.report.sweep.data import render_json
-from pytest_ldos.show.report.sweep.document import SweepReport
-from pytest_ldos.show.report.sweep.formats import render_for, render_text, require_suffix
-from pytest_ldos.show.report.sweep.tables import describe_cell, shown_metrics
+from pytest_ldos.show.report.sweep.document import SweepReport, compose_sweep, render_json
+from pytest_ldos.show.report.sweep.page import describe_cell, render_for, render_text, require_suffix, shown_metrics
 
 _FINISHED: Final = "was finished before: these are its results; --fresh measures again"
 

@@ -1,18 +1,20 @@
-"""Record of changes of this machine, so that they can be undone."""
+"""Findings, fixes that can be applied from here, the record of changes, and how they are undone."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from pytest_ldos.base.errors import MendFailed, RecordUnreadable
 from pytest_ldos.doctor.machine import Machine
-from pytest_ldos.host.user_folders import state_folder
+from pytest_ldos.host.temporary import state_folder
 
 _FILE: Final = "ldos/doctor-changes.json"
 _BOOT_ID: Final = "proc/sys/kernel/random/boot_id"
@@ -151,3 +153,133 @@ def _read(file: Path) -> list[Change]:
     except (KeyError, TypeError):
         raise RecordUnreadable(f"{file} is no record of changes", remedy="look at it, then delete it") from None
     return changes
+
+
+class Fix(Protocol):
+    """A change of this machine.
+
+    Attributes:
+        description: what it does, in the imperative: ``set the governor of 4 CPUs to performance``.
+        is_reversible: true if `ChangeLog` can restore the former state.
+    """
+
+    @property
+    def description(self) -> str: ...
+
+    @property
+    def is_reversible(self) -> bool: ...
+
+    def apply(self, machine: Machine, changes: ChangeLog) -> None:
+        """Applies the fix.
+
+        Raises:
+            MendFailed: it cannot be done; the remedy is the command that would.
+        """
+
+
+class Status(StrEnum):
+    """Severity: an error prevents measurements, a warning disturbs or widens their results."""
+
+    OK = "ok"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the diagnosis.
+
+    Attributes:
+        name: of the check.
+        text: what was found.
+        remedy: what to do about it; with status `OK`, what may be done.
+        fix: carries it out, if that can be done from here.
+    """
+
+    name: str
+    status: Status
+    text: str
+    remedy: str = ""
+    fix: Fix | None = None
+
+
+def ok(name: str, text: str, remedy: str = "") -> Finding:
+    return Finding(name, Status.OK, text, remedy)
+
+
+def warning(name: str, text: str, remedy: str, fix: Fix | None = None) -> Finding:
+    return Finding(name, Status.WARNING, text, remedy, fix)
+
+
+def error(name: str, text: str, remedy: str) -> Finding:
+    return Finding(name, Status.ERROR, text, remedy)
+
+
+@dataclass(frozen=True)
+class SetValues:
+    """Writes values by place; see `Fix`. They last until they are undone or the machine restarts."""
+
+    description: str
+    values: Mapping[str, str]
+    is_reversible: bool = True
+
+    def apply(self, machine: Machine, changes: ChangeLog) -> None:
+        for place, value in self.values.items():
+            changes.set_value(machine, place, value)
+
+
+def mend(
+    findings: Sequence[Finding], machine: Machine, changes: ChangeLog, *, agrees: Callable[[Fix], bool]
+) -> Iterator[str]:
+    """Applies one fix after the other, and yields the result of each.
+
+    If one fails, the others are tried all the same.
+
+    Args:
+        agrees: asked right before each fix.
+    """
+    for fix in [finding.fix for finding in findings if finding.fix is not None]:
+        if not agrees(fix):
+            continue
+        try:
+            fix.apply(machine, changes)
+        except MendFailed as error:
+            yield f"not done: {fix.description}: {error}"
+        else:
+            yield f"done: {fix.description}"
+
+
+def describe_question(fix: Fix) -> str:
+    """The question before a fix; says if the fix cannot be undone."""
+    return f"{fix.description}?" if fix.is_reversible else f"{fix.description} (cannot be undone)?"
+
+
+@dataclass(frozen=True)
+class RemoveStale:
+    """Removes files and folders that are still unused when the fix is applied; see `Fix`.
+
+    Attributes:
+        paths: the unused files and folders that were found.
+        find: finds them again, so that those in use by now stay.
+    """
+
+    description: str
+    paths: Sequence[Path]
+    find: Callable[[Machine], Sequence[Path]]
+    is_reversible: bool = False
+
+    def apply(self, machine: Machine, changes: ChangeLog) -> None:
+        still = set(self.find(machine))
+        for path in self.paths:
+            if path in still:
+                _remove(path)
+
+
+def _remove(path: Path) -> None:
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise MendFailed(f"{path} cannot be removed: {error.strerror}", remedy=f"sudo rm -r {path}") from None

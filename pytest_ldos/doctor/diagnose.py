@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from pytest_ldos.doctor import (
-    cpu,
-    discovery,
-    lttng,
-    packages,
-    realtime,
-    ros_packages,
-    sessions,
-    shared_memory,
-    sockets,
-    storage,
-    strays,
-    switches,
-)
-from pytest_ldos.doctor.finding import Finding, Status
+from pytest_ldos.doctor import check_leftovers as sessions
+from pytest_ldos.doctor import check_leftovers as strays
+from pytest_ldos.doctor import check_machine as cpu
+from pytest_ldos.doctor import check_machine as lttng
+from pytest_ldos.doctor import check_machine as packages
+from pytest_ldos.doctor import check_machine as realtime
+from pytest_ldos.doctor import check_machine as storage
+from pytest_ldos.doctor import check_machine as switches
+from pytest_ldos.doctor import check_ros as discovery
+from pytest_ldos.doctor import check_ros as ros_packages
+from pytest_ldos.doctor import check_ros as shared_memory
+from pytest_ldos.doctor import check_ros as sockets
+from pytest_ldos.doctor.changes import Finding, Status
 from pytest_ldos.doctor.machine import Machine
 
 _ROS: Final = (*ros_packages.CHECKS, discovery.check_domain, discovery.check_discovery)

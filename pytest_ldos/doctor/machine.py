@@ -15,8 +15,7 @@ import psutil
 
 from pytest_ldos.base.errors import MendFailed
 from pytest_ldos.host.cpu import read_setting
-from pytest_ldos.host.interference import Interference
-from pytest_ldos.host.interference_meter import measure_briefly
+from pytest_ldos.host.interference import Interference, measure_briefly
 from pytest_ldos.host.lock import find_holder
 from pytest_ldos.host.ros import find_distro
 from pytest_ldos.scenario.model import StackSpec

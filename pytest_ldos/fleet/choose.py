@@ -1,17 +1,250 @@
-"""Chooses a scheduler from the user's `--scheduler` value."""
+"""Schedulers of Dask: chosen by ``--scheduler``, on this machine or started by the user."""
 
 from __future__ import annotations
 
+import asyncio
+import importlib.metadata
 import importlib.util
+import logging
 import re
-from typing import Final
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, Unavailable
-from pytest_ldos.fleet.cluster import LocalCluster
-from pytest_ldos.fleet.in_process import InProcess
-from pytest_ldos.fleet.protocol import Scheduler
-from pytest_ldos.fleet.remote import RemoteScheduler
-from pytest_ldos.host.affinity import our_cpus
+from pytest_ldos.base.text import one_line
+from pytest_ldos.fleet.find import Found
+from pytest_ldos.fleet.measure import Request, TraceSummary
+from pytest_ldos.fleet.protocol import InProcess, Scheduler, interrupts_wait
+from pytest_ldos.fleet.tasks import run_tasks
+from pytest_ldos.fleet.windows import spread_over
+from pytest_ldos.host.cpu import our_cpus
+from pytest_ldos.host.temporary import temporary_folder
+from pytest_ldos.trace.ctf.archive import address_of
+from pytest_ldos.trace.ctf.read import THREADS_VARIABLE
+from pytest_ldos.trace.ctf.windows import WindowedTrace
+from pytest_ldos.trace.execution.build import Spread, WindowTask
+from pytest_ldos.trace.execution.window_rows import WholeTrace, WindowRows
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+_SETTINGS: Final[dict[str, Any]] = {
+    "distributed.scheduler.allowed-failures": 2,
+    "distributed.scheduler.http.routes": [],
+    "distributed.scheduler.worker-saturation": 1.0,
+    "distributed.worker.http.routes": [],
+    "distributed.worker.profile.enabled": False,
+}
+_ONE_THREAD: Final = {THREADS_VARIABLE: "1", "POLARS_MAX_THREADS": "1"}
+"""One thread per worker: each worker is a process with a CPU of its own."""
+
+
+@dataclass(frozen=True)
+class LocalCluster:
+    """See `Scheduler`.
+
+    Attributes:
+        workers: number of processes; of many traces, at most one per trace.
+    """
+
+    workers: int
+
+    def summarize(self, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
+        with connected_cluster(min(self.workers, max(len(traces), 1))) as client:
+            yield from run_tasks(client, traces, request)
+
+    @contextmanager
+    def spreading(self) -> Iterator[Spread]:
+        with connected_cluster(self.workers) as client:
+            yield spread_over(client)
+
+
+@contextmanager
+def connected_cluster(workers: int) -> Iterator[Client]:
+    """A client of a cluster with this many processes, which end when the context does."""
+    import dask
+    import distributed
+
+    with ExitStack() as stack:
+        folder = stack.enter_context(temporary_folder("ldos-analyze-"))
+        stack.enter_context(dask.config.set({**_SETTINGS, "temporary-directory": str(folder)}))
+        with interrupts_wait():
+            cluster = stack.enter_context(
+                distributed.LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    host="127.0.0.1",
+                    security=True,
+                    dashboard_address=None,
+                    scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+                    silence_logs=logging.CRITICAL,
+                    local_directory=str(folder),
+                    env=_ONE_THREAD,
+                )
+            )
+            client = stack.enter_context(distributed.Client(cluster, set_as_default=False))
+        yield client
+
+
+_PACKAGE: Final = "pytest-ldos"
+
+Description = tuple[str, str, list[str]]
+"""Version of this package (empty if not installed), host name, and the paths that do not exist there."""
+
+
+def require_able_workers(client: Client, address: str, paths: Sequence[str], *, limit_s: float) -> None:
+    """Requires that all workers have this version of the package and see some paths.
+
+    Raises:
+        Unavailable: there is no worker, or one that is not able; each fault is named once.
+    """
+    try:
+        client.wait_for_workers(1, timeout=limit_s)
+    except TimeoutError:
+        raise Unavailable(
+            f"the scheduler at {address} has no worker",
+            remedy=f"start some where the traces are: dask worker {address}",
+        ) from None
+    _require_python(client, address)
+    faults = dict.fromkeys(_faults(client.run(_question(), list(paths), on_error="return")))
+    if faults:
+        raise Unavailable(
+            f"workers at {address} cannot do this: {'; '.join(map(one_line, faults))}",
+            remedy=f"give them {_PACKAGE} {_own_version()} and storage that all machines share, "
+            "or use --scheduler local",
+        )
+
+
+def _require_python(client: Client, address: str) -> None:
+    """Requires the same Python version: functions are sent as byte code, which other versions cannot run."""
+    ours = f"{sys.version_info.major}.{sys.version_info.minor}"
+    found = {each["host"]["python"] for each in client.get_versions()["workers"].values()}
+    others = sorted(version for version in found if version.split(".")[:2] != ours.split("."))
+    if others:
+        raise Unavailable(
+            f"workers at {address} run Python {', '.join(map(one_line, others))}, this is Python {ours}",
+            remedy="start them with the same version of Python",
+        )
+
+
+def paths_of(traces: Sequence[Found], request: Request) -> list[str]:
+    """Paths that workers must see. One trace is enough: without shared storage a worker sees none of them."""
+    file = request.own.file if request.own is not None else None
+    own = [] if file is None else [str(file)]
+    return [*(str(each.path) for each in traces[:1] if address_of(each.path) is None), *own]
+
+
+def _question() -> Callable[[list[str]], Description]:
+    """A function that is serialized by value, because a worker may lack this module or have another version of it."""
+
+    def describe(paths: list[str]) -> Description:
+        import importlib.metadata
+        import socket
+        from pathlib import Path
+
+        try:
+            version = importlib.metadata.version("pytest-ldos")
+        except importlib.metadata.PackageNotFoundError:
+            version = ""
+        return version, socket.gethostname(), [path for path in paths if not Path(path).exists()]
+
+    return describe
+
+
+def _faults(answers: dict[str, Description | Exception]) -> Iterator[str]:
+    ours = _own_version()
+    for worker, answer in sorted(answers.items()):
+        if isinstance(answer, Exception):
+            yield f"{worker} answers {type(answer).__name__}: {answer}"
+            continue
+        version, host, unseen = answer
+        if version != ours:
+            yield f"{host} has {f'{_PACKAGE} {version}' if version else f'no {_PACKAGE}'}, this is {ours}"
+        yield from (f"{host} does not see {path}" for path in unseen)
+
+
+def _own_version() -> str:
+    return importlib.metadata.version(_PACKAGE)
+
+
+ANSWER_S: Final = 10.0
+"""Time limit for the scheduler to answer, and again for it to have a worker."""
+
+
+@dataclass(frozen=True)
+class RemoteScheduler:
+    """See `Scheduler`.
+
+    Attributes:
+        address: ``tcp://HOST:PORT``; ``tls://HOST:PORT`` with the keys from Dask's configuration.
+    """
+
+    address: str
+
+    def summarize(self, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
+        with _quiet(), self._client() as client:
+            require_able_workers(client, self.address, paths_of(traces, request), limit_s=ANSWER_S)
+            yield from run_tasks(client, traces, request)
+
+    @contextmanager
+    def spreading(self) -> Iterator[Spread]:
+        with _quiet(), self._client() as client:
+
+            def read(trace: WindowedTrace, whole: WholeTrace, tasks: Iterator[WindowTask]) -> Iterator[WindowRows]:
+                require_able_workers(client, self.address, [str(trace.folder)], limit_s=ANSWER_S)
+                yield from spread_over(client)(trace, whole, tasks)
+
+            yield read
+
+    @contextmanager
+    def _client(self) -> Iterator[Client]:
+        import distributed
+
+        try:
+            asyncio.run(_require_scheduler(self.address))
+            client = distributed.Client(self.address, timeout=ANSWER_S, set_as_default=False)
+        except Exception as error:  # noqa: BLE001 - an unknown service may answer anything
+            raise Unavailable(
+                f"no Dask scheduler answers at {self.address}: {one_line(f'{type(error).__name__} {error}').strip()}",
+                remedy="look whether it runs there (dask scheduler --host HOST), or use --scheduler local",
+            ) from None
+        try:
+            yield client
+        finally:
+            client.close(timeout=ANSWER_S)
+
+
+async def _require_scheduler(address: str) -> None:
+    """Checks that a Dask scheduler answers, because a client would wait forever for another, silent service there.
+
+    Raises:
+        TimeoutError: no answer in time.
+    """
+    import distributed
+
+    keys = distributed.Security().get_connection_args("client")
+    async with distributed.rpc(address, connection_args=keys) as scheduler:
+        found = await asyncio.wait_for(scheduler.identity(), ANSWER_S)
+    if found.get("type") != "Scheduler":
+        raise ValueError(f"it is a {found.get('type')}")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silences Dask's log: errors are reported by this package."""
+    logger = logging.getLogger("distributed")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
 
 LOCAL: Final = "local"
 SYNCHRONOUS: Final = "synchronous"

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.trace.ctf.archive import is_archive
+from pytest_ldos.trace.ctf.archive import address_of, is_archive
 from pytest_ldos.trace.ctf.files import METADATA, no_trace
-from pytest_ldos.trace.ctf.remote import address_of
 
 _ARCHIVES: Final = "archives"
 _HALVES: Final = ("snapshot", "runtime")

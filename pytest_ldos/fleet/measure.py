@@ -1,27 +1,126 @@
-"""Reads one trace and summarises it; this function runs in the workers."""
+"""Reads one trace and summarises it, in the workers, and pools the goals of many."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Literal
+
+import numpy as np
 
 from pytest_ldos.base.errors import LdosError
+from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.fleet.find import Found
-from pytest_ldos.fleet.request import SKIP_OPTION, Request
-from pytest_ldos.fleet.summary import GoalValue, Outcome, Status, TraceSummary
 from pytest_ldos.measure.metrics.catalogue import Catalogue, catalogue_of
+from pytest_ldos.measure.metrics.context import require_action
 from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_metrics
-from pytest_ldos.measure.metrics.load_own import load_own
-from pytest_ldos.measure.metrics.model import Measurement
-from pytest_ldos.measure.metrics.served import require_action
+from pytest_ldos.measure.metrics.model import Interfaces, Measurement
+from pytest_ldos.measure.metrics.own import OwnSource, load_own
 from pytest_ldos.robot.stack.goals import ErrorCode
+from pytest_ldos.scenario.metrics import MetricSpec
+from pytest_ldos.trace.ctf.archive import address_of
 from pytest_ldos.trace.ctf.read import SKIPPING, read_trace
-from pytest_ldos.trace.ctf.remote import address_of
 from pytest_ldos.trace.ctf.stats import describe_damage
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution, require_events
 from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
 from pytest_ldos.trace.flow.build import build_flow
+
+SKIP_OPTION: Final = "--on-corrupt skip"
+"""The option of commands by which damage is skipped."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Settings for measuring traces.
+
+    Attributes:
+        nominal_period_ns: nominal period of the control loop.
+        interfaces: names, in this stack, of the interfaces by which goals are recognised.
+        usual: the project's configured names; a different action must occur in the trace.
+        paths: the project's causal paths, for user metrics that use message flow.
+        own: the user's own metrics; loaded where the trace is read.
+        declared: the project's metrics of paths and topics.
+        on_corrupt: see `ctf.read.read_trace`.
+        threads: number of decoding threads; by default one per CPU.
+    """
+
+    nominal_period_ns: int
+    interfaces: Interfaces
+    usual: Interfaces
+    paths: tuple[PathSpec, ...] = ()
+    own: OwnSource | None = None
+    declared: tuple[MetricSpec, ...] = ()
+    on_corrupt: Literal["refuse", "skip"] = "refuse"
+    threads: int | None = None
+
+
+class Outcome(StrEnum):
+    """Outcome of a goal, as far as its trace shows."""
+
+    REACHED = "reached"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+class Status(StrEnum):
+    """Status of one metric of one goal."""
+
+    MEASURED = "measured"
+    MISSING = "missing"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoalValue:
+    """One metric of one goal.
+
+    Attributes:
+        goal: scenario and number if there are markers, otherwise the goal's id.
+        began_ns: since the epoch; ``None`` if it is not in the trace.
+        value: in the metric's unit; ``None`` if it was not measured: `reason` then says why.
+        source: where the value was taken from; empty if there is none.
+    """
+
+    goal: str
+    goal_id: str
+    began_ns: int | None
+    outcome: Outcome
+    metric: str
+    unit: str
+    status: Status
+    value: float | None = None
+    reason: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceSummary:
+    """Summary of one trace.
+
+    Attributes:
+        trace: path of the trace as given by the user.
+        problem: why it could not be read, in which case nothing else is known; empty if it was read.
+        nodes: number of ROS 2 nodes.
+        reached, failed, unknown: numbers of goals by outcome.
+        lost_events, lost_packets: as counted by the tracer.
+        damage: description of all missing and corrupt data; empty if there is none.
+        values: one per goal and metric.
+    """
+
+    trace: str
+    problem: str = ""
+    events: int = 0
+    nodes: int = 0
+    reached: int = 0
+    failed: int = 0
+    unknown: int = 0
+    lost_events: int = 0
+    lost_packets: int = 0
+    damage: str = ""
+    values: tuple[GoalValue, ...] = ()
 
 
 def summarize(found: Found, request: Request) -> TraceSummary:
@@ -106,3 +205,65 @@ def _status(measurement: Measurement) -> Status:
         case Invalid():
             return Status.INVALID
     return Status.MEASURED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pooled:
+    """One metric over all goals of complete traces, from one source; values from other sources are not comparable.
+
+    Attributes:
+        count: number of goals with a value.
+        traces: number of traces that these goals belong to.
+        median, p95: in the metric's unit; p95 by linear interpolation.
+    """
+
+    metric: str
+    source: str
+    unit: str
+    count: int
+    traces: int
+    median: float
+    p95: float
+
+
+def pool(summaries: Sequence[TraceSummary]) -> tuple[Pooled, ...]:
+    """Pools the metrics of complete traces, ordered by metric, then by source."""
+    found: dict[tuple[str, str, str], list[tuple[str, float]]] = {}
+    for summary in filter(is_whole, summaries):
+        for each in summary.values:
+            if each.value is not None:
+                found.setdefault((each.metric, each.source, each.unit), []).append((summary.trace, each.value))
+    places = {name: place for place, name in enumerate(metric_names(summaries))}
+    ordered = sorted(found.items(), key=lambda item: (places[item[0][0]], item[0]))
+    return tuple(_pool(*key, values) for key, values in ordered)
+
+
+def is_whole(summary: TraceSummary) -> bool:
+    """True if no part of the trace is missing: in an incomplete trace, a pause may only be lost events."""
+    return not (summary.problem or summary.damage or summary.lost_events or summary.lost_packets)
+
+
+def metric_names(summaries: Sequence[TraceSummary]) -> tuple[str, ...]:
+    """Names of the metrics of all traces, each once, in the order of their first appearance."""
+    return tuple(dict.fromkeys(each.metric for summary in summaries for each in summary.values))
+
+
+def median_of(summary: TraceSummary, metric: str) -> tuple[float, str] | None:
+    """Median over a trace's goals, and its unit; ``None`` if no goal has the metric or its sources differ."""
+    values = [each for each in summary.values if each.metric == metric and each.value is not None]
+    if len({each.source for each in values}) != 1:
+        return None
+    return float(np.median([each.value for each in values])), values[0].unit
+
+
+def _pool(metric: str, source: str, unit: str, values: Sequence[tuple[str, float]]) -> Pooled:
+    median, p95 = np.quantile([value for _, value in values], [0.5, 0.95])
+    return Pooled(
+        metric=metric,
+        source=source,
+        unit=unit,
+        count=len(values),
+        traces=len({trace for trace, _ in values}),
+        median=float(median),
+        p95=float(p95),
+    )

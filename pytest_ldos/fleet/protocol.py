@@ -1,15 +1,21 @@
-"""Interface of the schedulers that read traces: in this process, in several here, or on other machines."""
+"""Interface of the schedulers that read traces, and the one that reads them in this process.
+
+The signal reaches the whole process group, but only the process that started the others handles it. It is never lost.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from typing import Protocol
 
 from pytest_ldos.fleet.find import Found
-from pytest_ldos.fleet.request import Request
-from pytest_ldos.fleet.summary import TraceSummary
-from pytest_ldos.trace.execution.build_windows import Spread
+from pytest_ldos.fleet.measure import Request, TraceSummary, summarize
+from pytest_ldos.trace.execution.build import Spread
 
 
 class Scheduler(Protocol):
@@ -28,3 +34,52 @@ class Scheduler(Protocol):
         Raises:
             Unavailable: the workers cannot be reached, or cannot read the trace.
         """
+
+
+@dataclass(frozen=True)
+class InProcess:
+    """See `Scheduler`."""
+
+    def summarize(self, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
+        return (summarize(each, request) for each in traces)
+
+    def spreading(self) -> AbstractContextManager[Spread | None]:
+        return nullcontext()
+
+
+@contextmanager
+def interrupts_wait() -> Iterator[None]:
+    """Defers Ctrl-C until the context ends. Threads started within it, and their processes, never receive the signal.
+
+    Raises:
+        KeyboardInterrupt: at the end, if Ctrl-C was pressed.
+    """
+    resource_tracker.ensure_running()  # starting it later would unblock the signal in the thread that starts it
+    with interrupts_noted() as raise_noted:
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    raise_noted()
+
+
+@contextmanager
+def interrupts_noted() -> Iterator[Callable[[], None]]:
+    """Records Ctrl-C instead of raising at once, because an exception raised within a finalizer would be lost.
+
+    The yielded function raises KeyboardInterrupt if Ctrl-C was pressed since the context began.
+    """
+    heard: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number)) if is_main else None
+
+    def raise_noted() -> None:
+        if heard:
+            raise KeyboardInterrupt
+
+    try:
+        yield raise_noted
+    finally:
+        if is_main:
+            signal.signal(signal.SIGINT, handler)

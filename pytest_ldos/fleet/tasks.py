@@ -10,10 +10,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_ldos.fleet.find import Found
-from pytest_ldos.fleet.interrupts import interrupts_noted
-from pytest_ldos.fleet.measure import summarize
-from pytest_ldos.fleet.request import Request
-from pytest_ldos.fleet.summary import TraceSummary
+from pytest_ldos.fleet.measure import Request, TraceSummary, summarize
+from pytest_ldos.fleet.protocol import interrupts_noted
 
 if TYPE_CHECKING:
     from distributed import Client, Future

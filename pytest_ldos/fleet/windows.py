@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pytest_ldos.base.errors import Unavailable
-from pytest_ldos.fleet.interrupts import interrupts_noted
+from pytest_ldos.fleet.protocol import interrupts_noted
 from pytest_ldos.fleet.tasks import cancelled_at_end, fetch, next_done
 from pytest_ldos.trace.ctf.windows import WindowedTrace
-from pytest_ldos.trace.execution.build_windows import Spread, WindowTask
+from pytest_ldos.trace.execution.build import Spread, WindowTask
 from pytest_ldos.trace.execution.window_rows import WholeTrace, WindowReader, WindowRows
 
 if TYPE_CHECKING:

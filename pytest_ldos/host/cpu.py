@@ -1,15 +1,30 @@
-"""CPU settings that decide how alike two measurements can be.
+"""CPUs: their settings and speed, the CPUs that processes run on, and the scheduler's groups.
 
 Reference: the kernel's ``Documentation/admin-guide/pm/cpufreq.rst`` and ``intel_pstate.rst``,
 ``Documentation/ABI/testing/sysfs-devices-system-cpu``. Places are below a root, for tests.
+
+Affinity belongs to a thread. A new thread inherits it from its creator, also across ``fork`` and ``exec``.
+
+Where ``sched_autogroup`` is on, each session is a group. It says so only for processes in the root
+of the CPU controller: a control group takes its place.
+
+Reference: ``sched(7)``, "The autogroup feature"; ``cgroups(7)``.
+
+On shared machines a core's speed changes by half within seconds (its other hyperthread, its clock,
+its caches); work then takes longer for no fault of the program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import psutil
 
 UNKNOWN: Final = "unknown"
 NO_SCALING: Final = "none"
@@ -76,3 +91,214 @@ def read_setting(file: Path) -> str:
         return file.read_text("utf-8", errors="replace").strip()
     except OSError:
         return ""
+
+
+Cpus = frozenset[int]
+
+_MOST_PASSES: Final = 20
+
+
+@dataclass(frozen=True)
+class Thread:
+    """One thread of a process.
+
+    Attributes:
+        name: as the kernel has it, ``move_group/dq.recv`` where it differs from the process's.
+    """
+
+    pid: int
+    tid: int
+    name: str
+
+    def describe(self) -> str:
+        return f"thread {self.tid} of {self.name} (pid {self.pid})"
+
+
+def our_cpus() -> Cpus:
+    """The CPUs that this process may use: those of the machine that we were given."""
+    return frozenset(os.sched_getaffinity(0))
+
+
+def describe_cpus(cpus: Collection[int]) -> str:
+    """``0-2,5``, as the kernel writes it."""
+    spans: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if spans and cpu == spans[-1][1] + 1:
+            spans[-1][1] = cpu
+        else:
+            spans.append([cpu, cpu])
+    return ",".join(f"{first}" if first == last else f"{first}-{last}" for first, last in spans)
+
+
+def with_descendants(pids: Iterable[int]) -> list[int]:
+    """Those of the processes that still run, and all their descendants."""
+    found: dict[int, None] = {}
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(pid)
+            found.update(dict.fromkeys([pid, *(child.pid for child in process.children(recursive=True))]))
+    return list(found)
+
+
+def read_affinities(pids: Iterable[int]) -> dict[Thread, Cpus]:
+    """CPUs of every thread of the processes, without those that have ended meanwhile."""
+    found = {}
+    for pid in pids:
+        for thread in _threads(pid):
+            with contextlib.suppress(ProcessLookupError):
+                found[thread] = frozenset(os.sched_getaffinity(thread.tid))
+    return found
+
+
+def confine(pids: Callable[[], Iterable[int]], cpus: Cpus) -> dict[Thread, Cpus]:
+    """Confines all threads of the processes to `cpus`; returns the CPUs that each had before.
+
+    A thread that is confined to fewer of them already stays so. Passes are repeated until they find no new
+    thread; whoever reads back sees a thread that resists.
+
+    Raises:
+        PermissionError: the processes are another user's; those that were confined have their CPUs back.
+        OSError: none of the CPUs exists.
+    """
+    before = read_affinities(pids())
+    try:
+        for _ in range(_MOST_PASSES):
+            outside = {thread: had for thread, had in read_affinities(pids()).items() if not had <= cpus}
+            if not outside:
+                break
+            for thread, had in outside.items():
+                before.setdefault(thread, had)
+                _set(thread, had & cpus or cpus)
+    except OSError:
+        release(pids, before)
+        raise
+    return before
+
+
+def release(pids: Callable[[], Iterable[int]], before: dict[Thread, Cpus]) -> None:
+    """Gives every thread its former CPUs, and a thread created since those that its process had.
+
+    Finds threads that are created meanwhile as `confine` does.
+    """
+    if not before:
+        return
+    of_process: dict[int, Cpus] = {}
+    for thread, had in before.items():
+        of_process[thread.pid] = of_process.get(thread.pid, frozenset()) | had
+    widest = frozenset().union(*before.values())
+    had_by_tid = {thread.tid: had for thread, had in before.items()}
+    released: set[Thread] = set()
+    for _ in range(_MOST_PASSES):
+        left = read_affinities(pids()).keys() - released
+        for thread in left:
+            with contextlib.suppress(PermissionError):  # one that may not be touched was never confined
+                _set(thread, had_by_tid.get(thread.tid, of_process.get(thread.pid, widest)))
+        released |= left
+        if not left:
+            break
+
+
+def _set(thread: Thread, cpus: Cpus) -> None:
+    """Sets the CPUs of a thread; does nothing if it has ended."""
+    with contextlib.suppress(ProcessLookupError):
+        os.sched_setaffinity(thread.tid, cpus)
+
+
+def _threads(pid: int) -> Iterator[Thread]:
+    folder = Path(f"/proc/{pid}/task")
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        process = _name(folder / str(pid))
+        for entry in os.listdir(folder):  # noqa: PTH208 - hundreds of threads, now and then while a stack is measured
+            name = _name(folder / entry)
+            yield Thread(pid, int(entry), name if name == process else f"{process}/{name}")
+
+
+def _name(folder: Path) -> str:
+    try:
+        return (folder / "comm").read_text("utf-8", errors="replace").strip()
+    except OSError:
+        return "?"
+
+
+SWITCH: Final = "proc/sys/kernel/sched_autogroup_enabled"
+_V2_MOUNTS: Final = ("sys/fs/cgroup", "sys/fs/cgroup/unified")
+_V2_FILE: Final = "cpu.weight"
+
+
+@dataclass(frozen=True)
+class SchedulingGroup:
+    """The group that a process competes in.
+
+    Attributes:
+        autogroup: the kernel's name of its session's group, e.g. ``/autogroup-913``; empty where not known.
+        cgroup: path of its control group where that has a share of the CPUs of its own; empty in the root.
+        by_session: whether the kernel groups by session at all.
+    """
+
+    autogroup: str
+    cgroup: str
+    by_session: bool
+
+    @property
+    def effective(self) -> str:
+        """The group that CPU time is given to."""
+        return self.cgroup or (self.autogroup if self.by_session else "/")
+
+    def describe(self) -> str:
+        if self.cgroup:
+            return f"control group {self.cgroup}"
+        return self.autogroup or "the root group"
+
+
+def is_grouped_by_session(root: Path = Path("/")) -> bool:
+    return read_setting(root / SWITCH) == "1"
+
+
+def read_scheduling_group(pid: int, root: Path = Path("/")) -> SchedulingGroup | None:
+    """Reads the group of a running process; ``None`` if it has ended.
+
+    Args:
+        root: below which ``proc`` and ``sys`` are, for tests.
+    """
+    if not (root / f"proc/{pid}").exists():
+        return None
+    words = read_setting(root / f"proc/{pid}/autogroup").split()
+    return SchedulingGroup(words[0] if words else "", _cpu_cgroup(pid, root), is_grouped_by_session(root))
+
+
+def _cpu_cgroup(pid: int, root: Path) -> str:
+    lines = [line.split(":", 2) for line in read_setting(root / f"proc/{pid}/cgroup").splitlines()]
+    for number, controllers, path in lines:
+        if "cpu" in controllers.split(","):
+            return "" if path == "/" else path
+        if number == "0":
+            found = _nearest_with_share(path, root)
+            if found:
+                return found
+    return ""
+
+
+def _nearest_with_share(path: str, root: Path) -> str:
+    """The nearest group, upwards from `path`, with a share of its own: in version 2, one with the CPU controller."""
+    mounts = [root / each for each in _V2_MOUNTS if (root / each / "cgroup.controllers").is_file()]
+    while path.strip("/"):
+        if any((mount / path.lstrip("/") / _V2_FILE).is_file() for mount in mounts):
+            return path
+        path = path.rpartition("/")[0]
+    return ""
+
+
+_LOOPS: Final = 40_000
+
+
+def time_fixed_work() -> int:
+    """CPU time of a fixed computation of about a millisecond, ns.
+
+    The thread's CPU time does not include waits for a CPU or for the interpreter, which the
+    program under test may cause.
+    """
+    began_ns = time.thread_time_ns()
+    total = 0
+    for number in range(_LOOPS):
+        total += number * number
+    return time.thread_time_ns() - began_ns

@@ -1,14 +1,29 @@
-"""Interference by other programs: what they and the machine took from a measurement, as facts."""
+"""Interference by other programs: what they and the machine took from a measurement.
+
+Reference: ``proc(5)`` (``/proc/stat``); the kernel's ``Documentation/accounting/psi.rst``,
+``Documentation/admin-guide/cgroup-v2.rst`` (``cpu.stat``) and
+``Documentation/ABI/testing/sysfs-devices-system-cpu`` (``thermal_throttle``).
+
+A process that begins and ends between two readings is seen as well: others' time is the time in which CPUs were busy,
+less ours. It is named after its parent, which got its time.
+"""
 
 from __future__ import annotations
 
+import os
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final
+from pathlib import Path
+from typing import Final, TypeVar
 
 from pytest_ldos.base.text import one_line
+from pytest_ldos.host.cgroup import find_home
+from pytest_ldos.host.cpu import SYSFS_CPU, read_setting
+from pytest_ldos.host.process_times import TICK_S, Key, ProcessTimes, is_owned, read_process_times, tree_of
+from pytest_ldos.host.processes import name_of_command
 
 MOST_PROGRAMS: Final = 5
 """Programs that are kept of one span."""
@@ -118,3 +133,198 @@ def _describe(found: Interference) -> Iterator[str]:
         yield f"cores slowed down for heat {found.thermal_throttles} times"
     if (found.memory_stall_s or 0.0) / found.seconds >= _NOTABLE_STALL:
         yield f"programs waited for memory for {found.memory_stall_s:.1f} s of {found.seconds:.1f} s"
+
+
+_IDLE, _STEAL = 3, 7
+"""Columns of ``/proc/stat``: idle, iowait, irq and softirq, which are nobody's, and steal."""
+
+_THROTTLED: Final = {"throttled_usec": 1e-6, "throttled_time": 1e-9}
+"""Names of control groups' throttled time, in versions 2 and 1, with their units in seconds."""
+
+
+@dataclass(frozen=True)
+class MachineCounters:
+    """Counters since the machine's start.
+
+    Attributes:
+        cpus: number of CPUs.
+        nobody_s: time in which CPUs were idle or served interrupts, of all CPUs together.
+        steal_s: CPU time that the hypervisor gave to others.
+        throttled_s: time for which its quota stopped this process's control group, or one around it.
+        thermal_throttles: number of times that a core slowed down for heat.
+        memory_stall_s: time in which some process waited for memory.
+    """
+
+    cpus: int
+    nobody_s: float | None
+    steal_s: float | None
+    throttled_s: float | None
+    thermal_throttles: int | None
+    memory_stall_s: float | None
+
+
+def read_machine_counters(root: Path = Path("/")) -> MachineCounters:
+    """The counters now; `root` is the folder above ``proc`` and ``sys``."""
+    cpus, columns = _read_cpu_times(root)
+    return MachineCounters(
+        cpus=cpus,
+        nobody_s=sum(columns[_IDLE:_STEAL]) * TICK_S if len(columns) >= _STEAL else None,
+        steal_s=columns[_STEAL] * TICK_S if len(columns) > _STEAL else None,
+        throttled_s=_read_throttled_s(root),
+        thermal_throttles=_read_thermal_throttles(root),
+        memory_stall_s=_read_memory_stall_s(root),
+    )
+
+
+def _read_cpu_times(root: Path) -> tuple[int, list[int]]:
+    """Number of CPUs, and the columns of all of them together."""
+    lines = [line.split() for line in read_setting(root / "proc/stat").splitlines() if line.startswith("cpu")]
+    together = next((line[1:] for line in lines if line[0] == "cpu"), [])
+    return sum(line[0] != "cpu" for line in lines), _numbers(together)
+
+
+def _read_throttled_s(root: Path) -> float | None:
+    """The longest of all groups that this process is in: each stops it."""
+    folder = find_home("self", root)
+    found: list[float] = []
+    while folder is not None and (folder / "cpu.stat").is_file():
+        pairs = (line.split() for line in read_setting(folder / "cpu.stat").splitlines())
+        found += [int(pair[1]) * _THROTTLED[pair[0]] for pair in pairs if pair[0] in _THROTTLED]
+        folder = folder.parent
+    return max(found, default=None)
+
+
+def _read_thermal_throttles(root: Path) -> int | None:
+    files = (root / SYSFS_CPU).glob("cpu[0-9]*/thermal_throttle/core_throttle_count")
+    counts = _numbers([read_setting(file) for file in files])
+    return sum(counts) if counts else None
+
+
+def _read_memory_stall_s(root: Path) -> float | None:
+    first = read_setting(root / "proc/pressure/memory").partition("\n")[0]
+    total = _numbers([word.removeprefix("total=") for word in first.split() if word.startswith("total=")])
+    return total[0] * 1e-6 if total else None
+
+
+def _numbers(words: list[str]) -> list[int]:
+    return [int(word) for word in words if word.isascii() and word.isdecimal()]
+
+
+BRIEFLY_S: Final = 0.7
+"""Long enough for a share of the CPUs in steps of 0.01, s."""
+
+_INTERPRETER: Final = "python"
+_Number = TypeVar("_Number", int, float)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    at_s: float
+    machine: MachineCounters
+    processes: ProcessTimes
+    ours: set[Key]
+
+
+class InterferenceMeter:
+    """Measures interference from when it is made. Each reading takes some 30 µs for each process of the machine.
+
+    Args:
+        root: below which ``proc`` and ``sys`` are, for tests.
+        pid: of the measuring process; by default this one.
+
+    Attributes:
+        own_pids: processes that were seen and are no others.
+    """
+
+    def __init__(self, root: Path = Path("/"), pid: int | None = None) -> None:
+        self._root = root
+        self._pid = os.getpid() if pid is None else pid
+        self.own_pids: set[int] = set()
+        self._began = self._read()
+
+    def _read(self) -> _Reading:
+        machine, processes = read_machine_counters(self._root), read_process_times(self._root)
+        ours = tree_of(self._pid, processes, self._root)
+        self.own_pids |= {pid for pid, _ in ours}
+        return _Reading(time.monotonic(), machine, processes, ours)
+
+    def measure(self) -> Interference:
+        """Interference since this object was made, or since the last `lap`."""
+        return self._between(self._began, self._read())
+
+    def lap(self) -> Interference:
+        """The same; measures from now on afterwards."""
+        before, self._began = self._began, self._read()
+        return self._between(before, self._began)
+
+    def _between(self, before: _Reading, now: _Reading) -> Interference:
+        seconds, then, machine = now.at_s - before.at_s, before.machine, now.machine
+        strangers, orphans = self._others(before, now)
+        steal_s, nobody_s = _growth(then.steal_s, machine.steal_s), _growth(then.nobody_s, machine.nobody_s)
+        ours_s = _grown_s(before.processes, now.processes, before.ours | now.ours | orphans)
+        busy_s = None if nobody_s is None else seconds * machine.cpus - nobody_s - (steal_s or 0.0)
+        return Interference(
+            seconds=seconds,
+            cpus=machine.cpus,
+            others_s=None if busy_s is None else max(busy_s - ours_s, 0.0),
+            steal_s=steal_s,
+            throttled_s=_growth(then.throttled_s, machine.throttled_s),
+            thermal_throttles=_growth(then.thermal_throttles, machine.thermal_throttles),
+            memory_stall_s=_growth(then.memory_stall_s, machine.memory_stall_s),
+            programs=self._by_program(now.processes, strangers),
+        )
+
+    def _others(self, before: _Reading, now: _Reading) -> tuple[Mapping[Key, int], set[Key]]:
+        """Ticks that each stranger used, and the orphans of ours, which have a parent outside our tree."""
+        known = {key: each.ticks for key, each in before.processes.items()}
+        for key, heir in _heirs(before.processes, now.processes):
+            known[heir] += known[key]
+        used = {key: each.ticks - known.get(key, 0) for key, each in now.processes.items() if key not in now.ours}
+        used = {key: ticks for key, ticks in used.items() if ticks > 0}
+        orphans = {key for key in used if is_owned(key[0], self._pid, self._root)}
+        self.own_pids |= {pid for pid, _ in orphans}
+        return {key: ticks for key, ticks in used.items() if key not in orphans}, orphans
+
+    def _by_program(self, processes: ProcessTimes, used: Mapping[Key, int]) -> Mapping[str, float]:
+        """CPU seconds of the programs that used most; a script has its own name."""
+        programs: Counter[str] = Counter()
+        for key, ticks in used.items():
+            name = processes[key].name
+            programs[(self._script(key[0]) or name) if name.startswith(_INTERPRETER) else name] += ticks
+        return {name: ticks * TICK_S for name, ticks in programs.most_common(MOST_PROGRAMS)}
+
+    def _script(self, pid: int) -> str:
+        return name_of_command(read_setting(self._root / f"proc/{pid}/cmdline").rstrip("\0").split("\0"))
+
+
+def measure_briefly(seconds: float = BRIEFLY_S) -> Interference:
+    """Interference with this process from now on, for a moment."""
+    meter = InterferenceMeter()
+    time.sleep(seconds)
+    return meter.measure()
+
+
+def _heirs(before: ProcessTimes, now: ProcessTimes) -> Iterator[tuple[Key, Key]]:
+    """Each process that ended, and its nearest ancestor that still runs, which got its time."""
+    by_pid = {key[0]: key for key in before}
+    for key in before.keys() - now.keys():
+        parent = by_pid.get(before[key].parent)
+        while parent is not None and parent not in now:
+            parent = by_pid.get(before[parent].parent)
+        if parent is not None:
+            yield key, parent
+
+
+def _grown_s(before: ProcessTimes, now: ProcessTimes, keys: Iterable[Key]) -> float:
+    """CPU time that processes used between two readings, s; a parent has that of children which ended."""
+    every = set(keys)
+    return TICK_S * (_ticks(now, every) - _ticks(before, every))
+
+
+def _ticks(processes: ProcessTimes, keys: Iterable[Key]) -> int:
+    return sum(processes[key].ticks for key in keys if key in processes)
+
+
+def _growth(before: _Number | None, now: _Number | None) -> _Number | None:
+    """Growth of a counter, ``None`` where it is not reported; the kernel lets idle and steal go back a little."""
+    return None if before is None or now is None else max(now - before, type(now)(0))

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
-from pytest_ldos.host.cpu_time import process_cpu_ns
-from pytest_ldos.host.process_times import Key, ProcessTimes, read_process_times
+from pytest_ldos.host.process_times import Key, ProcessTimes, process_cpu_ns, read_process_times
 from pytest_ldos.host.task_exits import TaskExit, TaskExits
 
 Names = Mapping[int, str]

@@ -1,21 +1,29 @@
-"""CPU time of all processes at one moment, and the tree of those that belong to one.
+"""CPU time and context switches of processes, and the tree of those that belong to one.
 
 A process's time contains that of the children that it has waited for, so the sum over a tree only grows: what ends
 goes on counting in its parent.
 
 Reference: ``proc(5)`` (``/proc/PID/stat``).
+
+Reference: ``proc(5)`` (``/proc/PID/task/TID/status``); the kernel's ``kernel/sched/debug.c`` (``sched``).
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
+import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.host.owner import OWNER_VARIABLE, living_owner
+import psutil
+
+from pytest_ldos.base.switch_counts import SwitchCounts
+from pytest_ldos.host.processes import OWNER_VARIABLE, living_owner
 
 TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
 """Unit of the kernel's CPU times, s."""
@@ -75,7 +83,7 @@ def _read(file: str) -> tuple[Key, ProcessTime] | None:
 
 
 def tree_of(top: int, processes: ProcessTimes, root: Path = Path("/")) -> set[Key]:
-    """A process and its descendants; of those in other sessions only those that it owns (see `host.owner`)."""
+    """A process and its descendants; of those in other sessions only those that it owns (see `host.processes`)."""
     children: dict[int, list[Key]] = defaultdict(list)
     for key, process in processes.items():
         children[process.parent].append(key)
@@ -107,3 +115,134 @@ def is_owned(pid: int, owner: int, root: Path = Path("/")) -> bool:
 
 def _values(entries: list[bytes], prefix: bytes) -> Iterator[str]:
     return (each.removeprefix(prefix).decode("ascii", "replace") for each in entries if each.startswith(prefix))
+
+
+class CpuTime:
+    """CPU time that processes used since this object was made; an ended process counts with its last known time.
+
+    Args:
+        pids: processes that run already; those noted later count with all their time.
+    """
+
+    def __init__(self, pids: Iterable[int]) -> None:
+        self._at_begin = _read_cpu_time(pids)
+        self._last = dict(self._at_begin)
+        self._began_s = self._noted_s = time.monotonic()
+
+    def note(self, pids: Iterable[int]) -> None:
+        """Reads the present CPU time of the processes."""
+        self._last.update(_read_cpu_time(pids))
+        self._noted_s = time.monotonic()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Time until the last note, s."""
+        return self._noted_s - self._began_s
+
+    @property
+    def used_s(self) -> float:
+        """CPU time until the last note, s; the kernel counts it in hundredths."""
+        return sum(self._last.values()) - sum(self._at_begin.values())
+
+    @property
+    def used_percent(self) -> float:
+        """CPU time until the last note, percent of a CPU."""
+        return 100.0 * self.used_s / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+
+def _read_cpu_time(pids: Iterable[int]) -> dict[int, float]:
+    found = {}
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = psutil.Process(pid).cpu_times()
+            found[pid] = times.user + times.system
+    return found
+
+
+def process_cpu_ns(pid: int) -> int:
+    """CPU time of all threads of a process so far, also of those that ended, by the kernel's own clock.
+
+    Raises:
+        OSError: there is no such process.
+
+    Reference: ``clock_getcpuclockid(3)``: the clock of a process is its number, inverted, and 2 for the scheduler's.
+    """
+    return time.clock_gettime_ns((~pid << 3) | 2)
+
+
+_VOLUNTARY: Final = "voluntary_ctxt_switches"
+_INVOLUNTARY: Final = "nonvoluntary_ctxt_switches"
+_MIGRATIONS: Final = "se.nr_migrations"
+
+
+class SwitchCounter:
+    """Counts switches of processes from now on.
+
+    Threads that start later are counted from their start; threads that are gone at the end are not counted.
+
+    Args:
+        root: below which ``proc`` is, for tests.
+    """
+
+    def __init__(self, pids: Iterable[int], root: Path = Path("/")) -> None:
+        self._proc = root / "proc"
+        self._pids = list(pids)
+        self._before = self._read()
+
+    def counts(self) -> SwitchCounts:
+        """Counts so far, summed over all threads."""
+        since = (_since(self._before.get(thread, SwitchCounts()), now) for thread, now in self._read().items())
+        return sum(since, SwitchCounts())
+
+    def _read(self) -> dict[Path, SwitchCounts]:
+        return {thread: counts for pid in self._pids for thread, counts in self._threads(pid)}
+
+    def _threads(self, pid: int) -> Iterator[tuple[Path, SwitchCounts]]:
+        try:
+            threads = list((self._proc / str(pid) / "task").iterdir())
+        except OSError:
+            return
+        for thread in threads:
+            status = _numbers(thread / "status")
+            if _VOLUNTARY in status and _INVOLUNTARY in status:
+                moved = _numbers(thread / "sched").get(_MIGRATIONS)
+                yield thread, SwitchCounts(status[_VOLUNTARY], status[_INVOLUNTARY], moved)
+
+
+class OwnSwitchCounter:
+    """Counts switches of this process and its children from now on; migrations of ended children are not known."""
+
+    def __init__(self) -> None:
+        self._own = SwitchCounter([os.getpid()])
+        self._children = _of_ended_children()
+
+    def counts(self) -> SwitchCounts:
+        """Counts so far."""
+        ended = _of_ended_children()
+        own = self._own.counts()
+        voluntary = ended.voluntary - self._children.voluntary
+        involuntary = ended.involuntary - self._children.involuntary
+        return SwitchCounts(own.voluntary + voluntary, own.involuntary + involuntary, None)
+
+
+def _of_ended_children() -> SwitchCounts:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return SwitchCounts(usage.ru_nvcsw, usage.ru_nivcsw, None)
+
+
+def _since(before: SwitchCounts, now: SwitchCounts) -> SwitchCounts:
+    known = before.migrations is not None and now.migrations is not None
+    return SwitchCounts(
+        now.voluntary - before.voluntary,
+        now.involuntary - before.involuntary,
+        (now.migrations or 0) - (before.migrations or 0) if known else None,
+    )
+
+
+def _numbers(file: Path) -> dict[str, int]:
+    """Reads lines of a name and an integer; empty if the thread is gone or the kernel has no such file."""
+    try:
+        pairs = (line.split(":", 1) for line in file.read_text("utf-8", errors="replace").splitlines() if ":" in line)
+        return {name.strip(): int(value) for name, value in pairs if value.strip().isdigit()}
+    except OSError:
+        return {}

@@ -1,4 +1,4 @@
-"""Child processes that never outlive us: one process group, an escalation of signals, no survivors.
+"""Child processes that never outlive us, their names, their output and how they ended.
 
 Children share the caller's session, hence its scheduler group (see `autogroup`): a stressor
 started this way competes with the stack as processes of one terminal do. On demand each child has a
@@ -11,21 +11,96 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Final
 
 import psutil
 
 from pytest_ldos.base.writable import opened_log
-from pytest_ldos.host.ends import describe_end
 from pytest_ldos.host.inherited import pass_on
-from pytest_ldos.host.logs import last_lines, last_words
-from pytest_ldos.host.owner import owned_by_us
+
+_CAUSES: Final[dict[int, str]] = {signal.SIGBUS: ", as where a file in memory has no room: is /dev/shm full?"}
+"""Likely causes of a signal, for messages."""
+
+
+def describe_end(name: str, code: int) -> str:
+    """``arm-1 ended with exit code 1``, or ``arm-1 was killed by SIGKILL``.
+
+    Args:
+        code: its exit code, or minus the number of the signal that killed it.
+    """
+    if code >= 0:
+        return f"{name} ended with exit code {code}"
+    return f"{name} was killed by {_signal_name(-code)}{_CAUSES.get(-code, '')}"
+
+
+def _signal_name(number: int) -> str:
+    """``SIGKILL``; most real-time signals have no name: ``signal 40``."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+_LAST_LINES: Final = 15
+_QUOTED: Final = 200
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def last_lines(log: Path) -> str:
+    """The last lines of a log; empty where it cannot be read."""
+    try:
+        lines = log.read_text("utf-8", errors="replace").splitlines()[-_LAST_LINES:]
+    except OSError:
+        return ""
+    return "\n".join(_COLOUR.sub("", line) for line in lines)
+
+
+def quoted(line: str) -> str:
+    """The beginning of a line in quotes, for a message."""
+    return repr(line.strip()[:_QUOTED])
+
+
+def last_words(logs: Iterable[Path]) -> str:
+    """The ends of all logs that are not empty, each below its name."""
+    ends = ((log.stem, last_lines(log)) for log in logs)
+    return "\n".join(f"--- {name} ---\n{lines}" for name, lines in ends if lines)
+
+
+OWNER_VARIABLE: Final = "PYTEST_LDOS_OWNER"
+"""Variable with the process that started another and ends it: its pid, and its start in ticks since boot."""
+
+_STATE, _BEGAN = 0, 19
+"""Fields of ``/proc/PID/stat`` behind the name; see proc(5)."""
+
+_ENDED: Final = frozenset({"Z", "X"})
+
+
+def owned_by_us() -> Mapping[str, str]:
+    """The variable that marks a process as ours."""
+    return {OWNER_VARIABLE: f"{os.getpid()} {_began(os.getpid())}"}
+
+
+def living_owner(environment: Mapping[str, str]) -> int | None:
+    """Pid of the owner named in a process's environment; ``None`` if it does not run."""
+    pid, _, began = environment.get(OWNER_VARIABLE, "").partition(" ")
+    return int(pid) if pid.isascii() and pid.isdecimal() and began and _began(pid) == began else None
+
+
+def _began(pid: int | str) -> str:
+    """Start of a process, which distinguishes it from an earlier one with its pid; empty if it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[_STATE] in _ENDED else fields[_BEGAN]
+
 
 _DIE_WITH_PARENT: Final = ("setpriv", "--pdeathsig")
 _UNLESS_ORPHANED: Final = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
@@ -205,3 +280,47 @@ def _group_of(pid: int) -> int:
         return os.getpgid(pid)
     except ProcessLookupError:
         return _NO_GROUP
+
+
+_PYTHON: Final = re.compile(r"(?:python|pypy)[\d.]*[dt]*")
+_WITH_VALUE: Final = re.compile(r"-[^-cmWX]*([cmWX])(.*)", re.DOTALL)
+"""Python's options, one letter or several together, of which the last takes the rest or the next argument."""
+
+
+def process_names(pids: Iterable[int]) -> dict[int, str]:
+    """Names by pid; processes that are gone are left out."""
+    named = {}
+    for pid in pids:
+        try:
+            named[pid] = name_of_command(psutil.Process(pid).cmdline()) or psutil.Process(pid).name()
+        except psutil.Error:
+            continue
+    return named
+
+
+def name_of_command(command: Sequence[str]) -> str:
+    """``simulator`` of ``python -m robot.simulator``; empty if the command has no name."""
+    if not command:
+        return ""
+    program = PurePosixPath(command[0]).name
+    if not _PYTHON.fullmatch(program):
+        return program
+    return _of_python(iter(command[1:])) or program
+
+
+def _of_python(arguments: Iterator[str]) -> str:
+    """Script or module of an interpreter's arguments; empty if it runs neither."""
+    for argument in arguments:
+        if found := _WITH_VALUE.fullmatch(argument):
+            option, value = found[1], found[2] or next(arguments, "")
+            if option in "cm":
+                return value.rpartition(".")[2] if option == "m" else ""
+        elif argument == "--check-hash-based-pycs":
+            next(arguments, "")
+        elif argument == "--":
+            return PurePosixPath(next(arguments, "")).name
+        elif not argument.startswith("-"):
+            return PurePosixPath(argument).name
+        elif argument == "-":
+            return ""
+    return ""

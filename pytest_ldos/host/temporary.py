@@ -1,13 +1,16 @@
-"""Private temporary folders that are removed in any case, also when we are killed."""
+"""Temporary folders that are removed in any case, SIGTERM that ends a program cleanly, and folders of the user."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import signal
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 from pytest_ldos.base.errors import NotWritten
@@ -81,3 +84,56 @@ def _system_folder() -> Path:
             f"no temporary folder can be written: {error.strerror}",
             remedy="make room there, or set TMPDIR to a folder that can be written",
         ) from None
+
+
+REASON: Final = "the run was ended by SIGTERM"
+
+
+class Termination:
+    """The present effect of SIGTERM."""
+
+    def __init__(self) -> None:
+        self._is_settled = False
+
+    def settle(self) -> None:
+        """Ignores the signal from now on: only the results are left to write, which takes no time."""
+        self._is_settled = True
+
+    def take(self, number: int, frame: FrameType | None) -> None:
+        if not self._is_settled:
+            raise KeyboardInterrupt(REASON)
+
+
+@contextmanager
+def terminated_like_interrupted() -> Iterator[Termination]:
+    """Has SIGTERM raise KeyboardInterrupt while the context lasts; does nothing off the main thread.
+
+    A handler that was installed before stays in place.
+    """
+    is_ours = (
+        threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    )
+    termination = Termination()
+    if is_ours:
+        signal.signal(signal.SIGTERM, termination.take)
+    try:
+        yield termination
+    finally:
+        if is_ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def state_folder(environment: Mapping[str, str]) -> Path:
+    """For what lasts, but is no setting: ``$XDG_STATE_HOME``."""
+    return _folder(environment, "XDG_STATE_HOME", ".local/state")
+
+
+def cache_folder(environment: Mapping[str, str]) -> Path:
+    """For what can be made again: ``$XDG_CACHE_HOME``."""
+    return _folder(environment, "XDG_CACHE_HOME", ".cache")
+
+
+def _folder(environment: Mapping[str, str], variable: str, default: str) -> Path:
+    """A path that is not absolute does not count, as the specification says."""
+    asked = Path(environment.get(variable, ""))
+    return asked if asked.is_absolute() else Path.home() / default

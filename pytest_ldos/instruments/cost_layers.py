@@ -11,17 +11,16 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.base.requirements import require
+from pytest_ldos.base.errors import require
 from pytest_ldos.host.availability import Availability, find_modules
 from pytest_ldos.host.ros import chosen_rmw, find_ros_package, find_ros_packages, installed_rmws, rmw_installed
-from pytest_ldos.robot.dds.loopback import bound_to_loopback
+from pytest_ldos.robot.dds.domain import bound_to_loopback
 from pytest_ldos.robot.stack.embedded.installed import installed_here
 from pytest_ldos.robot.stack.embedded.tracepoints import tracepoints_available
 from pytest_ldos.robot.stack.ros2.installed import tracing_available, version_of
-from pytest_ldos.robot.stack.ros2.isolation import isolated
-from pytest_ldos.robot.stack.ros2.shared_memory import SharedMemory
+from pytest_ldos.robot.stack.ros2.isolation import SharedMemory, isolated
 from pytest_ldos.scenario.described import described
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.model import Ros2Spec
 
 PACKAGE: Final = "ldos_cost"
 """Package of the ROS workspace."""

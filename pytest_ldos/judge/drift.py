@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
-from pytest_ldos.base.stats.location import median
-from pytest_ldos.base.stats.trend import FEWEST, estimate_trend
+from pytest_ldos.base.stats.rank_tests import median
+from pytest_ldos.base.stats.sequence import FEWEST_OF_TREND, estimate_trend
 from pytest_ldos.measure.trial.record import TrialSet
 
-FEWEST_BLOCKS: Final = 2 * FEWEST
+FEWEST_BLOCKS: Final = 2 * FEWEST_OF_TREND
 """Fewest blocks: with fewer, a trend cannot be distinguished from chance."""
 
 _NOTABLE_P: Final = 0.01

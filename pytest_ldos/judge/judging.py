@@ -11,22 +11,20 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.host.fingerprint import find_differences
-from pytest_ldos.judge.baseline.calibration_store import (
-    Calibrated,
-    CalibrationLookup,
-    Uncalibrated,
-    UnreadableCalibration,
-    find_calibration,
-)
 from pytest_ldos.judge.baseline.known_runs import KnownRuns, is_whole, settings_of, stack_of, with_known_runs
 from pytest_ldos.judge.baseline.lookup import (
+    Calibrated,
+    CalibrationLookup,
     Found,
     Lookup,
     NoBaseline,
     NotComparable,
+    Uncalibrated,
     Unreadable,
+    UnreadableCalibration,
     compare_with,
     find_baseline,
+    find_calibration,
     shown_baseline,
 )
 from pytest_ldos.judge.baseline.store import BaselineStores

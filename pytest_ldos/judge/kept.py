@@ -14,8 +14,7 @@ from typing import Any, Final
 from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.base.plain import PlainReader
 from pytest_ldos.base.writable import write_atomically
-from pytest_ldos.judge.baseline.calibration import Calibration
-from pytest_ldos.judge.baseline.calibration_codec import decode_calibration, encode_calibration
+from pytest_ldos.judge.baseline.calibration import Calibration, decode_calibration, encode_calibration
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.judging import Grounds
 from pytest_ldos.measure.trial.artifacts import LARGEST_RECORD, ScenarioFolder

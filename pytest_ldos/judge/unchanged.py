@@ -33,7 +33,7 @@ from pytest_ldos.base.stats.starts import (
 )
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import COVARIATES
-from pytest_ldos.measure.trial.series_of import CONTAINED_IN
+from pytest_ldos.measure.trial.record import CONTAINED_IN
 
 RECORD: Final = Path(__file__).parent / "unchanged_runs.csv"
 

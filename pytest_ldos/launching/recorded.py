@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
-from collections.abc import Mapping
-from contextlib import ExitStack
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
+
+import psutil
 
 from pytest_ldos.base.errors import ConfigurationError, RecordingFailed, TraceUnreadable
-from pytest_ldos.host.owner import owned_by_us
+from pytest_ldos.host.inherited import pass_on, pids_with
+from pytest_ldos.host.processes import describe_end, owned_by_us
 from pytest_ldos.launching.available import launch_available
-from pytest_ldos.launching.description import entities_of
-from pytest_ldos.launching.environment import processes_get
-from pytest_ldos.launching.processes import LaunchedProcess, ProcessBook, end_survivors
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, new_run_folder, new_scenario_folder
 from pytest_ldos.record.choose import choose_recorder
 from pytest_ldos.record.protocol import Recorder
@@ -24,6 +27,188 @@ from pytest_ldos.trace.execution.build import build_execution
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.graph import FlowGraph
+
+
+def entities_of(what: Any, arguments: Mapping[str, str] | None = None) -> list[Any]:
+    """Entities of a launch description, of a sequence of actions, or of a launch file.
+
+    Args:
+        what: any of these; a file by its path (Python, XML or YAML).
+        arguments: for the launch file.
+
+    Raises:
+        ConfigurationError: it is none of these, or there is no such file.
+    """
+    from launch import LaunchDescription, LaunchDescriptionEntity  # noqa: PLC0415 - only where ROS is
+
+    if isinstance(what, str | os.PathLike):
+        return [_include(Path(what), arguments or {})]
+    if arguments is not None:
+        raise ConfigurationError("only a launch file takes arguments", remedy="give its path instead of actions")
+    if isinstance(what, LaunchDescription):
+        return list(what.entities)
+    if isinstance(what, LaunchDescriptionEntity):
+        return [what]
+    if isinstance(what, Sequence) and all(isinstance(each, LaunchDescriptionEntity) for each in what):
+        return list(what)
+    raise ConfigurationError(
+        f"{what!r} cannot be launched",
+        remedy="give a LaunchDescription, a list of actions, or the path of a launch file",
+    )
+
+
+def _include(file: Path, arguments: Mapping[str, str]) -> Any:
+    from launch.actions import IncludeLaunchDescription  # noqa: PLC0415
+    from launch.launch_description_sources import AnyLaunchDescriptionSource  # noqa: PLC0415
+
+    if not file.is_file():
+        raise ConfigurationError(f"there is no launch file {file}", remedy="give its path from the current directory")
+    return IncludeLaunchDescription(AnyLaunchDescriptionSource(str(file)), launch_arguments=list(arguments.items()))
+
+
+_ADDITIONS: list[tuple[Mapping[str, str], Mapping[str, str], Callable[[Any], bool]]] = []
+"""Variables of each open recording, our environment when it was opened, and a predicate for its launch contexts."""
+
+
+@contextmanager
+def processes_get(environment: Mapping[str, str], belongs: Callable[[Any], bool]) -> Iterator[None]:
+    """Adds variables to the environment of each process whose launch context `belongs`, and to no other.
+
+    These processes inherit what `pass_on` leaves of ours; what launch sets for them stays.
+
+    Several may be open at once, and end in any order.
+
+    An action that sets variables would not suffice: launch keeps them in ``os.environ``, where this process and
+    all its other children see them, and it does not pass them to a process with an ``env`` of its own or in a group
+    that does not forward the environment (`ResetEnvironment`). Each process gets its environment in
+    `Executable.prepare`; launch starts it with that same mapping.
+    """
+    addition = (environment, dict(os.environ), belongs)
+    if not _ADDITIONS:
+        _patch()
+    _ADDITIONS.append(addition)
+    try:
+        yield
+    finally:
+        _ADDITIONS.remove(addition)
+        if not _ADDITIONS:
+            _restore()
+
+
+def _patch() -> None:
+    from launch.descriptions import Executable  # noqa: PLC0415 - only where ROS is
+
+    original = Executable.prepare
+
+    def prepare(self: Any, context: Any, action: Any) -> None:
+        original(self, context, action)
+        for environment, inherited, belongs in tuple(_ADDITIONS):
+            if belongs(context):
+                passed_on = pass_on(self.final_env, inherited)
+                self.final_env.clear()
+                self.final_env.update({**passed_on, **environment})
+
+    prepare.original = original  # type: ignore[attr-defined]
+    Executable.prepare = prepare
+
+
+def _restore() -> None:
+    from launch.descriptions import Executable  # noqa: PLC0415 - only where ROS is
+
+    original = getattr(Executable.prepare, "original", None)
+    if original is not None:  # otherwise somebody has wrapped ours, which no longer adds anything
+        Executable.prepare = original
+
+
+_LADDER: Final = ((signal.SIGINT, 2.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
+
+
+@dataclass(frozen=True)
+class LaunchedProcess:
+    """Process that launch started.
+
+    Attributes:
+        name: as launch calls it (``talker-1``).
+        exit_code: ``None`` while it runs; the negative signal number if a signal ended it.
+    """
+
+    name: str
+    pid: int
+    exit_code: int | None = None
+
+    def describe(self) -> str:
+        """``talker-1 ended with exit code 1``."""
+        if self.exit_code is None:
+            return f"{self.name} is running"
+        return describe_end(self.name, self.exit_code)
+
+
+class ProcessBook:
+    """Records launch's events of starting and ending processes."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._processes: dict[int, LaunchedProcess] = {}
+        self.unrecorded: list[str] = []
+
+    @property
+    def processes(self) -> tuple[LaunchedProcess, ...]:
+        return tuple(self._processes.values())
+
+    @property
+    def is_running(self) -> bool:
+        return any(each.exit_code is None for each in self._processes.values())
+
+    def note_start(self, event: Any, context: Any) -> None:
+        self._processes[event.pid] = LaunchedProcess(event.process_name, event.pid)
+        if not self._environment.items() <= dict(event.env).items():
+            self.unrecorded.append(event.process_name)
+
+    def note_exit(self, event: Any, context: Any) -> None:
+        self._processes[event.pid] = LaunchedProcess(event.process_name, event.pid, event.returncode)
+
+
+def end_survivors(environment: Mapping[str, str]) -> list[str]:
+    """Ends all processes that were started with these variables; returns their names.
+
+    They remain if launch is killed, or if a process started others in the background. Processes
+    that they start while they end are ended, too.
+
+    Raises:
+        RuntimeError: a process survived SIGKILL.
+    """
+    names: dict[psutil.Process, str] = {}
+    for number, patience_s in _LADDER:
+        survivors = _started_with(environment)
+        if not survivors:
+            return list(names.values())
+        names.update({process: _name_of(process) for process in survivors if process not in names})
+        _send(number, survivors)
+        psutil.wait_procs(survivors, timeout=patience_s)
+    left = _started_with(environment)
+    if left:
+        raise RuntimeError(f"processes of the launch survived SIGKILL: {', '.join(map(_name_of, left))}")
+    return list(names.values())
+
+
+def _started_with(environment: Mapping[str, str]) -> list[psutil.Process]:
+    found = []
+    for pid in pids_with(environment):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.append(psutil.Process(pid))
+    return found
+
+
+def _send(number: signal.Signals, processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
+
+
+def _name_of(process: psutil.Process) -> str:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return f"{process.name()} ({process.pid})"
+    return f"process {process.pid}"
 
 
 class RecordedLaunch:

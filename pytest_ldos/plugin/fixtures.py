@@ -113,7 +113,7 @@ def ldos_scenario(
 @pytest.fixture
 def ldos_cell(request: pytest.FixtureRequest) -> Mapping[str, Value]:
     """Values of the cell that a test of a sweep measures, by address."""
-    from pytest_ldos.plugin.sweep_cells import cell_of
+    from pytest_ldos.plugin.scenarios import cell_of
 
     cell = cell_of(request.node)
     return {} if cell is None else cell.assignments

@@ -12,8 +12,7 @@ import pytest
 
 from pytest_ldos.plugin import fixtures, hookspecs
 from pytest_ldos.plugin.marks import makes_tests
-from pytest_ldos.plugin.misread_values import refuse_values_taken_for_the_root
-from pytest_ldos.plugin.options import add_options, refuse_unknown_flags
+from pytest_ldos.plugin.options import add_options, refuse_unknown_flags, refuse_values_taken_for_the_root
 from pytest_ldos.plugin.standby import Standby, awake_session
 
 if TYPE_CHECKING:

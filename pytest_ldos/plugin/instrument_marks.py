@@ -7,8 +7,7 @@ from typing import Final
 
 import pytest
 
-from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.nearest import nearest, suggest
+from pytest_ldos.base.errors import ConfigurationError, nearest, suggest
 from pytest_ldos.campaign.instruments import MODULES
 from pytest_ldos.plugin.marks import mark_name, marks_of
 from pytest_ldos.scenario.settings import OWN_NAME

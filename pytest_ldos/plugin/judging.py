@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib.metadata import version
 
 from pytest_ldos.base.errors import LdosError, NotWritten
-from pytest_ldos.campaign.interleave import describe_turns
+from pytest_ldos.campaign.blocks import describe_turns
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.host.checkout import is_changed
 from pytest_ldos.judge.baseline.key import BaselineKey

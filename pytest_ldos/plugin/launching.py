@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ldos.plugin.faults import named_faults
-from pytest_ldos.plugin.messages import add_section, skip_with, warn_of
+from pytest_ldos.plugin.messages import add_section, named_faults, skip_with, warn_of
 from pytest_ldos.plugin.selection import refuse_head
 from pytest_ldos.plugin.standby import session_of
 
 if TYPE_CHECKING:
-    from pytest_ldos.launching.processes import LaunchedProcess
-    from pytest_ldos.launching.recorded import RecordedLaunch
+    from pytest_ldos.launching.recorded import LaunchedProcess, RecordedLaunch
     from pytest_ldos.measure.trial.artifacts import ScenarioFolder
     from pytest_ldos.plugin.ledger import Ledger
     from pytest_ldos.plugin.settings import Settings

@@ -13,7 +13,7 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from pytest_ldos.host.termination import Termination
+    from pytest_ldos.host.temporary import Termination
 
 
 def is_worker(config: pytest.Config) -> bool:
@@ -47,7 +47,7 @@ class Machine:
         """
         _require_sockets()
         from pytest_ldos.host.lock import measuring_lock
-        from pytest_ldos.host.termination import terminated_like_interrupted
+        from pytest_ldos.host.temporary import terminated_like_interrupted
 
         def taken(wait_s: float) -> AbstractContextManager[Callable[[str], None]]:
             return measuring_lock(wait_s=wait_s, on_waiting=lambda holder: announce(f"waiting for {holder}"))

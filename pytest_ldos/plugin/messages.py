@@ -1,4 +1,4 @@
-"""Text that pytest shows. Only this module passes it on, made safe: nothing in it can be a command to a log."""
+"""Text that pytest shows, made safe; ends of tests and sessions by a known fault."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import NoReturn
 
 import pytest
 
+from pytest_ldos.base.errors import LdosError, NotWritten
+from pytest_ldos.base.exit_codes import INVALID
 from pytest_ldos.base.text import Rendered, one_line, safe_lines
 
 
@@ -80,3 +82,24 @@ def encodable(text: str, stream: object) -> str:
     """The text with escapes for what a stream's encoding lacks."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+@contextmanager
+def refused_session() -> Iterator[None]:
+    """Ends pytest before anything is measured: usage error for a setting, invalid run for a fault of the machine."""
+    try:
+        yield
+    except NotWritten as error:
+        end_session(f"ldos: {error}", status=INVALID)
+    except LdosError as error:
+        raise usage_error(str(error)) from None
+
+
+@contextmanager
+def named_faults() -> Iterator[None]:
+    """Ends the test with the message of a known fault."""
+    __tracebackhide__ = True
+    try:
+        yield
+    except LdosError as error:
+        fail_with(str(error))

@@ -2,19 +2,164 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pytest_ldos.base.errors import LdosError
-from pytest_ldos.base.text import Rendered
-from pytest_ldos.plugin.history import HistoryWriter
-from pytest_ldos.plugin.messages import begin_section, write_line, write_rendered
-from pytest_ldos.plugin.reporting import append_job_summary, refuse_unwritable, write_report
+from pytest_ldos.base.errors import LdosError, Unavailable
+from pytest_ldos.base.text import Rendered, counted
+from pytest_ldos.plugin.messages import begin_section, refused_session, usage_error, write_line, write_rendered
 from pytest_ldos.plugin.run_record import Books
 from pytest_ldos.plugin.scenario_run import ScenarioRun
+
+if TYPE_CHECKING:
+    from pytest_ldos.judge.baseline.history.rows import Version
+    from pytest_ldos.judge.baseline.history.store import HistoryStore
+    from pytest_ldos.measure.trial.record import TrialSet
+    from pytest_ldos.show.report.document import Document
+
+
+_SET: Final = "set of trials"
+_SETS: Final = "sets of trials"
+
+
+class HistoryWriter:
+    """The history of one session; does nothing where none was asked for.
+
+    Attributes:
+        fault: the reason why it could not be written; empty if it could.
+    """
+
+    def __init__(self, books: Books) -> None:
+        self._settings, self._record, self._ledger = books
+        self._added = 0
+        self._left_out: list[str] = []
+        self.fault = ""
+
+    @property
+    def _directory(self) -> Path | None:
+        """The folder of the history; ``None`` where no history was asked for."""
+        given = self._settings.value("history")
+        return None if given is None else self._settings.root / given
+
+    def require_writable(self) -> None:
+        """Refuses the session before anything is measured if the history cannot be written."""
+        if self._directory is None:
+            return
+        from pytest_ldos.judge.baseline.history.store import HistoryStore
+
+        with refused_session():
+            HistoryStore(self._directory).require_writable()
+
+    def write(self) -> None:
+        """Adds judged trials, and the base's where versions were interleaved; a run's own record always stays."""
+        if self._directory is None or not any(run.judged or run.interleaved for run in self._record.runs):
+            return
+        from pytest_ldos.judge.baseline.history.rows import Version
+        from pytest_ldos.judge.baseline.history.store import HistoryStore, branch_of
+        from pytest_ldos.judge.judging import verdict_alone
+
+        store = HistoryStore(self._directory)
+        try:
+            branch = "" if self._settings.value("head") else branch_of(self._settings.root)
+            for run in self._record.runs:
+                name = run.folder.path.parent.name
+                for trials, result in run.judged:
+                    verdict = result.verdict.value
+                    self._add(store, trials, run=name, branch=branch, verdict=verdict, version=Version.HEAD)
+                for base in (each.base for each in run.interleaved):
+                    alone = verdict_alone(base, self._ledger.policy)
+                    self._add(store, base, run=name, branch="", verdict=alone, version=Version.BASE)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the run's own record can be added later
+            self.fault = str(error) if isinstance(error, LdosError | OSError) else f"{type(error).__name__}: {error}"
+
+    def _add(
+        self, store: HistoryStore, trials: TrialSet, *, run: str, branch: str, verdict: str, version: Version
+    ) -> None:
+        from pytest_ldos.judge.baseline.history.rows import build_rows, why_left_out
+
+        rows = build_rows(trials, run=run, branch=branch, verdict=verdict, version=version)
+        if rows.is_empty():
+            self._left_out.append(why_left_out(trials, verdict) or "empty")
+        else:
+            self._added += store.append(rows)
+
+    def summary(self) -> Iterator[str]:
+        """Lines on what was added, left out, or could not be written."""
+        for reason, count in Counter(self._left_out).items():
+            yield f"history: {counted(count, _SET, _SETS)} not added: {reason}"
+        if self._added:
+            yield f"history: {counted(self._added, _SET, _SETS)} added; ldos history --dir {self._directory}"
+        if self.fault:
+            yield f"history: not written: {self.fault}"
+            yield f"  → add this run later: ldos history import {self._record.folder} --dir {self._directory}"
+
+
+_JOB_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
+_HTML: Final = ".html"
+
+
+def refuse_unavailable(files: Sequence[Path]) -> None:
+    """Refuses a format whose library is missing, before anything is measured."""
+    if not any(file.suffix == _HTML for file in files):
+        return
+    from pytest_ldos.show.page.formats import Format, require_format
+
+    try:
+        require_format(Format.HTML)
+    except Unavailable as error:
+        raise usage_error(str(error)) from None
+
+
+def refuse_unwritable(file: Path) -> None:
+    """Refuses a file that cannot be written, before anything is measured; makes its folder.
+
+    Raises:
+        pytest.UsageError: it is a folder, or its folder cannot be made or written.
+        pytest.exit.Exception: the disk is full, and the like.
+    """
+    from pytest_ldos.base.writable import require_writable_file
+
+    with refused_session():
+        require_writable_file(file)
+
+
+def write_report(document: Document, file: Path) -> str:
+    """Writes a report in the format that its name ends with; returns a line on its location.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    from pytest_ldos.base.writable import write_atomically
+    from pytest_ldos.show.page.formats import format_of
+    from pytest_ldos.show.report.formats import render_as
+
+    write_atomically(file, render_as(document, format_of(file)))
+    return f"report: {file}"
+
+
+def append_job_summary(document: Document) -> str:
+    """Appends the report to the summary of the workflow job that runs this; returns a line on it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    from pytest_ldos.show.report import markdown
+
+    file = os.environ.get(_JOB_SUMMARY, "")
+    if not file:
+        return f"no job summary: {_JOB_SUMMARY} is not set (this is no job of a GitHub workflow)"
+    from pytest_ldos.base.writable import writing
+
+    with writing(Path(file)), Path(file).open("a", encoding="utf-8") as stream:
+        stream.write(markdown.render(document))
+    return f"job summary: {file}"
+
 
 Write = Callable[[], str]
 """Writes one output; returns a line on its location."""

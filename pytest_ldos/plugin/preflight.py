@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError, RecordUnreadable
+from pytest_ldos.plugin.scenarios import cell_of
 from pytest_ldos.plugin.settings import Settings
-from pytest_ldos.plugin.sweep_cells import cell_of
 
 if TYPE_CHECKING:
     import pytest
@@ -117,7 +117,7 @@ def _key_of(spec: ScenarioSpec) -> BaselineKey | None:
 
 
 def _require_records(spec: ScenarioSpec, settings: Settings) -> None:
-    from pytest_ldos.judge.baseline.calibration_store import UnreadableCalibration, find_calibration_of
+    from pytest_ldos.judge.baseline.lookup import UnreadableCalibration, find_calibration_of
 
     key = _key_of(spec)
     if key is None:

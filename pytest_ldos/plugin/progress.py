@@ -13,8 +13,7 @@ from typing import Final
 
 import pytest
 
-from pytest_ldos.base.text import one_line
-from pytest_ldos.base.units import ns_to_ms
+from pytest_ldos.base.text import ns_to_ms, one_line
 from pytest_ldos.campaign.order import Block
 from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.host.interference import Interference, describe_interference

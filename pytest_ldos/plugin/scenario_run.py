@@ -13,10 +13,10 @@ from pytest_ldos.measure.trial.phases import PhaseClock
 
 if TYPE_CHECKING:
     from pytest_ldos.base.series import Series
-    from pytest_ldos.campaign.interleave import Interleaved
+    from pytest_ldos.campaign.blocks import Interleaved
     from pytest_ldos.campaign.order import Role
     from pytest_ldos.campaign.versions.version import Version
-    from pytest_ldos.host.interference_meter import InterferenceMeter
+    from pytest_ldos.host.interference import InterferenceMeter
     from pytest_ldos.judge.gate.decide import GateResult
     from pytest_ldos.judge.judging import Screen
     from pytest_ldos.measure.trial.artifacts import ScenarioFolder
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _meter() -> InterferenceMeter:
-    from pytest_ldos.host.interference_meter import InterferenceMeter
+    from pytest_ldos.host.interference import InterferenceMeter
 
     return InterferenceMeter()
 
@@ -108,7 +108,7 @@ class ScenarioRun:
 
     def series_of(self, trials: TrialSet) -> Mapping[str, Series]:
         """The series that the verdict on trials is based on, by metric; extracted where no gate has seen them."""
-        from pytest_ldos.measure.trial.series_of import all_series
+        from pytest_ldos.measure.trial.record import all_series
 
         return next((result.head_series for each, result in self.judged if each is trials), {}) or all_series(trials)
 

@@ -12,9 +12,8 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError, LdosError
 from pytest_ldos.plugin.instrument_marks import asked_instruments, study_name
 from pytest_ldos.plugin.marks import MEASURING_FIXTURE, STUDY_FIXTURE
-from pytest_ldos.plugin.scenarios import is_placeholder
+from pytest_ldos.plugin.scenarios import cell_of, in_cell, is_placeholder
 from pytest_ldos.plugin.settings import Settings
-from pytest_ldos.plugin.sweep_cells import cell_of, in_cell
 
 if TYPE_CHECKING:
     from pytest_ldos.measure.metrics.catalogue import Catalogue

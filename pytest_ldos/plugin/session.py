@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import one_line
-from pytest_ldos.plugin.estimates import estimate_lines
 from pytest_ldos.plugin.ledger import GREEN, Ledger
 from pytest_ldos.plugin.machine import Machine, is_worker
 from pytest_ldos.plugin.marks import UNJUDGED_OUTPUT
@@ -20,17 +20,52 @@ from pytest_ldos.plugin.messages import begin_section, write_line
 from pytest_ldos.plugin.outputs import Outputs
 from pytest_ldos.plugin.preflight import describe_refusals, refuse_child_process, require_place, require_ready
 from pytest_ldos.plugin.run_record import Books, RunRecord
-from pytest_ldos.plugin.scenarios import make_scenario_tests, require_loads
+from pytest_ldos.plugin.scenarios import in_cell, make_scenario_tests, require_loads
 from pytest_ldos.plugin.selection import Selection, metrics_of, refuse_parallel_runs
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.sweep import Sweeps
-from pytest_ldos.plugin.sweep_cells import in_cell
 from pytest_ldos.scenario.options import LEFT_OUT
 from pytest_ldos.scenario.settings import Sources
 
 if TYPE_CHECKING:
+    from pytest_ldos.campaign.cost import Cost
+    from pytest_ldos.campaign.estimate import Expected
     from pytest_ldos.plugin.scenario_run import ScenarioRun
-    from pytest_ldos.scenario.model import StackSpec
+    from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
+
+
+def estimate_lines(settings: Settings, scenarios: Sequence[pytest.Item], *, stack: str, beside: str = "") -> list[str]:
+    """One line on the duration of the trials of some tests; none if there are no trials. Builds are not counted.
+
+    Args:
+        stack: name of the stack under test, or the beginning of it.
+        beside: words about what else takes time.
+    """
+    from pytest_ldos.campaign.estimate import describe_expected, duration_files, measured_cost
+
+    files = duration_files(settings.output)
+    expected = [
+        _expected(settings, spec, measured_cost(files, stack=stack, scenario=spec.name))
+        for spec in _specs(settings, scenarios)
+    ]
+    return [f"ldos: {beside}{describe_expected(expected)}"] if expected else []
+
+
+def _specs(settings: Settings, scenarios: Sequence[pytest.Item]) -> Iterator[ScenarioSpec]:
+    """Scenarios of tests; a test without a valid one says so itself when it runs."""
+    for item in scenarios:
+        with suppress(ConfigurationError):
+            yield in_cell(item, settings.scenario_of(item))
+
+
+def _expected(settings: Settings, spec: ScenarioSpec, cost: Cost | None) -> Expected:
+    from pytest_ldos.campaign.estimate import Expected, amount_alone, amount_interleaved
+
+    counts = (spec.trials, max(spec.trials, spec.max_trials))
+    amount = amount_interleaved if settings.value("base") else amount_alone
+    least, most = (amount(spec, trials, size=settings.value("block")) for trials in counts)
+    return Expected(least, most, cost)
+
 
 _LISTINGS: Final = ("collectonly", "showfixtures", "show_fixtures_per_test")
 """Options of pytest that list and run nothing."""

@@ -182,7 +182,7 @@ class Standby:
         """The session with the settings of one project, whose marks are then known."""
         if file not in self._sessions:
             from pytest_ldos.plugin.options import read_settings
-            from pytest_ldos.plugin.reporting import refuse_unavailable
+            from pytest_ldos.plugin.outputs import refuse_unavailable
             from pytest_ldos.plugin.session import MeasuringSession
 
             sources = read_settings(self._config, self._environment, file)

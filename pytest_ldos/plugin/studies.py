@@ -111,8 +111,8 @@ def _requested(item: pytest.Item) -> tuple[Instrument, Any, str]:
 
 
 def _measure(request: pytest.FixtureRequest, instrument: Instrument, spec: Any, name: str) -> MeasuredStudy:
-    from pytest_ldos.campaign.study_trials import to_trials
-    from pytest_ldos.campaign.watch_files import FOLDER
+    from pytest_ldos.campaign.studies import to_trials
+    from pytest_ldos.campaign.watching import FOLDER
     from pytest_ldos.measure.trial.artifacts import write_trials
     from pytest_ldos.plugin.scenario_test import Gate
     from pytest_ldos.plugin.watching import measured_study

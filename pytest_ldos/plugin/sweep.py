@@ -24,7 +24,7 @@ from pytest_ldos.plugin.marks import (
 )
 from pytest_ldos.plugin.messages import collect_error, end_session, fail_with, skip_with, usage_error, write_line
 from pytest_ldos.plugin.run_record import Books
-from pytest_ldos.plugin.sweep_cells import SweepCell, cell_of, cells_of, in_cell, in_running_order
+from pytest_ldos.plugin.scenarios import SweepCell, cell_of, cells_of, in_cell, in_running_order
 
 if TYPE_CHECKING:
     from pytest_ldos.plugin.sweep_results import SweepResults

@@ -17,21 +17,18 @@ from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.campaign.cells import Grid, unlike
 from pytest_ldos.campaign.measured_version import version_here
-from pytest_ldos.campaign.sweep import state_of
-from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, SweepKey, all_sweeps, find_sweep, new_sweep
+from pytest_ldos.campaign.sweep import Definition, SweepFolder, SweepKey, all_sweeps, find_sweep, new_sweep, state_of
 from pytest_ldos.campaign.sweep_records import CellState, StartRecord, collect, decode_start, encode_start
 from pytest_ldos.campaign.versions.version import find_revision
 from pytest_ldos.judge.gate.verdict import Verdict, worst
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.plugin.messages import begin_section, write_line, write_rendered
 from pytest_ldos.plugin.run_record import Books
-from pytest_ldos.plugin.sweep_cells import SweepCell, in_cell, sweep_name
+from pytest_ldos.plugin.scenarios import SweepCell, in_cell, sweep_name
 from pytest_ldos.show.page.formats import HTML_PACKAGES
 from pytest_ldos.show.report.reasons import describe_reason
-from pytest_ldos.show.report.sweep.compose import compose_sweep
-from pytest_ldos.show.report.sweep.document import SweepReport
-from pytest_ldos.show.report.sweep.formats import render_for, render_text
-from pytest_ldos.show.report.sweep.tables import describe_cell, shown_metrics
+from pytest_ldos.show.report.sweep.document import SweepReport, compose_sweep
+from pytest_ldos.show.report.sweep.page import describe_cell, render_for, render_text, shown_metrics
 
 _LONGEST_MESSAGE: Final = 20_000
 _TRIED_AGAIN: Final = frozenset({CellState.SKIPPED, CellState.INFRA})

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.watch_files import FOLDER, write_watched, write_watched_difference
-from pytest_ldos.campaign.watched_study import measure_watched
-from pytest_ldos.campaign.watching import Watching
+from pytest_ldos.campaign.studies import measure_watched
+from pytest_ldos.campaign.watching import FOLDER, Watching, write_watched, write_watched_difference
 from pytest_ldos.instruments.study import Study
-from pytest_ldos.measure.trial.watch import Watch
+from pytest_ldos.measure.trial.rig import Watch
 from pytest_ldos.scenario.watching import WatchSpec
 from pytest_ldos.show.report.flame.files import DRAWINGS
 

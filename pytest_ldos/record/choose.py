@@ -1,13 +1,17 @@
-"""Choice of the recorder."""
+"""Choice of the recorder and of the profiler."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
+from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.record.lttng import LttngRecorder, lttng_available, lttng_version
-from pytest_ldos.record.protocol import Recorder
-from pytest_ldos.record.switches import WithSwitches, switches_available
+from pytest_ldos.record.perf import PerfProfiler, WithSwitches, perf_available, switches_available
+from pytest_ldos.record.protocol import Profiler, Recorder
+from pytest_ldos.record.py_spy import PySpyProfiler, py_spy_available
+from pytest_ldos.scenario.words import ProfilerKind
 
 
 def recording_available() -> Availability:
@@ -33,3 +37,29 @@ def choose_recorder(directory: Path, log_directory: Path, *, switches: bool = Fa
     recording_available().demand()
     recorder = LttngRecorder(directory, log_directory)
     return WithSwitches(recorder, log_directory) if switches and switches_available().ok else recorder
+
+
+def resolve_profiler(kind: ProfilerKind) -> ProfilerKind:
+    """The profiler to use here: for `AUTO` perf if it is permitted, otherwise py-spy.
+
+    Raises:
+        Unavailable: it cannot be used here, or for `AUTO` none can; says why, and what to do.
+    """
+    wanted = list(_AVAILABLE) if kind is ProfilerKind.AUTO else [kind]
+    absent: list[Availability] = []
+    for each in wanted:
+        able = _AVAILABLE[each]()
+        if able.ok:
+            return each
+        absent.append(able)
+    raise Unavailable("; ".join(each.reason for each in absent), remedy="; or ".join(each.remedy for each in absent))
+
+
+def choose_profiler(kind: ProfilerKind, log_directory: Path, *, rate_hz: int) -> Profiler:
+    """Makes a profiler of a kind that `resolve_profiler` returned."""
+    if kind is ProfilerKind.PY_SPY:
+        return PySpyProfiler(log_directory, rate_hz=rate_hz)
+    return PerfProfiler(log_directory, rate_hz=rate_hz)
+
+
+_AVAILABLE: Final = {ProfilerKind.PERF: perf_available, ProfilerKind.PY_SPY: py_spy_available}

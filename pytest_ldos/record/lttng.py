@@ -9,8 +9,11 @@ with this process.
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import time
+import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -18,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.errors import NotWritten, RecordingFailed
+from pytest_ldos.base.text import format_bytes, one_line
 from pytest_ldos.base.tracepoints import RECORDED, TRACEPOINTS_OFF
 from pytest_ldos.base.writable import writing
 from pytest_ldos.host.availability import Availability, find_programs, program_version
@@ -26,9 +30,84 @@ from pytest_ldos.host.temporary import make_folder, temporary_place
 from pytest_ldos.host.undo import undone_at_end
 from pytest_ldos.host.undo_actions import EndProcesses
 from pytest_ldos.record import run_directory
-from pytest_ldos.record.losses import parse_losses, write_fault
 from pytest_ldos.record.protocol import RecordingReport
-from pytest_ldos.record.shared_buffers import require_room_for_buffers
+
+_NAMESPACE: Final = {"mi": "https://lttng.org/xml/ns/lttng-mi"}
+
+_FALSE_WRAP: Final = 1 << 63
+"""LTTng's consumer adds this whenever a stream's counter of discarded events steps back, taking that for an overflow.
+
+An unfinished packet has a counter of 0; with the next one the counter returns, and only this excess stays.
+"""
+
+
+_WRITE_FAULT: Final = re.compile(
+    r"Error in write mmap .*?: (?P<reason>[^:]+?) \(in lttng_consumer_on_read_subbuffer_mmap"
+)
+"""Messages in the consumer's log for data that it could not write; it does not count them."""
+
+
+def write_fault(log: Path) -> str:
+    """Reason in its log why LTTng's consumer could not write the trace; empty if it could."""
+    found = _WRITE_FAULT.search(log.read_text("utf-8", errors="replace")) if log.is_file() else None
+    return "" if found is None else one_line(found["reason"])
+
+
+def parse_losses(listing: str) -> RecordingReport:
+    """Sums of losses over all channels of a session."""
+    root = ET.fromstring(listing)  # noqa: S314 - written by our own session daemon
+
+    def counts(name: str) -> list[int]:
+        return [int(element.text or 0) for element in root.iterfind(f".//mi:{name}", _NAMESPACE)]
+
+    discarded = sum(count % _FALSE_WRAP for count in counts("discarded_events"))
+    return RecordingReport(discarded, sum(counts("lost_packets")))
+
+
+PLACE: Final = Path("/dev/shm")  # noqa: S108 - where the C library keeps shared memory
+_POSSIBLE_CPUS: Final = Path("/sys/devices/system/cpu/possible")
+_METADATA_BYTES: Final = 1 << 20
+_SIZES: Final = {"k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def require_room_for_buffers(size: str, count: int, *, place: Path = PLACE, cpus: Path = _POSSIBLE_CPUS) -> None:
+    """Demands room for a channel's buffers: one per possible CPU, with an additional sub-buffer for the reader.
+
+    Args:
+        size: of a sub-buffer, as LTTng takes it: ``1M``.
+        count: of sub-buffers.
+
+    Raises:
+        NotWritten: there is too little.
+    """
+    needed = possible_cpus(cpus) * (count + 1) * _bytes_of(size) + _METADATA_BYTES
+    try:
+        free = shutil.disk_usage(place).free
+    except FileNotFoundError:
+        raise NotWritten(
+            f"there is no {place}, where the tracer has its buffers",
+            remedy=f"sudo mkdir {place} && sudo mount -t tmpfs tmpfs {place}",
+        ) from None
+    if free < needed:
+        raise NotWritten(
+            f"the tracer's buffers do not fit into {place}: {format_bytes(needed)} are needed, "
+            f"and {format_bytes(free)} are free",
+            remedy=f"remove what nobody uses there (ldos doctor), or sudo mount -o remount,size=1G {place} "
+            "(a container: --shm-size=1g)",
+        )
+
+
+def possible_cpus(file: Path = _POSSIBLE_CPUS) -> int:
+    """CPUs as LTTng counts them: one more than the last of ``0-3`` or ``0,2-5``; those there are without ``/sys``."""
+    try:
+        return int(file.read_text("ascii").strip().replace("-", ",").split(",")[-1]) + 1
+    except FileNotFoundError:
+        return os.sysconf("SC_NPROCESSORS_CONF")
+
+
+def _bytes_of(size: str) -> int:
+    return int(size[:-1]) * _SIZES[size[-1]] if size[-1] in _SIZES else int(size)
+
 
 CHANNEL: Final = "ldos"
 CONTEXTS: Final = ("vpid", "vtid", "procname")

@@ -1,25 +1,223 @@
-"""Samples with Linux's own profiler: ``perf record`` attached to processes, ``perf script`` to read it.
+"""Linux's own profiler: samples of processes, and context switches of the whole machine.
+
+Reference: ``perf-record(1)`` (``--control``, ``-D``).
+
+A sample is a line with its thread, process and event, then one line per frame, the innermost first, then an empty
+line::
+
+    move_group 5321/5330  59866.039831: cpu-clock:
+                 100960 _PyEval_EvalFrameDefault (/usr/lib/libpython3.11.so.1.0)
 
 Reference: ``perf-record(1)``, ``perf-script(1)``; the kernel's ``Documentation/admin-guide/perf-security.rst``.
+
+perf writes who leaves a CPU and who gets it, by the clock of LTTng's user-space traces; `trace.perf` reads it. Each
+time that the recording goes on gets a file of its own, because perf's is whole only when perf has ended.
+
+Reference: ``perf_event_open(2)`` (``PERF_RECORD_SWITCH_CPU_WIDE``); the kernel's
+``Documentation/admin-guide/perf-security.rst``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
+import select
 import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
-from pathlib import Path
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from pytest_ldos.base.errors import ProfilingFailed
+from pytest_ldos.base.text import one_line
+from pytest_ldos.base.writable import writing
 from pytest_ldos.host.availability import Availability, find_programs, program_version
-from pytest_ldos.host.hardware_counters import Counters, Event
+from pytest_ldos.host.hardware_counters import Counters, Event, switches_permitted
+from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import temporary_folder
-from pytest_ldos.record.perf_process import PerfProcess, first_reason
-from pytest_ldos.record.profiler import Sampled
-from pytest_ldos.record.profiles.perf_script import FIELDS, ReadSamples, fold_perf_script
+from pytest_ldos.record.profiles import MOST_FRAMES, FoldedStacks, Stack, frame_name
+from pytest_ldos.record.protocol import Recorder, RecordingReport, Sampled, interrupt
+
+_READY_S: Final = 15.0
+_END_S: Final = 30.0
+_POLL_S: Final = 0.005
+
+
+class PerfProcess:
+    """``perf record`` with the given arguments, which writes to a file.
+
+    Args:
+        log_directory: gets perf's log.
+        name: of that log.
+    """
+
+    def __init__(self, log_directory: Path, name: str = "perf-record") -> None:
+        self._group = ProcessGroup(log_directory=log_directory)
+        self._name = name
+        self._child: Child | None = None
+
+    def start(self, arguments: Sequence[str], data: Path) -> None:
+        """As `starting`, beside nothing."""
+        with self.starting(arguments, data):
+            pass
+
+    @contextmanager
+    def starting(self, arguments: Sequence[str], data: Path) -> Iterator[None]:
+        """Starts perf beside what the context does; the context's end returns when perf records.
+
+        Raises:
+            ProfilingFailed: it could not begin; quotes perf's output.
+        """
+        with temporary_folder("ldos-perf-") as folder:
+            control, answer = folder / "control", folder / "answer"
+            os.mkfifo(control)
+            os.mkfifo(answer)
+            command = ["perf", "record", *arguments, "-D", "-1", f"--control=fifo:{control},{answer}", "-o", str(data)]
+            self._child = self._group.start(self._name, command, fresh_log=True)
+            try:
+                with _asked_to_begin(control, answer) as reader:
+                    yield
+                    self._await_begin(self._child, reader)
+            except BaseException:
+                self.cancel()
+                raise
+
+    def _await_begin(self, child: Child, reader: int) -> None:
+        """Waits for perf's acknowledgement."""
+        deadline = time.monotonic() + _READY_S
+        answered = select.poll()  # unlike select, it takes file descriptors of any size
+        answered.register(reader, select.POLLIN)
+        while time.monotonic() < deadline and child.exit_code is None:
+            if answered.poll(1000 * _POLL_S):
+                os.read(reader, 64)
+                return
+        said = first_reason(child.last_lines())
+        how = "did not begin" if child.exit_code is None else "ended"
+        raise ProfilingFailed(f"perf record {how}: {said}", remedy=f"see {child.log}")
+
+    def stop(self) -> None:
+        """Ends it; returns when its file is whole.
+
+        Raises:
+            ProfilingFailed: it had ended before, or does not end.
+        """
+        assert self._child is not None
+        try:
+            interrupt(self._child, limit_s=_END_S)
+        finally:
+            self.cancel()
+
+    def cancel(self) -> None:
+        """Ends it, whatever becomes of its file. May be called at any time, also twice."""
+        self._group.stop()
+
+
+@contextmanager
+def _asked_to_begin(control: Path, answer: Path) -> Iterator[int]:
+    """Asks perf to begin; gives the descriptor on which it answers."""
+    with ExitStack() as resources:
+        reader = os.open(answer, os.O_RDWR | os.O_NONBLOCK)
+        resources.callback(os.close, reader)
+        writer = os.open(control, os.O_RDWR | os.O_NONBLOCK)
+        resources.callback(os.close, writer)
+        os.write(writer, b"enable\n")
+        yield reader
+
+
+def first_reason(said: str) -> str:
+    """The reason in perf's output: its first line that is no heading."""
+    lines = [one_line(line).strip() for line in said.splitlines()]
+    return next((line for line in lines if line and not line.endswith("Error:")), "no reason given")
+
+
+FIELDS: Final = "comm,pid,tid,time,event,ip,sym,dso"
+"""Argument of ``perf script -F``."""
+
+_HEADER: Final = re.compile(r"^(?P<comm>.*\S)\s+(?P<pid>-?\d+)/(?P<tid>-?\d+)\s+\d+\.\d+:\s+\S+:\s*$")
+_FRAMES: Final = (
+    re.compile(r"^\s+(?P<ip>[0-9a-f]+) (?P<name>.*) \((?P<dso>[^()]+(?: \(deleted\))?)\)$"),
+    re.compile(r"^\s+(?P<ip>[0-9a-f]+) (?P<name>.*?) \((?P<dso>[/\[].*)\)$"),
+)
+"""The last bracket is the file; names of functions may contain brackets, too, and so may paths."""
+
+_UNKNOWN: Final = "[unknown]"
+
+
+@dataclass(frozen=True)
+class ReadSamples:
+    """Samples, and the amount of text that was not understood.
+
+    Attributes:
+        damaged: number of lines that are neither a sample nor a frame, and of samples without a frame.
+    """
+
+    profile: FoldedStacks
+    damaged: int
+
+
+def fold_perf_script(lines: Iterable[str], names: Mapping[int, str]) -> ReadSamples:
+    """Samples of ``perf script -F`` `FIELDS`.
+
+    Args:
+        names: process names by pid; other processes take the kernel's name of their first thread or,
+            if that has no sample, of any of their threads.
+    """
+    counts: Counter[tuple[int, Stack]] = Counter()
+    threads: dict[int, str] = {}
+    damaged = 0
+    for sample in _samples(lines):
+        header, stack = _HEADER.match(sample[0]), _stack(sample[1:])
+        if header is None or stack is None:
+            damaged += len(sample)
+            continue
+        pid = int(header["pid"])
+        counts[pid, stack] += 1
+        if pid not in threads or header["pid"] == header["tid"]:
+            threads[pid] = header["comm"]
+    named: Counter[Stack] = Counter()
+    for (pid, stack), count in counts.items():
+        named[frame_name(names.get(pid, threads[pid])), *stack] += count
+    return ReadSamples(FoldedStacks(dict(named)), damaged)
+
+
+def _samples(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Groups of lines that belong to one sample."""
+    found: list[str] = []
+    for line in lines:
+        text = line.rstrip("\n")
+        if text.strip():
+            if not text.startswith("#"):
+                found.append(text)
+        elif found:
+            yield found
+            found = []
+    if found:
+        yield found
+
+
+def _stack(lines: list[str]) -> Stack | None:
+    """Frames from the outermost to the innermost; ``None`` if a line is malformed, or there is no frame."""
+    frames = [_match_frame(line) for line in lines]
+    if not frames or None in frames:
+        return None
+    return tuple([_name(frame) for frame in reversed(frames) if frame is not None][: MOST_FRAMES - 1])
+
+
+def _match_frame(line: str) -> re.Match[str] | None:
+    return next((found for each in _FRAMES if (found := each.match(line)) is not None), None)
+
+
+def _name(frame: re.Match[str]) -> str:
+    """Name of the function, or of its file."""
+    if frame["name"] != _UNKNOWN:
+        return frame_name(frame["name"])
+    dso = frame["dso"]
+    return _UNKNOWN if dso.startswith("[unknown") else frame_name(f"[{PurePosixPath(dso).name}]")
+
 
 CALL_GRAPH: Final = "dwarf,8192"
 """Keeps bytes of the stack and unwinds them afterwards: most distributions' libraries have no frame pointers."""
@@ -130,3 +328,80 @@ def _find_event() -> str:
     counters = Counters(Event.CPU_CYCLES, [os.getpid()])
     counters.close()
     return "cpu-clock" if counters.reason else "cycles"
+
+
+SWITCHES_FOLDER: Final = "switches"
+"""Folder for perf's files in that of the trace; `trace.perf.switches` looks there."""
+
+_ARGUMENTS: Final = ("-e", "dummy:u", "--switch-events", "-k", "mono", "-a", "--synth=task")
+
+
+def switches_available() -> Availability:
+    """Checks that perf is installed and the kernel reports context switches of all processes to this user."""
+    programs = find_programs(("perf",), package="linux-perf (Ubuntu: linux-tools-generic)")
+    return switches_permitted() if programs.ok else programs
+
+
+class WithSwitches:
+    """A recorder beside which perf records context switches; see `Recorder`.
+
+    If perf fails, the other recording goes on; its log says why, and spans without switches are unknown.
+    """
+
+    def __init__(self, recorder: Recorder, log_directory: Path) -> None:
+        self._recorder = recorder
+        self._perf = PerfProcess(log_directory, "perf-switches")
+        self._is_running = False
+        self._files = 0
+        self.name = f"{recorder.name}, {program_version('perf', 'perf')}"
+        self.directory = recorder.directory
+
+    @property
+    def prefix(self) -> Sequence[str]:
+        return self._recorder.prefix
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return self._recorder.environment
+
+    @property
+    def open_environment(self) -> Mapping[str, str]:
+        return self._recorder.open_environment
+
+    def start(self) -> None:
+        self._begin(self._recorder.start)
+
+    def pause(self) -> RecordingReport:
+        self._end()
+        return self._recorder.pause()
+
+    def resume(self) -> None:
+        self._begin(self._recorder.resume)
+
+    def rotate(self) -> Path:
+        return self._recorder.rotate()
+
+    def stop(self) -> None:
+        self._perf.cancel()
+        self._recorder.stop()
+
+    def _begin(self, other: Callable[[], None]) -> None:
+        """Has the other recording begin while perf starts, which takes each a third of a second."""
+        folder = self.directory / SWITCHES_FOLDER
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._files += 1
+        try:
+            with self._perf.starting(_ARGUMENTS, folder / f"{self._files:03d}.data"):
+                other()
+            self._is_running = True
+        except ProfilingFailed:
+            self._is_running = False
+
+    def _end(self) -> None:
+        if self._is_running:
+            self._is_running = False
+            try:
+                self._perf.stop()
+            except ProfilingFailed:
+                return  # what it wrote is read up to its last whole record

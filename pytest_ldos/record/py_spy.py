@@ -1,4 +1,10 @@
-"""Samples Python's own stacks with py-spy, which reads them from outside: their functions have names, also before
+"""Samples Python's own stacks with py-spy, which reads them from outside.
+
+Lines are folded stacks already. With ``--subprocesses`` they begin with a frame of the process, which contains its
+command line verbatim, including any separators of frames::
+
+    process 25036:"/usr/bin/python3 node.py";main (node.py:8);inner (node.py:4) 49
+
 Python 3.12. Each process has a py-spy process of its own; processes without Python are not sampled.
 
 Reference: https://github.com/benfred/py-spy
@@ -6,15 +12,17 @@ Reference: https://github.com/benfred/py-spy
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 import psutil
@@ -22,13 +30,48 @@ import psutil
 from pytest_ldos.base.errors import ProfilingFailed
 from pytest_ldos.base.text import one_line
 from pytest_ldos.host.availability import Availability, program_version
+from pytest_ldos.host.hardware_counters import tracing_permitted
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import temporary_folder
-from pytest_ldos.host.tracing_permission import tracing_permitted
-from pytest_ldos.record.profiler import Sampled
-from pytest_ldos.record.profiles.folded import merge
-from pytest_ldos.record.profiles.perf_script import ReadSamples
-from pytest_ldos.record.profiles.py_spy_raw import fold_py_spy
+from pytest_ldos.record.perf import ReadSamples
+from pytest_ldos.record.profiles import MOST_FRAMES, FoldedStacks, Stack, frame_name, merge
+from pytest_ldos.record.protocol import Sampled
+
+_PROCESS: Final = re.compile(r'^(?:.*;)?process (?P<pid>\d+):"(?P<command>.*?)";(?P<stack>.*)$')
+"""Greedy: a process follows the processes that started it."""
+
+_LINE: Final = re.compile(r"^(?P<stack>.*\S) (?P<count>\d{1,15})$")
+
+
+def fold_py_spy(text: str, names: Mapping[int, str], process: str) -> ReadSamples:
+    """Folds samples that py-spy wrote.
+
+    Args:
+        names: process names by pid.
+        process: name of the process for lines that name none.
+    """
+    counts: Counter[Stack] = Counter()
+    damaged = 0
+    for line in filter(str.strip, text.split("\n")):
+        found = _LINE.match(line)
+        if found is None or not int(found["count"]):
+            damaged += 1
+        else:
+            counts[_stack(found["stack"], names, process)] += int(found["count"])
+    return ReadSamples(FoldedStacks(dict(counts)), damaged)
+
+
+def _stack(text: str, names: Mapping[int, str], process: str) -> Stack:
+    found = _PROCESS.match(text)
+    frames = found["stack"] if found else text
+    name = process if found is None else names.get(int(found["pid"])) or _program(found["command"])
+    return frame_name(name), *(frame_name(each) for each in frames.split(";")[: MOST_FRAMES - 1])
+
+
+def _program(command: str) -> str:
+    words = command.split()
+    return PurePosixPath(words[0]).name if words else "process"
+
 
 _READY_S: Final = 20.0
 _END_S: Final = 20.0
@@ -38,12 +81,12 @@ _BEGUN: Final = "Sampling process"
 
 def py_spy_available() -> Availability:
     """Checks that py-spy is installed and may attach to other processes."""
-    if _program() is None:
+    if _find_py_spy() is None:
         return Availability(False, "py-spy not found", "pip install 'pytest-ldos[profile]'")
     return tracing_permitted("py-spy")
 
 
-def _program() -> str | None:
+def _find_py_spy() -> str | None:
     """Path of py-spy: next to our interpreter, otherwise on the path."""
     own = Path(sys.executable).with_name("py-spy")
     return str(own) if own.is_file() else shutil.which("py-spy")
@@ -68,7 +111,7 @@ class PySpyProfiler:
     """
 
     def __init__(self, log_directory: Path, *, rate_hz: int) -> None:
-        program = _program()
+        program = _find_py_spy()
         assert program is not None
         self._program = program
         self._rate_hz = rate_hz

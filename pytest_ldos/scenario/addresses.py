@@ -12,14 +12,12 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final, get_args, get_origin
 
-from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.nearest import nearest, suggest
+from pytest_ldos.base.errors import ConfigurationError, nearest, suggest
 from pytest_ldos.base.plain import field_types
-from pytest_ldos.scenario.fields import parse_field
+from pytest_ldos.scenario.fields import UNIT_SUFFIXES, in_unit_of, parse_field
 from pytest_ldos.scenario.loads.registry import LOAD_SPECS
 from pytest_ldos.scenario.loads.spec import LoadSpec
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.scenario.quantity_text import UNIT_SUFFIXES, in_unit_of
 
 ALL_LOADS: Final = "load"
 """Stands for every load of a scenario."""

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.nearest import refuse_unknown
-from pytest_ldos.base.requirements import require
+from pytest_ldos.base.errors import ConfigurationError, refuse_unknown, require
 
 _WHERE: Final = "[tool.ldos.base]"
 _OURS: Final = "each build has a folder of its own, chosen by what it is built from"

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.scenario.options import Option
+
 _KEY: Final = "described"
 
 
@@ -39,3 +42,15 @@ def described(
 def described_fields(spec: type) -> Mapping[str, Described]:
     """Descriptions of a spec's fields, by name, of those that have one."""
     return {each.name: each.metadata[_KEY] for each in dataclasses.fields(spec) if _KEY in each.metadata}
+
+
+def parse_value(option: Option, value: Any, source: str) -> Any:
+    """Parses the value of an option from a source.
+
+    Raises:
+        ConfigurationError: names the source, the value and the required form.
+    """
+    try:
+        return option.parse(value)
+    except ValueError as error:
+        raise ConfigurationError(f"{source} is {value!r}", remedy=f"it must be {error}") from None

@@ -1,4 +1,5 @@
-"""Metrics that a project asks for in its settings: latencies of paths, rates and gaps of topics, use of resources,
+"""Metrics and deadlines that a project asks for in its settings.
+
 control loops, and numbers of its own stimulus.
 
 Each is a text ``KIND:SUBJECT[:STATISTIC]`` in the list ``metrics``.
@@ -6,17 +7,17 @@ Each is a text ``KIND:SUBJECT[:STATISTIC]`` in the list ``metrics``.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.nearest import suggest
+from pytest_ldos.base.errors import ConfigurationError, require, suggest
 from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.base.requirements import require
 from pytest_ldos.base.series import Better
+from pytest_ldos.scenario.fields import build_spec
 from pytest_ldos.scenario.words import StimulusKind
 
 WHERE: Final = "[tool.ldos] metrics"
@@ -253,3 +254,47 @@ def _refuse_one_name(specs: Iterable[MetricSpec], where: str) -> None:
             f"{where}: '{other}' and '{spec}' would both be recorded as {spec.name}",
             remedy="leave out one of them",
         )
+
+
+_NS_PER_MS = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeadlineSpec:
+    """A deadline that is expected to be kept.
+
+    Attributes:
+        path: name of a path, declared or built in.
+        ms: from its beginning to its end.
+        share: of the passages of a trial that are to keep it.
+    """
+
+    path: str
+    ms: float
+    share: float = 0.99
+
+    def __post_init__(self) -> None:
+        require(0 < self.ms < math.inf, f"the deadline of path {self.path!r} must be above 0 and finite")
+        require(0 < self.share <= 1, f"share of the deadline of path {self.path!r} must lie above 0, and at most at 1")
+
+    @property
+    def ns(self) -> int:
+        return round(self.ms * _NS_PER_MS)
+
+
+def parse_deadlines(table: Any, where: str) -> tuple[DeadlineSpec, ...]:
+    """Parses a table of deadlines by path: milliseconds, or a table with ``ms`` and ``share``.
+
+    Raises:
+        ConfigurationError: a wrong key, type or value.
+    """
+    if not isinstance(table, Mapping):
+        raise ConfigurationError(f"{where} deadlines is {table!r}", remedy='write "NAME OF PATH" = MILLISECONDS')
+    return tuple(
+        build_spec(
+            DeadlineSpec,
+            {**(values if isinstance(values, Mapping) else {"ms": values}), "path": path},
+            f"{where} deadlines {path!r}",
+        )
+        for path, values in table.items()
+    )

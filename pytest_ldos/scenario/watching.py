@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from pytest_ldos.base.requirements import require
+from pytest_ldos.base.errors import require
 from pytest_ldos.scenario.words import DEFAULT_RATE_HZ, ProfilerKind
 
 _HIGHEST_RATE_HZ: Final = 10_000

@@ -93,5 +93,5 @@ LOADS: Final[Mapping[str, str]] = {
 
 A guard comes before the load that it guards against: it learns while the stack is calm.
 
-A kind's spec is `SPEC` in ``scenario.loads.KIND``; its implementation is `LOAD` in ``measure.load.KIND``.
+A kind's spec is in `scenario.loads.registry`; its implementation is `LOAD` in ``measure.load.KIND``.
 """

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos import api
-from pytest_ldos.base.stats.location import median
+from pytest_ldos.base.stats.rank_tests import median
 from pytest_ldos.judge.gate.comparison import coefficient_of_variation
-from pytest_ldos.measure.trial.series_of import all_series
+from pytest_ldos.measure.trial.record import all_series
 
 TRIALS = 30
 KILLS = 200

@@ -9,8 +9,7 @@ import psutil
 import pytest
 
 from pytest_ldos import api
-from pytest_ldos.campaign.blocks import Bench
-from pytest_ldos.campaign.interleave import interleave
+from pytest_ldos.campaign.blocks import Bench, interleave
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.versions.version import head_version
 from pytest_ldos.host.lock import measuring_lock
@@ -138,7 +137,7 @@ def test_a_flood_holds_its_rate_over_ten_trials(tmp_path, trials):
     from pytest_ldos.measure.load.dds_flood import run_dds_flood
     from pytest_ldos.measure.trial.conduct import conduct
     from pytest_ldos.robot.stack.goals import GOAL_SETS
-    from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec
+    from pytest_ldos.scenario.loads.flood import DdsFloodSpec
 
     folder = new_scenario_folder(new_run_folder(tmp_path), "msg_load")
     spec = api.ScenarioSpec(name="msg_load", trials=trials)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos import api
-from pytest_ldos.base.stats.location import median
-from pytest_ldos.measure.trial.series_of import all_series
+from pytest_ldos.base.stats.rank_tests import median
+from pytest_ldos.measure.trial.record import all_series
 
 DELAY = 2.0
 

@@ -12,9 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from pytest_ldos.campaign.bisection import Bisection, SearchPlan
-from pytest_ldos.campaign.breaking_evidence import BreakingEvidence
-from pytest_ldos.campaign.breaking_plan import BreakingPlan
-from pytest_ldos.campaign.breaking_result import BreakingResult
+from pytest_ldos.campaign.breaking_result import BreakingEvidence, BreakingPlan, BreakingResult
 from pytest_ldos.campaign.criterion import parse_criterion
 from pytest_ldos.campaign.find_breaking import BreakingSearch
 from pytest_ldos.campaign.level_scale import LevelScale

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import psutil
 
-from pytest_ldos.host import interference, interference_meter
+from pytest_ldos.host import interference
+from pytest_ldos.host import interference as interference_meter
 from tests.builders.stressors import wait_until
 
 _BUSY = """

@@ -12,8 +12,8 @@ from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.trace.execution import mapped
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.build import build_flow
-from pytest_ldos.trace.flow.connections import summarize_connections
 from pytest_ldos.trace.flow.graph import FlowGraph
+from pytest_ldos.trace.flow.lineage import summarize_connections
 from pytest_ldos.trace.flow.summary import (
     summarize_callbacks,
     summarize_executors,

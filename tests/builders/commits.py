@@ -10,18 +10,15 @@ from pathlib import Path
 
 from pytest_ldos.base.errors import PreparationFailed
 from pytest_ldos.campaign.bisection import Bisection
-from pytest_ldos.campaign.commits.evidence import CommitEvidence
-from pytest_ldos.campaign.commits.listing import Commit
-from pytest_ldos.campaign.commits.plan import plan_search
-from pytest_ldos.campaign.commits.result import CommitResult
-from pytest_ldos.campaign.commits.rounds import CommitFailed, Records, Side
-from pytest_ldos.campaign.commits.search import CommitSearch
-from pytest_ldos.campaign.evidence import append_start
+from pytest_ldos.campaign.commits.plan import Commit, plan_search
+from pytest_ldos.campaign.commits.rounds import CommitEvidence, CommitFailed, Records, Side
+from pytest_ldos.campaign.commits.search import CommitResult, CommitSearch
 from pytest_ldos.campaign.order import Role
+from pytest_ldos.campaign.sequence import append_start
 from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
-from pytest_ldos.robot.stack.installation import OURS
+from pytest_ldos.robot.stack.protocol import OURS
 from pytest_ldos.scenario.model import ScenarioSpec
 from tests.builders.trials import TYPICAL, failed_trial, trial, trial_set
 

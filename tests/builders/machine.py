@@ -8,8 +8,7 @@ from typing import Any
 
 from pytest_ldos.doctor.machine import Machine
 from pytest_ldos.host.interference import Interference
-from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import StackKind
 
 CPU = "sys/devices/system/cpu"

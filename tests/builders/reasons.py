@@ -7,8 +7,14 @@ from pathlib import Path
 
 from pytest_ldos.base.series import Better
 from pytest_ldos.campaign.watching import DISTORTION
-from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.judge.baseline.mismatch import LoadDifference, OtherHost, OtherHostClasses, OtherLoads, OtherScenario
+from pytest_ldos.judge.baseline.key import (
+    BaselineKey,
+    LoadDifference,
+    OtherHost,
+    OtherHostClasses,
+    OtherLoads,
+    OtherScenario,
+)
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.policy import Policy

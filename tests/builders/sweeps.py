@@ -10,8 +10,7 @@ from pytest_ldos.campaign.cells import Axis, Grid
 from pytest_ldos.campaign.sweep_records import CellResult, CellState, StartRecord, collect
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.show.report.sweep.compose import compose_sweep
-from pytest_ldos.show.report.sweep.document import SweepReport
+from pytest_ldos.show.report.sweep.document import SweepReport, compose_sweep
 from tests.builders.trials import noisy_set
 
 FLOOD = {"kind": "dds_flood", "seconds": 5.0, "shortfall": "", "summary": "DDS flood: 3990 of 4000 msg/s", "block": 0}

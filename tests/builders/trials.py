@@ -10,8 +10,7 @@ import numpy as np
 from pytest_ldos.base.series import Missing, Value
 from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.measure.metrics.catalogue import METRICS
-from pytest_ldos.measure.metrics.model import Measurement
-from pytest_ldos.measure.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, Source
+from pytest_ldos.measure.metrics.model import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, Measurement, Source
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
 from pytest_ldos.robot.stack.goals import ErrorCode, OutcomeClass
 from pytest_ldos.scenario.model import ScenarioSpec

@@ -17,7 +17,7 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.measure.trial.conduct import Unwatched
 from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.robot.stack.installation import OURS, Installation
+from pytest_ldos.robot.stack.protocol import OURS, Installation
 from pytest_ldos.scenario.model import ScenarioSpec
 from tests.fakes.rig import TYPICAL, Script, open_fake_rig
 

@@ -16,17 +16,14 @@ from pathlib import Path
 
 from pytest_ldos.base.stats.moments import Moments
 from pytest_ldos.base.tracepoints import Phase
-from pytest_ldos.host.interference import Interference
-from pytest_ldos.host.interference_meter import InterferenceMeter
+from pytest_ldos.host.interference import Interference, InterferenceMeter
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.measure.trial.rig import Rig
 from pytest_ldos.record.protocol import RecordingReport
-from pytest_ldos.robot.stack.client_protocol import TrialTag
+from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag
 from pytest_ldos.robot.stack.goals import PANDA_GOALS, ErrorCode, Goal, GoalBook, OutcomeClass, classify
-from pytest_ldos.robot.stack.installation import OURS, Installation
-from pytest_ldos.robot.stack.outcomes import MotionOutcome
-from pytest_ldos.robot.stack.protocol import StackInfo
-from pytest_ldos.robot.stack.stimulus.arm import ArmStimulus
+from pytest_ldos.robot.stack.protocol import OURS, Installation, StackInfo
+from pytest_ldos.robot.stack.stimulus.senders import ArmStimulus
 from pytest_ldos.scenario.model import StackSpec
 from tests.builders.ctf import Event, Int, Packet, Record, Text, TraceBuilder
 

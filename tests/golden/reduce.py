@@ -22,8 +22,7 @@ import numpy as np
 
 from pytest_ldos.base.tracepoints import FIELDS, Marker, Ros2
 from pytest_ldos.measure.metrics.extract import find_goals
-from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
-from pytest_ldos.trace.ctf.tables import Column, EventTable
+from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable, read_trace
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
 from tests.builders.ctf import Event, Field, Int, Packet, Record, Text, TraceBuilder
 

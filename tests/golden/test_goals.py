@@ -16,12 +16,18 @@ import pytest
 
 from pytest_ldos.base.paths import BUILT_IN_PATHS
 from pytest_ldos.base.series import Invalid, Missing
+from pytest_ldos.base.text import ns_to_ms
 from pytest_ldos.base.tracepoints import Ros2
-from pytest_ldos.base.units import ns_to_ms
 from pytest_ldos.measure.metrics.catalogue import METRICS
-from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_metrics, extract_trial, find_trial
-from pytest_ldos.measure.metrics.reception import EXECUTING_DELAY, PLANNING_DELAY
-from pytest_ldos.measure.metrics.sources import (
+from pytest_ldos.measure.metrics.extract import (
+    EXECUTING_DELAY,
+    PLANNING_DELAY,
+    TrialMetrics,
+    extract_metrics,
+    extract_trial,
+    find_trial,
+)
+from pytest_ldos.measure.metrics.model import (
     CONTROL_PROBE,
     FEEDBACK,
     FEEDBACK_AND_STATUS,

@@ -10,19 +10,16 @@ from dataclasses import replace
 import pytest
 
 from pytest_ldos.show.report.analysis import Analysis, render_analysis
-from pytest_ldos.trace.assertions.callbacks import callback_began
-from pytest_ldos.trace.assertions.counts import assert_callback_ran, assert_published, assert_received
-from pytest_ldos.trace.assertions.happenings import entered, published
-from pytest_ldos.trace.assertions.order import assert_order
+from pytest_ldos.trace.assertions.expect import assert_callback_ran, assert_order, assert_published, assert_received
+from pytest_ldos.trace.assertions.happenings import callback_began, entered, published
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.ctf.windows import open_in_windows
-from pytest_ldos.trace.execution.build import build_execution
-from pytest_ldos.trace.execution.build_windows import build_execution_in_windows
-from pytest_ldos.trace.execution.event_tables import select_rows
-from pytest_ldos.trace.execution.store import read_model, write_model
+from pytest_ldos.trace.execution.build import build_execution, build_execution_in_windows
+from pytest_ldos.trace.execution.schema import read_model, write_model
+from pytest_ldos.trace.execution.window_rows import select_rows
 from pytest_ldos.trace.flow.build import build_flow
-from pytest_ldos.trace.flow.connections import summarize_connections
 from pytest_ldos.trace.flow.executors import executor_states
+from pytest_ldos.trace.flow.lineage import summarize_connections
 from pytest_ldos.trace.flow.summary import summarize_topics
 from tests.oracles import babeltrace
 

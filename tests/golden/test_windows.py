@@ -13,8 +13,7 @@ from pytest_ldos.trace.ctf import _decoder
 from pytest_ldos.trace.ctf.files import find_files
 from pytest_ldos.trace.ctf.read import names_of, read_trace
 from pytest_ldos.trace.ctf.windows import open_in_windows
-from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
-from pytest_ldos.trace.execution.build_windows import build_execution_in_windows
+from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution, build_execution_in_windows
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.build import build_flow
 from tests.builders.chunks import assert_equal_tables, found_in, small_chunks

@@ -7,7 +7,7 @@ import contextlib
 import psutil
 import pytest
 
-from pytest_ldos.measure.load.repeated import RepeatedLoad
+from pytest_ldos.measure.load.choose import RepeatedLoad
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from pytest_ldos.base import exit_codes
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.show.report.reading import read_document
+from pytest_ldos.show.report.json_text import read_document
 from tests.builders.git import git
 
 PROJECT = Path(__file__).parents[2]

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_ldos.base.errors import TraceUnreadable
-from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
-from pytest_ldos.trace.ctf.tables import EventTable
+from pytest_ldos.trace.ctf.read import DecodedTrace, EventTable, read_trace
 from tests.oracles.babeltrace import listening_to_babeltrace
 
 Row = dict[str, Any]

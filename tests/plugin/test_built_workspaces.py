@@ -27,7 +27,7 @@ goals = "goals.yaml"
 GOALS = "home: {joints: {joint_1: 0.0}}\ngoal_sets: {reach: [{name: reach, joints: {joint_1: 1.0}}]}\n"
 
 ABLE = """
-from pytest_ldos.campaign.versions import built
+from pytest_ldos.campaign.versions import find as built
 from pytest_ldos.host.availability import Availability
 built.ros2_available = lambda *_: Availability(True)
 """

@@ -15,8 +15,8 @@ from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
-from pytest_ldos.plugin.history import HistoryWriter
 from pytest_ldos.plugin.ledger import Ledger
+from pytest_ldos.plugin.outputs import HistoryWriter
 from pytest_ldos.plugin.run_record import Books, RunRecord
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.scenario.settings import Sources, TomlSettings

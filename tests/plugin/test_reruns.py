@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.campaign.sweep_folder import all_sweeps
+from pytest_ldos.campaign.sweep import all_sweeps
 from pytest_ldos.judge.baseline.history.store import HistoryStore
 
 FAST = ("--ldos-trials=4", "--ldos-warmup=0", "--ldos-success-rate=0.9")

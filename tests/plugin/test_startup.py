@@ -15,7 +15,6 @@ LOADED = {
     "pytest_ldos.plugin.hooks",
     "pytest_ldos.plugin.hookspecs",
     "pytest_ldos.plugin.marks",
-    "pytest_ldos.plugin.misread_values",
     "pytest_ldos.plugin.options",
     "pytest_ldos.plugin.standby",
     "pytest_ldos.scenario",

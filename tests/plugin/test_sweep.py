@@ -12,9 +12,9 @@ from types import SimpleNamespace
 import pytest
 from _pytest.compat import ascii_escaped
 
-from pytest_ldos.campaign.sweep_folder import all_sweeps
+from pytest_ldos.campaign.sweep import all_sweeps
 from pytest_ldos.campaign.sweep_records import CellState
-from pytest_ldos.plugin.sweep_cells import SweepCell, sweep_name
+from pytest_ldos.plugin.scenarios import SweepCell, sweep_name
 from tests.plugin.conftest import SETUP
 
 SWEEP = """

@@ -265,7 +265,7 @@ def test_a_load_with_wrong_settings(run, project, arguments):
 
 HOMELESS = """
 from pytest_ldos.robot.stack.goals import OutcomeClass
-from pytest_ldos.robot.stack.outcomes import MotionOutcome
+from pytest_ldos.robot.stack.client_protocol import MotionOutcome
 from tests.fakes.rig import FakeStack, install, noisy
 
 move = FakeStack.move

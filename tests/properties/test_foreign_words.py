@@ -111,10 +111,10 @@ def rendering_functions():
 
 
 PARTS = {
-    "page.lines.print_to_text", "page.data_text.to_csv", "page.data_text.to_json", "page.html.whole_page",
+    "page.text_table.print_to_text", "page.formats.to_csv", "page.formats.to_json", "page.html.whole_page",
     "page.html.render", "page.markdown.render", "page.terminal.render", "page.formats.render",
     "page.formats.render_result",
-    "page.markdown_parts.join",
+    "page.markdown.join",
 }  # fmt: skip
 """What others are made of, or call by the format that is asked for."""
 
@@ -124,9 +124,9 @@ def test_every_renderer_is_among_them():
 
 
 MAKERS = {
-    "base/errors.py", "plugin/outputs.py", "show/page/data_text.py", "show/page/html.py", "show/page/lines.py",
-    "show/page/markdown_parts.py", "show/report/failure.py", "show/report/flame/drawing.py",
-    "show/report/history/badge.py",    "show/report/markdown.py", "show/report/workflow_commands.py",
+    "base/errors.py", "plugin/outputs.py", "show/page/formats.py", "show/page/html.py", "show/page/text_table.py",
+    "show/page/markdown.py", "show/report/failure.py", "show/report/flame/drawing.py",
+    "show/report/history/page.py", "show/report/markdown.py", "show/report/workflow_commands.py",
 }  # fmt: skip
 """Modules that say of a text that it can be shown."""
 

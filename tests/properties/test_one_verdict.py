@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ldos.campaign.interleave import Interleaved
-from pytest_ldos.cli.compare import compare_sets
+from pytest_ldos.campaign.blocks import Interleaved
+from pytest_ldos.cli.results import compare_sets
 from pytest_ldos.judge.baseline.history.rows import Version
 from pytest_ldos.judge.baseline.history.store import HistoryStore
 from pytest_ldos.judge.baseline.store import BaselineStores
@@ -26,7 +26,7 @@ from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.scenario.settings import Sources, read_toml
 from pytest_ldos.show.report import json_text
 from pytest_ldos.show.report.compose import compose
-from pytest_ldos.show.report.reading import read_document
+from pytest_ldos.show.report.json_text import read_document
 from tests.builders.command_line import run_ldos
 from tests.builders.trials import noisy_set
 from tests.conftest import HERE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.scorecard.sample import Numbers
-from pytest_ldos.base.stats.variance_components import estimate_components
+from pytest_ldos.base.stats.starts import estimate_components
 from pytest_ldos.campaign.noise import to_noise
 from pytest_ldos.judge.baseline.calibration import MetricNoise
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from benchmarks.scorecard.sample import Flags, Indices, Numbers
-from pytest_ldos.base.stats.rank_sum import mann_whitney
+from pytest_ldos.base.stats.rank_tests import mann_whitney
 
 P_THRESHOLD = 0.002
 FACTOR = 1.1

@@ -13,14 +13,21 @@ import numpy as np
 
 from benchmarks.scorecard.sample import Batch, Side
 from pytest_ldos.base.series import Missing
-from pytest_ldos.base.units import NS_PER_MS
+from pytest_ldos.base.text import NS_PER_MS
 from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
 from pytest_ldos.judge.gate.decide import GateResult, decide
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.measure.metrics.model import CPU_WORK, PLANNED_DURATION, Measurement
-from pytest_ldos.measure.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, Source
+from pytest_ldos.measure.metrics.model import (
+    CONTROL_PROBE,
+    CPU_WORK,
+    MARKERS,
+    PLANNED_DURATION,
+    SIMULATOR_PROBE,
+    Measurement,
+    Source,
+)
 from pytest_ldos.measure.trial.record import Look, MotionTrial, TrialSet
 from pytest_ldos.robot.stack.goals import ErrorCode, OutcomeClass
 from pytest_ldos.scenario.model import ScenarioSpec

@@ -1,8 +1,36 @@
-"""Confidence interval of a probability from a count of successes."""
+"""Probabilities of success: intervals, exact tests, tests for a rise, and a fitted curve.
+
+Outcomes are ordered by Fisher's p-value, as in Boschloo's test. The critical value at each look
+comes from the exact distribution of both counts, for every failure rate that both versions may
+share, so that all looks together spend no more than allowed. Error probability that an early look
+cannot spend, because few outcomes are possible, remains for later looks.
+
+Reference: R. D. Boschloo, "Raised conditional level of significance for the 2×2-table when
+testing the equality of two probabilities", Statistica Neerlandica 24, 1970.
+
+Source: with ``m`` trials of a start and correlation ``ρ`` between them, a count varies ``1 + (m - 1) ρ`` times
+as much as a binomial one (J. G. Skellam, "A probability distribution derived from the binomial distribution by
+regarding the probability of success as variable", Journal of the Royal Statistical Society B 10, 1948).
+
+The likelihood is penalised by Jeffreys' prior, so that a fit exists even if outcomes change from never to always
+between two levels.
+
+Reference: D. Firth, "Bias reduction of maximum likelihood estimates", Biometrika 80, 1993.
+"""
 
 from __future__ import annotations
 
-from scipy.special import betaincinv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import bdtr, betaincinv, betaln, gammaln, logsumexp, stdtr
+
+from pytest_ldos.base.stats.several_tests import Fractions, spend
 
 
 def share_interval(successes: int, trials: int, *, confidence: float = 0.95) -> tuple[float, float]:
@@ -15,3 +43,263 @@ def share_interval(successes: int, trials: int, *, confidence: float = 0.95) -> 
     low = float(betaincinv(successes, trials - successes + 1, tail)) if successes else 0.0
     high = float(betaincinv(successes + 1, trials - successes, 1 - tail)) if successes < trials else 1.0
     return low, high
+
+
+def failure_rise_p(*, head_failures: int, head_trials: int, base_failures: int, base_trials: int) -> float:
+    """p-value of a rise of failures: Boschloo's exact test, one-sided.
+
+    Boschloo's test is uniformly more powerful than Fisher's (R. D. Boschloo, "Raised
+    conditional level of significance for the 2×2-table", Statistica Neerlandica 24, 1970).
+    """
+    if head_failures == 0:
+        return 1.0
+    from scipy import stats  # noqa: PLC0415 - takes a second to import, and is only needed after failures
+
+    table = [[head_failures, base_failures], [head_trials - head_failures, base_trials - base_failures]]
+    return float(stats.boschloo_exact(table, alternative="greater").pvalue)
+
+
+def shortfall_p(*, successes: int, trials: int, expected_rate: float) -> float:
+    """Probability of at most this many successes at the expected rate: exact binomial, one-sided."""
+    return float(bdtr(successes, trials, expected_rate))
+
+
+def mean_shortfall_p(values: Sequence[float], expected: float) -> float:
+    """Probability of a mean at most this large if the expected one is true: Student's t, one-sided.
+
+    Returns 0 for equal values below the expected mean. A single value does not show any variation, so it gives 1.
+    """
+    below = expected - float(np.mean(values)) if values else 0.0
+    if below <= 0 or len(values) < 2:
+        return 1.0
+    error = float(np.std(values, ddof=1)) / len(values) ** 0.5
+    return 0.0 if error == 0 else float(stdtr(len(values) - 1, -below / error))
+
+
+_Numbers = npt.NDArray[np.float64]
+_Flags = npt.NDArray[np.bool_]
+
+_RATES: Final = np.linspace(0.002, 0.998, 250)
+"""Grid of common failure rates; the error probability hardly differs between grid points."""
+
+_ROUNDING: Final = 1e-9
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Number of trials of each version so far."""
+
+    head: int
+    base: int
+
+
+def failures_rose(
+    *, head_failures: int, base_failures: int, looks: tuple[Counts, ...], fractions: Fractions, alpha: float
+) -> bool:
+    """True if the failures at the last look show that head fails more often (one-sided).
+
+    Args:
+        looks: numbers of trials at this look and at all earlier ones.
+        fractions: information at each look over the most there can be.
+        alpha: largest probability that any look rejects if both versions fail equally often.
+    """
+    now = looks[-1]
+    if head_failures == 0 or now.base == 0:
+        return False
+    p_value = _fisher_p(now.head, now.base)[head_failures, base_failures]
+    return bool(p_value <= _critical_p(looks, fractions, alpha))
+
+
+@lru_cache(maxsize=64)
+def _critical_p(looks: tuple[Counts, ...], fractions: Fractions, alpha: float) -> float:
+    """The largest Fisher p-value at the last look that is rejected; negative if none is."""
+    rejected = np.zeros(len(_RATES))
+    undecided, before, critical = np.ones((len(_RATES), 1, 1)), Counts(0, 0), -1.0
+    for look, fraction in zip(looks, fractions, strict=True):
+        undecided = _add_trials(undecided, look.head - before.head, axis=1)
+        undecided = _add_trials(undecided, look.base - before.base, axis=2)
+        p_values = _fisher_p(look.head, look.base)
+        critical = _largest_region(undecided, rejected, p_values, spend(alpha, fraction))
+        is_rejected = p_values <= critical
+        rejected = rejected + _probability(undecided, is_rejected)
+        undecided, before = np.where(is_rejected, 0.0, undecided), look
+    return critical
+
+
+def _largest_region(undecided: _Numbers, rejected: _Numbers, p_values: _Numbers, allowed: float) -> float:
+    """The largest p-value that may be rejected, adding outcomes one by one from the most extreme.
+
+    Args:
+        undecided: probability of each outcome without an earlier rejection; shape (rates, head, base).
+        rejected: probability of an earlier rejection, for each rate.
+    """
+    candidates, low, high = np.unique(p_values), -1, len(np.unique(p_values)) - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if (rejected + _probability(undecided, p_values <= candidates[middle])).max() <= allowed:
+            low = middle
+        else:
+            high = middle - 1
+    return float(candidates[low]) * (1 + _ROUNDING) if low >= 0 else -1.0
+
+
+def _probability(outcomes: _Numbers, region: _Flags) -> _Numbers:
+    total: _Numbers = outcomes[:, region].sum(axis=1)
+    return total
+
+
+def _add_trials(outcomes: _Numbers, trials: int, *, axis: int) -> _Numbers:
+    """The distribution after more trials of one version; shape (rates, head failures + 1, base failures + 1)."""
+    if trials < 0:
+        raise ValueError(f"a later look has {-trials} trials less")
+    if trials == 0:
+        return outcomes
+    shape = list(outcomes.shape)
+    shape[axis] += trials
+    grown = np.zeros(shape)
+    for failures, probability in enumerate(_binomial(trials).T):
+        target: list[slice] = [slice(None)] * 3
+        target[axis] = slice(failures, failures + outcomes.shape[axis])
+        grown[tuple(target)] += outcomes * probability[:, None, None]
+    return grown
+
+
+def _binomial(trials: int) -> _Numbers:
+    """Probabilities of 0 to `trials` failures, shape (rates, trials + 1)."""
+    failures = np.arange(trials + 1)
+    logs = (
+        _log_choose(trials, failures)
+        + np.outer(np.log(_RATES), failures)
+        + np.outer(np.log1p(-_RATES), trials - failures)
+    )
+    result: _Numbers = np.exp(logs)
+    return result
+
+
+@lru_cache(maxsize=64)
+def _fisher_p(head: int, base: int) -> _Numbers:
+    """Fisher's one-sided p-value of each outcome, shape (head + 1, base + 1)."""
+    failures = np.add.outer(np.arange(head + 1), np.arange(base + 1))
+    logs = _log_choose(head, np.arange(head + 1))[:, None] + _log_choose(base, np.arange(base + 1))
+    probabilities = np.exp(logs - _log_choose(head + base, failures))
+    p_values = np.zeros_like(probabilities)
+    for row in range(head, -1, -1):  # at equal total, the next more extreme outcome is one row down, one column left
+        p_values[row] = probabilities[row]
+        if row < head:
+            p_values[row, 1:] += p_values[row + 1, :-1]
+    return p_values
+
+
+def _log_choose(of: int, chosen: npt.NDArray[np.int64]) -> _Numbers:
+    result: _Numbers = gammaln(of + 1) - gammaln(chosen + 1) - gammaln(of - chosen + 1)
+    return result
+
+
+SUPPOSED_CORRELATION: Final = 2 / math.pi * math.asin(0.2)
+"""Assumed correlation between the outcomes of two trials of one start, at the threshold: 0.128.
+
+The standard deviation between starts is assumed to be half of that between trials, as in the gate without
+calibration: one fifth of the variance. This is the correlation between the signs of two normal variables whose own
+correlation is one fifth.
+"""
+
+_ALTERNATIVES: Final = 400
+_BISECTIONS: Final = 40
+
+
+@lru_cache(maxsize=64)
+def tempering(group: int, boundary: float, correlation: float) -> float:
+    """The largest exponent of likelihood ratios against `boundary` whose expectation over a start stays at most 1.
+
+    Holds for every alternative, and for every start with a beta-binomial count of this correlation or less.
+
+    Args:
+        group: largest number of trials of a start.
+    """
+    if group == 1 or correlation <= 0:
+        return 1.0
+    hits = np.arange(group + 1)
+    log_chance = _log_beta_binomial(hits, group, boundary, correlation)
+    alternatives = np.linspace(0, 1, _ALTERNATIVES + 1)[1:-1]
+    others = alternatives[np.abs(alternatives - boundary) > 1 / _ALTERNATIVES]
+    ratios = np.outer(np.log(others / boundary), hits) + np.outer(np.log1p(-others) - np.log1p(-boundary), group - hits)
+    low, high = 0.0, 1.0
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        is_valid = logsumexp(middle * ratios + log_chance, axis=1).max() <= 0
+        low, high = (middle, high) if is_valid else (low, middle)
+    return low
+
+
+def _log_beta_binomial(hits: npt.NDArray[np.int64], group: int, mean: float, correlation: float) -> _Numbers:
+    spread = 1 / correlation - 1
+    one, other = mean * spread, (1 - mean) * spread
+    choices = gammaln(group + 1) - gammaln(hits + 1) - gammaln(group - hits + 1)
+    chances: _Numbers = choices + betaln(hits + one, group - hits + other) - betaln(one, other)
+    return chances
+
+
+def estimate_correlation(levels: Sequence[Sequence[tuple[int, int]]]) -> float | None:
+    """The correlation within groups, by analysis of variance; ``None`` if it cannot be estimated.
+
+    Args:
+        levels: hits and trials of each group, by level.
+
+    Reference: J. L. Fleiss, B. Levin, M. C. Paik, "Statistical Methods for Rates and Proportions", 3rd ed., 15.2.
+    """
+    between = within = weight = 0.0
+    df_between = df_within = 0
+    for groups in levels:
+        counted = [(hits, trials) for hits, trials in groups if trials]
+        total = sum(trials for _, trials in counted)
+        if len(counted) < 2:
+            continue
+        mean = sum(hits for hits, _ in counted) / total
+        between += sum(trials * (hits / trials - mean) ** 2 for hits, trials in counted)
+        within += sum(hits * (1 - hits / trials) for hits, trials in counted)
+        weight += total - sum(trials**2 for _, trials in counted) / total
+        df_between += len(counted) - 1
+        df_within += total - len(counted)
+    if not df_between or not df_within or not within + between:
+        return None
+    square_between, square_within, size = between / df_between, within / df_within, weight / df_between
+    correlation = (square_between - square_within) / (square_between + (size - 1) * square_within)
+    return min(1.0, max(0.0, correlation))
+
+
+_MIDDLES: Final = 801
+_SLOPES: Final = 40
+_SHALLOWEST: Final = 1.0
+_STEEPEST: Final = 400.0
+_SMALLEST: Final = 1e-300
+
+
+@dataclass(frozen=True)
+class LogisticCurve:
+    """``P(x) = 1 / (1 + exp(-slope (x - middle)))``."""
+
+    middle: float
+    slope: float
+
+    def __call__(self, place: float) -> float:
+        """The probability at a place."""
+        return 1 / (1 + math.exp(-min(700.0, max(-700.0, self.slope * (place - self.middle)))))
+
+    def place_of(self, probability: float) -> float:
+        """The place at which the curve reaches a probability."""
+        return self.middle + math.log(probability / (1 - probability)) / self.slope
+
+
+def fit_logistic(places: Sequence[float], hits: Sequence[int], trials: Sequence[int]) -> LogisticCurve:
+    """The rising curve with the largest penalised likelihood; places lie between 0 and 1."""
+    x, k, n = (np.asarray(each, dtype=np.float64) for each in (places, hits, trials))
+    middles = np.linspace(0, 1, _MIDDLES)[:, None, None]
+    slopes = np.geomspace(_SHALLOWEST, _STEEPEST, _SLOPES)[None, :, None]
+    logits = slopes * (x - middles)
+    log_hit, log_missed = -np.logaddexp(0, -logits), -np.logaddexp(0, logits)
+    weights = n * np.exp(log_hit + log_missed)
+    information = weights.sum(-1) * (weights * x**2).sum(-1) - (weights * x).sum(-1) ** 2
+    penalty = np.log(np.maximum(information, _SMALLEST)) / 2
+    likelihood = (k * log_hit + (n - k) * log_missed).sum(-1) + penalty
+    middle, slope = np.unravel_index(int(np.argmax(likelihood)), likelihood.shape)
+    return LogisticCurve(float(middles[middle, 0, 0]), float(slopes[0, slope, 0]))

@@ -1,5 +1,8 @@
 """Builds workspaces into a store: each by what it is built from, kept for later runs.
 
+Reference: colcon's event handler ``event_log`` writes one line an event to ``LOG/latest_build/events.log``:
+``[seconds] (package) JobQueued|JobStarted|JobEnded: {…}``; ``JobEnded`` has the package's return code as ``rc``.
+
 ``.ldos/bases/workspace-KEY/`` holds ``install/``, ``log/``, ``build.log``, and a note once it is complete. The key is
 a digest of the sources, of the command, and of the underlay. A prefix holds its own path in many files, so it is built
 where it stays; until the note is there, it counts as absent.
@@ -9,24 +12,123 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.base.errors import PreparationFailed
-from pytest_ldos.base.nearest import suggest
-from pytest_ldos.base.writable import unwritable
-from pytest_ldos.campaign.versions.colcon import ColconLog, build_command
+from pytest_ldos.base.errors import ConfigurationError, PreparationFailed, refuse_unknown, suggest
+from pytest_ldos.base.writable import find_carried, unwritable
+from pytest_ldos.campaign.versions.checkouts import Step, run_step
 from pytest_ldos.campaign.versions.kept import BUILT, Announce, digest_of, kept, read_note, write_note
-from pytest_ldos.campaign.versions.prefixes import installed_packages
-from pytest_ldos.campaign.versions.steps import Step, run_step
-from pytest_ldos.campaign.versions.underlay import Underlay, changes_of
-from pytest_ldos.campaign.versions.workspace import Workspace
-from pytest_ldos.host.logs import last_lines
+from pytest_ldos.campaign.versions.workspace import (
+    Underlay,
+    Workspace,
+    changes_of,
+    find_underlay,
+    installed_packages,
+    name_in,
+)
+from pytest_ldos.host.processes import last_lines
+from pytest_ldos.host.ros import find_distro, find_ros_package
+from pytest_ldos.host.temporary import cache_folder
+from pytest_ldos.robot.stack.ros2.installed import SEEDED_PLANNER
 from pytest_ldos.scenario.base import BaseSpec
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import StimulusKind
+
+_LOG: Final = "log"
+_EVENTS: Final = "latest_build/events.log"
+_EVENT: Final = re.compile(rb"^\[[\d.]+\] \(([^)]*)\) (JobQueued|JobStarted|JobEnded): (.*)$", re.MULTILINE)
+_RETURN_CODE: Final = re.compile(rb"'rc': ([^,}]+)")
+_HANDLERS: Final = ("console_start_end+", "event_log+")
+
+
+def build_command(spec: BaseSpec, workspace: Workspace, *, build: Path, folder: Path) -> list[str]:
+    """The command that builds a workspace into ``folder/install``.
+
+    Args:
+        build: folder of the build's own files.
+    """
+    before, after = spec.build[: spec.verb_at], spec.build[spec.verb_at + 1 :]
+    metas = [str(each) for each in workspace.metas()]
+    return [
+        *before,
+        "--log-base",
+        str(folder / _LOG),
+        "build",
+        *after,
+        "--base-paths",
+        *map(str, workspace.places),
+        "--build-base",
+        str(build),
+        "--install-base",
+        str(folder / "install"),
+        "--event-handlers",
+        *_HANDLERS,
+        *(["--packages-up-to", *spec.packages_up_to] if spec.packages_up_to else []),
+        *(["--metas", *metas] if metas and "--metas" not in spec.build else []),
+    ]
+
+
+@dataclass
+class ColconLog:
+    """Events of a build so far.
+
+    Attributes:
+        packages: all that are built.
+        started: those that were begun, in order.
+        codes: return codes of those that have ended.
+    """
+
+    folder: Path
+    packages: list[str] = field(default_factory=list)
+    started: list[str] = field(default_factory=list)
+    codes: dict[str, str] = field(default_factory=dict)
+    _offset: int = 0
+
+    def news(self) -> list[str]:
+        """The packages that were begun since the last time, each with its number."""
+        known = len(self.started)
+        self.read()
+        begun = enumerate(self.started[known:], start=known + 1)
+        return [f"package {number} of {len(self.packages)}, {name}" for number, name in begun]
+
+    def read(self) -> None:
+        """Reads what was written since the last time, up to the last whole line."""
+        try:
+            with (self.folder / _LOG / _EVENTS).open("rb") as file:
+                file.seek(self._offset)
+                text = file.read()
+        except OSError:
+            return
+        whole = text[: text.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        for match in _EVENT.finditer(whole):
+            self._take(match.group(1).decode(errors="replace"), match.group(2), match.group(3))
+
+    def _take(self, package: str, event: bytes, values: bytes) -> None:
+        if event == b"JobQueued":
+            self.packages.append(package)
+        elif event == b"JobStarted":
+            self.started.append(package)
+        elif code := _RETURN_CODE.search(values):
+            self.codes[package] = code.group(1).decode(errors="replace")
+
+    def failed(self) -> str:
+        """The first package whose build failed by itself; empty if none did."""
+        return next((package for package, code in self.codes.items() if code.lstrip("-").isdigit() and int(code)), "")
+
+    def end_of(self, package: str) -> str:
+        """The end of what a package's build wrote as errors, otherwise of all that it wrote."""
+        logs: Sequence[Path] = [
+            self.folder / _LOG / "latest_build" / package / name for name in ("stderr.log", "stdout_stderr.log")
+        ]
+        return next((lines for log in logs if (lines := last_lines(log))), "")
+
 
 _DIGITS: Final = 16
 _INSTALL: Final = "install"
@@ -243,3 +345,79 @@ def _refuse_links(build: Build, place: _Place) -> None:
                     f"its prefix has a link to {path.resolve()}, and would change with it",
                     remedy="build without --symlink-install, and install copies",
                 )
+
+
+def find_stale(workspace: Workspace) -> list[str]:
+    """Names of the packages whose sources are newer than their install, among those that are sourced.
+
+    A package counts as installed when colcon last wrote its own note on it; those that another tool installed are not
+    compared.
+    """
+    found = []
+    for manifest in workspace.manifests():
+        name = name_in(manifest)
+        prefix = find_ros_package(name)
+        note = prefix / "share/colcon-core/packages" / name if prefix and name else None
+        if note and note.is_file() and _newest_ns(manifest.parent) > note.stat().st_mtime_ns:
+            found.append(name)
+    return sorted(found)
+
+
+def _newest_ns(package: Path) -> int:
+    """Time of the last change of a package's files; hidden ones and compiled Python files do not count."""
+    newest = 0
+    for folder, folders, files in os.walk(package):
+        folders[:] = [each for each in folders if not each.startswith((".", "__pycache__"))]
+        paths = (Path(folder, each) for each in files if not each.startswith("."))
+        newest = max([newest, *(path.stat().st_mtime_ns for path in paths if path.exists())])
+    return newest
+
+
+USUAL: Final = ("ldos_guard", "ldos_load")
+"""Packages that every stack may load: the loads that are ROS nodes."""
+
+_PANDA: Final = ("ldos_bringup", "ldos_panda_config")
+
+
+def needed_by(stack: StackSpec) -> tuple[str, ...]:
+    """Packages that a stack needs: a user's own, or the Panda."""
+    is_panda = stack.ros2.is_panda
+    client = ("ldos_goal_client",) if stack.stimulus is StimulusKind.MOVE_GROUP else ()
+    probe = ("ldos_control_probe",) if stack.ros2.controllers else ()
+    planner = (SEEDED_PLANNER,) if is_panda or stack.ros2.seeded_planner else ()
+    return (*client, *probe, *USUAL, *planner, *(_PANDA if is_panda else ()))
+
+
+def build_packages(names: Collection[str], *, announce: Announce) -> Path | None:
+    """Builds packages with what they need of the workspace, over what is sourced; returns their setup script.
+
+    Packages in a sourced prefix are left out; ``None`` if all are.
+
+    Raises:
+        ConfigurationError: a package is unknown, or no ROS 2 is sourced.
+        PreparationFailed: names the package that failed, and has the end of its log.
+    """
+    home = find_workspace()
+    workspace = Workspace(home.parent, (home.name,))
+    refuse_unknown(names, workspace.packages(), "ROS package of pytest-ldos")
+    distro = find_distro()
+    if distro is None or not distro.is_sourced:
+        raise ConfigurationError("no ROS 2 is sourced", remedy="source its setup script, then do this again")
+    missing = tuple(sorted(each for each in set(names) if find_ros_package(each) is None))
+    if not missing:
+        return None
+    store = cache_folder(os.environ) / "pytest-ldos/ros-packages"
+    build = Build(
+        name="the ROS packages of pytest-ldos",
+        workspace=workspace,
+        sources=workspace.digest(store),
+        spec=BaseSpec(packages_up_to=missing),
+        underlay=find_underlay([store], (), store=store),
+        store=store,
+    )
+    return build_workspace(build, checkout=store, announce=announce).prefix / "local_setup.sh"
+
+
+def find_workspace() -> Path:
+    """The workspace's folder: in the installed package, or in the checkout that is installed in place."""
+    return find_carried("ros_ws")

@@ -1,4 +1,4 @@
-"""Prepares a checkout of a revision: a git worktree in which some commands were run, kept for later runs.
+"""Prepares a checkout of a revision: a git worktree in which some commands were run, kept for later.
 
 ``.ldos/bases/COMMIT-RECIPE/`` holds ``checkout/``, ``setup.log``, and a note once it is complete.
 """
@@ -6,19 +6,81 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pytest_ldos.base.errors import PreparationFailed
+from pytest_ldos.base.writable import writing
+from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.versions.kept import CHECKOUT, Announce, digest_of, kept, read_note, write_note
-from pytest_ldos.campaign.versions.steps import Step, every_s, run_step
-from pytest_ldos.campaign.versions.version import Revision
+from pytest_ldos.campaign.versions.version import Revision, Version, version_of
 from pytest_ldos.host.checkout import OF_ANOTHER_CHECKOUT
-from pytest_ldos.host.logs import last_lines
+from pytest_ldos.host.kept import KeptTree
+from pytest_ldos.host.processes import last_lines
+from pytest_ldos.scenario.base import BaseSpec
+
+_TO_THE_LOG: Final = ("sh", "-c", 'exec "$@" >&2', "sh")
+_LOOK_EVERY_S: Final = 0.5
+
+Describe = Callable[[float], Iterable[str]]
+"""Texts that are to be announced after so many seconds of a command; one that repeats the last is left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A command to be run.
+
+    Attributes:
+        folder: it is run there.
+        log: gets the command and all that it writes.
+        environment: replaces ours.
+        holds: descriptors that stay open until everything that it started has ended, such as a lock's.
+    """
+
+    command: Sequence[str]
+    folder: Path
+    log: Path
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    holds: Sequence[int] = ()
+
+
+def run_step(step: Step, *, describe: Describe, announce: Announce) -> int:
+    """Runs a command to its end; returns its exit code. If we end before it does, so do it and all that it started."""
+    with writing(step.log), step.log.open("a", encoding="utf-8") as log:
+        log.write(f"$ {shlex.join(step.command)}\n")
+    unset = [f"--unset={name}" for name in sorted(set(os.environ) - set(step.environment))]
+    command = [*_TO_THE_LOG, "env", *unset, "-C", str(step.folder), *step.command]
+    tree = KeptTree("setup", command, log=step.log, environment=step.environment, holds=step.holds)
+    try:
+        return _await_end(tree.child.process, describe, announce)
+    finally:
+        tree.stop()
+
+
+def _await_end(process: subprocess.Popen[str], describe: Describe, announce: Announce) -> int:
+    began_s, said, code = time.monotonic(), "", None
+    while code is None:
+        with suppress(subprocess.TimeoutExpired):
+            code = process.wait(_LOOK_EVERY_S)
+        for text in describe(time.monotonic() - began_s):
+            if text != said:
+                announce(said := text)
+    return code
+
+
+def every_s(seconds: float, text: str) -> Describe:
+    """A description that names the time that has passed, again and again after so many seconds."""
+    return lambda passed_s: [f"{text}: {passed_s // seconds * seconds:.0f} s"] if passed_s >= seconds else []
+
 
 _WORD_EVERY_S: Final = 20.0
 _NOT_PASSED_ON: Final = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", *OF_ANOTHER_CHECKOUT)
@@ -144,3 +206,92 @@ def _run(command: Sequence[str], checkout: Checkout, announce: Announce, *, fold
     if code != 0:
         reason = f"`{shlex.join(command)}` ended with exit code {code}"
         raise checkout.failed(reason, details=last_lines(checkout.log))
+
+
+US: Final = "pytest-ldos"
+_OURSELVES: Final = ".[embedded]"
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def requirements_of(project: Path) -> list[str]:
+    """Arguments of ``pip install`` for a project: itself, and its requirements that bring pytest-ldos.
+
+    Raises:
+        ValueError: its pyproject.toml is not valid TOML, or a value in it has the wrong type.
+    """
+    try:
+        document = tomllib.loads((project / "pyproject.toml").read_text("utf-8-sig"))
+    except FileNotFoundError:
+        return []
+    metadata = _table(document, "project")
+    if _normal(str(metadata.get("name", ""))) == US:
+        return [_OURSELVES]
+    own = ["."] if metadata else []
+    return own if _asks_for_us(_list(metadata, "dependencies")) else [*own, *dict.fromkeys(_asked_elsewhere(document))]
+
+
+def _asked_elsewhere(document: Mapping[str, Any]) -> Iterator[str]:
+    """Requirements of pytest-ldos among the extras and the dependency groups."""
+    for named in (_table(_table(document, "project"), "optional-dependencies"), _table(document, "dependency-groups")):
+        for name in named:
+            yield from (each for each in _list(named, name) if _asks_for_us([each]))
+
+
+def _table(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = table.get(key, {})
+    if not isinstance(value, dict):
+        raise ValueError(f"{key} is no table")
+    return value
+
+
+def _list(table: Mapping[str, Any], key: str) -> list[Any]:
+    value = table.get(key, [])
+    if not isinstance(value, list):
+        raise ValueError(f"{key} is no list")
+    return value
+
+
+def _asks_for_us(requirements: list[Any]) -> bool:
+    names = (_NAME.match(each) for each in requirements if isinstance(each, str))
+    return any(_normal(name.group()) == US for name in names if name)
+
+
+def _normal(name: str) -> str:
+    """A package name, normalised for comparison (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def prepare(revision: Revision, role: Role, spec: BaseSpec, *, store: Path, announce: Announce) -> Version:
+    """Returns the revision with its environment, which is created unless it exists.
+
+    Args:
+        store: folder in which such environments are kept.
+        announce: called with progress messages.
+
+    Raises:
+        PreparationFailed: contains the last lines of the log.
+    """
+    recipe = Recipe(
+        {"setup": list(spec.setup), "python": spec.python, "version": sys.version},
+        lambda checkout: _commands(checkout, spec),
+        makes=spec.python,
+    )
+    name = f"{role} {revision.commit}"
+    with checked_out(revision, recipe, name=name, store=store, announce=announce) as checkout:
+        python, project = checkout.project / spec.python, checkout.project
+    return version_of(role, revision.name, commit=revision.commit, python=python, project=project)
+
+
+def _commands(checkout: Checkout, spec: BaseSpec) -> list[Sequence[str]]:
+    if spec.setup:
+        return [spec.setup]
+    try:
+        requirements = requirements_of(checkout.project)
+    except ValueError as error:
+        reason = f"its pyproject.toml cannot be used: {error}"
+        raise checkout.failed(reason, details=last_lines(checkout.log)) from None
+    if not requirements:
+        raise checkout.failed(f"its pyproject.toml names neither a project nor {US}")
+    python = str(checkout.project / spec.python)
+    environment = str(Path(python).parents[1])
+    return [[sys.executable, "-m", "venv", environment], [python, "-m", "pip", "install", *requirements]]

@@ -1,19 +1,24 @@
-"""The ROS 2 workspaces of a project: their folders, and the digest of their sources."""
+"""The ROS 2 workspaces of a project, what they are built over, and what is installed of them."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+import shlex
+import subprocess
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from pytest_ldos.base.errors import PreparationFailed
+from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
+from pytest_ldos.base.text import listed
+from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.versions.kept import digest_of
-from pytest_ldos.campaign.versions.version import Revision
-from pytest_ldos.host.checkout import ask_git
-from pytest_ldos.host.file_digests import FileDigests, Skip
+from pytest_ldos.campaign.versions.version import Revision, Version
+from pytest_ldos.host.checkout import OF_ANOTHER_CHECKOUT, FileDigests, Skip, ask_git, find_packaged
+from pytest_ldos.host.ros import ros_prefixes
+from pytest_ldos.robot.stack.protocol import OURS, Installation
 
 _META: Final = "colcon.meta"
 _MANIFEST: Final = "package.xml"
@@ -138,3 +143,202 @@ def _made_in(workspace: Path) -> Skip:
         return name.startswith(".") or (name in _OF_COLCON and Path(path, _IGNORED_BY_COLCON).exists())
 
     return is_made
+
+
+SETUP: Final = "setup.bash"
+_SOURCE: Final = 'source "$1" >&2 && exec env -0'
+_PREFIXES: Final = "COLCON_PREFIX_PATH"
+_TIMEOUT_S: Final = 60
+_OF_THE_SHELL: Final = frozenset({"_", "SHLVL", "PWD", "OLDPWD"})
+
+
+def find_prefix(text: str, *, folder: Path) -> Version:
+    """The version installed in a prefix.
+
+    Args:
+        text: path of the prefix.
+        folder: folder that relative paths start from.
+
+    Raises:
+        ConfigurationError: it is not an install prefix, or cannot be sourced.
+    """
+    prefix = (folder / Path(text).expanduser()).resolve()
+    if not (prefix / SETUP).is_file():
+        raise ConfigurationError(
+            f"--ldos-base {text}: for the ros2 stack it must be an install prefix, and {prefix / SETUP} is no file",
+            remedy="build the other version in a workspace of its own (colcon build) and name its install folder",
+        )
+    environment = source(prefix)
+    if not any(each.is_relative_to(prefix) for each in ros_prefixes(environment)):
+        raise ConfigurationError(
+            f"--ldos-base {text}: sourcing {prefix / SETUP} gives no ROS package of this prefix",
+            remedy="build the workspace (colcon build), or name the folder that it was installed to",
+        )
+    is_ours = ros_prefixes(environment) == ros_prefixes()
+    installation = OURS if is_ours else Installation(environment=environment)
+    return Version(role=Role.BASE, name=f"base {text}", commit="", installation=installation)
+
+
+def source(prefix: Path) -> Mapping[str, str]:
+    """The current environment, with the sourced prefixes replaced by this prefix and those it was built on.
+
+    Raises:
+        ConfigurationError: the script failed.
+    """
+    colcon = (Path(each) for each in os.environ.get(_PREFIXES, "").split(os.pathsep) if each)
+    return source_over(environment_without([*ros_prefixes(), *colcon]), prefix / SETUP)
+
+
+def source_over(environment: Mapping[str, str], script: Path) -> Mapping[str, str]:
+    """An environment after sourcing a script, as variables that replace those of the current one.
+
+    Raises:
+        ConfigurationError: the script failed.
+    """
+    ours = {name: value for name, value in environment.items() if name not in _OF_THE_SHELL}
+    command = ["bash", "--noprofile", "--norc", "-c", _SOURCE, "bash", str(script)]
+    try:
+        done = subprocess.run(command, env=ours, capture_output=True, check=True, timeout=_TIMEOUT_S)
+    except (OSError, subprocess.SubprocessError) as error:
+        said: bytes = getattr(error, "stderr", None) or b""
+        details = said.decode(errors="replace")
+        raise ConfigurationError(f"{script} cannot be sourced: {error}", details=details) from None
+    pairs = (entry.partition("=") for entry in os.fsdecode(done.stdout).split("\0") if entry)
+    sourced = {name: value for name, _, value in pairs if name not in _OF_THE_SHELL}
+    # Variables that only the sourced prefixes had set must not come back from the current environment.
+    return {**dict.fromkeys(set(os.environ) - set(ours) - _OF_THE_SHELL, ""), **sourced}
+
+
+def environment_without(prefixes: Iterable[Path]) -> dict[str, str]:
+    """The current environment without the entries that these prefixes added to it."""
+    gone = set(prefixes)
+    left = {name: _without(value, gone) for name, value in os.environ.items() if name not in _OF_THE_SHELL}
+    return {name: value for name, value in left.items() if value or not os.environ[name]}
+
+
+def installed_packages(prefix: Path) -> set[str]:
+    """Names of the packages that colcon installed in a prefix, of either layout."""
+    return {file.name for at in ("", "*/") for file in prefix.glob(f"{at}share/colcon-core/packages/*")}
+
+
+def _without(value: str, prefixes: Iterable[Path]) -> str:
+    places = value.split(os.pathsep)
+    kept = [place for place in places if not any(Path(place).is_relative_to(prefix) for prefix in prefixes)]
+    return value if len(kept) == len(places) else os.pathsep.join(kept)
+
+
+_PREFIX_PATHS: Final = ("AMENT_PREFIX_PATH", "COLCON_PREFIX_PATH", "CMAKE_PREFIX_PATH")
+_NOT_PASSED_ON: Final = ("PYTHONHOME", "VIRTUAL_ENV", "COLCON_LOG_PATH", *OF_ANOTHER_CHECKOUT)
+_BUILD_SETTINGS: Final = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "ROS_DISTRO")
+_CMAKE_SETTINGS: Final = "CMAKE_"
+_TOOLS: Final = ("cmake", "cc", "c++", "python3")
+_CHOSEN_BY: Final = {"cc": "CC", "c++": "CXX"}
+
+_SHOWN: Final = 3
+_LONGEST: Final = 40
+
+
+@dataclass(frozen=True)
+class Underlay:
+    """An environment without the workspace that is to be built.
+
+    Attributes:
+        environment: all its variables.
+        identity: prefixes, tools and settings that a build depends on.
+    """
+
+    environment: Mapping[str, str]
+    identity: Mapping[str, Any]
+
+    @property
+    def distro(self) -> str:
+        return self.environment.get("ROS_DISTRO", "")
+
+    def below(self, python: Path) -> Underlay:
+        """The same with a virtual environment of Python activated."""
+        path = os.pathsep.join([str(python / "bin"), *filter(None, [self.environment.get("PATH")])])
+        activated = {**self.environment, "VIRTUAL_ENV": str(python), "PATH": path}
+        return Underlay(activated, {**self.identity, "python": str(python)})
+
+
+def find_underlay(own: Iterable[Path], packages: Collection[str], *, store: Path) -> Underlay:
+    """The environment of this process without the workspaces that are to be built.
+
+    Args:
+        own: folders whose prefixes are no underlay: of the project's workspaces, and of those that were built here.
+        packages: of the project's workspaces; nor is a prefix elsewhere that colcon filled with some of these alone.
+        store: folder of the digests of files that were read before.
+
+    Raises:
+        OSError: a file of a prefix cannot be read.
+        NotWritten, ConfigurationError: see `writing`.
+    """
+    folders = [each.resolve() for each in own]
+    found = _prefixes(os.environ)
+    folders += [each.resolve() for each in found if (there := installed_packages(each)) and there <= set(packages)]
+    built = [each for each in found if any(each.resolve().is_relative_to(place) for place in folders)]
+    environment = environment_without(built)
+    for name in _NOT_PASSED_ON:
+        environment.pop(name, None)
+    prefixes = _outermost(_prefixes(environment))
+    identity = {
+        "prefixes": [_identify(each, store) for each in prefixes],
+        "tools": {name: _version(name, environment) for name in _TOOLS},
+        "settings": {name: value for name, value in sorted(environment.items()) if _is_setting(name)},
+    }
+    return Underlay(environment, identity)
+
+
+def changes_of(identity: Mapping[str, Any], earlier: Mapping[str, Any]) -> str:
+    """Names the differences between two underlays, by package where packages differ."""
+    before, now = _flat(earlier), _flat(identity)
+    changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+    return listed([f"{each} {_short(before.get(each))} → {_short(now.get(each))}" for each in changed], most=_SHOWN)
+
+
+def _short(value: str | None) -> str:
+    return "absent" if value is None else value[:_LONGEST]
+
+
+def _flat(identity: Mapping[str, Any]) -> dict[str, str]:
+    values = {**identity.get("tools", {}), **identity.get("settings", {}), "python": identity.get("python", "")}
+    for prefix in identity.get("prefixes", []):
+        values |= prefix["packages"]
+        values[f"files of {prefix['path']}"] = prefix["files"][:12]
+    return values
+
+
+def _prefixes(environment: Mapping[str, str]) -> list[Path]:
+    """All folders that packages are searched in, without repetition."""
+    found = (each for name in _PREFIX_PATHS for each in environment.get(name, "").split(os.pathsep) if each)
+    return [Path(each) for each in dict.fromkeys(found)]
+
+
+def _outermost(prefixes: list[Path]) -> list[Path]:
+    """Prefixes that exist and lie in no other, as those of single packages lie in that of their workspace."""
+    there = [each for each in prefixes if each.is_dir()]
+    return [each for each in there if not any(each != other and each.is_relative_to(other) for other in there)]
+
+
+def _identify(prefix: Path, store: Path) -> dict[str, Any]:
+    """A prefix: versions of the packages that installed it, and a digest of the files that none has installed."""
+    packaged = find_packaged(prefix)
+    digests = FileDigests(store / f"digests-{digest_of({'path': str(prefix)})}.json")
+    files = digests.of_folder(prefix, skip=lambda path, is_folder: not is_folder and path in packaged.files)
+    digests.save()
+    return {"path": str(prefix), "packages": dict(sorted(packaged.versions.items())), "files": files}
+
+
+def _is_setting(name: str) -> bool:
+    return name in _BUILD_SETTINGS or (name.startswith(_CMAKE_SETTINGS) and name not in _PREFIX_PATHS)
+
+
+def _version(program: str, environment: Mapping[str, str]) -> str:
+    """First line of what a program says of its version; empty if it cannot be run."""
+    chosen = environment.get(_CHOSEN_BY.get(program, ""), program)
+    try:
+        command = [*shlex.split(chosen), "--version"]
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=_TIMEOUT_S, check=False)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ""
+    return (done.stdout.decode(errors="replace").splitlines() or [""])[0]

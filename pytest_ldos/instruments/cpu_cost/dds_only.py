@@ -10,10 +10,8 @@ from cyclonedds.domain import Domain, DomainParticipant
 
 from pytest_ldos.instruments.cpu_cost.traffic import PATIENCE_NS, TYPE, Plan
 from pytest_ldos.robot.dds.domain import loopback_config
-from pytest_ldos.robot.dds.endpoint import Reader, Writer, wall_clock_ns
+from pytest_ldos.robot.dds.endpoint import DEFAULT, Reader, Writer, dds_topic, wall_clock_ns
 from pytest_ldos.robot.dds.messages import default, encode
-from pytest_ldos.robot.dds.naming import dds_topic
-from pytest_ldos.robot.dds.qos import DEFAULT
 
 _BATCH: Final = 64
 

@@ -15,11 +15,11 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pytest_ldos.base.units import NS_PER_S
+from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.instruments.cpu_cost.dds_only import DdsOnly
 from pytest_ldos.instruments.cpu_cost.in_process import InProcess
 from pytest_ldos.instruments.cpu_cost.nodes import many_nodes, many_participants, no_publishing, one_node
-from pytest_ldos.instruments.cpu_cost.rungs import Rung
+from pytest_ldos.instruments.cpu_cost.spec import Rung
 from pytest_ldos.instruments.cpu_cost.traffic import Maker, Plan, Traffic
 
 MAKERS: Final[Mapping[Rung, Maker]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from pytest_ldos.base.units import NS_PER_S
+from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.instruments.cpu_cost.traffic import Plan
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from pytest_ldos.base.units import NS_PER_S
+from pytest_ldos.base.text import NS_PER_S
 
 TYPE: Final = "std_msgs/msg/String"
 PATIENCE_NS: Final = NS_PER_S

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from itertools import product
-from typing import Self
+from typing import Final, Self
 
 from pytest_ldos.instruments.latency.spec import NO_CPU, NOT_SET, LatencySpec, Transport, Trigger
-from pytest_ldos.scenario.loads.dds_flood import Reliability
+from pytest_ldos.scenario.loads.flood import Reliability
 
 
 class Program(StrEnum):
@@ -132,3 +134,37 @@ def _common(spec: LatencySpec, transport: Transport) -> Iterator[str]:
 
 def _cpu(number: int) -> str:
     return "any" if number == NO_CPU else str(number)
+
+
+_CHRT: Final = "chrt"
+TASKSET: Final = "taskset"
+
+
+def prefix_of(spec: LatencySpec, cpus: tuple[int, ...]) -> list[str]:
+    """Returns a command that ends in an ``exec``, or an empty list.
+
+    Args:
+        cpus: CPUs to pin the program to; `NO_CPU` among them leaves it unpinned.
+    """
+    pinned = [] if NO_CPU in cpus else [TASKSET, "--cpu-list", ",".join(map(str, sorted(set(cpus))))]
+    real_time = [_CHRT, "--fifo", str(spec.priority)] if spec.priority != NOT_SET else []
+    return [*pinned, *real_time]
+
+
+def why_no_priority(priority: int) -> str:
+    """Returns why processes may not have SCHED_FIFO; empty if they may, or if `priority` is not set."""
+    if priority == NOT_SET:
+        return ""
+    if shutil.which(_CHRT) is None:
+        return f"{_CHRT} not found (sudo apt-get install util-linux)"
+    tried = subprocess.run(
+        [_CHRT, "--fifo", str(priority), "true"],
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+        timeout=10,
+    )
+    if tried.returncode == 0:
+        return ""
+    return f"{tried.stderr.strip() or 'refused'} (needs CAP_SYS_NICE, or rtprio in /etc/security/limits.conf)"

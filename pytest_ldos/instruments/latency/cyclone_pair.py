@@ -7,15 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.base.units import NS_PER_MS, NS_PER_S, seconds_to_ns
-from pytest_ldos.instruments.latency.case import Case
-from pytest_ldos.instruments.latency.command import prefix_of
+from pytest_ldos.base.text import NS_PER_MS, NS_PER_S, seconds_to_ns
+from pytest_ldos.instruments.latency.case import Case, prefix_of
 from pytest_ldos.instruments.latency.cyclone import environment_of
 from pytest_ldos.instruments.latency.pair import PairCommands
 from pytest_ldos.instruments.latency.peer_parameters import BOTH, PING, PONG, PeerParameters, as_argument
-from pytest_ldos.instruments.latency.site import Site
+from pytest_ldos.instruments.latency.programs import Site
 from pytest_ldos.instruments.latency.spec import LatencySpec, Transport, Trigger
-from pytest_ldos.scenario.loads.dds_flood import Reliability
+from pytest_ldos.scenario.loads.flood import Reliability
 
 WARM_UP_S: Final = 0.2
 _SLACK_S: Final = 10.0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pytest_ldos.base.units import NS_PER_S
+from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.instruments.latency.case import Case
 from pytest_ldos.instruments.latency.timings import Percentiles, Times
 

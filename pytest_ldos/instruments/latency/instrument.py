@@ -1,28 +1,68 @@
-"""DDS latency: round trips and one-way times of our programs, Cyclone DDS's own benchmark and rclcpp."""
+"""DDS latency: interleaved rounds of all cases, of our programs and of others."""
 
 from __future__ import annotations
 
 import dataclasses
+import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.instruments.instrument import Instrument, Progress
-from pytest_ldos.instruments.latency.agreement import comparable_setups, compare_all
-from pytest_ldos.instruments.latency.case import Case, cases_of, setups_of
-from pytest_ldos.instruments.latency.command import why_no_priority
-from pytest_ldos.instruments.latency.figures import figures_of
-from pytest_ldos.instruments.latency.findings import by_case
-from pytest_ldos.instruments.latency.gated import QUANTITIES, remarks_of, rounds_of
-from pytest_ldos.instruments.latency.programs import available, find_all
-from pytest_ldos.instruments.latency.rounds import measure_all
-from pytest_ldos.instruments.latency.router import running_router
-from pytest_ldos.instruments.latency.site import Site
+from pytest_ldos.instruments.latency import cyclone_pair, rclcpp_pair
+from pytest_ldos.instruments.latency.case import Case, Program, cases_of, setups_of, why_no_priority
+from pytest_ldos.instruments.latency.cyclone import running_router
+from pytest_ldos.instruments.latency.ddsperf import measure_ddsperf
+from pytest_ldos.instruments.latency.exchange import Exchange, to_exchange
+from pytest_ldos.instruments.latency.findings import (
+    QUANTITIES,
+    by_case,
+    comparable_setups,
+    compare_all,
+    remarks_of,
+    rounds_of,
+)
+from pytest_ldos.instruments.latency.pair import RoundFailed, run_pair
+from pytest_ldos.instruments.latency.programs import Site, available, find_all
 from pytest_ldos.instruments.latency.spec import LatencySpec, Transport
-from pytest_ldos.instruments.latency.tables import tables_of
+from pytest_ldos.instruments.latency.tables import figures_of, tables_of
 from pytest_ldos.instruments.study import Study
+from pytest_ldos.robot.dds.domain import claim_domain
+
+
+def measure_all(cases: Sequence[Case], site: Site, progress: Progress) -> Iterator[Exchange]:
+    """Measures every case once per block, interleaved, so that drift affects all cases alike.
+
+    The order is reversed in every second block.
+    """
+    progress.expect(len(cases) * site.spec.rounds)
+    for block in range(site.spec.rounds):
+        for case in cases if block % 2 == 0 else reversed(cases):
+            progress.doing(f"round {block + 1} of {site.spec.rounds}: {case.program}, {case.words}")
+            found = measure_round(case, site, block=block)
+            if found.failure:
+                progress.note(f"{case.program}, {case.words}: {found.failure}")
+            progress.step()
+            yield found
+
+
+def measure_round(case: Case, site: Site, *, block: int) -> Exchange:
+    """Measures a round with new processes on a domain of their own."""
+    with claim_domain() as domain, tempfile.TemporaryDirectory(dir=site.folder) as folder:
+        if case.program is Program.DDSPERF:
+            return measure_ddsperf(case, site, domain=domain, block=block, folder=Path(folder))
+        pair = rclcpp_pair if case.program.rmw else cyclone_pair
+        commands = pair.commands_of(case, site, domain=domain, folder=Path(folder))
+        try:
+            counts = run_pair(commands, Path(folder))
+            return to_exchange(case, block, counts, commands.samples)
+        except RoundFailed as failed:
+            return Exchange(case=case, block=block, failure=str(failed))
+
 
 NAME: Final = "latency"
 

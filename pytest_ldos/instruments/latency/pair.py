@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.host.answering import AnsweringChild, ChildFailed, NotAnsweredYet
-from pytest_ldos.host.logs import quoted
-from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.host.kept import AnsweringChild, ChildFailed, NotAnsweredYet
+from pytest_ldos.host.processes import Child, ProcessGroup, quoted
 from pytest_ldos.instruments.latency.exchange import Counts
 
 _LOOK_S: Final = 0.1

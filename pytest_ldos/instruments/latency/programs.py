@@ -1,15 +1,16 @@
-"""The programs that can be measured here, and the reasons why others cannot."""
+"""The programs that can be measured here, and the common context of all rounds."""
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-from pytest_ldos.host.affinity import describe_cpus, our_cpus
 from pytest_ldos.host.availability import Availability, find_modules, find_programs
+from pytest_ldos.host.cpu import describe_cpus, our_cpus
 from pytest_ldos.host.ros import find_distro, find_ros_packages, rmw_installed
-from pytest_ldos.instruments.latency.case import Program, Setup, setups_of
-from pytest_ldos.instruments.latency.command import TASKSET
+from pytest_ldos.instruments.latency.case import TASKSET, Program, Setup, setups_of
 from pytest_ldos.instruments.latency.cyclone import (
     DDSPERF,
     DDSPERF_PACKAGE,
@@ -19,8 +20,8 @@ from pytest_ldos.instruments.latency.cyclone import (
     ddsperf_library,
     embedded_library,
 )
-from pytest_ldos.instruments.latency.distribution import histograms_available
 from pytest_ldos.instruments.latency.spec import NO_CPU, LatencySpec, Transport
+from pytest_ldos.instruments.latency.timings import histograms_available
 
 ROS_PACKAGE: Final = "ldos_latency"
 """Package of the ROS workspace."""
@@ -149,3 +150,16 @@ def available(spec: LatencySpec) -> Availability:
         return Availability(True)
     reasons = _without_transport(programs, spec) or programs.notes
     return Availability(False, "; ".join(reasons), "install one of these, or ask for another transport")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """Settings, programs, and a folder for the files of the processes."""
+
+    spec: LatencySpec
+    programs: Programs
+    folder: Path
+
+    def without_priority(self) -> Site:
+        """Returns the same site with the default scheduler."""
+        return dataclasses.replace(self, spec=dataclasses.replace(self.spec, priority=0))

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.host.ros import find_ros_package, find_ros_packages
-from pytest_ldos.instruments.latency.case import Case, Program
-from pytest_ldos.instruments.latency.command import prefix_of
+from pytest_ldos.instruments.latency.case import Case, Program, prefix_of
 from pytest_ldos.instruments.latency.cyclone import environment_of
 from pytest_ldos.instruments.latency.cyclone_pair import WARM_UP_S, longest_s
 from pytest_ldos.instruments.latency.pair import PairCommands
-from pytest_ldos.instruments.latency.programs import ROS_PACKAGE
-from pytest_ldos.instruments.latency.site import Site
+from pytest_ldos.instruments.latency.programs import ROS_PACKAGE, Site
 from pytest_ldos.instruments.latency.spec import LatencySpec, Transport
-from pytest_ldos.robot.dds.loopback import deaf_to_other_devices
+from pytest_ldos.robot.dds.domain import deaf_to_other_devices
 
 _TRANSPORTS: Final = {
     Transport.ONE_PROCESS: "DEFAULT",

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeVar
 
-from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.requirements import require
+from pytest_ldos.base.errors import ConfigurationError, require
 from pytest_ldos.scenario.described import described
-from pytest_ldos.scenario.loads.dds_flood import Reliability
+from pytest_ldos.scenario.fields import in_unit_of
+from pytest_ldos.scenario.loads.flood import Reliability
 from pytest_ldos.scenario.parsing import parse_word
-from pytest_ldos.scenario.quantity_text import in_unit_of
 
 LARGEST_BYTES: Final = 1 << 20
 FRAGMENT_BYTES: Final = range(1025, 65501)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_ldos.instruments.topology.lateness import Gap, Limits, Numbers, find_gaps
-from pytest_ldos.instruments.topology.recorded import Recorded
+from pytest_ldos.instruments.topology.recorded import Gap, Limits, Numbers, Recorded, find_gaps
+from pytest_ldos.robot.topology.conversation import NUMBER, RECEIVED_NS, RECEIVER, SENDER, SENT_NS, Samples
 from pytest_ldos.robot.topology.model import Topology
-from pytest_ldos.robot.topology.samples import NUMBER, RECEIVED_NS, RECEIVER, SENDER, SENT_NS, Samples
 
 
 @dataclass(frozen=True)

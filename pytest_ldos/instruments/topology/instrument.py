@@ -16,19 +16,17 @@ from pytest_ldos.host.availability import Availability, find_modules
 from pytest_ldos.host.ros import chosen_rmw, find_distro, find_ros_packages, rmw_installed
 from pytest_ldos.instruments.instrument import Instrument, Progress
 from pytest_ldos.instruments.study import Setting, Study
-from pytest_ldos.instruments.topology.analysis import Analysis, analyse
 from pytest_ldos.instruments.topology.log_files import prepare_folder, write_log
 from pytest_ldos.instruments.topology.presentation import MOST_EVENTS, figures_of_study, tables_of
 from pytest_ldos.instruments.topology.recorded import Recorded
-from pytest_ldos.instruments.topology.rounds import QUANTITIES
+from pytest_ldos.instruments.topology.rounds import QUANTITIES, Analysis, analyse, find_shortfalls
 from pytest_ldos.instruments.topology.run import ROS_PACKAGE, run_topology
-from pytest_ldos.instruments.topology.shortfall import find_shortfalls
 from pytest_ldos.instruments.topology.spec import Layer, TopologySpec
 from pytest_ldos.instruments.topology.target import MET, Target, judge_target, read_target, target_figures, target_table
 from pytest_ldos.robot.dds.domain import MOST_PARTICIPANTS
 from pytest_ldos.robot.stack.ros2.installed import version_of
+from pytest_ldos.robot.topology.conversation import Processes
 from pytest_ldos.robot.topology.model import Topology
-from pytest_ldos.robot.topology.plan import Processes
 from pytest_ldos.robot.topology.read import read_topology
 
 _ROS_PACKAGES: Final = (ROS_PACKAGE, "ldos_topology_msgs")

@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.writable import require_writable_file, writing
-from pytest_ldos.instruments.topology.analysis import Analysis
 from pytest_ldos.instruments.topology.edges import EdgeFigures, Totals
-from pytest_ldos.instruments.topology.events import Event
-from pytest_ldos.instruments.topology.resources import Usage
+from pytest_ldos.instruments.topology.rounds import Analysis, Event, Usage
 
 _ALL: Final = (
     ("node", 15),

@@ -7,10 +7,8 @@ from itertools import groupby
 from typing import Final
 
 from pytest_ldos.instruments.study import Axis, Cell, Column, Curve, Figure, Point, Round, Table
-from pytest_ldos.instruments.topology.analysis import Analysis
 from pytest_ldos.instruments.topology.edges import EdgeFigures
-from pytest_ldos.instruments.topology.resources import Usage
-from pytest_ldos.instruments.topology.rounds import MEAN, P99
+from pytest_ldos.instruments.topology.rounds import MEAN, P99, Analysis, Usage
 
 MOST_EVENTS: Final = 5000
 """Number of events that a table shows; the log has all."""

@@ -1,19 +1,104 @@
-"""Rounds of equal length within a start: the numbers that are gated."""
+"""The analysis of all starts of a topology: rounds, events and resource usage over time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final
 
 import numpy as np
 
 from pytest_ldos.base.series import Better, Missing, Value
+from pytest_ldos.base.text import NS_PER_MS, NS_PER_US, listed
 from pytest_ldos.instruments.study import Round
-from pytest_ldos.instruments.topology.edges import Flow
-from pytest_ldos.instruments.topology.lateness import Limits
-from pytest_ldos.instruments.topology.recorded import Recorded
-from pytest_ldos.instruments.topology.resources import cpu_percent_between, rss_between
+from pytest_ldos.instruments.topology.edges import (
+    EdgeFigures,
+    Flow,
+    Totals,
+    edges_of,
+    figures_of,
+    find_flows,
+    totals_of,
+)
+from pytest_ldos.instruments.topology.recorded import Limits, Recorded, ResourceSample
 from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.robot.topology.model import Topology
+
+MEMORY: Final = ("arena_kb", "in_use_kb", "mmap_kb", "rss_kb", "vsz_kb")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """All processes at one moment; sizes in KiB, summed: memory shared by processes counts once for each.
+
+    Attributes:
+        time_ms: time since the first start began to send.
+        cpu_percent: percentage of all cores, since this start began to send.
+        cpu_now_percent: percentage since the previous moment; ``None`` for the first.
+    """
+
+    start: int
+    time_ms: int
+    cpu_percent: float
+    cpu_now_percent: float | None
+    arena_kb: int
+    in_use_kb: int
+    mmap_kb: int
+    rss_kb: int
+    vsz_kb: int
+
+
+def find_usage(recorded: Recorded, *, start: int, origin_ns: int, cores: int) -> list[Usage]:
+    """Returns the moments at which all processes sampled their usage; CPU time counts from the first."""
+    if any(not samples for samples in recorded.resources.values()):
+        return []
+    moments = list(zip(*recorded.resources.values(), strict=False))
+    found: list[Usage] = []
+    for number, moment in enumerate(moments):
+        before = moments[number - 1] if number else None
+        found.append(
+            Usage(
+                start=start,
+                time_ms=(max(each.mono_ns for each in moment) - origin_ns) // NS_PER_MS,
+                cpu_percent=_cpu_percent(moments[0], moment, cores) if number else 0.0,
+                cpu_now_percent=_cpu_percent(before, moment, cores) if before else None,
+                **{name: sum(getattr(each, name) for each in moment) for name in MEMORY},
+            )
+        )
+    return found
+
+
+def _cpu_percent(before: Sequence[ResourceSample], now: Sequence[ResourceSample], cores: int) -> float:
+    """Takes each process's own times, because the processes do not sample at the same instant."""
+    shares = ((b.cpu_ns - a.cpu_ns) / max(1, b.mono_ns - a.mono_ns) for a, b in zip(before, now, strict=True))
+    return 100 * sum(shares) / cores
+
+
+def cpu_percent_between(
+    resources: Mapping[str, Sequence[ResourceSample]], begin_ns: int, end_ns: int, cores: int
+) -> float | None:
+    """Percentage of all cores, CPU time interpolated linearly between samples; ``None`` without a sample at the end."""
+    if not resources or any(len(samples) < 2 or samples[-1].mono_ns < end_ns for samples in resources.values()):
+        return None
+    used_ns = 0.0
+    for samples in resources.values():
+        times, used = [each.mono_ns for each in samples], [each.cpu_ns for each in samples]
+        used_ns += float(np.interp(end_ns, times, used) - np.interp(begin_ns, times, used))
+    return 100 * used_ns / (end_ns - begin_ns) / cores
+
+
+def rss_between(resources: Mapping[str, Sequence[ResourceSample]], begin_ns: int, end_ns: int) -> float | None:
+    """Resident memory of all processes in the middle of an interval, MB; ``None`` if a process never reported it."""
+    if not resources or any(not samples for samples in resources.values()):
+        return None
+    middle = (begin_ns + end_ns) / 2
+    kib = sum(
+        float(np.interp(middle, [each.mono_ns for each in samples], [each.rss_kb for each in samples]))
+        for samples in resources.values()
+    )
+    return kib * 1024 / 1e6
+
 
 MEAN: Final = Metric(name="mean", title="Latency of all edges, mean", unit="µs", better=Better.LOWER)
 P99: Final = Metric(name="p99", title="Latency of all edges, 99th percentile", unit="µs", better=Better.LOWER)
@@ -88,3 +173,150 @@ def _of_messages(tallies: Sequence[_Tally], number: int) -> dict[str, Value]:
 
 def _or_missing(value: float | None) -> Value:
     return _NO_LOOK if value is None else value
+
+
+SYSTEM: Final = "SYSTEM"
+
+
+class Code(IntEnum):
+    """Codes as in the seed's files; `FAILURE` is ours."""
+
+    DISCOVERY = 0
+    LATE = 1
+    TOO_LATE = 2
+    LOST = 3
+    FAILURE = 4
+
+
+@dataclass(frozen=True, order=True)
+class Event:
+    """A line of the event log.
+
+    Attributes:
+        time_ms: time since the first start began to send.
+        caller: ``topic->node``, or `SYSTEM`.
+    """
+
+    time_ms: int
+    caller: str
+    code: Code
+    description: str
+
+
+def find_events(recorded: Recorded, flows: Sequence[Flow], limits: Limits, *, origin_ns: int) -> list[Event]:
+    """Returns all events of a start, ordered by time."""
+    found = [*_of_system(recorded, origin_ns)]
+    for flow in flows:
+        found += _of_flow(flow, limits, recorded, origin_ns)
+    return sorted(found)
+
+
+def _of_system(recorded: Recorded, origin_ns: int) -> Iterator[Event]:
+    """Yields discovery, at the time of the first message and with its duration in the text, and failure."""
+    start_ms = _ms(recorded.start_ns, origin_ns)
+    if recorded.start_ns:
+        took_ms = (max(recorded.matched_ns.values()) - recorded.launched_ns) / NS_PER_MS
+        words = f"[discovery] all ends have met their peers, {took_ms:.0f}ms after the processes were started"
+        yield Event(start_ms, SYSTEM, Code.DISCOVERY, words)
+    if recorded.failure:
+        ended_ms = _ms(recorded.ended_ns, origin_ns) if recorded.start_ns else 0
+        yield Event(ended_ms, SYSTEM, Code.FAILURE, " ".join(recorded.failure.split()))
+
+
+def _of_flow(flow: Flow, limits: Limits, recorded: Recorded, origin_ns: int) -> Iterator[Event]:
+    caller, period_ns = flow.edge.label, flow.source.period_ns
+    latency_ns = flow.latency_ns
+    for code, which, limit_ns, words in (
+        (Code.LATE, limits.late(latency_ns, period_ns), limits.late_ns(period_ns), "late"),
+        (Code.TOO_LATE, limits.too_late(latency_ns, period_ns), limits.too_late_ns(period_ns), "too late"),
+    ):
+        for place in np.flatnonzero(which):
+            text = (
+                f"msg {flow.numbers[place]} {words}. {latency_ns[place] // NS_PER_US}us > {limit_ns / NS_PER_US:.0f}us"
+            )
+            yield Event(_ms(int(flow.received_ns[place]), origin_ns), caller, code, text)
+    for gap in flow.gaps:
+        at_ns = recorded.end_ns if gap.next_place is None else int(flow.received_ns[gap.next_place])
+        text = f"msg {gap.first} lost." if gap.count == 1 else f"msgs {gap.first} to {gap.last} lost."
+        yield Event(_ms(at_ns, origin_ns), caller, Code.LOST, text)
+
+
+def _ms(moment_ns: int, origin_ns: int) -> int:
+    return (moment_ns - origin_ns) // NS_PER_MS
+
+
+_KEPT: Final = 0.95
+"""Share of the due messages that must be sent."""
+
+_NAMED: Final = 3
+
+
+def find_shortfalls(topology: Topology, starts: Sequence[Recorded]) -> Iterator[str]:
+    """Yields a sentence if senders sent less than declared; ignores starts that failed."""
+    short = [
+        (sent / due, f"{name} sent {sent} of {due}")
+        for number, period_ns, name in _senders(topology)
+        for sent, due in [_sent_of_due(number, period_ns, starts)]
+        if sent < _KEPT * due
+    ]
+    if short:
+        yield f"messages were not sent as often as declared: {listed([words for _, words in sorted(short)], _NAMED)}"
+
+
+def _senders(topology: Topology) -> Iterator[tuple[int, int, str]]:
+    for node, publisher in topology.publishers:
+        yield publisher.id, publisher.period_ns, f"{node.full_name} on {publisher.topic}"
+    for node, client in topology.clients:
+        yield client.id, client.period_ns, f"{node.full_name} to {client.service}"
+
+
+def _sent_of_due(number: int, period_ns: int, starts: Sequence[Recorded]) -> tuple[int, int]:
+    """Counts the first message as due one period after the beginning."""
+    whole = [each for each in starts if not each.failure]
+    due = sum(max(0, each.duration_ns // period_ns - 1) for each in whole)
+    return sum(each.sent.get(number, 0) for each in whole), due
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analysis:
+    """The reported results of a topology.
+
+    Attributes:
+        edges: figures of the edges, in the order of the file.
+        failures: failures of starts, without repetition.
+    """
+
+    edges: tuple[EdgeFigures, ...]
+    totals: Totals
+    usage: tuple[Usage, ...]
+    events: tuple[Event, ...]
+    rounds: tuple[Round, ...]
+    failures: tuple[str, ...]
+
+
+def analyse(
+    topology: Topology, starts: Sequence[Recorded], limits: Limits, *, case: str, rounds: int, cores: int
+) -> Analysis:
+    """Computes the figures of all starts; times count from the first message of the first start."""
+    edges = edges_of(topology)
+    origin_ns = min((each.start_ns for each in starts if each.start_ns), default=0)
+    flows = [list(find_flows(edges, recorded)) for recorded in starts]
+    figures = tuple(
+        figures_of(edge, [flow for of_start in flows for flow in of_start if flow.edge is edge], limits)
+        for edge in edges
+    )
+    found: list[Round] = []
+    usage: list[Usage] = []
+    events: list[Event] = []
+    for block, (recorded, own) in enumerate(zip(starts, flows, strict=True)):
+        found += find_rounds(recorded, own, limits, case=case, block=block, rounds=rounds, cores=cores)
+        usage += find_usage(recorded, start=block, origin_ns=origin_ns, cores=cores)
+        events += find_events(recorded, own, limits, origin_ns=origin_ns)
+    return Analysis(
+        edges=figures,
+        totals=totals_of(figures),
+        usage=tuple(usage),
+        events=tuple(events),
+        rounds=tuple(found),
+        failures=tuple(dict.fromkeys(each.failure for each in starts if each.failure)),
+    )

@@ -11,22 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.base.units import NS_PER_MS, seconds_to_ns
+from pytest_ldos.base.text import NS_PER_MS, seconds_to_ns
 from pytest_ldos.base.writable import writing
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.ros import find_ros_package, find_ros_packages
 from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.instruments.topology.recorded import Recorded, ResourceSample
 from pytest_ldos.instruments.topology.spec import Layer, TopologySpec
-from pytest_ldos.robot.dds.domain import claim_domain
-from pytest_ldos.robot.dds.loopback import bound_to_loopback
-from pytest_ldos.robot.stack.ros2.isolation import isolated
-from pytest_ldos.robot.stack.ros2.shared_memory import SharedMemory
-from pytest_ldos.robot.topology.conversation import Conversation, ProcessEnded
+from pytest_ldos.robot.dds.domain import bound_to_loopback, claim_domain
+from pytest_ldos.robot.stack.ros2.isolation import SharedMemory, isolated
+from pytest_ldos.robot.topology.conversation import Conversation, ProcessEnded, encode_plan, read_samples, spread
 from pytest_ldos.robot.topology.model import Topology
-from pytest_ldos.robot.topology.plan import encode_plan, spread
-from pytest_ldos.robot.topology.samples import read_samples
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.model import Ros2Spec
 
 ROS_PACKAGE: Final = "ldos_topology"
 """Package of the workspace `ros_ws`."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from pytest_ldos.base.requirements import require
-from pytest_ldos.instruments.topology.lateness import Limits
-from pytest_ldos.robot.topology.plan import Processes
+from pytest_ldos.base.errors import require
+from pytest_ldos.instruments.topology.recorded import Limits
+from pytest_ldos.robot.topology.conversation import Processes
 from pytest_ldos.scenario.described import described
 
 LONGEST_S: Final = 3600.0

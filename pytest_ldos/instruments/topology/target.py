@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.instruments.study import Axis, Cell, Column, Curve, Figure, Point, Shape, Table
-from pytest_ldos.instruments.topology.analysis import Analysis
 from pytest_ldos.instruments.topology.edges import Totals
-from pytest_ldos.instruments.topology.resources import MEMORY, Usage
-from pytest_ldos.robot.topology.located_json import Place, read_located
+from pytest_ldos.instruments.topology.rounds import MEMORY, Analysis, Usage
+from pytest_ldos.robot.topology.located_json import Place, read_located, read_source
 from pytest_ldos.robot.topology.model import Topology
-from pytest_ldos.robot.topology.source_text import read_source
 
 _TABLE: Final = "target"
 MET: Final = "passed"

@@ -18,12 +18,10 @@ from pytest_ldos.instruments.cost_layers import (
 )
 from pytest_ldos.instruments.instrument import Instrument, Progress
 from pytest_ldos.instruments.study import Setting, Study
-from pytest_ldos.instruments.tracing_cost.modes import TITLES, Mode
 from pytest_ldos.instruments.tracing_cost.pairs import Pairs
-from pytest_ldos.instruments.tracing_cost.recordings import mode_available
-from pytest_ldos.instruments.tracing_cost.rounds import QUANTITIES, rounds_of
+from pytest_ldos.instruments.tracing_cost.recordings import TITLES, Mode, mode_available
 from pytest_ldos.instruments.tracing_cost.spec import TracingCostSpec
-from pytest_ldos.instruments.tracing_cost.tables import Traced, figures_of, tables_of
+from pytest_ldos.instruments.tracing_cost.tables import QUANTITIES, Traced, figures_of, rounds_of, tables_of
 from pytest_ldos.record.choose import recorder_name, recording_available
 
 _NAME: Final = "tracing_cost"

@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pytest_ldos.base.units import NS_PER_S
+from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.robot.dds.emission import time_tracepoints
 from pytest_ldos.robot.dds.messages import Message, default, encode
 from pytest_ldos.robot.dds.node import Context, Node

@@ -9,13 +9,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import RecordingFailed, Unavailable
-from pytest_ldos.host.answering import AnsweringChild, ChildFailed, summary_of, whole
+from pytest_ldos.host.kept import AnsweringChild, ChildFailed, summary_of, whole
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.instruments.cost_layers import Kind, Layer, leaving_no_memory
 from pytest_ldos.instruments.instrument import Progress
-from pytest_ldos.instruments.tracing_cost.modes import CALLBACK, TITLES, Mode
-from pytest_ldos.instruments.tracing_cost.recordings import Recorded, Site, exchanges_under, opened
+from pytest_ldos.instruments.tracing_cost.recordings import (
+    CALLBACK,
+    TITLES,
+    Mode,
+    Recorded,
+    Site,
+    exchanges_under,
+    opened,
+)
 from pytest_ldos.instruments.tracing_cost.spec import Case, TracingCostSpec
 from pytest_ldos.robot.dds.domain import claim_domain
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.requirements import require
+from pytest_ldos.base.errors import ConfigurationError, require
 from pytest_ldos.instruments.cost_layers import LayersSpec
 from pytest_ldos.scenario.described import described
 

@@ -1,4 +1,4 @@
-"""Locates the baseline of a set of trials: by stack, host class and scenario.
+"""Locates the baseline of a set of trials, and says why a stored one does not apply.
 
 Calibrations, starts of searches and histories have the same key; nothing else lists its fields but a history's columns.
 """
@@ -6,7 +6,7 @@ Calibrations, starts of searches and histories have the same key; nothing else l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from glob import escape
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from pytest_ldos.judge.baseline.calibration import Calibration
 from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.scenario.loads.spec import LoadSpec
 
 SUFFIX: Final = ".json"
 PINNED_SUFFIX: Final = ".pinned.json"
@@ -81,3 +82,62 @@ ANY_FILE: Final = "/".join("*" for _ in fields(BaselineKey)) + SUFFIX
 
 KEY_COLUMNS: Final = tuple(each.name for each in fields(BaselineKey))
 """Names of the fields, which are columns of a history as well."""
+
+
+@dataclass(frozen=True)
+class OtherHostClasses:
+    """Only other host classes have one."""
+
+    here: BaselineKey
+    others: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OtherHost:
+    """Two saved results are of different host classes or stacks."""
+
+    here: BaselineKey
+    there: BaselineKey
+
+
+@dataclass(frozen=True)
+class OtherScenario:
+    """A file contains that of another scenario, stack or host class than its place says."""
+
+    file: Path
+    here: BaselineKey
+    there: BaselineKey
+
+
+@dataclass(frozen=True)
+class LoadDifference:
+    """A setting of a load, or a whole load, that differs.
+
+    Attributes:
+        name: ``KIND``, or ``KIND.SETTING``.
+        here, there: the values; ``None`` on the side that does not have the load.
+    """
+
+    name: str
+    here: object | None
+    there: object | None
+
+
+@dataclass(frozen=True)
+class OtherLoads:
+    """A file was measured under other loads."""
+
+    file: Path
+    differences: tuple[LoadDifference, ...]
+
+
+def find_load_differences(head: Sequence[LoadSpec], base: Sequence[LoadSpec]) -> Iterator[LoadDifference]:
+    """Settings of loads that differ; a load that only one side has is one difference."""
+    ours, theirs = ({load.KIND: vars(load) for load in loads} for loads in (head, base))
+    for kind in dict.fromkeys([*ours, *theirs]):
+        if kind not in ours or kind not in theirs:
+            yield LoadDifference(kind, ours.get(kind), theirs.get(kind))
+            continue
+        for name, here in ours[kind].items():
+            if here != theirs[kind][name]:
+                yield LoadDifference(f"{kind}.{name}", here, theirs[kind][name])

@@ -20,12 +20,11 @@ from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.host.checkout import is_changed
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.judge.baseline.merge import join_trials
+from pytest_ldos.judge.baseline.store import join_trials
 from pytest_ldos.judge.unchanged import Between, RunOf, between, pool_all
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.codec import encode_trials
-from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.measure.trial.series_of import to_series, without_strangers
+from pytest_ldos.measure.trial.record import TrialSet, to_series, without_strangers
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import StimulusKind
 

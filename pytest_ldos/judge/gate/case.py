@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pytest_ldos.base.series import Series
-from pytest_ldos.base.stats.spending import Fractions, level_of_last_look
+from pytest_ldos.base.stats.several_tests import Fractions, level_of_last_look
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.measure.trial.record import Look, TrialSet
-from pytest_ldos.measure.trial.series_of import metrics_of, to_series, without_strangers
+from pytest_ldos.measure.trial.record import Look, TrialSet, metrics_of, to_series, without_strangers
 
 
 @dataclass(frozen=True)

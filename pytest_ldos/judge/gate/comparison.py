@@ -14,10 +14,8 @@ import numpy as np
 
 from pytest_ldos.base.series import Series
 from pytest_ldos.base.stats.adjust import remove_covariate
-from pytest_ldos.base.stats.holm import HolmStep, step_down
-from pytest_ldos.base.stats.power import smallest_detectable_shift
-from pytest_ldos.base.stats.rank_sum import fewest_trials, lower_quantile
-from pytest_ldos.base.stats.spending import Fractions
+from pytest_ldos.base.stats.rank_tests import fewest_trials, lower_quantile, smallest_detectable_shift
+from pytest_ldos.base.stats.several_tests import Fractions, HolmStep, step_down
 from pytest_ldos.judge.baseline.calibration import MetricNoise
 from pytest_ldos.judge.baseline.known_runs import KnownRuns
 from pytest_ldos.judge.gate.case import Case, fails_more_often, fractions_of, level

@@ -20,8 +20,8 @@ from pytest_ldos.base.stats.adjust import (
     remove_covariate,
     remove_strata,
 )
-from pytest_ldos.base.stats.rank_sum import Sample, Shift, estimate_shift, rank_sum_p
-from pytest_ldos.base.stats.robust_scale import draw_in_extremes, group_scale
+from pytest_ldos.base.stats.rank_tests import Sample, Shift, estimate_shift, rank_sum_p
+from pytest_ldos.base.stats.spread import draw_in_extremes, group_scale
 from pytest_ldos.base.stats.starts import (
     UNKNOWN,
     Extra,

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pytest_ldos.base.series import Series
-from pytest_ldos.base.stats.failure_rise import Counts, failures_rose
-from pytest_ldos.base.stats.spending import spend
-from pytest_ldos.base.stats.success import failure_rise_p, mean_shortfall_p, shortfall_p
+from pytest_ldos.base.stats.counts import Counts, failure_rise_p, failures_rose, mean_shortfall_p, shortfall_p
+from pytest_ldos.base.stats.several_tests import spend
 from pytest_ldos.judge.gate.case import Case, fails_more_often, failures_of, fractions_of, looks_of
 from pytest_ldos.judge.gate.comparison import Comparison, MayFailMore, MoreTrials, compare_metrics, is_blind
 from pytest_ldos.judge.gate.policy import Policy
@@ -45,10 +44,9 @@ from pytest_ldos.judge.gate.unjudged import (
     why_nothing_compares,
 )
 from pytest_ldos.judge.gate.verdict import Verdict, worst
-from pytest_ldos.measure.metrics.deadlines import Kept
-from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.measure.trial.series_of import all_series, invalid_trials
-from pytest_ldos.scenario.deadlines import DeadlineSpec
+from pytest_ldos.measure.metrics.segments import Kept
+from pytest_ldos.measure.trial.record import TrialSet, all_series, invalid_trials
+from pytest_ldos.scenario.metrics import DeadlineSpec
 
 EXPECTATION_SHARE: Final = 0.2
 """Share of the success rates' probability of error spent here; the rest is for comparisons with the baseline."""

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
-from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.nearest import refuse_unknown
+from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
 from pytest_ldos.judge.baseline.known_runs import KnownRuns
 from pytest_ldos.measure.metrics.catalogue import METRICS, OF_CALLS

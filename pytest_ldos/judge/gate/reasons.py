@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from pytest_ldos.base.series import Better
-from pytest_ldos.judge.baseline.mismatch import OtherHost, OtherHostClasses, OtherLoads, OtherScenario
+from pytest_ldos.judge.baseline.key import OtherHost, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate.comparison import Comparison
 from pytest_ldos.judge.gate.shape import Shape
 from pytest_ldos.judge.gate.verdict import Verdict

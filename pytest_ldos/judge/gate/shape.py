@@ -14,7 +14,8 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from pytest_ldos.base.stats.dispersion import (
+from pytest_ldos.base.stats.sequence import find_late_rise
+from pytest_ldos.base.stats.spread import (
     IN_TAIL,
     Numbers,
     Samples,
@@ -24,9 +25,7 @@ from pytest_ldos.base.stats.dispersion import (
     tail_scores,
     tail_threshold,
 )
-from pytest_ldos.base.stats.late_rise import find_late_rise
-from pytest_ldos.base.stats.start_permutation import permutation_p, sum_by_start
-from pytest_ldos.base.stats.starts import Starts
+from pytest_ldos.base.stats.starts import Starts, permutation_p, sum_by_start
 from pytest_ldos.judge.gate.case import Case, fractions_of
 from pytest_ldos.judge.gate.contrast import Contrast, contrast
 from pytest_ldos.measure.metrics.model import Metric

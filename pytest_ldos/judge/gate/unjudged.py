@@ -15,8 +15,7 @@ from typing import Final
 from scipy.special import ndtri
 
 from pytest_ldos.base.series import Series
-from pytest_ldos.base.stats.power import POWER, smallest_detectable_shift
-from pytest_ldos.base.stats.rank_sum import fewest_trials
+from pytest_ldos.base.stats.rank_tests import POWER, fewest_trials, smallest_detectable_shift
 from pytest_ldos.judge.baseline.calibration import MetricNoise
 from pytest_ldos.judge.gate.case import Case
 from pytest_ldos.judge.gate.comparison import Comparison, is_blind
@@ -45,8 +44,7 @@ from pytest_ldos.judge.gate.reasons import (
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.measure.trial.record import Look, TrialSet
-from pytest_ldos.measure.trial.series_of import metrics_of, missing_reasons, sources_of
+from pytest_ldos.measure.trial.record import Look, TrialSet, metrics_of, missing_reasons, sources_of
 
 
 def find_incomparable(head: TrialSet, base: TrialSet) -> dict[str, Incomparable]:

@@ -10,10 +10,9 @@ from typing import Final
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.hardware_counters import Counters, Event
 from pytest_ldos.measure.load.cpu_load import is_at_work, lacking_effort
-from pytest_ldos.measure.load.protocol import Load, LoadSite
-from pytest_ldos.measure.load.scheduler_group import GroupedProof
+from pytest_ldos.measure.load.protocol import GroupedProof, Load, LoadSite
 from pytest_ldos.measure.load.stress_ng import WHOLE_CPU, RunningStressor, Stressor, run_stressor, stress_ng_available
-from pytest_ldos.scenario.loads.cache_load import CacheLoadSpec
+from pytest_ldos.scenario.loads.spec import CacheLoadSpec
 from pytest_ldos.scenario.model import StackSpec
 
 COUNTED: Final = Event.CACHE_MISSES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.host.affinity import describe_cpus, our_cpus
+from pytest_ldos.host.cpu import describe_cpus, our_cpus
 from pytest_ldos.scenario.loads.spec import Cpus
 
 _MOST: Final = 1 << 13

@@ -11,15 +11,14 @@ from typing import Final
 import psutil
 
 from pytest_ldos.base.errors import LoadFailed
-from pytest_ldos.host.affinity import Cpus, confine, describe_cpus, read_affinities, release, with_descendants
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cgroup import QuotaGroup, find_home, find_place
-from pytest_ldos.host.cpu_time import CpuTime
+from pytest_ldos.host.cpu import Cpus, confine, describe_cpus, read_affinities, release, with_descendants
+from pytest_ldos.host.process_times import CpuTime
 from pytest_ldos.host.undo import undone_at_end
 from pytest_ldos.measure.load.cpu_choice import choose_cpus
-from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite
-from pytest_ldos.measure.load.watch import watched
-from pytest_ldos.scenario.loads.cpu_limit import CpuLimitSpec
+from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite, watched
+from pytest_ldos.scenario.loads.spec import CpuLimitSpec
 from pytest_ldos.scenario.model import StackSpec
 
 _TOLERANCE: Final = 1.1

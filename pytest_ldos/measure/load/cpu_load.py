@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.nearest import suggest
-from pytest_ldos.host.affinity import Cpus, describe_cpus, our_cpus
+from pytest_ldos.base.errors import ConfigurationError, suggest
 from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.cpu import Cpus, describe_cpus, our_cpus
 from pytest_ldos.measure.load.cpu_choice import choose_cpus
-from pytest_ldos.measure.load.protocol import Load, LoadSite
-from pytest_ldos.measure.load.scheduler_group import GroupedProof
+from pytest_ldos.measure.load.protocol import GroupedProof, Load, LoadSite
 from pytest_ldos.measure.load.stress_ng import (
     Effort,
     RunningStressor,
@@ -24,7 +22,7 @@ from pytest_ldos.measure.load.stress_ng import (
     run_stressor,
     stress_ng_available,
 )
-from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
+from pytest_ldos.scenario.loads.spec import CpuLoadSpec
 from pytest_ldos.scenario.model import StackSpec
 
 REACHED_FRACTION: Final = 0.8

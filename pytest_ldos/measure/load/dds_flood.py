@@ -11,14 +11,12 @@ from typing import Final
 
 from pytest_ldos.base.errors import LoadFailed
 from pytest_ldos.host.processes import ProcessGroup
-from pytest_ldos.measure.load.flood_programs import PACKAGE, embedded_programs, ros_programs
-from pytest_ldos.measure.load.flood_proof import FloodProof, build_proof
+from pytest_ldos.measure.load.flood_proof import PACKAGE, FloodProof, build_proof, embedded_programs, ros_programs
 from pytest_ldos.measure.load.flood_reports import Received, ReportStream, Sent
-from pytest_ldos.measure.load.protocol import Load, LoadSite
-from pytest_ldos.measure.load.scheduler_group import NOT_READ, read_group
+from pytest_ldos.measure.load.protocol import NOT_READ, Load, LoadSite, read_group
 from pytest_ldos.measure.load.traffic_control import is_impaired
 from pytest_ldos.robot.dds.domain import claim_domain
-from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec, FloodDomain
+from pytest_ldos.scenario.loads.flood import DdsFloodSpec, FloodDomain
 from pytest_ldos.scenario.loads.spec import SchedulerGroup
 from pytest_ldos.scenario.words import StackKind
 

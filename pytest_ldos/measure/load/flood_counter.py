@@ -12,13 +12,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from pytest_ldos.base.units import NS_PER_MS
-from pytest_ldos.measure.load.numbered_text import number_of
-from pytest_ldos.robot.dds.endpoint import Reader
-from pytest_ldos.robot.dds.naming import dds_topic
-from pytest_ldos.robot.dds.node import Context, Node
-from pytest_ldos.robot.dds.process import run_node
-from pytest_ldos.robot.dds.qos import QosProfile
+from pytest_ldos.base.text import NS_PER_MS
+from pytest_ldos.measure.load.flood_reports import number_of
+from pytest_ldos.robot.dds.endpoint import QosProfile, Reader, dds_topic
+from pytest_ldos.robot.dds.node import Context, Node, run_node
 
 _POLL_NS: Final = 10 * NS_PER_MS
 _POLLS_A_REPORT: Final = 10

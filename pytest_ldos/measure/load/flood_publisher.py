@@ -24,17 +24,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from pytest_ldos.base.units import NS_PER_MS, NS_PER_S
-from pytest_ldos.measure.load.flood_schedule import FloodSchedule
-from pytest_ldos.measure.load.numbered_text import NumberedText
-from pytest_ldos.measure.load.send_errors import bin_of
-from pytest_ldos.measure.load.throttled_time import ThrottledTime
-from pytest_ldos.robot.dds.endpoint import WriteTimedOut
+from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
+from pytest_ldos.measure.load.flood_reports import FloodSchedule, NumberedText, bin_of
+from pytest_ldos.measure.load.throttle import ThrottledTime
+from pytest_ldos.robot.dds.action import ParameterService, ParameterType
+from pytest_ldos.robot.dds.endpoint import QosProfile, WriteTimedOut
 from pytest_ldos.robot.dds.messages import Message
-from pytest_ldos.robot.dds.node import Context, Node, Publisher
-from pytest_ldos.robot.dds.parameters import ParameterService, ParameterType
-from pytest_ldos.robot.dds.process import run_node
-from pytest_ldos.robot.dds.qos import QosProfile
+from pytest_ldos.robot.dds.node import Context, Node, Publisher, run_node
 
 LONGEST_LAG_NS: Final = 250 * NS_PER_MS
 

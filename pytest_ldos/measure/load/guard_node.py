@@ -20,15 +20,12 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from pytest_ldos.base.units import NS_PER_MS, NS_PER_S
-from pytest_ldos.measure.load.path_lateness import PathLateness
-from pytest_ldos.measure.load.stamps import stamp_reader
-from pytest_ldos.measure.load.throttle_law import ThrottleLaw, ThrottleLimits
-from pytest_ldos.measure.load.throttled_publisher import ThrottledPublisher
+from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
+from pytest_ldos.measure.load.flood_reports import stamp_reader
+from pytest_ldos.measure.load.throttle import PathLateness, ThrottledPublisher, ThrottleLaw, ThrottleLimits
+from pytest_ldos.robot.dds.endpoint import QosProfile
 from pytest_ldos.robot.dds.messages import Message
-from pytest_ldos.robot.dds.node import Context, Node
-from pytest_ldos.robot.dds.process import run_node
-from pytest_ldos.robot.dds.qos import QosProfile
+from pytest_ldos.robot.dds.node import Context, Node, run_node
 
 _DEPTH: Final = 100
 _FAREWELL_NS: Final = NS_PER_S

@@ -11,10 +11,9 @@ from typing import Final
 from pytest_ldos.base.errors import LoadFailed
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.measure.load.cpu_load import is_at_work
-from pytest_ldos.measure.load.protocol import Load, LoadSite
-from pytest_ldos.measure.load.scheduler_group import GroupedProof
+from pytest_ldos.measure.load.protocol import GroupedProof, Load, LoadSite
 from pytest_ldos.measure.load.stress_ng import MB, RunningStressor, Stressor, run_stressor, stress_ng_available
-from pytest_ldos.scenario.loads.io_load import IoLoadSpec
+from pytest_ldos.scenario.loads.spec import IoLoadSpec
 from pytest_ldos.scenario.model import StackSpec
 
 

@@ -10,10 +10,9 @@ from typing import Final
 import psutil
 
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.measure.load.protocol import Load, LoadSite
-from pytest_ldos.measure.load.scheduler_group import GroupedProof
+from pytest_ldos.measure.load.protocol import GroupedProof, Load, LoadSite
 from pytest_ldos.measure.load.stress_ng import MB, Effort, RunningStressor, Stressor, run_stressor, stress_ng_available
-from pytest_ldos.scenario.loads.memory_load import MemoryLoadSpec
+from pytest_ldos.scenario.loads.spec import MemoryLoadSpec
 from pytest_ldos.scenario.model import StackSpec
 
 RESIDENT_FRACTION: Final = 0.95

@@ -20,8 +20,8 @@ from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.plain import PlainReader
 from pytest_ldos.record.protocol import RecordingReport
 from pytest_ldos.robot.stack.choose import choose_backend
+from pytest_ldos.robot.stack.client_protocol import MotionOutcome
 from pytest_ldos.robot.stack.goals import OutcomeClass
-from pytest_ldos.robot.stack.outcomes import MotionOutcome
 from pytest_ldos.robot.stack.protocol import RunningStack
 from pytest_ldos.robot.stack.stimulus.protocol import Attempt, Stimulus
 from pytest_ldos.scenario.model import StackSpec

@@ -11,26 +11,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.base.stats.success import shortfall_p
-from pytest_ldos.base.units import NS_PER_MS, NS_PER_S
+from pytest_ldos.base.stats.counts import shortfall_p
+from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.ros import chosen_rmw
 from pytest_ldos.host.undo import undone_at_end
 from pytest_ldos.host.undo_actions import RunCommand
-from pytest_ldos.measure.load.network_probe import WIRE_BITS, Crossing, NetworkProbe, probing
 from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite
 from pytest_ldos.measure.load.traffic_control import (
     REMOVAL,
+    WIRE_BITS,
+    Crossing,
     NetemCounters,
+    NetworkProbe,
     apply_commands,
     impairing_commands,
+    probing,
     read_counters,
     traffic_control_available,
 )
 from pytest_ldos.robot.dds.domain import ports_of
 from pytest_ldos.robot.stack.choose import resolve_kind
-from pytest_ldos.robot.stack.ros2.zenoh_router import ZENOH
-from pytest_ldos.scenario.loads.network_impairment import NetworkImpairmentSpec
+from pytest_ldos.robot.stack.ros2.installed import ZENOH
+from pytest_ldos.scenario.loads.spec import NetworkImpairmentSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 

@@ -17,16 +17,13 @@ from typing import Any, Final
 from pytest_ldos.base.errors import LoadFailed
 from pytest_ldos.base.text import one_line
 from pytest_ldos.base.writable import writing
-from pytest_ldos.host.affinity import with_descendants
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.host.cpu_time import CpuTime
+from pytest_ldos.host.cpu import with_descendants
+from pytest_ldos.host.process_times import CpuTime
 from pytest_ldos.host.processes import Child, ProcessGroup
-from pytest_ldos.measure.load.protocol import Load, LoadSite
-from pytest_ldos.measure.load.scheduler_group import NOT_READ, GroupedProof, read_group
-from pytest_ldos.measure.load.watch import watched
+from pytest_ldos.measure.load.protocol import NOT_READ, GroupedProof, Load, LoadSite, read_group, watched
 from pytest_ldos.robot.stack.choose import stack_available
-from pytest_ldos.scenario.loads.noisy_neighbour import NeighbourStack, NoisyNeighbourSpec
-from pytest_ldos.scenario.loads.spec import SchedulerGroup
+from pytest_ldos.scenario.loads.spec import NeighbourStack, NoisyNeighbourSpec, SchedulerGroup
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.scenario.words import StackKind
 

@@ -14,13 +14,11 @@ from typing import Final
 import psutil
 
 from pytest_ldos.base.errors import LoadFailed
-from pytest_ldos.host.affinity import Cpus, describe_cpus, read_affinities
 from pytest_ldos.host.availability import Availability, find_programs
+from pytest_ldos.host.cpu import Cpus, describe_cpus, read_affinities
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import temporary_folder
-from pytest_ldos.measure.load.protocol import LoadSite
-from pytest_ldos.measure.load.scheduler_group import NOT_READ, GroupReading, read_group
-from pytest_ldos.measure.load.watch import watched
+from pytest_ldos.measure.load.protocol import NOT_READ, GroupReading, LoadSite, read_group, watched
 from pytest_ldos.scenario.loads.spec import SchedulerGroup
 
 LONGEST_S: Final = 1800

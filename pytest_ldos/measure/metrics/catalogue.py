@@ -9,14 +9,11 @@ from itertools import count
 from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.measure.metrics.calls import CALL, CALL_P99
-from pytest_ldos.measure.metrics.context import TrialContext
+from pytest_ldos.measure.metrics.context import MeasuredMetric, TrialContext
 from pytest_ldos.measure.metrics.declared import declare
-from pytest_ldos.measure.metrics.latency import EXECUTION, REACTION, T1, T2, T2X, T4, WHOLE
-from pytest_ldos.measure.metrics.measured import MeasuredMetric
+from pytest_ldos.measure.metrics.latency import CALL, CALL_P99, EXECUTION, REACTION, T1, T1_MEAN, T2, T2X, T4, WHOLE
 from pytest_ldos.measure.metrics.model import OWN_SHARES
 from pytest_ldos.measure.metrics.own import OwnMetric, require_own
-from pytest_ldos.measure.metrics.plans import T1_MEAN
 from pytest_ldos.measure.metrics.regularity import T3, T3_MEAN, T3_P90, T3_P99, T5, T5_MEAN, T5_P99
 from pytest_ldos.scenario.metrics import MetricSpec
 from pytest_ldos.scenario.model import StackSpec

@@ -1,25 +1,80 @@
-"""Input of a metric: one trial in the model of its trace."""
+"""Input of a metric: one trial in the model of its trace; and a metric with its measurement functions.
+
+The server of MoveGroup publishes the feedback ``PLANNING``, twice, and ``MONITOR`` right before it gives the
+planned trajectory to a controller, which makes the controller accept a goal of ``FollowJointTrajectory``.
+``MONITOR`` is therefore the last feedback before the first status of a controller. No event contains the text of a
+feedback, the outcome or the plan.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+import numpy as np
 import polars as pl
 
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.base.series import Missing
+from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.base.stats.moments import Moments
 from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.host.process_resources import StackUse
-from pytest_ldos.measure.metrics.model import USUAL, Interfaces, Window
-from pytest_ldos.measure.metrics.unmarked import has_controllers
-from pytest_ldos.trace.execution.missing_events import name_missing
-from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
+from pytest_ldos.measure.metrics.model import USUAL, Interfaces, Measurement, Metric, Window
+from pytest_ldos.trace.ctf.stats import describe_losses
+from pytest_ldos.trace.execution.actions import STATUS, ActionGoal, find_action_goals
+from pytest_ldos.trace.execution.coverage import name_missing
+from pytest_ldos.trace.execution.model import ExecutionModel, TimesNs, TrialSpan
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.paths import PathInstances, find_path
+
+CONTROLLER_STATUS: Final = f"/follow_joint_trajectory{STATUS}"
+
+
+def find_unmarked(model: ExecutionModel, action: str) -> Mapping[str, TrialSpan]:
+    """Goals of an action under generated names (``/move_action 1``), ordered by begin."""
+    controllers = _controller_statuses(model)
+    goals = enumerate(find_action_goals(model, action))
+    spans = [_span(goal, index, goal_id=f"{action} {index + 1}", controllers=controllers) for index, goal in goals]
+    return {span.goal_id: span for span in spans}
+
+
+def has_controllers(model: ExecutionModel) -> bool:
+    """True if the trace shows when controllers accept trajectories."""
+    return any(topic.endswith(CONTROLLER_STATUS) for topic in model.publishers["topic"].drop_nulls())
+
+
+def _controller_statuses(model: ExecutionModel) -> TimesNs:
+    topics = [topic for topic in model.topics() if topic.endswith(CONTROLLER_STATUS)]
+    return np.sort(np.concatenate([np.empty(0, np.int64), *(model.publication_times_ns(topic) for topic in topics)]))
+
+
+def _span(goal: ActionGoal, index: int, *, goal_id: str, controllers: TimesNs) -> TrialSpan:
+    times_ns = {Phase.RESULT: goal.result_ns}
+    if goal.accepted_ns is not None:
+        times_ns |= {Phase.GOAL_ACCEPTED: goal.accepted_ns, Phase.PLANNING: goal.feedback_ns[0]}
+        times_ns |= {Phase.EXECUTING: _began_execution(goal, controllers)}
+    return TrialSpan(
+        goal_id=goal_id,
+        scenario="",
+        index=index,
+        begin_ns=goal.begin_ns,
+        phases={phase: time_ns for phase, time_ns in times_ns.items() if time_ns is not None},
+        plan=None,
+        end_ns=goal.result_ns,
+        error_code=None,
+        marked=False,
+    )
+
+
+def _began_execution(goal: ActionGoal, controllers: TimesNs) -> int | None:
+    """The last feedback before a controller's first status within the goal; the first feedback is not ``MONITOR``."""
+    last_ns = np.iinfo(np.int64).max if goal.result_ns is None else goal.result_ns
+    within = controllers[(controllers > goal.feedback_ns[0]) & (controllers < last_ns)]
+    before: Sequence[int] = [at for at in goal.feedback_ns[1:] if len(within) and at < within[0]]
+    return before[-1] if before else None
 
 
 class TraceFlow:
@@ -121,3 +176,57 @@ class TrialContext:
         if phase is Phase.EXECUTING and not self.trial.marked and not has_controllers(self.model):
             return "no action of a controller is in the trace, which would tell when execution began"
         return f"the trial never entered phase '{phase}'"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredMetric(Metric):
+    """See `Metric`.
+
+    Attributes:
+        window: span of time that the measurement rests on, or the reason why there is none.
+        measure: measures the value in that window.
+        definition: from where to where it is measured, or the statistic, as Markdown.
+        phases: first and last phase, if the goal client's stamps of the two check it.
+        path: causal path whose latency it is; empty if it is none.
+        refines: name of the metric that it is a part or the tail of; brief tables leave it out.
+        stage: stage of a motion that it measures, for the search for what breaks first; empty for none.
+        in_sweeps: True if tables of a sweep show it, and lines of progress.
+    """
+
+    window: Callable[[TrialContext], Window | Missing | Invalid]
+    measure: Callable[[TrialContext, Window], Measurement]
+    definition: str = ""
+    phases: tuple[Phase, Phase] | None = None
+    path: str = ""
+    refines: str = ""
+    stage: str = ""
+    in_sweeps: bool = True
+
+    def latency_ns(self, entered: Mapping[str, int] | Mapping[Phase, int]) -> int | None:
+        """Returns the time between its phases, given when each was entered; ``None`` without two such phases."""
+        if self.phases is None or not entered.keys() >= set(self.phases):
+            return None
+        first, last = self.phases
+        return entered[last] - entered[first]
+
+    def take(self, context: TrialContext) -> Measurement:
+        """Measures a trial; the result is invalid if the trace lost events in the window."""
+        window = self.window(context)
+        if isinstance(window, Missing | Invalid):
+            return Measurement(window)
+        losses = describe_losses(context.model.stats.gaps_within(*window))
+        if losses:
+            return Measurement(Invalid(f"{losses} while it was measured"))
+        return self.measure(context, window)
+
+
+def require_action(model: ExecutionModel, interfaces: Interfaces, usual: Interfaces) -> None:
+    """Requires an action other than the usual one to be in the trace.
+
+    Raises:
+        ConfigurationError: no node serves it in the trace.
+    """
+    served = [topic.removesuffix(STATUS) for topic in model.publishers["topic"].drop_nulls() if topic.endswith(STATUS)]
+    if interfaces.action not in {usual.action, *served}:
+        there = f"served are: {', '.join(sorted(served))}" if served else "none is served in it"
+        raise ConfigurationError(f"no action {interfaces.action} in the trace", remedy=there)

@@ -1,29 +1,215 @@
-"""Metrics of paths, topics, processes, loops and numbers, made from what a project asks for in its settings."""
+"""Metrics of paths, topics, processes, loops and numbers, made from what a project asks for.
+
+Source: the statistics that the controller manager publishes (``~/statistics``, ros2_control 4): of each controller, and
+of reading and writing each hardware component, the time that one takes (µs) and the rate at which they come (Hz).
+
+Source: ``numbers`` of the line protocol (`robot.stack.stimulus.lines`).
+
+Tracepoints: see `trace.execution.messages`; all publishers of a topic count together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pytest_ldos.base.series import Better
-from pytest_ldos.base.units import UNITS
-from pytest_ldos.measure.metrics.context import TrialContext
-from pytest_ldos.measure.metrics.loops import loop_of
-from pytest_ldos.measure.metrics.measured import MeasuredMetric
+import numpy as np
+import polars as pl
+
+from pytest_ldos.base.errors import ConfigurationError, suggest
+from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.series import Better, Missing
+from pytest_ldos.base.stats.moments import Moments
+from pytest_ldos.base.text import NS_PER_S, UNITS, ns_to_ms
+from pytest_ldos.measure.metrics.context import MeasuredMetric, TrialContext
 from pytest_ldos.measure.metrics.model import (
+    CONTROLLER_MANAGER,
     CPU_WORK,
     DECLARED_SHARE,
+    MANAGERS_RATES,
+    PASSAGES,
     PLANNED_DURATION,
+    PUBLICATIONS,
+    STIMULUS,
     USUAL_FLOOR,
     Measurement,
     Window,
 )
-from pytest_ldos.measure.metrics.path_latency import latency_of
-from pytest_ldos.measure.metrics.reported import number_of
 from pytest_ldos.measure.metrics.resources import use_of
-from pytest_ldos.measure.metrics.traffic import largest_gap_of, rate_of
 from pytest_ldos.scenario.metrics import EVERY_PROCESS, MetricKind, MetricSpec, PathStatistic
+from pytest_ldos.trace.execution.model import TimesNs
+
+_MS_PER_S: Final = 1e3
+_MS_PER_US: Final = 1e-3
+
+_STATISTICS: Final = ".stats/"
+"""Between the name of a controller or a component and what its statistics are of."""
+
+_DURATION: Final = "execution_time"
+_RATE: Final = "periodicity"
+_OF_COMPONENTS: Final = ("read_cycle", "write_cycle")
+
+
+def loop_of(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
+    """Measures the updates of a controller or a hardware component during a trial."""
+    measure = _duration if spec.kind is MetricKind.UPDATE else _jitter
+
+    def take(context: TrialContext, _: Window) -> Measurement:
+        loops = context.outside.loops
+        if loops is None:
+            return Measurement(Missing("the controller manager is asked while a trial is made; no trace has it"))
+        found = measure(spec.subject, loops)
+        return found or Measurement(Missing(f"'{spec.subject}' was not updated in the trial, or activated in it"))
+
+    return take
+
+
+def since(now: Mapping[str, Moments], earlier: Mapping[str, Moments]) -> dict[str, Moments]:
+    """Statistics of a span of time, from those at its ends."""
+    spans = {name: each.since(earlier[name]) for name, each in now.items() if name in earlier}
+    return {name: span for name, span in spans.items() if span is not None}
+
+
+def refuse_unknown_loops(specs: Sequence[MetricSpec], statistics: Collection[str]) -> None:
+    """Refuses metrics of controllers and hardware components that the controller manager does not know.
+
+    Args:
+        statistics: names of those that it publishes.
+
+    Raises:
+        ConfigurationError: it publishes none, or none of that name; the nearest is named.
+    """
+    known = sorted({name.partition(_STATISTICS)[0] for name in statistics if _STATISTICS in name})
+    for spec in specs:
+        if not known:
+            raise ConfigurationError(
+                f"metric '{spec}': no controller manager publishes statistics of its loops",
+                remedy="it needs ros2_control 4, and controller_manager in [tool.ldos.stack] if that has another name",
+            )
+        if spec.subject not in known:
+            raise ConfigurationError(
+                f"metric '{spec}': the controller manager has no '{spec.subject}'; it has {', '.join(known)}",
+                remedy=f"{suggest(spec.subject, known)} ([tool.ldos] metrics)",
+            )
+
+
+def _duration(name: str, loops: Mapping[str, Moments]) -> Measurement | None:
+    """Mean duration of an update; of a hardware component, of reading and writing together."""
+    own = loops.get(f"{name}{_STATISTICS}{_DURATION}")
+    if own is not None:
+        details = {"updates": own.count, "sd_ms": own.sd * _MS_PER_US}
+        return Measurement(own.mean * _MS_PER_US, details, CONTROLLER_MANAGER)
+    parts = {part: loops.get(f"{name}{_STATISTICS}{part}/{_DURATION}") for part in _OF_COMPONENTS}
+    found = {part: each for part, each in parts.items() if each is not None}
+    if not found:
+        return None
+    each_ms = {f"{part}_ms": each.mean * _MS_PER_US for part, each in found.items()}
+    return Measurement(sum(each_ms.values()), each_ms, CONTROLLER_MANAGER)
+
+
+def _jitter(name: str, loops: Mapping[str, Moments]) -> Measurement | None:
+    """Standard deviation of the periods, to first order from that of their inverses."""
+    rates = loops.get(f"{name}{_STATISTICS}{_RATE}") or loops.get(f"{name}{_STATISTICS}{_OF_COMPONENTS[0]}/{_RATE}")
+    if rates is None or rates.mean <= 0:
+        return None
+    details = {"updates": rates.count, "rate_hz": rates.mean}
+    return Measurement(rates.sd / rates.mean**2 * _MS_PER_S, details, MANAGERS_RATES)
+
+
+_QUANTILES = {PathStatistic.P50: 0.5, PathStatistic.P99: 0.99}
+
+
+def latency_of(path: PathSpec, statistic: PathStatistic) -> Callable[[TrialContext, Window], Measurement]:
+    """Measures a statistic of the passages along a path that ended in the trial."""
+
+    def measure(context: TrialContext, window: Window) -> Measurement:
+        latencies_ns = _latencies_ns(context, path, window)
+        if latencies_ns.is_empty():
+            reason = f"no passage along path '{path.name}' ended in the trial"
+            return Measurement(context.not_seen(reason))
+        details = {"passages": float(len(latencies_ns)), **_misses(path, latencies_ns)}
+        if statistic is PathStatistic.MISSES:
+            return Measurement(details["misses"], details, PASSAGES)
+        value_ns = latencies_ns.quantile(_QUANTILES[statistic], interpolation="linear")
+        assert value_ns is not None
+        return Measurement(ns_to_ms(value_ns), details, PASSAGES)
+
+    return measure
+
+
+def _latencies_ns(context: TrialContext, path: PathSpec, window: Window) -> pl.Series:
+    passages = context.passages(path, window)
+    if path.of_phases:
+        passages = passages.filter(pl.col("goal_id") == context.trial.goal_id)
+    return passages["latency_ns"]
+
+
+def _misses(path: PathSpec, latencies_ns: pl.Series) -> dict[str, float]:
+    """Number of passages that took longer than the path's deadline; empty without one."""
+    return {} if path.deadline_ns is None else {"misses": float((latencies_ns > path.deadline_ns).sum())}
+
+
+def number_of(name: str) -> Callable[[TrialContext, Window], Measurement]:
+    """Takes the number of that name."""
+
+    def measure(context: TrialContext, _: Window) -> Measurement:
+        numbers = context.outside.numbers
+        if name in numbers:
+            return Measurement(numbers[name], {}, STIMULUS)
+        known = suggest(name, numbers) if numbers else "it reported none of this trial"
+        return Measurement(Missing(f"the stimulus reported no number '{name}': {known}"))
+
+    return measure
+
+
+Measure = Callable[[TrialContext, Window], Measurement]
+
+
+def rate_of(topic: str) -> Measure:
+    """Measures publications a second on a topic.
+
+    Between two publications their number grows evenly: a window that ends right before one has most of it, so that the
+    rate of a slow topic does not jump with where a trial begins.
+    """
+
+    def measure(context: TrialContext, window: Window) -> Measurement:
+        times = context.model.publication_times_ns(topic)
+        within = _within(times, window)
+        if not len(within):
+            return Measurement(_nothing(context, topic))
+        published = np.interp(window, times, np.arange(len(times)))
+        seconds = (window[1] - window[0]) / NS_PER_S
+        details = {"publications": float(len(within))}
+        return Measurement(float(np.ptp(published) / seconds), details, PUBLICATIONS)
+
+    return measure
+
+
+def largest_gap_of(topic: str) -> Measure:
+    """Measures the longest time without a publication on a topic, also at the begin and the end of the window."""
+
+    def measure(context: TrialContext, window: Window) -> Measurement:
+        within = _within(context.model.publication_times_ns(topic), window)
+        if not len(within):
+            return Measurement(_nothing(context, topic))
+        gaps = np.diff([window[0], *within, window[1]])
+        details = {"publications": float(len(within))}
+        return Measurement(ns_to_ms(int(gaps.max())), details, PUBLICATIONS)
+
+    return measure
+
+
+def _within(times: TimesNs, window: Window) -> TimesNs:
+    return times[(times >= window[0]) & (times <= window[1])]
+
+
+def _nothing(context: TrialContext, topic: str) -> Missing:
+    topics = context.model.topics()
+    if topic in topics:
+        return context.not_seen(f"nothing was published on {topic} in the trial")
+    unknown = f"the trace has no topic {topic}: {suggest(topic, topics)}" if topics else "the trace has no topics"
+    return context.not_seen(unknown)
 
 
 @dataclass(frozen=True, kw_only=True)

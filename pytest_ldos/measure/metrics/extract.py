@@ -1,25 +1,91 @@
-"""Extracts all metrics of a trial."""
+"""Extracts all metrics of a trial, and checks them against the goal client.
+
+The client stamps each phase where it marks it. If the latencies from markers and from stamps
+differ, the recording (or the client's clock) is wrong, and the trial is invalid.
+
+The phases are marked when the client receives the feedback. Where the feedback publications are
+in the trace, the delay between the two is a segment of its own, and T1 can be measured
+without it.
+
+Tracepoints: ``rmw_publish`` on ``…/_action/feedback``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
 
 from pytest_ldos.base.series import Invalid
+from pytest_ldos.base.text import NS_PER_MS, ns_to_ms
 from pytest_ldos.base.tracepoints import Phase
-from pytest_ldos.measure.metrics.agreement import find_disagreement
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue, catalogue_of
-from pytest_ldos.measure.metrics.context import NOTHING_OUTSIDE, OutsideTrace, TraceFlow, TrialContext
+from pytest_ldos.measure.metrics.context import NOTHING_OUTSIDE, OutsideTrace, TraceFlow, TrialContext, find_unmarked
 from pytest_ldos.measure.metrics.declared import in_traces
 from pytest_ldos.measure.metrics.model import USUAL, Interfaces, Measurement
 from pytest_ldos.measure.metrics.own import OwnMetric
-from pytest_ldos.measure.metrics.reception import extract_reception
-from pytest_ldos.measure.metrics.unmarked import find_unmarked
 from pytest_ldos.scenario.metrics import MetricSpec
 from pytest_ldos.trace.ctf.stats import describe_losses
+from pytest_ldos.trace.execution.actions import FEEDBACK
 from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.graph import FlowGraph
+
+TOLERANCE_NS: Final = NS_PER_MS
+TOLERANCE_FRACTION: Final = 0.01
+
+
+def find_disagreement(trial: TrialSpan, stamps_ns: Mapping[str, int]) -> str | None:
+    """Reason why a trial's recording cannot be trusted, with both numbers; ``None`` if they agree.
+
+    For a trial without markers, only phases that both report are compared.
+    No publication shows when the goal was sent.
+    """
+    for name, metric in METRICS.items():
+        stamped, traced = metric.latency_ns(stamps_ns), metric.latency_ns(trial.phases)
+        if stamped is None or (traced is None and not trial.marked):
+            continue
+        if traced is None:
+            return f"{name} is {ns_to_ms(stamped):.2f} ms by the goal client's stamps, but not marked in the trace"
+        if abs(traced - stamped) > TOLERANCE_NS + TOLERANCE_FRACTION * stamped:
+            return (
+                f"{name} is {ns_to_ms(traced):.2f} ms by the trace but "
+                f"{ns_to_ms(stamped):.2f} ms by the goal client's stamps"
+            )
+    return None
+
+
+_FEEDBACK_PHASES: Final = (Phase.PLANNING, Phase.EXECUTING)
+
+PLANNING_DELAY: Final = "planning feedback"
+EXECUTING_DELAY: Final = "executing feedback"
+
+
+def extract_reception(trial: TrialSpan, model: ExecutionModel, *, action: str) -> dict[str, int]:
+    """Delay of the feedback that began each phase, nanoseconds, by segment name.
+
+    A phase's feedback is the last one published before the client received it and after
+    the goal was sent.
+
+    Args:
+        action: that the goals are sent to; a stack has other actions with feedback of their own.
+    """
+    published = model.publication_times_ns(action + FEEDBACK)
+    sent_ns = trial.phases.get(Phase.GOAL_SENT)
+    if sent_ns is None:
+        return {}
+    names = {Phase.PLANNING: PLANNING_DELAY, Phase.EXECUTING: EXECUTING_DELAY}
+    delays = {}
+    for phase in _FEEDBACK_PHASES:
+        received_ns = trial.phases.get(phase)
+        if received_ns is None:
+            continue
+        before = int(np.searchsorted(published, received_ns)) - 1
+        if before >= 0 and published[before] >= sent_ns:
+            delays[names[phase]] = received_ns - int(published[before])
+    return delays
 
 
 @dataclass(frozen=True)

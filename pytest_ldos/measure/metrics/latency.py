@@ -1,29 +1,55 @@
-"""T1, T2, T2x and T4: latencies of the phases of a trial.
+"""Latencies of a trial: T1, T1mean, T2, T2x, T4, calls of a service, and what planning consists of.
 
 Source: `ldos:phase` and `ldos:plan`, all by one clock; for goals without markers, publications of the planner's
 action (`metrics.unmarked`).
+
+A motion takes seconds and gives one planning latency of some milliseconds, which varies with what the CPU did just
+then. So the goal of each trial is planned again after its motion, from the same start with the same random numbers.
+
+Source: `ldos:phase` and `ldos:plan` of goals that are planned and not executed, `ldos:cpu_speed` before each plan.
+
+The planner is the process that emits `ldos:cpu_speed`. perf must have recorded context switches: kernel events
+alone do not tell which threads a process has.
+
+Source: the stimulus ``service``, which times each call from its sending to its answer
+(`robot.stack.ros2.service_caller`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+import polars as pl
+
 from pytest_ldos.base.series import Better, Missing
-from pytest_ldos.base.tracepoints import Phase
-from pytest_ldos.base.units import ns_to_ms
-from pytest_ldos.measure.metrics.context import TrialContext
-from pytest_ldos.measure.metrics.measured import MeasuredMetric
+from pytest_ldos.base.text import NS_PER_MS, ns_to_ms
+from pytest_ldos.base.tracepoints import Marker, Phase
+from pytest_ldos.measure.metrics.context import MeasuredMetric, TrialContext
 from pytest_ldos.measure.metrics.model import (
     CPU_WORK,
+    FEEDBACK,
+    FEEDBACK_AND_STATUS,
+    MARKERS,
     PLANNED_DURATION,
+    PLANS_CPU_WORK,
+    PLANS_WAITED_FOR_STRANGERS,
     PRIMARY_SHARE,
     SECONDARY_SHARE,
+    STAMPS,
+    STATUS,
+    STIMULUS,
+    WAITED_FOR_STRANGERS,
     Measurement,
+    Source,
     Window,
 )
-from pytest_ldos.measure.metrics.sources import FEEDBACK, FEEDBACK_AND_STATUS, MARKERS, STAMPS, STATUS, Source
+from pytest_ldos.trace.ctf.read import DecodedTrace
+from pytest_ldos.trace.execution.cpu_time import ProcessSplit, split_process
+from pytest_ldos.trace.execution.model import TrialSpan
+from pytest_ldos.trace.perf.switches import thread_owners
 
 _FLOOR_OF_WHOLE: Final = 0.01
 """Relative effect that matters of a whole motion, most of which the arm needs whatever the software does."""
@@ -130,3 +156,152 @@ EXECUTION: Final = replace(T2, adjust_where_alike=(), definition="begin of execu
 
 WHOLE: Final = replace(T4, adjust_where_alike=())
 """T4 of a goal that plans no trajectory."""
+
+
+def _requests_window(context: TrialContext) -> Window | Missing:
+    own, requests = context.planning_window(), context.trial.plan_requests
+    if isinstance(own, Missing):
+        return own
+    return (requests[0].begin_ns, requests[-1].end_ns) if requests else Missing("the goal was not planned again")
+
+
+def _mean_latency(context: TrialContext, window: Window) -> Measurement:
+    requests = context.trial.plan_requests
+    works = [request.cpu_work_ns for request in requests if request.cpu_work_ns is not None]
+    speed = {PLANS_CPU_WORK: geometric_mean_ms(works)} if len(works) == len(requests) else {}
+    latency_ms = geometric_mean_ms([request.end_ns - request.begin_ns for request in requests])
+    return Measurement(latency_ms, {"plans": len(requests), **speed}, MARKERS)
+
+
+def geometric_mean_ms(durations_ns: Sequence[int]) -> float:
+    """Mean of logarithms, as effects are ratios: one plan that took much longer moves it less than the plain mean."""
+    return float(np.exp(np.mean(np.log(durations_ns)))) / NS_PER_MS
+
+
+T1_MEAN: Final = MeasuredMetric(
+    name="T1mean",
+    title="planning latency, mean of repetitions",
+    unit="ms",
+    better=Better.LOWER,
+    censored_by_failure=True,
+    adjust_for=(PLANS_CPU_WORK,),
+    error_share=PRIMARY_SHARE,
+    largest_tolerable_mde=0.3,
+    window=_requests_window,
+    measure=_mean_latency,
+    definition="geometric mean of up to 25 planning-only requests after the motion (`PLANNING` → result)",
+    path="planning",
+    refines="T1",
+    in_sweeps=False,
+)
+
+
+_PID: Final = "vpid"
+
+
+class PlanningSplits:
+    """Splits the planning of a trace's trials.
+
+    Args:
+        states: result of `build_thread_states`.
+        own_side: processes of the measurement: the stack, loads, recorders, and this one.
+    """
+
+    def __init__(self, trace: DecodedTrace, states: pl.DataFrame, own_side: Collection[int]) -> None:
+        self._states = states
+        self._own_side = own_side
+        self._owners = thread_owners(trace) if len(states) else {}
+        timed = trace.events.get(Marker.CPU_SPEED)
+        pids = np.unique(timed[_PID]).tolist() if timed is not None and _PID in timed.columns else []
+        self._planner = pids[0] if len(pids) == 1 else None
+
+    def of(self, trial: TrialSpan | None) -> Mapping[str, float]:
+        """Parts of a trial's T1, ms; empty where they are not known.
+
+        Names: ``ran_ms``, ``waited_for_own_ms``, ``waited_for_strangers_ms``, ``blocked_ms``. Time that no
+        context switches cover is in none.
+        """
+        phases = {} if trial is None else trial.phases
+        begin_ns, end_ns = (phases.get(phase) for phase in (Phase.PLANNING, Phase.EXECUTING))
+        found = None if begin_ns is None or end_ns is None else self._split(begin_ns, end_ns)
+        if found is None:
+            return {}
+        return {**_parts([found]), WAITED_FOR_STRANGERS: ns_to_ms(found.strangers)}
+
+    def of_plans(self, trial: TrialSpan | None) -> Mapping[str, float]:
+        """Parts of a trial's T1mean, ms; empty where they are not known of each of its plans.
+
+        Names: ``ran_ms``, ``waited_for_own_ms`` and ``blocked_ms``, means of the plans;
+        ``plans_waited_for_strangers_ms``: T1mean less what it is without these waits.
+        """
+        requests = () if trial is None else trial.plan_requests
+        found = [each for request in requests if (each := self._split(request.begin_ns, request.end_ns)) is not None]
+        if not found or len(found) < len(requests) or any(each.strangers >= each.whole for each in found):
+            return {}
+        raised = geometric_mean_ms([each.whole for each in found])
+        taken = raised - geometric_mean_ms([each.whole - each.strangers for each in found])
+        return {**_parts(found), PLANS_WAITED_FOR_STRANGERS: taken}
+
+    def _split(self, begin_ns: int, end_ns: int) -> ProcessSplit | None:
+        """Parts of the planner's time; ``None`` where nothing is known of it."""
+        if self._planner is None or self._planner not in self._owners.values() or end_ns < begin_ns:
+            return None
+        found = split_process(
+            self._states, self._owners, self._planner, begin_ns=begin_ns, end_ns=end_ns, own_side=self._own_side
+        )
+        return None if found.unknown == found.whole else found
+
+
+def _parts(splits: Sequence[ProcessSplit]) -> dict[str, float]:
+    """Means of the parts that are the planner's own, ms."""
+    return {
+        f"{name}_ms": float(np.mean([getattr(each, part) for each in splits])) / NS_PER_MS
+        for name, part in (("ran", "ran"), ("waited_for_own", "own"), ("blocked", "blocked"))
+    }
+
+
+_MEAN: Final = "calls_mean_ms"
+_P99: Final = "calls_p99_ms"
+_TOLERABLE_OF_TAILS: Final = 2.0
+
+
+def _number(name: str) -> Callable[[TrialContext, Window], Measurement]:
+    """Measures one of the numbers that the stimulus reported, with the others as details."""
+
+    def measure(context: TrialContext, _: Window) -> Measurement:
+        found = context.outside.numbers.get(name)
+        if found is None:
+            return Measurement(Missing("no call of the trial was answered"))
+        others = {other: value for other, value in context.outside.numbers.items() if other != name}
+        return Measurement(found, others, STIMULUS)
+
+    return measure
+
+
+CALL: Final = MeasuredMetric(
+    name="call",
+    title="latency of a call",
+    unit="ms",
+    better=Better.LOWER,
+    censored_by_failure=True,
+    error_share=PRIMARY_SHARE,
+    largest_tolerable_mde=0.3,
+    score_weight=1.0,
+    window=TrialContext.trial_window,
+    measure=_number(_MEAN),
+    definition="geometric mean over a trial's calls, request → response",
+)
+
+CALL_P99: Final = MeasuredMetric(
+    name="call_p99",
+    title="latency of a call, 99th percentile",
+    unit="ms",
+    better=Better.LOWER,
+    censored_by_failure=True,
+    error_share=SECONDARY_SHARE,
+    largest_tolerable_mde=_TOLERABLE_OF_TAILS,
+    window=TrialContext.trial_window,
+    measure=_number(_P99),
+    definition="99th percentile over a trial's calls",
+    refines="call",
+)

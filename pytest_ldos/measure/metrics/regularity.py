@@ -17,14 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_ldos.base.series import Better, Missing
-from pytest_ldos.base.units import NS_PER_MS, NS_PER_S
-from pytest_ldos.measure.metrics.context import TrialContext
-from pytest_ldos.measure.metrics.measured import MeasuredMetric
-from pytest_ldos.measure.metrics.model import PRIMARY_SHARE, SECONDARY_SHARE, Measurement, Window
-from pytest_ldos.measure.metrics.sources import (
+from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
+from pytest_ldos.measure.metrics.context import MeasuredMetric, TrialContext
+from pytest_ldos.measure.metrics.model import (
     CONTROL_PROBE,
+    PRIMARY_SHARE,
+    SECONDARY_SHARE,
     SIMULATOR_PROBE,
+    Measurement,
     Source,
+    Window,
     published_clock,
     published_states,
 )

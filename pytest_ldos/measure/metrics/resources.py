@@ -12,14 +12,12 @@ from typing import Final
 
 import polars as pl
 
-from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.nearest import suggest
+from pytest_ldos.base.errors import ConfigurationError, suggest
 from pytest_ldos.base.series import Missing
-from pytest_ldos.base.units import ns_to_ms
+from pytest_ldos.base.text import ns_to_ms
 from pytest_ldos.host.process_resources import ProcessUse, StackUse, ThreadUse
 from pytest_ldos.measure.metrics.context import TrialContext
-from pytest_ldos.measure.metrics.model import Measurement, Metric, Window
-from pytest_ldos.measure.metrics.sources import KERNEL_COUNTERS, MEMORY_AT_ENDS, PEAK_MEMORY
+from pytest_ldos.measure.metrics.model import KERNEL_COUNTERS, MEMORY_AT_ENDS, PEAK_MEMORY, Measurement, Metric, Window
 from pytest_ldos.scenario.metrics import MetricKind, MetricSpec
 from pytest_ldos.trace.execution.model import ExecutionModel
 

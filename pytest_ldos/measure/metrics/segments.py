@@ -1,8 +1,9 @@
-"""Segments of the causal paths of a trial."""
+"""Segments of the causal paths of a trial, and compliance with deadlines."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -10,9 +11,9 @@ import polars as pl
 
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.scenario.metrics import DeadlineSpec
 from pytest_ldos.trace.execution.model import TrialSpan
-from pytest_ldos.trace.flow.breakdown import break_down
-from pytest_ldos.trace.flow.critical import CriticalPaths, SegmentKind
+from pytest_ldos.trace.flow.critical import CriticalPaths, SegmentKind, break_down
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.paths import PathInstances, find_path
 
@@ -75,3 +76,40 @@ def _medians(segments: pl.DataFrame, passages: pl.Series) -> dict[str, int]:
     own = segments.filter(pl.col("passage").is_in(passages.implode()))
     wide = own.pivot("segment", index="passage", values="duration_ns").fill_null(0).drop("passage")
     return {name: round(np.median(column.to_numpy())) for name, column in wide.to_dict().items()}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Passages of a path that ended during a trial.
+
+    Attributes:
+        passages: all of them.
+        in_time: those within the deadline.
+    """
+
+    passages: int
+    in_time: int
+
+    @property
+    def share(self) -> float:
+        """Fraction of passages in time; 0 if there was none."""
+        return self.in_time / self.passages if self.passages else 0.0
+
+
+class Deadlines:
+    """Deadlines of a scenario with the passages of a trace, evaluated per trial."""
+
+    def __init__(self, flow: FlowGraph, paths: Sequence[PathSpec], deadlines: Sequence[DeadlineSpec]) -> None:
+        by_name = {path.name: path for path in paths}
+        self._found: list[tuple[DeadlineSpec, PathInstances]] = [
+            (each, find_path(flow, by_name[each.path])) for each in deadlines
+        ]
+
+    def of(self, trial: TrialSpan) -> dict[str, Kept]:
+        """Compliance with each deadline while the goal was served, by path."""
+        return {deadline.path: _kept(deadline, instances, trial) for deadline, instances in self._found}
+
+
+def _kept(deadline: DeadlineSpec, instances: PathInstances, trial: TrialSpan) -> Kept:
+    latencies_ns = instances.table["latency_ns"].gather(passages_of(instances, trial))
+    return Kept(len(latencies_ns), int((latencies_ns <= deadline.ns).sum()))

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.errors import LdosError, NotWritten, RecordUnreadable
-from pytest_ldos.base.units import format_bytes
+from pytest_ldos.base.text import format_bytes
 from pytest_ldos.base.writable import write_atomically, writing
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import TrialSet

@@ -18,23 +18,19 @@ from pytest_ldos.base.series import Invalid
 from pytest_ldos.host.checkout import commit_of
 from pytest_ldos.host.fingerprint import take_fingerprint
 from pytest_ldos.host.inherited import find_influences, find_tracers, find_withheld
-from pytest_ldos.host.interference import Interference, add_up
-from pytest_ldos.host.interference_meter import InterferenceMeter
+from pytest_ldos.host.interference import Interference, InterferenceMeter, add_up
 from pytest_ldos.measure.load.protocol import RunningLoad, proof_to_dict
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue, built_in_of, catalogue_of
 from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.metrics.own import OwnMetric
 from pytest_ldos.measure.trial.artifacts import trace_not_whole, write_trials
-from pytest_ldos.measure.trial.measure import measure_trials
-from pytest_ldos.measure.trial.outside import OutsideMeter
+from pytest_ldos.measure.trial.measure import OutsideMeter, measure_trials
 from pytest_ldos.measure.trial.phases import PhaseClock, RunPhase
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
-from pytest_ldos.measure.trial.rig import Rig
-from pytest_ldos.measure.trial.watch import Watch
+from pytest_ldos.measure.trial.rig import Rig, Watch
 from pytest_ldos.record.protocol import RecordingReport
-from pytest_ldos.robot.stack.client_protocol import TrialTag
+from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag
 from pytest_ldos.robot.stack.goals import OutcomeClass
-from pytest_ldos.robot.stack.outcomes import MotionOutcome
 from pytest_ldos.robot.stack.stimulus.protocol import Attempt, Case, Stimulus
 from pytest_ldos.scenario.metrics import MetricSpec
 from pytest_ldos.scenario.model import ScenarioSpec

@@ -1,28 +1,30 @@
-"""Reads the trace of a rig and adds the measurements to its trials."""
+"""Reads the trace of a rig and adds the measurements to its trials, and what is measured outside of it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Final
 
 from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.series import Invalid
+from pytest_ldos.base.stats.moments import Moments
 from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.host.process_resources import ResourceMeter
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.metrics.context import NOTHING_OUTSIDE, OutsideTrace, TraceFlow
-from pytest_ldos.measure.metrics.deadlines import Deadlines
+from pytest_ldos.measure.metrics.declared import declared_in, refuse_unknown_loops, since
 from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_trial, find_trial, span_of_stamps
-from pytest_ldos.measure.metrics.latency import T1
+from pytest_ldos.measure.metrics.latency import T1, T1_MEAN, PlanningSplits
 from pytest_ldos.measure.metrics.model import Interfaces, Measurement
-from pytest_ldos.measure.metrics.planning_split import PlanningSplits
-from pytest_ldos.measure.metrics.plans import T1_MEAN
 from pytest_ldos.measure.metrics.regularity import nominal_period_ns
-from pytest_ldos.measure.metrics.segments import PathSegments, SegmentsNs
+from pytest_ldos.measure.metrics.resources import refuse_absent, refuse_absent_nodes
+from pytest_ldos.measure.metrics.segments import Deadlines, PathSegments, SegmentsNs
 from pytest_ldos.measure.trial.record import MotionTrial
 from pytest_ldos.measure.trial.rig import Rig
-from pytest_ldos.scenario.deadlines import DeadlineSpec
+from pytest_ldos.scenario.metrics import DeadlineSpec
 from pytest_ldos.scenario.words import StimulusKind
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
@@ -144,3 +146,53 @@ def _with_parts(trial: MotionTrial, parts: Mapping[str, Mapping[str, float]]) ->
 def _segments(measured: TrialMetrics, segments: PathSegments) -> SegmentsNs:
     own = {} if measured.trial is None else segments.of(measured.trial)
     return {**own, RECEPTION: measured.reception_ns} if measured.reception_ns else own
+
+
+class OutsideMeter:
+    """Measures the trials on a rig, as far as a metric of the catalogue asks for it.
+
+    Attributes:
+        found: what was measured, by goal id.
+    """
+
+    def __init__(self, rig: Rig, catalogue: Catalogue) -> None:
+        self._rig = rig
+        asked = declared_in(catalogue.values())
+        self._of_processes = [spec for spec in asked if spec.kind.is_of_process]
+        self._of_loops = [spec for spec in asked if spec.kind.is_of_loop]
+        self.found: dict[str, OutsideTrace] = {}
+
+    def begin(self, *, is_under_test: bool) -> None:
+        """Prepares for trials of the warm stack, and refuses metrics of what it does not have.
+
+        Args:
+            is_under_test: False for a version that need not have each process, node and control loop.
+
+        Raises:
+            ConfigurationError: names them, and what there is.
+            Unavailable, BringUpFailed: the controller manager cannot be asked.
+        """
+        loops = self._loops() or {}
+        if not is_under_test:
+            return
+        refuse_unknown_loops(self._of_loops, loops)
+        if self._of_processes:
+            refuse_absent(self._of_processes, list(self._rig.stack.processes().values()))
+        if any(spec.node for spec in self._of_processes):
+            refuse_absent_nodes(self._of_processes, nodes_so_far(self._rig))
+
+    @contextmanager
+    def measured(self, goal_id: str) -> Iterator[None]:
+        """Measures a trial, which lasts as long as the context."""
+        stack = self._rig.stack
+        before = self._loops()
+        meter = ResourceMeter(stack.processes, stack.all_processes) if self._of_processes else None
+        with meter or nullcontext():
+            yield
+            used = None if meter is None else meter.measure()
+        loops = None if before is None else since(self._loops() or {}, before)
+        self.found[goal_id] = OutsideTrace(resources=used, loops=loops)
+
+    def _loops(self) -> Mapping[str, Moments] | None:
+        """Statistics of the control loops so far; ``None`` if no metric asks for them."""
+        return self._rig.stack.loop_statistics() if self._of_loops else None

@@ -1,19 +1,19 @@
-"""A running stack under a running recording, ready for trials."""
+"""A running stack under a running recording, ready for trials, and what observes it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from pytest_ldos.host.interference_meter import InterferenceMeter
+from pytest_ldos.host.interference import InterferenceMeter
 from pytest_ldos.measure.load.protocol import LoadSite
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.record.choose import choose_recorder
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.stack.choose import choose_backend
-from pytest_ldos.robot.stack.installation import OURS, Installation
-from pytest_ldos.robot.stack.protocol import RunningStack
+from pytest_ldos.robot.stack.protocol import OURS, Installation, RunningStack
 from pytest_ldos.scenario.model import StackSpec
 
 
@@ -73,3 +73,24 @@ def open_rig(
         backend = choose_backend(spec, recorder=recorder, log_directory=folder.logs, installation=installation)
         resources.callback(backend.stop)
         yield Rig(backend.start(on_waiting=on_waiting), spec, recorder, folder, surroundings)
+
+
+class Watch(Protocol):
+    """Watches one version of a stack, in all its starts.
+
+    Attributes:
+        tools: tools that are to watch; after watching, those that did. Empty if there are none.
+        distortion: reason why the trials' times are not comparable with others; empty if they are.
+    """
+
+    @property
+    def tools(self) -> str: ...
+
+    @property
+    def distortion(self) -> str: ...
+
+    def beside(self, rig: Rig) -> AbstractContextManager[None]:
+        """Watches while the context lasts, during trials. A failure to watch ends no trials."""
+
+    def read(self, rig: Rig, trials: int) -> None:
+        """Reads what was watched; called while the recording is paused, after the given number of trials."""

@@ -1,4 +1,7 @@
-"""ROS 2 actions over Cyclone DDS: three services and two topics each.
+"""ROS 2 services, parameters and actions over Cyclone DDS, as rmw_cyclonedds maps them.
+
+A request and its reply are topics of their own; both begin with the client's 64-bit id
+and a sequence number, by which a client knows its replies.
 
 As in Jazzy, an action emits initialisation events and transport events, but no callback
 events: rclcpp runs actions as waitables.
@@ -6,19 +9,146 @@ events: rclcpp runs actions as waitables.
 
 from __future__ import annotations
 
+import itertools
+import secrets
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any, Final
 
 import numpy as np
 
-from pytest_ldos.robot.dds.endpoint import wall_clock_ns
-from pytest_ldos.robot.dds.messages import Message, default
-from pytest_ldos.robot.dds.naming import ACTION_FEEDBACK, ACTION_STATUS
-from pytest_ldos.robot.dds.node import Node, Publisher, Subscription
-from pytest_ldos.robot.dds.qos import DEFAULT, STATUS
-from pytest_ldos.robot.dds.service import Client, Replier, Service
+from pytest_ldos.robot.dds.emission import emit, new_handle
+from pytest_ldos.robot.dds.endpoint import (
+    ACTION_FEEDBACK,
+    ACTION_STATUS,
+    DEFAULT,
+    SERVICES,
+    STATUS,
+    Reader,
+    ReaderWaitable,
+    Writer,
+    dds_reply_topic,
+    dds_request_topic,
+    wall_clock_ns,
+)
+from pytest_ldos.robot.dds.messages import Message, decode, default, encode
+from pytest_ldos.robot.dds.node import Node, Publisher, Subscription, register_callback
+
+_MATCH_WAIT_S: Final = 0.1
+_MATCH_POLL_S: Final = 0.001
+
+
+class Replier:
+    """Sends the reply of one request, now or later, from any thread."""
+
+    def __init__(self, writer: Writer, ros_type: str, request: Message) -> None:
+        self._writer = writer
+        self._ros_type = ros_type
+        self._request = request
+
+    def reply(self, **fields: Any) -> None:
+        response = default(
+            f"{self._ros_type}_Response",
+            client_guid=self._request.client_guid,
+            sequence_number=self._request.sequence_number,
+            **fields,
+        )
+        self._await_client()
+        self._writer.write(encode(response), wall_clock_ns())
+
+    def _await_client(self) -> None:
+        """Waits for the client's reply reader, as rmw does: a request can overtake its discovery."""
+        deadline = time.monotonic() + _MATCH_WAIT_S
+        while self._writer.matched() == 0 and time.monotonic() < deadline:
+            time.sleep(_MATCH_POLL_S)
+
+
+class Service(ReaderWaitable):
+    """Answers requests: `on_request` gets each request and its `Replier`.
+
+    Tracepoints: ``rcl_service_init``, and, unless `in_action`,
+    ``rclcpp_service_callback_added``, ``rclcpp_callback_register`` and, at each request,
+    ``callback_start`` and ``callback_end``.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        ros_type: str,
+        name: str,
+        on_request: Callable[[Message, Replier], None],
+        *,
+        in_action: bool = False,
+    ) -> None:
+        self._ros_type = ros_type
+        self._call = on_request
+        self._in_action = in_action
+        participant = node.context.participant
+        super().__init__(Reader(participant, dds_request_topic(name), f"{ros_type}_Request", SERVICES))
+        self._writer = Writer(participant, dds_reply_topic(name), f"{ros_type}_Response", SERVICES)
+        handle = new_handle()
+        self._callback_handle = new_handle()
+        emit.rcl_service_init(handle, node.handle, new_handle(), name)
+        if not in_action:
+            emit.rclcpp_service_callback_added(handle, self._callback_handle)
+            register_callback(self._callback_handle, on_request)
+        node.executor.add(self)
+
+    def execute(self) -> None:
+        sample = self._reader.take()
+        if sample is None:
+            return
+        request = decode(sample.data, f"{self._ros_type}_Request")
+        replier = Replier(self._writer, self._ros_type, request)
+        if self._in_action:
+            self._call(request, replier)
+            return
+        emit.callback_start(self._callback_handle, False)
+        self._call(request, replier)
+        emit.callback_end(self._callback_handle)
+
+
+class Client(ReaderWaitable):
+    """Sends requests and hands each reply to the callback given with its request.
+
+    Tracepoints: ``rcl_client_init``.
+    """
+
+    def __init__(self, node: Node, ros_type: str, name: str) -> None:
+        self.name = name
+        self._ros_type = ros_type
+        participant = node.context.participant
+        self._writer = Writer(participant, dds_request_topic(name), f"{ros_type}_Request", SERVICES)
+        super().__init__(Reader(participant, dds_reply_topic(name), f"{ros_type}_Response", SERVICES))
+        self._guid = secrets.randbits(64)
+        self._sequence = itertools.count(1)
+        self._waiting: dict[int, Callable[[Message], None]] = {}
+        emit.rcl_client_init(new_handle(), node.handle, new_handle(), name)
+        node.executor.add(self)
+
+    def server_is_ready(self) -> bool:
+        """True if a server was discovered for both directions."""
+        return self._writer.matched() > 0 and self._reader.matched() > 0
+
+    def call(self, on_reply: Callable[[Message], None], **fields: Any) -> None:
+        """Sends a request; `on_reply` runs on the executor's thread."""
+        number = next(self._sequence)
+        self._waiting[number] = on_reply
+        request = default(f"{self._ros_type}_Request", client_guid=self._guid, sequence_number=number, **fields)
+        self._writer.write(encode(request), wall_clock_ns())
+
+    def execute(self) -> None:
+        sample = self._reader.take()
+        if sample is None:
+            return
+        response = decode(sample.data, f"{self._ros_type}_Response")
+        if response.client_guid == self._guid:
+            on_reply = self._waiting.pop(response.sequence_number, None)
+            if on_reply is not None:
+                on_reply(response)
+
 
 _CANCEL_GOAL: Final = "action_msgs/srv/CancelGoal"
 _STATUS_ARRAY: Final = "action_msgs/msg/GoalStatusArray"
@@ -253,3 +383,95 @@ class ActionClient:
 
     def _ignore_status(self, message: Message) -> None:
         """Takes statuses, as rclcpp's client does, and ignores them: the result has the same information."""
+
+
+_SET_PARAMETERS: Final = "rcl_interfaces/srv/SetParameters"
+
+SetParameter = Callable[[Message], str]
+"""Takes a `rcl_interfaces/msg/ParameterValue`; returns the reason if it cannot be set, otherwise ``""``."""
+
+
+class ParameterType(IntEnum):
+    """`rcl_interfaces/msg/ParameterType`, as far as it is used here."""
+
+    NOT_SET = 0
+    INTEGER = 2
+    DOUBLE = 3
+
+
+class ParameterService:
+    """Lets others set parameters of a node, each by its own rule."""
+
+    def __init__(self, node: Node, rules: Mapping[str, SetParameter]) -> None:
+        self._rules = rules
+        Service(node, _SET_PARAMETERS, f"/{node.name}/set_parameters", self._set_parameters)
+
+    def _set_parameters(self, request: Message, replier: Replier) -> None:
+        reasons = [self._set(parameter) for parameter in request.parameters]
+        kind = "rcl_interfaces/msg/SetParametersResult"
+        replier.reply(results=[default(kind, successful=not reason, reason=reason) for reason in reasons])
+
+    def _set(self, parameter: Message) -> str:
+        """Sets a parameter; returns the reason if it cannot be set, otherwise ``""``."""
+        rule = self._rules.get(parameter.name)
+        return rule(parameter.value) if rule else f"parameter '{parameter.name}' is not declared"
+
+
+class IntegerParameters:
+    """Integer parameters of a node, which others may set.
+
+    A parameter is unset (``None``) until somebody sets it, and again when it is set to
+    `ParameterType.NOT_SET`.
+    """
+
+    def __init__(self, node: Node, names: tuple[str, ...]) -> None:
+        self._values: dict[str, int | None] = dict.fromkeys(names)
+        ParameterService(node, {name: self._setter(name) for name in names})
+
+    def __getitem__(self, name: str) -> int | None:
+        return self._values[name]
+
+    def _setter(self, name: str) -> SetParameter:
+        def set_it(value: Message) -> str:
+            if value.type == ParameterType.NOT_SET:
+                self._values[name] = None
+            elif value.type == ParameterType.INTEGER:
+                self._values[name] = value.integer_value
+            else:
+                return f"parameter '{name}' is an integer"
+            return ""
+
+        return set_it
+
+
+class ParameterClient:
+    """Sets parameters of another node.
+
+    Args:
+        target: its name, without the slash before it.
+    """
+
+    def __init__(self, node: Node, target: str) -> None:
+        self._client = Client(node, _SET_PARAMETERS, f"/{target}/set_parameters")
+
+    def server_is_ready(self) -> bool:
+        return self._client.server_is_ready()
+
+    def set(self, values: Mapping[str, int | float | None], on_done: Callable[[list[str]], None]) -> None:
+        """Sets `values`, each by its type; `on_done` gets the reasons for refused values."""
+
+        def finish(response: Message) -> None:
+            on_done([result.reason for result in response.results if not result.successful])
+
+        self._client.call(finish, parameters=[_parameter(name, value) for name, value in values.items()])
+
+
+def _parameter(name: str, value: float | None) -> Any:
+    kind = "rcl_interfaces/msg/ParameterValue"
+    if value is None:
+        content = default(kind, type=int(ParameterType.NOT_SET))
+    elif isinstance(value, float):
+        content = default(kind, type=int(ParameterType.DOUBLE), double_value=value)
+    else:
+        content = default(kind, type=int(ParameterType.INTEGER), integer_value=value)
+    return default("rcl_interfaces/msg/Parameter", name=name, value=content)

@@ -1,23 +1,121 @@
-"""A DDS writer and a DDS reader of encoded samples, without ROS and without tracing."""
+"""A DDS writer and a DDS reader of encoded samples: names, types and QoS as ROS 2 uses them.
+
+Reference: "Topic and Service name mapping to DDS", design.ros2.org; `rmw_cyclonedds_cpp`
+of Jazzy does the same.
+
+Only the description is used: Cyclone needs it to create a topic and to describe the type
+to others. Samples are encoded by `messages`.
+"""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 from cyclonedds._clayer import ddspy_take, ddspy_write_ts
 from cyclonedds.core import DDSException, Entity, InstanceState, ReadCondition, SampleState, ViewState
 from cyclonedds.domain import DomainParticipant
+from cyclonedds.idl import IdlStruct, make_idl_struct, types
 from cyclonedds.internal import SampleInfo
 from cyclonedds.pub import DataWriter
+from cyclonedds.qos import Policy, Qos
 from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
+from cyclonedds.util import duration
+from rosbags.interfaces import Nodetype
 
 from pytest_ldos.base.errors import LdosError
-from pytest_ldos.robot.dds.idl import describe_type
-from pytest_ldos.robot.dds.messages import prepare
-from pytest_ldos.robot.dds.qos import QosProfile
+from pytest_ldos.robot.dds.messages import fields_of, prepare
+
+ACTION_FEEDBACK = "/_action/feedback"
+ACTION_STATUS = "/_action/status"
+
+
+def dds_topic(ros_topic: str) -> str:
+    """``/joint_states`` → ``rt/joint_states``."""
+    return f"rt{ros_topic}"
+
+
+def dds_request_topic(service: str) -> str:
+    """``/add_two_ints`` → ``rq/add_two_intsRequest``."""
+    return f"rq{service}Request"
+
+
+def dds_reply_topic(service: str) -> str:
+    """``/add_two_ints`` → ``rr/add_two_intsReply``."""
+    return f"rr{service}Reply"
+
+
+def dds_type(ros_type: str) -> str:
+    """``sensor_msgs/msg/JointState`` → ``sensor_msgs::msg::dds_::JointState_``."""
+    package, kind, name = ros_type.split("/")
+    return f"{package}::{kind}::dds_::{name}_"
+
+
+_BASES: dict[str, Any] = {
+    "bool": bool,
+    "byte": types.uint8,
+    "char": types.uint8,
+    "octet": types.uint8,
+    "string": str,
+    "float32": types.float32,
+    "float64": types.float64,
+    **{f"{sign}int{size}": getattr(types, f"{sign}int{size}") for sign in ("", "u") for size in (8, 16, 32, 64)},
+}
+
+
+# Both are subscripted at run time only, which their stubs do not say.
+_ARRAY: Any = types.array
+_SEQUENCE: Any = types.sequence
+
+
+@cache
+def describe_type(ros_type: str) -> type[IdlStruct]:
+    """The Cyclone DDS type of ``package/msg/Name``, named as ROS 2 names it."""
+    fields = {name: _describe_field(field) for name, field in fields_of(ros_type)}
+    return make_idl_struct(ros_type.replace("/", "_"), dds_type(ros_type).replace("::", "."), fields)
+
+
+def _describe_field(field: Any) -> Any:
+    node, detail = field
+    if node == Nodetype.BASE:
+        return _BASES[detail[0]]
+    if node == Nodetype.NAME:
+        return describe_type(detail)
+    element, count = detail
+    inner = _describe_field(element)
+    if node == Nodetype.ARRAY:
+        return _ARRAY[inner, count]
+    return _SEQUENCE[inner, count] if count else _SEQUENCE[inner]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QosProfile:
+    """A ROS 2 QoS profile: history is keep-last `depth`."""
+
+    depth: int = 10
+    reliable: bool = True
+    transient_local: bool = False
+
+    def to_cyclone(self, *, user_data: str = "") -> Qos:
+        policies = [
+            Policy.History.KeepLast(self.depth),
+            Policy.Reliability.Reliable(duration(seconds=1)) if self.reliable else Policy.Reliability.BestEffort,
+            Policy.Durability.TransientLocal if self.transient_local else Policy.Durability.Volatile,
+        ]
+        if user_data:
+            policies.append(Policy.Userdata(user_data.encode("ascii")))
+        return Qos(*policies)
+
+
+DEFAULT: Final = QosProfile()
+CLOCK: Final = QosProfile(depth=1, reliable=False)
+SERVICES: Final = QosProfile(depth=10)
+STATUS: Final = QosProfile(depth=1, transient_local=True)
+"""Action status: `rcl_action`'s default profile."""
+
 
 _ANY: Final = SampleState.Any | ViewState.Any | InstanceState.Any
 

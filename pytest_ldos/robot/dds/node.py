@@ -1,25 +1,60 @@
-"""A ROS 2 node over Cyclone DDS: publishers, subscriptions, timers, services.
+"""A ROS 2 node over Cyclone DDS: publishers, subscriptions, timers, services; the process that runs it.
 
 Each entity emits the tracepoints of rclcpp, rcl and rmw of Jazzy, in their order.
 """
 
 from __future__ import annotations
 
+import ctypes
+import json
+import os
+import sys
+import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
 from cyclonedds.core import Entity
 from cyclonedds.domain import Domain, DomainParticipant
 
-from pytest_ldos.robot.dds.delayed import DelayedWriter
 from pytest_ldos.robot.dds.domain import loopback_config
 from pytest_ldos.robot.dds.emission import emit, new_handle
-from pytest_ldos.robot.dds.endpoint import Reader, ReaderWaitable, Writer, wall_clock_ns
-from pytest_ldos.robot.dds.executor import Executor
+from pytest_ldos.robot.dds.endpoint import DEFAULT, QosProfile, Reader, ReaderWaitable, Writer, dds_topic, wall_clock_ns
+from pytest_ldos.robot.dds.executor import Executor, stop_on_signals
 from pytest_ldos.robot.dds.messages import Message, decode, encode, type_hash
-from pytest_ldos.robot.dds.naming import dds_topic
-from pytest_ldos.robot.dds.qos import DEFAULT, QosProfile
+
+
+class DelayedWriter:
+    """Writes each sample after a delay, in order, on a thread of its own.
+
+    Args:
+        delay_s: the delay, seconds.
+    """
+
+    def __init__(self, writer: Writer, delay_s: float) -> None:
+        self._writer = writer
+        self._delay_s = delay_s
+        self._waiting: deque[tuple[float, bytes, int]] = deque()
+        self._given = threading.Semaphore(0)
+        self.gid = writer.gid
+        threading.Thread(target=self._write_all, name="delayed_writer", daemon=True).start()
+
+    def write(self, data: bytes, timestamp_ns: int) -> None:
+        self._waiting.append((time.monotonic() + self._delay_s, data, timestamp_ns))
+        self._given.release()
+
+    def matched(self) -> int:
+        """Number of matched readers."""
+        return self._writer.matched()
+
+    def _write_all(self) -> None:
+        while True:
+            self._given.acquire()
+            due, data, timestamp_ns = self._waiting.popleft()
+            time.sleep(max(0.0, due - time.monotonic()))
+            self._writer.write(data, timestamp_ns)
+
 
 _TRACETOOLS_VERSION: Final = "8.2.2"
 """Version of tracetools whose events are emitted; a field of `rcl_init`."""
@@ -260,3 +295,34 @@ def next_tick(due_ns: int, period_ns: int, now_ns: int) -> int:
     """Next due time of a timer after a tick: on its grid, and not before now."""
     missed = max(0, now_ns - due_ns - 1) // period_ns
     return due_ns + (missed + 1) * period_ns
+
+
+_PR_SET_NAME: Final = 15
+_PR_SET_TIMERSLACK: Final = 29
+_TIMER_SLACK_NS: Final = 1
+
+
+def run_node(name: str, build: Callable[[Context, dict[str, Any]], Callable[[], None]]) -> None:
+    """Runs a node until SIGINT or SIGTERM.
+
+    The process gets the node's name, which is what a trace shows as `procname`, and the
+    finest timer slack. Its only argument is a JSON object of parameters, with the DDS
+    domain as ``domain``. It ends at once when it has left the domain: the interpreter would take a quarter of a
+    second to let go of its modules, in each process of each start.
+
+    Args:
+        build: makes the node in a context, and returns the function to call at the end.
+    """
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_NAME, name.encode("ascii"), 0, 0, 0)
+    libc.prctl(_PR_SET_TIMERSLACK, _TIMER_SLACK_NS, 0, 0, 0)
+    parameters = json.loads(sys.argv[1])
+    context = Context(parameters["domain"])
+    stop_on_signals(context.executor)
+    close = build(context, parameters)
+    context.executor.spin()
+    close()
+    context.close()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

@@ -15,10 +15,8 @@ from pytest_ldos.robot.stack.embedded.backend import (
     embedded_info,
     refuse_other_joints,
 )
-from pytest_ldos.robot.stack.goal_file import read_goals
-from pytest_ldos.robot.stack.goals import PANDA_GOALS
-from pytest_ldos.robot.stack.installation import OURS, Installation
-from pytest_ldos.robot.stack.protocol import StackBackend, StackInfo
+from pytest_ldos.robot.stack.goals import PANDA_GOALS, read_goals
+from pytest_ldos.robot.stack.protocol import OURS, Installation, StackBackend, StackInfo
 from pytest_ldos.robot.stack.ros2.backend import Ros2Backend
 from pytest_ldos.robot.stack.ros2.installed import ros2_available, ros2_info
 from pytest_ldos.robot.stack.ros2.stimuli import goals_of, plan_stimulus

@@ -1,13 +1,27 @@
-"""Messages between a stack's backend and its goal client: one JSON object per line."""
+"""Messages between a stack's backend and its goal client, planted failures, and outcomes of trials.
+
+A goal's failure depends only on its seed and the rate: it is the same in every run, and a goal that fails at one
+rate fails at every higher one.
+"""
 
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar, Final, Self
 
-from pytest_ldos.robot.stack.goals import Goal
+from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.robot.stack.goals import (
+    REACHED_POSITION_M,
+    REACHED_ROTATION_RAD,
+    ErrorCode,
+    Goal,
+    OutcomeClass,
+    classify,
+)
 
 
 @dataclass(frozen=True)
@@ -123,3 +137,107 @@ def parse_event(line: str) -> ReadyEvent | MoveReport:
         case {"event": MoveReport.kind}:
             return MoveReport.from_dict(values)
     raise ValueError(f"unknown event: {line.strip()}")
+
+
+_STREAM: Final = "planted failure"
+
+
+class PlantedFailure(StrEnum):
+    """The part that makes a goal fail."""
+
+    PLANNER = "planner"
+    CONTROLLER = "controller"
+
+
+def plant_failure(rate: float, *, seed: int | None, trial: TrialTag | None) -> PlantedFailure | None:
+    """Returns the way in which a goal fails; ``None`` if it does not.
+
+    Half of the failures are the planner's and half the controller's.
+
+    Args:
+        rate: share of the measured goals that fail.
+        seed: seed of the trial; ``None`` for a random one.
+        trial: ``None`` for goals that are not measured, such as the return home: they never fail.
+    """
+    if trial is None or rate <= 0:
+        return None
+    chance = random.SystemRandom() if seed is None else random.Random(f"{_STREAM} {seed}")  # noqa: S311 - no secret
+    fails, by_planner = chance.random() < rate, chance.random() < 0.5
+    if not fails:
+        return None
+    return PlantedFailure.PLANNER if by_planner else PlantedFailure.CONTROLLER
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotionOutcome:
+    """The result of one goal, or of another trial, as its client saw it.
+
+    Attributes:
+        error_code: MoveIt's error code; ``None`` if the stack died before it could report one, or if it is none of
+            MoveIt's.
+        stamps_ns: time at which the client entered each phase (``CLOCK_MONOTONIC``), by phase name.
+        plan_duration_ns: duration of the planned trajectory; ``None`` if nothing was planned.
+        position_error_m, rotation_error_rad: difference of the tip's final pose from the goal;
+            ``None`` if unknown.
+        numbers: what else the client measured, by name with the unit at the end.
+    """
+
+    goal_id: str
+    outcome: OutcomeClass
+    error_code: int | None
+    message: str
+    stamps_ns: Mapping[str, int]
+    plan_duration_ns: int | None = None
+    plan_points: int = 0
+    position_error_m: float | None = None
+    rotation_error_rad: float | None = None
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+
+def to_outcome(report: MoveReport, *, check_pose: bool = True) -> MotionOutcome:
+    """Returns the outcome of a goal. A reported success counts as a failure if the final pose is not the goal's.
+
+    Args:
+        check_pose: True if the client can determine the final pose's error.
+    """
+    outcome = classify(report.error_code, executed=Phase.EXECUTING in report.stamps_ns)
+    message = report.message
+    if check_pose and outcome is OutcomeClass.SUCCESS and not _is_reached(report):
+        outcome = OutcomeClass.CONTROL_FAILED
+        message = _describe_miss(report)
+    return MotionOutcome(
+        goal_id=report.goal_id,
+        outcome=outcome,
+        error_code=report.error_code if outcome is not OutcomeClass.CONTROL_FAILED else ErrorCode.CONTROL_FAILED,
+        message=message,
+        stamps_ns=report.stamps_ns,
+        plan_duration_ns=report.plan_duration_ns,
+        plan_points=report.plan_points,
+        position_error_m=report.position_error_m,
+        rotation_error_rad=report.rotation_error_rad,
+    )
+
+
+def died(goal_id: str, reason: str) -> MotionOutcome:
+    """Returns the outcome of a goal whose stack, or goal client, has died."""
+    return MotionOutcome(
+        goal_id=goal_id, outcome=OutcomeClass.STACK_DIED, error_code=None, message=reason, stamps_ns={}
+    )
+
+
+def _is_reached(report: MoveReport) -> bool:
+    return (
+        report.position_error_m is not None
+        and report.rotation_error_rad is not None
+        and report.position_error_m <= REACHED_POSITION_M
+        and report.rotation_error_rad <= REACHED_ROTATION_RAD
+    )
+
+
+def _describe_miss(report: MoveReport) -> str:
+    if report.position_error_m is None or report.rotation_error_rad is None:
+        return "success was reported, but no joint state arrived to check the final pose with"
+    return (
+        f"success was reported, but the tip is {report.position_error_m * 1000:.1f} mm and "
+        f"{report.rotation_error_rad:.3f} rad from the goal"
+    )

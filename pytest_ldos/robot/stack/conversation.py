@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.host.logs import quoted
-from pytest_ldos.host.processes import Child
+from pytest_ldos.host.processes import Child, quoted
 from pytest_ldos.robot.stack.client_protocol import MoveCommand, MoveReport, ReadyEvent, TrialTag, parse_event
 from pytest_ldos.robot.stack.goals import Goal
 from pytest_ldos.robot.stack.stimulus.lines import Ended, Refused

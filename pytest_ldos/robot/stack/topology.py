@@ -12,22 +12,19 @@ from typing import Final
 
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.stats.moments import Moments
-from pytest_ldos.base.units import NS_PER_S
+from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.base.writable import writing
 from pytest_ldos.host.availability import Availability, find_modules
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.record.protocol import Recorder
-from pytest_ldos.robot.dds.domain import claim_domain
-from pytest_ldos.robot.dds.loopback import bound_to_loopback
+from pytest_ldos.robot.dds.domain import bound_to_loopback, claim_domain
 from pytest_ldos.robot.stack.embedded.installed import installed_here, installed_in
 from pytest_ldos.robot.stack.embedded.tracepoints import tracepoints_available
-from pytest_ldos.robot.stack.installation import OURS, Installation
-from pytest_ldos.robot.stack.protocol import StackInfo
+from pytest_ldos.robot.stack.protocol import OURS, Installation, StackInfo
 from pytest_ldos.robot.stack.stimulus.protocol import Stimulus
-from pytest_ldos.robot.stack.stimulus.window import WindowStimulus
-from pytest_ldos.robot.topology.conversation import Conversation, ProcessEnded
+from pytest_ldos.robot.stack.stimulus.senders import WindowStimulus
+from pytest_ldos.robot.topology.conversation import Conversation, ProcessEnded, Processes, encode_plan, spread
 from pytest_ldos.robot.topology.model import Topology
-from pytest_ldos.robot.topology.plan import Processes, encode_plan, spread
 from pytest_ldos.robot.topology.read import read_topology
 from pytest_ldos.scenario.model import StackSpec
 

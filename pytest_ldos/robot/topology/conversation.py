@@ -1,4 +1,10 @@
-"""The conversation with a topology's processes: lines of JSON in both directions; every wait has a limit."""
+"""The plan of each process of a topology, and the conversation with it.
+
+`ros_ws/src/ldos_topology` reads the same keys.
+
+Columns: ``receiver`` and ``sender`` (ids of the topology; for a reply both are the client), ``number``, ``sent_ns``,
+``received_ns`` (CLOCK_MONOTONIC).
+"""
 
 from __future__ import annotations
 
@@ -7,12 +13,20 @@ import json
 import os
 import selectors
 import subprocess
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.host.processes import Child
+from pytest_ldos.robot.topology.model import Client, Node, Publisher, Subscription, TopicQos, Topology
 
 _PIECE: Final = 65536
 
@@ -115,3 +129,148 @@ class Conversation:
         """Yields all reports of an event, each with the name of its process."""
         for name, reports in self.reports.items():
             yield from ((name, each) for each in reports if each["event"] == event)
+
+
+class Processes(StrEnum):
+    """The distribution of nodes over processes."""
+
+    ONE = "one"
+    NODE = "node"
+
+
+@dataclass(frozen=True)
+class ProcessPlan:
+    """The nodes of one process; its name is the node's, or the topology's."""
+
+    name: str
+    nodes: tuple[Node, ...]
+
+
+def spread(topology: Topology, processes: Processes) -> list[ProcessPlan]:
+    """Distributes the nodes of a topology over its processes."""
+    if processes is Processes.ONE:
+        return [ProcessPlan(topology.name, topology.nodes)]
+    return [ProcessPlan(node.full_name.replace("/", "."), (node,)) for node in topology.nodes]
+
+
+def encode_plan(
+    topology: Topology, nodes: Sequence[Node], *, samples: str, sampling_ns: int, intra_process: bool
+) -> dict[str, Any]:
+    """Encodes the plan of one process as JSON.
+
+    Args:
+        samples: file to which the process writes the messages that arrived; see `samples`.
+    """
+    ends = _Ends(topology)
+    return {
+        "samples": samples,
+        "intra_process": intra_process,
+        "sampling_ns": sampling_ns,
+        "nodes": [ends.node(node) for node in nodes],
+    }
+
+
+class _Ends:
+    """Endpoints of each topic on both sides."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._writers: dict[str, list[int]] = {}
+        self._readers: dict[str, int] = {}
+        for _, publisher in topology.publishers:
+            self._writers.setdefault(publisher.topic, []).append(publisher.id)
+        for _, subscription in topology.subscriptions:
+            self._readers[subscription.topic] = self._readers.get(subscription.topic, 0) + 1
+
+    def node(self, node: Node) -> dict[str, Any]:
+        return {
+            "name": node.name,
+            "namespace": node.namespace,
+            "executor": node.executor,
+            "publishers": [self._publisher(each) for each in node.publishers],
+            "subscriptions": [self._subscription(each) for each in node.subscriptions],
+            "clients": [_client(each) for each in node.clients],
+            "services": [each.service for each in node.servers],
+        }
+
+    def _publisher(self, publisher: Publisher) -> dict[str, Any]:
+        return {
+            **_end(publisher),
+            "size_bytes": publisher.size_bytes,
+            "period_ns": publisher.period_ns,
+            "readers": self._readers.get(publisher.topic, 0),
+        }
+
+    def _subscription(self, subscription: Subscription) -> dict[str, Any]:
+        return {**_end(subscription), "writers": self._writers[subscription.topic]}
+
+
+def _end(end: Publisher | Subscription) -> dict[str, Any]:
+    return {"id": end.id, "topic": end.topic, "qos": _qos(end.qos), "by_unique_ptr": end.by_unique_ptr}
+
+
+def _qos(qos: TopicQos) -> Mapping[str, int | bool]:
+    return {"depth": qos.depth, "reliable": qos.reliable, "transient_local": qos.transient_local}
+
+
+def _client(client: Client) -> dict[str, Any]:
+    return {
+        "id": client.id,
+        "service": client.service,
+        "size_bytes": client.size_bytes,
+        "period_ns": client.period_ns,
+    }
+
+
+COLUMNS: Final = 5
+RECORD_BYTES: Final = COLUMNS * 8
+RECEIVER, SENDER, NUMBER, SENT_NS, RECEIVED_NS = range(COLUMNS)
+
+Samples = NDArray[np.int64]
+"""Shape (messages, `COLUMNS`); the messages of each receiver are in the order of arrival."""
+
+
+class Sample(NamedTuple):
+    receiver: int
+    sender: int
+    number: int
+    sent_ns: int
+    received_ns: int
+
+
+class SampleFile:
+    """Samples of the messages received in this process; any thread may add."""
+
+    def __init__(self, path: str) -> None:
+        self._file = Path(path).open("wb")  # noqa: SIM115 - closed with the process
+        self._pending: list[Sample] = []
+        self._lock = threading.Lock()
+        self._newest: dict[tuple[int, int], int] = {}
+
+    def add(self, sample: Sample) -> None:
+        with self._lock:
+            self._pending.append(sample)
+        key = sample.receiver, sample.sender
+        self._newest[key] = max(sample.number, self._newest.get(key, -1))
+
+    def has_all(self, receiver: int, sender: int, sent: int) -> bool:
+        """Returns True if the last of `sent` messages arrived."""
+        return self._newest.get((receiver, sender), -1) >= sent - 1
+
+    def flush(self) -> None:
+        """Writes the samples added since the last flush."""
+        with self._lock:
+            pending, self._pending = self._pending, []
+        np.array(pending, dtype=np.int64).tofile(self._file)
+        self._file.flush()
+
+
+def read_samples(files: Iterable[Path]) -> Samples:
+    """Reads all samples of some processes; drops a record that a killed process left incomplete."""
+    found = [_read(file) for file in files if file.exists()]
+    return np.concatenate([np.empty((0, COLUMNS), dtype=np.int64), *found])
+
+
+def _read(file: Path) -> Samples:
+    data = file.read_bytes()
+    whole = len(data) - len(data) % RECORD_BYTES
+    return np.frombuffer(data[:whole], dtype=np.int64).reshape(-1, COLUMNS)

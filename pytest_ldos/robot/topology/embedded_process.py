@@ -22,15 +22,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from pytest_ldos.base.units import NS_PER_S
-from pytest_ldos.robot.dds.endpoint import WriteTimedOut
+from pytest_ldos.base.text import NS_PER_S
+from pytest_ldos.robot.dds.action import Client, Replier, Service
+from pytest_ldos.robot.dds.endpoint import QosProfile, WriteTimedOut
 from pytest_ldos.robot.dds.messages import Message, default
-from pytest_ldos.robot.dds.node import Context, Node, Publisher, Subscription
-from pytest_ldos.robot.dds.process import run_node
-from pytest_ldos.robot.dds.qos import QosProfile
-from pytest_ldos.robot.dds.service import Client, Replier, Service
+from pytest_ldos.robot.dds.node import Context, Node, Publisher, Subscription, run_node
+from pytest_ldos.robot.topology.conversation import Sample, SampleFile
 from pytest_ldos.robot.topology.own_resources import own_resources
-from pytest_ldos.robot.topology.samples import Sample, SampleFile
 
 MESSAGE: Final = "ldos_topology_msgs/msg/Stamped"
 SERVICE: Final = "ldos_topology_msgs/srv/Stamped"

@@ -1,5 +1,9 @@
 """Topology files: JSON in the format of iRobot's performance framework, read strictly.
 
+A type of the format is a header (number and stamp) and a payload: ``stamped10b`` carries 10 B, ``stamped4_int32`` four
+32-bit numbers, ``stamped_vector`` as many bytes as ``msg_size``. All are sent as `ldos_topology_msgs/Stamped`, whose
+header is the same for every size; only the size of the payload differs.
+
 Reference: github.com/irobot-ros/ros2-performance, ``performance_test_factory/create_new_topology.md``: ``nodes``, each
 with ``node_name``, ``publishers``, ``subscribers``, ``clients``, ``servers``, ``number`` of copies, ``node_namespace``,
 ``executor_id``.
@@ -10,19 +14,124 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, NoReturn, TypeVar
 
-from pytest_ldos.base.nearest import suggest
-from pytest_ldos.base.text import one_line
-from pytest_ldos.base.units import NS_PER_MS, NS_PER_S
-from pytest_ldos.robot.topology.graph_checks import check_graph
-from pytest_ldos.robot.topology.located_json import Place, read_located
-from pytest_ldos.robot.topology.message_types import EXAMPLES, VECTOR, size_of_type
+from pytest_ldos.base.errors import ConfigurationError, suggest
+from pytest_ldos.base.text import NS_PER_MS, NS_PER_S, one_line
+from pytest_ldos.robot.topology.located_json import Place, read_located, read_source
 from pytest_ldos.robot.topology.model import Client, Node, Publisher, Server, Subscription, TopicQos, Topology
-from pytest_ldos.robot.topology.source_text import read_source
+
+
+def check_graph(topology: Topology, file: str) -> None:
+    """Rejects connections that could never carry a message: each needs a sender with matching type and QoS.
+
+    Raises:
+        ConfigurationError: with file, line and key.
+    """
+    _Checks(file).check(topology)
+
+
+class _Checks:
+    def __init__(self, file: str) -> None:
+        self._file = file
+
+    def check(self, topology: Topology) -> None:
+        self._refuse_twice("node_name", ((node.full_name, node.line) for node in topology.nodes))
+        self._refuse_twice("service_name", ((each.service, each.line) for _, each in topology.servers))
+        for node in topology.nodes:
+            self._refuse_twice("topic_name", ((each.topic, each.line) for each in node.publishers))
+            self._refuse_twice("topic_name", ((each.topic, each.line) for each in node.subscriptions))
+            self._refuse_twice("service_name", ((each.service, each.line) for each in node.clients))
+        self._refuse_half(topology)
+        publishers: dict[str, list[tuple[Node, Publisher]]] = {}
+        for node, each in topology.publishers:
+            publishers.setdefault(each.topic, []).append((node, each))
+        for node, subscription in topology.subscriptions:
+            self._check_subscription(node, subscription, publishers)
+        servers = {each.service: each for _, each in topology.servers}
+        for node, client in topology.clients:
+            self._check_client(node, client, servers)
+        if not any(True for _ in topology.subscriptions) and not any(True for _ in topology.clients):
+            self._refuse(1, "nodes", "nobody takes anything: there is nothing to measure", "add subscribers or clients")
+
+    def _refuse_half(self, topology: Topology) -> None:
+        """Refuses a file of takers alone, such as iRobot's ``debug_*``: another file has what they listen to."""
+        wanted = [each.topic for _, each in topology.subscriptions] + [each.service for _, each in topology.clients]
+        if wanted and not any(node.publishers or node.servers for node in topology.nodes):
+            raise ConfigurationError(
+                f"{self._file} declares nothing that publishes or serves: its {len(wanted)} subscribers and clients "
+                f"({wanted[0]}, …) are meant to run together with the nodes of another file",
+                remedy="measure both files as one: "
+                f"jq -s '{{nodes: map(.nodes) | add}}' OTHER.json {self._file} > both.json",
+            )
+
+    def _check_subscription(
+        self, node: Node, subscription: Subscription, publishers: Mapping[str, Collection[tuple[Node, Publisher]]]
+    ) -> None:
+        topic, line = subscription.topic, subscription.line
+        if topic not in publishers:
+            problem = f"{node.full_name} subscribes to {topic}, which nobody publishes"
+            self._refuse(line, "topic_name", problem, _nearest(topic, publishers))
+        for other, publisher in publishers[topic]:
+            if publisher.msg_type != subscription.msg_type:
+                ours, theirs = subscription.msg_type, publisher.msg_type
+                problem = f"{topic} is {ours} to {node.full_name}, and {theirs} to {other.full_name}"
+                self._refuse(line, "msg_type", problem, f"see line {publisher.line}: both must say the same")
+            if not subscription.qos.is_offered_by(publisher.qos):
+                problem = f"{node.full_name} asks more of {topic} than {other.full_name} offers: they would never meet"
+                self._refuse(line, "qos_reliability, qos_durability", problem, f"see line {publisher.line}")
+
+    def _check_client(self, node: Node, client: Client, servers: Mapping[str, Server]) -> None:
+        server = servers.get(client.service)
+        if server is None:
+            problem = f"{node.full_name} asks {client.service}, which nobody serves"
+            self._refuse(client.line, "service_name", problem, _nearest(client.service, servers))
+        if server.srv_type != client.srv_type:
+            problem = f"{client.service} is {client.srv_type} to {node.full_name}, and {server.srv_type} to its server"
+            self._refuse(client.line, "srv_type", problem, f"see line {server.line}: both must say the same")
+
+    def _refuse_twice(self, key: str, named: Iterable[tuple[str, int]]) -> None:
+        first: dict[str, int] = {}
+        for name, line in named:
+            if name in first:
+                self._refuse(line, key, f"'{name}' is there twice", f"see line {first[name]}: give it another name")
+            first[name] = line
+
+    def _refuse(self, line: int, key: str, problem: str, remedy: str) -> NoReturn:
+        raise ConfigurationError(f"{self._file}, line {line}: {key}: {problem}", remedy=remedy)
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    return suggest(name, known) if known else "declare all nodes in one file"
+
+
+_NUMBERS: Final = {
+    **{f"{sign}int{bits}": bits // 8 for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "float32": 4,
+    "float64": 8,
+}
+_MULTIPLES: Final = {"b": 1, "kb": 1024, "mb": 1024 * 1024}
+_BYTES: Final = re.compile(r"stamped(\d{1,9})(b|kb|mb)")
+_ARRAY: Final = re.compile(rf"stamped(\d{{0,9}})_({'|'.join(_NUMBERS)})")
+
+VECTOR: Final = "stamped_vector"
+"""The type whose name does not contain its size."""
+
+EXAMPLES: Final = ("stamped10b", "stamped100kb", "stamped4mb", "stamped4_int32", "stamped_int64", VECTOR)
+
+
+def size_of_type(msg_type: str) -> int | None:
+    """Payload of a type in bytes; ``None`` if its name does not contain it. Ignores the name of a plugin in front."""
+    name = msg_type.rpartition("::")[2]
+    if found := _BYTES.fullmatch(name):
+        return int(found[1]) * _MULTIPLES[found[2]]
+    if found := _ARRAY.fullmatch(name):
+        return int(found[1] or 1) * _NUMBERS[found[2]]
+    return None
+
 
 MOST_NODES: Final = 500
 MOST_ENDS: Final = 3000

@@ -1,29 +1,33 @@
-"""Registry of loads as data: the spec of each kind in `words.LOADS`, imported on first use."""
+"""Every load as data, by its kind."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from importlib import import_module
-from typing import Final, cast
+from typing import Final
 
-from pytest_ldos.scenario.loads.spec import LoadSpec
-from pytest_ldos.scenario.words import LOADS
+from pytest_ldos.scenario.loads.flood import DdsFloodSpec, GuardSpec
+from pytest_ldos.scenario.loads.spec import (
+    CacheLoadSpec,
+    CpuLimitSpec,
+    CpuLoadSpec,
+    IoLoadSpec,
+    LoadSpec,
+    MemoryLoadSpec,
+    NetworkImpairmentSpec,
+    NoisyNeighbourSpec,
+)
 
-
-class _LoadSpecs(Mapping[str, type[LoadSpec]]):
-    """Specs by kind; the module ``scenario.loads.KIND`` defines `SPEC`."""
-
-    def __getitem__(self, kind: str) -> type[LoadSpec]:
-        if kind not in LOADS:
-            raise KeyError(kind)
-        return cast("type[LoadSpec]", import_module(f"pytest_ldos.scenario.loads.{kind}").SPEC)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(LOADS)
-
-    def __len__(self) -> int:
-        return len(LOADS)
-
-
-LOAD_SPECS: Final[Mapping[str, type[LoadSpec]]] = _LoadSpecs()
-"""Every load by its kind, in the order in which several are applied."""
+LOAD_SPECS: Final[dict[str, type[LoadSpec]]] = {
+    each.KIND: each
+    for each in (
+        CpuLimitSpec,
+        NetworkImpairmentSpec,
+        GuardSpec,
+        NoisyNeighbourSpec,
+        MemoryLoadSpec,
+        CacheLoadSpec,
+        IoLoadSpec,
+        CpuLoadSpec,
+        DdsFloodSpec,
+    )
+}
+"""Every load by its kind, in the order in which several are applied: limits first, floods last."""

@@ -1,4 +1,4 @@
-"""The common part of all loads as data, and of their checks."""
+"""Loads as data, checked when they are created; floods and guards are in `flood`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Final, NamedTuple
 
+from pytest_ldos.base.errors import require
 from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.base.requirements import require
 
 Cpus = int | str
 """Selection of CPUs: a number N for the first N that this process may use, or a list like ``0,2-3``."""
@@ -81,3 +81,162 @@ def require_cpus(cpus: Cpus, name: str, *, least: int) -> None:
         require(_CPU_LIST.fullmatch(cpus) is not None, f"{name} is {cpus!r}", remedy=remedy)
     else:
         require(least <= cpus < math.inf, f"{name} is {cpus}, at least {least} is possible")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CpuLimitSpec(LoadSpec):
+    """Limits the CPUs that the stack may use.
+
+    Attributes:
+        cpus: on which all its threads run.
+        quota_percent: of one CPU, for all its processes together (cgroup); ``0`` for no quota.
+    """
+
+    KIND: ClassVar[str] = "cpu_limit"
+    LESS_IS_HARSHER: ClassVar[frozenset[str]] = frozenset({"cpus", "quota_percent"})
+
+    cpus: Cpus = 1
+    quota_percent: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_cpus(self.cpus, "cpus", least=1)
+        require(
+            self.quota_percent == 0 or 1 <= self.quota_percent <= 102_400,
+            f"a quota of {self.quota_percent:g} % of a CPU; between 1 and 102400 are possible, and 0 for none",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CpuLoadSpec(LoadSpec):
+    """stress-ng's CPU stressor.
+
+    Attributes:
+        workers: processes; one a CPU by default.
+        percent: of a CPU, for each worker.
+        method: one of stress-ng's (``--cpu-method``).
+        reserved: CPUs that the workers leave to the stack; ``0`` for none.
+        group: whom the workers compete with: the stack's processes one by one, or the stack as a whole.
+    """
+
+    KIND: ClassVar[str] = "cpu_load"
+    LESS_IS_HARSHER: ClassVar[frozenset[str]] = frozenset({"reserved"})
+
+    workers: int = field(default_factory=one_a_cpu)
+    percent: int = 80
+    method: str = "matrixprod"
+    reserved: Cpus = 0
+    group: SchedulerGroup = SchedulerGroup.STACK
+
+    def __post_init__(self) -> None:
+        require_workers(self.workers)
+        require(1 <= self.percent <= 100, f"a CPU load of {self.percent} %; between 1 and 100 are possible")
+        require_cpus(self.reserved, "reserved", least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryLoadSpec(LoadSpec):
+    """stress-ng's workers that write and read memory.
+
+    Attributes:
+        workers: processes.
+        size_mb: of each worker, in units of 10^6 bytes.
+        group: as of `cpu_load`.
+    """
+
+    KIND: ClassVar[str] = "memory_load"
+
+    workers: int = 1
+    size_mb: int = 256
+    group: SchedulerGroup = SchedulerGroup.STACK
+
+    def __post_init__(self) -> None:
+        require_workers(self.workers)
+        require_size(self.size_mb)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheLoadSpec(LoadSpec):
+    """stress-ng's workers that throw others' data out of the CPU's caches.
+
+    Attributes:
+        workers: processes; one a CPU by default.
+        group: as of `cpu_load`.
+    """
+
+    KIND: ClassVar[str] = "cache_load"
+
+    workers: int = field(default_factory=one_a_cpu)
+    group: SchedulerGroup = SchedulerGroup.STACK
+
+    def __post_init__(self) -> None:
+        require_workers(self.workers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IoLoadSpec(LoadSpec):
+    """stress-ng's workers that write files and sync them.
+
+    Attributes:
+        workers: processes.
+        size_mb: of each worker's file, in units of 10^6 bytes.
+        group: as of `cpu_load`.
+    """
+
+    KIND: ClassVar[str] = "io_load"
+
+    workers: int = 1
+    size_mb: int = 64
+    group: SchedulerGroup = SchedulerGroup.STACK
+
+    def __post_init__(self) -> None:
+        require_workers(self.workers)
+        require_size(self.size_mb)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkImpairmentSpec(LoadSpec):
+    """Impairs the messages of the stack's DDS domain on the network (``tc netem``).
+
+    Attributes:
+        delay_ms: by which each datagram is later.
+        jitter_ms: by how much that varies, either way.
+        loss_percent: of the datagrams.
+        rate_mbps: to which they are throttled, in 10^6 bits a second; ``0`` for no limit.
+    """
+
+    KIND: ClassVar[str] = "network_impairment"
+    LESS_IS_HARSHER: ClassVar[frozenset[str]] = frozenset({"rate_mbps"})
+
+    delay_ms: float = 0.0
+    jitter_ms: float = 0.0
+    loss_percent: float = 0.0
+    rate_mbps: float = 0.0
+
+    def __post_init__(self) -> None:
+        require(0 <= self.delay_ms <= 10_000, "delay_ms must lie between 0 and 10 000")
+        require(0 <= self.jitter_ms <= self.delay_ms, "jitter_ms must lie between 0 and delay_ms")
+        require(0 <= self.loss_percent <= 100, "loss_percent must lie between 0 and 100")
+        require(self.rate_mbps == 0 or 0.01 <= self.rate_mbps <= 100_000, "rate_mbps must lie between 0.01 and 100 000")
+
+
+class NeighbourStack(StrEnum):
+    """Kind of the second stack."""
+
+    EMBEDDED = "embedded"
+    ROS2 = "ros2"
+    """A second instance of the launch file under test."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyNeighbourSpec(LoadSpec):
+    """A second stack on a DDS domain of its own, whose arm moves all the time.
+
+    Attributes:
+        stack: which: the embedded one, or the launch file of the stack under test once more.
+        group: as of `cpu_load`.
+    """
+
+    KIND: ClassVar[str] = "noisy_neighbour"
+
+    stack: NeighbourStack = NeighbourStack.EMBEDDED
+    group: SchedulerGroup = SchedulerGroup.STACK

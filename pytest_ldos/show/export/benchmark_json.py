@@ -18,11 +18,10 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from pytest_ldos.base.series import Better, Series
-from pytest_ldos.base.units import SECONDS_OF
+from pytest_ldos.base.text import SECONDS_OF
 from pytest_ldos.host.checkout import CHANGED, is_changed
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.measure.trial.series_of import sources_of
+from pytest_ldos.measure.trial.record import TrialSet, sources_of
 
 _FORMAT_VERSION: Final = "5.1.0"
 

@@ -1,12 +1,53 @@
-"""A model as Parquet files, for any tool that reads tables."""
+"""Models, many traces and studies as Parquet files, for any tool that reads tables."""
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any, Final
 
-from pytest_ldos.show.export.replaced import replaced
+import polars as pl
+
+from pytest_ldos.base.parquet import write_table
+from pytest_ldos.base.series import Invalid, Missing
+from pytest_ldos.base.writable import writing
+from pytest_ldos.fleet.measure import TraceSummary
+from pytest_ldos.instruments.study import ROUNDS, Column, Study, Table
 from pytest_ldos.trace.execution.model import ExecutionModel
-from pytest_ldos.trace.execution.store import MANIFEST, write_model
+from pytest_ldos.trace.execution.schema import MANIFEST, write_model
+
+
+@contextmanager
+def beside(target: Path) -> Iterator[Path]:
+    """Creates a temporary folder on the same disk as a future file or folder, for as long as the context lasts.
+
+    Raises:
+        OSError: no folder can be created there.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def replaced(directory: Path, *, is_ours: Callable[[Path], bool]) -> Iterator[Path]:
+    """Yields the path for the new folder, which replaces `directory` when the context ends without an error.
+
+    Args:
+        is_ours: returns true if the existing folder may be replaced.
+
+    Raises:
+        OSError: the directory cannot be written, or holds something else.
+    """
+    with beside(directory) as folder:
+        fresh = folder / directory.name
+        yield fresh
+        if is_ours(directory):
+            directory.rename(folder / "before")  # if the process ends here, neither is lost
+        fresh.rename(directory)
 
 
 def is_model_directory(directory: Path) -> bool:
@@ -26,3 +67,130 @@ def write_parquet(model: ExecutionModel, directory: Path) -> None:
     """
     with replaced(directory, is_ours=is_model_directory) as fresh:
         write_model(model, fresh, target=directory)
+
+
+TRACES: Final = "traces.parquet"
+MEASUREMENTS: Final = "measurements.parquet"
+
+_TRACES: Final[dict[str, Any]] = {
+    "trace": pl.String,
+    "problem": pl.String,
+    "events": pl.Int64,
+    "nodes": pl.Int64,
+    "reached": pl.Int64,
+    "failed": pl.Int64,
+    "unknown": pl.Int64,
+    "lost_events": pl.Int64,
+    "lost_packets": pl.Int64,
+    "damage": pl.String,
+}
+_MEASUREMENTS: Final[dict[str, Any]] = {
+    "trace": pl.String,
+    "goal": pl.String,
+    "goal_id": pl.String,
+    "began_ns": pl.Int64,
+    "outcome": pl.String,
+    "metric": pl.String,
+    "unit": pl.String,
+    "status": pl.String,
+    "value": pl.Float64,
+    "reason": pl.String,
+    "source": pl.String,
+}
+
+
+def traces_frame(summaries: Sequence[TraceSummary]) -> pl.DataFrame:
+    """One row per trace; for one that could not be read, `problem` states the reason, and the counts are null."""
+    rows = [{name: getattr(each, name) for name in _TRACES} for each in summaries]
+    unknown = pl.when(pl.col("problem") == "").then(pl.col(*list(_TRACES)[2:]))
+    return pl.DataFrame(rows, schema=_TRACES).with_columns(unknown)
+
+
+def measurements_frame(summaries: Sequence[TraceSummary]) -> pl.DataFrame:
+    """One row per goal and metric, with their trace; where `value` is null, `reason` states why."""
+    rows = [{"trace": summary.trace, **asdict(each)} for summary in summaries for each in summary.values]
+    return pl.DataFrame(rows, schema=_MEASUREMENTS)
+
+
+def is_fleet_directory(directory: Path) -> bool:
+    """True if all files in the directory were written by `write_fleet`, so that it can be replaced."""
+    return directory.is_dir() and {path.name for path in directory.iterdir()} == {TRACES, MEASUREMENTS}
+
+
+def require_writable(directory: Path) -> None:
+    """Checks that `write_fleet` can write there.
+
+    Raises:
+        OSError: it cannot.
+    """
+    with beside(directory):
+        pass
+
+
+def write_fleet(summaries: Sequence[TraceSummary], directory: Path) -> None:
+    """Writes ``traces.parquet`` and ``measurements.parquet``; both appear at once, or not at all.
+
+    Raises:
+        OSError: the directory cannot be written, or holds something else.
+    """
+    with replaced(directory, is_ours=is_fleet_directory) as fresh:
+        fresh.mkdir()
+        write_table(traces_frame(summaries), fresh / TRACES)
+        write_table(measurements_frame(summaries), fresh / MEASUREMENTS)
+
+
+_UNITS = {"µs": "us", "%": "percent"}
+
+
+def write_study_tables(study: Study, directory: Path) -> list[Path]:
+    """Writes ``TABLE.parquet`` for each table, and ``rounds.parquet`` with a row for each round and quantity.
+
+    Columns are named ``NAME_UNIT`` (``p99_us``). Files of the same name are replaced.
+
+    Raises:
+        NotWritten, ConfigurationError: the directory cannot be written.
+    """
+    frames = {table.name: table_frame(table) for table in study.tables} | {ROUNDS: rounds_frame(study)}
+    with writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, frame in frames.items():
+            write_table(frame, directory / f"{name}.parquet")
+    return [directory / f"{name}.parquet" for name in frames]
+
+
+def table_frame(table: Table) -> pl.DataFrame:
+    """A frame with the table's columns; numbers are 64-bit floats or integers, words strings, absent cells null."""
+    columns = {name_of(column): [row[place] for row in table.rows] for place, column in enumerate(table.columns)}
+    return pl.DataFrame(columns, strict=False)
+
+
+def rounds_frame(study: Study) -> pl.DataFrame:
+    """``round``, ``case``, ``block``, ``quantity``, ``unit``, ``value`` and, if there is no value, its ``reason``."""
+    units = {each.name: each.unit for each in study.quantities}
+    rows = [
+        (number, each.case, each.block, name, units[name], *_value_or_reason(value, each.failure))
+        for number, each in enumerate(study.rounds)
+        for name, value in {**dict.fromkeys(units, Missing(each.failure)), **each.values}.items()
+    ]
+    schema = {
+        "round": pl.Int64,
+        "case": pl.String,
+        "block": pl.Int64,
+        "quantity": pl.String,
+        "unit": pl.String,
+        "value": pl.Float64,
+        "reason": pl.String,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _value_or_reason(value: float | Missing | Invalid, failure: str) -> tuple[float | None, str]:
+    if isinstance(value, Missing | Invalid):
+        return None, value.reason or failure or "not measured"
+    return value, ""
+
+
+def name_of(column: Column) -> str:
+    """``p99_us`` for the column ``p99`` in µs."""
+    unit = _UNITS.get(column.unit, column.unit)
+    return f"{column.name}_{unit}" if unit else column.name

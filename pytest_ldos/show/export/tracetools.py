@@ -9,8 +9,7 @@ from typing import Any, Final, overload
 
 import numpy as np
 
-from pytest_ldos.trace.ctf.read import DecodedTrace
-from pytest_ldos.trace.ctf.tables import Column, EventTable, Label
+from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable, Label
 
 DictEvent = dict[str, Any]
 

@@ -1,18 +1,60 @@
-"""Every format a page can have, by the name a user gives."""
+"""Every format a page can have, by the name a user gives, and values as JSON and CSV."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from pytest_ldos.base.errors import ConfigurationError, Unavailable
-from pytest_ldos.base.text import Rendered
+from pytest_ldos.base.text import Rendered, one_line
 from pytest_ldos.show.page import markdown, terminal
-from pytest_ldos.show.page.data_text import to_json
 from pytest_ldos.show.page.model import Page
+
+_COMMAND: Final = re.compile(r"#(?=#[\w.-]*\[)")
+"""To the log of a CI job, which takes it anywhere in a line; only a text can have it."""
+
+_FORMULA: Final = ("=", "+", "-", "@", "'")
+"""First characters by which a spreadsheet takes text for more than text."""
+
+
+def to_json(value: Any, *, indent: int = 1) -> Rendered:
+    """JSON text of plain values; what is no ASCII is escaped.
+
+    Raises:
+        ValueError: a number is infinite or none.
+    """
+    text = json.dumps(value, indent=indent, allow_nan=False)
+    return Rendered(_COMMAND.sub(r"\\u0023", text) + "\n")
+
+
+def finite(value: float | None) -> float | None:
+    """The number; ``None`` instead of one that is infinite or none, which JSON has not."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def to_csv(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> Rendered:
+    """CSV text with a heading; each row is one line, and no text in it is run."""
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerows(map(_harmless, row) for row in (titles, *rows))
+    return Rendered(sink.getvalue())
+
+
+def _harmless(value: object) -> object:
+    """Numbers as they are; text on one line, and as text."""
+    if not isinstance(value, str):
+        return value
+    text = one_line(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
 
 _R = TypeVar("_R")
 

@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Final, assert_never
 
 from pytest_ldos.base.text import Rendered
-from pytest_ldos.show.page.lines import Line, line, print_to_text, wrapped
 from pytest_ldos.show.page.model import (
     Block,
     Bullets,
@@ -24,7 +23,7 @@ from pytest_ldos.show.page.model import (
     Tone,
     Words,
 )
-from pytest_ldos.show.page.text_table import INDENT, draw_table
+from pytest_ldos.show.page.text_table import INDENT, Line, draw_table, line, print_to_text, wrapped
 
 NARROWEST: Final = 80
 """Columns of the narrowest terminal that a page is fitted to."""

@@ -9,11 +9,12 @@ from typing import Any, Final
 import polars as pl
 
 from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.base.text import Rendered
-from pytest_ldos.base.units import NS_PER_S, counted, format_duration
-from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.show.page.data_text import to_json
-from pytest_ldos.show.page.formats import Format, render, require_format
+from pytest_ldos.base.series import Invalid, Missing
+from pytest_ldos.base.text import NS_PER_S, Rendered, counted, format_duration, format_quantity
+from pytest_ldos.measure.metrics.extract import TrialMetrics
+from pytest_ldos.measure.metrics.model import Measurement, Metric
+from pytest_ldos.robot.stack.goals import ErrorCode
+from pytest_ldos.show.page.formats import Format, render, require_format, to_json
 from pytest_ldos.show.page.model import (
     ABSENT,
     Amount,
@@ -27,17 +28,64 @@ from pytest_ldos.show.page.model import (
     Tone,
     left_out,
 )
-from pytest_ldos.show.report.goals import Measured, describe_goals, tabulate_goals
-from pytest_ldos.show.report.sources import APPROXIMATELY
+from pytest_ldos.show.report.sentences import APPROXIMATELY, describe_origins, qualified, report_origins
 from pytest_ldos.show.report.words import percent
 from pytest_ldos.trace.ctf.stats import describe_incomplete
-from pytest_ldos.trace.execution.missing_events import describe_missing, name_missing
-from pytest_ldos.trace.execution.model import ExecutionModel
-from pytest_ldos.trace.flow.declare import describe_unused
+from pytest_ldos.trace.execution.coverage import describe_missing, name_missing
+from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
+from pytest_ldos.trace.flow.causal import describe_unused
 from pytest_ldos.trace.flow.executors import without_states
-from pytest_ldos.trace.flow.graph import FlowGraph
-from pytest_ldos.trace.flow.names import Names
+from pytest_ldos.trace.flow.graph import FlowGraph, Names
 from pytest_ldos.trace.flow.summary import summarize_callbacks, summarize_executors, summarize_paths, summarize_topics
+
+Measured = Mapping[str, TrialMetrics]
+"""Goals by their id, as `extract_metrics` gives them."""
+
+
+def tabulate_goals(measured: Measured, metrics: Sequence[Metric]) -> pl.DataFrame:
+    """One row a goal, all texts: `goal`, `began` (after the first goal did), `outcome`, and each metric by its name."""
+    trials = [each.trial for each in measured.values() if each.trial is not None]
+    first_ns = min((trial.begin_ns for trial in trials), default=0)
+    return pl.DataFrame([_row(each, metrics, first_ns) for each in measured.values()])
+
+
+def describe_goals(measured: Measured, metrics: Sequence[Metric]) -> Iterator[str]:
+    """Sources of numbers, and reasons for their absence."""
+    found = {metric.name: [each.measurements[metric.name] for each in measured.values()] for metric in metrics}
+    sources = {name: {each.source for each in column if each.source is not None} for name, column in found.items()}
+    yield from describe_origins({name: report_origins(each) for name, each in sources.items()})
+    without: dict[str, dict[str, None]] = {}
+    for name, column in found.items():
+        for value in (each.value for each in column):
+            if isinstance(value, Missing | Invalid):
+                without.setdefault(value.reason, {})[name] = None
+    yield from (f"no {', '.join(names)}: {reason}" for reason, names in without.items())
+
+
+def _row(measured: TrialMetrics, metrics: Sequence[Metric], first_ns: int) -> dict[str, str]:
+    trial = measured.trial
+    values = {metric.name: _cell(measured.measurements[metric.name], metric.unit) for metric in metrics}
+    if trial is None:
+        return {"goal": ABSENT, "began": ABSENT, "outcome": ABSENT, **values}
+    name = f"{trial.scenario} {trial.index + 1}" if trial.marked else trial.goal_id
+    began = format_duration(trial.begin_ns - first_ns) if trial.begin_ns > first_ns else "0 s"
+    return {"goal": name, "began": began, "outcome": _outcome(trial), **values}
+
+
+def _outcome(trial: TrialSpan) -> str:
+    if trial.end_ns is None:
+        return "no end"
+    if trial.error_code is None:
+        return "unknown"
+    return "success" if trial.error_code == ErrorCode.SUCCESS else f"MoveIt code {trial.error_code}"
+
+
+def _cell(measurement: Measurement, unit: str) -> str:
+    if measurement.number is None:
+        return ABSENT
+    sources = () if measurement.source is None else (measurement.source,)
+    return qualified(format_quantity(measurement.number, unit), report_origins(sources))
+
 
 _MOST: Final = 15
 """Rows of a table, unless all are asked for."""
@@ -298,12 +346,12 @@ def _section(title: str, frame: pl.DataFrame, columns: Sequence[_Column], most: 
     rows = frame.head(most or len(frame)).iter_rows(named=True)
     table = Table(
         columns=tuple(Column(each.title, Kind.NAME if each.format is _text else Kind.NUMBER) for each in columns),
-        rows=tuple(tuple(_cell(each, row) for each in columns) for row in rows),
+        rows=tuple(tuple(_table_cell(each, row) for each in columns) for row in rows),
     )
     return Section(title, (table, *left_out(len(frame) - len(table.rows))))
 
 
-def _cell(column: _Column, row: Mapping[str, Any]) -> Cell:
+def _table_cell(column: _Column, row: Mapping[str, Any]) -> Cell:
     """A cell as people read it, and its number for sorting."""
     value = row[column.source]
     shown = column.format(value)

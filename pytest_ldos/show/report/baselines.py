@@ -10,7 +10,7 @@ from pytest_ldos.judge.baseline.store import StoredBaseline
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.show.page.formats import Format, render
 from pytest_ldos.show.page.model import Column, Kind, Page, Section, Table
-from pytest_ldos.show.report.keys import describe_place
+from pytest_ldos.show.report.sentences import describe_place
 
 _COLUMNS = (
     Column("scenario", Kind.NAME),

@@ -10,18 +10,15 @@ from importlib.metadata import version
 from typing import Final
 
 from pytest_ldos.host.interference import Interference
-from pytest_ldos.judge.baseline.calibration_store import Calibrated, CalibrationLookup, Uncalibrated
-from pytest_ldos.judge.explain.explain import Explanation, SegmentChange, explain, path_of
-from pytest_ldos.judge.explain.parts import explain_parts
+from pytest_ldos.judge.baseline.lookup import Calibrated, CalibrationLookup, Uncalibrated
+from pytest_ldos.judge.explain.explain import Explanation, SegmentChange, explain, explain_parts, path_of
 from pytest_ldos.judge.gate.comparison import Comparison
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.verdict import Tone, Verdict
 from pytest_ldos.judge.judging import Judged
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialKind, TrialSet
-from pytest_ldos.show.page.data_text import finite
-from pytest_ldos.show.report.advice import Untried, advise
-from pytest_ldos.show.report.apart import describe_apart
+from pytest_ldos.show.page.formats import finite
 from pytest_ldos.show.report.document import (
     CalibrationReport,
     Document,
@@ -31,19 +28,18 @@ from pytest_ldos.show.report.document import (
     Segment,
     Surroundings,
 )
-from pytest_ldos.show.report.metric_reports import report_metrics
-from pytest_ldos.show.report.parts import describe_parts
-from pytest_ldos.show.report.paths import MOVED
-from pytest_ldos.show.report.reasons import describe_more_trials, describe_other_calibration, describe_reasons
-from pytest_ldos.show.report.version_reports import (
+from pytest_ldos.show.report.part_reports import (
     report_additions,
     report_differences,
     report_drifts,
     report_interleaving,
+    report_metrics,
     report_surroundings,
     report_version,
 )
-from pytest_ldos.show.report.words import describe_load
+from pytest_ldos.show.report.reasons import describe_more_trials, describe_other_calibration, describe_reasons
+from pytest_ldos.show.report.sentences import Untried, advise, describe_apart, describe_parts
+from pytest_ldos.show.report.words import MOVED, describe_load
 
 THIS_RUN: Final = "this run"
 

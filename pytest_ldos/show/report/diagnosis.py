@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from pytest_ldos.base.text import Rendered
-from pytest_ldos.base.units import counted
+from pytest_ldos.base.text import Rendered, counted
+from pytest_ldos.doctor.changes import Finding, Status
 from pytest_ldos.doctor.diagnose import worst
-from pytest_ldos.doctor.finding import Finding, Status
-from pytest_ldos.show.page.data_text import to_json
-from pytest_ldos.show.page.formats import Format, render
+from pytest_ldos.show.page.formats import Format, render, to_json
 from pytest_ldos.show.page.model import Bullets, Cell, Column, Kind, Page, Section, Table, Text, Tone, Words
 
 SCHEMA: Final = 1

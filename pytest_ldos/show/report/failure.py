@@ -10,13 +10,13 @@ from pytest_ldos.show.page import terminal
 from pytest_ldos.show.page.model import Column, Kind, Page, Table
 from pytest_ldos.show.page.model import Section as Shown
 from pytest_ldos.show.report.document import Document, MetricReport, Section
-from pytest_ldos.show.report.paths import describe_paths
 from pytest_ldos.show.report.terminal import badge_by_name, listed
 from pytest_ldos.show.report.words import (
     change_of,
     describe_details,
     describe_measurement,
     describe_outcome,
+    describe_paths,
     describe_sources,
     interval_of,
     mde_of,

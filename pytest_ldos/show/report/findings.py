@@ -1,14 +1,21 @@
-"""First part of a scenario's report, in every format with headings: why, what moved, what to do."""
+"""First part of a scenario's report: why, what moved, what to do; and badges of verdicts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pytest_ldos.show.page.model import Block, Bullets
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.page.model import Badge, Block, Bullets, Tone
 from pytest_ldos.show.page.model import Section as Shown
-from pytest_ldos.show.report.document import Section
-from pytest_ldos.show.report.paths import describe_paths
-from pytest_ldos.show.report.words import describe_move, describe_unseen, moved_metrics
+from pytest_ldos.show.report.document import MetricReport, Section
+from pytest_ldos.show.report.words import (
+    describe_apart,
+    describe_move,
+    describe_paths,
+    describe_unseen,
+    moved_metrics,
+    verdict_word,
+)
 
 
 def show_findings(section: Section, *, most: int | None = None) -> Iterator[Block]:
@@ -32,3 +39,25 @@ def _listed(lines: Iterable[str], most: int | None) -> Bullets:
     found = tuple(lines)
     more = (f"… and {len(found) - most} more",) if most is not None and len(found) > most else ()
     return Bullets((*found[:most], *more))
+
+
+def badge_of(verdict: Verdict | None) -> Badge:
+    """The verdict as a badge; without a tone if nothing was judged."""
+    return Badge(verdict_word(verdict), tone_of(verdict))
+
+
+def badge_of_metric(metric: MetricReport, *, by_name: bool = False) -> Badge | str:
+    """The verdict on a metric, and what it must not hide; empty if the metric was not compared.
+
+    Args:
+        by_name: whether the verdict is written as commands and files do.
+    """
+    if metric.verdict is None:
+        return ""
+    apart, word = describe_apart(metric), metric.verdict.value if by_name else metric.verdict.word
+    return Badge(f"{word}, {apart}", Tone.DOUBT) if apart else Badge(word, tone_of(metric.verdict))
+
+
+def tone_of(verdict: Verdict | None) -> Tone:
+    """The tone of a verdict; plain if nothing was judged."""
+    return Tone.PLAIN if verdict is None else Tone(verdict.tone)

@@ -7,10 +7,8 @@ from itertools import takewhile
 from pathlib import PurePath
 from typing import Final
 
-from pytest_ldos.base.text import Rendered
-from pytest_ldos.base.units import counted, format_quantity
-from pytest_ldos.fleet.pool import Pooled, is_whole, median_of, metric_names, pool
-from pytest_ldos.fleet.summary import TraceSummary
+from pytest_ldos.base.text import Rendered, counted, format_quantity
+from pytest_ldos.fleet.measure import Pooled, TraceSummary, is_whole, median_of, metric_names, pool
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.show.page.formats import Format, render
 from pytest_ldos.show.page.model import ABSENT, Bullets, Column, Kind, Page, Section, Table, Text, Tone, left_out

@@ -1,14 +1,22 @@
-"""A document for programs: JSON, as ``schema.json`` beside this file describes it."""
+"""A document as JSON, as ``schema.json`` describes it, and back: all of it is checked before anything is shown.
+
+The schema (``schema.json``) and this are made from the same types: nothing that the schema refuses is read. Beyond it,
+sizes are limited, objects say everything once, and numbers are finite.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from importlib.resources import files
-from typing import Any
+from pathlib import Path
+from typing import Any, Final, NoReturn
 
+from pytest_ldos.base.errors import RecordUnreadable
+from pytest_ldos.base.plain import PlainReader
 from pytest_ldos.base.text import Rendered
-from pytest_ldos.show.page.data_text import to_json
+from pytest_ldos.show.page.formats import to_json
 from pytest_ldos.show.report.document import KIND, SCHEMA_VERSION, Document
 
 
@@ -23,3 +31,108 @@ def read_schema() -> dict[str, Any]:
     """The schema of this form (JSON Schema, draft 2020-12)."""
     schema: dict[str, Any] = json.loads(files("pytest_ldos.show.report").joinpath("schema.json").read_text("utf-8"))
     return schema
+
+
+LARGEST: Final = 8 * 1024 * 1024
+"""Bytes of a file."""
+
+LONGEST_TEXT: Final = 10_000
+"""Characters of one text."""
+
+MOST_ITEMS: Final = 10_000
+"""Items of one list."""
+
+_LARGEST_INTEGER: Final = 2**53
+_LARGEST_NUMBER: Final = 1e18
+_REMEDY: Final = "take the file that --ldos-report NAME.json wrote, of this version of pytest-ldos"
+
+
+class _Wrong(ValueError):
+    """Place of a value that is not what it should be, and the fault."""
+
+
+def read_document(file: Path) -> Document:
+    """The document in a file of the JSON form.
+
+    Raises:
+        RecordUnreadable: it cannot be read, is too large, or is no such document; names the place in it.
+    """
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(LARGEST + 1)
+    except OSError as error:
+        raise RecordUnreadable(f"{file} cannot be read: {error.strerror}", remedy=_REMEDY) from None
+    try:
+        return decode_document(content)
+    except ValueError as wrong:
+        raise RecordUnreadable(f"{file} is no report: {wrong}", remedy=_REMEDY) from None
+
+
+def decode_document(content: bytes) -> Document:
+    """The document in the bytes of its JSON form."""
+    plain = _parse(content)
+    for name, value in (("kind", KIND), ("schema", SCHEMA_VERSION)):
+        if name not in plain or type(plain[name]) is not type(value) or plain[name] != value:
+            raise _Wrong(f"its {name} is not {value!r}")
+    verdict = plain.get("verdict", "")
+    rest = {name: plain[name] for name in plain if name not in {"kind", "schema", "verdict"}}
+    document: Document = _READER.read(Document, rest, "")
+    if verdict != (document.verdict.value if document.verdict else None):
+        raise _Wrong("its verdict is not the worst of its sections'")
+    return document
+
+
+def _parse(content: bytes) -> dict[str, Any]:
+    if len(content) > LARGEST:
+        raise _Wrong(f"it is larger than {LARGEST} bytes")
+    try:
+        plain = json.loads(content.decode(), object_pairs_hook=_object, parse_constant=_refuse_constant)
+    except _Wrong:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise _Wrong(f"it is no JSON ({type(error).__name__})") from None
+    if not isinstance(plain, dict):
+        raise _Wrong("it is no JSON object")
+    return plain
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _Wrong("an object says something twice")
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise _Wrong(f"it has the number {name}")
+
+
+def _read_text(value: Any, place: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{place} is no text")
+    if len(value) > LONGEST_TEXT:
+        raise ValueError(f"{place} is longer than {LONGEST_TEXT} characters")
+    return value
+
+
+def _read_flag(value: Any, place: str) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{place} is neither true nor false")
+    return value
+
+
+def _read_integer(value: Any, place: str) -> int:
+    if type(value) is not int or abs(value) > _LARGEST_INTEGER:
+        raise ValueError(f"{place} is no integer of at most 53 bits")
+    return value
+
+
+def _read_number(value: Any, place: str) -> float:
+    if type(value) not in {int, float} or not abs(value) <= _LARGEST_NUMBER or math.isnan(value):
+        raise ValueError(f"{place} is no number between ±{_LARGEST_NUMBER:g}")
+    return float(value)
+
+
+_READER: Final = PlainReader(
+    {str: _read_text, bool: _read_flag, int: _read_integer, float: _read_number}, is_whole=True, most_items=MOST_ITEMS
+)

@@ -7,7 +7,7 @@ from typing import Final
 
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.show.page import markdown
-from pytest_ldos.show.page.markdown_parts import Markdown, join
+from pytest_ldos.show.page.markdown import Markdown, join
 from pytest_ldos.show.page.model import (
     Block,
     Bullets,
@@ -22,10 +22,9 @@ from pytest_ldos.show.page.model import (
     Text,
 )
 from pytest_ldos.show.page.model import Section as Shown
-from pytest_ldos.show.report.badges import badge_of, badge_of_metric
 from pytest_ldos.show.report.document import Document, MetricReport, Section
-from pytest_ldos.show.report.findings import show_findings
-from pytest_ldos.show.report.host_reports import HostReport, worst_first, worst_of
+from pytest_ldos.show.report.findings import badge_of, badge_of_metric, show_findings
+from pytest_ldos.show.report.formats import HostReport, worst_first, worst_of
 from pytest_ldos.show.report.words import (
     change_of,
     describe_details,

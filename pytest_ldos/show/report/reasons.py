@@ -1,4 +1,4 @@
-"""The sentence for each reason of a verdict, for each use of more trials, and for calibrations that do not apply."""
+"""The sentence for each reason of a verdict, and for each use of more trials."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Final, assert_never
 
-from pytest_ldos.base.units import LARGEST_EFFECT, counted, format_effect, format_quantity
-from pytest_ldos.judge.baseline.mismatch import LoadDifference, OtherHost, OtherHostClasses, OtherLoads, OtherScenario
+from pytest_ldos.base.text import LARGEST_EFFECT, counted, format_effect, format_quantity
+from pytest_ldos.judge.baseline.key import LoadDifference, OtherHost, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.comparison import (
     Comparison,
@@ -17,8 +17,28 @@ from pytest_ldos.judge.gate.comparison import (
     MoreTrials,
     VariesTooMuch,
 )
-from pytest_ldos.show.report.aspects import describe_aspect
-from pytest_ldos.show.report.keys import describe_host, describe_key
+from pytest_ldos.judge.gate.shape import Aspect, LateRise, Spread, Tail
+from pytest_ldos.show.report.sentences import describe_host, describe_key
+
+
+def describe_aspect(aspect: Aspect) -> str:
+    """``spread × 2.1 (on average 13.4 % from the median, 6.4 % in the baseline)``."""
+    match aspect:
+        case Spread(base, head):
+            growth = f" × {head / base:.2g}" if base else ""
+            return f"spread{growth} (on average {_percent(head)} from the median, {_percent(base)} in the baseline)"
+        case Tail(base, head, beyond):
+            shares = f"{100 * head:.0f} % of the trials, {100 * base:.0f} % in the baseline"
+            return f"tail: {shares}, are more than {_percent(beyond)} worse than their median"
+        case LateRise(from_trial, ratio):
+            return f"worse from trial {from_trial} on: × {ratio:.2f}"
+        case _:
+            assert_never(aspect)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
 
 _RECORD_AGAIN: Final = "record it again: --ldos-update-baseline"
 

@@ -10,15 +10,15 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.page import terminal
 from pytest_ldos.show.page.model import ABSENT, Badge, Block, Bullets, Cell, Column, Kind, Page, Table, Text, Tone
 from pytest_ldos.show.page.model import Section as Shown
-from pytest_ldos.show.report.badges import badge_of_metric, tone_of
 from pytest_ldos.show.report.document import Change, Document, MetricReport, Section
-from pytest_ldos.show.report.paths import describe_paths
+from pytest_ldos.show.report.findings import badge_of_metric, tone_of
 from pytest_ldos.show.report.words import (
     change_of,
     describe_details,
     describe_gaps,
     describe_measurement,
     describe_outcome,
+    describe_paths,
     describe_setting,
     describe_sources,
     interval_of,

@@ -14,9 +14,15 @@ from typing import Final
 from pytest_ldos.base.text import Rendered, one_line
 from pytest_ldos.judge.gate.verdict import Tone
 from pytest_ldos.show.report.document import Document, Place, Section
-from pytest_ldos.show.report.host_reports import HostReport, worst_first
-from pytest_ldos.show.report.paths import describe_paths
-from pytest_ldos.show.report.words import describe_caveats, describe_move, moved_metrics, title_of, verdict_word
+from pytest_ldos.show.report.formats import HostReport, worst_first
+from pytest_ldos.show.report.words import (
+    describe_caveats,
+    describe_move,
+    describe_paths,
+    moved_metrics,
+    title_of,
+    verdict_word,
+)
 
 MOST: Final = 10
 """Annotations of one kind that GitHub shows of a step."""

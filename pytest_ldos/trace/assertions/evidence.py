@@ -9,17 +9,14 @@ from typing import NoReturn
 
 import polars as pl
 
-from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.nearest import suggest
-from pytest_ldos.base.text import one_line
-from pytest_ldos.base.units import NS_PER_S
+from pytest_ldos.base.errors import ConfigurationError, suggest
+from pytest_ldos.base.text import NS_PER_S, one_line
 from pytest_ldos.trace.ctf.read import DecodedTrace
 from pytest_ldos.trace.ctf.stats import describe_incomplete
 from pytest_ldos.trace.execution.build import build_execution
-from pytest_ldos.trace.execution.missing_events import describe_missing
+from pytest_ldos.trace.execution.coverage import describe_missing
 from pytest_ldos.trace.execution.model import ExecutionModel
-from pytest_ldos.trace.flow.graph import FlowGraph
-from pytest_ldos.trace.flow.names import Names
+from pytest_ldos.trace.flow.graph import FlowGraph, Names
 
 Source = ExecutionModel | FlowGraph | DecodedTrace
 """Object of an assertion. Only a trace holds raw events."""

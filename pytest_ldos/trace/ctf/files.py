@@ -1,15 +1,19 @@
-"""Finds the traces of a session directory, and names what is no trace."""
+"""Finds the traces of a session directory: where each lies, and which domain and host it is from."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NoReturn
 
 from pytest_ldos.base.errors import TraceUnreadable
-from pytest_ldos.trace.ctf.archive import is_archive
+from pytest_ldos.base.writable import writing
+from pytest_ldos.trace.ctf.archive import address_of, fetch, is_archive, unpack
 
 METADATA = "metadata"
 
@@ -182,3 +186,142 @@ def _refuse(error: OSError) -> NoReturn:
     remedy = "read it as the user who recorded it, or change its permissions" if is_closed else ""
     reason = error.strerror or "cannot be listed"
     raise TraceUnreadable(Path(error.filename), None, reason, remedy=remedy) from error
+
+
+_PER_UID = re.compile(r"(?:^|/)uid/(\d+)(?:/|$)")
+_PER_PID = re.compile(r"(?:^|/)pid/(.+)-(\d+)-\d{8}-\d{6}(?:/|$)")
+
+
+@dataclass(frozen=True)
+class TraceInfo:
+    """One trace of a session directory: a domain, or a buffer owner (uid, pid).
+
+    Facts missing in the metadata are taken from the path that LTTng gave the trace.
+
+    Attributes:
+        directory: folder of its metadata.
+        environment: the ``env`` block (``hostname``, ``domain``, ``tracer_name``, …).
+        clock: name of the clock that stamps events; ``""`` where they have no time: their
+            `timestamp_ns` is 0.
+        clock_offset_ns: nanoseconds from that clock's zero to the epoch.
+        uuid: of the trace, 32 hexadecimal digits, or ``""``. Rotated chunks of one trace
+            share it.
+        unread: events and fields that no column can hold (text inside arrays of structs);
+            they are skipped.
+        channels: names of the events that each channel (stream class) declares, by its number.
+    """
+
+    directory: Path
+    environment: Mapping[str, str | int]
+    clock: str
+    clock_offset_ns: int
+    uuid: str = ""
+    unread: tuple[tuple[str, str], ...] = ()
+    channels: Mapping[int, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def domain(self) -> str:
+        """``ust``, ``kernel``, …; ``""`` where unknown."""
+        if "domain" in self.environment:
+            return str(self.environment["domain"])
+        parts = self.directory.parts
+        return next((part for part in reversed(parts) if part in ("kernel", "ust")), "")
+
+    @property
+    def host(self) -> str:
+        return str(self.environment.get("hostname", ""))
+
+    @property
+    def uid(self) -> int | None:
+        """The user of per-user buffers."""
+        if self._scheme == "uid":
+            return self._number("tracer_buffering_id")
+        found = _PER_UID.search(self.directory.as_posix())
+        return int(found[1]) if found and not self._scheme else None
+
+    @property
+    def pid(self) -> int | None:
+        """The process of per-process buffers."""
+        if self._scheme == "pid":
+            known = self._number("vpid")
+            return self._number("tracer_buffering_id") if known is None else known
+        found = _PER_PID.search(self.directory.as_posix())
+        return int(found[2]) if found and not self._scheme else None
+
+    @property
+    def process_name(self) -> str:
+        """Name of that process, cut to 15 characters by Linux."""
+        if "procname" in self.environment:
+            return str(self.environment["procname"])
+        found = _PER_PID.search(self.directory.as_posix())
+        return found[1] if found else ""
+
+    @property
+    def tracer(self) -> str:
+        """``lttng-ust 2.13``."""
+        version = ".".join(
+            str(self.environment[part]) for part in ("tracer_major", "tracer_minor") if part in self.environment
+        )
+        return " ".join(part for part in (str(self.environment.get("tracer_name", "")), version) if part)
+
+    @property
+    def _scheme(self) -> str:
+        return str(self.environment.get("tracer_buffering_scheme", ""))
+
+    def _number(self, name: str) -> int | None:
+        value = self.environment.get(name)
+        return value if isinstance(value, int) else None
+
+
+@dataclass(frozen=True)
+class OpenedTrace:
+    """A trace whose files can be read.
+
+    Attributes:
+        place: the trace as it was asked for.
+        folder: its files; `place` itself unless they were fetched or unpacked.
+    """
+
+    place: Path
+    folder: Path
+
+    def name_of(self, path: Path) -> Path:
+        """A file of the trace as seen from its place."""
+        return self.place / path.relative_to(self.folder) if path.is_relative_to(self.folder) else path
+
+
+@contextmanager
+def opened(place: Path) -> Iterator[OpenedTrace]:
+    """The folder of a trace; a temporary one for as long as the context lasts if it is an archive or an address.
+
+    Raises:
+        TraceUnreadable: it cannot be fetched or unpacked; errors within the context name files as `OpenedTrace` does.
+        NotWritten, ConfigurationError, Unavailable: see `fetch` and `unpack`.
+    """
+    address = address_of(place)
+    if address is None and not is_archive(place):
+        yield OpenedTrace(place, place)
+        return
+    with writing(Path(tempfile.gettempdir())):
+        temporary = tempfile.TemporaryDirectory(prefix="ldos-trace-")
+    with temporary as name:
+        found = OpenedTrace(place, _folder_of(place, address, Path(name)))
+        try:
+            yield found
+        except TraceUnreadable as error:
+            raise TraceUnreadable(found.name_of(error.path), error.offset, error.reason, remedy=error.remedy) from None
+
+
+def _folder_of(place: Path, address: str | None, temporary: Path) -> Path:
+    fetched, folder = temporary / "fetched", temporary / "trace"
+    with writing(temporary):
+        fetched.mkdir()
+        folder.mkdir()
+    source = place if address is None else fetch(address, fetched)
+    if not is_archive(source):
+        return source if source.is_dir() else fetched
+    try:
+        unpack(source, folder)
+    except TraceUnreadable as error:  # of an archive that was fetched
+        raise TraceUnreadable(place, error.offset, error.reason, remedy=error.remedy) from None
+    return folder

@@ -13,8 +13,7 @@ import numpy as np
 
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
 from pytest_ldos.trace.ctf import _decoder
-from pytest_ldos.trace.ctf.files import SessionFiles, find_files
-from pytest_ldos.trace.ctf.place import OpenedTrace, opened
+from pytest_ldos.trace.ctf.files import OpenedTrace, SessionFiles, find_files, opened
 from pytest_ldos.trace.ctf.read import (
     DecodedTrace,
     Fields,

@@ -1,4 +1,4 @@
-"""Conversion between NumPy, where rows are computed, and Polars, where they are kept.
+"""Conversion between NumPy and Polars, and sorting and grouping by chunks.
 
 While a table is computed, "none" is -1 in a column of ids and `NEVER` in a column of times;
 in a frame both are null. Long columns are mapped from files on either side (`execution.mapped`).
@@ -7,6 +7,7 @@ in a frame both are null. Long columns are mapped from files on either side (`ex
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -117,3 +118,162 @@ def pick(values: npt.NDArray[Any], rows: npt.NDArray[Any], otherwise: int) -> np
         return np.full(len(rows), otherwise, dtype=values.dtype)
     picked: npt.NDArray[Any] = np.where(rows >= 0, values[rows], values.dtype.type(otherwise))
     return picked
+
+
+_NARROW: Final = 1 << 16
+"""Keys below this are sorted as numbers of two bytes, which is several times faster."""
+
+
+@dataclass(frozen=True)
+class Index:
+    """Rows of a table by a key.
+
+    Attributes:
+        first: position of the first row of each key, and behind the last; shape ``(keys + 1,)``.
+        rows: ordered by key; those of one key in the order of the table.
+    """
+
+    first: npt.NDArray[np.int64]
+    rows: IdArray
+
+    def __len__(self) -> int:
+        return len(self.first) - 1
+
+    def of(self, keys: Array) -> tuple[npt.NDArray[np.int64], IdArray]:
+        """All rows of each key: position in `keys`, and row."""
+        first = self.first[keys]
+        count = self.first[keys + 1] - first
+        which = np.repeat(np.arange(len(keys)), count)
+        within = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
+        return which, self.rows[first[which] + within]
+
+
+def index_by(keys: Array, count: int) -> Index:
+    """The rows of each key.
+
+    Args:
+        keys: below `count`; rows with a key of -1 are left out.
+    """
+    first = room_for(count + 1, np.int64)
+    for part in chunks(len(keys)):
+        _, distinct, lengths = _in_order(keys[part], count)
+        first[distinct + 1] += lengths
+    np.cumsum(first, out=first)
+    rows = room_for(int(first[-1]), np.int32)
+    following = computed(count, np.int64, lambda part: first[part])
+    for part in chunks(len(keys)):
+        order, distinct, lengths = _in_order(keys[part], count)
+        within = np.arange(len(order)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        rows[np.repeat(following[distinct], lengths) + within] = order + part.start
+        following[distinct] += lengths
+    return Index(first, rows)
+
+
+def _in_order(keys: Array, count: int) -> tuple[Array, Array, Array]:
+    """Rows ordered by key, the keys that occur, and the number of rows of each."""
+    narrow = keys.astype(np.int16) if count < _NARROW // 2 else keys
+    order = np.argsort(narrow, kind="stable")
+    sorted_keys = keys[order]
+    absent = int(np.searchsorted(sorted_keys, 0))
+    order, sorted_keys = order[absent:], sorted_keys[absent:]
+    begins = np.flatnonzero(np.diff(sorted_keys, prepend=-1))
+    return order, sorted_keys[begins], np.diff(begins, append=len(order))
+
+
+def sorted_rows(values: Array) -> IdArray:
+    """Rows in the order of their values; equal ones in the order of the table; shape as `values`."""
+    if len(values) <= mapped.CHUNK_ROWS:
+        return np.argsort(values, kind="stable").astype(np.int32)
+    borders = _borders(values)
+    bucket = computed(len(values), np.int32, lambda part: np.searchsorted(borders, values[part], side="right"))
+    index = index_by(bucket, len(borders) + 1)
+    for begin, end in zip(index.first[:-1].tolist(), index.first[1:].tolist(), strict=True):
+        rows = index.rows[begin:end]
+        rows[:] = rows[np.argsort(values[rows], kind="stable")]
+    return index.rows
+
+
+_SAMPLES: Final = 64
+"""Values that are looked at for each border between buckets."""
+
+
+def _borders(values: Array) -> Array:
+    """Values that divide a long array into parts of about half a chunk."""
+    parts = 2 * len(values) // mapped.CHUNK_ROWS + 1
+    sample = np.sort(values[:: max(len(values) // (parts * _SAMPLES), 1)])
+    return np.unique(sample[:: max(len(sample) // parts, 1)][1:])
+
+
+class Grouped:
+    """Numbers by group, for statistics that need all of a group at once.
+
+    Args:
+        groups: group of each number, -1 for numbers that are left out.
+    """
+
+    def __init__(self, groups: Array, values: Array, count: int) -> None:
+        index = index_by(groups, count)
+        self._first = index.first
+        self._values = computed(len(index.rows), values.dtype, lambda part: values[index.rows[part]])
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Number of values of each group."""
+        return np.diff(self._first)
+
+    def of(self, group: int) -> Array:
+        """Values of a group, in the order of the table until one of the methods below was called."""
+        found: Array = self._values[int(self._first[group]) : int(self._first[group + 1])]
+        return found
+
+    def nearest(self, shares: Sequence[float]) -> list[list[float | None]]:
+        """Quantiles of each group: the value nearest to each share; ``None`` for a group without values."""
+        return [self._nearest(group, shares) for group in range(len(self.sizes))]
+
+    def medians(self) -> list[float | None]:
+        """Median of each group; ``None`` for a group without values."""
+        return [self._median(self.of(group)) for group in range(len(self.sizes))]
+
+    def distinct(self) -> list[int]:
+        """Number of different values of each group."""
+        return [self._distinct(self.of(group)) for group in range(len(self.sizes))]
+
+    def _nearest(self, group: int, shares: Sequence[float]) -> list[float | None]:
+        values = self.of(group)
+        if not len(values):
+            return [None] * len(shares)
+        places = [int((len(values) - 1) * share + 0.5) for share in shares]
+        values.partition(sorted(set(places)))
+        return [float(values[place]) for place in places]
+
+    @staticmethod
+    def _median(values: Array) -> float | None:
+        if not len(values):
+            return None
+        low, high = (len(values) - 1) // 2, len(values) // 2
+        values.partition(sorted({low, high}))
+        return (float(values[low]) + float(values[high])) / 2
+
+    @staticmethod
+    def _distinct(values: Array) -> int:
+        values.sort()
+        parts = (values[part.start : part.stop + 1] for part in chunks(len(values)))
+        return sum(int(np.count_nonzero(np.diff(part))) for part in parts) + min(len(values), 1)
+
+
+def distinct_rows(*columns: Any) -> Array:
+    """Different combinations of the columns' integers, in order; shape ``(n, columns)``."""
+    found = np.empty((0, len(columns)), dtype=np.int64)
+    for part in chunks(len(columns[0])):
+        new = np.stack([np.asarray(column[part]).astype(np.int64) for column in columns], axis=1)
+        found = np.unique(np.concatenate((found, _without_repeats(new))), axis=0)
+    return found
+
+
+def _without_repeats(rows: Array) -> Array:
+    """Fewer rows of the same kinds: those that differ from the one before, by a sort of one number each."""
+    order = np.lexsort(rows.T[::-1])
+    ordered = rows[order]
+    changes = (ordered[1:] != ordered[:-1]).any(axis=1)
+    kept: Array = ordered[np.concatenate(([True], changes))[: len(ordered)]]
+    return kept

@@ -1,4 +1,8 @@
-"""Nodes and their publishers, subscriptions, services, clients, timers and state machines.
+"""Nodes and their publishers, subscriptions, services, clients, timers and state machines, by handle and time.
+
+A handle is an address: it means nothing outside its process, and after its owner is destroyed,
+another entity may get it. No event reports the destruction, so an entity lives from its init event until
+the next one with the same handle.
 
 Tracepoints: ``rcl_node_init``, ``rcl_publisher_init``, ``rmw_publisher_init``,
 ``rcl_subscription_init``, ``rmw_subscription_init``, ``rcl_service_init``, ``rcl_client_init``,
@@ -9,15 +13,185 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from pytest_ldos.base.tracepoints import Ros2
-from pytest_ldos.trace.execution.columns import NEVER, IdArray, Values, frame_of
+from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, Values, frame_of
 from pytest_ldos.trace.execution.observed import Events, Observed
-from pytest_ldos.trace.execution.registry import Registry
 from pytest_ldos.trace.execution.schema import ENTITIES
+
+Handles = npt.NDArray[np.uint64]
+
+
+_PAIR: Final = np.dtype([("process", np.int64), ("handle", np.uint64)])
+
+
+Pair = tuple[int, int]
+"""Process and handle."""
+
+
+@dataclass(frozen=True)
+class Discovered:
+    """Handles of a window that no init event names, in the order of their numbers.
+
+    Attributes:
+        first_call: the first call of `Registry.complete` that met each.
+        calls: number of these calls.
+    """
+
+    first_call: dict[Pair, int]
+    calls: int
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Handles that were used although no init event names them; one row each."""
+
+    process: IdArray
+    handle: Handles
+
+    def __len__(self) -> int:
+        return len(self.handle)
+
+
+class Registry:
+    """Entities of one kind by (process, handle, life).
+
+    Args:
+        process, handle, born_ns: of each init event, in time order; row ``i`` is entity ``i``.
+    """
+
+    def __init__(self, process: IdArray, handle: Handles, born_ns: TimesNs) -> None:
+        self._known = len(handle)
+        self._handles = np.unique(handle)
+        self._processes = int(process.max(initial=-1)) + 1
+        pair = self._pairs(process, handle)
+        self._order = np.lexsort((born_ns, pair))
+        self._pair = pair[self._order]
+        self._born = born_ns[self._order]
+        self._first = np.concatenate(([True], self._pair[1:] != self._pair[:-1])) if len(pair) else np.empty(0, bool)
+        self._unknown: dict[Pair, int] = {}
+        self._first_call: dict[Pair, int] = {}
+        self._calls = 0
+
+    def begin_window(self) -> None:
+        """Forgets what was discovered: each window of the trace is resolved by the same calls, on its own."""
+        self._unknown, self._first_call, self._calls = {}, {}, 0
+
+    def discovered(self) -> Discovered:
+        """Handles that were discovered since `begin_window`."""
+        return Discovered({pair: self._first_call[pair] for pair in self._unknown}, self._calls)
+
+    def adopt(self, found: Discovered) -> IdArray | None:
+        """Adds what another registry of the same entities discovered.
+
+        Returns:
+            Our number of each of its entities; ``None`` where all are the same.
+        """
+        self._calls = found.calls
+        numbers = np.arange(self._known + len(found.first_call), dtype=np.int32)
+        for number, (pair, call) in enumerate(found.first_call.items()):
+            self._first_call[pair] = min(self._first_call.get(pair, call), call)
+            numbers[self._known + number] = self._unknown.setdefault(pair, self._known + len(self._unknown))
+        return None if np.array_equal(numbers, np.arange(len(numbers))) else numbers
+
+    def find(self, process: npt.NDArray[Any], handle: Handles, times_ns: TimesNs) -> IdArray:
+        """The entity alive at each time, -1 where no init event names the handle.
+
+        A time before the first init event belongs to the first entity: what is made asynchronously may
+        be used before it is announced.
+        """
+        at, found = self._last_life(process, handle, times_ns)
+        return np.where(found, self._order[at] if len(self._order) else 0, -1).astype(np.int32)
+
+    def find_nearest(self, process: npt.NDArray[Any], handle: Handles, times_ns: TimesNs) -> IdArray:
+        """The entity whose init event is nearest in time: for entities announced right before or after their use."""
+        at, found = self._last_life(process, handle, times_ns)
+        if not found.any():
+            return np.full(len(handle), -1, dtype=np.int32)
+        following = np.minimum(at + 1, len(self._pair) - 1)
+        closer = self._pair[following] == self._pair[at]
+        closer &= np.abs(self._born[following] - times_ns) < np.abs(self._born[at] - times_ns)
+        return np.where(found, self._order[np.where(closer, following, at)], -1).astype(np.int32)
+
+    def resolve(self, process: npt.NDArray[Any], handle: Handles, times_ns: TimesNs) -> IdArray:
+        """As `find`, but a handle without an init event becomes an entity of its own (see `unknown`)."""
+        return self.complete(self.find(process, handle, times_ns), process, handle)
+
+    def complete(self, found: IdArray, process: npt.NDArray[Any], handle: Handles) -> IdArray:
+        """The entities found, and for each handle without one an entity of its own."""
+        self._calls += 1
+        missing = np.flatnonzero(found < 0)
+        if len(missing):
+            pairs = np.rec.fromarrays([process[missing], handle[missing]], dtype=_PAIR)
+            distinct, inverse = np.unique(pairs, return_inverse=True)
+            numbers = [self._number_unknown(int(process), int(handle)) for process, handle in distinct]
+            found[missing] = np.array(numbers, dtype=np.int32)[inverse.reshape(-1)]
+        return found
+
+    def _number_unknown(self, process: int, handle: int) -> int:
+        pair = process, handle
+        self._first_call[pair] = min(self._first_call.get(pair, self._calls), self._calls)
+        return self._unknown.setdefault(pair, self._known + len(self._unknown))
+
+    def renumber(self) -> IdArray | None:
+        """Puts unknown entities in the order that they have if the trace is read whole.
+
+        Returns:
+            The new number of each entity; ``None`` where all are the same.
+        """
+        pairs = sorted(self._unknown, key=lambda pair: (self._first_call[pair], pair))
+        if pairs == list(self._unknown):
+            return None
+        numbers = np.arange(self._known + len(pairs), dtype=np.int32)
+        numbers[[self._unknown[pair] for pair in pairs]] = np.arange(self._known, len(numbers))
+        self._unknown = {pair: self._known + number for number, pair in enumerate(pairs)}
+        return numbers
+
+    @property
+    def unknown(self) -> Unknown:
+        """Entities that `resolve` created, in the order of their numbers."""
+        pairs = list(self._unknown)
+        return Unknown(
+            np.array([process for process, _ in pairs], dtype=np.int32),
+            np.array([handle for _, handle in pairs], dtype=np.uint64),
+        )
+
+    def _pairs(self, process: npt.NDArray[Any], handle: Handles) -> npt.NDArray[np.int64]:
+        """Process and handle as one number, -1 for handles without an init event."""
+        if len(self._handles) == 0:
+            return np.full(len(handle), -1, dtype=np.int64)
+        at = np.minimum(np.searchsorted(self._handles, handle), len(self._handles) - 1)
+        known = (self._handles[at] == handle) & (process < self._processes)
+        return np.where(known, at * np.int64(self._processes) + process, -1)
+
+    def _last_life(
+        self, process: npt.NDArray[Any], handle: Handles, times_ns: TimesNs
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+        """Position of the last life that began at or before each time, otherwise of the first."""
+        pair = self._pairs(process, handle)
+        at = np.searchsorted(self._pair, pair)
+        found = (at < len(self._pair)) & (pair >= 0)
+        at = np.where(found, at, 0)
+        found &= self._pair[at] == pair if len(self._pair) else False
+        if not self._first.all():
+            rows = np.flatnonzero(found)
+            at[rows] = self._life_at(at[rows], pair[rows], times_ns[rows])
+        return at, found
+
+    def _life_at(
+        self, first: npt.NDArray[np.intp], pair: npt.NDArray[np.int64], times_ns: TimesNs
+    ) -> npt.NDArray[np.intp]:
+        """The last life of each handle that has begun, otherwise its first, by bisection between first and last."""
+        low, high = first, np.searchsorted(self._pair, pair, side="right") - 1
+        while (low < high).any():
+            middle = (low + high + 1) // 2
+            begun = self._born[middle] <= times_ns
+            low, high = np.where(begun, middle, low), np.where(begun, high, np.maximum(middle - 1, low))
+        return low
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,11 @@ import numpy.typing as npt
 import polars as pl
 
 from pytest_ldos.base.tracepoints import Ros2
-from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, frame_of, ids_of, pick
+from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, distinct_rows, frame_of, ids_of, pick
 from pytest_ldos.trace.execution.endpoints import Endpoints
-from pytest_ldos.trace.execution.grouping import distinct_rows
 from pytest_ldos.trace.execution.model import Frames
-from pytest_ldos.trace.execution.observed import Observed
+from pytest_ldos.trace.execution.observed import Observed, in_table
 from pytest_ldos.trace.execution.schema import ENTITIES, INSTANCES
-from pytest_ldos.trace.execution.timeline import in_table
 
 
 def build_waits(observed: Observed) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Thread states from kernel events: running, waiting for a CPU, or blocked.
+"""Thread states, context switches and migrations, from kernel events.
 
 The kernel's thread ids are global to a host. User space's `vpid` and `vtid` belong to a PID
 namespace: they equal the kernel's ids outside containers, and differ inside.
@@ -6,18 +6,19 @@ namespace: they equal the kernel's ids outside containers, and differ inside.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from pytest_ldos.base.switch_counts import SwitchCounts
 from pytest_ldos.base.tracepoints import Kernel
 from pytest_ldos.trace.ctf.read import DecodedTrace
 from pytest_ldos.trace.execution import _states
 from pytest_ldos.trace.execution.coverage import losses_of_hosts
-from pytest_ldos.trace.execution.kernel_events import Vocabulary, move_columns, switch_columns
+from pytest_ldos.trace.execution.threads import Vocabulary, move_columns, switch_columns
 from pytest_ldos.trace.perf.switches import with_switches
 
 SCHEDULING_EVENTS: Final = frozenset(Kernel)
@@ -92,3 +93,32 @@ def _nullable(codes: npt.NDArray[np.int32]) -> pl.Series:
 def _words(codes: npt.NDArray[Any], words: Sequence[str | None]) -> pl.Series:
     kind = pl.Enum([word for word in words if word is not None])
     return pl.Series(words, dtype=kind).gather(pl.Series(codes))
+
+
+def count_switches(
+    states: pl.DataFrame, *, begin_ns: int, end_ns: int, tids: Collection[int] | None = None
+) -> SwitchCounts:
+    """Context switches and migrations of threads within a time span.
+
+    A thread that stops running and is then blocked left its CPU voluntarily; one that is then runnable was
+    preempted. It migrated if it continues to run on another CPU than before.
+
+    Args:
+        states: result of `build_thread_states`.
+        tids: the kernel's ids of the threads to count; all by default.
+    """
+    chosen = states if tids is None else states.filter(pl.col("tid").is_in(list(tids)))
+    same = pl.col("begin_ns").shift(-1).over("host", "tid") == pl.col("end_ns")
+    following = pl.col("state").cast(pl.String).shift(-1).over("host", "tid")
+    left = chosen.with_columns(next_state=pl.when(same).then(following)).filter(
+        (pl.col("state") == RUNNING) & pl.col("end_ns").is_between(begin_ns, end_ns, closed="left")
+    )
+    runs = chosen.filter(pl.col("state") == RUNNING).with_columns(before=pl.col("cpu").shift(1).over("host", "tid"))
+    moved = runs.filter(
+        pl.col("begin_ns").is_between(begin_ns, end_ns, closed="left") & (pl.col("before") != pl.col("cpu"))
+    )
+    return SwitchCounts(
+        voluntary=left.filter(pl.col("next_state") == BLOCKED).height,
+        involuntary=left.filter(pl.col("next_state") == RUNNABLE).height,
+        migrations=moved.height,
+    )

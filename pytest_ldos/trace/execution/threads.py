@@ -1,25 +1,31 @@
-"""Hosts, processes and threads that wrote the events, and which events each process wrote."""
+"""Hosts, processes and threads that wrote the events, and what the kernel says of them."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
-from pytest_ldos.trace.ctf.origin import TraceInfo
-from pytest_ldos.trace.ctf.tables import EventTable
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.tracepoints import KERNEL_FIELDS, Kernel
+from pytest_ldos.trace.ctf.files import TraceInfo
+from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable
 from pytest_ldos.trace.execution.columns import IdArray, frame_of
-from pytest_ldos.trace.execution.model import Frames
-from pytest_ldos.trace.execution.schema import ENTITIES
+from pytest_ldos.trace.execution.model import ExecutionModel, Frames
+from pytest_ldos.trace.execution.schema import ENTITIES, INSTANCES, Schema
 
 _PID_BITS: Final = 22
 _LARGEST_TID: Final = 1 << _PID_BITS
 """The kernel's limit of process and thread ids; larger ones are looked up in another way."""
 
-NOBODY: Final = 0
+NO_PROCESS: Final = 0
 """Pid and tid where the trace was recorded without these contexts."""
 
 _MOST_KEYS: Final = 1 << 23
@@ -46,7 +52,7 @@ class ThreadCensus:
     def __init__(self, traces: Sequence[TraceInfo]) -> None:
         self._hosts = [info.host for info in traces]
         self.host_names = sorted(set(self._hosts))
-        self._pids = np.array([info.pid or NOBODY for info in traces], dtype=np.int64)
+        self._pids = np.array([info.pid or NO_PROCESS for info in traces], dtype=np.int64)
         self._host_of_trace = np.array([self.host_names.index(name) for name in self._hosts], dtype=np.int64)
         self.names: dict[Thread, Counter[str]] = {}
         self.writers: dict[str, set[tuple[int, int]]] = {}
@@ -88,7 +94,7 @@ class ThreadCensus:
         return np.zeros(1, dtype=np.int64) if one_host else self._host_of_trace[table.trace[chosen]], pid, tid
 
     def pids(self, table: EventTable) -> Numbers:
-        """Pid of each event: from its context, otherwise the owner of the trace's buffer, otherwise `NOBODY`."""
+        """Pid of each event: from its context, otherwise the owner of the trace's buffer, otherwise `NO_PROCESS`."""
         return table["vpid"] if "vpid" in table.columns else self._pids[table.trace]
 
 
@@ -229,4 +235,168 @@ def _pid_of(process: int) -> int:
 
 
 def _tids(table: EventTable) -> Numbers:
-    return table["vtid"] if "vtid" in table.columns else np.full(len(table), NOBODY, dtype=np.int64)
+    return table["vtid"] if "vtid" in table.columns else np.full(len(table), NO_PROCESS, dtype=np.int64)
+
+
+_NOT_OF_THIS_CLOCK: Final = frozenset(
+    {"source_ns", "timeout_ns", "period_ns", "sim_time_ns", "planned_ns", "cpu_work_ns"}
+)
+"""Columns that hold durations, or stamps of another clock."""
+
+
+_LARGEST_NS: Final = 10**18
+"""About thirty years."""
+
+
+def shift_clocks(model: ExecutionModel, offsets_ns: Mapping[str, int]) -> ExecutionModel:
+    """The model with offsets added to all times of some hosts; rows keep their places.
+
+    Args:
+        offsets_ns: nanoseconds to add, by name of the host.
+
+    Raises:
+        ConfigurationError: no host has this name.
+    """
+    known = set(model.hosts["name"])
+    for name, offset_ns in offsets_ns.items():
+        if abs(offset_ns) > _LARGEST_NS:
+            raise ConfigurationError(f"{offset_ns} ns is no offset of a clock", remedy="give nanoseconds below 10^18")
+        if name not in known:
+            raise ConfigurationError(f"no host {name!r} in the trace", remedy=f"it has {', '.join(sorted(known))}")
+    offset = pl.col("name").replace_strict(offsets_ns, default=0, return_dtype=pl.Int64)
+    offsets = model.hosts.select(host="id", offset=offset)
+    by_process = model.processes.select("host", process="id").join(offsets, on="host").select("process", "offset")
+    by_thread = model.threads.select("process", thread="id").join(by_process, on="process").select("thread", "offset")
+    frames = model.frames()
+    schemas = {**ENTITIES, **INSTANCES}
+    moved: dict[str, Any] = {
+        name: _moved(frame, schemas[name], by_process, by_thread) for name, frame in frames.items()
+    }
+    return dataclasses.replace(model, **moved)
+
+
+def _moved(frame: pl.DataFrame, schema: Schema, by_process: pl.DataFrame, by_thread: pl.DataFrame) -> pl.DataFrame:
+    times = [name for name in schema if name.endswith("_ns") and name not in _NOT_OF_THIS_CLOCK]
+    if not times:
+        return frame
+    owner, offsets = ("thread", by_thread) if "thread" in schema else ("process", by_process)
+    joined = frame.join(offsets, on=owner, how="left", maintain_order="left")
+    return joined.with_columns(pl.col(times) + pl.col("offset").fill_null(0)).drop("offset")
+
+
+NO_HOST: Final = -1
+_NOT_READ: Final = {"prev_prio", "next_prio", "prio", "orig_cpu"}
+
+KernelColumns = dict[str, Any]
+"""Columns of one kind of event by name; of names, pairs of codes and of what each code means."""
+
+
+class Move(IntEnum):
+    """Effect of an event that is no switch on a thread; numbers as in ``native/states.hpp``."""
+
+    MIGRATED = 3
+    WOKEN = 4
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Meaning of codes.
+
+    Attributes:
+        hosts: names of the hosts with a kernel trace.
+        of_trace: for each trace of the `DecodedTrace`, the code of its kernel's host, or -1.
+        names: of threads, with their codes.
+    """
+
+    hosts: list[str] = field(default_factory=list)
+    of_trace: list[int] = field(default_factory=list)
+    names: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, traces: Sequence[TraceInfo]) -> Vocabulary:
+        known = cls()
+        for info in traces:
+            name = str(info.environment.get("hostname", ""))
+            is_kernel = info.environment.get("domain") == "kernel"
+            if is_kernel and name not in known.hosts:
+                known.hosts.append(name)
+            known.of_trace.append(known.hosts.index(name) if is_kernel else NO_HOST)
+        return known
+
+    def code_names(self, column: Column) -> tuple[npt.NDArray[np.uint32], list[int]]:
+        """Codes of a column, and for each of them that of the vocabulary."""
+        words = column.dictionary or ()
+        meaning = [self.names.setdefault(word, len(self.names)) for word in words]
+        return column.values.astype(np.uint32, copy=False), meaning
+
+
+def switch_columns(trace: DecodedTrace, vocabulary: Vocabulary) -> KernelColumns:
+    """Columns of ``sched_switch``; without rows where there is none."""
+    table = _table(trace, Kernel.SWITCH)
+    if table is None:
+        return _EMPTY_SWITCHES
+    return {
+        **_common(table),
+        "cpu": table.cpu_id,
+        "prev_tid": _int32(table["prev_tid"]),
+        "prev_state": table["prev_state"].astype(np.int64, copy=False),
+        "prev_name": vocabulary.code_names(table.columns["prev_comm"]),
+        "next_tid": _int32(table["next_tid"]),
+        "next_name": vocabulary.code_names(table.columns["next_comm"]),
+    }
+
+
+def move_columns(trace: DecodedTrace, vocabulary: Vocabulary) -> list[tuple[int, KernelColumns]]:
+    """Columns of the other events that are there, with their effect; in a possible order of simultaneous ones."""
+    wakes = Kernel.WAKEUP if _table(trace, Kernel.WAKEUP) else Kernel.WAKING
+    kinds = (
+        (Kernel.MIGRATE, Move.MIGRATED, "dest_cpu"),
+        (wakes, Move.WOKEN, "target_cpu"),
+        (Kernel.WAKEUP_NEW, Move.WOKEN, "target_cpu"),
+    )
+    return [
+        (int(move), _moves(table, vocabulary, cpu=cpu))
+        for event, move, cpu in kinds
+        if (table := _table(trace, event)) is not None
+    ]
+
+
+def _table(trace: DecodedTrace, event: Kernel) -> EventTable | None:
+    """The events in the form that lttng-modules writes, or ``None`` where there are none of that form."""
+    table = trace.events.get(event)
+    needed = set(KERNEL_FIELDS[event]) - _NOT_READ
+    return table if table is not None and len(table) and needed <= set(table.columns) else None
+
+
+def _moves(table: EventTable, vocabulary: Vocabulary, *, cpu: str) -> KernelColumns:
+    return {
+        **_common(table),
+        "tid": _int32(table["tid"]),
+        "cpu": _int32(table[cpu]),
+        "name": vocabulary.code_names(table.columns["comm"]),
+    }
+
+
+def _common(table: EventTable) -> KernelColumns:
+    return {"time_ns": table.timestamp_ns, "trace": table.trace}
+
+
+def _int32(values: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+    return values.astype(np.int32, copy=False)
+
+
+def _none(kind: type[np.generic]) -> npt.NDArray[Any]:
+    return np.empty(0, dtype=kind)
+
+
+_NO_NAMES: Final = (_none(np.uint32), list[int]())
+_EMPTY_SWITCHES: Final[KernelColumns] = {
+    "time_ns": _none(np.int64),
+    "trace": _none(np.uint32),
+    "cpu": _none(np.int32),
+    "prev_tid": _none(np.int32),
+    "prev_state": _none(np.int64),
+    "prev_name": _NO_NAMES,
+    "next_tid": _none(np.int32),
+    "next_name": _NO_NAMES,
+}

@@ -1,5 +1,7 @@
 """Rows of a model that one window of a trace gives, and what goes on behind its end.
 
+A publication and a take are reported by several events, one right after the other on one thread.
+
 Into the next window go:
 
 - what is open on a thread: callbacks that run, executions, the last wait; their rows get their ends later;
@@ -12,30 +14,124 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from pytest_ldos.base.tracepoints import AFTER_JAZZY, FIELDS, Marker, Ros2
-from pytest_ldos.trace.ctf.read import DecodedTrace
-from pytest_ldos.trace.ctf.tables import EventTable
+from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable
 from pytest_ldos.trace.ctf.windows import Window, WindowedTrace
-from pytest_ldos.trace.execution.callback_runs import build_callback_runs
-from pytest_ldos.trace.execution.callbacks import build_callbacks
-from pytest_ldos.trace.execution.columns import IdArray, TimesNs, ids_of
-from pytest_ldos.trace.execution.endpoints import Endpoints, Kind, build_endpoints
-from pytest_ldos.trace.execution.event_tables import join_tables, select_rows
+from pytest_ldos.trace.execution.actions import build_requests
+from pytest_ldos.trace.execution.callbacks import build_callback_runs, build_callbacks
+from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, ids_of
+from pytest_ldos.trace.execution.endpoints import Discovered, Endpoints, Kind, build_endpoints
 from pytest_ldos.trace.execution.executors import Executions, build_executions, build_waits
+from pytest_ldos.trace.execution.messages import build_enqueues, build_publications, build_takes
 from pytest_ldos.trace.execution.observed import Observed, rows_of
-from pytest_ldos.trace.execution.publications import build_publications
-from pytest_ldos.trace.execution.registry import Discovered
-from pytest_ldos.trace.execution.requests import build_requests
-from pytest_ldos.trace.execution.takes import build_enqueues, build_takes
-from pytest_ldos.trace.execution.threads import ThreadCensus
+from pytest_ldos.trace.execution.threads import ThreadCensus, ThreadIndex
 from pytest_ldos.trace.execution.trials import build_ticks
-from pytest_ldos.trace.execution.unfinished import find_unfinished
+
+Rows = npt.NDArray[np.integer[Any]] | npt.NDArray[np.bool_]
+
+
+def select_rows(table: EventTable, rows: Rows) -> EventTable:
+    """Some rows of a table."""
+    columns = {name: _selected(column, rows) for name, column in table.columns.items()}
+    return EventTable(table.name, table.timestamp_ns[rows], table.cpu_id[rows], table.trace[rows], columns)
+
+
+def join_tables(first: EventTable | None, second: EventTable | None) -> EventTable | None:
+    """Rows of two tables of one event, one after the other; their columns are numbers, or lists of one length."""
+    if first is None or not len(first):
+        return second
+    if second is None or not len(second):
+        return first
+    columns = {
+        name: _joined(column, second.columns[name]) for name, column in first.columns.items() if name in second.columns
+    }
+    times, cpus, traces = (
+        np.concatenate((getattr(first, name), getattr(second, name))) for name in ("timestamp_ns", "cpu_id", "trace")
+    )
+    return EventTable(first.name, times, cpus, traces, columns)
+
+
+def _selected(column: Column, rows: Rows) -> Column:
+    valid = None if column.valid is None else column.valid[rows]
+    if column.offsets is None:
+        return replace(column, values=column.values[rows], valid=valid)
+    lengths = np.diff(column.offsets)[rows]
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    elements = np.arange(int(offsets[-1])) - np.repeat(offsets[:-1], lengths)
+    values = column.values[np.repeat(column.offsets[:-1][rows], lengths) + elements]
+    return replace(column, values=values, offsets=offsets, valid=valid)
+
+
+def _joined(first: Column, second: Column) -> Column:
+    valid = None
+    if first.valid is not None or second.valid is not None:
+        valid = np.concatenate([_validity(first), _validity(second)])
+    return replace(first, values=np.concatenate((first.values, second.values)), valid=valid)
+
+
+def _validity(column: Column) -> npt.NDArray[np.bool_]:
+    return np.ones(len(column), dtype=bool) if column.valid is None else column.valid
+
+
+@dataclass(frozen=True)
+class _Call:
+    """Events of one call.
+
+    Attributes:
+        first: the one that always begins a call, where it is reported.
+        steps: those after which another may follow; any other event of the thread ends the call.
+    """
+
+    first: str
+    steps: tuple[str, ...]
+
+
+_CALLS: Final = (
+    _Call(
+        Ros2.RCLCPP_PUBLISH,
+        (Ros2.RCLCPP_PUBLISH, Ros2.INTRA_PUBLISH, Ros2.RING_BUFFER_ENQUEUE, Ros2.RCL_PUBLISH),
+    ),
+    _Call(Ros2.RMW_TAKE, (Ros2.RMW_TAKE, Ros2.RCL_TAKE)),
+)
+
+
+def find_unfinished(tables: Mapping[str, EventTable], threads: ThreadIndex) -> dict[str, npt.NDArray[np.bool_]]:
+    """True for each event of a call that may go on behind the end of the tables; names without any are left out.
+
+    Args:
+        tables: all events of the threads whose time is over with the window.
+    """
+    of_thread = {name: threads.index(table) for name, table in tables.items()}
+    count = 1 + max((int(each.max(initial=-1)) for each in of_thread.values()), default=-1)
+    last_ns = {name: _last(tables[name], thread, count) for name, thread in of_thread.items()}
+    found = {}
+    for call in _CALLS:
+        done_ns = np.full(count, NEVER, dtype=np.int64)
+        for name, times_ns in last_ns.items():
+            if name not in call.steps:
+                done_ns = np.maximum(done_ns, times_ns)
+        begun_ns = last_ns.get(call.first, done_ns)
+        for name in call.steps:
+            if name in tables:
+                times_ns, thread = tables[name].timestamp_ns, of_thread[name]
+                is_held = (times_ns > done_ns[thread]) & (times_ns >= begun_ns[thread])
+                if is_held.any():
+                    found[name] = is_held
+    return found
+
+
+def _last(table: EventTable, thread: IdArray, count: int) -> TimesNs:
+    """Time of the last event of each thread."""
+    times_ns = np.full(count, NEVER, dtype=np.int64)
+    times_ns[thread] = table.timestamp_ns
+    return times_ns
+
 
 CONTEXTS: Final = ("vpid", "vtid", "pid_ns")
 

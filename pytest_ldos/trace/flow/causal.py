@@ -1,14 +1,25 @@
-"""Direct causal links: the message a callback runs with, and what it publishes while it runs.
+"""Causal links: the message a callback runs with, what it publishes, and indirect links.
 
 A thread takes a message and runs the callback with it. Everything that the thread publishes before
 the callback ends was caused by that message.
+
+*Periodic asynchronous*: a publication uses the last message of each input.
+*Partial synchronous*: a publication is made when each input has received a message since the previous one.
+After Bédard, Lajoie, Beltrame, Dagenais: Message Flow Analysis with Complex Causal Links for
+Distributed ROS 2 Systems (2022).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
 import numpy as np
 import polars as pl
 
+from pytest_ldos.base.errors import ConfigurationError, suggest
+from pytest_ldos.base.paths import BUILT_IN_PATHS, LinkSpec, PathSpec
 from pytest_ldos.trace.execution.columns import (
     NEVER,
     IdArray,
@@ -16,16 +27,17 @@ from pytest_ldos.trace.execution.columns import (
     frame_of,
     ids_at,
     ids_of,
+    index_by,
     pick,
     rows_of,
     times_at,
     times_of,
 )
-from pytest_ldos.trace.execution.grouping import index_by
 from pytest_ldos.trace.execution.mapped import Array, Growing, chunks, computed, filled
 from pytest_ldos.trace.execution.model import ExecutionModel
-from pytest_ldos.trace.execution.timeline import Clock, Timeline, edges
-from pytest_ldos.trace.flow.schema import DIRECT, LINKS, RULES
+from pytest_ldos.trace.execution.observed import Clock, Timeline, edges
+from pytest_ldos.trace.execution.trials import PARTIAL_SYNC, PERIODIC_ASYNC
+from pytest_ldos.trace.flow.graph import DIRECT, LINKS, RULES
 
 
 class Runs:
@@ -176,3 +188,178 @@ def first_linked(size: int, links: pl.DataFrame, key: str, value: str) -> IdArra
         some = rows_of(links, part)
         found[ids_of(some, key)[::-1]] = ids_of(some, value)[::-1]
     return found
+
+
+@dataclass(frozen=True)
+class Declared:
+    """Declared use of messages of some subscriptions by some publishers; ids of the model."""
+
+    rule: str
+    subscriptions: tuple[int, ...]
+    publishers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Receptions:
+    """Messages that one subscription received, in order, and when each became usable.
+
+    Attributes:
+        begin_ns: start of the callback that received the message, or time of the take if a callback polled it.
+        polled: True if callbacks poll this subscription most of the time.
+    """
+
+    take: IdArray
+    begin_ns: TimesNs
+    polled: bool
+
+    def last_for(self, outputs: _Outputs) -> IdArray:
+        """Index of the last message usable for each output, -1 where there is none.
+
+        A message passed to a callback is usable by callbacks that begin no earlier than that callback. A polled
+        message is usable by publications that are no earlier than the take.
+        """
+        made_ns = outputs.time_ns if self.polled else outputs.begin_ns
+        return np.searchsorted(self.begin_ns, made_ns, side="right") - 1
+
+
+@dataclass(frozen=True)
+class _Outputs:
+    """Publications of one publisher, in order: their times, and the starts of the callbacks that made them."""
+
+    publication: IdArray
+    time_ns: TimesNs
+    begin_ns: TimesNs
+
+
+def annotated(model: ExecutionModel) -> list[Declared]:
+    """Links that the application annotated in its trace."""
+    columns = model.link_annotations.select("rule", "subscriptions", "publishers")
+    return [Declared(rule, tuple(subscriptions), tuple(pubs)) for rule, subscriptions, pubs in columns.iter_rows()]
+
+
+def link_indirect(
+    model: ExecutionModel, triggers: pl.DataFrame, causes: pl.DataFrame, declared: Sequence[Declared]
+) -> pl.DataFrame:
+    """Links each publication to the messages from which, by its declaration, it was made."""
+    if not declared:
+        return pl.DataFrame(schema=dict(LINKS["uses"]))
+    receptions = _Received(model, triggers)
+    outputs = _Published(model, causes)
+    parts = [
+        _frame(each.rule, _RULES[each.rule](outputs.of(publisher), [receptions.of(s) for s in each.subscriptions]))
+        for each in declared
+        for publisher in each.publishers
+    ]
+    return pl.concat([pl.DataFrame(schema=dict(LINKS["uses"])), *parts]).unique(maintain_order=True)
+
+
+def _periodic_async(outputs: _Outputs, inputs: Sequence[_Receptions]) -> list[tuple[IdArray, IdArray]]:
+    """For each input, the last message whose callback began before the publishing one did."""
+    links = []
+    for received in inputs:
+        last = received.last_for(outputs)
+        links.append((received.take[last[last >= 0]], outputs.publication[last >= 0]))
+    return links
+
+
+def _partial_sync(outputs: _Outputs, inputs: Sequence[_Receptions]) -> list[tuple[IdArray, IdArray]]:
+    """For each input, the last message since the previous publication; none is used twice."""
+    links = []
+    for received in inputs:
+        last = received.last_for(outputs)
+        fresh = last >= 0
+        fresh[1:] &= last[1:] > np.maximum.accumulate(last)[:-1]
+        links.append((received.take[last[fresh]], outputs.publication[fresh]))
+    return links
+
+
+_Rule = Callable[[_Outputs, Sequence[_Receptions]], list[tuple[IdArray, IdArray]]]
+_RULES: Final[Mapping[str, _Rule]] = {PERIODIC_ASYNC: _periodic_async, PARTIAL_SYNC: _partial_sync}
+
+
+def _frame(rule: str, links: Sequence[tuple[IdArray, IdArray]]) -> pl.DataFrame:
+    take = np.concatenate([takes for takes, _ in links] or [np.empty(0, dtype=np.int32)])
+    publication = np.concatenate([publications for _, publications in links] or [np.empty(0, dtype=np.int32)])
+    return frame_of(LINKS["uses"], {"take": take, "publication": publication, "rule": [rule] * len(take)})
+
+
+class _Received:
+    def __init__(self, model: ExecutionModel, triggers: pl.DataFrame) -> None:
+        run = first_linked(len(model.takes), triggers, "take", "callback_run")
+        taken_ns = times_of(model.takes, "time_ns")
+        start_ns = times_of(model.callback_runs, "start_ns")
+        self._polled = np.zeros(len(model.takes), dtype=bool)
+        self._polled[ids_of(triggers, "take")] = triggers["polled"].to_numpy()
+        self._subscription = ids_of(model.takes, "subscription")
+        self._begin_ns = np.where(self._polled, taken_ns, _of_run(start_ns, run, taken_ns))
+
+    def of(self, subscription: int) -> _Receptions:
+        take = np.flatnonzero(self._subscription == subscription)
+        take = take[np.argsort(self._begin_ns[take], kind="stable")].astype(np.int32)
+        return _Receptions(take, self._begin_ns[take], 2 * int(self._polled[take].sum()) > len(take))
+
+
+class _Published:
+    def __init__(self, model: ExecutionModel, causes: pl.DataFrame) -> None:
+        self._publisher = ids_of(model.publications, "publisher")
+        self._time_ns = publication_begins(model)
+        run = first_linked(len(model.publications), causes, "publication", "callback_run")
+        self._begin_ns = _of_run(times_of(model.callback_runs, "start_ns"), run, self._time_ns)
+
+    def of(self, publisher: int) -> _Outputs:
+        rows = np.flatnonzero(self._publisher == publisher).astype(np.int32)
+        return _Outputs(rows, self._time_ns[rows], self._begin_ns[rows])
+
+
+def _of_run(run_ns: TimesNs, run: IdArray, otherwise_ns: TimesNs) -> TimesNs:
+    if len(run_ns) == 0:
+        return otherwise_ns
+    return np.where(run >= 0, run_ns[run], otherwise_ns)
+
+
+def declared_in(paths: Sequence[PathSpec], model: ExecutionModel) -> list[Declared]:
+    """Links of all paths whose nodes are in the model; a node that did not run links nothing.
+
+    Raises:
+        ConfigurationError: a node that ran has no such input or output.
+    """
+    links = dict.fromkeys(link for path in paths for link in path.links)
+    found = [_declared(link, node, model) for link in links for node in _nodes(link, model)]
+    return [each for each in found if each.publishers]
+
+
+def describe_unused(paths: Sequence[PathSpec], model: ExecutionModel) -> Iterator[str]:
+    """Names in paths and links that the model does not have, each with the nearest match."""
+    nodes, topics = model.nodes["name"].drop_nulls().to_list(), model.topics()
+    for path in paths:
+        for topic in path.via if not path.of_phases else ():
+            if topic not in topics and path not in BUILT_IN_PATHS:
+                yield f"path {path.name}: no topic {topic} in the trace; {suggest(topic, topics)}"
+        for link in path.links:
+            if link.node not in nodes:
+                near = suggest(link.node, nodes)
+                yield f"path {path.name}: there is no node {link.node}, so its link links nothing; {near}"
+
+
+def _nodes(link: LinkSpec, model: ExecutionModel) -> list[int]:
+    return model.nodes.filter(pl.col("name") == link.node)["id"].to_list()
+
+
+def _declared(link: LinkSpec, node: int, model: ExecutionModel) -> Declared:
+    return Declared(
+        str(link.rule),
+        _ends(model.subscriptions, node, link, link.inputs, "subscribes to"),
+        _ends(model.publishers, node, link, link.outputs, "publishes on"),
+    )
+
+
+def _ends(table: pl.DataFrame, node: int, link: LinkSpec, topics: Sequence[str], what: str) -> tuple[int, ...]:
+    own = table.filter(pl.col("node") == node)
+    known = sorted(own["topic"].drop_nulls().unique())
+    for topic in topics:
+        if topic not in known:
+            raise ConfigurationError(
+                f"a declared link says that {link.node} {what} {topic}, which it does not",
+                remedy=f"it {what} {', '.join(known) or 'nothing'}",
+            )
+    return tuple(own.filter(pl.col("topic").is_in(list(topics)))["id"].to_list())

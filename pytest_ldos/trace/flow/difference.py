@@ -25,12 +25,11 @@ import numpy.typing as npt
 import polars as pl
 
 from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.base.stats.holm import step_down
-from pytest_ldos.base.stats.largest_contrast import fewest_runs, largest_contrast_p, smallest_p
-from pytest_ldos.base.stats.rank_sum import estimate_shift, rank_sum_p
+from pytest_ldos.base.stats.intervals import fewest_runs, largest_contrast_p, smallest_p
+from pytest_ldos.base.stats.rank_tests import estimate_shift, rank_sum_p
+from pytest_ldos.base.stats.several_tests import step_down
 from pytest_ldos.trace.execution.model import ExecutionModel
-from pytest_ldos.trace.flow.graph import FlowGraph
-from pytest_ldos.trace.flow.names import Names
+from pytest_ldos.trace.flow.graph import FlowGraph, Names
 from pytest_ldos.trace.flow.paths import find_path
 
 ALPHA: Final = 0.01

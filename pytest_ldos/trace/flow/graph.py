@@ -1,16 +1,20 @@
-"""The message-flow graph: causal links between publications, takes and callback runs."""
+"""The message-flow graph: causal links between publications, takes and callback runs, with names for people."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any, Final
 
+import numpy as np
+import polars as pl
+
+from pytest_ldos.trace.execution.columns import IdArray, ids_of, pick, rows_of
+from pytest_ldos.trace.execution.mapped import chunks
 from pytest_ldos.trace.execution.model import ExecutionModel
-
-if TYPE_CHECKING:
-    import polars as pl
+from pytest_ldos.trace.execution.schema import Schema
+from pytest_ldos.trace.execution.trials import PARTIAL_SYNC, PERIODIC_ASYNC
 
 
 @dataclass(frozen=True)
@@ -35,3 +39,178 @@ class FlowGraph:
         sent = self.transport.select("take", from_publication="publication")
         joined = self.uses.join(sent, on="take", maintain_order="left")
         return joined.select("from_publication", "take", to_publication="publication", rule="rule")
+
+
+_ID: Final = pl.Int32
+_TIME: Final = pl.Int64
+
+IN_PROCESS: Final = "intra_process"
+SAME_PROCESS: Final = "same_process"
+SAME_HOST: Final = "same_host"
+BETWEEN_HOSTS: Final = "between_hosts"
+WAYS: Final = (IN_PROCESS, SAME_PROCESS, SAME_HOST, BETWEEN_HOSTS)
+
+DIRECT: Final = "direct"
+RULES: Final = (DIRECT, PERIODIC_ASYNC, PARTIAL_SYNC)
+
+LINKS: Final[Mapping[str, Schema]] = {
+    "transport": {"publication": _ID, "take": _ID, "latency_ns": _TIME, "way": pl.Enum(WAYS)},
+    "triggers": {"take": _ID, "callback_run": _ID, "polled": pl.Boolean},
+    "causes": {"callback_run": _ID, "publication": _ID},
+    "uses": {"take": _ID, "publication": _ID, "rule": pl.Enum(RULES)},
+    "hops": {"from_publication": _ID, "take": _ID, "to_publication": _ID, "rule": pl.Enum(RULES)},
+}
+"""Causal links.
+
+transport: a message from its publication to one reception. `way` is ``intra_process``,
+    ``same_process``, ``same_host`` or ``between_hosts``.
+triggers: the message that a callback received; `polled` if the callback took it itself.
+causes: the callback in which a message was published, the innermost where callbacks nest.
+uses: the received messages from which a publication was made. `rule` is ``direct`` (published by the
+    callback that received the message), ``periodic_async`` or ``partial_sync``.
+hops: transport and uses combined, publication to publication.
+"""
+
+
+def number_topics(model: ExecutionModel) -> dict[str, int]:
+    """Number of each topic."""
+    return {topic: number for number, topic in enumerate(model.topics())}
+
+
+def topics_of(instances: pl.DataFrame, end: str, ends: pl.DataFrame, numbers: dict[str, int]) -> IdArray:
+    """Topic number of each publication or take, -1 where it is unknown.
+
+    Args:
+        end: the column that refers to `ends`, which are publishers or subscriptions.
+    """
+    of_end = np.array([numbers.get(topic, -1) for topic in ends["topic"]], dtype=np.int32)
+    return pick(of_end, ids_of(instances, end), -1)
+
+
+def unlinked_topics(model: ExecutionModel) -> dict[str | None, int]:
+    """Number of receptions by topic, of topics on which messages cannot be linked with their receptions.
+
+    Some of their publications or takes have no stamp of the middleware, since an event is missing.
+    """
+    if not model.missing_events:
+        return {}
+    sent = _unstamped(model.publications, "publisher", model.publishers)
+    taken = _unstamped(model.takes, "subscription", model.subscriptions)
+    subscription, count = ids_of(model.takes, "subscription"), len(model.subscriptions)
+    takes = np.zeros(count + 1, dtype=np.int64)  # those of no known subscription first
+    for part in chunks(len(subscription)):
+        takes += np.bincount(subscription[part] + 1, minlength=count + 1)
+    ends = model.subscriptions.select("topic", takes=pl.Series(takes[1:]))
+    received = dict(ends.group_by("topic").agg(pl.col("takes").sum()).iter_rows())
+    return {topic: received.get(topic, 0) for topic in {*sent, *taken}}
+
+
+def _unstamped(instances: pl.DataFrame, end: str, ends: pl.DataFrame) -> list[str | None]:
+    """Topics of publications or takes without a stamp; those inside a process are linked by their buffers."""
+    buffered = pl.col("buffer") != 0 if "buffer" in instances.columns else pl.col("intra")
+    is_unstamped = pl.col("source_ns").is_null() & ~(pl.col("intra") & buffered)
+    parts = (rows_of(instances, part) for part in chunks(len(instances)))
+    own: set[int] = set().union(*(part.filter(is_unstamped)[end].unique() for part in parts))
+    return ends.filter(pl.col("id").is_in(list(own)))["topic"].unique().to_list()
+
+
+UNKNOWN: Final = "unknown"
+_NS_PER_MS: Final = 1_000_000
+
+
+class Names:
+    """Names of instances and entities of a model.
+
+    Args:
+        apart: where nodes have the same name, with their processes.
+    """
+
+    def __init__(self, model: ExecutionModel, *, apart: bool = False) -> None:
+        self._node = _with_processes(model) if apart else model.nodes["name"].to_list()
+        self._topic_of_publisher = model.publishers["topic"].to_list()
+        self._topic_of_subscription = model.subscriptions["topic"].to_list()
+        self._node_of_subscription = model.subscriptions["node"].to_list()
+        self._node_of_publisher = model.publishers["node"].to_list()
+        self._publisher = ids_of(model.publications, "publisher")
+        self._subscription = ids_of(model.takes, "subscription")
+        self._callback = ids_of(model.callback_runs, "callback")
+        self._callbacks = [self._name_callback(model, row) for row in model.callbacks.iter_rows(named=True)]
+
+    def of(self, kind: str, row: int) -> str:
+        """Name of a row in the table of publications, takes or callback runs."""
+        names = {"publication": self.topic, "take": self.reception, "callback_run": self.run}
+        return names[kind](row)
+
+    def topic(self, publication: int) -> str:
+        """Topic of a publication."""
+        publisher = int(self._publisher[publication])
+        return (self._topic_of_publisher[publisher] if publisher >= 0 else None) or UNKNOWN
+
+    def sender(self, publication: int) -> str:
+        """Node that published."""
+        publisher = int(self._publisher[publication])
+        return self.node(self._node_of_publisher[publisher] if publisher >= 0 else None)
+
+    def reception(self, take: int) -> str:
+        """``TOPIC → NODE``."""
+        subscription = int(self._subscription[take])
+        topic = self._topic_of_subscription[subscription] if subscription >= 0 else None
+        return f"{topic or UNKNOWN} → {self.receiver(take)}"
+
+    def receiver(self, take: int) -> str:
+        """Node that received."""
+        subscription = int(self._subscription[take])
+        return self.node(self._node_of_subscription[subscription] if subscription >= 0 else None)
+
+    def run(self, callback_run: int) -> str:
+        """Callback that ran."""
+        callback = int(self._callback[callback_run])
+        return self._callbacks[callback] if callback >= 0 else UNKNOWN
+
+    def callback(self, callback: int) -> str:
+        """``NODE: TOPIC``, ``NODE: timer of 100 ms``, ``NODE: SERVICE``, or its symbol."""
+        return self._callbacks[callback]
+
+    def node(self, node: int | None) -> str:
+        return UNKNOWN if node is None or self._node[node] is None else str(self._node[node])
+
+    def _name_callback(self, model: ExecutionModel, row: dict[str, Any]) -> str:
+        what = _called_by(model, row) or row["symbol"] or f"callback {row['handle']:#x}"
+        return f"{self.node(row['node'])}: {what}"
+
+
+def _with_processes(model: ExecutionModel) -> list[str | None]:
+    """Names of nodes; of several with one name, in several processes, with the process of each."""
+    own = model.nodes.select("name", process="process").join(
+        model.processes.select("pid", "host", process="id"), on="process", maintain_order="left"
+    )
+    own = own.join(model.hosts.select(host="id", at="name"), on="host", maintain_order="left")
+    processes = own.group_by("name").agg(pl.col("process", "pid", "at").n_unique())
+    several = {name: counts for name, *counts in processes.iter_rows()}
+
+    def label(row: dict[str, Any]) -> str | None:
+        count, pids, hosts = several[row["name"]]
+        name = None if row["name"] is None else str(row["name"])
+        if name is None or count == 1:
+            return name
+        if pids == count:
+            return f"{name} ({row['pid']})"
+        return f"{name} (on {row['at']})" if hosts == count else f"{name} (process {row['process']})"
+
+    return [label(row) for row in own.iter_rows(named=True)]
+
+
+def _called_by(model: ExecutionModel, row: dict[str, Any]) -> str | None:
+    if row["subscription"] is not None:
+        return _cell(model.subscriptions, row["subscription"], "topic")
+    if row["service"] is not None:
+        return _cell(model.services, row["service"], "name")
+    if row["timer"] is not None:
+        period_ns = model.timers["period_ns"][row["timer"]]
+        return "timer" if period_ns is None else f"timer of {period_ns / _NS_PER_MS:g} ms"
+    return None
+
+
+def _cell(table: pl.DataFrame, row: int, column: str) -> str | None:
+    value = table[column][row]
+    return None if value is None else str(value)

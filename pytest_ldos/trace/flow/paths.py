@@ -13,12 +13,10 @@ import polars as pl
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.trace.execution import mapped
-from pytest_ldos.trace.execution.columns import IdArray, ids_of, rows_of, times_at
-from pytest_ldos.trace.execution.grouping import Index, index_by
+from pytest_ldos.trace.execution.columns import IdArray, Index, ids_of, index_by, rows_of, times_at
 from pytest_ldos.trace.execution.mapped import Growing, chunks, computed
 from pytest_ldos.trace.flow.causal import begins_of
-from pytest_ldos.trace.flow.graph import FlowGraph
-from pytest_ldos.trace.flow.topics import number_topics, topics_of
+from pytest_ldos.trace.flow.graph import FlowGraph, number_topics, topics_of
 from pytest_ldos.trace.flow.transport import origin_of_takes
 
 _MOST_ROWS: Final = 50_000_000

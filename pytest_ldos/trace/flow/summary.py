@@ -11,19 +11,13 @@ import numpy as np
 import polars as pl
 
 from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.trace.execution.columns import NEVER, IdArray, ids_at, ids_of, pick, rows_of, times_of
-from pytest_ldos.trace.execution.grouping import Grouped
+from pytest_ldos.trace.execution.columns import NEVER, Grouped, IdArray, ids_at, ids_of, pick, rows_of, times_of
 from pytest_ldos.trace.execution.mapped import Growing, chunks, computed
-from pytest_ldos.trace.flow.breakdown import break_down
-from pytest_ldos.trace.flow.critical import CriticalPaths
+from pytest_ldos.trace.flow.critical import CriticalPaths, break_down
 from pytest_ldos.trace.flow.executors import busy_shares
-from pytest_ldos.trace.flow.graph import FlowGraph
-from pytest_ldos.trace.flow.names import UNKNOWN, Names
+from pytest_ldos.trace.flow.graph import BETWEEN_HOSTS, UNKNOWN, FlowGraph, Names, unlinked_topics
 from pytest_ldos.trace.flow.paths import passages_in_parts
-from pytest_ldos.trace.flow.schema import BETWEEN_HOSTS
-from pytest_ldos.trace.flow.spans import rates_of
-from pytest_ldos.trace.flow.timeliness import classify_receptions, sum_of_known
-from pytest_ldos.trace.flow.topics import unlinked_topics
+from pytest_ldos.trace.flow.timeliness import classify_receptions, rates_of, sum_of_known
 
 _PERCENTILES: Final = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99}
 _PATHS: Final = {

@@ -1,4 +1,4 @@
-"""Timeliness of a topic's messages at their subscriptions, relative to their period.
+"""Timeliness of a topic's messages at their subscriptions, and their rates.
 
 With period p a message is *too late* above min(p, 50 ms) from publication to reception,
 *late* above min(0.2 p, 5 ms), otherwise *on time*. A publisher that sends on events, not in time,
@@ -12,15 +12,27 @@ twice. Definitions of iRobot's topology benchmark, but for topics without a peri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from pytest_ldos.trace.execution.columns import IdArray, ids_at, ids_of, rows_of, times_at, times_of
-from pytest_ldos.trace.execution.grouping import Grouped, Index, distinct_rows, index_by
+from pytest_ldos.trace.execution.columns import (
+    Grouped,
+    IdArray,
+    Index,
+    TimesNs,
+    distinct_rows,
+    ids_at,
+    ids_of,
+    index_by,
+    rows_of,
+    times_at,
+    times_of,
+)
+from pytest_ldos.trace.execution.coverage import Coverage
 from pytest_ldos.trace.execution.mapped import Growing, chunks, computed
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import FlowGraph
@@ -227,3 +239,44 @@ class _Got:
         ids = self._publisher[part], self._intra[part], self._subscription[part]
         known = (ids[0] >= 0) & (ids[1] >= 0) & (ids[2] >= 0)
         return np.where(known, np.searchsorted(self._keys, self._key(*ids)), -1)
+
+
+_NS_PER_S: Final = 1e9
+
+
+def rates_of(group: IdArray, times_ns: TimesNs, coverage: Coverage, processes: Sequence[Iterable[int]]) -> pl.DataFrame:
+    """One row for each group that has messages.
+
+    Args:
+        group: of each message, -1 for messages that are left out.
+        processes: of each group, those that must be whole.
+
+    Columns: `group`, `messages` (all of them), `rate_hz` (from the first to the last message of each stretch in which
+    the processes are whole; null without two messages in one).
+    """
+    partial = [number for number, each in enumerate(processes) if coverage.spans(each)]
+    found = pl.DataFrame(schema=_SCHEMA)
+    for part in chunks(len(group)):
+        own, own_ns = group[part], times_ns[part]
+        stretch = np.zeros(len(own), dtype=np.int32)
+        for number in partial:
+            chosen = own == number
+            stretch[chosen] = coverage.stretches(processes[number], own_ns[chosen])
+        some = pl.DataFrame({"group": own, "stretch": stretch, "time_ns": own_ns}).filter(pl.col("group") >= 0)
+        counted = some.group_by("group", "stretch").agg(
+            count=pl.len(), first_ns=pl.col("time_ns").min(), last_ns=pl.col("time_ns").max()
+        )
+        both = pl.concat([found, counted.cast(_SCHEMA)]).group_by("group", "stretch")
+        found = both.agg(pl.col("count").sum(), pl.col("first_ns").min(), pl.col("last_ns").max())
+    is_whole = pl.col("stretch") >= 0
+    seconds = (pl.col("last_ns") - pl.col("first_ns")).filter(is_whole).sum() / _NS_PER_S
+    steps = (pl.col("count") - 1).filter(is_whole).sum()
+    rated = found.group_by("group").agg(
+        messages=pl.col("count").sum(), rate_hz=pl.when(seconds > 0).then(steps / seconds)
+    )
+    return rated.sort("group")
+
+
+_SCHEMA: Final = pl.Schema(
+    {"group": pl.Int32(), "stretch": pl.Int32(), "count": pl.Int64(), "first_ns": pl.Int64(), "last_ns": pl.Int64()}
+)

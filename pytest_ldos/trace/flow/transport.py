@@ -1,21 +1,265 @@
-"""Transport links from a publication to each of its receptions."""
+"""Transport links from a publication to each of its receptions.
+
+A publisher puts the message into a slot of the buffer of each subscription. The subscription takes
+out of a slot what was put there last.
+
+The middleware stamps a message when it is written, and reports the same number when it
+is taken. Cyclone DDS and Fast DDS keep it to the nanosecond.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pytest_ldos.trace.execution.columns import IdArray, TimesNs, frame_of, ids_at, ids_of, rows_of, times_at, times_of
-from pytest_ldos.trace.execution.mapped import Growing, chunks, filled, room_for
+from pytest_ldos.trace.execution import mapped
+from pytest_ldos.trace.execution.columns import (
+    NEVER,
+    IdArray,
+    TimesNs,
+    frame_of,
+    ids_at,
+    ids_of,
+    pick,
+    rows_of,
+    sorted_rows,
+    times_at,
+    times_of,
+)
+from pytest_ldos.trace.execution.mapped import Array, Growing, chunks, computed, filled, room_for
 from pytest_ldos.trace.execution.model import ExecutionModel
-from pytest_ldos.trace.flow.buffers import link_buffers
-from pytest_ldos.trace.flow.schema import LINKS
-from pytest_ldos.trace.flow.stamps import link_stamps
-from pytest_ldos.trace.flow.topics import unlinked_topics
+from pytest_ldos.trace.execution.observed import Clock
+from pytest_ldos.trace.flow.graph import LINKS, number_topics, unlinked_topics
+
+
+def link_buffers(model: ExecutionModel) -> IdArray:
+    """Publication of each take, -1 for messages that came through the middleware; shape ``(takes,)``."""
+    found = filled(len(model.takes), np.int32, -1)
+    taken = _rows_where(model.takes["intra"])
+    if len(taken) == 0 or len(model.enqueues) == 0:
+        return found
+    enqueue, publication = _enqueue_of(model, taken), _publication_of_enqueues(model)
+    for part in chunks(len(taken)):
+        found[taken[part]] = pick(publication, enqueue[part], -1)
+    return found
+
+
+def _rows_where(column: pl.Series) -> IdArray:
+    """Rows in which a column is true."""
+    rows = Growing(np.int32)
+    for part in chunks(len(column)):
+        rows.add(np.flatnonzero(column.slice(part.start, part.stop - part.start).to_numpy()) + part.start)
+    return rows.finish()
+
+
+def _publication_of_enqueues(model: ExecutionModel) -> IdArray:
+    """The intra-process publication during which each enqueue happened: the last one on its thread."""
+    intra = _rows_where(model.publications["intra_ns"].is_not_null())
+    published_ns = computed(len(intra), np.int64, lambda part: times_at(model.publications, "intra_ns", intra[part]))
+    publisher = computed(len(intra), np.int32, lambda part: ids_at(model.publications, "thread", intra[part]))
+    thread, enqueued_ns = ids_of(model.enqueues, "thread"), times_of(model.enqueues, "time_ns")
+    clock = Clock(published_ns, enqueued_ns)
+    timeline = clock.timeline(publisher, published_ns)
+
+    def last(part: slice) -> IdArray:
+        return pick(intra, timeline.last(clock.keys(thread[part], enqueued_ns[part])), -1)
+
+    return computed(len(enqueued_ns), np.int32, last)
+
+
+def _enqueue_of(model: ExecutionModel, taken: IdArray) -> IdArray:
+    """The enqueue that filled the slot each take emptied; an enqueue serves one take only."""
+    enqueued_ns = times_of(model.enqueues, "time_ns")
+    taken_ns = computed(len(taken), np.int64, lambda part: times_at(model.takes, "time_ns", taken[part]))
+    put, emptied = _slots(model, taken)
+    clock = Clock(enqueued_ns, taken_ns)
+    filling, emptying = clock.timeline(put, enqueued_ns), clock.timeline(emptied, taken_ns)
+
+    def filled_by(part: slice) -> IdArray:
+        keys = clock.keys(emptied[part], taken_ns[part])
+        enqueue, since = filling.last(keys), pick(taken_ns, emptying.last(keys, before=True), NEVER)
+        return np.where(pick(enqueued_ns, enqueue, NEVER) > since, enqueue, -1).astype(np.int32)
+
+    return computed(len(taken), np.int32, filled_by)
+
+
+def _slots(model: ExecutionModel, taken: IdArray) -> tuple[IdArray, IdArray]:
+    """Process, buffer and slot as one number, of all enqueues and of the takes."""
+    process = ids_of(model.threads, "process")
+
+    def columns(number: int, part: slice) -> list[Array]:
+        table = rows_of(model.enqueues, part) if number == 0 else model.takes[taken[part]]
+        return [process[ids_of(table, "thread")], table["buffer"].to_numpy(), table["slot"].to_numpy()]
+
+    rows = (len(model.enqueues), len(taken))
+    every = [(number, part) for number in range(2) for part in chunks(rows[number])]
+    known = [_distinct(columns(*each)[at] for each in every) for at in range(3)]
+
+    def codes(number: int, part: slice) -> Array:
+        places = [np.searchsorted(*pair) for pair in zip(known, columns(number, part), strict=True)]
+        code: Array = (places[0] * len(known[1]) + places[1]) * len(known[2]) + places[2]
+        return code
+
+    kept = _distinct(codes(*each) for each in every)
+    return (
+        computed(rows[0], np.int32, lambda part: np.searchsorted(kept, codes(0, part))),
+        computed(rows[1], np.int32, lambda part: np.searchsorted(kept, codes(1, part))),
+    )
+
+
+def _distinct(parts: Iterable[Array]) -> Array:
+    """Different values of all parts, in order."""
+    return np.unique(np.concatenate([np.unique(part) for part in parts]))
+
+
+_ROUNDING_NS: Final = 1_000
+"""Largest rounding error of a middleware that keeps time stamps in another unit."""
+
+
+@dataclass(frozen=True)
+class _Stamped:
+    """Messages that have a time stamp, ordered by it.
+
+    Attributes:
+        row: in the table of publications or takes.
+        end: the publisher or subscription.
+        topic: number of the topic, -1 where it is unknown.
+    """
+
+    row: IdArray
+    stamp_ns: TimesNs
+    topic: IdArray
+    end: IdArray
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def where(self, which: npt.NDArray[Any]) -> _Stamped:
+        return _Stamped(self.row[which], self.stamp_ns[which], self.topic[which], self.end[which])
+
+
+class _Ordered:
+    """All publications or takes with a stamp; a stamp of 0 is none.
+
+    Args:
+        end: the column that refers to `ends`, which are publishers or subscriptions.
+    """
+
+    def __init__(self, instances: pl.DataFrame, end: str, ends: pl.DataFrame, numbers: dict[str, int]) -> None:
+        self._instances, self._end = instances, end
+        self._topic_of_end = np.array([numbers.get(topic, -1) for topic in ends["topic"]], dtype=np.int32)
+        stamps_ns = times_of(instances, "source_ns")
+        rows = sorted_rows(stamps_ns)
+        self.stamp_ns = computed(len(rows), np.int64, lambda part: stamps_ns[rows[part]])
+        first = int(np.searchsorted(self.stamp_ns, 0, side="right"))
+        self._row, self.stamp_ns = rows[first:], self.stamp_ns[first:]
+
+    def between(self, first_ns: int, last_ns: int) -> _Stamped:
+        """Messages with stamps from the first to the last one."""
+        begin = np.searchsorted(self.stamp_ns, first_ns)
+        behind = np.searchsorted(self.stamp_ns, min(last_ns, np.iinfo(np.int64).max), side="right")
+        part = slice(int(begin), int(behind))
+        ends = ids_at(self._instances, self._end, self._row[part])
+        topics = pick(self._topic_of_end, ends, -1)
+        return _Stamped(self._row[part], self.stamp_ns[part], topics, ends)
+
+
+def link_stamps(model: ExecutionModel) -> IdArray:
+    """Publication of each take, -1 where none in the trace fits; shape ``(takes,)``."""
+    numbers = number_topics(model)
+    sent = _Ordered(model.publications, "publisher", model.publishers, numbers)
+    taken = _Ordered(model.takes, "subscription", model.subscriptions, numbers)
+    found = filled(len(model.takes), np.int32, -1)
+    spans = _spans(sent.stamp_ns, taken.stamp_ns)
+    for span in spans:
+        _link_exact(sent.between(*span), taken.between(*span), found)
+    for first_ns, last_ns in spans:
+        around = first_ns - 2 * _ROUNDING_NS, last_ns + 2 * _ROUNDING_NS
+        _link_rounded(sent.between(*around), taken.between(*around), found, (first_ns, last_ns))
+    return found
+
+
+def _spans(*stamps_ns: TimesNs) -> list[tuple[int, int]]:
+    """First and last stamp of spans with about a chunk of either kind, which hold all stamps; none cuts equal ones."""
+    if not all(map(len, stamps_ns)):
+        return []
+    first = sorted({int(stamp) for each in stamps_ns for stamp in each[:: mapped.CHUNK_ROWS]})
+    last = [begin - 1 for begin in first[1:]] + [max(int(each[-1]) for each in stamps_ns)]
+    return list(zip(first, last, strict=True))
+
+
+def _link_exact(sent: _Stamped, taken: _Stamped, found: IdArray) -> None:
+    """Links takes to publications with the same stamp."""
+    first = np.searchsorted(sent.stamp_ns, taken.stamp_ns, side="left")
+    behind = np.searchsorted(sent.stamp_ns, taken.stamp_ns, side="right")
+    single = np.flatnonzero(behind - first == 1)
+    fits = _agree(sent.topic[first[single]], taken.topic[single])
+    found[taken.row[single[fits]]] = sent.row[first[single[fits]]]
+    _link_equal(sent, taken, found, np.flatnonzero(behind - first > 1), (first, behind))
+
+
+def _agree(one: IdArray, other: IdArray) -> npt.NDArray[np.bool_]:
+    """True where topics are the same; an unknown topic agrees with any."""
+    same: npt.NDArray[np.bool_] = (one == other) | (one < 0) | (other < 0)
+    return same
+
+
+def _link_equal(
+    sent: _Stamped, taken: _Stamped, found: IdArray, takes: npt.NDArray[np.intp], ranges: tuple[IdArray, IdArray]
+) -> None:
+    """Links takes whose stamp several publications share: those of the same topic, in order.
+
+    The message that a subscription takes first was published first.
+    """
+    served: Counter[tuple[int, int]] = Counter()
+    first, behind = ranges
+    for take in takes.tolist():
+        candidates = [
+            at for at in range(int(first[take]), int(behind[take])) if sent.topic[at] == taken.topic[take] >= 0
+        ]
+        key = (int(taken.end[take]), int(taken.stamp_ns[take]))
+        if served[key] < len(candidates):
+            found[taken.row[take]] = sent.row[candidates[served[key]]]
+            served[key] += 1
+
+
+def _link_rounded(sent: _Stamped, taken: _Stamped, found: IdArray, span: tuple[int, int]) -> None:
+    """Links takes in a span without an exact match to the nearest stamp within the rounding error.
+
+    Some stamps are round numbers by chance, so a topic can have both kinds. No subscription takes a
+    message twice.
+
+    Args:
+        sent, taken: of the span, and as far around it as one message may have two candidates.
+    """
+    within = (taken.stamp_ns >= span[0]) & (taken.stamp_ns <= span[1])
+    missing = (found[taken.row] < 0) & (taken.topic >= 0)
+    for topic in np.unique(taken.topic[missing & within]).tolist():
+        own, theirs = taken.where(missing & within & (taken.topic == topic)), sent.where(sent.topic == topic)
+        if len(theirs) == 0:
+            continue
+        others = taken.where(~missing & (taken.topic == topic))
+        after = np.clip(np.searchsorted(theirs.stamp_ns, own.stamp_ns), 1, len(theirs)) - 1
+        other = np.minimum(after + 1, len(theirs) - 1)
+        distance = np.abs(theirs.stamp_ns[after] - own.stamp_ns)
+        further = np.abs(theirs.stamp_ns[other] - own.stamp_ns)
+        nearest = theirs.row[np.where(further < distance, other, after)]
+        near = np.minimum(distance, further) <= _ROUNDING_NS
+        own, nearest = own.where(near), nearest[near]
+        pairs, first = np.unique(_pairs(own.end, nearest), return_index=True)
+        first = first[~np.isin(pairs, _pairs(others.end, found[others.row]))]
+        found[own.row[first]] = nearest[first]
+
+
+def _pairs(end: IdArray, publication: IdArray) -> npt.NDArray[np.int64]:
+    """Subscription and publication as one number."""
+    return end.astype(np.int64) << 32 | publication
 
 
 def link_transport(model: ExecutionModel) -> pl.DataFrame:

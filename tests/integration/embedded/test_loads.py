@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from pytest_ldos.api import read_trace
-from pytest_ldos.host.autogroup import is_grouped_by_session
+from pytest_ldos.host.cpu import is_grouped_by_session
 from pytest_ldos.measure.load.traffic_control import traffic_control_available
 from tests.builders.needs import needs_stress_ng
 from tests.integration.project import SCENARIO
@@ -40,7 +40,7 @@ import contextlib
 import json
 import psutil
 import pytest
-from pytest_ldos.measure.load.repeated import RepeatedLoad
+from pytest_ldos.measure.load.choose import RepeatedLoad
 
 
 @pytest.mark.baseline

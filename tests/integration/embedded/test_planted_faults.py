@@ -12,10 +12,9 @@ import pytest
 
 from pytest_ldos import api
 from pytest_ldos.host.cpu_thief import NAME
-from pytest_ldos.measure.metrics.load_own import load_metrics
+from pytest_ldos.measure.metrics.own import load_metrics
 from pytest_ldos.measure.trial.conduct import Unwatched
-from pytest_ldos.robot.stack.client_protocol import TrialTag
-from pytest_ldos.robot.stack.faulty_goals import PlantedFailure, plant_failure
+from pytest_ldos.robot.stack.client_protocol import PlantedFailure, TrialTag, plant_failure
 from pytest_ldos.robot.stack.goals import OutcomeClass
 
 pytestmark = pytest.mark.acceptance

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.measure.metrics.catalogue import METRICS
-from pytest_ldos.measure.metrics.reception import EXECUTING_DELAY, PLANNING_DELAY
+from pytest_ldos.measure.metrics.extract import EXECUTING_DELAY, PLANNING_DELAY
 from pytest_ldos.measure.metrics.segments import LATENCY
 from pytest_ldos.measure.trial.measure import RECEPTION
 from pytest_ldos.robot.stack.goals import REACHED_POSITION_M, REACHED_ROTATION_RAD

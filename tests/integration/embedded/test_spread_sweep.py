@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.campaign.sweep_folder import all_sweeps
+from pytest_ldos.campaign.sweep import all_sweeps
 from pytest_ldos.campaign.sweep_records import CellState
 from tests.builders.ours import OURS
 from tests.integration.project import Project

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.campaign.sweep_folder import all_sweeps
+from pytest_ldos.campaign.sweep import all_sweeps
 from pytest_ldos.campaign.sweep_records import CellState
 from tests.integration.project import Project
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.record.profiles.folded import read_folded
+from pytest_ldos.record.profiles import read_folded
 from tests.builders.watchers import needs_watchers
 from tests.integration.project import Project
 

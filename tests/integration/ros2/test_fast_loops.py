@@ -10,8 +10,7 @@ import pytest
 
 from pytest_ldos.host.ros import find_ros_packages
 from pytest_ldos.robot.stack.ros2.installed import ros2_available
-from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import StimulusKind
 from tests.builders.needs import lttng_here
 from tests.integration.project import Project, make_project

@@ -12,11 +12,10 @@ import pytest
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.host.ros import find_ros_packages, rmw_installed
 from pytest_ldos.instruments.latency.case import Program, cases_of, setups_of
+from pytest_ldos.instruments.latency.instrument import measure_round
 from pytest_ldos.instruments.latency.pair import Pair, RoundFailed
-from pytest_ldos.instruments.latency.programs import ROS_PACKAGE, find_all
+from pytest_ldos.instruments.latency.programs import ROS_PACKAGE, Site, find_all
 from pytest_ldos.instruments.latency.rclcpp_pair import commands_of
-from pytest_ldos.instruments.latency.rounds import measure_round
-from pytest_ldos.instruments.latency.site import Site
 from pytest_ldos.instruments.latency.spec import LatencySpec
 from pytest_ldos.robot.dds.domain import claim_domain
 

@@ -39,7 +39,7 @@ from launch.actions import ExecuteProcess
 
 EMIT = (
     "import sys, time\\n"
-    "from pytest_ldos.robot.dds.emission import emit\\n"
+    "from pytest_ldos.robot.dds.executor import emit\\n"
     "for n in range(int(sys.argv[1])): emit.sim_step(n, n)\\n"
     "print('emitted', flush=True)\\n"
     "time.sleep(60 if len(sys.argv) > 2 else 0)\\n"

@@ -12,10 +12,8 @@ import psutil
 import pytest
 
 from pytest_ldos.host.task_exits import TaskExits
-from pytest_ldos.robot.stack.ros2.installed import ros2_available
-from pytest_ldos.robot.stack.ros2.zenoh_router import PROGRAM, ZENOH
-from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.robot.stack.ros2.installed import PROGRAM, ZENOH, ros2_available
+from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import StimulusKind
 from tests.builders.needs import lttng_here
 from tests.integration.project import Project, left_in_memory, make_project, running, shared_memory

@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 
 from pytest_ldos.host.ros import find_ros_packages, installed_rmws
-from pytest_ldos.instruments.topology.analysis import analyse
+from pytest_ldos.instruments.topology.rounds import analyse
 from pytest_ldos.instruments.topology.run import run_topology
 from pytest_ldos.instruments.topology.spec import Layer, TopologySpec
-from pytest_ldos.robot.topology.plan import Processes
+from pytest_ldos.robot.topology.conversation import Processes
 from tests.builders.topologies import topology
 
 ROS2 = find_ros_packages(["ldos_topology", "ldos_topology_msgs"])

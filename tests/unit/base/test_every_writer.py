@@ -29,18 +29,17 @@ ELSEWHERE = {
     "host/process_resources.py": "a file of the kernel; a fault changes the source of the number",
     "doctor/changes.py": "its record has an error of its own, MendFailed",
     "doctor/machine.py": "files of the kernel, with an error of their own",
-    "robot/topology/samples.py": "a process of its own, whose last words are told",
+    "robot/topology/conversation.py": "a process of its own, whose last words are told",
     "instruments/latency/peer.py": "a process of its own, whose last words are told",
     "robot/stack/ros2/launcher.py": "a process of its own, whose last words are told",
     "record/run_directory.py": "a process of its own, whose last words are told",
     "show/report/schema.py": "run by developers",
-    "show/export/replaced.py": "its callers are inside `writing`: they know what is written",
-    "show/export/fleet_tables.py": "inside what `show/export/replaced.py` gives",
+    "show/export/parquet.py": "its callers are inside `writing`: they know what is written",
     "base/parquet.py": "its callers are inside `writing`: they know what is written",
     "cli/export.py": "inside `writing` in the command",
     "record/perf.py": "a fault is a note beside what was measured",
     "campaign/versions/kept.py": "its caller names the fault, as a base that cannot be built",
-    "instruments/latency/rounds.py": "below a folder of ours that was just made",
+    "instruments/latency/instrument.py": "below a folder of ours that was just made",
 }
 
 

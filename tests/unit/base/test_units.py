@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.base.units import format_duration, format_effect
+from pytest_ldos.base.text import format_duration, format_effect
 
 
 @pytest.mark.parametrize(

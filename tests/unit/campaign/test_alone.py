@@ -7,7 +7,7 @@ import contextlib
 import pytest
 
 from pytest_ldos.base.errors import BringUpFailed
-from pytest_ldos.campaign.alone import StoredBase, measure_alone
+from pytest_ldos.campaign.blocks import StoredBase, measure_alone
 from pytest_ldos.campaign.order import Role, blocks_alone
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.record import Look

@@ -11,8 +11,8 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.cells import LARGEST_GRID, Axis, at_cell, running_order, show_value, unlike
 from pytest_ldos.measure.trial.artifacts import new_scenario_folder
 from pytest_ldos.scenario.addresses import value_at
-from pytest_ldos.scenario.loads.cpu_limit import CpuLimitSpec
-from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec
+from pytest_ldos.scenario.loads.flood import DdsFloodSpec
+from pytest_ldos.scenario.loads.spec import CpuLimitSpec
 from tests.builders.sweeps import grid
 
 

@@ -7,6 +7,7 @@ import math
 import pytest
 
 from pytest_ldos.base.errors import BringUpFailed
+from pytest_ldos.campaign.calibrate import Share
 from pytest_ldos.campaign.detection import (
     SUCCESS,
     Detection,
@@ -18,8 +19,7 @@ from pytest_ldos.campaign.detection import (
     with_failures,
     without_verdict,
 )
-from pytest_ldos.campaign.promise import Share
-from pytest_ldos.campaign.resample import plant
+from pytest_ldos.campaign.noise import plant
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.report.reasons import describe_reason

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import pytest
 
 from pytest_ldos.base.errors import BringUpFailed, LoadFailed
-from pytest_ldos.campaign.interleave import describe_turns, interleave
+from pytest_ldos.campaign.blocks import describe_turns, interleave
 from pytest_ldos.campaign.order import Role
+from pytest_ldos.measure.load.choose import RepeatedLoad
 from pytest_ldos.measure.load.protocol import LoadProof
-from pytest_ldos.measure.load.repeated import RepeatedLoad
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.record import Look
-from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
+from pytest_ldos.scenario.loads.spec import CpuLoadSpec
 from tests.fakes.bench import CLEAR, VERSIONS, Undecided, Watching, make_bench
 from tests.fakes.rig import Motion, open_fake_rig
 

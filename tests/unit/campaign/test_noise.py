@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from pytest_ldos.base.series import Missing
-from pytest_ldos.campaign.noise import LEAST_FLOOR, adjust, choose_floor, learn_noise
-from pytest_ldos.campaign.starts import starts_of
+from pytest_ldos.campaign.noise import LEAST_FLOOR, adjust, choose_floor, learn_noise, starts_of
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from tests.builders.starts import TRIAL_SD, measured_run
 from tests.builders.trials import measured

@@ -6,9 +6,8 @@ import math
 
 import pytest
 
-from pytest_ldos.campaign.promise import Prover, Share, fewest_trials
-from pytest_ldos.campaign.resample import Design, Pool
-from pytest_ldos.campaign.starts import starts_of
+from pytest_ldos.campaign.calibrate import Prover, Share, fewest_trials
+from pytest_ldos.campaign.noise import Design, Pool, starts_of
 from pytest_ldos.judge.gate.policy import Policy
 from tests.builders.starts import measured_run
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_ldos.campaign.resample import Design, Pool, plant
-from pytest_ldos.campaign.starts import assemble, starts_of
+from pytest_ldos.campaign.noise import Design, Pool, assemble, plant, starts_of
 from pytest_ldos.judge.gate.case import fractions_of
-from pytest_ldos.measure.trial.record import Look
-from pytest_ldos.measure.trial.series_of import all_series
+from pytest_ldos.measure.trial.record import Look, all_series
 from tests.builders.starts import measured_run
 from tests.builders.trials import noisy_set
 

@@ -9,9 +9,8 @@ import pytest
 
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, SelfTestFailed
 from pytest_ldos.base.series import Missing
-from pytest_ldos.campaign.detection import SUCCESS, Keeping, is_trustworthy, with_failures
-from pytest_ldos.campaign.faults import FAULTS
-from pytest_ldos.campaign.resample import plant
+from pytest_ldos.campaign.detection import FAULTS, SUCCESS, Keeping, is_trustworthy, with_failures
+from pytest_ldos.campaign.noise import plant
 from pytest_ldos.campaign.selftest import plan_self_test, run_self_test
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec

@@ -6,14 +6,14 @@ import dataclasses
 import random
 
 from pytest_ldos.base.series import CENSORED
-from pytest_ldos.campaign.study_trials import to_trials
+from pytest_ldos.campaign.studies import to_trials
 from pytest_ldos.instruments.study import Round
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.gate.decide import decide, judge_alone
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
-from pytest_ldos.measure.trial.series_of import to_series
+from pytest_ldos.measure.trial.record import to_series
 from tests.builders.studies import HALF_TRIP, RATE, study
 
 POLICY = Policy(metrics={HALF_TRIP.name, RATE.name})

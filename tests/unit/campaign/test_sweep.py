@@ -18,8 +18,17 @@ from pytest_ldos.base.errors import (
     RecordUnreadable,
     TraceUnreadable,
 )
-from pytest_ldos.campaign.sweep import Sweeper, SweepPlan, can_be_measured, open_sweep, state_of
-from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, all_sweeps, name_for
+from pytest_ldos.campaign.sweep import (
+    Definition,
+    Sweeper,
+    SweepFolder,
+    SweepPlan,
+    all_sweeps,
+    can_be_measured,
+    name_for,
+    open_sweep,
+    state_of,
+)
 from pytest_ldos.campaign.sweep_records import CellState, decode_start, encode_start
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.measure.load import choose

@@ -19,16 +19,23 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError, Unavailable
 from pytest_ldos.base.switch_counts import SwitchCounts
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.watch_files import Drawings, write_watched, write_watched_difference
-from pytest_ldos.campaign.watched_study import measure_watched
-from pytest_ldos.campaign.watched_switches import Switches, describe_switches, with_trace
-from pytest_ldos.campaign.watching import DISTORTION, Seen, Watching
+from pytest_ldos.campaign.studies import measure_watched
+from pytest_ldos.campaign.watching import (
+    DISTORTION,
+    Drawings,
+    Seen,
+    Switches,
+    Watching,
+    describe_switches,
+    with_trace,
+    write_watched,
+    write_watched_difference,
+)
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.plugin.watching import TrialWatch
-from pytest_ldos.record.profiles.folded import FoldedStacks, read_folded
-from pytest_ldos.record.profiles.syscalls import parse_syscalls
+from pytest_ldos.record.profiles import FoldedStacks, read_folded
 from pytest_ldos.record.py_spy import py_spy_available
-from pytest_ldos.record.strace import SyscallCounter
+from pytest_ldos.record.strace import SyscallCounter, parse_syscalls
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.watching import WatchSpec
 from pytest_ldos.scenario.words import ProfilerKind

@@ -27,9 +27,8 @@ from pytest_ldos.judge.baseline.history.rows import SCHEMA as HISTORY_COLUMNS
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.load.choose import IMPLEMENTATIONS
-from pytest_ldos.measure.load.protocol import LoadProof
-from pytest_ldos.measure.load.scheduler_group import GroupedProof
-from pytest_ldos.measure.metrics import sources
+from pytest_ldos.measure.load.protocol import GroupedProof, LoadProof
+from pytest_ldos.measure.metrics import model as sources
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
 from pytest_ldos.plugin import fixtures
@@ -37,14 +36,13 @@ from pytest_ldos.plugin.marks import describe_marks
 from pytest_ldos.plugin.options import add_options
 from pytest_ldos.scenario.addresses import known_addresses
 from pytest_ldos.scenario.base import BaseSpec
-from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.scenario.loads.registry import LOAD_SPECS
-from pytest_ldos.scenario.model import FaultSpec, StackSpec
+from pytest_ldos.scenario.metrics import DeadlineSpec
+from pytest_ldos.scenario.model import FaultSpec, Ros2Spec, StackSpec
 from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES
-from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.settings import GATE_KEYS, TABLES
 from pytest_ldos.trace.execution.schema import ENTITIES, INSTANCES
-from pytest_ldos.trace.flow.schema import LINKS
+from pytest_ldos.trace.flow.graph import LINKS
 from tests.builders.command_line import app
 from tests.builders.reasons import REASONS
 

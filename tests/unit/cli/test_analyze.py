@@ -12,9 +12,9 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
 from pytest_ldos.cli import model
-from pytest_ldos.cli.clocks import correct_clocks
+from pytest_ldos.cli.analyze import correct_clocks
 from pytest_ldos.trace.ctf.read import read_trace
-from pytest_ldos.trace.execution.store import read_model
+from pytest_ldos.trace.execution.schema import read_model
 from tests.builders.command_line import invoke_ldos, run_ldos
 from tests.builders.ros2 import Recording
 from tests.oracles import babeltrace

@@ -12,7 +12,7 @@ from pytest_ldos.campaign.versions.find import VersionFinder
 from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.cli import bisect
 from pytest_ldos.measure.trial import rig
-from pytest_ldos.robot.stack.installation import Installation
+from pytest_ldos.robot.stack.protocol import Installation
 from tests.builders.command_line import invoke_ldos, lines_of, run_ldos
 from tests.builders.repository import Repository
 from tests.fakes.rig import noisy, open_fake_rig

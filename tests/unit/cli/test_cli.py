@@ -13,7 +13,7 @@ import pytest
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
-from pytest_ldos.judge.baseline.calibration_store import save_calibration
+from pytest_ldos.judge.baseline.lookup import save_calibration
 from pytest_ldos.judge.baseline.store import BaselineStores
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, write_trials
 from tests.builders.command_line import run_ldos as ldos
@@ -410,8 +410,8 @@ def test_a_command_loads_none_of_the_others():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = done.stdout.splitlines()[-1].split()
-    assert "pytest_ldos.cli.doctor" in loaded
-    assert {"pytest_ldos.cli.compare", "pytest_ldos.judge.gate.decide", "pytest_ldos.campaign.compare"} & set(
+    assert "pytest_ldos.cli.setup" in loaded
+    assert {"pytest_ldos.cli.results", "pytest_ldos.judge.gate.decide", "pytest_ldos.campaign.compare"} & set(
         loaded
     ) == set()
 

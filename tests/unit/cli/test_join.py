@@ -10,7 +10,7 @@ from pytest_ldos.base import exit_codes
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.report import json_text, markdown, workflow_commands
 from pytest_ldos.show.report.document import Document
-from pytest_ldos.show.report.reading import read_document
+from pytest_ldos.show.report.json_text import read_document
 from tests.builders.command_line import run_ldos
 from tests.builders.reports import full_section, version
 

@@ -9,11 +9,11 @@ import pytest
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
-from pytest_ldos.campaign.evidence import Evidence
-from pytest_ldos.cli import calibrate, measuring, selftest
+from pytest_ldos.campaign.sequence import Evidence
+from pytest_ldos.cli import calibrate, measuring
+from pytest_ldos.cli import calibrate as selftest
 from pytest_ldos.cli.measuring import key_of
-from pytest_ldos.cli.paths import sources_here
-from pytest_ldos.cli.quantities import parse_duration_s, parse_share
+from pytest_ldos.cli.paths import parse_duration_s, parse_share, sources_here
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.measure.trial import rig

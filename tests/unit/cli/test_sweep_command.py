@@ -10,7 +10,7 @@ import pytest
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
-from pytest_ldos.campaign.sweep_folder import SweepFolder
+from pytest_ldos.campaign.sweep import SweepFolder
 from pytest_ldos.cli import sweep
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.lock import measuring_lock

@@ -12,9 +12,8 @@ from typer.testing import CliRunner
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.instruments import MODULES
-from pytest_ldos.cli.output import FormatOption, OutputOption
-from pytest_ldos.cli.studies import Outputs, RecordOption, run_instrument
-from pytest_ldos.cli.watch_options import asked_watch, with_watch_options
+from pytest_ldos.cli.say import FormatOption, OutputOption
+from pytest_ldos.cli.studies import Outputs, RecordOption, asked_watch, run_instrument, with_watch_options
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.instruments.instrument import Instrument
 from pytest_ldos.judge.gate.decide import judge_alone

@@ -8,12 +8,9 @@ import stat
 import pytest
 
 from pytest_ldos.base.errors import MendFailed, RecordUnreadable
-from pytest_ldos.doctor.changes import ChangeLog, changes_file
-from pytest_ldos.doctor.cpu import check_governor, check_smt, check_turbo
-from pytest_ldos.doctor.finding import Finding, Status
-from pytest_ldos.doctor.mend import describe_question, mend
-from pytest_ldos.doctor.settings import SetValues
-from pytest_ldos.doctor.sockets import check_receive_buffer, check_send_buffer
+from pytest_ldos.doctor.changes import ChangeLog, Finding, SetValues, Status, changes_file, describe_question, mend
+from pytest_ldos.doctor.check_machine import check_governor, check_smt, check_turbo
+from pytest_ldos.doctor.check_ros import check_receive_buffer, check_send_buffer
 from tests.builders.machine import BOOT_ID, CPU, add_program, build_machine
 
 RMEM = "proc/sys/net/core/rmem_max"

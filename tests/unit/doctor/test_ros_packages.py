@@ -6,9 +6,8 @@ import dataclasses
 
 import pytest
 
-from pytest_ldos.doctor.diagnose import diagnose
-from pytest_ldos.doctor.finding import Status
-from pytest_ldos.doctor.ros_packages import (
+from pytest_ldos.doctor.changes import Status
+from pytest_ldos.doctor.check_ros import (
     PROBES,
     check_distro,
     check_gazebo_packages,
@@ -18,8 +17,9 @@ from pytest_ldos.doctor.ros_packages import (
     check_tracetools,
     check_workspace,
 )
+from pytest_ldos.doctor.diagnose import diagnose
 from pytest_ldos.robot.stack.ros2.installed import PANDA, needed_packages
-from pytest_ldos.robot.stack.ros2.launch_file import GAZEBO_PACKAGES
+from pytest_ldos.robot.stack.ros2.launch_events import GAZEBO_PACKAGES
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import Simulation
 from tests.builders.machine import add_program, build_machine

@@ -10,10 +10,9 @@ import subprocess
 import pytest
 
 from pytest_ldos.base.errors import MendFailed
-from pytest_ldos.doctor.changes import ChangeLog
-from pytest_ldos.doctor.finding import Status
+from pytest_ldos.doctor.changes import ChangeLog, Status
+from pytest_ldos.doctor.check_leftovers import check_daemon_folders, check_sessions, find_daemon_folders, list_sessions
 from pytest_ldos.doctor.machine import list_processes
-from pytest_ldos.doctor.sessions import check_daemon_folders, check_sessions, find_daemon_folders, list_sessions
 from pytest_ldos.record.lttng import LttngRecorder
 from tests.builders.machine import add_program, build_machine
 from tests.builders.needs import needs_lttng

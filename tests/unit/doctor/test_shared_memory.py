@@ -7,9 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from pytest_ldos.doctor.changes import ChangeLog
-from pytest_ldos.doctor.finding import Status
-from pytest_ldos.doctor.shared_memory import check_shared_memory, check_stale_segments, find_stale_segments
+from pytest_ldos.doctor.changes import ChangeLog, Status
+from pytest_ldos.doctor.check_ros import check_shared_memory, check_stale_segments, find_stale_segments
 from tests.builders.machine import build_machine
 
 LIVE, DEAD = "fastrtps_0123456789abcdef", "fastrtps_fedcba9876543210"

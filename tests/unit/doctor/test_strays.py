@@ -15,13 +15,10 @@ import sys
 import psutil
 import pytest
 
-from pytest_ldos.doctor.changes import ChangeLog
-from pytest_ldos.doctor.ending import end_process
-from pytest_ldos.doctor.finding import Status
+from pytest_ldos.doctor.changes import ChangeLog, Status, describe_question
+from pytest_ldos.doctor.check_leftovers import check_measurements, check_strays, end_process, find_strays, role_of
 from pytest_ldos.doctor.machine import ProcessFacts, list_processes
-from pytest_ldos.doctor.mend import describe_question
-from pytest_ldos.doctor.strays import check_measurements, check_strays, find_strays, role_of
-from pytest_ldos.host.owner import OWNER_VARIABLE, living_owner, owned_by_us
+from pytest_ldos.host.processes import OWNER_VARIABLE, living_owner, owned_by_us
 from tests.builders.machine import build_machine
 
 STUBBORN = """

@@ -8,13 +8,17 @@ import sys
 
 import pytest
 
-from pytest_ldos.doctor.discovery import check_discovery, check_domain
-from pytest_ldos.doctor.finding import Status
-from pytest_ldos.doctor.lttng import check_library, check_modules, check_tools, check_tracing_group
-from pytest_ldos.doctor.packages import check_stress_ng
-from pytest_ldos.doctor.realtime import check_realtime
-from pytest_ldos.doctor.sockets import check_receive_buffer, check_send_buffer
-from pytest_ldos.doctor.storage import check_disk
+from pytest_ldos.doctor.changes import Status
+from pytest_ldos.doctor.check_machine import (
+    check_disk,
+    check_library,
+    check_modules,
+    check_realtime,
+    check_stress_ng,
+    check_tools,
+    check_tracing_group,
+)
+from pytest_ldos.doctor.check_ros import check_discovery, check_domain, check_receive_buffer, check_send_buffer
 from tests.builders.machine import HEALTHY, add_program, build_machine
 
 OK, WARNING, ERROR = Status.OK, Status.WARNING, Status.ERROR
@@ -85,7 +89,7 @@ def test_the_embedded_stack_asks_for_no_priority(tmp_path):
 
 def test_real_time_of_this_process(tmp_path):
     """The kernel's own files, with the limit that the process really has."""
-    script = "import resource; from pathlib import Path; from pytest_ldos.doctor.machine import Machine; import pytest_ldos.doctor.realtime as r; print(r._limit(Machine()) == resource.getrlimit(resource.RLIMIT_RTPRIO)[0])"
+    script = "import resource; from pathlib import Path; from pytest_ldos.doctor.machine import Machine; import pytest_ldos.doctor.check_machine as r; print(r._limit(Machine()) == resource.getrlimit(resource.RLIMIT_RTPRIO)[0])"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "True\n"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.base.tracepoints import TRACEPOINTS_OFF
-from pytest_ldos.doctor.finding import Status
-from pytest_ldos.doctor.lttng import check_tracepoints
+from pytest_ldos.doctor.changes import Status
+from pytest_ldos.doctor.check_machine import check_tracepoints
 from tests.builders.machine import build_machine
 
 

@@ -7,11 +7,9 @@ import importlib.util
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, Unavailable
-from pytest_ldos.fleet.choose import choose_scheduler
-from pytest_ldos.fleet.cluster import LocalCluster
-from pytest_ldos.fleet.in_process import InProcess
-from pytest_ldos.fleet.remote import RemoteScheduler
-from pytest_ldos.host.affinity import our_cpus
+from pytest_ldos.fleet.choose import LocalCluster, RemoteScheduler, choose_scheduler
+from pytest_ldos.fleet.protocol import InProcess
+from pytest_ldos.host.cpu import our_cpus
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from polars.testing import assert_frame_equal
 
-from pytest_ldos.fleet.cluster import LocalCluster
-from pytest_ldos.fleet.in_process import InProcess
-from pytest_ldos.fleet.remote import RemoteScheduler
-from pytest_ldos.measure.metrics.load_own import OwnSource
-from pytest_ldos.show.export.fleet_tables import measurements_frame, traces_frame, write_fleet
+from pytest_ldos.fleet.choose import LocalCluster, RemoteScheduler
+from pytest_ldos.fleet.protocol import InProcess
+from pytest_ldos.measure.metrics.own import OwnSource
+from pytest_ldos.show.export.parquet import measurements_frame, traces_frame, write_fleet
 
 EXAMPLE = Path(__file__).parents[3] / "examples/own_metric/conftest.py"
 

@@ -9,13 +9,12 @@ from pathlib import Path
 import fsspec
 import pytest
 
+from pytest_ldos.fleet.choose import _faults, _own_version
 from pytest_ldos.fleet.find import Found, find_traces
-from pytest_ldos.fleet.handshake import _faults, _own_version
-from pytest_ldos.fleet.measure import summarize
-from pytest_ldos.fleet.summary import Outcome, Status
+from pytest_ldos.fleet.measure import Outcome, Status, summarize
 from pytest_ldos.measure.metrics.extract import extract_metrics
-from pytest_ldos.measure.metrics.load_own import OwnSource
 from pytest_ldos.measure.metrics.model import Interfaces
+from pytest_ldos.measure.metrics.own import OwnSource
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import build_execution
 

@@ -6,8 +6,7 @@ import dataclasses
 
 import pytest
 
-from pytest_ldos.fleet.pool import is_whole, median_of, metric_names, pool
-from pytest_ldos.fleet.summary import GoalValue, Outcome, Status, TraceSummary
+from pytest_ldos.fleet.measure import GoalValue, Outcome, Status, TraceSummary, is_whole, median_of, metric_names, pool
 from pytest_ldos.show.report.fleet import render_fleet
 
 

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from pytest_ldos.host.affinity import confine, describe_cpus, our_cpus, read_affinities, release, with_descendants
+from pytest_ldos.host.cpu import confine, describe_cpus, our_cpus, read_affinities, release, with_descendants
 
 THREADED = """
 import subprocess, sys, threading, time

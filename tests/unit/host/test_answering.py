@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from pytest_ldos.host.answering import AnsweringChild, ChildFailed, summary_of, whole
+from pytest_ldos.host.kept import AnsweringChild, ChildFailed, summary_of, whole
 from pytest_ldos.host.processes import ProcessGroup
 
 ECHO = "import sys\nfor line in sys.stdin: print('{\"said\": %d}' % len(line), flush=True)"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.host.autogroup import is_grouped_by_session, read_scheduling_group
+from pytest_ldos.host.cpu import is_grouped_by_session, read_scheduling_group
 from pytest_ldos.host.processes import ProcessGroup
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.host.ends import describe_end
+from pytest_ldos.host.processes import describe_end
 
 
 @pytest.mark.parametrize(

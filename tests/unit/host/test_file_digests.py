@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.host.file_digests import FileDigests
+from pytest_ldos.host.checkout import FileDigests
 
 LONG_AGO_NS = 1_600_000_000_000_000_000
 
@@ -72,7 +72,7 @@ def test_what_links_lead_to_counts_and_circles_end(folder, tmp_path):
 
 def test_a_file_that_did_not_change_is_not_read_again(folder, monkeypatch):
     """Not even in another process: the cache says that it is what it was."""
-    monkeypatch.setattr("pytest_ldos.host.file_digests._RECENT_NS", -1)
+    monkeypatch.setattr("pytest_ldos.host.checkout._RECENT_NS", -1)
     first = FileDigests(folder.parent / "digests.json")
     known = first.of_folder(folder)
     first.save()

@@ -15,10 +15,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pytest_ldos.host.interference import Interference, add_up, describe_interference, describe_others
-from pytest_ldos.host.interference_meter import InterferenceMeter, measure_briefly
-from pytest_ldos.host.machine_counters import MachineCounters, read_machine_counters
-from pytest_ldos.host.owner import OWNER_VARIABLE, owned_by_us
+from pytest_ldos.host.interference import (
+    Interference,
+    InterferenceMeter,
+    MachineCounters,
+    add_up,
+    describe_interference,
+    describe_others,
+    measure_briefly,
+    read_machine_counters,
+)
+from pytest_ldos.host.processes import OWNER_VARIABLE, owned_by_us
 from tests.builders.busy import foreign_load, name_all_others, run_for
 
 ORPHANING = "import subprocess, sys; print(subprocess.Popen(sys.argv[1:], start_new_session=True, stdout=2).pid)"

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_ldos.host import memory
+from pytest_ldos.host import cgroup as memory
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.host.packaged import Packaged, find_packaged
+from pytest_ldos.host.checkout import Packaged, find_packaged
 from tests.builders.debian import install_package
 
 pytestmark = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg is not installed")

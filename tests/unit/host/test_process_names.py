@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from pytest_ldos.host.process_names import name_of_command, process_names
+from pytest_ldos.host.processes import name_of_command, process_names
 from tests.builders.busy import busy_process
 
 

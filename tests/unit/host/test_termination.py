@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from pytest_ldos.host.termination import terminated_like_interrupted
+from pytest_ldos.host.temporary import terminated_like_interrupted
 
 
 def terminate() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_ldos.judge.drift import FEWEST_BLOCKS, find_drift
 from pytest_ldos.show.report.document import Interleaving
-from pytest_ldos.show.report.version_reports import report_drifts
+from pytest_ldos.show.report.part_reports import report_drifts
 from pytest_ldos.show.report.words import describe_interleaving
 from tests.builders.trials import failed_trial, noisy_set, trial, trial_set
 

@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from pytest_ldos.host.inherited import pids_with
-from pytest_ldos.launching import processes
-from pytest_ldos.launching.processes import LaunchedProcess, end_survivors
+from pytest_ldos.launching import recorded as processes
+from pytest_ldos.launching.recorded import LaunchedProcess, end_survivors
 
 HYDRA = """
 import signal, subprocess, sys, time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.record.losses import parse_losses
+from pytest_ldos.record.lttng import parse_losses
 from pytest_ldos.record.protocol import RecordingReport
 
 

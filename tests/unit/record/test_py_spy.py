@@ -9,8 +9,9 @@ import subprocess
 import pytest
 
 from pytest_ldos.base.errors import ProfilingFailed, Unavailable
-from pytest_ldos.record import choose_profiler, py_spy
-from pytest_ldos.record.choose_profiler import resolve_profiler
+from pytest_ldos.record import choose as choose_profiler
+from pytest_ldos.record import py_spy
+from pytest_ldos.record.choose import resolve_profiler
 from pytest_ldos.record.py_spy import PySpyProfiler, py_spy_available
 from pytest_ldos.scenario.words import ProfilerKind
 from tests.builders.busy import busy_process, run_for

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from pytest_ldos.base.errors import NotWritten
-from pytest_ldos.record.shared_buffers import possible_cpus, require_room_for_buffers
+from pytest_ldos.record.lttng import possible_cpus, require_room_for_buffers
 
 
 @pytest.mark.parametrize(("text", "count"), [("0\n", 1), ("0-3\n", 4), ("0,2-5\n", 6), ("0-1,7\n", 8)])

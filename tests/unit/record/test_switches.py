@@ -15,10 +15,10 @@ import pytest
 
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.record import choose
+from pytest_ldos.record.perf import SWITCHES_FOLDER, WithSwitches, switches_available
 from pytest_ldos.record.protocol import RecordingReport
-from pytest_ldos.record.switches import SWITCHES_FOLDER, WithSwitches, switches_available
 from pytest_ldos.trace.perf import switches as reader
-from pytest_ldos.trace.perf.data import read_perf_records
+from pytest_ldos.trace.perf.switches import read_perf_records
 from tests.builders.forbidden import forbid
 
 ABLE = switches_available()

@@ -8,13 +8,11 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.scenario.addresses import assign, canonical, known_addresses, value_at
-from pytest_ldos.scenario.loads.cpu_limit import CpuLimitSpec
-from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
-from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec, Reliability
+from pytest_ldos.scenario.fields import in_unit_of
+from pytest_ldos.scenario.loads.flood import DdsFloodSpec, Reliability
 from pytest_ldos.scenario.loads.registry import LOAD_SPECS
-from pytest_ldos.scenario.loads.spec import SchedulerGroup
+from pytest_ldos.scenario.loads.spec import CpuLimitSpec, CpuLoadSpec, SchedulerGroup
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.scenario.quantity_text import in_unit_of
 from pytest_ldos.scenario.words import SeedMode, Simulation, StackKind
 
 CALM = ScenarioSpec(name="baseline")

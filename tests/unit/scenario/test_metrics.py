@@ -8,7 +8,7 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
-from pytest_ldos.base.units import UNITS
+from pytest_ldos.base.text import UNITS
 from pytest_ldos.measure.metrics.declared import declare
 from pytest_ldos.scenario.metrics import MetricKind, PathStatistic, parse_metrics, usual_metrics
 from pytest_ldos.scenario.settings import parse_table

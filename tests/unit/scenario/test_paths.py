@@ -8,8 +8,7 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.paths import BUILT_IN_PATHS, LinkRule, LinkSpec, PathSpec
-from pytest_ldos.scenario.paths import parse_paths
-from pytest_ldos.scenario.settings import parse_table
+from pytest_ldos.scenario.settings import parse_paths, parse_table
 
 LINK = {"rule": "partial_sync", "node": "/fusion", "inputs": ["/a", "/b"], "outputs": ["/out"]}
 PATH = {"name": "fusion", "via": ["/a", "/out"]}

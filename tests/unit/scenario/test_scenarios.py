@@ -6,12 +6,9 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.judge.baseline.key import CALIBRATION_SUFFIX, PINNED_SUFFIX, SUFFIX
-from pytest_ldos.scenario.deadlines import DeadlineSpec
-from pytest_ldos.scenario.loads.cpu_limit import CpuLimitSpec
-from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
-from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec, Reliability
-from pytest_ldos.scenario.loads.guard import GuardSpec
-from pytest_ldos.scenario.loads.spec import LoadSpec, SchedulerGroup
+from pytest_ldos.scenario.loads.flood import DdsFloodSpec, GuardSpec, Reliability
+from pytest_ldos.scenario.loads.spec import CpuLimitSpec, CpuLoadSpec, LoadSpec, SchedulerGroup
+from pytest_ldos.scenario.metrics import DeadlineSpec
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.settings import Sources, parse_table
 from pytest_ldos.scenario.words import WhenUnavailable

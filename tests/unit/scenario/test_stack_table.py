@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.model import Ros2Spec
+from pytest_ldos.scenario.scenario_table import parse_stack
 from pytest_ldos.scenario.settings import Sources, parse_table
-from pytest_ldos.scenario.stack_table import parse_stack
 from pytest_ldos.scenario.words import Simulation
 
 

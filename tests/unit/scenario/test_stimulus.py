@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.scenario.stack_table import parse_stack
+from pytest_ldos.scenario.scenario_table import parse_stack
 from pytest_ldos.scenario.words import StimulusKind
 
 

@@ -1,5 +1,8 @@
 """The history on disk: ``DIR/<stack>/<host class>/<scenario>/*.parquet``, one data set of many files.
 
+A file appears under its name only when complete: a reader sees all of it or nothing. A killed writer leaves a
+hidden file that is never read.
+
 Every run adds files of its own, so that concurrent runs do not conflict. Once there are many files, they are merged
 into one. A killed merge loses nothing: rows that occur in two files count once.
 """
@@ -7,28 +10,126 @@ into one. A killed merge loses nothing: rows that occur in two files count once.
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
-from pytest_ldos.base.writable import require_writable_folder, writing
-from pytest_ldos.judge.baseline.history.files import (
-    SUFFIX,
-    Damaged,
-    HistoryFile,
-    inspect_file,
-    read_rows,
-    write_file,
-)
+from pytest_ldos.base.parquet import FAULTS, read_whole, reason_of, sealed
+from pytest_ldos.base.writable import require_writable_folder, write_atomically, writing
+from pytest_ldos.host.checkout import ask_git
 from pytest_ldos.judge.baseline.history.rows import SCHEMA
 from pytest_ldos.judge.baseline.key import BaselineKey
+
+SCHEMA_VERSION: Final = 1
+SUFFIX: Final = ".parquet"
+_VERSION_KEY: Final = "pytest-ldos history"
+_SETS_KEY: Final = "pytest-ldos trial sets"
+
+
+@dataclass(frozen=True)
+class HistoryFile:
+    """A file with rows of `rows.SCHEMA`.
+
+    Attributes:
+        sets: identities of the sets of trials in it.
+    """
+
+    path: Path
+    sets: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A file that is left out because it is damaged."""
+
+    path: Path
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path} is damaged and left out: {self.reason} (take it from a copy, or delete it)"
+
+
+def write_file(path: Path, rows: pl.DataFrame) -> None:
+    """Writes a file of this schema version atomically.
+
+    Raises:
+        NotWritten: it cannot be written.
+    """
+    sets = rows["trials"].unique().sort()
+    content = sealed(rows, {_VERSION_KEY: str(SCHEMA_VERSION), _SETS_KEY: " ".join(sets)})
+    write_atomically(path, content, otherwise="name another history with --dir, or --ldos-history")
+
+
+def inspect_file(path: Path) -> HistoryFile | Damaged:
+    """Reads a file's metadata.
+
+    Raises:
+        RecordUnreadable: it was written by something else, or by another version of this project.
+        FileNotFoundError: it no longer exists.
+    """
+    try:
+        content = read_whole(path)
+        metadata = pl.read_parquet_metadata(content)
+        schema = dict(pl.read_parquet_schema(content))
+    except FileNotFoundError:
+        raise
+    except (ValueError, *FAULTS) as error:
+        return Damaged(path, reason_of(error))
+    version = metadata.get(_VERSION_KEY)
+    if version is None:
+        raise RecordUnreadable(
+            f"{path} is no file of a history of pytest-ldos", remedy="move it elsewhere, or name another --ldos-history"
+        )
+    if version != str(SCHEMA_VERSION):
+        raise RecordUnreadable(
+            f"{path} has schema version {version!r}, this version of pytest-ldos reads and writes {SCHEMA_VERSION}",
+            remedy="use the version of pytest-ldos that wrote it, or name another --ldos-history; nothing was changed",
+        )
+    if schema != SCHEMA:
+        return Damaged(path, "its columns are not those of a history")
+    return HistoryFile(path, frozenset(metadata.get(_SETS_KEY, "").split()))
+
+
+def read_rows(
+    files: Collection[HistoryFile], *, metrics: Collection[str] = (), columns: Collection[str] = ()
+) -> tuple[pl.DataFrame | None, list[Damaged]]:
+    """Rows of all files except damaged ones; ``None`` instead of a table if no file can be read.
+
+    Args:
+        metrics: read only these; if empty, all.
+        columns: read only these; if empty, all.
+
+    Raises:
+        FileNotFoundError: one of the files no longer exists.
+    """
+    if not files:
+        return None, []
+    try:
+        return _read([file.path for file in files], metrics, columns), []
+    except FileNotFoundError:
+        raise
+    except FAULTS as error:
+        if len(files) == 1:
+            return None, [Damaged(file.path, reason_of(error)) for file in files]
+    parts = [read_rows([file], metrics=metrics, columns=columns) for file in files]
+    whole = [rows for rows, _ in parts if rows is not None]
+    return pl.concat(whole) if whole else None, [each for _, damaged in parts for each in damaged]
+
+
+def _read(paths: list[Path], metrics: Collection[str], columns: Collection[str]) -> pl.DataFrame:
+    rows = pl.scan_parquet(paths, glob=False)
+    if metrics:
+        rows = rows.filter(pl.col("metric").is_in(sorted(metrics)))
+    return (rows.select(sorted(columns)) if columns else rows).collect()
+
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.+-]")
 _MERGED: Final = "merged-"
@@ -181,3 +282,73 @@ def _locked(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+FILE: Final = "pin.json"
+KIND: Final = "pytest-ldos history pin"
+
+
+@dataclass(frozen=True)
+class Pin:
+    """The pinned anchor of a series.
+
+    Attributes:
+        commit: a commit, with all its runs; empty if one run is pinned.
+        trials: identity of the run's set of trials; empty if a commit is pinned.
+        name: as given by the user.
+    """
+
+    commit: str
+    trials: str
+    name: str
+
+
+def write_pin(folder: Path, pin: Pin) -> Path:
+    """Pins a series and replaces an earlier pin.
+
+    Raises:
+        NotWritten, ConfigurationError: it cannot be written.
+    """
+    file = folder / FILE
+    document = {"kind": KIND, "schema": SCHEMA_VERSION, **asdict(pin)}
+    write_atomically(file, json.dumps(document, indent=1) + "\n")
+    return file
+
+
+def remove_pin(folder: Path) -> bool:
+    """Removes the pin; returns True if there was one."""
+    file = folder / FILE
+    was_there = file.exists()
+    file.unlink(missing_ok=True)
+    return was_there
+
+
+def read_pin(folder: Path) -> Pin | None:
+    """The pin of a series; ``None`` if there is none.
+
+    Raises:
+        RecordUnreadable: the file is damaged or of another version.
+    """
+    file = folder / FILE
+    try:
+        return _decode(json.loads(file.read_text("utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RecordUnreadable(f"{file} is damaged ({error})", remedy="pin again: ldos history pin COMMIT") from None
+
+
+def _decode(document: Any) -> Pin:
+    if (document["kind"], document["schema"]) != (KIND, SCHEMA_VERSION):
+        raise ValueError(f"kind {document['kind']!r}, schema version {document['schema']!r}")
+    return Pin(str(document["commit"]), str(document["trials"]), str(document["name"]))
+
+
+_OF_CI: Final = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME")
+"""Variables with the branch name: CI systems check out a commit without its branch."""
+
+
+def branch_of(checkout: Path) -> str:
+    """The branch's name; empty outside git, or on a detached commit without a branch name from CI."""
+    named = ask_git(checkout, "symbolic-ref", "--short", "--quiet", "HEAD")
+    return named or next((name for variable in _OF_CI if (name := os.environ.get(variable, ""))), "")

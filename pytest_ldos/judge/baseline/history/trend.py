@@ -2,19 +2,185 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from pytest_ldos.base.stats.change_points import find_change_points
-from pytest_ldos.judge.baseline.history.anchors import Pin
-from pytest_ldos.judge.baseline.history.commits import CommitPoint, build_commits
-from pytest_ldos.judge.baseline.history.creep import PIN, START, Anchor, find_creep
-from pytest_ldos.judge.baseline.history.levels import AcceptedRuns, Noise, noise_of
-from pytest_ldos.judge.baseline.history.series import MetricSeries, Run
+from pytest_ldos.base.series import Better
+from pytest_ldos.base.stats.sequence import find_change_points
+from pytest_ldos.host.checkout import is_changed
+from pytest_ldos.judge.baseline.history.series import (
+    AcceptedRuns,
+    Change,
+    Level,
+    MetricSeries,
+    Noise,
+    Run,
+    bounds,
+    change_between,
+    noise_of,
+)
+from pytest_ldos.judge.baseline.history.store import Pin
 from pytest_ldos.measure.metrics.model import USUAL_FLOOR
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitPoint:
+    """One metric over the runs of one commit.
+
+    Attributes:
+        label: the commit, or the run's name outside of git or with uncommitted changes.
+        first, last: places of its first and its last run among all of the series.
+        median: of the runs' medians, as measured.
+        location, low, high: after covariates, in the metric's unit, with the interval.
+        step: from the commit before; ``None`` for the first.
+        from_anchor: from the pinned anchor, or where nothing is pinned from the first runs.
+        from_rolling: from the rolling anchor as it was before this commit.
+        change_point: strength of a change of level that begins here; 0 where none does.
+        creeps: names of the anchors that the level has crept away from by now (see `creep`).
+    """
+
+    label: str
+    commit: str
+    runs: tuple[Run, ...]
+    median: float
+    location: float
+    low: float
+    high: float
+    step: Change | None
+    from_anchor: Change | None
+    from_rolling: Change | None
+    first: int
+    last: int
+    change_point: float = 0.0
+    creeps: tuple[str, ...] = ()
+
+    @property
+    def count(self) -> int:
+        return sum(run.count for run in self.runs)
+
+    @property
+    def failed(self) -> int:
+        return sum(run.failed for run in self.runs)
+
+
+def build_commits(series: MetricSeries, noise: Noise, *, anchor: Level | None, window: int) -> Iterator[CommitPoint]:
+    """The commits of a series in the order of their first runs.
+
+    Args:
+        anchor: the pinned one, or the first runs.
+        window: accepted runs that make the rolling anchor.
+    """
+    before: Level | None = None
+    accepted = AcceptedRuns.of(series)
+    for label, places in _by_commit(series.runs):
+        runs = tuple(series.runs[place] for place in places)
+        level = noise.level(runs)
+        rolling = noise.level(accepted.before(places[0], window))
+        low, high = bounds(level)
+        yield CommitPoint(
+            label=label,
+            commit=runs[0].commit,
+            runs=runs,
+            median=statistics.median(run.median for run in runs),
+            location=math.inf if level is None else series.value(level.location),
+            low=series.value(low),
+            high=series.value(high),
+            step=change_between(series, before, level),
+            from_anchor=change_between(series, anchor, level),
+            from_rolling=change_between(series, rolling, level),
+            first=places[0],
+            last=places[-1],
+        )
+        before = level if level is not None else before
+
+
+def _by_commit(runs: Sequence[Run]) -> Iterator[tuple[str, list[int]]]:
+    """Groups the indices of runs by commit, in order of the first run; runs without a clean commit stand alone."""
+    groups: dict[str, list[int]] = {}
+    for place, run in enumerate(runs):
+        is_known = run.commit and not is_changed(run.commit)
+        groups.setdefault(run.commit if is_known else f"{run.commit}\0{run.trials}", []).append(place)
+    for key, places in groups.items():
+        yield key.partition("\0")[0] or runs[places[0]].name, places
+
+
+PIN: Final = "pin"
+START: Final = "start"
+"""The first runs, where nothing is pinned."""
+
+ROLLING: Final = "rolling"
+
+_RECENT_RUNS: Final = 5
+"""Number of runs that the present level is estimated from."""
+
+_TAIL: Final = 0.0001
+"""Probability of error at each end of the interval that must exclude zero: a history is tested after every run."""
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """Reference level that a history is compared with.
+
+    Attributes:
+        name: `PIN` or `START`.
+        last: place of its last run.
+    """
+
+    name: str
+    level: Level | None
+    last: int
+
+
+def find_creep(
+    series: MetricSeries,
+    commits: Sequence[CommitPoint],
+    noise: Noise,
+    *,
+    anchor: Anchor,
+    window: int,
+    floor: float,
+) -> Iterator[tuple[str, ...]]:
+    """Yields, for each commit, the anchors from which the level has crept for the worse by then.
+
+    Args:
+        window, floor: see `trend.build_trend`.
+    """
+    sign = 1.0 if series.better is Better.LOWER else -1.0
+    accepted = AcceptedRuns.of(series)
+    place = dict(zip((run.trials for run in accepted.runs), accepted.places, strict=True))
+    last_jump, before = -1, None
+    for commit in commits:
+        own = noise.level(commit.runs)
+        if _is_worse(change_between(series, before, own, tail=_TAIL), sign, floor):
+            last_jump = commit.first
+        before = own or before
+        recent = accepted.before(commit.last + 1, _RECENT_RUNS)
+        begin = place[recent[0].trials] if recent else 0
+        rolling = accepted.before(begin, window)
+        since_rolling = place[rolling[0].trials] if rolling else begin
+        anchors = {anchor.name: (anchor.level, anchor.last), ROLLING: (noise.level(rolling), since_rolling)}
+        level = noise.level(recent)
+        yield tuple(
+            name
+            for name, (start, since) in anchors.items()
+            if since < begin
+            and last_jump <= since
+            and _is_worse(change_between(series, start, level, tail=_TAIL), sign, floor)
+        )
+
+
+def _is_worse(change: Change | None, sign: float, floor: float) -> bool:
+    """True if a change for the worse exceeds the floor and its interval excludes zero."""
+    if change is None:
+        return False
+    nearest = change.low if sign > 0 else -change.high
+    return sign * change.effect > floor and nearest > 0
+
 
 ROLLING_WINDOW: Final = 10
 """Default number of accepted runs in the rolling anchor."""

@@ -14,15 +14,11 @@ from typing import Any, Final
 from pytest_ldos.base.errors import ConfigurationError, LdosError
 from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.robot.dds.action import ActionClient, GoalStatus
-from pytest_ldos.robot.dds.fill import fill
-from pytest_ldos.robot.dds.messages import Message, is_known
-from pytest_ldos.robot.dds.node import Context, Node
-from pytest_ldos.robot.dds.process import run_node
+from pytest_ldos.robot.dds.messages import Message, fill, is_known
+from pytest_ldos.robot.dds.node import Context, Node, run_node
 from pytest_ldos.robot.stack.goals import OutcomeClass
-from pytest_ldos.robot.stack.stimulus.action_end import REJECTED, judge_end
-from pytest_ldos.robot.stack.stimulus.desk import Task, refuse, serve
-from pytest_ldos.robot.stack.stimulus.lines import Ended, Order
-from pytest_ldos.scenario.stimulus import FEEDBACK, ActionSpec
+from pytest_ldos.robot.stack.stimulus.lines import REJECTED, Ended, Order, Task, judge_end, refuse, serve
+from pytest_ldos.scenario.model import FEEDBACK, ActionSpec
 
 _DISCOVERY_S: Final = 20.0
 _POLL_S: Final = 0.02

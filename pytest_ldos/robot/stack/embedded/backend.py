@@ -10,30 +10,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
-from pytest_ldos.base.requirements import require
+from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, require
 from pytest_ldos.base.stats.moments import Moments
 from pytest_ldos.host.availability import Availability, find_modules
 from pytest_ldos.host.cpu_thief import thief_commands
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.record.protocol import Recorder
-from pytest_ldos.robot.dds.domain import claim_domain
-from pytest_ldos.robot.dds.loopback import bound_to_loopback
-from pytest_ldos.robot.stack.client_protocol import TrialTag
+from pytest_ldos.robot.dds.domain import bound_to_loopback, claim_domain
+from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag, died, plant_failure, to_outcome
 from pytest_ldos.robot.stack.conversation import ANSWER_GRACE_S, Conversation, to_command
 from pytest_ldos.robot.stack.embedded.installed import PARTS, Installed, installed_here, installed_in
 from pytest_ldos.robot.stack.embedded.tracepoints import tracepoints_available
-from pytest_ldos.robot.stack.faulty_goals import plant_failure
-from pytest_ldos.robot.stack.goal_file import read_goals
-from pytest_ldos.robot.stack.goals import HOME, PANDA_GOALS, Goal
-from pytest_ldos.robot.stack.installation import OURS, Installation
-from pytest_ldos.robot.stack.outcomes import MotionOutcome, died, to_outcome
-from pytest_ldos.robot.stack.protocol import StackInfo
-from pytest_ldos.robot.stack.stimulus.arm import ArmStimulus
-from pytest_ldos.robot.stack.stimulus.cases import CaseBook, read_cases, single_case
-from pytest_ldos.robot.stack.stimulus.program import ProgramStimulus
-from pytest_ldos.robot.stack.stimulus.protocol import Stimulus
-from pytest_ldos.robot.stack.stimulus.window import WindowStimulus
+from pytest_ldos.robot.stack.goals import HOME, PANDA_GOALS, Goal, read_goals
+from pytest_ldos.robot.stack.protocol import OURS, Installation, StackInfo
+from pytest_ldos.robot.stack.stimulus.protocol import CaseBook, Stimulus, read_cases, single_case
+from pytest_ldos.robot.stack.stimulus.senders import ArmStimulus, ProgramStimulus, WindowStimulus
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StimulusKind
 

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 from scipy.interpolate import BPoly
 
-from pytest_ldos.base.units import NS_PER_S
-from pytest_ldos.robot.stack.embedded.model import Joints
+from pytest_ldos.base.text import NS_PER_S
+from pytest_ldos.robot.stack.embedded.kinematics import Joints
 from pytest_ldos.robot.stack.embedded.timed_path import TimedPath
 
 PATH_TOLERANCE_RAD: Final = 0.2

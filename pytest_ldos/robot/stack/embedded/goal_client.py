@@ -17,22 +17,24 @@ from typing import Any, Final
 
 import numpy as np
 
+from pytest_ldos.base.text import NS_PER_MS, seconds_to_ns
 from pytest_ldos.base.tracepoints import Phase
-from pytest_ldos.base.units import NS_PER_MS, seconds_to_ns
-from pytest_ldos.robot.dds.action import ActionClient
+from pytest_ldos.robot.dds.action import ActionClient, ParameterClient
 from pytest_ldos.robot.dds.emission import emit
+from pytest_ldos.robot.dds.endpoint import QosProfile
 from pytest_ldos.robot.dds.messages import Message, default
-from pytest_ldos.robot.dds.node import Context, Node, Subscription
-from pytest_ldos.robot.dds.parameters import ParameterClient
-from pytest_ldos.robot.dds.process import run_node
-from pytest_ldos.robot.dds.qos import QosProfile
-from pytest_ldos.robot.stack.client_protocol import MoveCommand, MoveReport, ReadyEvent, parse_command
-from pytest_ldos.robot.stack.embedded.goal_constraints import to_constraints, to_robot_state
-from pytest_ldos.robot.stack.embedded.interfaces import FAILURE_PARAMETER, MOVE_ACTION, MOVE_ACTION_TYPE, SEED_PARAMETER
-from pytest_ldos.robot.stack.embedded.kinematics import Kinematics
-from pytest_ldos.robot.stack.embedded.model import GROUP, load_panda
-from pytest_ldos.robot.stack.embedded.trajectory_message import duration_ns
-from pytest_ldos.robot.stack.faulty_goals import PlantedFailure
+from pytest_ldos.robot.dds.node import Context, Node, Subscription, run_node
+from pytest_ldos.robot.stack.client_protocol import MoveCommand, MoveReport, PlantedFailure, ReadyEvent, parse_command
+from pytest_ldos.robot.stack.embedded.kinematics import GROUP, Kinematics, load_panda
+from pytest_ldos.robot.stack.embedded.timed_path import (
+    FAILURE_PARAMETER,
+    MOVE_ACTION,
+    MOVE_ACTION_TYPE,
+    SEED_PARAMETER,
+    duration_ns,
+    to_constraints,
+    to_robot_state,
+)
 from pytest_ldos.robot.stack.goals import ErrorCode, Goal, Pose, PoseError
 
 FAILURES: Final = {

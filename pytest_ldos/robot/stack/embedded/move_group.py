@@ -18,30 +18,28 @@ from typing import Any, Final
 
 import numpy as np
 
-from pytest_ldos.base.units import NS_PER_MS
-from pytest_ldos.host.speed import time_fixed_work
-from pytest_ldos.robot.dds.action import ActionClient, ActionServer, GoalStatus, ServerGoal
+from pytest_ldos.base.text import NS_PER_MS
+from pytest_ldos.host.cpu import time_fixed_work
+from pytest_ldos.robot.dds.action import ActionClient, ActionServer, GoalStatus, IntegerParameters, ServerGoal
 from pytest_ldos.robot.dds.emission import emit
 from pytest_ldos.robot.dds.messages import Message, default
-from pytest_ldos.robot.dds.node import Context, Node
-from pytest_ldos.robot.dds.parameters import IntegerParameters
-from pytest_ldos.robot.dds.process import run_node
-from pytest_ldos.robot.stack.embedded.goal_constraints import RefusedGoal, to_goal, to_start
-from pytest_ldos.robot.stack.embedded.interfaces import (
+from pytest_ldos.robot.dds.node import Context, Node, run_node
+from pytest_ldos.robot.stack.embedded.kinematics import GROUP, Joints, Kinematics, Panda, load_panda
+from pytest_ldos.robot.stack.embedded.planning import plan_path, time_path
+from pytest_ldos.robot.stack.embedded.planted import Leak
+from pytest_ldos.robot.stack.embedded.timed_path import (
     CONTROLLER_ACTION,
     CONTROLLER_ACTION_TYPE,
     FAILURE_PARAMETER,
     MOVE_ACTION,
     MOVE_ACTION_TYPE,
     SEED_PARAMETER,
+    RefusedGoal,
+    TimedPath,
+    to_goal,
+    to_message,
+    to_start,
 )
-from pytest_ldos.robot.stack.embedded.kinematics import Kinematics
-from pytest_ldos.robot.stack.embedded.model import GROUP, Joints, Panda, load_panda
-from pytest_ldos.robot.stack.embedded.planning import plan_path
-from pytest_ldos.robot.stack.embedded.planted import Leak
-from pytest_ldos.robot.stack.embedded.timed_path import TimedPath
-from pytest_ldos.robot.stack.embedded.timing import time_path
-from pytest_ldos.robot.stack.embedded.trajectory_message import to_message
 from pytest_ldos.robot.stack.goals import ErrorCode, Goal
 
 ALLOWED_START_TOLERANCE_RAD: Final = 0.01

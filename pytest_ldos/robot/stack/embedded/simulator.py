@@ -17,18 +17,20 @@ from typing import Any, Final
 import mujoco
 import numpy as np
 
-from pytest_ldos.base.units import NS_PER_MS, NS_PER_S
+from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
 from pytest_ldos.robot.dds.action import ActionServer, GoalStatus, ServerGoal
 from pytest_ldos.robot.dds.emission import emit
+from pytest_ldos.robot.dds.endpoint import CLOCK
 from pytest_ldos.robot.dds.messages import Message, default
-from pytest_ldos.robot.dds.node import Context, Node
-from pytest_ldos.robot.dds.process import run_node
-from pytest_ldos.robot.dds.qos import CLOCK
+from pytest_ldos.robot.dds.node import Context, Node, run_node
 from pytest_ldos.robot.stack.embedded.controller import TrajectoryController, TrajectoryResult
-from pytest_ldos.robot.stack.embedded.interfaces import CONTROLLER_ACTION, CONTROLLER_ACTION_TYPE
-from pytest_ldos.robot.stack.embedded.model import Joints, Panda, load_panda
-from pytest_ldos.robot.stack.embedded.timed_path import TimedPath
-from pytest_ldos.robot.stack.embedded.trajectory_message import from_message
+from pytest_ldos.robot.stack.embedded.kinematics import Joints, Panda, load_panda
+from pytest_ldos.robot.stack.embedded.timed_path import (
+    CONTROLLER_ACTION,
+    CONTROLLER_ACTION_TYPE,
+    TimedPath,
+    from_message,
+)
 
 STEP_NS: Final = NS_PER_MS
 MONITOR_PERIOD_NS: Final = 50 * NS_PER_MS

@@ -8,13 +8,12 @@ from typing import Any, Final
 
 import mujoco
 
-from pytest_ldos.base.units import NS_PER_MS
+from pytest_ldos.base.text import NS_PER_MS
 from pytest_ldos.robot.dds.messages import Message, default
-from pytest_ldos.robot.dds.node import Context, Node
-from pytest_ldos.robot.dds.process import run_node
-from pytest_ldos.robot.stack.embedded.model import BASE_LINK, load_panda
+from pytest_ldos.robot.dds.node import Context, Node, run_node
+from pytest_ldos.robot.stack.embedded.kinematics import BASE_LINK, load_panda
 from pytest_ldos.robot.stack.embedded.planted import CpuWaste
-from pytest_ldos.robot.stack.embedded.trajectory_message import duration_ns
+from pytest_ldos.robot.stack.embedded.timed_path import duration_ns
 
 PUBLISH_PERIOD_NS: Final = 50 * NS_PER_MS
 """Period of `/tf`: `publish_frequency` of robot_state_publisher is 20 Hz."""

@@ -24,10 +24,8 @@ from pytest_ldos.base.errors import ConfigurationError, LdosError
 from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.ros2.message_fields import fill, find_action_type, find_service_type
-from pytest_ldos.robot.stack.stimulus.action_end import REJECTED, judge_end
-from pytest_ldos.robot.stack.stimulus.desk import Task, refuse, serve
-from pytest_ldos.robot.stack.stimulus.lines import Ended, Order
-from pytest_ldos.scenario.stimulus import FEEDBACK, ActionSpec
+from pytest_ldos.robot.stack.stimulus.lines import REJECTED, Ended, Order, Task, judge_end, refuse, serve
+from pytest_ldos.scenario.model import FEEDBACK, ActionSpec
 
 _STATUS: Final = "STATUS_"
 _DISCOVERY_S: Final = 10.0

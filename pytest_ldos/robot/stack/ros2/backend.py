@@ -2,29 +2,307 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
+import subprocess
 import sys
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
+from types import TracebackType
+from typing import Any, Final, Self
 
+from pytest_ldos.base.errors import BringUpFailed
+from pytest_ldos.base.stats.moments import Moments
 from pytest_ldos.host.cpu_thief import thief_commands
 from pytest_ldos.host.kept import KeptTree
-from pytest_ldos.host.processes import ProcessGroup
+from pytest_ldos.host.processes import Child, ProcessGroup, last_words, quoted
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.dds.domain import claim_domain
-from pytest_ldos.robot.stack.installation import OURS, Installation
-from pytest_ldos.robot.stack.ros2.faults import demand_plantable, fault_arguments
-from pytest_ldos.robot.stack.ros2.installed import ros2_available, ros2_info
-from pytest_ldos.robot.stack.ros2.isolation import isolated
-from pytest_ldos.robot.stack.ros2.launch_file import find_launch_file, launch_arguments
-from pytest_ldos.robot.stack.ros2.readiness_watch import ReadinessWatch
-from pytest_ldos.robot.stack.ros2.running import Ros2Stack
-from pytest_ldos.robot.stack.ros2.shared_memory import SharedMemory
-from pytest_ldos.robot.stack.ros2.stimuli import plan_stimulus
-from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag, died, plant_failure, to_outcome
+from pytest_ldos.robot.stack.conversation import ANSWER_GRACE_S, Conversation, to_command
+from pytest_ldos.robot.stack.goals import Goal, OutcomeClass
+from pytest_ldos.robot.stack.protocol import OURS, Installation, StackInfo
+from pytest_ldos.robot.stack.ros2.faults import demand_plantable, fault_arguments, out_of_reach
+from pytest_ldos.robot.stack.ros2.installed import PROGRAM, SEEDED_PLANNER, ros2_available, ros2_info
+from pytest_ldos.robot.stack.ros2.isolation import Isolation, SharedMemory, isolated
+from pytest_ldos.robot.stack.ros2.launch_events import LaunchWatch, find_launch_file, launch_arguments
+from pytest_ldos.robot.stack.ros2.manager_statistics import ManagerStatistics
+from pytest_ldos.robot.stack.ros2.stimuli import StimulusPlan, plan_stimulus
+from pytest_ldos.scenario.model import FIRST_SEED, StackSpec
+from pytest_ldos.scenario.words import StimulusKind
+
+_END_S: Final = 5.0
+_NODE: Final = "pytest_ldos.robot.stack.ros2.readiness_node"
+
+
+def needs_of(spec: StackSpec) -> dict[str, Any]:
+    """Returns what must be there before a stack's stimulus can begin: fields of `Readiness`."""
+    is_arm = spec.stimulus is StimulusKind.MOVE_GROUP
+    actions = {StimulusKind.MOVE_GROUP: spec.ros2.action, StimulusKind.ACTION: spec.stimuli.action.name}
+    services = [f"service:{spec.stimuli.service.name}"] if spec.stimulus is StimulusKind.SERVICE else []
+    return {
+        "controllers": spec.ros2.controllers,
+        "controller_manager": spec.ros2.controller_manager,
+        "action": actions.get(spec.stimulus, ""),
+        "joint_states": spec.ros2.joint_states if is_arm else "",
+        "group": spec.ros2.group if is_arm else "",
+        "others": [*services, *spec.ros2.ready],
+    }
+
+
+class ReadinessWatch:
+    """Runs the readiness node, which ends by itself when the stack is ready.
+
+    Its farewell to the other participants takes a third of a second, in which the stack can warm up; `await_end`
+    comes before what is measured.
+    """
+
+    def __init__(
+        self, spec: StackSpec, *, needs_clock: bool, environment: Mapping[str, str], log_directory: Path
+    ) -> None:
+        self._group = ProcessGroup(log_directory=log_directory, environment=environment, death_signal=signal.SIGINT)
+        self._asked = {**needs_of(spec), "needs_clock": needs_clock}
+        self._missing = ["no answer yet"]
+        self._wrong = ""
+
+    def __enter__(self) -> Self:
+        self._child = self._group.start("readiness", [sys.executable, "-m", _NODE, json.dumps(self._asked)], talk=True)
+        threading.Thread(target=self._read, name="readiness", daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._group.stop()
+
+    def _read(self) -> None:
+        assert self._child.process.stdout is not None
+        for line in self._child.process.stdout:
+            self._take(line)
+
+    def _take(self, line: str) -> None:
+        try:
+            word = json.loads(line)
+        except ValueError:
+            word = f"the readiness node said what is no word of it: {quoted(line)}"
+        if isinstance(word, str):
+            self._wrong = word
+        else:
+            self._missing = word
+
+    def await_end(self) -> None:
+        """Waits for the node's end; ends it if it takes long."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._child.process.wait(_END_S)
+        self._group.stop()
+
+    @property
+    def is_ready(self) -> bool:
+        return not self._missing
+
+    @property
+    def missing(self) -> str:
+        """The missing parts, in words."""
+        return "; ".join(self._missing)
+
+    def what_failed(self) -> str:
+        """Returns why readiness can no longer be determined or reached; empty while it can."""
+        code = self._child.exit_code
+        if self._wrong:
+            return self._wrong
+        return "" if code in {None, 0} else f"{self._child.describe_end()}\n{self._child.last_lines()}"
+
+
+_POLL_S: Final = 0.02
+_NOT_OF_THE_STACK: Final = frozenset({"launch", "lttng-sessiond", "readiness"})
+"""Logs that are not of the stack's own processes; the launch's log repeats their output."""
+
+_NOT_READY: Final = {
+    StimulusKind.MOVE_GROUP: "the goal client did not find the action server and a joint state",
+    StimulusKind.SCRIPT: "the script did not say that it is ready",
+}
+
+_WORD_EVERY_S: Final = 5.0
+
+
+class Ros2Stack:
+    """See `RunningStack`."""
+
+    def __init__(
+        self,
+        spec: StackSpec,
+        plan: StimulusPlan,
+        *,
+        isolation: Isolation,
+        tree: KeptTree,
+        client: Child | None,
+        group: ProcessGroup,
+        log_directory: Path,
+        info: StackInfo,
+    ) -> None:
+        self.info = info
+        self.is_repeatable = SEEDED_PLANNER in info.versions
+        self.warms_up_by_planning = False  # not measured
+        self.domain = int(isolation.environment["ROS_DOMAIN_ID"])
+        self.environment = isolation.environment
+        self.goal_book = plan.goal_book
+        self._spec = spec
+        self._tree = tree
+        self._client = client
+        self._group = group
+        self._router = isolation.router
+        self._logs = log_directory
+        self._seen_pids: set[int] = set()
+        self._watch: ReadinessWatch | None = None
+        self._statistics: ManagerStatistics | None = None
+        self._launch = LaunchWatch()
+        self._conversation = None if client is None else Conversation(client, self.what_failed)
+        self.stimulus = plan.build(self, self._conversation, self._why)
+        assert tree.child.process.stdout is not None
+        arguments = (tree.child.process.stdout,)
+        threading.Thread(target=self._launch.follow, args=arguments, name="launch events", daemon=True).start()
+
+    def what_failed(self) -> str:
+        """Returns the process that ended too early; empty while the stack is complete."""
+        misunderstood = self._conversation.misunderstood if self._conversation is not None else ""
+        router = "" if self._router is None else self._router.group.describe_ended()
+        ended = [router, self._launch.what_failed(), self._group.describe_ended(), misunderstood]
+        return "; ".join(reason for reason in ended if reason)
+
+    def await_ready(self, watch: ReadinessWatch, on_waiting: Callable[[str], None]) -> None:
+        """Waits for every part that a goal needs, then for the goal client to find them.
+
+        Args:
+            on_waiting: called every few seconds with the missing parts.
+
+        Raises:
+            BringUpFailed: a process ended, or time was up; names the missing parts.
+        """
+        self._watch = watch
+        limit_s = self._spec.ros2.ready_timeout_s
+        deadline = time.monotonic() + limit_s
+        next_word = time.monotonic() + _WORD_EVERY_S
+        while not watch.is_ready:
+            reason = self.what_failed() or watch.what_failed()
+            if reason:
+                raise self._bring_up_failed(reason)
+            if time.monotonic() > deadline:
+                raise self._bring_up_failed(f"it was not ready within {limit_s:.0f} s: {watch.missing}")
+            if time.monotonic() > next_word:
+                next_word += _WORD_EVERY_S
+                on_waiting(watch.missing)
+            time.sleep(_POLL_S)
+        if self._conversation is not None:
+            self._await_client(self._conversation, max(deadline - time.monotonic(), ANSWER_GRACE_S))
+        self._seen_pids.update(self._tree.pids())
+
+    def _await_client(self, conversation: Conversation, patience_s: float) -> None:
+        """Waits until the goal client, or another program that stimulates the stack, takes commands.
+
+        Raises:
+            ConfigurationError: it refused to begin.
+            BringUpFailed: it was not ready in time.
+        """
+        if conversation.await_ready(patience_s):
+            return
+        raise self._bring_up_failed(
+            self.what_failed() or _NOT_READY.get(self._spec.stimulus, "the stimulus is not ready")
+        )
+
+    def _bring_up_failed(self, reason: str) -> BringUpFailed:
+        return BringUpFailed(
+            f"the ros2 stack did not start: {reason}",
+            details=self._last_words(reason),
+            remedy=f"check the names in [tool.ldos.stack], look at the logs above (whole in {self._logs}), "
+            "or run `ldos doctor`",
+        )
+
+    @property
+    def can_plan_only(self) -> bool:
+        return self._conversation is not None and self._conversation.can_plan_only
+
+    def pids(self) -> list[int]:
+        self._seen_pids.update(self._tree.pids())
+        client = () if self._client is None else (self._client.pid,)
+        return sorted({*client, *self.stimulus.pids, *self._seen_pids, *self._launch.pids(), *self._routers()})
+
+    def processes(self) -> Mapping[int, str]:
+        return {**self._launch.running(), **self._routers()}
+
+    def all_processes(self) -> Mapping[int, str]:
+        return {**self._launch.named(), **self._routers()}
+
+    def _routers(self) -> Mapping[int, str]:
+        """Name of Zenoh's router by its pid; empty with another middleware."""
+        return {} if self._router is None else {self._router.process.pid: PROGRAM}
+
+    def loop_statistics(self) -> Mapping[str, Moments]:
+        if self._statistics is None:
+            manager = self._spec.ros2.controller_manager
+            self._statistics = ManagerStatistics(manager, environment=self.environment, log_directory=self._logs)
+        return self._statistics.look()
+
+    def stop_listening(self) -> None:
+        """Ends what listens to the stack's controller manager."""
+        if self._statistics is not None:
+            self._statistics.stop()
+
+    def settle(self) -> None:
+        if self._watch is not None:
+            self._watch.await_end()
+
+    def move(
+        self,
+        goal: Goal,
+        *,
+        goal_id: str,
+        seed: int | None,
+        trial: TrialTag | None,
+        start: Mapping[str, float] | None = None,
+        plan_only: bool = False,
+    ) -> MotionOutcome:
+        # MoveIt plans from where the arm is if it also executes. Motions that are no trials share a seed: home is then
+        # the same to the last bit, whichever trial was before it.
+        own_seed = seed if trial is not None or plan_only or seed is None else FIRST_SEED
+        command = to_command(
+            self._spec, goal, goal_id=goal_id, seed=own_seed, trial=trial, start=None, plan_only=plan_only
+        )
+        if (
+            plant_failure(self._spec.faults.failure_rate, seed=None if trial is None else trial.index + 1, trial=trial)
+            is not None
+        ):
+            command = out_of_reach(command)
+        limit_s = command.timeout_s + ANSWER_GRACE_S
+        assert self._conversation is not None, "an arm has a goal client"
+        report = self._conversation.move(command, timeout_s=limit_s)
+        if report is None:
+            return self._died(goal_id, f"the goal client gave no answer within {limit_s:.0f} s")
+        outcome = to_outcome(report, check_pose=goal.pose is not None and not plan_only)
+        return outcome if outcome.outcome is OutcomeClass.SUCCESS else self._unless_died(outcome)
+
+    def _unless_died(self, outcome: MotionOutcome) -> MotionOutcome:
+        """Returns `stack_died` instead if a process died: then it is no failure of planning or control."""
+        return self._died(outcome.goal_id, outcome.message) if self.what_failed() else outcome
+
+    def _why(self) -> str:
+        """Returns why the stack has ended, with the last lines of what ended; empty while it runs."""
+        reason = self.what_failed()
+        return f"{reason}\n{self._last_words(reason)}" if reason else ""
+
+    def _died(self, goal_id: str, otherwise: str) -> MotionOutcome:
+        reason = self.what_failed() or otherwise
+        return died(goal_id, f"{reason}\n{self._last_words(reason)}")
+
+    def _last_words(self, reason: str) -> str:
+        """Returns the last lines of the process that the reason names, or else of all that the launch file started."""
+        logs = sorted(self._logs.glob("*.log"))
+        named = [log for log in logs if log.stem in reason]
+        return last_words(named or [log for log in logs if log.stem not in _NOT_OF_THE_STACK])
+
 
 _LAUNCHER: Final = "pytest_ldos.robot.stack.ros2.launcher"
 

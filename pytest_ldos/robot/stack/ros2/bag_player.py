@@ -20,14 +20,12 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rosbag2_interfaces.srv import Resume
 
-from pytest_ldos.base.errors import ConfigurationError, LdosError
-from pytest_ldos.base.nearest import suggest
+from pytest_ldos.base.errors import ConfigurationError, LdosError, suggest
+from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.base.tracepoints import Phase
-from pytest_ldos.base.units import NS_PER_S
 from pytest_ldos.robot.stack.goals import OutcomeClass
-from pytest_ldos.robot.stack.stimulus.desk import Task, refuse, serve
-from pytest_ldos.robot.stack.stimulus.lines import Ended
-from pytest_ldos.scenario.stimulus import BagSpec
+from pytest_ldos.robot.stack.stimulus.lines import Ended, Task, refuse, serve
+from pytest_ldos.scenario.model import BagSpec
 
 _NODE: Final = "rosbag2_player"
 """Name of the node of ``ros2 bag play``; the run has its DDS domain for itself."""

@@ -1,23 +1,28 @@
-"""An environment that isolates a stack from other nodes, on this machine and on others.
+"""An environment that isolates a stack from other nodes, and shared memory that is left behind.
 
 Peers and devices that the user's own settings of the middleware name (``CYCLONEDDS_URI``, Fast DDS profiles)
 are the user's choice: they belong to what is measured, and are recorded with it. Without them, nothing that another
 machine sends is taken.
+
+Fast DDS keeps segments, ports and their locks in ``/dev/shm`` under names that begin with
+``fastrtps_`` (``sem.fastrtps_`` for semaphores), and frees them only at a regular end.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from pytest_ldos.robot.dds.loopback import deaf_to_other_devices
-from pytest_ldos.robot.stack.ros2.installed import DDS_SETTINGS, rmw_of
-from pytest_ldos.robot.stack.ros2.zenoh_router import ZENOH, ZenohRouter, zenoh_router
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.robot.dds.domain import deaf_to_other_devices
+from pytest_ldos.robot.stack.ros2.installed import DDS_SETTINGS, ZENOH, ZenohRouter, rmw_of, zenoh_router
+from pytest_ldos.scenario.model import Ros2Spec
 
 
 @dataclass(frozen=True)
@@ -80,3 +85,47 @@ def isolated_environment(
         "RCUTILS_LOGGING_USE_STDOUT": "0",
         "PYTHONUNBUFFERED": "1",
     }
+
+
+SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - Linux's own place for it
+
+_OURS: Final = re.compile(r"(sem\.)?fast(rtps|dds)_")
+
+
+class SharedMemory:
+    """The files present before a stack starts, to recognize those that it leaves."""
+
+    def __init__(self, directory: Path = SHARED_MEMORY) -> None:
+        self._directory = directory
+        self._before = set(self._files())
+
+    def _files(self) -> Iterator[str]:
+        with contextlib.suppress(OSError):
+            yield from (file.name for file in self._directory.iterdir() if _OURS.match(file.name))
+
+    def remove_left_behind(self) -> None:
+        """Removes files that are new and that no visible process maps or holds open."""
+        new = set(self._files()) - self._before
+        if not new:
+            return
+        used = _used_names(self._directory)
+        for name in new - used:
+            with contextlib.suppress(OSError):
+                (self._directory / name).unlink()
+
+
+def _used_names(directory: Path) -> set[str]:
+    """Names of the files in a directory that some process maps or holds open."""
+    prefix = f"{directory}/"
+    return {target[len(prefix) :] for target in _used_paths() if target.startswith(prefix)}
+
+
+def _used_paths() -> Iterator[str]:
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            for line in (process / "maps").read_text("utf-8", errors="replace").splitlines():
+                yield line[line.find("/") :]
+        with contextlib.suppress(OSError):
+            for descriptor in (process / "fd").iterdir():
+                with contextlib.suppress(OSError):
+                    yield str(descriptor.readlink())

@@ -11,7 +11,7 @@ from typing import Final
 
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.stats.moments import Moments
-from pytest_ldos.host.answering import AnsweringChild, ChildFailed
+from pytest_ldos.host.kept import AnsweringChild, ChildFailed
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.host.ros import find_ros_packages
 

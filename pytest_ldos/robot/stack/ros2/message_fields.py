@@ -8,8 +8,7 @@ from typing import Any
 from rosidl_runtime_py.set_message import set_message_fields
 from rosidl_runtime_py.utilities import get_action, get_service
 
-from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.nearest import suggest
+from pytest_ldos.base.errors import ConfigurationError, suggest
 
 
 def find_action_type(name: str) -> Any:

@@ -18,13 +18,12 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError
+from pytest_ldos.base.text import NS_PER_MS
 from pytest_ldos.base.tracepoints import Phase
-from pytest_ldos.base.units import NS_PER_MS
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.ros2.message_fields import fill, find_service_type
-from pytest_ldos.robot.stack.stimulus.desk import Task, refuse, serve
-from pytest_ldos.robot.stack.stimulus.lines import Ended
-from pytest_ldos.scenario.stimulus import ServiceSpec
+from pytest_ldos.robot.stack.stimulus.lines import Ended, Task, refuse, serve
+from pytest_ldos.scenario.model import ServiceSpec
 
 _DISCOVERY_S: Final = 10.0
 

@@ -26,16 +26,22 @@ writes to standard error is kept in its log.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
-from collections.abc import Mapping
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
+from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.plain import PlainReader
-from pytest_ldos.robot.stack.client_protocol import TrialTag
-from pytest_ldos.robot.stack.goals import OutcomeClass
+from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.robot.dds.emission import emit
+from pytest_ldos.robot.stack.client_protocol import ReadyEvent, TrialTag
+from pytest_ldos.robot.stack.goals import ErrorCode, OutcomeClass
 
 
 class Order(StrEnum):
@@ -123,3 +129,131 @@ class Ended:
         if not all(map(math.isfinite, ended.numbers.values())):
             raise ValueError("a number of the event is not finite")
         return ended
+
+
+@dataclass
+class Task:
+    """A command in progress.
+
+    Attributes:
+        message: fields of the case's message.
+        deadline: of ``time.monotonic()``.
+        pids: processes that were started for it.
+        stamps: by phase, ``CLOCK_MONOTONIC``.
+    """
+
+    order: Order
+    id: str
+    case: str
+    message: dict[str, Any]
+    scenario: str | None
+    index: int | None
+    deadline: float
+    pids: tuple[int, ...] = ()
+    stamps: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def left_s(self) -> float:
+        """Time until the task is given up."""
+        return max(self.deadline - time.monotonic(), 0.0)
+
+    @property
+    def is_trial(self) -> bool:
+        return self.scenario is not None
+
+    def begin(self) -> None:
+        """Marks the beginning of a trial."""
+        if self.scenario is not None and self.index is not None:
+            emit.trial_begin(self.id, self.scenario, self.index)
+
+    def enter(self, phase: Phase) -> None:
+        """Stamps a phase when it is first entered, and marks it if this is a trial."""
+        if phase in self.stamps:
+            return
+        self.stamps[phase] = time.monotonic_ns()
+        if self.is_trial:
+            emit.phase(self.id, phase)
+
+    def end(self, outcome: OutcomeClass, message: str = "", **numbers: float) -> Ended:
+        """Marks the end; returns what is to be written."""
+        if self.is_trial:
+            emit.trial_end(self.id, ErrorCode.SUCCESS if outcome is OutcomeClass.SUCCESS else ErrorCode.FAILURE)
+        return Ended(
+            id=self.id, outcome=outcome, message=message, stamps_ns=self.stamps, numbers=numbers, pids=self.pids
+        )
+
+
+def serve(handle: Callable[[Task], Ended], *, resets: bool) -> None:
+    """Says that the program is ready, then does what it is told until its input ends, or it is interrupted."""
+    write(ReadyEvent(resets=resets))
+    with contextlib.suppress(KeyboardInterrupt):
+        for line in sys.stdin:
+            write(handle(_parse(line)))
+
+
+def refuse(error: LdosError) -> None:
+    """Says why the program cannot begin, and waits to be ended, so that this is heard before its end."""
+    write(Refused(error.message, error.remedy))
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.stdin.read()
+
+
+def write(event: ReadyEvent | Refused | Ended) -> None:
+    """Writes an event as a line."""
+    sys.stdout.write(event.to_line())
+    sys.stdout.flush()
+
+
+def _parse(line: str) -> Task:
+    values = json.loads(line)
+    return Task(
+        order=Order(values["command"]),
+        id=values["id"],
+        case=values.get("case", ""),
+        message=values.get("message") or {},
+        scenario=values.get("scenario"),
+        index=values.get("index"),
+        deadline=time.monotonic() + values["timeout_s"],
+    )
+
+
+REJECTED: Final = (OutcomeClass.ABORTED, "the server rejected the goal")
+
+_GOOD_NAMES: Final = ("NONE", "SUCCESS", "SUCCESSFUL")
+_TEXTS: Final = ("error_string", "error_msg")
+
+
+def judge_end(status: str, result: Any, success_codes: Collection[int]) -> tuple[OutcomeClass, str]:
+    """Returns the outcome of a goal that was accepted, and why it is no success.
+
+    Args:
+        status: ``succeeded``, ``aborted``, ``canceled``, …
+        result: the result's message.
+        success_codes: numbers that are a success; empty for those that the type names so, or 0 without any.
+    """
+    if status != "succeeded":
+        return OutcomeClass.ABORTED, f"the goal ended as {status}{_details(result)}"
+    code = _error_code(result)
+    if code is None or code in (set(success_codes) or _good_codes(result)):
+        return OutcomeClass.SUCCESS, ""
+    return OutcomeClass.ABORTED, f"the goal succeeded, but its result says otherwise{_details(result)}"
+
+
+def _error_code(result: Any) -> int | None:
+    """The number in `error_code`, or in `error_code.val` as MoveIt has it; ``None`` if the type has none."""
+    code = getattr(result, "error_code", None)
+    value = getattr(code, "val", code)
+    return value if isinstance(value, int) else None
+
+
+def _good_codes(result: Any) -> set[int]:
+    """Codes that the type names a success; 0 if it names none."""
+    kind = result.error_code if hasattr(result.error_code, "val") else result
+    return {getattr(kind, name) for name in _GOOD_NAMES if hasattr(kind, name)} or {0}
+
+
+def _details(result: Any) -> str:
+    code = _error_code(result)
+    text = next((str(getattr(result, name)) for name in _TEXTS if getattr(result, name, "")), "")
+    parts = ([] if code is None else [f"error code {code}"]) + ([text] if text else [])
+    return f" ({', '.join(parts)})" if parts else ""

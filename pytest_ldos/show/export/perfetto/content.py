@@ -2,20 +2,197 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pytest_ldos.show.export.perfetto.events import Events, counts, instants, slices
-from pytest_ldos.show.export.perfetto.interned import Vocabulary
-from pytest_ldos.show.export.perfetto.nesting import nested_ends
-from pytest_ldos.show.export.perfetto.tracks import Tracks
-from pytest_ldos.trace.execution.columns import NEVER, IdArray, ids_of, times_of
+from pytest_ldos.show.export.perfetto import wire
+from pytest_ldos.show.export.perfetto.wire import (
+    UNIT_TIME_NS,
+    Counter,
+    Events,
+    Interned,
+    Process,
+    Thread,
+    Track,
+    counts,
+    instants,
+    slices,
+)
+from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, ids_of, times_of
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.executors import executor_states
-from pytest_ldos.trace.flow.names import Names
+from pytest_ldos.trace.flow.graph import FlowGraph, Names
+
+
+class Texts:
+    """Numbers texts from 1 on, each text once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def number(self, text: str | None) -> int:
+        """0 for no text."""
+        return 0 if text is None else self._numbers.setdefault(text, len(self._numbers) + 1)
+
+    def numbers(self, texts: Iterable[str | None]) -> npt.NDArray[np.uint32]:
+        """One number per text, followed by a 0 for row -1."""
+        return np.array([*(self.number(text) for text in texts), 0], dtype=np.uint32)
+
+    def of_column(self, column: pl.Series) -> npt.NDArray[np.uint32]:
+        """One number per row, 0 for null."""
+        numbers = {text: self.number(text) for text in column.unique().drop_nulls().sort()}
+        if not numbers:
+            return np.zeros(len(column), dtype=np.uint32)
+        return column.replace_strict(numbers, default=0, return_dtype=pl.UInt32).to_numpy()
+
+    def encoded(self, field: Interned) -> bytes:
+        return b"".join(
+            wire.message(field, wire.number(1, number), wire.text(2, text)) for text, number in self._numbers.items()
+        )
+
+
+class Vocabulary:
+    """All texts of a trace, by where they occur."""
+
+    def __init__(self) -> None:
+        self.names = Texts()
+        self.categories = Texts()
+        self.arguments = Texts()
+        self.values = Texts()
+
+    def encoded(self) -> bytes:
+        """Fields of an ``InternedData``."""
+        parts: Sequence[tuple[Interned, Texts]] = (
+            (Interned.CATEGORIES, self.categories),
+            (Interned.NAMES, self.names),
+            (Interned.ANNOTATION_NAMES, self.arguments),
+            (Interned.ANNOTATION_TEXTS, self.values),
+        )
+        return b"".join(texts.encoded(field) for field, texts in parts)
+
+
+def nested_ends(runs: pl.DataFrame, *, last_ns: int) -> TimesNs:
+    """An end for each callback run, such that runs of one thread are nested or disjoint.
+
+    A run without an end in the trace ends with the enclosing run, before the next run beside it, or at
+    `last_ns`, whichever comes first. Known ends are kept unless they contradict each other.
+
+    Args:
+        runs: columns of `callback_runs`, in the order of their starts.
+    """
+    start, end = times_of(runs, "start_ns"), times_of(runs, "end_ns")
+    end = np.maximum(np.where(end == NEVER, last_ns, end), start)
+    parent = ids_of(runs, "parent").astype(np.int64)
+    thread = ids_of(runs, "thread")
+    if not runs["end_ns"].null_count() and np.all(parent < 0):
+        return end
+    for _ in range(len(runs)):
+        parent = _enclosing(parent, start, end)
+        closer = np.minimum(end, np.where(parent >= 0, end[parent], end))
+        closer = np.maximum(np.minimum(closer, _next_beside(thread, parent, start)), start)
+        if np.array_equal(closer, end):
+            break
+        end = closer
+    return end
+
+
+def _enclosing(parent: npt.NDArray[np.int64], start: TimesNs, end: TimesNs) -> npt.NDArray[np.int64]:
+    """For each run, the innermost enclosing run that has not ended before it starts."""
+    while True:
+        over = (parent >= 0) & (end[parent] < start)
+        if not over.any():
+            return parent
+        parent = np.where(over, parent[parent], parent)
+
+
+def _next_beside(thread: npt.NDArray[Any], parent: npt.NDArray[np.int64], start: TimesNs) -> TimesNs:
+    """Start of the next run of the same thread within the same enclosing run."""
+    order = np.lexsort((np.arange(len(start)), parent, thread))
+    following = np.full(len(start), np.iinfo(np.int64).max)
+    same = (thread[order][1:] == thread[order][:-1]) & (parent[order][1:] == parent[order][:-1])
+    following[order[:-1][same]] = start[order[1:][same]]
+    return following
+
+
+_PIDS_PER_HOST: Final = 10_000_000
+"""Above the kernel's limit (2^22). On the second host and later, its multiple is added to pids and tids."""
+
+_NO_NUMBER: Final = 0
+
+Uuids = npt.NDArray[np.uint64]
+
+
+class Tracks:
+    """Numbers the tracks of a trace and keeps their descriptors, parents before children."""
+
+    def __init__(self, model: ExecutionModel) -> None:
+        self._descriptors: list[bytes] = []
+        self._last = 0
+        self._several_hosts = len(model.hosts) > 1
+        self.process = [self._add_process(model, row) for row in model.processes.iter_rows(named=True)]
+        self.thread = [self._add_thread(model, row) for row in model.threads.iter_rows(named=True)]
+
+    def descriptors(self) -> Iterable[bytes]:
+        """Encoded fields of each ``TrackDescriptor``."""
+        return self._descriptors
+
+    def add(self, name: str, *, parent: int | None = None) -> int:
+        """Adds a track of slices."""
+        return self._add(wire.text(Track.NAME, name), parent=parent)
+
+    def add_counter(self, name: str, *, unit: str | None = None, parent: int | None = None) -> int:
+        """Adds a track of values, in nanoseconds unless a unit is given."""
+        counted = wire.number(Counter.UNIT, UNIT_TIME_NS) if unit is None else wire.text(Counter.UNIT_NAME, unit)
+        return self._add(wire.text(Track.NAME, name), wire.message(Track.COUNTER, counted), parent=parent)
+
+    def below_threads(self, name: str, threads: pl.Series) -> Uuids:
+        """For each thread in `threads`, the number of a new track of that name below it; 0 for other threads."""
+        found = np.zeros(len(self.thread) + 1, dtype=np.uint64)
+        for thread in threads.unique().drop_nulls().sort():
+            found[thread] = self.add(name, parent=self.thread[thread])
+        return found
+
+    def of_threads(self) -> Uuids:
+        """By thread, the number of its track; the last, found by row -1, is for unknown threads."""
+        return np.array([*self.thread, self.add("unknown thread")], dtype=np.uint64)
+
+    def _add(self, *fields: bytes, parent: int | None = None) -> int:
+        self._last += 1
+        above = b"" if parent is None else wire.number(Track.PARENT_UUID, parent)
+        self._descriptors.append(b"".join((wire.number(Track.UUID, self._last), above, *fields)))
+        return self._last
+
+    def _add_process(self, model: ExecutionModel, row: dict[str, int | str | None]) -> int:
+        host, pid = int(row["host"] or 0), int(row["pid"] or 0)
+        name = str(row["name"] or "unknown")
+        if self._several_hosts:
+            name = f"{name} @ {model.hosts['name'][host]}"
+        if pid <= _NO_NUMBER:
+            return self._add(wire.text(Track.NAME, name))
+        nodes = model.nodes.filter(pl.col("process") == row["id"])["name"].drop_nulls().unique().sort()
+        described = [wire.number(Process.PID, _numbered(host, pid)), wire.text(Process.NAME, name)]
+        described += [wire.text(Process.LABELS, node) for node in nodes]
+        return self._add(wire.message(Track.PROCESS, *described))
+
+    def _add_thread(self, model: ExecutionModel, row: dict[str, int | str | None]) -> int:
+        process = int(row["process"] or 0)
+        host, pid = (int(model.processes[column][process]) for column in ("host", "pid"))
+        tid, name = int(row["tid"] or 0), str(row["name"] or "unknown")
+        parent = self.process[process]
+        if pid <= _NO_NUMBER or tid <= _NO_NUMBER:
+            return self._add(wire.text(Track.NAME, name), parent=parent)
+        numbers = wire.number(Thread.PID, _numbered(host, pid)), wire.number(Thread.TID, _numbered(host, tid))
+        return self._add(wire.message(Track.THREAD, *numbers, wire.text(Thread.NAME, name)), parent=parent)
+
+
+def _numbered(host: int, pid: int) -> int:
+    return host * _PIDS_PER_HOST + pid
+
 
 _NS_PER_S: Final = 1_000_000_000
 
@@ -194,3 +371,71 @@ def last_moment(model: ExecutionModel) -> int:
     columns = [model.publications["time_ns"], model.takes["time_ns"], model.waits["begin_ns"], model.waits["end_ns"]]
     columns += [model.callback_runs["start_ns"], model.callback_runs["end_ns"]]
     return max((int(column.drop_nulls().to_numpy().max()) for column in columns if column.count()), default=0)
+
+
+@dataclass(frozen=True)
+class Flows:
+    """Flows of some events.
+
+    Attributes:
+        number: from 1 on; shape ``(events, most of one event)``.
+        present: True for the numbers that the event has; same shape.
+    """
+
+    number: npt.NDArray[np.uint64]
+    present: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Arrows:
+    """Flows that touch each event.
+
+    Attributes:
+        first: index of the first flow of an event, by its key (see `Keys`); shape ``(keys + 1,)``.
+        flow: the flows' numbers.
+    """
+
+    first: npt.NDArray[np.int64]
+    flow: npt.NDArray[np.uint64]
+
+    def of_events(self, keys: npt.NDArray[np.int64]) -> Flows:
+        """Flows by key; key -1 has none."""
+        first = self.first[keys]
+        count = np.where(keys >= 0, self.first[keys + 1] - first, 0)
+        column = np.arange(int(count.max(initial=0)))
+        present = column < count[:, np.newaxis]
+        return Flows(self.flow[np.where(present, first[:, np.newaxis] + column, 0)], present)
+
+
+def draw_arrows(flow: FlowGraph | None, keys: Keys) -> Arrows:
+    """One flow per transport link; links and runs that would lead back in time have none.
+
+    A callback that took its message itself began before the message came; its arrow ends at the
+    reception, which lies within the callback run.
+    """
+    if flow is None:
+        return Arrows(np.zeros(keys.count + 1, dtype=np.int64), np.empty(0, dtype=np.uint64))
+    publication, take, number = _forward_links(flow)
+    run = _runs_of_takes(flow)[take] if len(flow.model.takes) else take
+    key = np.concatenate((keys.publications(publication), keys.takes(take), keys.runs(run[run >= 0])))
+    number = np.concatenate((number, number, number[run >= 0]))
+    order = np.lexsort((number, key))
+    return Arrows(np.searchsorted(key[order], np.arange(keys.count + 1)), number[order])
+
+
+def _forward_links(flow: FlowGraph) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.uint64]]:
+    publication, take = ids_of(flow.transport, "publication"), ids_of(flow.transport, "take")
+    sent, taken = times_of(flow.model.publications, "time_ns"), times_of(flow.model.takes, "time_ns")
+    forward = (sent[publication] != NEVER) & (sent[publication] <= taken[take])
+    publication, take = publication[forward], take[forward]
+    return publication, take, np.arange(1, len(take) + 1, dtype=np.uint64)
+
+
+def _runs_of_takes(flow: FlowGraph) -> npt.NDArray[np.int64]:
+    """The callback run that each take triggered, -1 for none."""
+    found = np.full(len(flow.model.takes), -1, dtype=np.int64)
+    take, run = ids_of(flow.triggers, "take"), ids_of(flow.triggers, "callback_run")
+    taken, start = times_of(flow.model.takes, "time_ns"), times_of(flow.model.callback_runs, "start_ns")
+    forward = taken[take] <= start[run]
+    found[take[forward]] = run[forward]
+    return found

@@ -20,10 +20,8 @@ import numpy as np
 import polars as pl
 
 from pytest_ldos.show.export.perfetto import wire
-from pytest_ldos.show.export.perfetto.arrows import Arrows, Flows, draw_arrows
-from pytest_ldos.show.export.perfetto.content import Content
-from pytest_ldos.show.export.perfetto.events import Events, in_order, join
-from pytest_ldos.show.export.perfetto.fields import (
+from pytest_ldos.show.export.perfetto.content import Arrows, Content, Flows, draw_arrows
+from pytest_ldos.show.export.perfetto.wire import (
     BOOTTIME,
     NEEDS_STATE,
     REALTIME,
@@ -31,9 +29,12 @@ from pytest_ldos.show.export.perfetto.fields import (
     TRACE_PACKET,
     Annotation,
     Clocks,
+    Events,
     EventType,
     Packet,
     TrackEvent,
+    in_order,
+    join,
 )
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import FlowGraph

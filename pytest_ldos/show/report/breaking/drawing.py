@@ -10,7 +10,7 @@ from htpy import Node
 from pytest_ldos.campaign.bisection import LevelState
 from pytest_ldos.campaign.breaking_result import BreakingResult, LevelSummary
 from pytest_ldos.campaign.level_scale import Spacing
-from pytest_ldos.show.report.breaking.words import level_of, percent
+from pytest_ldos.show.report.breaking.page import level_of, percent
 from pytest_ldos.show.report.plots.chart import Axis, Chart, Field, Mark, Rule, Series, Shape
 from pytest_ldos.show.report.plots.svg import draw
 

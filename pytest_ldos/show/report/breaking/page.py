@@ -1,27 +1,274 @@
-"""Page of a search for a breaking point."""
+"""A search for a breaking point, as page, sentences and JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
 
-from pytest_ldos.base.text import Rendered
-from pytest_ldos.campaign.breaking_result import BreakingResult
+from pytest_ldos.base.text import Rendered, format_quantity
+from pytest_ldos.campaign.bisection import Finding
+from pytest_ldos.campaign.breaking_cause import ERROR, FACTOR, TELLING, Cause, StageReport
+from pytest_ldos.campaign.breaking_result import LEVEL_CONFIDENCE, BreakingResult, EstimateBy, LevelSummary
+from pytest_ldos.campaign.criterion import MetricBeyond
 from pytest_ldos.show.page.formats import Format, render_result
-from pytest_ldos.show.page.model import Block, Bullets, Drawing, Legend, Page, Section, Tone
-from pytest_ldos.show.report.breaking.plain import to_plain
-from pytest_ldos.show.report.breaking.words import (
-    answer,
-    cause_of,
-    legend,
-    level_table,
-    mishaps,
-    remarks,
-    stage_table,
-)
+from pytest_ldos.show.page.model import Block, Bullets, Column, Drawing, Kind, Legend, Page, Section, Table, Tone
 
 if TYPE_CHECKING:
     from htpy import Node
+
+
+_UNITS: Final = {"hz": "Hz", "ms": "ms", "bytes": "B", "mb": "MB", "mbps": "Mbit/s", "percent": "%", "s": "s"}
+"""By the end of a field's name."""
+
+_STAGE_TITLES: Final = ("calm", "at the threshold", "times calm", "left its calm range at", "tells broken")
+
+_UNEXPLAINED: Final = (
+    f"no stage explains it: none that left its calm range is longer in {100 * TELLING:.0f} % of pairs of a broken "
+    "and a sound trial near the threshold"
+)
+
+
+def level_of(result: BreakingResult, level: float) -> str:
+    """A level with its unit."""
+    unit = _UNITS.get(result.plan.address.rpartition("_")[2], "")
+    number = f"{level:.0f}" if float(level).is_integer() else f"{level:.6g}"
+    return f"{number} {unit}".rstrip()
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def answer(result: BreakingResult) -> str:
+    """One sentence."""
+    scale, address = result.plan.search.scale, result.plan.address
+    what = f"{result.plan.criterion.describe()}{_limit(result)}"
+    found = {
+        Finding.BREAKS: lambda: _threshold(result, what),
+        Finding.HOLDS: lambda: (
+            f"does not break {'down' if scale.is_falling else 'up'} to {address} = {level_of(result, scale.harsh)}, "
+            f"{_sure(result)}: nowhere {what}"
+        ),
+        Finding.BROKEN_WHEN_CALM: lambda: (
+            f"is broken already at {address} = {level_of(result, scale.calm)}, {_sure(result)}: there {what}"
+        ),
+        Finding.OUT_OF_REACH: lambda: _out_of_reach(result),
+        Finding.UNDECIDED: lambda: _undecided(result, what),
+        Finding.UNMEASURED: lambda: _unmeasured(result),
+    }
+    name = "the arm" if result.template is None else result.template.scenario
+    return f"{name} {found[result.finding]()}; {result.trials} trials in {result.starts} starts of the stack"
+
+
+def _threshold(result: BreakingResult, what: str) -> str:
+    assert result.estimate is not None
+    assert result.holds is not None
+    assert result.breaks is not None
+    ends = sorted((result.holds, result.breaks))
+    is_wide = not result.plan.search.scale.is_near(result.holds, result.breaks)
+    if result.estimate_by is EstimateBy.MIDDLE and is_wide:
+        between = f"between {level_of(result, ends[0])} and {level_of(result, ends[1])}"
+        return f"breaks at {result.plan.address} somewhere {between} ({_sure(result)}): from there on {what}"
+    return (
+        f"breaks at {result.plan.address} = {level_of(result, result.estimate)} "
+        f"(between {level_of(result, ends[0])} and {level_of(result, ends[1])}, {_sure(result)}): from there on {what}"
+    )
+
+
+def _sure(result: BreakingResult) -> str:
+    return f"{100 * result.plan.search.confidence:g} % confidence"
+
+
+def _limit(result: BreakingResult) -> str:
+    return f" ({result.limit})" if result.limit else ""
+
+
+def _out_of_reach(result: BreakingResult) -> str:
+    assert result.ceiling is not None
+    reached = "" if result.reached is None else f"; the most that was reached is {level_of(result, result.reached)}"
+    held = "was not shown to hold anywhere" if result.holds is None else f"holds up to {level_of(result, result.holds)}"
+    at = f"{result.plan.address} = {level_of(result, result.ceiling.level)}"
+    return f"{held} ({_sure(result)}); {at} could not be measured: {result.ceiling.mishaps[-1]}{reached}"
+
+
+def _undecided(result: BreakingResult, what: str) -> str:
+    held = "" if result.holds is None else f" beyond {level_of(result, result.holds)}, which holds"
+    return f"could not be decided{held}: whether {what}"
+
+
+def _unmeasured(result: BreakingResult) -> str:
+    reason = next(
+        (each.mishaps[-1] for each in result.levels if each.mishaps), result.stopped or "nothing was measured"
+    )
+    return f"could not be measured at {result.plan.address} = {_calm(result)}: {reason}"
+
+
+def _calm(result: BreakingResult) -> str:
+    return level_of(result, result.plan.search.scale.calm)
+
+
+def remarks(result: BreakingResult) -> Iterator[str]:
+    """Sentences that qualify the answer."""
+    if result.estimate_by is not None:
+        yield f"where the estimate comes from: {result.estimate_by}"
+    if result.stopped:
+        yield result.stopped
+    if result.finding is Finding.HOLDS:
+        yield "levels between were looked at once, in the middle: the rest is supposed to lie between its neighbours"
+    yield from result.notes
+
+
+def cause_of(result: BreakingResult) -> Iterator[str]:
+    """Stages that break first, and the reason."""
+    cause = result.cause
+    if cause is None:
+        return
+    left = [each for each in cause.stages if each.first_left is not None]
+    if left:
+        yield f"what leaves its calm range first: {', then '.join(_left(result, each) for each in left)}"
+    else:
+        yield f"no stage left its calm range (median {FACTOR:g} times the calm one) at any level"
+    stayed = [each.stage for each in cause.stages if each.first_left is None]
+    if left and stayed:
+        yield f"within their calm range at every level: {', '.join(stayed)}"
+    if result.breaks is not None:
+        yield _UNEXPLAINED if cause.blamed is None else _blame(result, cause.blamed)
+    yield from _failures(result, cause)
+
+
+def _left(result: BreakingResult, stage: StageReport) -> str:
+    assert stage.first_left is not None
+    ratio = next(each.ratio for each in stage.levels if each.level == stage.first_left)
+    return (
+        f"{stage.stage} at {level_of(result, stage.first_left)} ({ratio:.1f} times {format_quantity(stage.calm, 'ms')})"
+    )
+
+
+def _blame(result: BreakingResult, stage: StageReport) -> str:
+    assert stage.at_threshold is not None
+    assert result.breaks is not None
+    at = stage.at_threshold
+    told = (
+        ""
+        if stage.separation is None
+        else f"; in {percent(stage.separation)} of pairs of a broken and a sound trial near the threshold "
+        "the broken one has more of it"
+    )
+    beside = ""
+    if isinstance(result.plan.criterion, MetricBeyond) and not stage.is_criterion:
+        beside = f" beside {result.plan.criterion.metric.name} itself"
+    return (
+        f"what explains most of it{beside}: {stage.stage} ({stage.quantity}), {format_quantity(at.median, 'ms')} at "
+        f"{level_of(result, result.breaks)}, {at.ratio:.1f} times the calm {format_quantity(stage.calm, 'ms')}{told}"
+    )
+
+
+def _failures(result: BreakingResult, cause: Cause) -> Iterator[str]:
+    if cause.failed:
+        yield f"{cause.failed} of {cause.trials} trials at {level_of(result, cause.level)} failed: " + "; ".join(
+            f"{each.count} {each.outcome}" + (f" ({each.message})" if each.message else "") for each in cause.failures
+        )
+    elif result.breaks is not None:
+        yield f"no trial at {level_of(result, cause.level)} failed: it is slower or less regular, but arrives"
+
+
+def level_table(result: BreakingResult) -> Table:
+    """A row for each level that was tested; a search by a metric also has its median."""
+    titles = ("broken", "share", "interval", *_of_metric(result, "median"), "starts")
+    return Table(
+        columns=(Column("level", Kind.NAME), *map(Column, titles), Column("result", Kind.WORD)),
+        rows=tuple(_level_row(result, each) for each in result.levels),
+    )
+
+
+def _of_metric(result: BreakingResult, text: str) -> tuple[str, ...]:
+    """A column that only a search by a metric has."""
+    return (text,) if result.plan.criterion.metric_name else ()
+
+
+def _level_row(result: BreakingResult, level: LevelSummary) -> tuple[str, ...]:
+    share = percent(level.broken / level.trials) if level.trials else ""
+    interval = f"{percent(level.low)} … {percent(level.high)}" if level.trials else ""
+    counts = f"{level.broken} of {level.trials}" if level.trials else ""
+    median = "" if level.median is None else format_quantity(level.median, result.plan.criterion.unit)
+    tested = (level_of(result, level.level), counts, share, interval, *_of_metric(result, median))
+    return (*tested, str(level.starts), level.standing.value)
+
+
+def mishaps(result: BreakingResult) -> Iterator[str]:
+    """Reasons why starts count as neither broken nor sound."""
+    for level in result.levels:
+        yield from (f"{level_of(result, level.level)}: {each}" for each in dict.fromkeys(level.mishaps))
+
+
+def stage_table(result: BreakingResult, cause: Cause) -> Table:
+    """A row for each stage of a motion."""
+    return Table(
+        columns=(Column("stage", Kind.NAME), *map(Column, _STAGE_TITLES)),
+        rows=tuple(_stage_row(result, each) for each in cause.stages),
+    )
+
+
+def _stage_row(result: BreakingResult, stage: StageReport) -> tuple[str, ...]:
+    at = stage.at_threshold
+    return (
+        stage.stage,
+        format_quantity(stage.calm, "ms"),
+        "" if at is None else format_quantity(at.median, "ms"),
+        "" if at is None else f"{at.ratio:.1f}",
+        "never" if stage.first_left is None else level_of(result, stage.first_left),
+        "" if stage.separation is None else percent(stage.separation),
+    )
+
+
+def legend(result: BreakingResult) -> Iterator[str]:
+    """Meanings of the numbers."""
+    broken = "failed, or beyond the limit" if result.plan.criterion.metric_name else "failed"
+    yield (
+        f"broken: {broken}; interval: of the probability of a trial to break, {100 * LEVEL_CONFIDENCE:g} %, whenever "
+        f"one looks; a level is broken above {percent(result.plan.search.boundary)}"
+    )
+    yield (
+        f"left its calm range: median {FACTOR:g} times the calm one or more, and a rank-sum test "
+        f"({100 * ERROR:g} % for all stages and levels together, if starts are alike); tells broken: how often a "
+        "broken trial near the threshold has more of it than a sound one"
+    )
+
+
+KIND: Final = "pytest-ldos breaking point"
+SCHEMA: Final = 1
+
+
+def to_plain(result: BreakingResult) -> dict[str, Any]:
+    """Everything that was found, as plain values."""
+    search, template = result.plan.search, result.template
+    return {
+        "kind": KIND,
+        "schema": SCHEMA,
+        "answer": answer(result),
+        "finding": result.finding.value,
+        "finished": result.is_finished,
+        "address": result.plan.address,
+        "criterion": result.plan.criterion.describe(),
+        "limit": result.limit or None,
+        "scenario": None if template is None else template.scenario,
+        "stack": None if template is None else template.stack,
+        "commit": None if template is None else template.commit,
+        "range": {"low": search.scale.low, "high": search.scale.high, "spacing": search.scale.spacing.value},
+        "confidence": search.confidence,
+        "holds": result.holds,
+        "breaks": result.breaks,
+        "estimate": result.estimate,
+        "estimate_by": None if result.estimate_by is None else result.estimate_by.value,
+        "reached": result.reached,
+        "trials": result.trials,
+        "starts": result.starts,
+        "remarks": list(remarks(result)),
+        "levels": [asdict(each) for each in result.levels],
+        "cause": None if result.cause is None else {**asdict(result.cause), "in_words": list(cause_of(result))},
+    }
+
 
 _MEANINGS: Final = (
     ("●", "share of broken trials of a level; the line is its interval; green holds, red breaks, grey is undecided"),

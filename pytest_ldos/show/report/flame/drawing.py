@@ -16,11 +16,15 @@ from htpy import Element, Node
 from markupsafe import Markup
 
 from pytest_ldos.base.text import Rendered, one_line
-from pytest_ldos.record.profiles.difference import Change, Difference
-from pytest_ldos.record.profiles.folded import FoldedStacks
-from pytest_ldos.record.profiles.tree import Frame, build_tree
-from pytest_ldos.show.report.flame.layout import Place, Weight, place_frames
-from pytest_ldos.show.report.flame.words import describe_change, describe_frame, title_lines
+from pytest_ldos.record.profiles import Change, Difference, FoldedStacks, Frame, build_tree
+from pytest_ldos.show.report.flame.files import (
+    Place,
+    Weight,
+    describe_change,
+    describe_frame,
+    place_frames,
+    title_lines,
+)
 from pytest_ldos.show.report.html.drawing import box, place
 
 _WIDTH: Final = 1200.0

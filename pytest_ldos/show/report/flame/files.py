@@ -1,16 +1,104 @@
-"""Every drawing of a profile, by the ending of its file."""
+"""Every drawing of a profile, by the ending of its file, and sentences about frames and their changes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from pytest_ldos.base.text import Rendered
-from pytest_ldos.campaign.watch_files import Drawings
-from pytest_ldos.record.profiles.difference import Difference
-from pytest_ldos.record.profiles.folded import FoldedStacks
-from pytest_ldos.show.page.formats import Format, require_format
-from pytest_ldos.show.report.flame.words import describe_noise
+from pytest_ldos.base.text import Rendered, counted
+from pytest_ldos.campaign.watching import Drawings
+from pytest_ldos.record.profiles import Change, Difference, FoldedStacks, Frame, Stack
+from pytest_ldos.show.page.formats import Format, render, require_format
+from pytest_ldos.show.page.model import Column, Kind, Page, Table
+
+_EXAMPLES: Final = (0.02, 0.1, 0.5)
+_MOST: Final = 12
+_LONGEST_WAY: Final = 6
+_MOST_OF: Final = 0.8
+
+
+def percent(share: float, *, signed: bool = False) -> str:
+    return f"{100 * share:{'+' if signed else ''}.1f} %"
+
+
+def title_lines(samples: int) -> Iterator[str]:
+    """Explanation of a flame graph."""
+    yield f"{samples} samples; width: share of them; a frame was called by the one below it"
+
+
+def describe_frame(frame: Frame, whole: int) -> str:
+    count, own = frame.counts[0], frame.own[0]
+    return f"{frame.name}: {count} of {whole} samples ({percent(count / whole)}), {percent(own / whole)} in itself"
+
+
+def describe_change(change: Change, frame: Frame) -> str:
+    """``inner: 12.0 % → 20.0 %, +8.0 % (+5.1 % … +10.9 %): 120 and 210 samples``."""
+    interval = f"{percent(change.low, signed=True)} … {percent(change.high, signed=True)}"
+    doubt = "" if change.is_certain else "; may be chance"
+    shares = f"{percent(change.base)} → {percent(change.head)}"
+    counts = f"{frame.counts[0]} and {frame.counts[1]} samples"
+    return f"{frame.name}: {shares}, {percent(change.change, signed=True)} of all ({interval}{doubt}); {counts}"
+
+
+def describe_noise(difference: Difference) -> Iterator[str]:
+    """Limits of what the samples can show."""
+    if not difference.has_common_frame:
+        yield "the profiles have no frame in common: are they of the same program?"
+    yield f"{difference.base_samples} samples of the base, {difference.head_samples} of the head; width: mean share"
+    shown = ", ".join(f"{percent(difference.detectable(share))} at {percent(share)}" for share in _EXAMPLES)
+    yield f"coloured: certain changes of share (red more, blue less; together 95 % sure); smallest that show: {shown}"
+    if difference.knows_starts:
+        yield f"counts vary {difference.dispersion:.2f} × as much between starts as by chance: that is in the intervals"
+    else:
+        yield "one start of a version: what starts differ by is unknown, and in no interval (several files tell)"
+
+
+def describe_changes(difference: Difference) -> Iterator[str]:
+    """Certain changes, the largest first; one of a chain of calls that changed alike."""
+    told = _one_of_each_chain(difference)
+    if not told:
+        yield "no frame's share changed for certain"
+    for each in told[:_MOST]:
+        interval = f"{percent(each.low, signed=True)} … {percent(each.high, signed=True)}"
+        yield f"{percent(each.change, signed=True):>9} ({interval})  {_way_to(each.path)}"
+    if len(told) > _MOST:
+        yield f"… and {len(told) - _MOST} more"
+
+
+def _one_of_each_chain(difference: Difference) -> list[Change]:
+    """For the largest change along a way of calls, the innermost that most of it is of."""
+    frames = {frame.path: frame for frame in difference.tree.walk()}
+    told: list[Change] = []
+    for change in difference.certain():
+        if not any(_is_one_chain(change, each) for each in told):
+            told.append(_innermost(change, frames, difference))
+    return told
+
+
+def _is_one_chain(one: Change, other: Change) -> bool:
+    """True if one was called within the other, and they changed to the same side."""
+    shared = min(len(one.path), len(other.path))
+    return one.path[:shared] == other.path[:shared] and one.change * other.change > 0
+
+
+def _innermost(change: Change, frames: Mapping[Stack, Frame], difference: Difference) -> Change:
+    found = change
+    while True:
+        called = [difference.changes[child.path] for child in frames[found.path].children.values()]
+        inner = [each for each in called if each.is_certain and each.change / change.change >= _MOST_OF]
+        if not inner:
+            return found
+        found = inner[0]
+
+
+def _way_to(path: Stack) -> str:
+    """The process, and the last few frames."""
+    if len(path) <= _LONGEST_WAY:
+        return ";".join(path)
+    return ";".join((path[0], "…", *path[2 - _LONGEST_WAY :]))
+
 
 SVG: Final = ".svg"
 
@@ -36,3 +124,59 @@ def render_flame_difference(difference: Difference, title: str) -> Rendered:
 
 
 DRAWINGS: Final = Drawings(render_flame, render_flame_difference)
+
+
+Weight = Callable[[Frame], float]
+"""Width of a frame as a share of the whole; siblings together are no wider than their caller."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A frame's place.
+
+    Attributes:
+        left, width: as shares of the whole.
+    """
+
+    frame: Frame
+    left: float
+    width: float
+
+
+def place_frames(tree: Frame, weight: Weight, *, narrowest: float) -> Iterator[Place]:
+    """Every frame that is wide enough; what it called stands within it, in order of names.
+
+    Args:
+        narrowest: share of the whole.
+    """
+    waiting = [Place(tree, 0.0, 1.0)]
+    while waiting:
+        here = waiting.pop()
+        yield here
+        left = here.left
+        for name in sorted(here.frame.children):
+            child = here.frame.children[name]
+            width = weight(child)
+            if width >= narrowest:
+                waiting.append(Place(child, left, width))
+            left += width
+
+
+_WIDEST: Final = 10_000
+"""Columns; names of functions are to be copied, and stand on one line."""
+
+
+def render_profile(profile: FoldedStacks, most: int) -> Rendered:
+    """Functions by the samples in themselves; a function that calls itself counts once a sample."""
+    whole: Counter[str] = Counter()
+    own: Counter[str] = Counter()
+    for stack, count in profile.counts.items():
+        own[stack[-1]] += count
+        whole.update(dict.fromkeys(stack, count))
+    rows = tuple(
+        (percent(count / profile.samples), percent(whole[name] / profile.samples), name)
+        for name, count in own.most_common(most)
+    )
+    columns = (Column("itself"), Column("with calls"), Column("function", Kind.WORD))
+    page = Page(title=counted(profile.samples, "sample"), blocks=(Table(columns=columns, rows=rows),))
+    return render(page, Format.TERMINAL, width=_WIDEST)

@@ -6,11 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pytest_ldos.base.units import format_quantity
-from pytest_ldos.judge.baseline.history.commits import CommitPoint
-from pytest_ldos.judge.baseline.history.trend import Trend
-from pytest_ldos.show.report.history.data import Shown
-from pytest_ldos.show.report.history.table import describe, describe_marks
+from pytest_ldos.base.text import format_quantity
+from pytest_ldos.judge.baseline.history.trend import CommitPoint, Trend
+from pytest_ldos.show.report.history.table import Shown, describe, describe_marks
 from pytest_ldos.show.report.plots.chart import Axis, Chart, Mark, Rule, Series, Shape
 from pytest_ldos.show.report.plots.svg import render_png, render_svg
 

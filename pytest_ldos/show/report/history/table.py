@@ -1,24 +1,81 @@
-"""Trends for a terminal: an overview of all series, or the commits of each."""
+"""Trends for a terminal and for programs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Final
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from pytest_ldos.base.series import Better
-from pytest_ldos.base.text import Rendered
-from pytest_ldos.base.units import counted, format_quantity, format_ratio
-from pytest_ldos.judge.baseline.history.commits import CommitPoint
-from pytest_ldos.judge.baseline.history.creep import PIN, START
-from pytest_ldos.judge.baseline.history.levels import Change
-from pytest_ldos.judge.baseline.history.series import MetricSeries
-from pytest_ldos.judge.baseline.history.trend import Trend
-from pytest_ldos.show.page.formats import Format, render
-from pytest_ldos.show.page.model import Bullets, Cell, Column, Kind, Page, Section, Table, Text, Tone, Words
+from pytest_ldos.base.text import Rendered, counted, format_quantity, format_ratio
+from pytest_ldos.host.checkout import ABBREVIATION
+from pytest_ldos.judge.baseline.history.series import Change, MetricSeries
+from pytest_ldos.judge.baseline.history.trend import PIN, ROLLING, START, CommitPoint, Trend
+from pytest_ldos.judge.baseline.key import KEY_COLUMNS
+from pytest_ldos.show.page.formats import Format, finite, render, to_csv, to_json
+from pytest_ldos.show.page.model import Bullets, Cell, Column, Kind, Link, Page, Section, Table, Text, Tone, Words
 from pytest_ldos.show.page.terminal import NARROWEST
-from pytest_ldos.show.report.history.text_plot import plot_as_text
-from pytest_ldos.show.report.keys import describe_place
+from pytest_ldos.show.report.sentences import describe_place
+
+_ROWS: Final = 11
+_MARGIN: Final = 12
+_GAP: Final = 2
+
+
+@dataclass(frozen=True)
+class _Scale:
+    low: float
+    high: float
+
+    def row(self, value: float) -> int:
+        """From 0 at the top."""
+        return round((self.high - value) / (self.high - self.low) * (_ROWS - 1))
+
+
+def plot_as_text(trend: Trend, shown: Sequence[CommitPoint], *, width: int) -> list[str]:
+    """Lines of at most `width` columns; none where fewer than two commits have a number.
+
+    ``o`` a commit, ``C`` one where the level changes, ``!`` one by which it has crept away.
+    """
+    room = width - _MARGIN - _GAP
+    points = [point for point in shown if math.isfinite(point.location)][-room:]
+    scale = _scale(trend, points)
+    if len(points) < 2 or scale is None:
+        return []
+    pitch = min(4, room // len(points))
+    grid = [[" "] * (len(points) * pitch) for _ in range(_ROWS)]
+    if trend.anchor is not None:
+        grid[scale.row(trend.anchor)] = list(("-" + " " * (pitch - 1)) * len(points))
+    for number, point in enumerate(points):
+        _draw(grid, scale, point, number * pitch)
+    labels = {0: scale.high, _ROWS // 2: (scale.high + scale.low) / 2, _ROWS - 1: scale.low}
+    lines = [
+        f"{format_quantity(labels[row], trend.series.unit) if row in labels else '':>{_MARGIN}} |{''.join(cells)}"
+        for row, cells in enumerate(grid)
+    ]
+    legend = "o commit  | interval  - anchor  C level changes  ! creep"
+    return [*(line.rstrip() for line in lines), f"{'':>{_MARGIN + _GAP}}{legend}"]
+
+
+def _draw(grid: list[list[str]], scale: _Scale, point: CommitPoint, column: int) -> None:
+    if math.isfinite(point.low) and math.isfinite(point.high):
+        for row in range(max(0, scale.row(point.high)), min(_ROWS - 1, scale.row(point.low)) + 1):
+            grid[row][column] = "|"
+    grid[scale.row(point.location)][column] = "C" if point.change_point else "!" if point.creeps else "o"
+
+
+def _scale(trend: Trend, points: Sequence[CommitPoint]) -> _Scale | None:
+    """All locations and the anchor; intervals may be cut, so that a wide one does not flatten the rest."""
+    values = [point.location for point in points]
+    values += [] if trend.anchor is None else [trend.anchor]
+    if not values:
+        return None
+    low, high = min(values), max(values)
+    edge = 0.15 * (high - low) or 0.01 * abs(high) or 1.0
+    return _Scale(low - edge, high + edge)
+
 
 _SINCE: Final = tuple(f"since {anchor}" for anchor in (PIN, START))
 _COMMITS: Final = (
@@ -184,3 +241,137 @@ def _since_anchor(trend: Trend, point: CommitPoint) -> tuple[Words, Words]:
 
 def _short(label: str) -> str:
     return label if len(label) <= _LABEL or "-" in label else label[:_LABEL]
+
+
+KIND: Final = "pytest-ldos history trends"
+SCHEMA_VERSION: Final = 2
+
+Shown = Sequence[tuple[Trend, Sequence[CommitPoint]]]
+"""Trends, each with the commits of it that are asked for."""
+
+_COLUMNS: Final = (
+    *KEY_COLUMNS, "metric", "unit", "commit", "branch", "first_run_at", "runs", "trials", "failed",
+    "verdicts", "median", "location", "low", "high", "step", "step_low", "step_high", "from_pin", "from_pin_low",
+    "from_pin_high", "from_start", "from_start_low", "from_start_high", "from_rolling", "from_rolling_low",
+    "from_rolling_high", "change_point", "creep_since_pin", "creep_since_start", "creep_since_rolling",
+)  # fmt: skip
+
+
+def render_json(shown: Shown) -> Rendered:
+    """One object a series; changes are relative, and what is infinite or unknown is null."""
+    document = {"kind": KIND, "schema": SCHEMA_VERSION, "series": [_series(trend, points) for trend, points in shown]}
+    return to_json(document)
+
+
+def render_csv(shown: Shown) -> Rendered:
+    """One row a commit and series."""
+    rows = (_csv_row(trend, point) for trend, points in shown for point in points)
+    return to_csv(_COLUMNS, ([row[name] for name in _COLUMNS] for row in rows))
+
+
+def _csv_row(trend: Trend, point: CommitPoint) -> dict[str, Any]:
+    commit = _commit(trend, point)
+    return {
+        **vars(trend.series.key),
+        "metric": trend.series.metric,
+        "unit": trend.series.unit,
+        **commit,
+        "verdicts": " ".join(commit["verdicts"]),
+    }
+
+
+def _series(trend: Trend, points: Sequence[CommitPoint]) -> dict[str, Any]:
+    series = trend.series
+    return {
+        **vars(series.key),
+        "metric": series.metric,
+        "title": series.title,
+        "unit": series.unit,
+        "better": series.better.value,
+        "source": series.source,
+        "runs": len(series.runs),
+        "pinned": trend.pinned or None,
+        "anchor": finite(trend.anchor),
+        "rolling_anchor": finite(trend.rolling),
+        "rolling_window": trend.window,
+        "floor": trend.floor,
+        "run_deviation": finite(trend.run_deviation),
+        "correlation": trend.correlation,
+        "notes": list(trend.notes),
+        "commits": [_commit(trend, point) for point in points],
+    }
+
+
+def _commit(trend: Trend, point: CommitPoint) -> dict[str, Any]:
+    """A commit's numbers; either those since the pinned commit or those since the first runs are null."""
+    return {
+        "commit": point.label,
+        "branch": point.runs[0].branch,
+        "first_run_at": point.runs[0].started_at.isoformat(),
+        "runs": len(point.runs),
+        "trials": point.count,
+        "failed": point.failed,
+        "verdicts": [run.verdict for run in point.runs],
+        "median": finite(point.median),
+        "location": finite(point.location),
+        "low": finite(point.low),
+        "high": finite(point.high),
+        **dict(_bounds("step", point.step)),
+        **{name: value for each in (PIN, START) for name, value in _bounds(f"from_{each}", _since(trend, point, each))},
+        **dict(_bounds("from_rolling", point.from_rolling)),
+        "change_point": bool(point.change_point),
+        **{f"creep_since_{each}": each in point.creeps for each in (PIN, START, ROLLING)},
+    }
+
+
+def _since(trend: Trend, point: CommitPoint, anchor: str) -> Change | None:
+    return point.from_anchor if trend.anchor_name == anchor else None
+
+
+def _bounds(name: str, change: Change | None) -> Iterator[tuple[str, float | None]]:
+    yield name, None if change is None else finite(change.effect)
+    yield f"{name}_low", None if change is None else finite(change.low)
+    yield f"{name}_high", None if change is None else finite(change.high)
+
+
+_COMMIT: Final = re.compile(rf"[0-9a-f]{{{ABBREVIATION},40}}")
+_OF_SUBJECT: Final = re.compile(r"\(#([1-9]\d{0,8})\)\Z|\AMerge pull request #([1-9]\d{0,8}) ", re.ASCII)
+"""A pull request that was squashed, or merged."""
+
+_OF_BRANCH: Final = re.compile(r"gh-readonly-queue/.+/pr-([1-9]\d{0,8})-[0-9a-f]+()", re.ASCII)
+"""A merge queue's branch."""
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Commits as their repository knows them.
+
+    Attributes:
+        url: address of the repository's pages; without it there are no links.
+        subjects: of commits, by their abbreviations.
+
+    Raises:
+        ConfigurationError: `url` is no address.
+    """
+
+    url: str = ""
+    subjects: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.url:
+            object.__setattr__(self, "url", Link("", self.url.rstrip("/")).url)
+
+    def subject(self, commit: str) -> str:
+        """The commit's first line; empty where it is not known."""
+        return self.subjects.get(commit[:ABBREVIATION], "") if _COMMIT.fullmatch(commit) else ""
+
+    def commit_url(self, commit: str) -> str:
+        """The address of a commit; empty where it has none."""
+        return f"{self.url}/commit/{commit}" if self.url and _COMMIT.fullmatch(commit) else ""
+
+    def pull_request(self, point: CommitPoint) -> Link | None:
+        """The pull request that brought a commit, as its subject or the branch of its merge queue names it."""
+        of_subject = _OF_SUBJECT.search(self.subject(point.commit))
+        found = (of_subject, *(_OF_BRANCH.fullmatch(run.branch) for run in point.runs))
+        number = next((match[1] or match[2] for match in found if match), "")
+        return Link(f"#{number}", f"{self.url}/pull/{number}") if number and self.url else None

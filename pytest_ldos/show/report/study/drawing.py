@@ -11,8 +11,8 @@ from htpy import Node
 from pytest_ldos.instruments import study
 from pytest_ldos.instruments.study import Curve, Figure, Point
 from pytest_ldos.show.report.plots.chart import COLOURS, SHAPES, Axis, Chart, Mark, Series, Shape
-from pytest_ldos.show.report.plots.legend import draw_legend
 from pytest_ldos.show.report.plots.svg import draw as draw_chart
+from pytest_ldos.show.report.plots.svg import draw_legend
 from pytest_ldos.show.report.study.words import shown
 
 _BAR_ROOM: Final = 0.06

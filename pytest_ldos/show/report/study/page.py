@@ -10,8 +10,7 @@ from pytest_ldos.instruments import study as values
 from pytest_ldos.instruments.study import Study
 from pytest_ldos.show.page.formats import Format, render_result
 from pytest_ldos.show.page.model import Block, Bullets, Column, Drawing, Figure, Folded, Kind, Page, Section, Table
-from pytest_ldos.show.report.study.plain import to_plain
-from pytest_ldos.show.report.study.words import failures_of, setting_of, shown, title_of
+from pytest_ldos.show.report.study.words import failures_of, setting_of, shown, title_of, to_plain
 
 if TYPE_CHECKING:
     from htpy import Node

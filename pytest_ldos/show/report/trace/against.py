@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Final
 
-from pytest_ldos.base.stats.largest_contrast import smallest_p
-from pytest_ldos.base.text import Rendered
-from pytest_ldos.base.units import counted, format_duration, format_ratio, listed
-from pytest_ldos.show.page.data_text import finite, to_json
-from pytest_ldos.show.page.formats import Format, render, require_format
+from pytest_ldos.base.stats.intervals import smallest_p
+from pytest_ldos.base.text import Rendered, counted, format_duration, format_ratio, listed
+from pytest_ldos.show.page.formats import Format, finite, render, require_format, to_json
 from pytest_ldos.show.page.model import (
     ABSENT,
     Amount,
@@ -28,10 +26,9 @@ from pytest_ldos.show.page.model import (
     left_out,
 )
 from pytest_ldos.show.report.analysis import Analysis
-from pytest_ldos.show.report.trace.passages import find_passages, show_waterfalls
-from pytest_ldos.show.report.trace.waterfall import Waterfall, mark_growth
+from pytest_ldos.show.report.trace.passages import Waterfall, find_passages, mark_growth, show_waterfalls
 from pytest_ldos.trace.ctf.stats import describe_incomplete
-from pytest_ldos.trace.execution.missing_events import name_missing
+from pytest_ldos.trace.execution.coverage import name_missing
 from pytest_ldos.trace.flow.difference import (
     ALPHA,
     FEWEST_RUNS,

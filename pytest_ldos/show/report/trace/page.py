@@ -11,8 +11,8 @@ from typing import Final
 import htpy as h
 import polars as pl
 
-from pytest_ldos.base.units import counted, format_duration
-from pytest_ldos.show.page.html_parts import said
+from pytest_ldos.base.text import counted, format_duration
+from pytest_ldos.show.page.html import said
 from pytest_ldos.show.page.model import (
     ABSENT,
     Amount,
@@ -31,18 +31,16 @@ from pytest_ldos.show.page.model import (
     Text,
     Tone,
 )
-from pytest_ldos.show.report.analysis import Analysis
-from pytest_ldos.show.report.goals import tabulate_goals
-from pytest_ldos.show.report.trace.goals import show_goals
+from pytest_ldos.show.report.analysis import Analysis, tabulate_goals
+from pytest_ldos.show.report.trace.drawings import draw_graph, show_goals
 from pytest_ldos.show.report.trace.graph import OF_EVERY_NODE, build_graph
-from pytest_ldos.show.report.trace.graph_drawing import draw_graph
 from pytest_ldos.show.report.trace.passages import PathPassages, find_passages, show_passages
 from pytest_ldos.show.report.trace.timeline import build_timeline
 from pytest_ldos.show.report.trace.timeline_drawing import anchor_of, describe_timeline, draw_timeline
 from pytest_ldos.show.report.words import percent
 from pytest_ldos.trace.ctf.stats import describe_incomplete
-from pytest_ldos.trace.flow.connections import connections_on, summarize_connections
-from pytest_ldos.trace.flow.names import Names
+from pytest_ldos.trace.flow.graph import Names
+from pytest_ldos.trace.flow.lineage import connections_on, summarize_connections
 
 _GOALS: Final = "goals"
 _MOST_FINDINGS: Final = 4

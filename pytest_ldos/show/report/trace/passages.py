@@ -1,25 +1,104 @@
-"""The passages of each path: the median one, the worst one, and the distribution of all."""
+"""Passages of each path: the median one and the worst one, and their parts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
 
 from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.base.units import counted, format_duration
+from pytest_ldos.base.text import counted, format_duration
 from pytest_ldos.show.page.model import ABSENT, Block, Column, Drawing, Figure, Kind, Section, Table, Text
-from pytest_ldos.show.report.trace.waterfall import Waterfall, sums_of, waterfall_of
-from pytest_ldos.trace.flow.breakdown import break_down
-from pytest_ldos.trace.flow.critical import CriticalPaths
+from pytest_ldos.trace.flow.critical import CriticalPaths, break_down
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.paths import PathInstances, find_path
 
 if TYPE_CHECKING:
     from htpy import Node
+
+
+_MOST_PARTS: Final = 40
+
+
+@dataclass(frozen=True)
+class Part:
+    """Part of a passage.
+
+    Attributes:
+        name: ``KIND: SUBJECT``.
+        note: beside its duration, such as a change.
+        is_marked: True for the part to look at.
+    """
+
+    name: str
+    duration_ns: int
+    note: str = ""
+    is_marked: bool = False
+
+
+@dataclass(frozen=True)
+class Waterfall:
+    """The parts of a passage in their order; they sum to its latency.
+
+    Attributes:
+        whole_ns: latency of the whole where the parts do not sum to it, because each is a median of many passages.
+    """
+
+    title: str
+    parts: tuple[Part, ...]
+    whole_ns: int | None = None
+
+    @property
+    def duration_ns(self) -> int:
+        """Sum of the parts."""
+        return sum(part.duration_ns for part in self.parts)
+
+
+def waterfall_of(title: str, segments: pl.DataFrame, passage: int) -> Waterfall:
+    """The waterfall of one passage of `break_down`; equal parts that follow each other are one."""
+    rows = segments.filter(pl.col("passage") == passage).sort("position")
+    parts: list[Part] = []
+    for kind, subject, duration_ns in rows.select("kind", "subject", "duration_ns").iter_rows():
+        name = f"{kind}: {subject}" if subject else str(kind)
+        before = parts.pop().duration_ns if parts and parts[-1].name == name else 0
+        parts.append(Part(name, before + duration_ns))
+    return Waterfall(title, _shortened(parts))
+
+
+def _shortened(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """The parts, those that took least as one at their end where there are too many."""
+    if len(parts) <= _MOST_PARTS:
+        return tuple(parts)
+    limit = sorted(part.duration_ns for part in parts)[-_MOST_PARTS]
+    kept = [part for part in parts if part.duration_ns >= limit][:_MOST_PARTS]
+    rest = sum(part.duration_ns for part in parts) - sum(part.duration_ns for part in kept)
+    return (*kept, Part(f"{len(parts) - len(kept)} shorter parts", rest))
+
+
+def mark_growth(base: Waterfall, head: Waterfall) -> tuple[Waterfall, Waterfall]:
+    """Both waterfalls, with the part marked that grew most; unmarked if none grew."""
+    one, other = sums_of(base), sums_of(head)
+    grown = {name: duration_ns - one.get(name, 0) for name, duration_ns in other.items()}
+    most = max(grown, key=lambda name: grown[name], default="")
+    marked = most if most and grown[most] > 0 else ""
+    return mark(base, marked), mark(head, marked)
+
+
+def mark(shown: Waterfall, name: str) -> Waterfall:
+    """The waterfall with the parts of a name marked."""
+    return replace(shown, parts=tuple(replace(part, is_marked=part.name == name) for part in shown.parts))
+
+
+def sums_of(shown: Waterfall) -> dict[str, int]:
+    """Durations by name; parts of the same name are summed."""
+    sums: dict[str, int] = {}
+    for part in shown.parts:
+        sums[part.name] = sums.get(part.name, 0) + part.duration_ns
+    return sums
+
 
 _TOO_MANY: Final = 20
 """Passages whose durations differ by more than this factor are drawn on scales of their own."""
@@ -88,7 +167,7 @@ def _drawings(one: Waterfall, other: Waterfall, scale_ns: int) -> Drawing:
     """Both below each other, so that times on one scale are compared by eye."""
 
     def draw() -> Node:
-        from pytest_ldos.show.report.trace.waterfall_drawing import draw_waterfalls  # noqa: PLC0415 - see `Drawing`
+        from pytest_ldos.show.report.trace.drawings import draw_waterfalls  # noqa: PLC0415 - see `Drawing`
 
         return draw_waterfalls((one, other), scale_ns=scale_ns)
 
@@ -97,7 +176,7 @@ def _drawings(one: Waterfall, other: Waterfall, scale_ns: int) -> Drawing:
 
 def _histogram(name: str, latencies_ns: Sequence[int]) -> Drawing:
     def draw() -> Node:
-        from pytest_ldos.show.report.trace.histogram import draw_latencies  # noqa: PLC0415 - see `Drawing`
+        from pytest_ldos.show.report.trace.drawings import draw_latencies  # noqa: PLC0415 - see `Drawing`
 
         return draw_latencies(name, latencies_ns)
 

@@ -13,8 +13,7 @@ import polars as pl
 from pytest_ldos.measure.metrics.extract import TrialMetrics
 from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
 from pytest_ldos.trace.flow.executors import STATES, states_in_windows
-from pytest_ldos.trace.flow.graph import FlowGraph
-from pytest_ldos.trace.flow.names import Names
+from pytest_ldos.trace.flow.graph import FlowGraph, Names
 
 MOST: Final = 120_000
 """Slices of one kind; more are merged with those beside them."""

@@ -12,9 +12,8 @@ import numpy as np
 from htpy import Node
 from markupsafe import Markup
 
-from pytest_ldos.base.text import one_line
-from pytest_ldos.base.units import NS_PER_US, counted, format_duration
-from pytest_ldos.show.page.data_text import to_json
+from pytest_ldos.base.text import NS_PER_US, counted, format_duration, one_line
+from pytest_ldos.show.page.formats import to_json
 from pytest_ldos.show.report.html.drawing import box, line, place
 from pytest_ldos.show.report.trace.graph import cut
 from pytest_ldos.show.report.trace.timeline import GoalSlice, Numbers, Slices, Timeline

@@ -8,13 +8,10 @@ import sys
 
 import pytest
 
-from pytest_ldos.doctor.changes import ChangeLog
-from pytest_ldos.doctor.finding import Status
+from pytest_ldos.doctor.changes import ChangeLog, RemoveStale, Status
+from pytest_ldos.doctor.check_leftovers import find_strays
+from pytest_ldos.doctor.check_ros import check_python, check_tracetools, find_stale_segments
 from pytest_ldos.doctor.machine import Machine
-from pytest_ldos.doctor.removal import RemoveStale
-from pytest_ldos.doctor.ros_packages import check_python, check_tracetools
-from pytest_ldos.doctor.shared_memory import find_stale_segments
-from pytest_ldos.doctor.strays import find_strays
 from pytest_ldos.host.ros import rmw_installed, ros_python_available
 
 FASTDDS = "rmw_fastrtps_cpp"

@@ -16,9 +16,8 @@ import pytest
 from pytest_ldos.host.inherited import pids_with
 from pytest_ldos.host.ros import find_ros_packages
 from pytest_ldos.robot.stack.ros2.installed import ros2_available
-from pytest_ldos.robot.stack.ros2.launch_file import GAZEBO_PACKAGES
-from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.robot.stack.ros2.launch_events import GAZEBO_PACKAGES
+from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import Simulation
 from tests.builders.needs import lttng_here
 from tests.integration.project import Project, left_in_memory, make_project, shared_memory

@@ -26,7 +26,7 @@ def test_far(ldos_stack, ldos_trials, ldos_gate):
 KILLS_THE_PLANNER = """
 import threading
 import psutil, pytest
-from pytest_ldos.robot.stack.ros2.running import Ros2Stack
+from pytest_ldos.robot.stack.ros2.backend import Ros2Stack
 
 move = Ros2Stack.move
 
@@ -41,7 +41,7 @@ Ros2Stack.move = move_and_kill
 
 SWITCHES_THE_CONTROLLER_OFF = """
 import os, subprocess, sys
-from pytest_ldos.robot.stack.ros2.running import Ros2Stack
+from pytest_ldos.robot.stack.ros2.backend import Ros2Stack
 
 move = Ros2Stack.move
 SWITCH = '''

@@ -9,7 +9,7 @@ pytestmark = needs_gazebo
 KILLS_THE_SIMULATOR = """
 import threading
 import psutil, pytest
-from pytest_ldos.robot.stack.ros2.running import Ros2Stack
+from pytest_ldos.robot.stack.ros2.backend import Ros2Stack
 
 move = Ros2Stack.move
 

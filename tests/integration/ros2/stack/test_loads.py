@@ -8,7 +8,7 @@ import time
 import pytest
 
 from pytest_ldos.api import read_trace
-from pytest_ldos.host.affinity import our_cpus
+from pytest_ldos.host.cpu import our_cpus
 from tests.integration.ros2.stack.conftest import survivors
 
 FLOOD = """
@@ -85,8 +85,8 @@ LIMITED = """
 import contextlib
 import json
 import pytest
-from pytest_ldos.host.affinity import read_affinities, with_descendants
-from pytest_ldos.measure.load.repeated import RepeatedLoad
+from pytest_ldos.host.cpu import read_affinities, with_descendants
+from pytest_ldos.measure.load.choose import RepeatedLoad
 
 def every_thread(pids):
     return {thread.describe(): sorted(cpus) for thread, cpus in read_affinities(with_descendants(pids)).items()}
@@ -137,7 +137,7 @@ import contextlib
 import json
 import psutil
 import pytest
-from pytest_ldos.measure.load.repeated import RepeatedLoad
+from pytest_ldos.measure.load.choose import RepeatedLoad
 
 
 @pytest.mark.baseline

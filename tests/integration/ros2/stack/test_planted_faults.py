@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.robot.stack.client_protocol import TrialTag
-from pytest_ldos.robot.stack.faulty_goals import plant_failure
+from pytest_ldos.robot.stack.client_protocol import TrialTag, plant_failure
 from pytest_ldos.robot.stack.goals import OutcomeClass
 
 FAILURE_RATE = 0.7

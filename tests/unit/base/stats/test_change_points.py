@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 
 from benchmarks.change_points import autoregressions, flagged, simulate_limit
-from pytest_ldos.base.stats.change_point_limits import CORRELATIONS, LENGTHS, LIMITS
-from pytest_ldos.base.stats.change_points import FEWEST, LONGEST, correlation_of, find_change_points, normal_scores
+from pytest_ldos.base.stats.sequence import (
+    CORRELATIONS,
+    FEWEST,
+    LENGTHS,
+    LIMITS,
+    LONGEST,
+    correlation_of,
+    find_change_points,
+    normal_scores,
+)
 
 
 def noise(seed: int, length: int):

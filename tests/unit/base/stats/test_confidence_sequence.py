@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_ldos.base.stats.confidence_sequence import BoundaryTest, Side
+from pytest_ldos.base.stats.several_tests import BoundaryTest, Side
 
 TRIALS = 150
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pytest_ldos.base.stats.failure_rise import Counts, failures_rose
+from pytest_ldos.base.stats.counts import Counts, failures_rose
 
 LOOKS = tuple(Counts(head, 60) for head in (10, 15, 20, 25, 30))
 FRACTIONS = tuple(look.head * 60 / (look.head + 60) / 20 for look in LOOKS)

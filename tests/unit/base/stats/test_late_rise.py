@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_ldos.base.stats.late_rise import find_late_rise
+from pytest_ldos.base.stats.sequence import find_late_rise
 
 
 def noise(seed, count=15):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_ldos.base.stats.logistic_curve import LogisticCurve, fit_logistic
+from pytest_ldos.base.stats.counts import LogisticCurve, fit_logistic
 
 
 def test_a_curve_is_found_again():

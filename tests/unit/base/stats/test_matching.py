@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from pytest_ldos.base.stats.adjust import match
-from pytest_ldos.base.stats.rank_sum import estimate_shift
+from pytest_ldos.base.stats.rank_tests import estimate_shift
 
 
 def asked(count, *, start=0):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pytest_ldos.base.stats.mean_interval import mean_interval
+from pytest_ldos.base.stats.intervals import mean_interval
 
 
 def test_as_in_a_table_of_students_t():

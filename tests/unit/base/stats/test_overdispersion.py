@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom
 
-from pytest_ldos.base.stats.confidence_sequence import BoundaryTest, Side
-from pytest_ldos.base.stats.overdispersion import SUPPOSED_CORRELATION, estimate_correlation, tempering
+from pytest_ldos.base.stats.counts import SUPPOSED_CORRELATION, estimate_correlation, tempering
+from pytest_ldos.base.stats.several_tests import BoundaryTest, Side
 
 STARTS = 25
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from pytest_ldos.base.stats.signed_rank import locate
+from pytest_ldos.base.stats.rank_tests import locate
 
 
 def pair_means(sample):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from pytest_ldos.base.stats.spending import critical_values, level_of_last_look, spend
+from pytest_ldos.base.stats.several_tests import critical_values, level_of_last_look, spend
 
 FIVE_LOOKS = (0.2, 0.4, 0.6, 0.8, 1.0)
 HALF_ON = tuple(n * 30 / (n + 30) / 15 for n in (10, 15, 20, 25, 30))

@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from pytest_ldos.base.stats.start_permutation import permutation_p, sum_by_start
+from pytest_ldos.base.stats.starts import permutation_p, sum_by_start
 
 
 def test_it_counts_all_ways_to_divide_the_starts():

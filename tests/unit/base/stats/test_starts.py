@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pytest_ldos.base.stats.rank_sum import estimate_shift, rank_sum_p
+from pytest_ldos.base.stats.rank_tests import estimate_shift, rank_sum_p
 from pytest_ldos.base.stats.starts import (
     UNKNOWN,
     Extra,

@@ -9,10 +9,15 @@ import pytest
 from scipy import stats
 
 from pytest_ldos.base.stats.adjust import in_common_strata, remove_covariate, remove_strata
-from pytest_ldos.base.stats.holm import step_down
-from pytest_ldos.base.stats.power import smallest_detectable_shift
-from pytest_ldos.base.stats.rank_sum import estimate_shift, lower_quantile, mann_whitney, rank_sum_p
-from pytest_ldos.base.stats.success import failure_rise_p, shortfall_p
+from pytest_ldos.base.stats.counts import failure_rise_p, shortfall_p
+from pytest_ldos.base.stats.rank_tests import (
+    estimate_shift,
+    lower_quantile,
+    mann_whitney,
+    rank_sum_p,
+    smallest_detectable_shift,
+)
+from pytest_ldos.base.stats.several_tests import step_down
 
 
 @pytest.mark.parametrize(("head", "base"), [(1, 1), (3, 4), (10, 10), (5, 30), (30, 30)])

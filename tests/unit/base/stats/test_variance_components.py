@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ldos.base.stats.variance_components import estimate_components
+from pytest_ldos.base.stats.starts import estimate_components
 
 
 def runs_of(*runs):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_ldos.base.stats.within_groups import remove_cause, remove_levels
+from pytest_ldos.base.stats.adjust import remove_cause, remove_levels
 
 GROUPS = np.repeat(np.arange(20), 10)
 

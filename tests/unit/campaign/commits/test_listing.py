@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.campaign.commits.listing import list_commits
+from pytest_ldos.campaign.commits.plan import list_commits
 from tests.builders.repository import Repository
 
 

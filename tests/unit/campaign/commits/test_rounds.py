@@ -24,7 +24,7 @@ from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial import rig
-from pytest_ldos.robot.stack.installation import Installation
+from pytest_ldos.robot.stack.protocol import Installation
 from pytest_ldos.scenario.model import ScenarioSpec
 from tests.builders.trials import failed_trial, trial, trial_set
 from tests.fakes.bench import Watching

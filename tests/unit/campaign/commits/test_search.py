@@ -9,9 +9,9 @@ import pytest
 
 from pytest_ldos.base.errors import BringUpFailed, PreparationFailed
 from pytest_ldos.campaign.bisection import LevelState
-from pytest_ldos.campaign.commits.result import Finding
 from pytest_ldos.campaign.commits.rounds import CommitFailed
-from pytest_ldos.show.report.bisect.words import answer, commit_table, remarks
+from pytest_ldos.campaign.commits.search import Finding
+from pytest_ldos.show.report.bisect import answer, commit_table, remarks
 from tests.builders.commits import SPEC, MadeUpHistory, Watching, commit, search
 
 

@@ -11,14 +11,13 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.versions.built import BuiltVersions
-from pytest_ldos.campaign.versions.underlay import find_underlay
+from pytest_ldos.campaign.versions.find import BuiltVersions
+from pytest_ldos.campaign.versions.workspace import find_underlay
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.ros import find_ros_package
 from pytest_ldos.robot.stack.ros2 import installed
 from pytest_ldos.scenario.base import BaseSpec
-from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from tests.builders.colcon import COMPILED, MAIN, add_launch_file, add_package, find_colcon
 from tests.builders.debian import install_package
 from tests.builders.repository import Repository
@@ -73,7 +72,7 @@ def project(tmp_path, monkeypatch) -> Project:
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(made.underlay))
     monkeypatch.setenv("PATH", os.environ["PATH"] + os.pathsep + COLCON)
     monkeypatch.setenv("ROS_DISTRO", "jazzy")
-    monkeypatch.setattr("pytest_ldos.campaign.versions.built.ros2_available", lambda *_: Availability(True))
+    monkeypatch.setattr("pytest_ldos.campaign.versions.find.ros2_available", lambda *_: Availability(True))
     return made
 
 
@@ -284,7 +283,7 @@ def test_a_launch_file_named_by_its_path_is_the_versions_own(project):
 @pytest.mark.acceptance
 def test_a_package_that_the_stack_needs_and_the_base_does_not_have(project, monkeypatch):
     monkeypatch.setattr(
-        "pytest_ldos.campaign.versions.built.ros2_available",
+        "pytest_ldos.campaign.versions.find.ros2_available",
         lambda stack, environment: Availability(False, "ROS package arm_control not found", "install it"),
     )
     project.commit()
@@ -370,7 +369,7 @@ def test_a_workspace_named_src_is_installed_beside_it(project, monkeypatch):
 
 def test_a_base_of_another_distribution(project, tmp_path, monkeypatch):
     """Its Python packages are of another Python; the fault says of which distributions both are."""
-    monkeypatch.setattr("pytest_ldos.campaign.versions.built.ros2_available", installed.ros2_available)
+    monkeypatch.setattr("pytest_ldos.campaign.versions.find.ros2_available", installed.ros2_available)
     project.commit()
     add_launch_file(project.workspace, "arm_bringup", "arm.launch.py")
     prefix = add_packages(tmp_path / "humble", ["arm_bringup"])

@@ -26,11 +26,11 @@ RUN = """
 import sys
 from pathlib import Path
 from pytest_ldos.base.errors import LdosError
-from pytest_ldos.campaign.versions import built
+from pytest_ldos.campaign.versions import find as built
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.scenario.base import BaseSpec
 from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.model import Ros2Spec
 
 built.ros2_available = lambda *_: Availability(True)
 root = Path(sys.argv[1])

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.versions.notes import describe_distros, describe_packages, describe_stale
+from pytest_ldos.campaign.versions.find import describe_distros, describe_packages, describe_stale
 from pytest_ldos.campaign.versions.version import Version
-from pytest_ldos.robot.stack.installation import Installation
+from pytest_ldos.robot.stack.protocol import Installation
 from tests.builders.colcon import add_package
 from tests.builders.ros import add_packages
 

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
-from pytest_ldos.campaign.versions import our_packages
-from pytest_ldos.campaign.versions.our_packages import USUAL, build_packages, find_workspace, needed_by
+from pytest_ldos.campaign.versions import build as our_packages
+from pytest_ldos.campaign.versions.build import USUAL, build_packages, find_workspace, needed_by
 from pytest_ldos.campaign.versions.workspace import Workspace
-from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import StimulusKind
 from tests.builders.colcon import add_package, find_colcon
 from tests.builders.command_line import run_ldos

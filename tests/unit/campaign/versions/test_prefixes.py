@@ -7,8 +7,8 @@ import os
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.campaign.versions.prefixes import find_prefix, source
-from pytest_ldos.robot.stack.installation import OURS
+from pytest_ldos.campaign.versions.workspace import find_prefix, source
+from pytest_ldos.robot.stack.protocol import OURS
 
 SETUP = """
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -73,7 +73,7 @@ def test_a_script_that_fails(prefix):
 
 def test_a_script_that_does_not_end(prefix, monkeypatch):
     """What it said until then is told, in whatever encoding."""
-    monkeypatch.setattr("pytest_ldos.campaign.versions.prefixes._TIMEOUT_S", 0.3)
+    monkeypatch.setattr("pytest_ldos.campaign.versions.workspace._TIMEOUT_S", 0.3)
     (prefix / "setup.bash").write_bytes(b"echo waits for \xe9 >&2; exec sleep 60")
     with pytest.raises(ConfigurationError, match=r"timed out(.|\n)*waits for \ufffd"):
         source(prefix)

@@ -12,9 +12,8 @@ import pytest
 
 from pytest_ldos.base.errors import PreparationFailed
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.versions.named import resolve_head
-from pytest_ldos.campaign.versions.prepare import prepare
-from pytest_ldos.campaign.versions.version import Revision
+from pytest_ldos.campaign.versions.checkouts import prepare
+from pytest_ldos.campaign.versions.version import Revision, resolve_head
 from pytest_ldos.scenario.base import BaseSpec
 from tests.builders.repository import Repository
 

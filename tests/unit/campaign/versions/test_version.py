@@ -10,9 +10,8 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.versions.named import find_version
-from pytest_ldos.campaign.versions.version import Revision, Version, head_version
-from pytest_ldos.robot.stack.installation import OURS, Installation
+from pytest_ldos.campaign.versions.version import Revision, Version, find_version, head_version
+from pytest_ldos.robot.stack.protocol import OURS, Installation
 from tests.builders.repository import Repository
 
 

@@ -9,13 +9,13 @@ from resource import RUSAGE_THREAD, getrusage
 
 import pytest
 
-from pytest_ldos.base.units import NS_PER_MS
-from pytest_ldos.host.answering import AnsweringChild, ChildFailed
-from pytest_ldos.host.cpu_time import process_cpu_ns
+from pytest_ldos.base.text import NS_PER_MS
 from pytest_ldos.host.hardware_counters import Event
+from pytest_ldos.host.kept import AnsweringChild, ChildFailed
+from pytest_ldos.host.process_times import process_cpu_ns
 from pytest_ldos.host.processes import ProcessGroup
-from pytest_ldos.instruments.cpu_cost.exchange import Exchange, make_exchange, why_not_counted
 from pytest_ldos.instruments.cpu_cost.exchange_program import await_match, measure
+from pytest_ldos.instruments.cpu_cost.ladder import Exchange, make_exchange, why_not_counted
 
 ANSWER = dict.fromkeys(
     ("ticks", "published", "received", "wall_ns", "user_ns", "system_ns", "voluntary", "involuntary"), 1

@@ -16,11 +16,9 @@ from pytest_ldos.instruments.cost_layers import (
     layers_available,
     ros2_available,
 )
-from pytest_ldos.instruments.cpu_cost.exchange import Exchange
 from pytest_ldos.instruments.cpu_cost.instrument import available, measure
-from pytest_ldos.instruments.cpu_cost.ladder import Ladder
-from pytest_ldos.instruments.cpu_cost.rungs import Rung
-from pytest_ldos.instruments.cpu_cost.spec import CpuCostSpec
+from pytest_ldos.instruments.cpu_cost.ladder import Exchange, Ladder
+from pytest_ldos.instruments.cpu_cost.spec import CpuCostSpec, Rung
 from tests.builders.children import children_left
 from tests.builders.needs import needs, needs_embedded
 from tests.fakes.progress import Silence

@@ -7,15 +7,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from pytest_ldos.base.units import NS_PER_MS
-from pytest_ldos.campaign.study_trials import to_trials
+from pytest_ldos.base.text import NS_PER_MS
+from pytest_ldos.campaign.studies import to_trials
 from pytest_ldos.instruments.cost_layers import Kind, Layer
-from pytest_ldos.instruments.cpu_cost.exchange import Exchange
-from pytest_ldos.instruments.cpu_cost.instrument import climb_of, compose
-from pytest_ldos.instruments.cpu_cost.ladder import RungRound
-from pytest_ldos.instruments.cpu_cost.numbers import estimate, ratio, to_round
-from pytest_ldos.instruments.cpu_cost.rungs import Rung
-from pytest_ldos.instruments.cpu_cost.spec import CpuCostSpec
+from pytest_ldos.instruments.cpu_cost.instrument import climb_of, compose, estimate, ratio, to_round
+from pytest_ldos.instruments.cpu_cost.ladder import Exchange, RungRound
+from pytest_ldos.instruments.cpu_cost.spec import CpuCostSpec, Rung
 from pytest_ldos.show.page.formats import Format
 from pytest_ldos.show.report.study.page import render_study_as
 

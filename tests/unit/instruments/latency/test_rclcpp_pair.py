@@ -12,9 +12,8 @@ import pytest
 from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.instruments.latency import peer
 from pytest_ldos.instruments.latency.case import Case, Program, cases_of, setups_of
-from pytest_ldos.instruments.latency.programs import Programs
+from pytest_ldos.instruments.latency.programs import Programs, Site
 from pytest_ldos.instruments.latency.rclcpp_pair import commands_of
-from pytest_ldos.instruments.latency.site import Site
 from pytest_ldos.instruments.latency.spec import LatencySpec
 from tests.builders.ros import add_packages, sourced
 

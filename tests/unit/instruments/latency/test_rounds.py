@@ -18,18 +18,15 @@ import psutil
 import pytest
 
 from pytest_ldos.base.errors import Unavailable
-from pytest_ldos.host.affinity import our_cpus
+from pytest_ldos.host.cpu import our_cpus
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.instruments.latency import programs as programs_room
-from pytest_ldos.instruments.latency.case import Case, Program, cases_of, setups_of
-from pytest_ldos.instruments.latency.command import prefix_of, why_no_priority
-from pytest_ldos.instruments.latency.cyclone import ROUTER, configuration, ddsperf_library
+from pytest_ldos.instruments.latency.case import Case, Program, cases_of, prefix_of, setups_of, why_no_priority
+from pytest_ldos.instruments.latency.cyclone import ROUTER, configuration, ddsperf_library, running_router
 from pytest_ldos.instruments.latency.cyclone_pair import commands_of
+from pytest_ldos.instruments.latency.instrument import measure_round
 from pytest_ldos.instruments.latency.pair import Pair, RoundFailed, run_pair
-from pytest_ldos.instruments.latency.programs import available, find_all
-from pytest_ldos.instruments.latency.rounds import measure_round
-from pytest_ldos.instruments.latency.router import running_router
-from pytest_ldos.instruments.latency.site import Site
+from pytest_ldos.instruments.latency.programs import Site, available, find_all
 from pytest_ldos.instruments.latency.spec import LatencySpec, Transport
 from pytest_ldos.robot.dds.domain import claim_domain
 from tests.builders.machine import add_program

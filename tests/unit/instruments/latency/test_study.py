@@ -5,14 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_ldos.instruments.latency.agreement import comparable_setups, compare_all
 from pytest_ldos.instruments.latency.case import Program, cases_of, setups_of
 from pytest_ldos.instruments.latency.exchange import Counts, Exchange, to_exchange
-from pytest_ldos.instruments.latency.figures import figures_of
-from pytest_ldos.instruments.latency.findings import by_case
-from pytest_ldos.instruments.latency.gated import QUANTITIES, remarks_of, rounds_of
+from pytest_ldos.instruments.latency.findings import (
+    QUANTITIES,
+    by_case,
+    comparable_setups,
+    compare_all,
+    remarks_of,
+    rounds_of,
+)
 from pytest_ldos.instruments.latency.spec import LatencySpec, Transport
-from pytest_ldos.instruments.latency.tables import tables_of
+from pytest_ldos.instruments.latency.tables import figures_of, tables_of
 
 PROGRAMS = (Program.CYCLONE, Program.TWIN, Program.DDSPERF)
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
 
-from pytest_ldos.instruments.latency.agreement import ratio_of
-from pytest_ldos.instruments.latency.distribution import LONGEST_NS, Distribution
-from pytest_ldos.instruments.latency.timings import Percentiles, combine
+from pytest_ldos.instruments.latency.findings import ratio_of
+from pytest_ldos.instruments.latency.timings import LONGEST_NS, Distribution, Percentiles, combine
 
 
 def times(seed: int = 1, size: int = 20_000):

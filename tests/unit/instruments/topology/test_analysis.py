@@ -7,11 +7,9 @@ import dataclasses
 import pytest
 
 from pytest_ldos.base.series import Missing
-from pytest_ldos.instruments.topology.analysis import analyse
-from pytest_ldos.instruments.topology.events import Code
-from pytest_ldos.instruments.topology.lateness import Limits
 from pytest_ldos.instruments.topology.presentation import figures_of_study, tables_of
-from pytest_ldos.instruments.topology.rounds import QUANTITIES
+from pytest_ldos.instruments.topology.recorded import Limits
+from pytest_ldos.instruments.topology.rounds import QUANTITIES, Code, analyse
 from pytest_ldos.show.page.formats import Format
 from pytest_ldos.show.report.study.page import render_study_as
 from tests.builders.studies import study

@@ -7,9 +7,9 @@ import math
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.instruments.topology.analysis import analyse
-from pytest_ldos.instruments.topology.lateness import Limits
 from pytest_ldos.instruments.topology.log_files import prepare_folder, render_log, write_log
+from pytest_ldos.instruments.topology.recorded import Limits
+from pytest_ldos.instruments.topology.rounds import analyse
 from tests.builders.topologies import arrivals, recorded, topology
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import one_line
+from pytest_ldos.robot.topology.located_json import LONGEST_FILE
 from pytest_ldos.robot.topology.read import decode_topology, our_topologies, read_topology
-from pytest_ldos.robot.topology.source_text import LONGEST_FILE
 from tests.builders.topologies import MS, TWO, text_of, topology
 
 

@@ -10,14 +10,12 @@ import time
 import psutil
 import pytest
 
-from pytest_ldos.instruments.topology.analysis import analyse
-from pytest_ldos.instruments.topology.events import Code
 from pytest_ldos.instruments.topology.instrument import INSTRUMENT
+from pytest_ldos.instruments.topology.rounds import Code, analyse
 from pytest_ldos.instruments.topology.run import Patience, run_topology
 from pytest_ldos.instruments.topology.spec import TopologySpec
+from pytest_ldos.robot.topology.conversation import RECORD_BYTES, Processes
 from pytest_ldos.robot.topology.model import TopicQos
-from pytest_ldos.robot.topology.plan import Processes
-from pytest_ldos.robot.topology.samples import RECORD_BYTES
 from tests.builders.topologies import TWO, text_of, topology
 
 MODULE = "pytest_ldos.robot.topology.embedded_process"

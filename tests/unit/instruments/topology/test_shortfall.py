@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_ldos.instruments.topology.shortfall import find_shortfalls
+from pytest_ldos.instruments.topology.rounds import find_shortfalls
 from tests.builders.topologies import SECOND, recorded, topology
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.instruments.study import Shape
-from pytest_ldos.instruments.topology.analysis import analyse
-from pytest_ldos.instruments.topology.lateness import Limits
+from pytest_ldos.instruments.topology.recorded import Limits
+from pytest_ldos.instruments.topology.rounds import analyse
 from pytest_ldos.instruments.topology.target import judge_target, read_target, target_figures, target_table
 from tests.builders.topologies import arrivals, recorded, topology
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from pytest_ldos.robot.dds.messages import fields_of
 from pytest_ldos.robot.topology import embedded_process
+from pytest_ldos.robot.topology.conversation import COLUMNS, RECORD_BYTES, encode_plan
 from pytest_ldos.robot.topology.embedded_process import MESSAGE, SERVICE
 from pytest_ldos.robot.topology.own_resources import own_resources
-from pytest_ldos.robot.topology.plan import encode_plan
-from pytest_ldos.robot.topology.samples import COLUMNS, RECORD_BYTES
 from tests.builders.topologies import topology
 
 SOURCES = Path(__file__).parents[4] / "ros_ws/src"

@@ -8,11 +8,11 @@ import sys
 import pytest
 
 from pytest_ldos.base.errors import RecordingFailed
-from pytest_ldos.host.answering import AnsweringChild
+from pytest_ldos.host.kept import AnsweringChild
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.instruments.cost_layers import Kind, Layer
-from pytest_ldos.instruments.tracing_cost import ebpf
-from pytest_ldos.instruments.tracing_cost.ebpf import Probes, count_records, ebpf_available, is_plain, recording
+from pytest_ldos.instruments.tracing_cost import recordings as ebpf
+from pytest_ldos.instruments.tracing_cost.recordings import Probes, count_records, ebpf_available, is_plain, recording
 
 PROBES = Probes("/usr/lib/libx.so", ("first", "second"))
 CHILD = """

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ldos.base.errors import RecordUnreadable
-from pytest_ldos.judge.baseline.calibration import MetricNoise
-from pytest_ldos.judge.baseline.calibration_codec import SCHEMA_VERSION, decode_calibration, encode_calibration
-from pytest_ldos.judge.baseline.calibration_store import (
+from pytest_ldos.judge.baseline.calibration import SCHEMA_VERSION, MetricNoise, decode_calibration, encode_calibration
+from pytest_ldos.judge.baseline.lookup import (
     Calibrated,
     Uncalibrated,
     UnreadableCalibration,

@@ -7,10 +7,16 @@ import dataclasses
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.judge.baseline.calibration_store import Calibrated, Uncalibrated, find_calibration, save_calibration
-from pytest_ldos.judge.baseline.lookup import Found, NotComparable, find_baseline
-from pytest_ldos.judge.baseline.merge import merge_trials
-from pytest_ldos.judge.baseline.store import BaselineStores
+from pytest_ldos.judge.baseline.lookup import (
+    Calibrated,
+    Found,
+    NotComparable,
+    Uncalibrated,
+    find_baseline,
+    find_calibration,
+    save_calibration,
+)
+from pytest_ldos.judge.baseline.store import BaselineStores, merge_trials
 from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict

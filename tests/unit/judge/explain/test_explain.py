@@ -16,7 +16,7 @@ from pytest_ldos.measure.metrics.segments import LATENCY
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.show.report.compose import compose
 from pytest_ldos.show.report.failure import render as render_failure
-from pytest_ldos.show.report.paths import describe_paths
+from pytest_ldos.show.report.words import describe_paths
 from tests.builders.reports import section_of
 from tests.builders.trials import TYPICAL, failed_trial, trial, trial_set
 

@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 from pytest_ldos.base.paths import BUILT_IN_PATHS
-from pytest_ldos.judge.explain.explain import path_of
-from pytest_ldos.judge.explain.parts import explain_parts
+from pytest_ldos.judge.explain.explain import explain_parts, path_of
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.declared import declare
 from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.metrics import parse_metrics
-from pytest_ldos.show.report.parts import describe_parts
+from pytest_ldos.show.report.sentences import describe_parts
 from tests.builders.reports import section_of
 from tests.builders.trials import noisy_set
 

@@ -17,17 +17,15 @@ from hypothesis import strategies as st
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.series import Invalid, Missing
-from pytest_ldos.base.stats.location import median
+from pytest_ldos.base.stats.rank_tests import median
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
 from pytest_ldos.judge.gate.decide import decide, judge_alone
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import VERDICT_OF, Moved, Reason, Unusable
 from pytest_ldos.judge.gate.verdict import Verdict, exit_code, is_failure, worst
 from pytest_ldos.measure.metrics.catalogue import METRICS
-from pytest_ldos.measure.metrics.model import Measurement
-from pytest_ldos.measure.metrics.sources import published_states
-from pytest_ldos.measure.trial.record import Look
-from pytest_ldos.measure.trial.series_of import to_series
+from pytest_ldos.measure.metrics.model import Measurement, published_states
+from pytest_ldos.measure.trial.record import Look, to_series
 from pytest_ldos.show.report.reasons import describe_reason
 from tests.builders.calibrations import calibration_of
 from tests.builders.sentences import sentences

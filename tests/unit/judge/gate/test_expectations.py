@@ -9,8 +9,8 @@ import pytest
 from pytest_ldos.judge.gate.decide import judge_alone
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.measure.metrics.deadlines import Kept
-from pytest_ldos.scenario.deadlines import DeadlineSpec
+from pytest_ldos.measure.metrics.segments import Kept
+from pytest_ldos.scenario.metrics import DeadlineSpec
 from tests.builders.sentences import sentences
 from tests.builders.trials import noisy_set
 

@@ -14,18 +14,20 @@ import psutil
 import pytest
 
 from pytest_ldos.base.errors import LoadFailed
-from pytest_ldos.host.affinity import our_cpus, read_affinities
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cgroup import NAME, find_place
+from pytest_ldos.host.cpu import our_cpus, read_affinities
 from pytest_ldos.host.inherited import pids_with
 from pytest_ldos.measure.load.choose import apply_loads, in_order, load_available
-from pytest_ldos.scenario.loads.cache_load import CacheLoadSpec
-from pytest_ldos.scenario.loads.cpu_limit import CpuLimitSpec
-from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
-from pytest_ldos.scenario.loads.io_load import IoLoadSpec
-from pytest_ldos.scenario.loads.memory_load import MemoryLoadSpec
-from pytest_ldos.scenario.loads.noisy_neighbour import NoisyNeighbourSpec
-from pytest_ldos.scenario.loads.spec import LoadSpec
+from pytest_ldos.scenario.loads.spec import (
+    CacheLoadSpec,
+    CpuLimitSpec,
+    CpuLoadSpec,
+    IoLoadSpec,
+    LoadSpec,
+    MemoryLoadSpec,
+    NoisyNeighbourSpec,
+)
 from pytest_ldos.scenario.model import StackSpec
 from tests.builders.needs import needs_stress_ng
 from tests.builders.stressors import is_gone, running, wait_until
@@ -35,11 +37,11 @@ MARK = "PYTEST_LDOS_TEST_MARK"
 OWNER = """
 import json, sys, time
 from pathlib import Path
-from pytest_ldos.host.affinity import with_descendants
+from pytest_ldos.host.cpu import with_descendants
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.measure.load.choose import apply_loads
 from pytest_ldos.measure.load.protocol import LoadSite
-from pytest_ldos.scenario.loads.noisy_neighbour import NoisyNeighbourSpec
+from pytest_ldos.scenario.loads.spec import NoisyNeighbourSpec
 from tests.fakes.rig import FakeRecorder
 from tests.unit.measure.load.test_compose import everything
 logs = Path(sys.argv[1])

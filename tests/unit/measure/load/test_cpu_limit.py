@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, LoadFailed, Unavailable
-from pytest_ldos.host.affinity import our_cpus, read_affinities, with_descendants
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cgroup import find_home, find_place
+from pytest_ldos.host.cpu import our_cpus, read_affinities, with_descendants
 from pytest_ldos.measure.load import cpu_limit
 from pytest_ldos.measure.load.choose import load_available
 from pytest_ldos.measure.load.cpu_limit import run_cpu_limit
-from pytest_ldos.scenario.loads.cpu_limit import CpuLimitSpec
+from pytest_ldos.scenario.loads.spec import CpuLimitSpec
 from pytest_ldos.scenario.model import StackSpec
 from tests.builders.stressors import wait_until
 

@@ -7,14 +7,13 @@ import os
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, LoadFailed, Unavailable
-from pytest_ldos.host.affinity import describe_cpus, our_cpus
+from pytest_ldos.host.cpu import describe_cpus, our_cpus
 from pytest_ldos.measure.load import cpu_load, stress_ng
 from pytest_ldos.measure.load.choose import load_available
 from pytest_ldos.measure.load.cpu_load import cpu_methods, lacking_effort, run_cpu_load
-from pytest_ldos.measure.load.protocol import proof_to_dict
-from pytest_ldos.measure.load.scheduler_group import NOT_READ
+from pytest_ldos.measure.load.protocol import NOT_READ, proof_to_dict
 from pytest_ldos.measure.load.stress_ng import Stress
-from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
+from pytest_ldos.scenario.loads.spec import CpuLoadSpec
 from pytest_ldos.scenario.model import StackSpec
 from tests.builders.needs import needs_stress_ng
 from tests.builders.stressors import running, wait_until

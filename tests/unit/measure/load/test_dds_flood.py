@@ -14,13 +14,15 @@ import pytest
 import yaml
 
 from pytest_ldos.base.errors import ConfigurationError, LoadFailed, Unavailable
-from pytest_ldos.measure.load import dds_flood, flood_programs, flood_reports, programs
+from pytest_ldos.measure.load import choose as programs
+from pytest_ldos.measure.load import dds_flood, flood_reports
+from pytest_ldos.measure.load import flood_proof as flood_programs
 from pytest_ldos.measure.load.choose import load_available
 from pytest_ldos.measure.load.dds_flood import run_dds_flood
-from pytest_ldos.measure.load.flood_programs import ros_programs
+from pytest_ldos.measure.load.flood_proof import ros_programs
 from pytest_ldos.measure.load.protocol import LoadSite, proof_to_dict
 from pytest_ldos.robot.dds.domain import claim_domain
-from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec
+from pytest_ldos.scenario.loads.flood import DdsFloodSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 from tests.builders.stressors import is_gone, owner_of, wait_until

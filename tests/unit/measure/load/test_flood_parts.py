@@ -10,13 +10,20 @@ import pytest
 
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.measure.load.flood_counter import Tally
-from pytest_ldos.measure.load.flood_programs import shares
-from pytest_ldos.measure.load.flood_proof import FloodProof, build_proof
-from pytest_ldos.measure.load.flood_reports import Received, ReportStream, Sent
-from pytest_ldos.measure.load.flood_schedule import FloodSchedule
-from pytest_ldos.measure.load.numbered_text import NumberedText, number_of
-from pytest_ldos.measure.load.send_errors import SendErrors, all_errors, bin_of, top_of
-from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec
+from pytest_ldos.measure.load.flood_proof import FloodProof, build_proof, shares
+from pytest_ldos.measure.load.flood_reports import (
+    FloodSchedule,
+    NumberedText,
+    Received,
+    ReportStream,
+    SendErrors,
+    Sent,
+    all_errors,
+    bin_of,
+    number_of,
+    top_of,
+)
+from pytest_ldos.scenario.loads.flood import DdsFloodSpec
 
 SECOND = 1_000_000_000
 

@@ -17,18 +17,17 @@ import yaml
 
 from pytest_ldos.base.errors import ConfigurationError, LoadFailed, Unavailable
 from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.measure.load import flood_reports, programs
+from pytest_ldos.measure.load import choose as programs
+from pytest_ldos.measure.load import flood_reports
 from pytest_ldos.measure.load import guard as guard_load
 from pytest_ldos.measure.load.choose import apply_loads, load_available
 from pytest_ldos.measure.load.dds_flood import RunningFlood, run_dds_flood
-from pytest_ldos.measure.load.guard import RunningGuard, run_guard
-from pytest_ldos.measure.load.guard_programs import publishers_of, ros_program
+from pytest_ldos.measure.load.guard import RunningGuard, publishers_of, ros_program, run_guard
 from pytest_ldos.measure.load.protocol import LoadSite, proof_to_dict
 from pytest_ldos.robot.dds.domain import claim_domain
 from pytest_ldos.robot.dds.messages import default
 from pytest_ldos.robot.dds.node import Context, Node
-from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec
-from pytest_ldos.scenario.loads.guard import GuardedTopic, GuardSpec
+from pytest_ldos.scenario.loads.flood import DdsFloodSpec, GuardedTopic, GuardSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 from tests.builders.stressors import is_gone, owner_of, wait_until
@@ -221,7 +220,7 @@ def test_a_path_of_which_nothing_is_heard_says_so(site, arm, monkeypatch):
 
 
 def test_a_guard_that_does_not_start_says_why(site, monkeypatch):
-    monkeypatch.setattr("pytest_ldos.measure.load.guard_programs._MODULE", "pytest_ldos.no_such_room")
+    monkeypatch.setattr("pytest_ldos.measure.load.guard._MODULE", "pytest_ldos.no_such_room")
     with (
         pytest.raises(LoadFailed, match="guard ended with exit code 1") as caught,
         run_guard(GuardSpec(least_share=1), site),

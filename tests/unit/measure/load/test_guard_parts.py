@@ -12,17 +12,12 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.measure.load.flood_proof import build_proof as build_flood_proof
-from pytest_ldos.measure.load.flood_reports import Guarded, Sent
-from pytest_ldos.measure.load.guard_proof import GuardHistory, GuardProof, build_proof
-from pytest_ldos.measure.load.path_lateness import REFERENCE_NS, PathLateness
-from pytest_ldos.measure.load.scheduler_group import NOT_READ
-from pytest_ldos.measure.load.send_errors import SendErrors
-from pytest_ldos.measure.load.stamps import stamp_reader
-from pytest_ldos.measure.load.throttle_law import ThrottleLaw, ThrottleLimits
-from pytest_ldos.measure.load.throttled_time import ThrottledTime
+from pytest_ldos.measure.load.flood_reports import Guarded, SendErrors, Sent, stamp_reader
+from pytest_ldos.measure.load.guard import GuardHistory, GuardProof, build_proof
+from pytest_ldos.measure.load.protocol import NOT_READ
+from pytest_ldos.measure.load.throttle import REFERENCE_NS, PathLateness, ThrottledTime, ThrottleLaw, ThrottleLimits
 from pytest_ldos.robot.dds.messages import default
-from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec
-from pytest_ldos.scenario.loads.guard import GuardedTopic, GuardSpec
+from pytest_ldos.scenario.loads.flood import DdsFloodSpec, GuardedTopic, GuardSpec
 
 TABLE = Path(__file__).parents[4] / "ros_ws/src/ldos_guard/test/law_table.json"
 CASES = json.loads(TABLE.read_text("utf-8"))

@@ -20,20 +20,21 @@ from pytest_ldos.measure.load.network_impairment import (
     network_impairment_available,
     run_network_impairment,
 )
-from pytest_ldos.measure.load.network_probe import WIRE_BITS, Crossing, probing
 from pytest_ldos.measure.load.protocol import LoadSite, proof_to_dict
 from pytest_ldos.measure.load.traffic_control import (
     NETEM,
     ROOT,
+    WIRE_BITS,
+    Crossing,
     NetemCounters,
     impairing_commands,
     mask_blocks,
+    probing,
     traffic_control_available,
 )
 from pytest_ldos.robot.dds.domain import claim_domain, ports_of
-from pytest_ldos.scenario.loads.network_impairment import NetworkImpairmentSpec
-from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.loads.spec import NetworkImpairmentSpec
+from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import StackKind
 from tests.builders.stressors import owner_of, wait_until
 from tests.fakes.rig import FakeRecorder

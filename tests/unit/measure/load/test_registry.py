@@ -20,9 +20,8 @@ from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite
 from pytest_ldos.plugin import fixtures
 from pytest_ldos.scenario import words
 from pytest_ldos.scenario.addresses import assign, known_addresses
-from pytest_ldos.scenario.loads.cpu_limit import CpuLimitSpec
 from pytest_ldos.scenario.loads.registry import LOAD_SPECS
-from pytest_ldos.scenario.loads.spec import LoadSpec
+from pytest_ldos.scenario.loads.spec import CpuLimitSpec, LoadSpec
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.settings import parse_table
 from tests.fakes.rig import FakeRecorder
@@ -67,8 +66,8 @@ def module(name: str, **content: object) -> ModuleType:
 def fan_load(monkeypatch) -> Iterator[str]:
     """A tenth load."""
     kind = FanLoadSpec.KIND
-    spec, load = f"pytest_ldos.scenario.loads.{kind}", f"pytest_ldos.measure.load.{kind}"
-    monkeypatch.setitem(sys.modules, spec, module(spec, SPEC=FanLoadSpec))
+    load = f"pytest_ldos.measure.load.{kind}"
+    monkeypatch.setitem(LOAD_SPECS, kind, FanLoadSpec)
     available = Load(run=run_fan, available=lambda spec, stack: Availability(False, "no fan", "buy one"))
     monkeypatch.setitem(sys.modules, load, module(load, LOAD=available))
     monkeypatch.setitem(words.LOADS, kind, "A fan: ``with fan_load():``.")

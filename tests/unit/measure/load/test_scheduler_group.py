@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_ldos.host.autogroup import SchedulingGroup, is_grouped_by_session
+from pytest_ldos.host.cpu import SchedulingGroup, is_grouped_by_session
 from pytest_ldos.measure.load.cpu_load import run_cpu_load
-from pytest_ldos.measure.load.scheduler_group import NOBODY, OFF, judge_group, read_group
-from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
-from pytest_ldos.scenario.loads.spec import SchedulerGroup
+from pytest_ldos.measure.load.protocol import NOBODY, OFF, judge_group, read_group
+from pytest_ldos.scenario.loads.spec import CpuLoadSpec, SchedulerGroup
 from tests.builders.needs import needs_stress_ng
 from tests.builders.stressors import running, wait_until
 

@@ -16,9 +16,7 @@ from pytest_ldos.measure.load.cache_load import CacheLoadProof, run_cache_load
 from pytest_ldos.measure.load.choose import load_available
 from pytest_ldos.measure.load.io_load import run_io_load
 from pytest_ldos.measure.load.memory_load import RunningMemoryLoad, run_memory_load
-from pytest_ldos.scenario.loads.cache_load import CacheLoadSpec
-from pytest_ldos.scenario.loads.io_load import IoLoadSpec
-from pytest_ldos.scenario.loads.memory_load import MemoryLoadSpec
+from pytest_ldos.scenario.loads.spec import CacheLoadSpec, IoLoadSpec, MemoryLoadSpec
 from pytest_ldos.scenario.model import StackSpec
 from tests.builders.needs import needs_stress_ng
 from tests.builders.stressors import is_in_memory, running, wait_until

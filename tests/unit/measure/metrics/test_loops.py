@@ -12,9 +12,8 @@ from pytest_ldos.base.stats.moments import Moments
 from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.measure.metrics.catalogue import catalogue_of
 from pytest_ldos.measure.metrics.context import OutsideTrace
-from pytest_ldos.measure.metrics.declared import in_traces
+from pytest_ldos.measure.metrics.declared import in_traces, refuse_unknown_loops, since
 from pytest_ldos.measure.metrics.extract import extract_trial
-from pytest_ldos.measure.metrics.loops import refuse_unknown_loops, since
 from pytest_ldos.scenario.metrics import parse_metrics
 from pytest_ldos.trace.execution.model import TrialSpan
 from tests.builders.models import empty_model

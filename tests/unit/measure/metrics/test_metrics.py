@@ -13,10 +13,8 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.measure.metrics.catalogue import METRICS
-from pytest_ldos.measure.metrics.extract import extract_metrics, extract_trial
-from pytest_ldos.measure.metrics.model import Interfaces
-from pytest_ldos.measure.metrics.reception import EXECUTING_DELAY, PLANNING_DELAY
-from pytest_ldos.measure.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE
+from pytest_ldos.measure.metrics.extract import EXECUTING_DELAY, PLANNING_DELAY, extract_metrics, extract_trial
+from pytest_ldos.measure.metrics.model import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, Interfaces
 from pytest_ldos.trace.ctf.stats import Gap, ReadStats, StreamStats
 from pytest_ldos.trace.execution.model import ExecutionModel, Plan, PlanRequest, TrialSpan
 from tests.builders.models import changed, empty_model

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.base.tracepoints import Phase
-from pytest_ldos.measure.metrics.planning_split import PlanningSplits
+from pytest_ldos.measure.metrics.latency import PlanningSplits
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.model import PlanRequest, TrialSpan
 from pytest_ldos.trace.execution.scheduling import build_thread_states

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.measure.metrics.context import find_unmarked
 from pytest_ldos.measure.metrics.extract import extract_metrics, extract_trial, find_trial
-from pytest_ldos.measure.metrics.model import Interfaces
-from pytest_ldos.measure.metrics.sources import FEEDBACK, FEEDBACK_AND_STATUS, STATUS
-from pytest_ldos.measure.metrics.unmarked import find_unmarked
-from pytest_ldos.trace.execution.action_goals import find_action_goals
+from pytest_ldos.measure.metrics.model import FEEDBACK, FEEDBACK_AND_STATUS, STATUS, Interfaces
+from pytest_ldos.trace.execution.actions import find_action_goals
 from tests.builders.ros2 import Recording
 
 MS = 1_000_000

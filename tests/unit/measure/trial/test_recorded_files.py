@@ -13,17 +13,17 @@ import pytest
 
 from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.base.series import Invalid, Missing
-from pytest_ldos.campaign.study_trials import to_trials
+from pytest_ldos.campaign.studies import to_trials
 from pytest_ldos.campaign.sweep_records import decode_start, encode_start
 from pytest_ldos.instruments.study import Round
-from pytest_ldos.judge.baseline.calibration_codec import decode_calibration, encode_calibration
-from pytest_ldos.measure.metrics.deadlines import Kept
-from pytest_ldos.measure.metrics.sources import published_clock
+from pytest_ldos.judge.baseline.calibration import decode_calibration, encode_calibration
+from pytest_ldos.measure.metrics.model import published_clock
+from pytest_ldos.measure.metrics.segments import Kept
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import RoundTrial
 from pytest_ldos.robot.stack.goals import OutcomeClass
-from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
-from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec
+from pytest_ldos.scenario.loads.flood import DdsFloodSpec
+from pytest_ldos.scenario.loads.spec import CpuLoadSpec
 from tests.builders.studies import study
 from tests.builders.trials import FINGERPRINT
 

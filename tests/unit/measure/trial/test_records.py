@@ -15,8 +15,7 @@ from pytest_ldos.base.errors import NotWritten, RecordUnreadable
 from pytest_ldos.base.series import CENSORED, Better, Invalid, Missing
 from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.measure.metrics.catalogue import METRICS
-from pytest_ldos.measure.metrics.model import PLANNED_DURATION, Measurement, Metric
-from pytest_ldos.measure.metrics.sources import published_clock
+from pytest_ldos.measure.metrics.model import PLANNED_DURATION, Measurement, Metric, published_clock
 from pytest_ldos.measure.trial.artifacts import (
     ScenarioFolder,
     enforce_disk_limit,
@@ -27,8 +26,7 @@ from pytest_ldos.measure.trial.artifacts import (
     write_trials,
 )
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
-from pytest_ldos.measure.trial.record import OURS, Look
-from pytest_ldos.measure.trial.series_of import invalid_trials, missing_reasons, to_series
+from pytest_ldos.measure.trial.record import OURS, Look, invalid_trials, missing_reasons, to_series
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
 from pytest_ldos.scenario.words import KeepTraces
 from tests.builders.trials import failed_trial, noisy_set, trial, trial_set

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from pytest_ldos.base.errors import ProfilingFailed
-from pytest_ldos.record.profiles.difference import compare_profiles
-from pytest_ldos.record.profiles.folded import FoldedStacks
+from pytest_ldos.record.profiles import FoldedStacks, compare_profiles
 
 STACKS = [("p", name) for name in "abcdefghij"]
 

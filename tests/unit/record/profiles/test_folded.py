@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ldos.base.errors import RecordUnreadable
-from pytest_ldos.record.profiles.folded import (
+from pytest_ldos.record.profiles import (
     MOST_FRAMES,
     FoldedStacks,
     frame_name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from pytest_ldos.record.profiles.perf_script import fold_perf_script
+from pytest_ldos.record.perf import fold_perf_script
 
 SAMPLE = """\
 python3 23180/23181 59913.900382: cpu-clock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_ldos.record.profiles.py_spy_raw import fold_py_spy
+from pytest_ldos.record.py_spy import fold_py_spy
 
 
 def test_lines_of_one_process_get_its_name():

@@ -7,8 +7,7 @@ import json
 import pytest
 from jsonschema import ValidationError, validate
 
-from pytest_ldos.record.profiles.folded import FoldedStacks
-from pytest_ldos.record.profiles.speedscope import render_speedscope
+from pytest_ldos.record.profiles import FoldedStacks, render_speedscope
 
 SCHEMA = {
     "type": "object",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.base.errors import ProfilingFailed
-from pytest_ldos.record.profiles.syscalls import SyscallCount, add_syscalls, parse_syscalls, render_syscalls
+from pytest_ldos.record.strace import SyscallCount, add_syscalls, parse_syscalls, render_syscalls
 
 TABLE = """\
 % time     seconds  usecs/call     calls    errors syscall

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_ldos.record.profiles.folded import FoldedStacks
-from pytest_ldos.record.profiles.tree import build_tree
+from pytest_ldos.record.profiles import FoldedStacks, build_tree
 
 ONE = FoldedStacks({("p", "f", "g"): 3, ("p", "f"): 2, ("p", "h"): 1})
 OTHER = FoldedStacks({("p", "f", "g"): 1, ("q",): 4})

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.robot.dds.fill import fill
-from pytest_ldos.robot.dds.messages import decode, encode, is_known
+from pytest_ldos.robot.dds.messages import decode, encode, fill, is_known
 
 GOAL = "control_msgs/action/FollowJointTrajectory_Goal"
 

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.robot.dds import loopback
-from pytest_ldos.robot.dds.domain import ports_of
-from pytest_ldos.robot.dds.loopback import bound_to_loopback, deaf_to_other_devices
+from pytest_ldos.robot.dds import domain as loopback
+from pytest_ldos.robot.dds.domain import bound_to_loopback, deaf_to_other_devices, ports_of
 from tests.builders.namespaces import apart
 
 DOMAIN = 5

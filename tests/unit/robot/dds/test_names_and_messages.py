@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_ldos.robot.dds import messages, naming
-from pytest_ldos.robot.dds.idl import describe_type
+from pytest_ldos.robot.dds import endpoint as naming
+from pytest_ldos.robot.dds import messages
+from pytest_ldos.robot.dds.endpoint import describe_type
 
 ALL_TYPES = [
     "sensor_msgs/msg/JointState",

@@ -8,11 +8,11 @@ import time
 import psutil
 import pytest
 
+from pytest_ldos.robot.dds.action import IntegerParameters, ParameterClient, ParameterService, ParameterType
 from pytest_ldos.robot.dds.domain import claim_domain, ports_of
+from pytest_ldos.robot.dds.endpoint import CLOCK
 from pytest_ldos.robot.dds.messages import default
 from pytest_ldos.robot.dds.node import Context, Node, next_tick
-from pytest_ldos.robot.dds.parameters import IntegerParameters, ParameterClient, ParameterService, ParameterType
-from pytest_ldos.robot.dds.qos import CLOCK
 from tests.builders.stressors import wait_until
 
 TIMEOUT_S = 60

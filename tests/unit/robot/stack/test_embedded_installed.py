@@ -13,7 +13,7 @@ import pytest
 from pytest_ldos.robot.stack.embedded.backend import embedded_available, embedded_info
 from pytest_ldos.robot.stack.embedded.installed import PARTS, installed_here, installed_in, load_fault
 from pytest_ldos.robot.stack.embedded.tracepoints import tracepoints_available
-from pytest_ldos.robot.stack.installation import OURS, Installation
+from pytest_ldos.robot.stack.protocol import OURS, Installation
 
 
 def test_another_process_of_ours_says_the_same():

@@ -7,9 +7,8 @@ from collections import Counter
 
 import pytest
 
-from pytest_ldos.robot.stack.client_protocol import TrialTag, parse_command
+from pytest_ldos.robot.stack.client_protocol import PlantedFailure, TrialTag, parse_command, plant_failure
 from pytest_ldos.robot.stack.conversation import to_command
-from pytest_ldos.robot.stack.faulty_goals import PlantedFailure, plant_failure
 from pytest_ldos.robot.stack.goals import REACH
 from pytest_ldos.scenario.model import StackSpec
 

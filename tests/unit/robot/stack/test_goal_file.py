@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.robot.stack.goal_file import read_goals
-from pytest_ldos.robot.stack.goals import Goal, Pose
+from pytest_ldos.robot.stack.goals import Goal, Pose, read_goals
 
 GOOD = """
 home: {joints: {a: 0, b: -0.5}}

@@ -9,15 +9,15 @@ import pytest
 
 from pytest_ldos.robot.dds.messages import default
 from pytest_ldos.robot.stack.embedded import move_group
-from pytest_ldos.robot.stack.embedded.goal_constraints import (
+from pytest_ldos.robot.stack.embedded.kinematics import load_panda
+from pytest_ldos.robot.stack.embedded.move_group import Execution, Failed, Planner
+from pytest_ldos.robot.stack.embedded.timed_path import (
     RefusedGoal,
     to_constraints,
     to_goal,
     to_robot_state,
     to_start,
 )
-from pytest_ldos.robot.stack.embedded.model import load_panda
-from pytest_ldos.robot.stack.embedded.move_group import Execution, Failed, Planner
 from pytest_ldos.robot.stack.goals import HOME, REACH, ErrorCode, Goal, Pose, PoseError
 
 

@@ -8,7 +8,7 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.series import Missing
 from pytest_ldos.instruments.study import Round
-from pytest_ldos.show.export.study_tables import write_study_tables
+from pytest_ldos.show.export.parquet import write_study_tables
 from tests.builders.studies import study
 
 

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.stats.starts import Variance
-from pytest_ldos.judge.baseline.calibration_store import Calibrated, Uncalibrated
 from pytest_ldos.judge.baseline.known_runs import KnownRuns
-from pytest_ldos.judge.baseline.lookup import Found
+from pytest_ldos.judge.baseline.lookup import Calibrated, Found, Uncalibrated
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.judging import Grounds, judge
 from pytest_ldos.judge.unchanged import Between
-from pytest_ldos.show.report.apart import describe_apart
 from pytest_ldos.show.report.compose import compose_section
+from pytest_ldos.show.report.sentences import describe_apart
 from tests.builders.calibrations import calibration_of
 from tests.builders.trials import noisy_set
 

@@ -9,15 +9,18 @@ import math
 import pytest
 
 from pytest_ldos.base.errors import BringUpFailed
-from pytest_ldos.campaign.calibrate import CalibrationResult, suggest
+from pytest_ldos.campaign.calibrate import CalibrationResult, Planted, Promise, Share, suggest
 from pytest_ldos.campaign.detection import Detection, Promised, without_verdict
-from pytest_ldos.campaign.promise import Planted, Promise, Share
-from pytest_ldos.campaign.resample import Design
+from pytest_ldos.campaign.noise import Design
 from pytest_ldos.campaign.selftest import SelfTestResult
 from pytest_ldos.judge.baseline.calibration import MetricNoise
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.show.report.calibration import render_calibration, render_calibration_json
-from pytest_ldos.show.report.detection import render_self_test, render_self_test_json
+from pytest_ldos.show.report.calibration import (
+    render_calibration,
+    render_calibration_json,
+    render_self_test,
+    render_self_test_json,
+)
 from tests.builders.calibrations import calibration_of
 from tests.builders.command_line import lines_of
 from tests.builders.trials import noisy_set

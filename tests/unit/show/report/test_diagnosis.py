@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
-from pytest_ldos.doctor.finding import error, ok, warning
-from pytest_ldos.doctor.settings import SetValues
+from pytest_ldos.doctor.changes import SetValues, error, ok, warning
 from pytest_ldos.show.report.diagnosis import render_diagnosis, render_diagnosis_json
 
 FINDINGS = [

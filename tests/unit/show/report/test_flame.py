@@ -6,12 +6,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from pytest_ldos.record.profiles.difference import compare_profiles
-from pytest_ldos.record.profiles.folded import FoldedStacks, parse_folded
-from pytest_ldos.record.profiles.tree import build_tree
+from pytest_ldos.record.profiles import FoldedStacks, build_tree, compare_profiles, parse_folded
 from pytest_ldos.show.report.flame.drawing import draw_difference, draw_flame
-from pytest_ldos.show.report.flame.layout import place_frames
-from pytest_ldos.show.report.flame.words import describe_changes, describe_noise
+from pytest_ldos.show.report.flame.files import describe_changes, describe_noise, place_frames
 
 SVG = "{http://www.w3.org/2000/svg}"
 PROFILE = FoldedStacks({("p", "f", "g"): 60, ("p", "f"): 20, ("p", "h"): 15, ("q",): 5})

@@ -11,13 +11,12 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import Rendered
-from pytest_ldos.judge.baseline.history.anchors import Pin
+from pytest_ldos.judge.baseline.history.store import Pin
 from pytest_ldos.judge.baseline.history.trend import build_trend
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.show.page.model import Badge, Column, Table, Tone, Words
-from pytest_ldos.show.report.history.origins import Origins
-from pytest_ldos.show.report.history.site import file_of, render_site
-from pytest_ldos.show.report.history.state import overall, states_of
+from pytest_ldos.show.report.history.page import file_of, overall, render_site, states_of
+from pytest_ldos.show.report.history.table import Origins
 from tests.builders.history import commit, series_of
 from tests.oracles import chromium
 

@@ -10,11 +10,11 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.show.page.markdown_parts import escape
+from pytest_ldos.show.page.markdown import escape
 from pytest_ldos.show.report import markdown
 from pytest_ldos.show.report.compose import compose_infra
 from pytest_ldos.show.report.document import Document, Section
-from pytest_ldos.show.report.host_reports import name_reports
+from pytest_ldos.show.report.formats import name_reports
 from tests.builders.reports import HOSTILE, full_document, full_section, in_words
 
 PARSER = MarkdownIt("gfm-like", {"html": True, "linkify": True})

@@ -9,7 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from pytest_ldos.base.errors import RecordUnreadable
-from pytest_ldos.show.report import json_text, markdown, reading, workflow_commands
+from pytest_ldos.show.report import json_text, markdown, workflow_commands
+from pytest_ldos.show.report import json_text as reading
 from pytest_ldos.show.report.compose import compose
 from pytest_ldos.show.report.document import Document
 from tests.builders.reports import HOSTILE, full_document, in_words, section_of

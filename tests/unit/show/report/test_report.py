@@ -13,22 +13,20 @@ from pytest_ldos.base.series import Better, Missing
 from pytest_ldos.base.text import visible
 from pytest_ldos.host.interference import Interference
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
-from pytest_ldos.judge.baseline.calibration_store import Calibrated, Uncalibrated
-from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.judge.baseline.mismatch import OtherHostClasses
+from pytest_ldos.judge.baseline.key import BaselineKey, OtherHostClasses
+from pytest_ldos.judge.baseline.lookup import Calibrated, Uncalibrated
 from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.measure.metrics.deadlines import Kept
-from pytest_ldos.measure.metrics.model import Measurement
-from pytest_ldos.measure.metrics.sources import FEEDBACK, published_states
+from pytest_ldos.measure.metrics.model import FEEDBACK, Measurement, published_states
+from pytest_ldos.measure.metrics.segments import Kept
 from pytest_ldos.measure.trial.record import Look
-from pytest_ldos.scenario.deadlines import DeadlineSpec
+from pytest_ldos.scenario.metrics import DeadlineSpec
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.show.report import failure, markdown
 from pytest_ldos.show.report.compose import compose
 from pytest_ldos.show.report.html import page as html
-from pytest_ldos.show.report.sources import APPROXIMATELY
+from pytest_ldos.show.report.sentences import APPROXIMATELY
 from pytest_ldos.show.report.terminal import render
 from pytest_ldos.show.report.words import (
     change_of,

@@ -16,11 +16,18 @@ from pytest_ldos.campaign.sweep_records import CellState
 from pytest_ldos.show.page.formats import Format, render
 from pytest_ldos.show.page.model import Badge, Tone
 from pytest_ldos.show.report.reasons import describe_reason
-from pytest_ldos.show.report.sweep import data
-from pytest_ldos.show.report.sweep.compose import compose_sweep
-from pytest_ldos.show.report.sweep.formats import render_for, render_text, require_suffix
-from pytest_ldos.show.report.sweep.page import compose_page
-from pytest_ldos.show.report.sweep.tables import describe_cell, metric_table, overview, shown_metrics
+from pytest_ldos.show.report.sweep import document as data
+from pytest_ldos.show.report.sweep.document import compose_sweep
+from pytest_ldos.show.report.sweep.page import (
+    compose_page,
+    describe_cell,
+    metric_table,
+    overview,
+    render_for,
+    render_text,
+    require_suffix,
+    shown_metrics,
+)
 from tests.builders.reports import HOSTILE
 from tests.builders.representatives import representatives
 from tests.builders.sweeps import FLOOD, failed, full_report, grid, measured, results_of, start_of

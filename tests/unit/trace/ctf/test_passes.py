@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from pytest_ldos.base.errors import TraceUnreadable
-from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.ctf.read import EventTable, read_trace
 from pytest_ldos.trace.ctf.stats import describe_damage
-from pytest_ldos.trace.ctf.tables import EventTable
 from tests.builders.ctf import Event, Int, Packet, Record, TraceBuilder
 from tests.builders.long_trace import BEGIN_AT, PERIOD_NS, START, write_long_trace
 

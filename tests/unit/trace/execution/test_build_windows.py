@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 from pytest_ldos.base.tracepoints import Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace
 from pytest_ldos.trace.ctf.stats import Gap
-from pytest_ldos.trace.execution.build import NEEDED_EVENTS, READ_EVENTS, build_execution
-from pytest_ldos.trace.execution.build_windows import build_execution_in_windows
-from pytest_ldos.trace.execution.event_tables import select_rows
+from pytest_ldos.trace.execution.build import NEEDED_EVENTS, READ_EVENTS, build_execution, build_execution_in_windows
 from pytest_ldos.trace.execution.observed import Observed
 from pytest_ldos.trace.execution.threads import ThreadCensus
-from pytest_ldos.trace.execution.window_rows import WINDOWED_EVENTS, WindowReader
+from pytest_ldos.trace.execution.window_rows import WINDOWED_EVENTS, WindowReader, select_rows
 from tests.builders.ros2 import Recording
 from tests.unit.trace.flow.test_random_systems import System, rules, steps
 

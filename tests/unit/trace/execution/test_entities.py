@@ -13,11 +13,11 @@ from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
 from pytest_ldos.base.tracepoints import Ros2
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
-from pytest_ldos.trace.execution.registry import Registry
-from pytest_ldos.trace.execution.symbols import demangle
-from pytest_ldos.trace.execution.timeline import Clock
+from pytest_ldos.trace.execution.callbacks import demangle
+from pytest_ldos.trace.execution.endpoints import Registry
+from pytest_ldos.trace.execution.observed import Clock
 from pytest_ldos.trace.flow.build import build_flow
-from pytest_ldos.trace.flow.names import Names
+from pytest_ldos.trace.flow.graph import Names
 from tests.builders.ros2 import Message, Recording
 
 RCL_ONLY = (Ros2.RCL_PUBLISH,)

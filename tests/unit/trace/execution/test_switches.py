@@ -6,8 +6,7 @@ import pytest
 
 from pytest_ldos.base.switch_counts import SwitchCounts
 from pytest_ldos.trace.ctf.read import read_trace
-from pytest_ldos.trace.execution.scheduling import build_thread_states
-from pytest_ldos.trace.execution.switches import count_switches
+from pytest_ldos.trace.execution.scheduling import build_thread_states, count_switches
 from tests.builders.kernel import EPOCH_NS, THREADS, write_three_threads
 
 A, B, C = THREADS

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ldos.trace.execution.clocks import shift_clocks
+from pytest_ldos.trace.execution.threads import shift_clocks
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.clocks import Bound, ClockOffset, estimate_clock_offsets
 from tests.builders.ros2 import Recording

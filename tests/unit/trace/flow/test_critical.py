@@ -6,8 +6,8 @@ import pytest
 
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.tracepoints import Marker, Ros2
-from pytest_ldos.trace.flow.breakdown import break_down
 from pytest_ldos.trace.flow.build import build_flow
+from pytest_ldos.trace.flow.critical import break_down
 from pytest_ldos.trace.flow.paths import find_path
 from tests.builders.ros2 import Message, Recording
 

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.tracepoints import Ros2
-from pytest_ldos.trace.execution.clocks import shift_clocks
 from pytest_ldos.trace.execution.columns import times_of
-from pytest_ldos.trace.flow.breakdown import break_down
+from pytest_ldos.trace.execution.threads import shift_clocks
 from pytest_ldos.trace.flow.build import build_flow
-from pytest_ldos.trace.flow.critical import SegmentKind
+from pytest_ldos.trace.flow.critical import SegmentKind, break_down
 from pytest_ldos.trace.flow.executors import executor_states
 from pytest_ldos.trace.flow.lineage import Kind, LineageIndex
 from pytest_ldos.trace.flow.paths import find_path

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.tracepoints import Marker
-from pytest_ldos.trace.flow.breakdown import break_down
 from pytest_ldos.trace.flow.build import build_flow
+from pytest_ldos.trace.flow.critical import break_down
 from pytest_ldos.trace.flow.paths import find_path
 from tests.builders.ros2 import Recording
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ldos.trace.execution.columns import NEVER
+from pytest_ldos.trace.flow.arrivals import timer_due_ns
 from pytest_ldos.trace.flow.causal import Runs
-from pytest_ldos.trace.flow.timers import timer_due_ns
 from tests.builders.ros2 import Recording
 
 PERIOD_NS = 10_000

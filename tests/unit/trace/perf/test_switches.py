@@ -11,8 +11,7 @@ from pytest_ldos.base.tracepoints import Kernel
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.trace.execution.cpu_time import cpu_rivals, split_spans
 from pytest_ldos.trace.execution.scheduling import build_thread_states
-from pytest_ldos.trace.perf.data import read_perf_records
-from pytest_ldos.trace.perf.switches import SWITCHES_FOLDER, with_switches
+from pytest_ldos.trace.perf.switches import SWITCHES_FOLDER, read_perf_records, with_switches
 from tests.builders.ctf import Event, Packet, Record, TraceBuilder
 from tests.builders.kernel import KernelTrace
 from tests.builders.perf_data import USUAL_TYPE, PerfData

@@ -11,7 +11,7 @@ import pytest
 from pytest_ldos.base.series import Invalid
 from pytest_ldos.judge.baseline.history.series import build_series, latest_runs
 from pytest_ldos.judge.baseline.history.store import HistoryStore
-from pytest_ldos.measure.metrics.sources import Source
+from pytest_ldos.measure.metrics.model import Source
 from tests.builders.history import add_run, fill, run_of
 from tests.builders.history import commit as commit_of
 from tests.builders.trials import FINGERPRINT, TYPICAL, measured, taken_from, trial

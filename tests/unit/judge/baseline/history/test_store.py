@@ -14,10 +14,10 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, NotWritten, RecordUnreadable
 from pytest_ldos.base.series import Invalid, Missing
-from pytest_ldos.judge.baseline.history import files, store
-from pytest_ldos.judge.baseline.history.files import write_file
+from pytest_ldos.judge.baseline.history import store
+from pytest_ldos.judge.baseline.history import store as files
 from pytest_ldos.judge.baseline.history.rows import SCHEMA, Version, build_rows, identify
-from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.judge.baseline.history.store import HistoryStore, write_file
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from tests.builders.history import add_run, run_of

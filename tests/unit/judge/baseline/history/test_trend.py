@@ -9,9 +9,8 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
 from pytest_ldos.base.series import Better
-from pytest_ldos.judge.baseline.history.anchors import FILE, Pin, read_pin, remove_pin, write_pin
-from pytest_ldos.judge.baseline.history.creep import START
-from pytest_ldos.judge.baseline.history.trend import build_trend
+from pytest_ldos.judge.baseline.history.store import FILE, Pin, read_pin, remove_pin, write_pin
+from pytest_ldos.judge.baseline.history.trend import START, build_trend
 from tests.builders.history import commit, series_of
 
 

@@ -8,8 +8,7 @@ from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
 from pytest_ldos.robot.stack.conversation import to_command
 from pytest_ldos.robot.stack.goals import HOME, REACH
 from pytest_ldos.robot.stack.ros2.faults import demand_plantable, fault_arguments, out_of_reach
-from pytest_ldos.scenario.model import FaultSpec, StackSpec
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.model import FaultSpec, Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import StackKind
 
 OWN = Ros2Spec(launch_file="my_robot/stack.launch.py")

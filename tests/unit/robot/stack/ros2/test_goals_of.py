@@ -7,8 +7,7 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.robot.stack.goals import PANDA_GOALS
 from pytest_ldos.robot.stack.ros2.stimuli import goals_of
-from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 
 
 def test_the_panda_has_its_own():

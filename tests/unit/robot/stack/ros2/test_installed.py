@@ -11,8 +11,7 @@ from pytest_ldos.host.availability import Availability
 from pytest_ldos.robot.stack import choose
 from pytest_ldos.robot.stack.ros2 import installed
 from pytest_ldos.robot.stack.ros2.installed import SEEDED_PLANNER, ros2_available, ros2_info
-from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import Simulation, StackKind
 from tests.builders.ros import add_packages
 

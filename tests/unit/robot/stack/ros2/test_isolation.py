@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.robot.stack.ros2.isolation import isolated_environment
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.model import Ros2Spec
 
 
 def test_two_stacks_share_no_name(monkeypatch):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.robot.stack.ros2.launch_file import (
+from pytest_ldos.robot.stack.ros2.launch_events import (
     GAZEBO_PACKAGES,
     find_launch_file,
     launch_arguments,
     resolve_simulation,
 )
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.model import Ros2Spec
 from pytest_ldos.scenario.words import Simulation
 
 

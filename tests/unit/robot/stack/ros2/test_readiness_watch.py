@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from pytest_ldos.robot.stack.ros2 import readiness_watch
-from pytest_ldos.robot.stack.ros2.readiness_watch import ReadinessWatch
+from pytest_ldos.robot.stack.ros2 import backend as readiness_watch
+from pytest_ldos.robot.stack.ros2.backend import ReadinessWatch
 from pytest_ldos.scenario.model import StackSpec
 from tests.builders.stressors import wait_until
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 
-from pytest_ldos.robot.stack.ros2.shared_memory import SharedMemory
+from pytest_ldos.robot.stack.ros2.isolation import SharedMemory
 
 
 def test_what_a_killed_process_left_is_removed(tmp_path):

@@ -10,9 +10,9 @@ import psutil
 import pytest
 
 from pytest_ldos.base.errors import BringUpFailed, Unavailable
+from pytest_ldos.robot.stack.ros2.installed import PROGRAM, ZENOH
 from pytest_ldos.robot.stack.ros2.isolation import isolated
-from pytest_ldos.robot.stack.ros2.zenoh_router import PROGRAM, ZENOH
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.model import Ros2Spec
 
 LISTENS = """
 import os, signal, socket

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from pytest_ldos.robot.stack.goals import OutcomeClass
-from pytest_ldos.robot.stack.stimulus.action_end import judge_end
+from pytest_ldos.robot.stack.stimulus.lines import judge_end
 
 
 def nav2(code: int, text: str = "") -> SimpleNamespace:

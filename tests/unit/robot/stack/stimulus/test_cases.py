@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.robot.stack.stimulus.cases import read_cases, single_case
+from pytest_ldos.robot.stack.stimulus.protocol import read_cases, single_case
 
 FILE = """
 goal_sets:

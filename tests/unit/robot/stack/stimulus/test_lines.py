@@ -11,9 +11,8 @@ from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.robot.stack.client_protocol import TrialTag
 from pytest_ldos.robot.stack.conversation import Conversation
 from pytest_ldos.robot.stack.goals import OutcomeClass
-from pytest_ldos.robot.stack.stimulus.cases import single_case
-from pytest_ldos.robot.stack.stimulus.program import ProgramStimulus
-from pytest_ldos.robot.stack.stimulus.protocol import Attempt
+from pytest_ldos.robot.stack.stimulus.protocol import Attempt, single_case
+from pytest_ldos.robot.stack.stimulus.senders import ProgramStimulus
 
 PROGRAM = """
 import json, sys, time

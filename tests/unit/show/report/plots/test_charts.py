@@ -12,8 +12,20 @@ from xml.etree import ElementTree as ET
 import matplotlib as mpl
 import pytest
 
-from pytest_ldos.show.report.plots.chart import Axis, Chart, Field, Label, Mark, Rule, Series, Shape, spans_decades
-from pytest_ldos.show.report.plots.palette import dark, light, variables
+from pytest_ldos.show.report.plots.chart import (
+    Axis,
+    Chart,
+    Field,
+    Label,
+    Mark,
+    Rule,
+    Series,
+    Shape,
+    dark,
+    light,
+    spans_decades,
+    variables,
+)
 from pytest_ldos.show.report.plots.svg import draw, render_png, render_svg
 
 HOSTILE = "</title></svg><script>alert(1)</script> $\\frac$ _x #515b66 \u6f22\u202e\x1b"

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pytest_ldos.show.report.trace.histogram import draw_values
+from pytest_ldos.show.report.trace.drawings import draw_values
 
 
 def ticks_of(values, unit):

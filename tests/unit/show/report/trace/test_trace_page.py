@@ -23,18 +23,16 @@ from pytest_ldos.show.report.analysis import Analysis, render_analysis
 from pytest_ldos.show.report.trace import graph as graphs
 from pytest_ldos.show.report.trace import timeline as timelines
 from pytest_ldos.show.report.trace.against import ONE_RUN, render_against, see_run
-from pytest_ldos.show.report.trace.graph import build_graph
-from pytest_ldos.show.report.trace.graph_drawing import draw_graph
-from pytest_ldos.show.report.trace.layout import lay_out
-from pytest_ldos.show.report.trace.passages import find_passages
+from pytest_ldos.show.report.trace.drawings import draw_graph
+from pytest_ldos.show.report.trace.graph import build_graph, lay_out
+from pytest_ldos.show.report.trace.passages import Part, Waterfall, find_passages, mark_growth
 from pytest_ldos.show.report.trace.timeline_drawing import describe_timeline, draw_timeline
-from pytest_ldos.show.report.trace.waterfall import Part, Waterfall, mark_growth
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution import mapped
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.trace.flow.build import build_flow
-from pytest_ldos.trace.flow.connections import connections_on, summarize_connections
 from pytest_ldos.trace.flow.executors import STATES, executor_states, states_in_windows
+from pytest_ldos.trace.flow.lineage import connections_on, summarize_connections
 from tests.builders.foreign import analysis
 from tests.builders.ros2 import Recording
 from tests.oracles import chromium

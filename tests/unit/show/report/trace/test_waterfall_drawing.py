@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from pytest_ldos.show.report.trace.waterfall import Part, Waterfall
-from pytest_ldos.show.report.trace.waterfall_drawing import draw_waterfalls
+from pytest_ldos.show.report.trace.drawings import draw_waterfalls
+from pytest_ldos.show.report.trace.passages import Part, Waterfall
 
 NAME = "outside callbacks: /move_group from planning to executing"
 NOTE = "+25.5 ms [+24, +27.2]"

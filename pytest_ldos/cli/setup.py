@@ -1,0 +1,248 @@
+"""``ldos init | doctor | ros-packages``: a first project, and whether this machine can measure."""
+
+from __future__ import annotations
+
+import dataclasses
+import os.path
+import shlex
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.writable import find_carried, write_atomically
+from pytest_ldos.campaign.versions.build import build_packages, needed_by
+from pytest_ldos.campaign.versions.workspace import Workspace
+from pytest_ldos.cli.paths import sources_here, terminal
+from pytest_ldos.cli.say import ask, emit, say
+from pytest_ldos.doctor.changes import ChangeLog, Finding, Fix, Status, changes_file, describe_question, mend
+from pytest_ldos.doctor.diagnose import diagnose, worst
+from pytest_ldos.doctor.machine import Machine
+from pytest_ldos.host.fingerprint import take_fingerprint
+from pytest_ldos.robot.stack.choose import describe_stack
+from pytest_ldos.scenario.options import OWN_FILE
+from pytest_ldos.scenario.project import PROJECT_FILE
+from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS
+from pytest_ldos.scenario.words import StackKind
+from pytest_ldos.show.report.diagnosis import render_diagnosis, render_diagnosis_json
+
+_TEMPLATE: Final = "examples/first_project"
+_FILES: Final = {
+    PROJECT_FILE: "settings, and a scenario as data: busy_cell",
+    "test_arm.py": "a test of each scenario",
+    ".github/workflows/request.yml": "the gate of pull requests; put your copy of pytest-ldos in for OWNER and zeros",
+    ".gitignore": "results stay out of commits",
+}
+_NEXT: Final = {
+    "ldos doctor": "lists what this machine lacks, each with its remedy",
+    "pytest -m baseline": "ten reaches of the arm: the first run is the baseline",
+    "pytest -m busy_cell": "the same under load",
+}
+
+
+def init(
+    directory: Annotated[
+        Path, typer.Argument(metavar="[DIR]", help="Folder to make it in; by default this one.")
+    ] = Path(),
+) -> None:
+    """Make a first project: settings, two scenarios, a workflow.
+
+    A file that is there already stays as it is, and what to add to it is printed.
+    """
+    template = find_carried(_TEMPLATE)
+    places = {name: _place_of(name, directory) for name in _FILES}
+    additions = {
+        name: _additions(place, (template / name).read_text("utf-8"))
+        for name, place in places.items()
+        if os.path.lexists(place)
+    }
+    for name, meaning in _FILES.items():
+        if name not in additions:
+            write_atomically(places[name], (template / name).read_bytes())
+            say(f"wrote {places[name]}: {meaning}")
+        elif additions[name]:
+            say(f"kept {places[name]}; add to it:")
+            for line in ("", *additions[name].splitlines(), ""):
+                say(line)
+        else:
+            say(f"kept {places[name]}, which is there already")
+    say("next, with these additions:" if any(additions.values()) else "next:")
+    for command, meaning in _commands(directory).items():
+        say(f"  {command:<20}  # {meaning}" if meaning else f"  {command}")
+
+
+def _place_of(name: str, directory: Path) -> Path:
+    """File of the project; settings stay in a file of their own if they have one."""
+    own = directory / OWN_FILE
+    return own if name == PROJECT_FILE and own.exists() else directory / name
+
+
+def _additions(place: Path, wanted: str) -> str:
+    """Text that can be appended to a file that is there, so that it has what the template has.
+
+    Raises:
+        ConfigurationError: it cannot be read.
+    """
+    if place.name not in (PROJECT_FILE, OWN_FILE, ".gitignore"):
+        return ""
+    try:
+        text = place.read_text("utf-8-sig")
+        document = tomllib.loads(text) if place.suffix == ".toml" else {}
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{place} cannot be read: {error}; nothing was written", remedy="mend it") from None
+    if place.suffix == ".toml":
+        return "\n\n".join(_missing_tables(document, wanted, is_own=place.name == OWN_FILE))
+    ignored = {line.strip().strip("/") for line in text.splitlines()}
+    return "\n".join(line for line in wanted.splitlines() if line.strip("/") not in ignored)
+
+
+def _missing_tables(document: dict[str, Any], wanted: str, *, is_own: bool) -> Iterator[str]:
+    """Tables of the template that settings lack; ``[tool.ldos]`` itself is the whole of a file of their own."""
+    tool = {"pytest": {}, "ldos": document} if is_own else document.get("tool", {})
+    for block in wanted.strip().split("\n\n"):
+        _, *keys = block[1 : block.index("]")].split(".")  # of [tool.ldos.scenarios.busy_cell]
+        found: Any = tool
+        for key in keys[:1] if keys[0] == "pytest" else keys:  # pytest has two names of its table, and takes one
+            found = found.get(key) if isinstance(found, dict) else None
+        if found is None:
+            yield block.replace("[tool.ldos.", "[") if is_own else block
+
+
+def _commands(directory: Path) -> dict[str, str]:
+    """Commands to type next, each with its purpose."""
+    is_here = directory.resolve() == Path.cwd()
+    return _NEXT if is_here else {f"cd {shlex.quote(str(directory))}": "", **_NEXT}
+
+
+_EXIT_CODES: Final = {Status.OK: 0, Status.WARNING: 0, Status.ERROR: exit_codes.INVALID}
+
+
+def doctor(
+    *,
+    stack: Annotated[
+        StackKind | None, typer.Option(help="Stack that is to be measured; that of the settings by default.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Offer to mend what can be mended from here.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Put back the settings that --fix has changed.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --fix: mend everything without asking.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="End with 12 where there are only warnings.")] = False,
+    host_class: Annotated[
+        bool, typer.Option("--host-class", help="Print only the class of this machine, by which baselines are kept.")
+    ] = False,
+) -> None:
+    """Look for what this machine lacks, and what would disturb it.
+
+    Exit code: 0 no errors, 11 an error (a measurement would be invalid or not begin), 12 only
+    warnings, with --strict.
+    """
+    if as_json + fix + undo > 1 or (yes and not fix):
+        raise ConfigurationError("these options do not go together", remedy="one of --json, --fix [--yes], --undo")
+    machine = _this_machine(stack)
+    if host_class:
+        _refuse_beside_host_class(any((as_json, fix, undo, strict)))
+        say(_host_class(machine))
+        return
+    if undo:
+        _undo(machine)
+        return
+    findings = diagnose(machine)
+    _show(findings, stack=machine.stack.kind.value, as_json=as_json)
+    if fix and _mend(findings, machine, may_ask=not yes):
+        findings = diagnose(machine)
+        _show(findings, stack=machine.stack.kind.value, as_json=False)
+    raise typer.Exit(_exit_code(worst(findings), strict=strict))
+
+
+def _this_machine(kind: StackKind | None) -> Machine:
+    sources = sources_here()
+    spec = sources.scenario(next(iter(BUILT_IN_SCENARIOS)), {}).stack
+    return Machine(
+        output=sources.folder("output"), stack=spec if kind is None else dataclasses.replace(spec, kind=kind)
+    )
+
+
+def _refuse_beside_host_class(others: bool) -> None:
+    if others:
+        raise ConfigurationError("--host-class prints one line and looks at nothing", remedy="give it alone")
+
+
+def _host_class(machine: Machine) -> str:
+    info = describe_stack(machine.stack)
+    return take_fingerprint(rmw=info.rmw, versions=info.versions).host_class
+
+
+def _exit_code(status: Status, *, strict: bool) -> int:
+    return exit_codes.INCONCLUSIVE if strict and status is Status.WARNING else _EXIT_CODES[status]
+
+
+def _show(findings: Sequence[Finding], *, stack: str, as_json: bool) -> None:
+    if as_json:
+        emit(render_diagnosis_json(findings, stack=stack))
+        return
+    width, color = terminal()
+    emit(render_diagnosis(findings, width=width, color=color))
+
+
+def _mend(findings: Sequence[Finding], machine: Machine, *, may_ask: bool) -> bool:
+    """Applies the fixes that are agreed to; whether any was.
+
+    Raises:
+        ConfigurationError: there is nobody to ask.
+    """
+    if may_ask and not sys.stdin.isatty() and any(finding.fix for finding in findings):
+        raise ConfigurationError("--fix asks before each change, but this is no terminal", remedy="add --yes")
+    changes = ChangeLog(changes_file(machine.environment))
+    has_tried = False
+    for line in mend(findings, machine, changes, agrees=_agrees if may_ask else _always):
+        say(line)
+        has_tried = True
+    if changes.changes:
+        say("settings can be put back: ldos doctor --undo")
+    return has_tried
+
+
+def _agrees(fix: Fix) -> bool:
+    return ask(describe_question(fix))
+
+
+def _always(fix: Fix) -> bool:
+    return True
+
+
+def _undo(machine: Machine) -> None:
+    changes = ChangeLog(changes_file(machine.environment))
+    if not changes.changes:
+        say("nothing to put back")
+    for line in changes.undo(machine):
+        say(line)
+
+
+def ros_packages(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME…]", help="Packages; by default those that the stack here needs and its workspace lacks."
+        ),
+    ] = None,
+) -> None:
+    """Build the ROS packages that a measured stack needs.
+
+    Prints their setup script; in a shell with ROS 2 sourced: . "$(ldos ros-packages)". What is in a sourced prefix
+    is not built; if all is there, nothing is printed. Builds are kept in the user's cache.
+    """
+    script = build_packages(names or _needed_here(), announce=lambda text: say(text, err=True))
+    if script is not None:
+        say(str(script))
+
+
+def _needed_here() -> list[str]:
+    """Packages that the stack here needs, without those of the project's own workspace, which are built with it."""
+    sources = sources_here()
+    own = Workspace(sources.root, sources.toml.base.workspaces(sources.root)).packages()
+    return [each for each in needed_by(sources.stack_spec()) if each not in own]

@@ -1,0 +1,256 @@
+"""Checks for leftovers of recordings, and for processes that would disturb a measurement."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import select
+import signal
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Final
+from xml.etree import ElementTree as ET
+
+import psutil
+
+from pytest_ldos.base.errors import MendFailed
+from pytest_ldos.doctor.changes import ChangeLog, Finding, RemoveStale, ok, warning
+from pytest_ldos.doctor.machine import Machine, ProcessFacts
+from pytest_ldos.host.processes import OWNER_VARIABLE, living_owner, name_of_command
+from pytest_ldos.host.temporary import SHORT_FOLDERS
+
+_NAMESPACE: Final = {"mi": "https://lttng.org/xml/ns/lttng-mi"}
+_LTTNG: Final = ("lttng", "--no-sessiond")
+_OURS: Final = re.compile(r"ldos-(\d+)-\d+")
+_FOLDERS: Final = "ldos-lttng-*"
+_HOME: Final = "LTTNG_HOME"
+
+
+@dataclass(frozen=True)
+class DestroySessions:
+    """Ends recordings and keeps their files; see `Fix`."""
+
+    description: str
+    names: Sequence[str]
+    is_reversible: bool = False
+
+    def apply(self, machine: Machine, changes: ChangeLog) -> None:
+        for name in self.names:
+            done = machine.run([*_LTTNG, "destroy", name])
+            if done is None or done.returncode != 0:
+                reason = "" if done is None else done.stderr.strip()
+                raise MendFailed(f"session {name} cannot be destroyed: {reason}", remedy=f"lttng destroy {name}")
+
+
+def check_sessions(machine: Machine) -> Finding:
+    """Checks the sessions of the user's own session daemon; our running recordings have daemons of their own."""
+    names = list_sessions(machine)
+    pids = {process.pid for process in machine.processes()}
+    stale = [name for name in names for match in [_OURS.fullmatch(name)] if match and int(match.group(1)) not in pids]
+    others = [name for name in names if name not in stale]
+    if stale:
+        fix = DestroySessions(f"destroy {len(stale)} LTTng sessions; the traces stay", stale)
+        remedy = "; ".join(f"lttng destroy {name}" for name in stale)
+        return warning("LTTng sessions", f"left by runs that are gone: {', '.join(stale)}", remedy, fix)
+    return ok("LTTng sessions", f"of others: {', '.join(others)}" if others else "none")
+
+
+def list_sessions(machine: Machine) -> Sequence[str]:
+    """Names of the sessions of the user's daemon, which is not started; empty if its answer cannot be read."""
+    done = machine.run([*_LTTNG, "--mi", "xml", "list"])
+    if done is None or done.returncode != 0:
+        return []
+    try:
+        root = ET.fromstring(done.stdout)  # noqa: S314 - written by the user's own session daemon
+    except ET.ParseError:
+        return []
+    return [element.text or "" for element in root.iterfind(".//mi:session/mi:name", _NAMESPACE)]
+
+
+def check_daemon_folders(machine: Machine) -> Finding:
+    stale = find_daemon_folders(machine)
+    if not stale:
+        return ok("recorders' folders", "none left behind")
+    places = ", ".join(str(folder) for folder in dict.fromkeys(path.parent for path in stale))
+    text = f"{len(stale)} in {places} whose session daemon is gone"
+    fix = RemoveStale(f"remove {len(stale)} folders {_FOLDERS} in {places}", stale, find_daemon_folders)
+    return warning("recorders' folders", text, "ldos doctor --fix removes them", fix)
+
+
+def find_daemon_folders(machine: Machine) -> Sequence[Path]:
+    """Folders that a recorder made for its session daemon, and that no process uses any more."""
+    used = {process.environment.get(_HOME) for process in machine.processes()}
+    folders = dict.fromkeys((machine.temporary, *map(machine.path, SHORT_FOLDERS)))
+    found = [path for folder in folders for path in sorted(folder.glob(_FOLDERS))]
+    return [path for path in found if str(path) not in used and _is_of(path, machine)]
+
+
+def _is_of(path: Path, machine: Machine) -> bool:
+    return path.is_dir() and not path.is_symlink() and path.lstat().st_uid == machine.uid
+
+
+PATIENCE_S: Final = 5.0
+"""Wait after each signal. A Gazebo server takes 2.2 s from SIGINT to its end."""
+
+_LADDER: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class EndProcess:
+    """Ends a process by SIGINT, SIGTERM, then SIGKILL; see `Fix`."""
+
+    description: str
+    process: ProcessFacts
+    is_reversible: bool = False
+
+    def apply(self, machine: Machine, changes: ChangeLog) -> None:
+        end_process(self.process)
+
+
+def end_process(process: ProcessFacts, *, patience_s: float = PATIENCE_S) -> None:
+    """Ends a process; does nothing if it has ended, also if another process has its pid by now.
+
+    Opens a descriptor of the pid first, and compares the process behind it then: a descriptor
+    never refers to another process later.
+
+    Raises:
+        MendFailed: not permitted, or it survived SIGKILL.
+
+    Reference: pidfd_open(2), pidfd_send_signal(2).
+    """
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        return
+    try:
+        if _is_the_same(process) and not any(_ends(descriptor, number, patience_s) for number in _LADDER):
+            raise MendFailed(f"process {process.pid} survived SIGKILL", remedy="it waits in the kernel; restart")
+    except PermissionError:
+        raise MendFailed(f"process {process.pid} belongs to somebody else", remedy=f"sudo kill {process.pid}") from None
+    finally:
+        os.close(descriptor)
+
+
+def _is_the_same(process: ProcessFacts) -> bool:
+    try:
+        return psutil.Process(process.pid).create_time() == process.created
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _ends(descriptor: int, number: signal.Signals, patience_s: float) -> bool:
+    """True if the process ends in time after the signal; its descriptor is then readable."""
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(descriptor, number)
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(patience_s * 1000))
+
+
+_TITLE: Final = "stray processes"
+_MEASUREMENTS: Final = "measurements"
+_COMMAND_WIDTH: Final = 60
+
+_EARLIER: Final = "process of an earlier measurement"
+_PROGRAMS: Final = frozenset(
+    {
+        "component_container",
+        "component_container_mt",
+        "controller_manager",
+        "gzserver",
+        "move_group",
+        "parameter_bridge",
+        "robot_state_publisher",
+        "ros2_control_node",
+        "rviz2",
+        "spawner",
+        "static_transform_publisher",
+        "stress-ng",
+    }
+)
+"""Programs of a stack, for processes that only their name identifies."""
+
+_COMMANDS: Final = {
+    re.compile(r"(^|/)gz(-sim\S*)? sim\b|(^|/)gz-sim-(server|main)"): "Gazebo",
+    re.compile(r"\bros2-daemon\b|(^|/)_ros2_daemon\b"): "ros2 daemon",
+    re.compile(r"(^|/)ros2 launch\b"): "ros2 launch",
+    re.compile(r"(^|\s)--ros-args(\s|$)"): "ROS node",
+    re.compile(r"\bpytest_ldos\.(robot\.stack|measure\.load)\."): _EARLIER,
+}
+
+
+def check_measurements(machine: Machine) -> Iterator[Finding]:
+    """Running measurements under any lock: they would disturb another one, and end by themselves."""
+    everything = machine.processes()
+    owners = find_owners(machine, everything) - _ancestors(everything, os.getpid())
+    running = [process for process in everything if process.pid in owners]
+    if not running:
+        yield ok(_MEASUREMENTS, "none goes on")
+    for process in running:
+        text = f"process {process.pid} measures: {_shorten(' '.join(process.command))}"
+        yield warning(_MEASUREMENTS, text, "wait until it ends: two at once disturb each other")
+
+
+def check_strays(machine: Machine) -> Iterator[Finding]:
+    """One finding per process, so that each can be decided on its own."""
+    strays = find_strays(machine)
+    if not strays:
+        yield ok(_TITLE, "none of ROS 2, Gazebo or a load")
+    for process, role in strays:
+        orphan = ", left behind by its parent" if process.parent == 1 else ""
+        text = f"{role} {process.pid}{orphan}: {_shorten(' '.join(process.command))}"
+        fix = EndProcess(f"end process {process.pid} ({role})", process)
+        yield warning(f"stray process {process.pid}", text, f"kill {process.pid}", fix)
+
+
+def find_strays(machine: Machine) -> Sequence[tuple[ProcessFacts, str]]:
+    """Stray processes of this user and their roles, without those of a running measurement."""
+    everything = machine.processes()
+    spared = _ancestors(everything, os.getpid()) | _descendants(everything, find_owners(machine, everything))
+    candidates = [process for process in everything if process.uid == machine.uid and process.pid not in spared]
+    ours = [process for process in candidates if living_owner(process.environment) is None]
+    return [(process, role) for process in ours for role in [role_of(process)] if role]
+
+
+def find_owners(machine: Machine, processes: Sequence[ProcessFacts]) -> set[int]:
+    """Processes that measure now: the lock's holder, and owners of running processes under any lock."""
+    owners = {machine.measuring(), *(living_owner(process.environment) for process in processes)}
+    return {pid for pid in owners if pid is not None}
+
+
+def role_of(process: ProcessFacts) -> str:
+    """Role of a process in a stack; empty if it belongs to none."""
+    words = [PurePath(process.command[0]).name, *process.command[1:]] if process.command else [process.name]
+    names = (words[0], *(PurePath(word).name for word in words[1:2]), name_of_command(process.command))
+    if named := next((name for name in names if name in _PROGRAMS), ""):
+        return named
+    if OWNER_VARIABLE in process.environment:
+        return _EARLIER
+    line = " ".join(words)
+    return next((role for pattern, role in _COMMANDS.items() if pattern.search(line)), "")
+
+
+def _ancestors(processes: Sequence[ProcessFacts], pid: int) -> set[int]:
+    """Pids of a process and its ancestors."""
+    parents = {process.pid: process.parent for process in processes}
+    found: set[int] = set()
+    while pid and pid not in found:
+        found.add(pid)
+        pid = parents.get(pid, 0)
+    return found
+
+
+def _descendants(processes: Sequence[ProcessFacts], pids: Collection[int]) -> set[int]:
+    """Pids of processes and all their descendants."""
+    found = set(pids)
+    size = -1
+    while size != len(found):
+        size = len(found)
+        found |= {process.pid for process in processes if process.parent in found}
+    return found
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _COMMAND_WIDTH else f"{text[: _COMMAND_WIDTH - 1]}…"

@@ -1,0 +1,358 @@
+"""Folded stacks: the number of samples per call stack, as trees, as differences of two versions, for speedscope.
+
+As text, one line per stack: frames from the outermost on, separated by ``;``, a space, the number of samples.
+Reference: the form that Brendan Gregg's FlameGraph made common; perf's and py-spy's tools write and read it.
+
+Samples are counts, so a share has sampling error. The interval of a difference is Agresti
+and Caffo's, with the family-wise error divided over all frames by Bonferroni's rule. If a version was
+sampled in several starts, their variation beyond chance widens all intervals (the dispersion of
+quasi-likelihood; Student's distribution accounts for the uncertainty of its estimate). With a single start it is
+unknown, and `Difference.knows_starts` is false.
+
+References: A. Agresti, B. Caffo, "Simple and effective confidence intervals for proportions and differences of
+proportions result from adding two successes and two failures", The American Statistician 54, 2000;
+P. McCullagh, J. A. Nelder, "Generalized Linear Models", 2nd ed., 4.5.
+
+Reference: https://www.speedscope.app/file-format-schema.json (``sampled`` profiles).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from itertools import groupby
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any, Final
+
+from scipy.special import stdtrit
+
+from pytest_ldos.base.errors import ProfilingFailed, RecordUnreadable
+from pytest_ldos.base.text import one_line
+
+Stack = tuple[str, ...]
+"""Frame names, the outermost (the process) first; at least one."""
+
+MOST_FRAMES: Final = 512
+"""Largest depth of a stack; perf's own limit is 127. Deeper stacks lose their innermost frames."""
+
+_LONGEST_NAME: Final = 400
+_KEPT_END: Final = 150
+"""Characters kept from the end of a name, where names of templates differ."""
+
+_SEPARATOR: Final = ";"
+_LARGEST: Final = 2**53
+_REMEDY: Final = "name a .folded file as ldos, perf's stackcollapse or py-spy (--format raw) write it"
+
+
+def frame_name(text: str) -> str:
+    """Turns a name from another program into a frame name: one line, without the separator of frames."""
+    name = one_line(text).replace(_SEPARATOR, ":").strip()
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[: _LONGEST_NAME - _KEPT_END - 1]}…{name[-_KEPT_END:]}"
+    return name or "?"
+
+
+@dataclass(frozen=True)
+class FoldedStacks:
+    """Samples by stack.
+
+    Attributes:
+        counts: number of samples, each at least 1.
+    """
+
+    counts: Mapping[Stack, int]
+
+    @property
+    def samples(self) -> int:
+        return sum(self.counts.values())
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+
+def merge(profiles: Iterable[FoldedStacks]) -> FoldedStacks:
+    """Sum of all samples."""
+    together: Counter[Stack] = Counter()
+    for each in profiles:
+        together.update(each.counts)
+    return FoldedStacks(dict(together))
+
+
+def render_folded(profile: FoldedStacks) -> str:
+    """Text that `parse_folded` reads, in a fixed order."""
+    return "".join(f"{_SEPARATOR.join(stack)} {count}\n" for stack, count in sorted(profile.counts.items()))
+
+
+def parse_folded(text: str, source: str) -> FoldedStacks:
+    """Parses folded stacks.
+
+    Args:
+        source: named in errors.
+
+    Raises:
+        RecordUnreadable: a line is no stack with a number; the message names the line.
+    """
+    counts: Counter[Stack] = Counter()
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        frames, space, count = line.rstrip().rpartition(" ")
+        if not (space and frames.strip() and count.isascii() and count.isdigit() and 0 < int(count[:20]) < _LARGEST):
+            raise RecordUnreadable(f"{source}, line {number}: no stack with a number of samples", remedy=_REMEDY)
+        counts[tuple(frame_name(each) for each in frames.split(_SEPARATOR)[:MOST_FRAMES])] += int(count)
+    return FoldedStacks(dict(counts))
+
+
+def read_folded(file: Path) -> FoldedStacks:
+    """Reads a file; see `parse_folded`.
+
+    Raises:
+        RecordUnreadable: also if there is no such file, or no sample in it.
+    """
+    try:
+        text = file.read_text("utf-8", errors="replace")
+    except OSError as error:
+        raise RecordUnreadable(f"{file} cannot be read: {error.strerror}", remedy=_REMEDY) from None
+    profile = parse_folded(text, str(file))
+    if not profile:
+        raise RecordUnreadable(f"{file} holds no samples", remedy="profile for longer, or something that runs")
+    return profile
+
+
+@dataclass(eq=False)
+class Frame:
+    """A function in the context of its callers.
+
+    Attributes:
+        path: from the outermost frame to this one; empty for the root.
+        counts: samples in it and in the functions it called, one number per profile.
+        own: samples in itself.
+    """
+
+    path: Stack
+    counts: list[int]
+    own: list[int]
+    children: dict[str, Frame] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.path[-1] if self.path else "all"
+
+    @property
+    def depth(self) -> int:
+        """0 for the root."""
+        return len(self.path)
+
+    def walk(self) -> Iterator[Frame]:
+        """This frame and all below it, each before the functions it called, children sorted by name."""
+        waiting = [self]
+        while waiting:
+            frame = waiting.pop()
+            yield frame
+            waiting.extend(frame.children[name] for name in sorted(frame.children, reverse=True))
+
+
+def build_tree(profiles: Iterable[FoldedStacks]) -> Frame:
+    """Builds one tree of several profiles, so that frames of the same path can be compared."""
+    given = list(profiles)
+    whole = Frame((), [0] * len(given), [0] * len(given))
+    for number, profile in enumerate(given):
+        for stack, count in profile.counts.items():
+            _add(whole, stack, count, number)
+    return whole
+
+
+def _add(whole: Frame, stack: Stack, count: int, number: int) -> None:
+    frame = whole
+    frame.counts[number] += count
+    for depth, name in enumerate(stack, 1):
+        found = frame.children.get(name)
+        if found is None:
+            found = Frame(stack[:depth], [0] * len(whole.counts), [0] * len(whole.counts))
+            frame.children[name] = found
+        found.counts[number] += count
+        frame = found
+    frame.own[number] += count
+
+
+ALPHA: Final = 0.05
+"""Upper limit of the probability that any frame of equal versions is reported as changed."""
+
+_FEWEST_EXPECTED: Final = 5.0
+"""Expected samples of a stack per start, below which it does not contribute to the spread between starts."""
+
+_FEWEST_DEGREES: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Change:
+    """Change of a frame's share, including the functions it called.
+
+    Attributes:
+        base, head: shares of all samples, 0 to 1.
+        low, high: interval of the difference.
+    """
+
+    path: Stack
+    base: float
+    head: float
+    low: float
+    high: float
+
+    @property
+    def change(self) -> float:
+        return self.head - self.base
+
+    @property
+    def is_certain(self) -> bool:
+        """True if the interval excludes no change."""
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Comparison of two profiles.
+
+    Attributes:
+        tree: of both; the first count of a frame is the base's.
+        changes: of every frame except the root, by path.
+        dispersion: ratio of the counts' variance between starts to that of chance; at least 1.
+        degrees: degrees of freedom of the dispersion; 0 if it was not estimated.
+    """
+
+    tree: Frame
+    changes: dict[Stack, Change]
+    dispersion: float
+    degrees: float
+
+    @property
+    def knows_starts(self) -> bool:
+        """True if the variation between starts is known."""
+        return self.degrees > 0
+
+    @property
+    def base_samples(self) -> int:
+        return self.tree.counts[0]
+
+    @property
+    def head_samples(self) -> int:
+        return self.tree.counts[1]
+
+    @property
+    def has_common_frame(self) -> bool:
+        return any(all(frame.counts) for frame in self.tree.walk() if frame.path)
+
+    def certain(self) -> list[Change]:
+        """Changes whose interval excludes 0, the largest first."""
+        return sorted((each for each in self.changes.values() if each.is_certain), key=lambda each: -abs(each.change))
+
+    def detectable(self, share: float) -> float:
+        """Half the width of the interval for a frame with this share in both versions."""
+        low, high = _interval(
+            (share * self.base_samples, self.base_samples),
+            (share * self.head_samples, self.head_samples),
+            _quantile(len(self.changes), self.degrees) * math.sqrt(self.dispersion),
+        )
+        return (high - low) / 2
+
+
+def compare_profiles(base: Sequence[FoldedStacks], head: Sequence[FoldedStacks]) -> Difference:
+    """Compares the head's shares with the base's.
+
+    Args:
+        base, head: one profile per start of a version.
+
+    Raises:
+        ProfilingFailed: a version has no samples.
+    """
+    for name, parts in (("base", base), ("head", head)):
+        if not any(parts):
+            raise ProfilingFailed(f"the {name} has no samples to compare", remedy="profile for longer")
+    tree = build_tree([merge(base), merge(head)])
+    frames = [frame for frame in tree.walk() if frame.path]
+    squares, degrees = (sum(each) for each in zip(*map(_deviations, (base, head)), strict=True))
+    dispersion = max(1.0, squares / degrees) if degrees else 1.0
+    width = _quantile(len(frames), degrees) * math.sqrt(dispersion)
+    changes = {frame.path: _change(frame, tree, width) for frame in frames}
+    return Difference(tree, changes, dispersion, degrees)
+
+
+def _quantile(frames: int, degrees: float) -> float:
+    """Quantile for simultaneous intervals: Student's if the dispersion was estimated, otherwise the normal one."""
+    beyond = ALPHA / 2 / max(frames, 1)
+    return float(-stdtrit(degrees, beyond)) if degrees else NormalDist().inv_cdf(1 - beyond)
+
+
+def _change(frame: Frame, tree: Frame, width: float) -> Change:
+    (base, head), (bases, heads) = frame.counts, tree.counts
+    low, high = _interval((base, bases), (head, heads), width)
+    return Change(frame.path, base / bases, head / heads, low, high)
+
+
+def _interval(base: tuple[float, int], head: tuple[float, int], width: float) -> tuple[float, float]:
+    shares = [(count + 1) / (total + 2) for count, total in (base, head)]
+    variance = sum(share * (1 - share) / (total + 2) for share, (_, total) in zip(shares, (base, head), strict=True))
+    middle, reach = shares[1] - shares[0], width * math.sqrt(variance)
+    return max(-1.0, middle - reach), min(1.0, middle + reach)
+
+
+def _deviations(parts: Sequence[FoldedStacks]) -> tuple[float, float]:
+    """Pearson's chi-squared of frequent stacks over starts, and its degrees of freedom; 0 if it cannot be estimated.
+
+    If these are all stacks of the profile, there is one degree less, because their shares sum to 1.
+    """
+    sampled = [part for part in parts if part]
+    whole = merge(sampled)
+    shares = [part.samples / whole.samples for part in sampled]
+    frequent = [stack for stack, count in whole.counts.items() if min(shares) * count >= _FEWEST_EXPECTED]
+    covered = sum(whole.counts[stack] for stack in frequent) / whole.samples
+    degrees = (len(sampled) - 1) * (len(frequent) - covered)
+    if degrees < _FEWEST_DEGREES:
+        return 0.0, 0.0
+    expected = (
+        (part, stack, share * whole.counts[stack])
+        for part, share in zip(sampled, shares, strict=True)
+        for stack in frequent
+    )
+    return sum((part.counts.get(stack, 0) - each) ** 2 / each for part, stack, each in expected), degrees
+
+
+SCHEMA: Final = "https://www.speedscope.app/file-format-schema.json"
+
+
+def render_speedscope(profile: FoldedStacks, name: str) -> str:
+    """JSON text with a profile of all samples, followed by one profile per process."""
+    frames: dict[str, int] = {}
+    stacks = sorted(profile.counts.items())
+    for stack, _ in stacks:
+        for frame in stack:
+            frames.setdefault(frame, len(frames))
+    profiles = [_sampled("all processes", stacks, frames)]
+    profiles += [_sampled(each, list(own), frames) for each, own in groupby(stacks, lambda pair: pair[0][0])]
+    document = {
+        "$schema": SCHEMA,
+        "name": name,
+        "exporter": f"pytest-ldos {version('pytest-ldos')}",
+        "activeProfileIndex": 0,
+        "shared": {"frames": [{"name": each} for each in frames]},
+        "profiles": profiles,
+    }
+    return json.dumps(document, allow_nan=False) + "\n"
+
+
+def _sampled(name: str, stacks: list[tuple[tuple[str, ...], int]], frames: dict[str, int]) -> dict[str, Any]:
+    weights = [count for _, count in stacks]
+    return {
+        "type": "sampled",
+        "name": name,
+        "unit": "none",
+        "startValue": 0,
+        "endValue": sum(weights),
+        "samples": [[frames[frame] for frame in stack] for stack, _ in stacks],
+        "weights": weights,
+    }

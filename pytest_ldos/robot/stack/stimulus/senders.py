@@ -1,0 +1,247 @@
+"""The stimuli: goals for an arm, a program beside the stack, and a window of time."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Final, Protocol, cast
+
+from pytest_ldos.base.text import NS_PER_S
+from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag, died
+from pytest_ldos.robot.stack.conversation import ANSWER_GRACE_S, Conversation
+from pytest_ldos.robot.stack.goals import Goal, GoalBook, OutcomeClass
+from pytest_ldos.robot.stack.stimulus.lines import Command, Ended, Order
+from pytest_ldos.robot.stack.stimulus.protocol import Attempt, Case, CaseBook, MessageCase, single_case
+
+_PLAN_REQUESTS: Final = 25
+"""Planning-only requests after a trial. On a virtual machine whose CPU changes its speed, the mean of 6, 12, 25 and 50
+varies between equal trials by 10, 8, 7 and 6 %; each takes as long as a plan."""
+
+_WARM_UP_REQUESTS: Final = 3
+"""Planning-only requests that warm up an arm that is not moved for it."""
+
+_PLANNING_NS: Final = NS_PER_S
+"""Time that planning-only requests after a trial may take, by what its own planning took."""
+
+
+class Arm(Protocol):
+    """An arm that accepts goals.
+
+    Attributes:
+        goal_book: its goals by name.
+        is_repeatable: True if its planner takes seeds, so that equal versions plan equal paths.
+        warms_up_by_planning: True if its first motion is like the others once it has planned.
+    """
+
+    goal_book: GoalBook
+    is_repeatable: bool
+    warms_up_by_planning: bool
+
+    @property
+    def can_plan_only(self) -> bool:
+        """True if goals can be planned without being executed: stacks of earlier versions cannot."""
+
+    def move(
+        self,
+        goal: Goal,
+        *,
+        goal_id: str,
+        seed: int | None,
+        trial: TrialTag | None,
+        start: Mapping[str, float] | None = None,
+        plan_only: bool = False,
+    ) -> MotionOutcome:
+        """Sends a goal and waits for its end. Always returns in bounded time.
+
+        Args:
+            plan_only: plan and do not execute; the outcome's pose errors are then of an arm that did not move.
+            start: joints at which the plan begins, instead of the arm's present position; the
+                arm must be there within the planner's start tolerance.
+        """
+
+
+class ArmStimulus:
+    """See `Stimulus`."""
+
+    pids: ClassVar[tuple[int, ...]] = ()
+    not_reset: ClassVar = "the arm could not return home"
+
+    def __init__(self, arm: Arm) -> None:
+        self._arm = arm
+
+    @property
+    def takes_seeds(self) -> bool:
+        return self._arm.is_repeatable
+
+    def cases(self, name: str | None = None) -> Sequence[Goal]:
+        book = self._arm.goal_book
+        return next(iter(book.sets.values())) if name is None else book.goals(name)
+
+    def run(self, case: Case, attempt: Attempt) -> MotionOutcome:
+        # Equal plans from equal random numbers also need the same start state, to the last bit.
+        start = self._home.joints if self.takes_seeds else None
+        return self._move(cast("Goal", case), attempt, start=start)
+
+    def repeat(self, case: Case, attempt: Attempt, outcome: MotionOutcome) -> None:
+        """Has the goal of a trial planned again from home, without execution.
+
+        The way home lies between these requests and the next trial, which so begins with a planner as idle as ever.
+        """
+        for _ in range(_requests_worth(outcome) if self._arm.can_plan_only else 0):
+            self._plan(case, attempt)
+
+    def warm_up_in_place(self, case: Case, attempt: Attempt) -> MotionOutcome | None:
+        if not (self._arm.warms_up_by_planning and self._arm.can_plan_only):
+            return None
+        outcome = None
+        for _ in range(_WARM_UP_REQUESTS):
+            outcome = self._plan(case, attempt)
+        return outcome
+
+    def _plan(self, case: Case, attempt: Attempt) -> MotionOutcome:
+        return self._arm.move(
+            cast("Goal", case),
+            goal_id=uuid.uuid4().hex,
+            seed=attempt.seed,
+            trial=None,
+            start=self._home.joints,
+            plan_only=True,
+        )
+
+    def reset(self, attempt: Attempt) -> MotionOutcome:
+        """Returns the arm home, so that every trial starts at the same place and no goal equals the current pose."""
+        return self._move(self._home, attempt, start=None)
+
+    @property
+    def _home(self) -> Goal:
+        return self._arm.goal_book.home
+
+    def _move(self, goal: Goal, attempt: Attempt, *, start: Mapping[str, float] | None) -> MotionOutcome:
+        return self._arm.move(goal, goal_id=attempt.id, seed=attempt.seed, trial=attempt.trial, start=start)
+
+
+def _requests_worth(outcome: MotionOutcome) -> int:
+    """Number of planning-only requests after a trial: as many as fit into `_PLANNING_NS`; none after a failure."""
+    planned, executed = (outcome.stamps_ns.get(phase) for phase in (Phase.PLANNING, Phase.EXECUTING))
+    if outcome.outcome is not OutcomeClass.SUCCESS or planned is None or executed is None:
+        return 0
+    return min(_PLAN_REQUESTS, _PLANNING_NS // max(executed - planned, 1))
+
+
+_NEEDED: Final = frozenset({Phase.GOAL_SENT, Phase.RESULT})
+
+
+class ProgramStimulus:
+    """See `Stimulus`.
+
+    Args:
+        conversation: with the program.
+        book: what it can be asked for.
+        timeout_s: for each command.
+        why: returns why the stack or the program can do no more; empty while both run.
+    """
+
+    not_reset: ClassVar = "the stack could not be brought back to where trials begin"
+    takes_seeds: ClassVar = True
+
+    def __init__(self, conversation: Conversation, book: CaseBook, *, timeout_s: float, why: Callable[[], str]) -> None:
+        self._conversation = conversation
+        self._book = book
+        self._timeout_s = timeout_s
+        self._why = why
+        self.pids: set[int] = set()
+
+    def cases(self, name: str | None = None) -> Sequence[MessageCase]:
+        return self._book.cases(name)
+
+    def run(self, case: Case, attempt: Attempt) -> MotionOutcome:
+        message = case.message if isinstance(case, MessageCase) else None
+        command = Command(
+            order=Order.RUN,
+            goal_id=attempt.id,
+            timeout_s=self._timeout_s,
+            case=case.name,
+            message=message,
+            seed=attempt.seed,
+            trial=attempt.trial,
+        )
+        return self._ask(command)
+
+    def repeat(self, case: Case, attempt: Attempt, outcome: MotionOutcome) -> None:
+        """Nothing: no part of such a trial is known to be cheap."""
+
+    def warm_up_in_place(self, case: Case, attempt: Attempt) -> None:
+        """Nothing: only a run warms it up."""
+
+    def reset(self, attempt: Attempt) -> MotionOutcome | None:
+        if not self._conversation.resets:
+            return None
+        return self._ask(Command(order=Order.RESET, goal_id=attempt.id, timeout_s=self._timeout_s))
+
+    def _ask(self, command: Command) -> MotionOutcome:
+        limit_s = self._timeout_s + ANSWER_GRACE_S
+        ended = self._conversation.ask(command, timeout_s=limit_s)
+        if not isinstance(ended, Ended):
+            return died(command.goal_id, self._why() or f"the stimulus gave no answer within {limit_s:.0f} s")
+        self.pids.update(ended.pids)
+        if ended.outcome is not OutcomeClass.SUCCESS and (reason := self._why()):
+            return died(command.goal_id, reason)
+        if command.order is Order.RUN and not ended.stamps_ns.keys() >= _NEEDED:
+            return died(command.goal_id, "the stimulus reported an end without stamps for goal_sent and result")
+        return MotionOutcome(
+            goal_id=command.goal_id,
+            outcome=ended.outcome,
+            error_code=None,
+            message=ended.message,
+            stamps_ns=ended.stamps_ns,
+            numbers=ended.numbers,
+        )
+
+
+_POLL_S: Final = 0.1
+
+
+class WindowStimulus:
+    """See `Stimulus`.
+
+    Args:
+        seconds: length of a trial.
+        why: returns why the stack has ended; empty while it runs.
+    """
+
+    pids: ClassVar[tuple[int, ...]] = ()
+    not_reset: ClassVar = "nothing is reset"
+    takes_seeds: ClassVar = False
+
+    def __init__(self, seconds: float, why: Callable[[], str]) -> None:
+        self._seconds = seconds
+        self._why = why
+
+    def cases(self, name: str | None = None) -> Sequence[MessageCase]:
+        return single_case("window").cases(name)
+
+    def run(self, case: Case, attempt: Attempt) -> MotionOutcome:
+        begin_ns = time.monotonic_ns()
+        ends_at = time.monotonic() + self._seconds
+        while (left_s := ends_at - time.monotonic()) > 0:
+            time.sleep(min(left_s, _POLL_S))
+            if reason := self._why():
+                return died(attempt.id, reason)
+        return MotionOutcome(
+            goal_id=attempt.id,
+            outcome=OutcomeClass.SUCCESS,
+            error_code=None,
+            message="",
+            stamps_ns={Phase.GOAL_SENT: begin_ns, Phase.RESULT: time.monotonic_ns()},
+        )
+
+    def repeat(self, case: Case, attempt: Attempt, outcome: MotionOutcome) -> None:
+        """Nothing: all that is measured is the window itself."""
+
+    def warm_up_in_place(self, case: Case, attempt: Attempt) -> None:
+        """Nothing: only a run warms it up."""
+
+    def reset(self, attempt: Attempt) -> None:
+        """Nothing was sent, so there is nothing to bring back."""

@@ -1,0 +1,214 @@
+"""A search for the commit that brought a regression, as page, sentences and JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, Final
+
+from pytest_ldos.base.text import Rendered, counted
+from pytest_ldos.campaign.commits.plan import Commit
+from pytest_ldos.campaign.commits.search import CHANGE_CONFIDENCE, CommitResult, Finding, Visited
+from pytest_ldos.show.page.formats import Format, finite, render_result
+from pytest_ldos.show.page.model import ABSENT, Bullets, Column, Kind, Page, Section, Table, Tone
+from pytest_ldos.show.report.compose import report_paths
+from pytest_ldos.show.report.words import describe_path
+
+_OLDER = "name an older GOOD, in which it is good"
+
+
+def answer(result: CommitResult) -> str:
+    """One sentence."""
+    found = {
+        Finding.FOUND: _found,
+        Finding.NARROWED: _narrowed,
+        Finding.GOOD_FAILS: _good_fails,
+        Finding.NOT_WORSE: _not_worse,
+        Finding.UNKNOWN: _unknown,
+        Finding.UNMEASURED: _unmeasured,
+    }
+    return f"{found[result.finding](result)}; {result.trials} trials in {counted(result.starts, 'start')} of the stack"
+
+
+def _found(result: CommitResult) -> str:
+    (commit,) = result.suspects
+    return f"{result.metric.name} became worse with {name_of(commit)} ({_sure(result)}){_change_at(result, commit)}"
+
+
+def _narrowed(result: CommitResult) -> str:
+    first, last = result.suspects[0], result.suspects[-1]
+    return (
+        f"{result.metric.name} became worse with one of {len(result.suspects)} commits, from {name_of(first)} to "
+        f"{name_of(last)} ({_sure(result)}){_change_at(result, last)}"
+    )
+
+
+def _good_fails(result: CommitResult) -> str:
+    return f"no search: GOOD {result.good.name} is bad already: fewer than half of its trials succeed; {_OLDER}"
+
+
+def _not_worse(result: CommitResult) -> str:
+    return (
+        f"no search: in {result.metric.name}, BAD {result.bad.name} is not worse than GOOD {result.good.name} but "
+        f"better{_change_at(result, result.bad)}; GOOD may be bad already: {_OLDER}"
+    )
+
+
+def _unknown(result: CommitResult) -> str:
+    pairs = sum(each.pairs for each in result.visited)
+    return (
+        f"no search: BAD {result.bad.name} was not shown to be worse than GOOD {result.good.name} in "
+        f"{result.metric.name} by {counted(pairs, 'pair')} of trials{_change_at(result, result.bad)}; GOOD may be "
+        f"bad already ({_OLDER}), or the change is too small for this noise"
+    )
+
+
+def _unmeasured(result: CommitResult) -> str:
+    return f"no search: BAD {result.bad.name} could not be measured"
+
+
+def name_of(commit: Commit) -> str:
+    """Commit, date and subject."""
+    return f"{commit.name} of {commit.date}, “{commit.subject}”"
+
+
+def _sure(result: CommitResult) -> str:
+    return f"{100 * result.plan.confidence:g} % confidence"
+
+
+def _change_at(result: CommitResult, commit: Commit) -> str:
+    found = next((each for each in result.visited if each.commit == commit), None)
+    change = "" if found is None else _change(found)
+    return f": {change} from GOOD" if change else ""
+
+
+def _change(visited: Visited) -> str:
+    """``+15.2 % [+9.1, +20.3]``."""
+    if visited.change is None:
+        return ""
+    bounds = (_bound(visited.low), _bound(visited.high))
+    return f"{100 * visited.change:+.1f} % [{', '.join(bounds)}]"
+
+
+def _bound(bound: float) -> str:
+    if math.isinf(bound):
+        return "+∞" if bound > 0 else "-∞"
+    return f"{100 * bound:+.1f}"
+
+
+def remarks(result: CommitResult) -> Iterator[str]:
+    """Sentences that qualify the answer, and what to do next."""
+    if result.why:
+        yield result.why
+    if explained := explanation_of(result):
+        yield explained
+    for commit, reason in result.skipped:
+        yield f"skipped, because it could not be measured: {name_of(commit)}: {reason}"
+    if result.finding is Finding.FOUND and result.suspects[0].is_merge:
+        name = result.suspects[0].name
+        yield f"it is a merge; the commits of its branch: ldos bisect {name}^1 {name}^2"
+
+
+def explanation_of(result: CommitResult) -> str:
+    """A sentence on where the time went; empty if that is unknown."""
+    if result.explanation is None:
+        return ""
+    (path,) = report_paths({result.explanation.path: result.explanation}, [result.metric])
+    return f"from GOOD to {result.suspects[-1].name}, {describe_path(path, result.metric.name)}"
+
+
+def commit_table(result: CommitResult) -> Table:
+    """A row for each measured commit."""
+    titles = (f"{result.metric.name} from GOOD", "worse than GOOD", "better than BAD")
+    columns = (Column("commit", Kind.WORD), *map(Column, titles), Column("result", Kind.WORD))
+    rows = (_row(each) for each in result.visited)
+    return Table(columns=(*columns, Column("subject", Kind.PROSE)), rows=tuple(rows))
+
+
+def _row(visited: Visited) -> tuple[str, ...]:
+    worse, better = (
+        ABSENT if each is None else f"{each} of {visited.pairs}" for each in (visited.worse, visited.better)
+    )
+    subject = f"{visited.commit.date} {visited.commit.subject}"
+    return (visited.commit.name, _change(visited) or ABSENT, worse, better, visited.standing.value, subject)
+
+
+def legend(result: CommitResult) -> Iterator[str]:
+    """Meanings of the numbers, and the error budget."""
+    yield (
+        f"{result.metric.name} from GOOD: median of the ratios of paired trials, with its "
+        f"{100 * CHANGE_CONFIDENCE:g} % interval (no decision depends on it)"
+    )
+    yield (
+        "worse than GOOD, better than BAD: of trials paired by seed and made in one round; a commit breaks if the "
+        "first is not chance, and holds if the second is not"
+    )
+    yield (
+        f"{_sure(result)}: up to {result.plan.most_levels} commits are decided, each wrongly with probability "
+        f"{100 * result.plan.test.error:.2g} % at most, however often one looks, if one commit brought it"
+    )
+
+
+KIND: Final = "pytest-ldos bisect"
+SCHEMA: Final = 1
+
+
+def to_plain(result: CommitResult) -> dict[str, Any]:
+    """Everything that was found, as plain values."""
+    template = result.template
+    return {
+        "kind": KIND,
+        "schema": SCHEMA,
+        "answer": answer(result),
+        "finding": result.finding.value,
+        "metric": result.metric.name,
+        "scenario": None if template is None else template.scenario,
+        "stack": None if template is None else template.stack,
+        "good": asdict(result.good),
+        "bad": asdict(result.bad),
+        "commits": [asdict(each) for each in result.suspects],
+        "confidence": result.plan.confidence,
+        "explanation": explanation_of(result) or None,
+        "remarks": list(remarks(result)),
+        "measured": [_visited(each) for each in result.visited],
+        "skipped": [{"commit": asdict(commit), "reason": reason} for commit, reason in result.skipped],
+        "trials": result.trials,
+        "starts": result.starts,
+    }
+
+
+def _visited(visited: Visited) -> dict[str, Any]:
+    return {**asdict(visited), "low": finite(visited.low), "high": finite(visited.high)}
+
+
+def render_bisect_as(result: CommitResult, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
+    """The result in a format; width and colour matter to a terminal alone.
+
+    Raises:
+        Unavailable: see `require_format`.
+    """
+    return render_result(result, kind, page=compose_page, plain=to_plain, width=width, color=color)
+
+
+def compose_page(result: CommitResult) -> Page:
+    """The answer first, then the commits."""
+    suspects = tuple(map(name_of, result.suspects)) if len(result.suspects) > 1 else ()
+    return Page(
+        title="ldos: bisect",
+        setting=tuple(_setting(result)),
+        answer=answer(result),
+        blocks=(
+            Bullets(tuple(remarks(result))),
+            Section("One of these commits", (Bullets(suspects),)),
+            Section("Measured commits", (commit_table(result),)),
+            Section("How to read this", (Bullets(tuple(legend(result)), Tone.QUIET),)),
+        ),
+    )
+
+
+def _setting(result: CommitResult) -> Iterator[str]:
+    template = result.template
+    if template is not None:
+        yield from (template.scenario, template.stack, template.recorder)
+    yield f"{result.good.name}..{result.bad.name}"

@@ -1,0 +1,189 @@
+"""Sentences that stand beside a verdict: advice, what is known of runs, where numbers come from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pytest_ldos.base.text import counted, format_quantity
+from pytest_ldos.judge.baseline.calibration import ENOUGH_RUNS
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.baseline.known_runs import KnownRuns
+from pytest_ldos.judge.baseline.lookup import Calibrated
+from pytest_ldos.judge.explain.explain import PartChange, PartsExplanation
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.judge.judging import Judged
+from pytest_ldos.measure.metrics.model import DECLARED, OWN, Source
+from pytest_ldos.show.report.document import MetricReport, Origin, PathReport
+
+_RECORD: Final = "run again with --ldos-update-baseline"
+_MEND: Final = "mend what the reasons name (ldos doctor looks at this machine), then measure again"
+
+_GENERAL: Final = {
+    Verdict.REGRESSED: f"if the change is meant, record it: {_RECORD}",
+    Verdict.INVALID: _MEND,
+    Verdict.INFRA: _MEND,
+    Verdict.NO_BASELINE: f"measure again to compare; where nothing was recorded yet (a strict run), {_RECORD}",
+    Verdict.NOT_COMPARABLE: f"record a baseline of what runs here: {_RECORD}",
+}
+_INTERLEAVE: Final = "measure both versions interleaved, which takes out what changed in between: --ldos-base=REVISION"
+_CALIBRATE: Final = "let the gate learn how much equal versions differ on this host: ldos calibrate"
+_QUIET: Final = (
+    "see what disturbs this machine (ldos doctor), or name what must be judged: required in [tool.ldos.gate]"
+)
+_MORE_TRIALS: Final = "let the run add trials while it is undecided: --ldos-max-trials"
+_MORE_ROUNDS: Final = "measure more: raise the rounds, or starts, of the test's mark"
+_CHANGED: Final = f"if what is measured was meant to change, record it: {_RECORD}"
+
+
+@dataclass(frozen=True)
+class Untried:
+    """Remedies for noise that a run has not used up."""
+
+    more_trials: bool = True
+    interleaving: bool = True
+    calibration: bool = True
+
+
+def advise(
+    verdict: Verdict,
+    metrics: Sequence[MetricReport],
+    paths: Sequence[PathReport],
+    *,
+    failures: int = 0,
+    is_undecided: bool = True,
+    base_needs: int = 0,
+    is_study: bool = False,
+    untried: Untried = Untried(),
+) -> tuple[str, ...]:
+    """Advice on what to do now; nothing where all is well.
+
+    Args:
+        failures: trials that failed.
+        is_undecided: whether more trials would help.
+        base_needs: trials with which the baseline is to be recorded again; 0 where it has enough.
+        is_study: of an instrument, whose rounds its own settings tell.
+        untried: what may still be asked for.
+    """
+    if verdict is Verdict.INCONCLUSIVE and base_needs:
+        how = _MORE_ROUNDS if is_study else f"--ldos-trials={base_needs} or more"
+        return (f"record the baseline again with enough trials: {_RECORD} ({how})",)
+    if verdict is Verdict.INCONCLUSIVE:
+        is_noisy = is_undecided or bool(_named(metrics, Verdict.INCONCLUSIVE) | _named(metrics, Verdict.NOT_JUDGED))
+        return (_advise_noisy(untried, is_study=is_study) if is_noisy else _CHANGED,)
+    if verdict is Verdict.REGRESSED and failures and not _worse(metrics):
+        return ("see how trials failed: messages, and the stack's logs in the folder of the run",)
+    where = _where_to_look(metrics, paths) if verdict is Verdict.REGRESSED else ()
+    general = _GENERAL.get(verdict)
+    return (*where, *(() if general is None else (general,)))
+
+
+def _advise_noisy(untried: Untried, *, is_study: bool) -> str:
+    """The next of what helps that has not been used up."""
+    if is_study:
+        return _MORE_ROUNDS
+    if untried.interleaving:
+        return _INTERLEAVE
+    if untried.more_trials:
+        return _MORE_TRIALS
+    return _CALIBRATE if untried.calibration else _QUIET
+
+
+def _worse(metrics: Sequence[MetricReport]) -> set[str]:
+    return _named(metrics, Verdict.REGRESSED)
+
+
+def _named(metrics: Sequence[MetricReport], verdict: Verdict) -> set[str]:
+    return {metric.name for metric in metrics if metric.verdict is verdict}
+
+
+def _where_to_look(metrics: Sequence[MetricReport], paths: Sequence[PathReport]) -> tuple[str, ...]:
+    """The segment with the largest share of each path whose metric regressed."""
+    worse = _worse(metrics)
+    guilty = [path.segments[0] for path in paths if worse & {*path.metrics} and path.segments]
+    names = dict.fromkeys(segment.name for segment in guilty if segment.is_certain and segment.share > 0)
+    return tuple(f"look first at {name}" for name in names)
+
+
+_NAMED_FIRST: Final = ("T1mean", "T1", "call", "T4")
+
+
+def describe_apart(judged: Judged) -> str:
+    """Knowledge of it; empty for interleaved versions, and where a calibration of enough runs knows it."""
+    runs = judged.calibration.calibration.runs if isinstance(judged.calibration, Calibrated) else 0
+    if judged.base is None or judged.is_interleaved or runs >= ENOUGH_RUNS:
+        return ""
+    known = judged.known or KnownRuns()
+    if known.between:
+        name = next((each for each in _NAMED_FIRST if each in known.between), next(iter(known.between)))
+        varies = 100 * math.sqrt(known.between[name].runs.value)
+        seen = f"{counted(known.observed, 'run')} in {counted(known.days, 'day')}"
+        more = "" if known.observed >= ENOUGH_RUNS else "; each run of an unchanged stack tells more"
+        return f"run to run, {name} varies by {varies:.2g} % here: {seen}{more}"
+    return (
+        "how much runs differ here is not known yet, and taken from other machines: "
+        "each run of an unchanged stack tells more (interleaved versions need not know it: --ldos-base)"
+    )
+
+
+_MOST: Final = 3
+"""Processes that are named for one metric."""
+
+_SMALLEST_SHARE: Final = 0.05
+
+
+def describe_parts(found: PartsExplanation) -> str:
+    """``cpu_all: 97 % of it in state_publisher, +48.1 ms [+40, +56]``."""
+    named = [each for each in found.parts if each.share >= _SMALLEST_SHARE and each.is_certain][:_MOST]
+    where = "; ".join(_describe(each, found.metric.unit) for each in named)
+    return f"{found.metric.name}: {where or 'no single process stands out'}"
+
+
+def _describe(part: PartChange, unit: str) -> str:
+    sign = "+" if part.change >= 0 else "-"
+    change = f"{sign}{format_quantity(abs(part.change), unit)} [{part.low:+.3g}, {part.high:+.3g}]"
+    return f"{100 * part.share:.0f} % of it in {part.process}, {change}"
+
+
+def describe_key(key: BaselineKey, on: str = "on host class") -> str:
+    return f"scenario '{key.scenario}' of the {key.stack} stack {on} {key.host_class}"
+
+
+def describe_host(key: BaselineKey) -> str:
+    """Words for a host class among others."""
+    return f"{key.host_class} ({key.stack})"
+
+
+def describe_place(key: BaselineKey) -> str:
+    """Heading of the scenarios that were measured in one place."""
+    return f"stack {key.stack}, host class {key.host_class}"
+
+
+APPROXIMATELY: Final = "≈"
+
+
+def report_origins(sources: Collection[Source]) -> tuple[Origin, ...]:
+    """Sources in the order of their names."""
+    found = sorted(sources, key=lambda source: source.name)
+    return tuple(Origin(name=each.name, caveat=each.caveat, is_usual=each in OWN | DECLARED) for each in found)
+
+
+def qualified(number: str, origins: Collection[Origin]) -> str:
+    """A number as text, with a sign before it where a source of it is approximate."""
+    return f"{APPROXIMATELY} {number}" if any(origin.caveat for origin in origins) else number
+
+
+def describe_origins(by_metric: Mapping[str, Collection[Origin]]) -> tuple[str, ...]:
+    """A line for each source that is not what the metrics are defined by; none where all are."""
+    metrics: dict[Origin, list[str]] = {}
+    for name, origins in by_metric.items():
+        for origin in origins:
+            metrics.setdefault(origin, []).append(name)
+    return tuple(_describe_sources(origin, names) for origin, names in metrics.items() if not origin.is_usual)
+
+
+def _describe_sources(origin: Origin, metrics: Collection[str]) -> str:
+    sentence = f"{', '.join(metrics)} from {origin.name}"
+    return f"{APPROXIMATELY} {sentence}: {origin.caveat}" if origin.caveat else sentence

@@ -1,0 +1,315 @@
+"""Publications and takes: one row per message that left a publisher, or that a subscription received.
+
+Tracepoints: ``rclcpp_publish`` → ``rcl_publish`` → ``rmw_publish`` on one thread;
+``rclcpp_intra_publish`` for communication inside a process. In a process without ``rmw_publish``
+(another middleware, another list of events), ``rcl_publish`` gives the rows, and without that ``rclcpp_publish``.
+``rmw_publish`` of ROS 2 Humble and Iron has neither publisher nor time stamp.
+
+Tracepoints: ``rmw_take`` → ``rcl_take`` → ``rclcpp_take`` on one thread; inside a process
+``rclcpp_ring_buffer_enqueue`` and ``rclcpp_ring_buffer_dequeue`` on a buffer that
+``rclcpp_construct_ring_buffer``, ``rclcpp_buffer_to_ipb`` and ``rclcpp_ipb_to_subscription`` tie to its
+subscription. In a process without ``rmw_take``, or without ``rclcpp_ring_buffer_dequeue``, each run of a subscription's
+callback is a message that it received, at the begin of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.trace.execution.callbacks import subscriptions_by_object
+from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, frame_of, pick
+from pytest_ldos.trace.execution.endpoints import Endpoints, Handles, Kind, registry_of
+from pytest_ldos.trace.execution.observed import Events, Observed
+from pytest_ldos.trace.execution.schema import INSTANCES
+
+_NO_HANDLE: Final = 0
+"""Handle of a publisher that no event names."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Publications through one way of transport; NumPy columns as in the schema."""
+
+    time_ns: TimesNs
+    thread: IdArray
+    publisher: IdArray
+    source_ns: TimesNs
+    rclcpp_ns: TimesNs
+    rcl_ns: TimesNs
+    intra_ns: TimesNs
+
+    def without(self, rows: IdArray) -> _Part:
+        """All rows except the given ones."""
+        return _Part(*(np.delete(getattr(self, field.name), rows) for field in fields(self)))
+
+
+def build_publications(observed: Observed, endpoints: Endpoints) -> tuple[pl.DataFrame, int]:
+    """The table, and the number of messages that the middleware published for itself.
+
+    A publisher is identified by its rmw handle where that is recorded: `rcl_publish` of ``/rosout`` carries
+    addresses on the call stack. A publication with neither an init event nor a preceding `rcl_publish` is discovery
+    traffic of the middleware.
+    """
+    of_middleware, own = _of_middleware(observed, endpoints)
+    inter = _joined([of_middleware, _of_rcl(observed, endpoints), _of_rclcpp(observed, endpoints)])
+    intra = _intra_process(observed, endpoints)
+    same = _same_call(observed, inter, intra)
+    inter = replace(inter, intra_ns=pick(intra.time_ns, same, NEVER))
+    intra = intra.without(same[same >= 0])
+    time_ns = np.concatenate((inter.time_ns, intra.time_ns))
+    order = np.argsort(time_ns, kind="stable")
+    columns = {
+        name: np.concatenate((getattr(inter, name), getattr(intra, name)))[order]
+        for name in ("thread", "publisher", "source_ns", "rclcpp_ns", "rcl_ns", "intra_ns")
+    }
+    is_intra = np.repeat([False, True], [len(inter.time_ns), len(intra.time_ns)])[order]
+    return frame_of(INSTANCES["publications"], {"time_ns": time_ns[order], "intra": is_intra, **columns}), own
+
+
+def _joined(parts: Sequence[_Part]) -> _Part:
+    return _Part(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(_Part)))
+
+
+def _of_middleware(observed: Observed, endpoints: Endpoints) -> tuple[_Part, int]:
+    published, reported = observed.events(Ros2.RMW_PUBLISH), observed.events(Ros2.RCL_PUBLISH)
+    rcl = preceding(observed, Ros2.RCL_PUBLISH, Ros2.RMW_PUBLISH)
+    rclcpp = preceding(observed, Ros2.RCLCPP_PUBLISH, Ros2.RMW_PUBLISH)
+    handles = published.optional("rmw_publisher_handle", _NO_HANDLE).astype(np.uint64)
+    known = endpoints.publishers.registry.find(published.process, handles, published.times_ns)
+    rows = np.flatnonzero((known >= 0) | (rcl >= 0))
+    by_rcl = pick(reported.handles("publisher_handle"), rcl[rows], _NO_HANDLE)
+    found = _found_by_rcl(endpoints, published.process[rows], by_rcl, published.times_ns[rows])
+    is_named = handles[rows] != _NO_HANDLE
+    part = _Part(
+        time_ns=published.times_ns[rows],
+        thread=published.thread[rows],
+        publisher=endpoints.publishers.registry.complete(
+            np.where(is_named, known[rows], found[0]),
+            published.process[rows],
+            np.where(is_named, handles[rows], found[1]),
+        ),
+        source_ns=published.optional("timestamp", NEVER)[rows].astype(np.int64),
+        rclcpp_ns=pick(observed.events(Ros2.RCLCPP_PUBLISH).times_ns, rclcpp[rows], NEVER),
+        rcl_ns=pick(reported.times_ns, rcl[rows], NEVER),
+        intra_ns=np.full(len(rows), NEVER, dtype=np.int64),
+    )
+    return part, len(published) - len(rows)
+
+
+def _of_rcl(observed: Observed, endpoints: Endpoints) -> _Part:
+    """Publications of processes whose middleware reports none."""
+    published = observed.events(Ros2.RCL_PUBLISH)
+    rows = np.flatnonzero(observed.without(Ros2.RMW_PUBLISH, published))
+    rclcpp = preceding(observed, Ros2.RCLCPP_PUBLISH, Ros2.RCL_PUBLISH)[rows]
+    process, times_ns = published.process[rows], published.times_ns[rows]
+    found = _found_by_rcl(endpoints, process, published.handles("publisher_handle")[rows], times_ns)
+    publisher = endpoints.publishers.registry.complete(found[0], process, found[1])
+    rclcpp_ns = pick(observed.events(Ros2.RCLCPP_PUBLISH).times_ns, rclcpp, NEVER)
+    return _unstamped(published, rows, publisher, rclcpp_ns=rclcpp_ns, rcl_ns=times_ns)
+
+
+def _of_rclcpp(observed: Observed, endpoints: Endpoints) -> _Part:
+    """Publications of processes of which only rclcpp reports any: without their publishers."""
+    published = observed.events(Ros2.RCLCPP_PUBLISH)
+    is_lowest = observed.without(Ros2.RMW_PUBLISH, published) & observed.without(Ros2.RCL_PUBLISH, published)
+    rows = np.flatnonzero(is_lowest)
+    nothing = np.full(len(rows), -1, dtype=np.int32)
+    handles = np.full(len(rows), _NO_HANDLE, dtype=np.uint64)
+    publisher = endpoints.publishers.registry.complete(nothing, published.process[rows], handles)
+    never = np.full(len(rows), NEVER, dtype=np.int64)
+    return _unstamped(published, rows, publisher, rclcpp_ns=published.times_ns[rows], rcl_ns=never)
+
+
+def _unstamped(
+    published: Events, rows: npt.NDArray[np.intp], publisher: IdArray, *, rclcpp_ns: TimesNs, rcl_ns: TimesNs
+) -> _Part:
+    never = np.full(len(rows), NEVER, dtype=np.int64)
+    return _Part(published.times_ns[rows], published.thread[rows], publisher, never, rclcpp_ns, rcl_ns, never)
+
+
+def _found_by_rcl(
+    endpoints: Endpoints, process: IdArray, handles: Handles, times_ns: TimesNs
+) -> tuple[IdArray, Handles]:
+    """Publishers by rcl's handles, -1 for none; and handles for `Registry.complete`.
+
+    In a process whose publishers are announced, a handle that is not is an address on the call stack (``/rosout``):
+    all of them are one unknown publisher.
+    """
+    found = endpoints.publishers_by_rcl.find(process, handles, times_ns)
+    is_announced = np.isin(process, endpoints.publishers.inits.process)
+    return found, np.where(is_announced, np.uint64(_NO_HANDLE), handles)
+
+
+def _intra_process(observed: Observed, endpoints: Endpoints) -> _Part:
+    published = observed.events(Ros2.INTRA_PUBLISH)
+    handles = published.handles("publisher_handle")
+    by_rcl = endpoints.publishers_by_rcl.find(published.process, handles, published.times_ns)
+    publisher = endpoints.publishers.registry.complete(by_rcl, published.process, handles)
+    unset = np.full(len(published), NEVER, dtype=np.int64)
+    return _Part(published.times_ns, published.thread, publisher, unset, unset, unset, published.times_ns)
+
+
+def _same_call(observed: Observed, inter: _Part, intra: _Part) -> IdArray:
+    """For each publication through the middleware, the one inside the process made by the same call, otherwise -1.
+
+    rclcpp gives a message to the subscriptions in its process first: on the same thread, from the
+    same publisher, after the previous publication of the thread.
+    """
+    keys = observed.clock.keys(inter.thread, inter.time_ns)
+    found = observed.clock.timeline(intra.thread, intra.time_ns).last(keys)
+    earlier = observed.clock.timeline(inter.thread, inter.time_ns).last(keys, before=True)
+    other = pick(intra.publisher, found, -1) != inter.publisher
+    found[other | (pick(intra.time_ns, found, NEVER) < pick(inter.time_ns, earlier, NEVER))] = -1
+    return found
+
+
+def preceding(observed: Observed, inner: str, outer: str) -> IdArray:
+    """For each event `outer`, the row of the event `inner` with which it began.
+
+    The inner event precedes it on the same thread, concerns the same message, and no other `outer` lies
+    between the two.
+    """
+    ends, beginnings = observed.events(outer), observed.events(inner)
+    if len(ends) == 0 or len(beginnings) == 0:
+        return np.full(len(ends), -1, dtype=np.int32)
+    timeline = observed.timeline(outer)
+    found = observed.timeline(inner).last_for(timeline)
+    found[pick(beginnings.handles("message"), found, 0) != ends.handles("message")] = -1
+    earlier = timeline.last_for(timeline, before=True)
+    since = pick(ends.times_ns, earlier, NEVER)
+    found[pick(beginnings.times_ns, found, NEVER) < since] = -1
+    return found
+
+
+Columns = dict[str, Any]
+
+
+def build_takes(
+    observed: Observed, endpoints: Endpoints, callbacks: Kind, *, earlier_runs: int = 0
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """The table, and the number of takes that returned nothing or were the middleware's own.
+
+    Args:
+        earlier_runs: first rows of `callback_start` that an earlier window has counted.
+    """
+    inter, counts = _inter_process(observed, endpoints)
+    parts = (inter, _intra_process_takes(observed, endpoints), _by_callbacks(observed, callbacks, earlier_runs))
+    merged = {name: np.concatenate([part[name] for part in parts]) for name in inter}
+    order = np.argsort(merged["time_ns"], kind="stable")
+    return frame_of(INSTANCES["takes"], {name: values[order] for name, values in merged.items()}), counts
+
+
+def build_enqueues(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
+    """Messages that publishers put into the buffers of subscriptions in their own process."""
+    enqueued = observed.events(Ros2.RING_BUFFER_ENQUEUE)
+    columns = {
+        "time_ns": enqueued.times_ns,
+        "thread": enqueued.thread,
+        "subscription": _subscription_of(enqueued, observed, endpoints),
+        "buffer": enqueued.handles("buffer"),
+        "slot": enqueued["index"],
+        "overwritten": enqueued["overwritten"] != 0,
+    }
+    return frame_of(INSTANCES["enqueues"], columns)
+
+
+def _inter_process(observed: Observed, endpoints: Endpoints) -> tuple[Columns, dict[str, int]]:
+    taken = observed.events(Ros2.RMW_TAKE)
+    rcl = _following(observed, Ros2.RCL_TAKE)
+    rclcpp = _following(observed, Ros2.RCLCPP_TAKE)
+    handles = taken.handles("rmw_subscription_handle")
+    registry = endpoints.subscriptions.registry
+    known = registry.find(taken.process, handles, taken.times_ns) >= 0
+    got = taken["taken"] != 0
+    rows = np.flatnonzero(got & (known | (rcl >= 0)))
+    columns = {
+        "time_ns": taken.times_ns[rows],
+        "thread": taken.thread[rows],
+        "subscription": registry.resolve(taken.process[rows], handles[rows], taken.times_ns[rows]),
+        "source_ns": taken["source_timestamp"][rows].astype(np.int64),
+        "rcl_ns": pick(observed.events(Ros2.RCL_TAKE).times_ns, rcl[rows], NEVER),
+        "rclcpp_ns": pick(observed.events(Ros2.RCLCPP_TAKE).times_ns, rclcpp[rows], NEVER),
+        "intra": np.zeros(len(rows), dtype=bool),
+        "buffer": np.zeros(len(rows), dtype=np.uint64),
+        "slot": np.zeros(len(rows), dtype=np.uint64),
+    }
+    empty = int(np.count_nonzero(~got))
+    return columns, {"takes of nothing": empty, "takes of the middleware itself": len(taken) - empty - len(rows)}
+
+
+def _intra_process_takes(observed: Observed, endpoints: Endpoints) -> Columns:
+    taken = observed.events(Ros2.RING_BUFFER_DEQUEUE)
+    unset = np.full(len(taken), NEVER, dtype=np.int64)
+    return {
+        "time_ns": taken.times_ns,
+        "thread": taken.thread,
+        "subscription": _subscription_of(taken, observed, endpoints),
+        "source_ns": unset,
+        "rcl_ns": unset,
+        "rclcpp_ns": unset,
+        "intra": np.ones(len(taken), dtype=bool),
+        "buffer": taken.handles("buffer"),
+        "slot": taken["index"].astype(np.uint64),
+    }
+
+
+def _by_callbacks(observed: Observed, callbacks: Kind, earlier_runs: int) -> Columns:
+    starts = observed.events(Ros2.CALLBACK_START)
+    intra = starts["is_intra_process"] != 0
+    is_unseen = np.where(
+        intra, observed.without(Ros2.RING_BUFFER_DEQUEUE, starts), observed.without(Ros2.RMW_TAKE, starts)
+    )
+    is_unseen[:earlier_runs] = False
+    rows = np.flatnonzero(is_unseen)
+    callback = callbacks.registry.find(starts.process[rows], starts.handles("callback")[rows], starts.times_ns[rows])
+    subscription = pick(np.asarray(callbacks.columns["subscription"], dtype=np.int32), callback, -1)
+    rows, subscription = rows[subscription >= 0], subscription[subscription >= 0]
+    unset = np.full(len(rows), NEVER, dtype=np.int64)
+    return {
+        "time_ns": starts.times_ns[rows],
+        "thread": starts.thread[rows],
+        "subscription": subscription,
+        "source_ns": unset,
+        "rcl_ns": unset,
+        "rclcpp_ns": unset,
+        "intra": intra[rows],
+        "buffer": np.zeros(len(rows), dtype=np.uint64),
+        "slot": np.zeros(len(rows), dtype=np.uint64),
+    }
+
+
+def _following(observed: Observed, name: str) -> IdArray:
+    """For each `rmw_take`, the row of the event that reports the same message one layer up."""
+    taken, reported = observed.events(Ros2.RMW_TAKE), observed.events(name)
+    if len(taken) == 0 or len(reported) == 0:
+        return np.full(len(taken), -1, dtype=np.int32)
+    timeline = observed.timeline(Ros2.RMW_TAKE)
+    found = observed.timeline(name).next_for(timeline)
+    found[pick(reported.handles("message"), found, 0) != taken.handles("message")] = -1
+    later = timeline.next_for(timeline, after=True)
+    until = np.where(later >= 0, taken.times_ns[later], np.iinfo(np.int64).max)
+    found[pick(reported.times_ns, found, NEVER) > until] = -1
+    return found
+
+
+def _subscription_of(events: Events, observed: Observed, endpoints: Endpoints) -> IdArray:
+    """The subscription whose buffer each event concerns; an unknown one is identified by its buffer."""
+    to_ipb = observed.events(Ros2.BUFFER_TO_IPB)
+    to_subscription = observed.events(Ros2.IPB_TO_SUBSCRIPTION)
+    objects, owners = subscriptions_by_object(observed, endpoints)
+    objects_of_ipb = objects.find_nearest(
+        to_subscription.process, to_subscription.handles("subscription"), to_subscription.times_ns
+    )
+    owner_of_ipb = pick(owners, objects_of_ipb, -1)
+    ipb = registry_of(to_subscription, "ipb").find_nearest(to_ipb.process, to_ipb.handles("ipb"), to_ipb.times_ns)
+    owner_of_buffer = pick(owner_of_ipb, ipb, -1)
+    handles = events.handles("buffer")
+    buffer = registry_of(to_ipb, "buffer").find(events.process, handles, events.times_ns)
+    return endpoints.subscriptions.registry.complete(pick(owner_of_buffer, buffer, -1), events.process, handles)
