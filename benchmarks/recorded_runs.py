@@ -32,8 +32,8 @@ from pytest_ldos.measure.metrics.model import (
     MARKERS,
     PLANNED_DURATION,
     PLANS_CPU_WORK,
-    PLANS_WAITED_FOR_STRANGERS,
-    WAITED_FOR_STRANGERS,
+    PLANS_WAITED_FOR_OTHERS,
+    WAITED_FOR_OTHERS,
     Measurement,
 )
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
@@ -44,7 +44,7 @@ Row = Mapping[str, str]
 Slower = Mapping[str, float]
 
 _PAUSE: Final = timedelta(hours=2)
-_DETAILS: Final = {"T1": (WAITED_FOR_STRANGERS,), "T1mean": (PLANS_CPU_WORK, PLANS_WAITED_FOR_STRANGERS)}
+_DETAILS: Final = {"T1": (WAITED_FOR_OTHERS,), "T1mean": (PLANS_CPU_WORK, PLANS_WAITED_FOR_OTHERS)}
 _HOST: Final = Fingerprint(
     cpu_model="recorded",
     cores=2,

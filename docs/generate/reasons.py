@@ -67,7 +67,7 @@ TOLD: Final[Mapping[type, Told]] = {
         "… of … trials succeeded, … % are expected: fewer, which may be chance", "take more trials: `--ldos-trials`"
     ),
     why.NotClear: Told(
-        "… is undecided: … (measured …)",
+        "… is inconclusive: … (measured …)",
         "[quiet the machine](../how-to/quiet-a-noisy-machine.md), then `--ldos-base`, then `--ldos-max-trials`, "
         "then `ldos calibrate`",
     ),

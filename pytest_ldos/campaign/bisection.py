@@ -1,6 +1,6 @@
 """Noisy bisection: finds the level at which trials begin to break.
 
-A level is tested until its trials show on which side of the boundary it lies (`stats.confidence_sequence`). Errors
+A level is tested until its trials show on which side of the boundary it lies (`stats.several_tests`). Errors
 are one-sided: a level below the threshold can only be called broken by mistake, a level above it only sound. If a
 search visits at most K levels, and each errs with probability at most (1 - confidence) / K, the threshold lies
 between the highest level shown to hold and the lowest level shown to break with the requested confidence, provided
@@ -163,7 +163,7 @@ class SearchPlan:
         boundary: a level is broken if more than this share of its trials would be.
         max_trials: largest number of trials; no start is made that would exceed it.
         calm_trials: least number of trials at the calm end, which the other levels are compared with.
-        correlation: largest assumed correlation between trials of one start; see `stats.overdispersion`.
+        correlation: largest assumed correlation between trials of one start; see `stats.counts`.
         patience_factor: multiple of the trials of a clear level, after which a level is given up as inconclusive.
         compares_ends: True if trials of each level are compared with those of both ends: the calm end then holds by
             definition, nothing is searched unless the harsh one breaks, and no level beyond the calmest that

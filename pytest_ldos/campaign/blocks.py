@@ -154,7 +154,7 @@ FindBase = Callable[[TrialSet], StoredBase | None]
 
 
 def measure_alone(bench: Bench, head: Version, *, find_base: FindBase, size: int | None = None) -> TrialSet:
-    """Measures one version, and adds starts while its comparison is undecided and the scenario allows more trials.
+    """Measures one version, and adds starts while its comparison is inconclusive and the scenario allows more trials.
 
     After each trial the record is on disk; if it ends early, it contains the reason as `incomplete`.
 

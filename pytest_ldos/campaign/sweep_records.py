@@ -25,7 +25,7 @@ KIND: Final = "pytest-ldos sweep start"
 class CellState(StrEnum):
     """State of a start or a cell, from best to worst.
 
-    `BROKEN` means that the arm could not go on under its loads (`campaign.arm_failure`): a result, with fewer trials.
+    `BROKEN` means that the arm could not go on under its loads (`campaign.criterion`): a result, with fewer trials.
     """
 
     MEASURED = "measured"

@@ -130,10 +130,10 @@ def _fits(trace: Path) -> bool:
 def _require_observed(
     model: ExecutionModel, pids: Collection[int] | None, everybody: Callable[[], ExecutionModel]
 ) -> None:
-    strangers = sorted(set(pids or ()) - set(model.processes["pid"]))
-    if strangers:
+    silent = sorted(set(pids or ()) - set(model.processes["pid"]))
+    if silent:
         there = ", ".join(str(pid) for pid in sorted(everybody().processes["pid"]))
-        raise ConfigurationError(f"process {strangers[0]} has no events in the trace", remedy=f"these have: {there}")
+        raise ConfigurationError(f"process {silent[0]} has no events in the trace", remedy=f"these have: {there}")
 
 
 def parse_interfaces(texts: Sequence[str], usual: Interfaces) -> Interfaces:

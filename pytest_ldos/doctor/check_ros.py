@@ -157,15 +157,15 @@ def check_discovery(machine: Machine) -> Finding:
     reach = machine.environment.get(_RANGE, "")
     peers = [peer for peer in machine.environment.get(_PEERS, "").split(";") if peer]
     title, remedy = "discovery", f"export {_RANGE}=LOCALHOST"
-    strangers = [peer for peer in peers if peer not in _LOCAL]
+    remote = [peer for peer in peers if peer not in _LOCAL]
     if server := machine.environment.get(_SERVER, ""):
         return warning(title, f"{_SERVER}={server}: Fast DDS meets whom that server knows", f"unset {_SERVER}")
     if machine.environment.get("ROS_LOCALHOST_ONLY") == "1":
         return ok(title, f"this machine only (ROS_LOCALHOST_ONLY, deprecated: {remedy})")
     if reach == "OFF":
         return warning(title, f"{_RANGE}=OFF: nodes of your own cannot find each other", remedy)
-    if strangers:
-        return warning(title, f"{_PEERS} names other machines: {', '.join(strangers)}", f"unset {_PEERS}")
+    if remote:
+        return warning(title, f"{_PEERS} names other machines: {', '.join(remote)}", f"unset {_PEERS}")
     if reach == "LOCALHOST":
         return ok(title, "this machine only")
     named = f"{_RANGE}={reach}" if reach else f"{_RANGE} is not set"

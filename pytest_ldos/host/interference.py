@@ -259,7 +259,7 @@ class InterferenceMeter:
 
     def _between(self, before: _Reading, now: _Reading) -> Interference:
         seconds, then, machine = now.at_s - before.at_s, before.machine, now.machine
-        strangers, orphans = self._others(before, now)
+        others, orphans = self._others(before, now)
         steal_s, nobody_s = _growth(then.steal_s, machine.steal_s), _growth(then.nobody_s, machine.nobody_s)
         ours_s = _grown_s(before.processes, now.processes, before.ours | now.ours | orphans)
         busy_s = None if nobody_s is None else seconds * machine.cpus - nobody_s - (steal_s or 0.0)
@@ -271,11 +271,11 @@ class InterferenceMeter:
             throttled_s=_growth(then.throttled_s, machine.throttled_s),
             thermal_throttles=_growth(then.thermal_throttles, machine.thermal_throttles),
             memory_stall_s=_growth(then.memory_stall_s, machine.memory_stall_s),
-            programs=self._by_program(now.processes, strangers),
+            programs=self._by_program(now.processes, others),
         )
 
     def _others(self, before: _Reading, now: _Reading) -> tuple[Mapping[Key, int], set[Key]]:
-        """Ticks that each stranger used, and the orphans of ours, which have a parent outside our tree."""
+        """Ticks that each other process used, and the orphans of ours, which have a parent outside our tree."""
         known = {key: each.ticks for key, each in before.processes.items()}
         for key, heir in _heirs(before.processes, now.processes):
             known[heir] += known[key]

@@ -14,7 +14,7 @@ import pytest
 from pytest_ldos.base.errors import LdosError, Unavailable
 from pytest_ldos.base.text import Rendered, counted
 from pytest_ldos.plugin.messages import begin_section, refused_session, usage_error, write_line, write_rendered
-from pytest_ldos.plugin.run_record import Books
+from pytest_ldos.plugin.run_record import SessionParts
 from pytest_ldos.plugin.scenario_run import ScenarioRun
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ class HistoryWriter:
         fault: the reason why it could not be written; empty if it could.
     """
 
-    def __init__(self, books: Books) -> None:
-        self._settings, self._record, self._ledger = books
+    def __init__(self, parts: SessionParts) -> None:
+        self._settings, self._record, self._ledger = parts
         self._added = 0
         self._left_out: list[str] = []
         self.fault = ""
@@ -172,9 +172,9 @@ class Outputs:
         is_whole: true if all outputs could be written.
     """
 
-    def __init__(self, books: Books) -> None:
-        self._settings, self._record, self._ledger = books
-        self._history = HistoryWriter(books)
+    def __init__(self, parts: SessionParts) -> None:
+        self._settings, self._record, self._ledger = parts
+        self._history = HistoryWriter(parts)
         self._lines: list[str] = []
         self.is_whole = True
 

@@ -101,7 +101,7 @@ def _require_loads(run: ScenarioRun, versions: Iterable[Version]) -> None:
     require_loads(run.spec.loads, run.spec, run.environments)
 
 
-class Books(NamedTuple):
+class SessionParts(NamedTuple):
     """The state of a session that its outputs and sweeps read, and enter results into."""
 
     settings: Settings

@@ -19,7 +19,7 @@ from pytest_ldos.plugin.marks import UNJUDGED_OUTPUT
 from pytest_ldos.plugin.messages import begin_section, write_line
 from pytest_ldos.plugin.outputs import Outputs
 from pytest_ldos.plugin.preflight import describe_refusals, refuse_child_process, require_place, require_ready
-from pytest_ldos.plugin.run_record import Books, RunRecord
+from pytest_ldos.plugin.run_record import RunRecord, SessionParts
 from pytest_ldos.plugin.scenarios import in_cell, make_scenario_tests, require_loads
 from pytest_ldos.plugin.selection import Selection, metrics_of, refuse_parallel_runs
 from pytest_ldos.plugin.settings import Settings
@@ -92,9 +92,9 @@ class MeasuringSession:
         self.record = RunRecord(self.settings)
         self.ledger = Ledger(self.settings, self.selection, failed=failed)
         self.machine = Machine(config)
-        books = Books(self.settings, self.record, self.ledger)
-        self.sweeps = Sweeps(books)
-        self.outputs = Outputs(books)
+        parts = SessionParts(self.settings, self.record, self.ledger)
+        self.sweeps = Sweeps(parts)
+        self.outputs = Outputs(parts)
 
     def make_tests(self, metafunc: pytest.Metafunc) -> None:
         """Makes a test for each cell and each scenario that a test function stands for."""

@@ -23,7 +23,7 @@ from pytest_ldos.plugin.marks import (
     SWEEP_MARK,
 )
 from pytest_ldos.plugin.messages import collect_error, end_session, fail_with, skip_with, usage_error, write_line
-from pytest_ldos.plugin.run_record import Books
+from pytest_ldos.plugin.run_record import SessionParts
 from pytest_ldos.plugin.scenarios import SweepCell, cell_of, cells_of, in_cell, in_running_order
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ class Sweeps:
     _RESULT: ClassVar[pytest.StashKey[str]] = pytest.StashKey()
     _WAS_DONE: ClassVar[pytest.StashKey[bool]] = pytest.StashKey()
 
-    def __init__(self, books: Books) -> None:
-        self._books = books
-        self._settings, _, self._ledger = books
+    def __init__(self, parts: SessionParts) -> None:
+        self._parts = parts
+        self._settings, _, self._ledger = parts
         self.is_kept = True
         self._results: SweepResults | None = None
 
@@ -57,7 +57,7 @@ class Sweeps:
         if self._results is None:
             from pytest_ldos.plugin.sweep_results import SweepResults
 
-            self._results = SweepResults(self._books)
+            self._results = SweepResults(self._parts)
         return self._results
 
     # --- cells become tests -----------------------------------------------------------

@@ -23,7 +23,7 @@ from pytest_ldos.campaign.versions.version import find_revision
 from pytest_ldos.judge.gate.verdict import Verdict, worst
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.plugin.messages import begin_section, write_line, write_rendered
-from pytest_ldos.plugin.run_record import Books
+from pytest_ldos.plugin.run_record import SessionParts
 from pytest_ldos.plugin.scenarios import SweepCell, in_cell, sweep_name
 from pytest_ldos.show.page.formats import HTML_PACKAGES
 from pytest_ldos.show.report.reasons import describe_reason
@@ -56,8 +56,8 @@ class Outcome:
 class SweepResults:
     """The results of a session's cells."""
 
-    def __init__(self, books: Books) -> None:
-        self._settings, self._record, self._ledger = books
+    def __init__(self, parts: SessionParts) -> None:
+        self._settings, self._record, self._ledger = parts
         self._folders: dict[tuple[str, str], SweepFolder] = {}
         self._definitions: dict[str, Definition] = {}
         self._damaged: list[Path] = []

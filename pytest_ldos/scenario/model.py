@@ -256,7 +256,7 @@ class FaultSpec:
         callback_delay_ms: added to the callback that turns joint states into transforms, each
             time it publishes.
         transport_delay_ms: that joint states spend on their way longer.
-        failure_rate: share of the measured goals that fail, chosen by the trial's seed (see `stack.faulty_goals`).
+        failure_rate: share of the measured goals that fail, chosen by the trial's seed (see `stack.client_protocol`).
         cpu_steal: share of the stack's CPUs that competing processes take.
         cpu_waste: share of its own CPU time that the process which turns joint states into transforms uses in
             addition: 0.2 makes it use 20 % more.

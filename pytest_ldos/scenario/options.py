@@ -158,7 +158,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
             default=0,
             metavar="N",
             per_scenario=True,
-            help="add trials up to this number while a comparison is undecided; 0 adds none (default: 0)",
+            help="add trials up to this number while a comparison is inconclusive; 0 adds none (default: 0)",
         ),
         Option(
             name="base",

@@ -62,11 +62,11 @@ REASONS = [
     (why.Moved(T1), f"T1 ({T1.title}) regressed: {100 * (T1.ratio - 1):+.1f} %"),
     (
         why.NotClear(NOISY),
-        f"T1 is undecided: it has no MDE (measured {100 * (NOISY.ratio - 1):+.1f} %)",
+        f"T1 is inconclusive: it has no MDE (measured {100 * (NOISY.ratio - 1):+.1f} %)",
     ),
     (
         why.NotClear(WIDE, 0.12),
-        f"T1 is undecided: its MDE is 215.0 %, 12 % are usual on this host (measured {MEASURED})",
+        f"T1 is inconclusive: its MDE is 215.0 %, 12 % are usual on this host (measured {MEASURED})",
     ),
     (
         why.NotJudged(WIDE, 1.0, 81, is_calibrated=False, may_be_worse=False),

@@ -17,7 +17,7 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.outputs import HistoryWriter
-from pytest_ldos.plugin.run_record import Books, RunRecord
+from pytest_ldos.plugin.run_record import RunRecord, SessionParts
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.scenario.settings import Sources, TomlSettings
 from tests.builders.history import commit, in_turns, run_of
@@ -70,7 +70,7 @@ def written(tmp_path, run):
     settings = Settings(config, Sources({"history": "kept"}, {}, TomlSettings(), root=tmp_path))
     record = RunRecord(settings)
     record.runs.append(run)
-    writer = HistoryWriter(Books(settings, record, cast("Ledger", SimpleNamespace(policy=Policy()))))
+    writer = HistoryWriter(SessionParts(settings, record, cast("Ledger", SimpleNamespace(policy=Policy()))))
     writer.write()
     return writer
 

@@ -26,7 +26,7 @@ reaches ``1 / error`` with a probability of at most `error` (Ville), so the data
 and sampling may stop at any time.
 
 Trials of one stack start are more alike than trials of several starts. A likelihood ratio raised to a power
-below 1 (`stats.overdispersion`) keeps this property if starts differ.
+below 1 (`stats.counts`) keeps this property if starts differ.
 
 Reference: H. Robbins, "Statistical methods related to the law of the iterated logarithm", Annals of Mathematical
 Statistics 41, 1970; S. R. Howard, A. Ramdas, J. McAuliffe, J. Sekhon, "Time-uniform, nonparametric,

@@ -3,7 +3,7 @@
 If starts differ, the trials of one start are not independent evidence about a version.
 The variance between starts is estimated by the method of moments (the one-way random model),
 and widens an interval that was computed without it. Single trials that lie far from their start,
-and single starts among many, are drawn in before: see `robust_scale`.
+and single starts among many, are drawn in before: see `spread`.
 
 Reference: S. R. Searle, G. Casella, C. E. McCulloch, "Variance Components", 1992, chapter 3;
 degrees of freedom by F. E. Satterthwaite, "An approximate distribution of estimates of variance
@@ -295,7 +295,7 @@ class _MeanSquares:
 def estimate_components(runs: Runs) -> Components | None:
     """The components of finite values; ``None`` for fewer than two starts, or if no start has two values.
 
-    Single values that lie far from their start are drawn in before; see `robust_scale`.
+    Single values that lie far from their start are drawn in before; see `spread`.
     """
     kept = _without_outliers([[start for start in run if start.size] for run in runs])
     starts = [start for run in kept for start in run]

@@ -24,7 +24,7 @@ from pytest_ldos.judge.baseline.store import join_trials
 from pytest_ldos.judge.unchanged import Between, RunOf, between, pool_all
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.codec import encode_trials
-from pytest_ldos.measure.trial.record import TrialSet, to_series, without_strangers
+from pytest_ldos.measure.trial.record import TrialSet, to_series, without_other_processes
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import StimulusKind
 
@@ -144,7 +144,7 @@ def _run_of(trials: TrialSet, name: str) -> RunOf:
     series = to_series(trials, metric) if metric is not None else None
     if metric is None or series is None:
         return RunOf((), np.empty(0), np.empty(0, dtype=np.int64), {})
-    series, _ = without_strangers(series, series)
+    series, _ = without_other_processes(series, series)
     chosen = [at for at, value in enumerate(series.values) if series.questions[at] and 0 < value < math.inf]
     causes = {
         cause: np.log(np.array(series.covariates[cause], dtype=np.float64)[chosen])

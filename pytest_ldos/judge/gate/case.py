@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pytest_ldos.base.series import Series
 from pytest_ldos.base.stats.several_tests import Fractions, level_of_last_look
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.measure.trial.record import Look, TrialSet, metrics_of, to_series, without_strangers
+from pytest_ldos.measure.trial.record import Look, TrialSet, metrics_of, to_series, without_other_processes
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Case:
 
     def series(self, metric: str) -> tuple[Series, Series]:
         """Head's and base's series of a metric, as they are compared."""
-        return without_strangers(self.head_series[metric], self.base_series[metric])
+        return without_other_processes(self.head_series[metric], self.base_series[metric])
 
 
 def failures_of(trials: TrialSet) -> int:

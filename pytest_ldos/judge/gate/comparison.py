@@ -305,7 +305,7 @@ class Hypothesis:
     def _base_needs(self, found: Comparison, alpha: float) -> int:
         """Computes `Comparison.base_needs`; `alpha` bounds what any look may spend."""
         head = self.case.head
-        if not is_blind(found) or self.case.is_interleaved:
+        if not is_underpowered(found) or self.case.is_interleaved:
             return 0
         needs = fewest_trials(tail=alpha)
         most = min(max(head.spec.max_trials, len(head.trials)), MOST_LOPSIDED * needs)
@@ -363,6 +363,6 @@ def _comparable_metrics(case: Case) -> Iterator[Metric]:
             yield metric
 
 
-def is_blind(comparison: Comparison) -> bool:
+def is_underpowered(comparison: Comparison) -> bool:
     """True if the samples are too small to detect any change."""
     return comparison.verdict is Verdict.INCONCLUSIVE and math.isinf(comparison.mde)

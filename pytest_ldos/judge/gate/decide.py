@@ -10,7 +10,7 @@ from pytest_ldos.base.series import Series
 from pytest_ldos.base.stats.counts import Counts, failure_rise_p, failures_rose, mean_shortfall_p, shortfall_p
 from pytest_ldos.base.stats.several_tests import spend
 from pytest_ldos.judge.gate.case import Case, fails_more_often, failures_of, fractions_of, looks_of
-from pytest_ldos.judge.gate.comparison import Comparison, MayFailMore, MoreTrials, compare_metrics, is_blind
+from pytest_ldos.judge.gate.comparison import Comparison, MayFailMore, MoreTrials, compare_metrics, is_underpowered
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import (
     Distorted,
@@ -31,15 +31,15 @@ from pytest_ldos.judge.gate.reasons import (
     by_weight,
 )
 from pytest_ldos.judge.gate.unjudged import (
-    explain_blind,
     explain_set_aside,
     explain_undecided,
+    explain_underpowered,
     find_incomparable,
+    is_companion,
     lost_goals,
     lost_metrics,
     new_metrics,
     set_aside,
-    stands_beside,
     unmeasured,
     why_nothing_compares,
 )
@@ -210,7 +210,7 @@ def _weigh(case: Case, own: GateResult, compared_all: Sequence[Comparison], poli
         verdicts.append(Verdict.REGRESSED)
     if lost:
         verdicts.append(Verdict.INCONCLUSIVE)
-    if any(not stands_beside(each.metric) for each in new):
+    if any(not is_companion(each.metric) for each in new):
         verdicts.append(Verdict.NO_BASELINE)
     if incomparable:
         verdicts.append(Verdict.NOT_COMPARABLE)
@@ -279,7 +279,7 @@ def _find_changes(comparisons: Sequence[Comparison], case: Case, policy: Policy)
         yield from (ShapeRegressed(each, found.shape) for found in each.findings if found.is_regressed)
         if each.location in {Verdict.REGRESSED, Verdict.IMPROVED}:
             yield Moved(each)
-        elif each.verdict is Verdict.INCONCLUSIVE and not is_blind(each):
+        elif each.verdict is Verdict.INCONCLUSIVE and not is_underpowered(each):
             yield explain_undecided(each, case, policy)
     yield from explain_set_aside(comparisons, case, policy)
-    yield from explain_blind(comparisons, case)
+    yield from explain_underpowered(comparisons, case)

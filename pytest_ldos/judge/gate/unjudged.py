@@ -18,7 +18,7 @@ from pytest_ldos.base.series import Series
 from pytest_ldos.base.stats.rank_tests import POWER, fewest_trials, smallest_detectable_shift
 from pytest_ldos.judge.baseline.calibration import MetricNoise
 from pytest_ldos.judge.gate.case import Case
-from pytest_ldos.judge.gate.comparison import Comparison, is_blind
+from pytest_ldos.judge.gate.comparison import Comparison, is_underpowered
 from pytest_ldos.judge.gate.contrast import log_to_effect
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import (
@@ -93,7 +93,7 @@ def new_metrics(case: Case, *, but: Collection[str]) -> list[NewMetric]:
     return [NewMetric(name) for name, ours, theirs in both if len(ours) and not len(theirs)]
 
 
-def stands_beside(metric: str) -> bool:
+def is_companion(metric: str) -> bool:
     """True for our own metrics that refine another: a baseline of an earlier version without them is still one."""
     return metric in METRICS and bool(METRICS[metric].refines)
 
@@ -117,13 +117,13 @@ def _goals(trials: TrialSet) -> set[str]:
     return {trial.goal for trial in trials.trials}
 
 
-Blind = TooFewComparable | TooFewInBaseline | TooFewTrials
+Underpowered = TooFewComparable | TooFewInBaseline | TooFewTrials
 
 
-def explain_blind(comparisons: Sequence[Comparison], case: Case) -> Iterator[Blind]:
+def explain_underpowered(comparisons: Sequence[Comparison], case: Case) -> Iterator[Underpowered]:
     """One reason for all metrics that have equally many values and lack the same."""
-    blind = sorted(filter(is_blind, comparisons), key=_kind)
-    for _, group in groupby(blind, key=_kind):
+    found = sorted(filter(is_underpowered, comparisons), key=_kind)
+    for _, group in groupby(found, key=_kind):
         yield _explain_few(list(group), case)
 
 
@@ -149,7 +149,7 @@ def _why_unusable(head: Series, base: Series, *, is_interleaved: bool) -> Unusab
     return Unusable.UNKNOWN_NOISE if is_paired else Unusable.UNPAIRED
 
 
-def _explain_few(alike: Sequence[Comparison], case: Case) -> Blind:
+def _explain_few(alike: Sequence[Comparison], case: Case) -> Underpowered:
     first = alike[0]
     counts = tuple(each.metric for each in alike), first.head_count, first.base_count
     if first.base_needs:
@@ -273,7 +273,7 @@ def _enough_trials(found: Comparison, bound: float) -> int:
 
 
 def explain_undecided(found: Comparison, case: Case, policy: Policy) -> NotClear:
-    """The reason for a metric that is required and undecided, with what this host usually detects."""
+    """The reason for a metric that is required and inconclusive, with what this host usually detects."""
     return NotClear(found, usual_mde(found, case, policy))
 
 

@@ -10,7 +10,7 @@ rate that it may use: above 0 and up to 1. A reliable publisher refuses it, beca
 
 Ten times per second it prints a JSON line: ``mono_ns``, ``published`` by topic, ``requested`` (messages due on
 all topics), ``allowed`` (those of them that the throttle let through), ``given_up`` (messages that were allowed and
-will not be sent), ``error_bins`` (see `send_errors`; by bin), ``final``.
+will not be sent), ``error_bins`` (see `flood_reports`; by bin), ``final``.
 """
 
 from __future__ import annotations

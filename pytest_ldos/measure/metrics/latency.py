@@ -1,7 +1,7 @@
 """Latencies of a trial: T1, T1mean, T2, T2x, T4, calls of a service, and what planning consists of.
 
 Source: `ldos:phase` and `ldos:plan`, all by one clock; for goals without markers, publications of the planner's
-action (`metrics.unmarked`).
+action (`metrics.context`).
 
 A motion takes seconds and gives one planning latency of some milliseconds, which varies with what the CPU did just
 then. So the goal of each trial is planned again after its motion, from the same start with the same random numbers.
@@ -35,13 +35,13 @@ from pytest_ldos.measure.metrics.model import (
     MARKERS,
     PLANNED_DURATION,
     PLANS_CPU_WORK,
-    PLANS_WAITED_FOR_STRANGERS,
+    PLANS_WAITED_FOR_OTHERS,
     PRIMARY_SHARE,
     SECONDARY_SHARE,
     STAMPS,
     STATUS,
     STIMULUS,
-    WAITED_FOR_STRANGERS,
+    WAITED_FOR_OTHERS,
     Measurement,
     Source,
     Window,
@@ -226,7 +226,7 @@ class PlanningSplits:
         found = None if begin_ns is None or end_ns is None else self._split(begin_ns, end_ns)
         if found is None:
             return {}
-        return {**_parts([found]), WAITED_FOR_STRANGERS: ns_to_ms(found.strangers)}
+        return {**_parts([found]), WAITED_FOR_OTHERS: ns_to_ms(found.others)}
 
     def of_plans(self, trial: TrialSpan | None) -> Mapping[str, float]:
         """Parts of a trial's T1mean, ms; empty where they are not known of each of its plans.
@@ -236,11 +236,11 @@ class PlanningSplits:
         """
         requests = () if trial is None else trial.plan_requests
         found = [each for request in requests if (each := self._split(request.begin_ns, request.end_ns)) is not None]
-        if not found or len(found) < len(requests) or any(each.strangers >= each.whole for each in found):
+        if not found or len(found) < len(requests) or any(each.others >= each.whole for each in found):
             return {}
         raised = geometric_mean_ms([each.whole for each in found])
-        taken = raised - geometric_mean_ms([each.whole - each.strangers for each in found])
-        return {**_parts(found), PLANS_WAITED_FOR_STRANGERS: taken}
+        taken = raised - geometric_mean_ms([each.whole - each.others for each in found])
+        return {**_parts(found), PLANS_WAITED_FOR_OTHERS: taken}
 
     def _split(self, begin_ns: int, end_ns: int) -> ProcessSplit | None:
         """Parts of the planner's time; ``None`` where nothing is known of it."""

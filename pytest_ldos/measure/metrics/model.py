@@ -101,10 +101,10 @@ CPU_WORK: Final = "cpu_work_ms"
 PLANS_CPU_WORK: Final = "plans_cpu_work_ms"
 """Covariate: mean of this duration over all plans of a trial."""
 
-WAITED_FOR_STRANGERS: Final = "waited_for_strangers_ms"
-"""Covariate, part of T1 and T4: time for which the planner could run, and strangers to the measurement had its CPU."""
+WAITED_FOR_OTHERS: Final = "waited_for_strangers_ms"
+"""Covariate, part of T1 and T4: time for which the planner could run, and other processes had its CPU."""
 
-PLANS_WAITED_FOR_STRANGERS: Final = "plans_waited_for_strangers_ms"
+PLANS_WAITED_FOR_OTHERS: Final = "plans_waited_for_strangers_ms"
 """Covariate, part of T1mean: the amount by which such waits of its plans raise it."""
 
 PRIMARY_SHARE: Final = 0.18
@@ -126,8 +126,8 @@ COVARIATES: Final = (
     PLANNED_DURATION,
     CPU_WORK,
     PLANS_CPU_WORK,
-    WAITED_FOR_STRANGERS,
-    PLANS_WAITED_FOR_STRANGERS,
+    WAITED_FOR_OTHERS,
+    PLANS_WAITED_FOR_OTHERS,
 )
 
 

@@ -55,7 +55,7 @@ def measure_trials(
         paths: paths whose segments are kept with each trial.
         deadlines: expected deadlines of some of them.
         scenario: its name, for trials that have no markers.
-        own_pids: processes that belong to the measurement; all others are strangers.
+        own_pids: processes that belong to the measurement; all others are not.
         outside: what was measured outside the trace, by goal id; numbers of the stimulus are the trials' own.
 
     Raises:

@@ -25,8 +25,8 @@ from pytest_ldos.measure.metrics.model import (
     CPU_WORK,
     PLANNED_DURATION,
     PLANS_CPU_WORK,
-    PLANS_WAITED_FOR_STRANGERS,
-    WAITED_FOR_STRANGERS,
+    PLANS_WAITED_FOR_OTHERS,
+    WAITED_FOR_OTHERS,
     Measurement,
     Metric,
     Source,
@@ -35,7 +35,7 @@ from pytest_ldos.measure.metrics.segments import Kept, SegmentsNs
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.model import ScenarioSpec
 
-_IN_DETAILS: Final = frozenset({PLANS_CPU_WORK, WAITED_FOR_STRANGERS, PLANS_WAITED_FOR_STRANGERS})
+_IN_DETAILS: Final = frozenset({PLANS_CPU_WORK, WAITED_FOR_OTHERS, PLANS_WAITED_FOR_OTHERS})
 """Covariates that a metric finds while it is measured."""
 
 OURS: Final = tuple(metric.description for metric in METRICS.values())
@@ -278,9 +278,9 @@ def _without_programs(trial: _AnyTrial) -> _AnyTrial:
 
 
 CONTAINED_IN: Final[Mapping[str, str]] = {
-    T1.name: WAITED_FOR_STRANGERS,
-    T1_MEAN.name: PLANS_WAITED_FOR_STRANGERS,
-    T4.name: WAITED_FOR_STRANGERS,
+    T1.name: WAITED_FOR_OTHERS,
+    T1_MEAN.name: PLANS_WAITED_FOR_OTHERS,
+    T4.name: WAITED_FOR_OTHERS,
 }
 """Covariates that are a part of a metric's values, by metric."""
 
@@ -357,8 +357,8 @@ def _value(trial: Trial, metric: Metric) -> float | None:
     return None if measurement is None else measurement.number
 
 
-def without_strangers(head: Series, base: Series) -> tuple[Series, Series]:
-    """Series of one metric, less what strangers took if that is known of both."""
+def without_other_processes(head: Series, base: Series) -> tuple[Series, Series]:
+    """Series of one metric, less what other processes took if that is known of both."""
     part = CONTAINED_IN.get(head.name)
     if part is None or not all(_is_known(part, each) for each in (head, base)):
         return head, base

@@ -430,7 +430,7 @@ class LookReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Additions:
-    """Trials that were added because the comparison was undecided.
+    """Trials that were added because the comparison was inconclusive.
 
     Attributes:
         looks: at which a decision could have ended the run, in order.

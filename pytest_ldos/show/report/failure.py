@@ -40,7 +40,7 @@ def _show_section(section: Section) -> Shown:
         f"scenario '{section.scenario}'",
         (
             listed(section.reasons),
-            *(_show_metric(each) for each in section.metrics if each.verdict not in _QUIET and not _is_blind(each)),
+            *(_show_metric(each) for each in section.metrics if each.verdict not in _QUIET and not _has_no_mde(each)),
             listed(
                 (
                     *describe_sources(section),
@@ -56,7 +56,7 @@ def _show_section(section: Section) -> Shown:
     )
 
 
-def _is_blind(metric: MetricReport) -> bool:
+def _has_no_mde(metric: MetricReport) -> bool:
     """True if there is nothing to say about its change."""
     change = metric.change
     if change is None or not change.has_ratio:

@@ -209,7 +209,7 @@ def _trials_failed(reason: why.TrialsFailed) -> str:
 def _not_clear(reason: why.NotClear) -> str:
     found = reason.comparison
     usual = f", {100 * reason.usual:.0f} % are usual on this host" if math.isfinite(reason.usual) else ""
-    return f"{found.metric} is undecided{_seen(found)}{usual} (measured {_effect(found)})"
+    return f"{found.metric} is inconclusive{_seen(found)}{usual} (measured {_effect(found)})"
 
 
 def _not_judged(reason: why.NotJudged) -> str:

@@ -33,7 +33,7 @@ _CALIBRATE: Final = "let the gate learn how much equal versions differ on this h
 _QUIET: Final = (
     "see what disturbs this machine (ldos doctor), or name what must be judged: required in [tool.ldos.gate]"
 )
-_MORE_TRIALS: Final = "let the run add trials while it is undecided: --ldos-max-trials"
+_MORE_TRIALS: Final = "let the run add trials while it is inconclusive: --ldos-max-trials"
 _MORE_ROUNDS: Final = "measure more: raise the rounds, or starts, of the test's mark"
 _CHANGED: Final = f"if what is measured was meant to change, record it: {_RECORD}"
 

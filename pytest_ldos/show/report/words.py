@@ -212,12 +212,12 @@ def _change_and_interval(change: Change | None) -> str:
 def describe_unseen(section: Section) -> Iterator[str]:
     """The minimum detectable effects, and metrics that have none."""
     compared = [metric for metric in section.metrics if metric.change is not None and metric.change.has_ratio]
-    blind = [metric for metric in compared if metric.change and metric.change.mde is None]
+    underpowered = [metric for metric in compared if metric.change and metric.change.mde is None]
     seeing = [(metric, metric.change.mde) for metric in compared if metric.change and metric.change.mde]
     if seeing:
         yield f"MDE: {', '.join(f'{metric.name} {format_effect(mde)}' for metric, mde in seeing)}"
-    if blind:
-        yield f"no MDE of {', '.join(metric.name for metric in blind)}: too few trials"
+    if underpowered:
+        yield f"no MDE of {', '.join(metric.name for metric in underpowered)}: too few trials"
     yield from (metric.incomparable for metric in section.metrics if metric.incomparable)
     yield from describe_gaps(section)
 

@@ -238,20 +238,20 @@ class ProcessSplit:
 
     Attributes:
         own: waited for a CPU that the process's own side had.
-        strangers: waited for a CPU that others had, and none of its threads waited for its own side.
+        others: waited for a CPU that others had, and none of its threads waited for its own side.
         unknown: not covered by kernel events, or waited for nobody that is known.
     """
 
     ran: int
     own: int
-    strangers: int
+    others: int
     blocked: int
     unknown: int
 
     @property
     def whole(self) -> int:
         """Length of the span."""
-        return self.ran + self.own + self.strangers + self.blocked + self.unknown
+        return self.ran + self.own + self.others + self.blocked + self.unknown
 
 
 def split_process(
@@ -268,7 +268,7 @@ def split_process(
     Args:
         states: result of `build_thread_states`, of one host.
         owners: pid of each thread, by tid.
-        own_side: pids that are no strangers.
+        own_side: pids of the measurement.
     """
     near = states.filter((pl.col("begin_ns") < end_ns) & (pl.col("end_ns") > begin_ns))
     tids = [tid for tid, owner in owners.items() if owner == pid]
@@ -285,8 +285,8 @@ def split_process(
         _spans(mine.filter(pl.col("state") == BLOCKED)),
     ]
     waiting = _spans(mine.filter(pl.col("state") == RUNNABLE))
-    ran, own, strangers, blocked = _lengths(layers, waiting, begin_ns, end_ns)
-    return ProcessSplit(ran, own, strangers, blocked, end_ns - begin_ns - ran - own - strangers - blocked)
+    ran, own, others, blocked = _lengths(layers, waiting, begin_ns, end_ns)
+    return ProcessSplit(ran, own, others, blocked, end_ns - begin_ns - ran - own - others - blocked)
 
 
 def _rivals(waits: pl.DataFrame, runs: pl.DataFrame) -> Iterator[tuple[int, Spans]]:

@@ -5,7 +5,7 @@ equal numbers of values, long enough that neighbours differ, and the medians of 
 test; all comparisons share one probability of error (Holm). What differs between two starts of the same version is not
 known.
 
-Several runs: each counts once, by its median, and whole runs are permuted (`largest_contrast`). Where they are too few
+Several runs: each counts once, by its median, and whole runs are permuted (`stats.intervals`). Where they are too few
 for that, a difference over blocks is reported only if all runs of one version lie beyond all of the other.
 """
 

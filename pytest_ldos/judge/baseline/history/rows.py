@@ -18,7 +18,7 @@ from pytest_ldos.measure.metrics.model import (
     CPU_WORK,
     PLANNED_DURATION,
     PLANS_CPU_WORK,
-    WAITED_FOR_STRANGERS,
+    WAITED_FOR_OTHERS,
     Measurement,
     Metric,
 )
@@ -72,7 +72,7 @@ SCHEMA: Final[dict[str, Any]] = {
     PLANNED_DURATION: pl.Float64,
     CPU_WORK: pl.Float64,
     PLANS_CPU_WORK: pl.Float64,
-    WAITED_FOR_STRANGERS: pl.Float64,
+    WAITED_FOR_OTHERS: pl.Float64,
 }
 """Columns. ``trials`` identifies a set of trials; ``run`` is the folder that it was saved in. ``adjust_for`` and
 ``adjust_where_alike`` name covariates that explain part of the variation (see `metrics.model.Metric`). ``value`` is

@@ -41,7 +41,7 @@ class CommitPoint:
         from_anchor: from the pinned anchor, or where nothing is pinned from the first runs.
         from_rolling: from the rolling anchor as it was before this commit.
         change_point: strength of a change of level that begins here; 0 where none does.
-        creeps: names of the anchors that the level has crept away from by now (see `creep`).
+        creeps: names of the anchors that the level has crept away from by now (see `find_creep`).
     """
 
     label: str

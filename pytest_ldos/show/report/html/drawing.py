@@ -1,6 +1,6 @@
 """Elements of the drawings that are written by hand: intervals in table cells, and flame graphs.
 
-All others are charts; see `report.plots`. Colours are in the style sheet, so that they follow the reader's scheme.
+All others are charts; see `plots.chart`. Colours are in the style sheet, so that they follow the reader's scheme.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Charts as values: marks, rules and fields over two axes, in named colours.
 
-Colours are names of variables in the pages' style sheets; see `palette`.
+Colours are names of variables in the pages' style sheets.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ def test_what_is_required_is_inconclusive_where_it_cannot_be_judged():
     result = compare(*noisy, Policy(required=("T1",)))
     assert [result.comparison(name).verdict for name in ("T1", "T3")] == [Verdict.INCONCLUSIVE, Verdict.NOT_JUDGED]
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert "T1 is undecided" in sentences(result)[0]
+    assert "T1 is inconclusive" in sentences(result)[0]
 
 
 def test_what_is_required_and_nobody_measured_is_inconclusive():
@@ -455,7 +455,7 @@ def test_the_weightiest_reason_leads():
     beginnings = [
         "T5 (simulation-step deviation) regressed",
         "T3 (control-loop jitter) regressed",
-        "T1 is undecided",
+        "T1 is inconclusive",
         "T2x (",
     ]
     assert [said.startswith(beginning) for said, beginning in zip(sentences(result), beginnings, strict=True)] == [

@@ -11,7 +11,7 @@ from pytest_ldos.judge.gate.case import Case
 from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.measure.metrics.model import PLANS_WAITED_FOR_STRANGERS, WAITED_FOR_STRANGERS
+from pytest_ldos.measure.metrics.model import PLANS_WAITED_FOR_OTHERS, WAITED_FOR_OTHERS
 from tests.builders.trials import noisy_set
 
 POLICY = Policy(floors={"T1": 0.05})
@@ -22,7 +22,7 @@ def delayed(trials, *, most_ms, seed, told=1.0, unknown=()):
     rng, changed = random.Random(seed), []
     for each in trials.trials:
         taken, planning = rng.uniform(0, most_ms), each.measurements["T1"]
-        details = {} if each.index in unknown else {WAITED_FOR_STRANGERS: told * taken}
+        details = {} if each.index in unknown else {WAITED_FOR_OTHERS: told * taken}
         longer = dataclasses.replace(planning, value=planning.number + taken, details=details)
         changed.append(dataclasses.replace(each, measurements={**each.measurements, "T1": longer}))
     return dataclasses.replace(trials, trials=tuple(changed))
@@ -69,7 +69,7 @@ def test_what_contains_the_planning_is_less_by_it_and_other_metrics_stay_as_they
     assert case.series("T2") == (case.head_series["T2"], case.base_series["T2"])
     for name in ("T1", "T4"):
         ours, _ = case.series(name)
-        taken = case.head_series[name].covariates[WAITED_FOR_STRANGERS]
+        taken = case.head_series[name].covariates[WAITED_FOR_OTHERS]
         assert ours.values == tuple(map(float.__sub__, case.head_series[name].values, taken))
 
 
@@ -77,7 +77,7 @@ def test_the_mean_of_plans_is_less_by_what_strangers_took_from_them():
     def taken(trials, ms):
         changed = []
         for each in trials.trials:
-            details = {PLANS_WAITED_FOR_STRANGERS: ms}
+            details = {PLANS_WAITED_FOR_OTHERS: ms}
             plans = dataclasses.replace(each.measurements["T1"], value=12.0 + ms, details=details)
             changed.append(dataclasses.replace(each, measurements={**each.measurements, "T1mean": plans}))
         return dataclasses.replace(trials, trials=tuple(changed))

@@ -196,7 +196,7 @@ def test_what_is_undecided_from_zero_has_no_ratio():
     assert section.metric("retries").verdict is Verdict.PASSED
     section = section_of(at_times(1, often=3), at_times(2, often=1))
     assert section.metric("retries").verdict is Verdict.INCONCLUSIVE
-    assert "retries is undecided (measured from 0 to 9.00)" in section.reasons
+    assert "retries is inconclusive (measured from 0 to 9.00)" in section.reasons
     assert "change         from 0, interval –" in render_failure(section)
 
 

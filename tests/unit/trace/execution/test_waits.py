@@ -28,12 +28,12 @@ def test_each_part_of_a_span():
         (PLANNER, RUNNING, 60, 70, 0),
         (PLANNER, BLOCKED, 70, 95, None),
     )
-    assert found == ProcessSplit(ran=30, own=10, strangers=30, blocked=25, unknown=5)
+    assert found == ProcessSplit(ran=30, own=10, others=30, blocked=25, unknown=5)
 
 
 def test_a_process_runs_while_one_of_its_threads_does():
     found = split((PLANNER, RUNNABLE, 0, 100, 0), (CARGO, RUNNING, 0, 100, 0), (HELPER, RUNNING, 40, 100, 1))
-    assert found == ProcessSplit(ran=60, own=0, strangers=40, blocked=0, unknown=0)
+    assert found == ProcessSplit(ran=60, own=0, others=40, blocked=0, unknown=0)
 
 
 def test_no_more_is_a_strangers_than_what_only_strangers_took():
@@ -44,7 +44,7 @@ def test_no_more_is_a_strangers_than_what_only_strangers_took():
         (HELPER, RUNNABLE, 0, 100, 1),
         (CARGO, RUNNING, 0, 100, 1),
     )
-    assert found == ProcessSplit(ran=0, own=100, strangers=0, blocked=0, unknown=0)
+    assert found == ProcessSplit(ran=0, own=100, others=0, blocked=0, unknown=0)
 
 
 @pytest.mark.parametrize("helper", [(), ((HELPER, BLOCKED, 0, 100, None),)])
@@ -54,7 +54,7 @@ def test_a_wait_for_nobody_that_is_known_is_unknown(helper):
 
 def test_threads_that_nobody_knows_are_strangers_and_other_processes_do_not_count():
     found = split((PLANNER, RUNNABLE, 10, 50, 0), (99, RUNNING, 0, 30, 0), (SIMULATOR, BLOCKED, 0, 100, None))
-    assert found == ProcessSplit(ran=0, own=0, strangers=20, blocked=0, unknown=80)
+    assert found == ProcessSplit(ran=0, own=0, others=20, blocked=0, unknown=80)
 
 
 def test_an_empty_span():
