@@ -1,9 +1,8 @@
 """Judges recorded runs of unchanged code, as they are and slowed down: how often is the gate red, and what does it find?
 
-    python -m benchmarks.recorded_runs        # three minutes
+    python -m benchmarks.recorded_runs        # ten minutes
 
-The runs are those of `judge/unchanged_runs.csv`, idle. Runs that follow each other on one machine within two hours are a
-session; the runs of a session are judged by the record without it. A comparison of interleaved versions is repeated with
+The runs are those of `judge/unchanged_runs.csv`, idle; stored runs are judged by the record without them. A comparison of interleaved versions is repeated with
 the versions of random pairs of starts exchanged, which changes nothing where both are equal.
 """
 
@@ -11,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -43,7 +41,9 @@ from pytest_ldos.scenario.model import ScenarioSpec
 Row = Mapping[str, str]
 Slower = Mapping[str, float]
 
-_PAUSE: Final = timedelta(hours=2)
+_FEWEST_LEFT: Final = 2
+"""Fewest runs of the record that are left to judge the others by."""
+
 _DETAILS: Final = {"T1": (WAITED_FOR_OTHERS,), "T1mean": (PLANS_CPU_WORK, PLANS_WAITED_FOR_OTHERS)}
 _HOST: Final = Fingerprint(
     cpu_model="recorded",
@@ -67,57 +67,39 @@ PLANTED: Final[Mapping[str, Sequence[float]]] = {
 
 
 @dataclass(frozen=True)
-class Session:
-    """Runs of one machine, one after another.
+class Runs:
+    """The idle runs of one machine.
 
     Attributes:
+        rows: of all plain runs of the record.
         plain: rows of each plain run.
         interleaved: rows of head and of base of each interleaved run.
-        others: record without this session.
     """
 
-    name: str
+    rows: Sequence[Row]
     plain: Sequence[Sequence[Row]]
     interleaved: Sequence[tuple[Sequence[Row], Sequence[Row]]]
-    others: Path
 
 
-def sessions(record: Path, folder: Path) -> Iterator[Session]:
-    """The sessions of a record; their `others` are written to a folder."""
+def read_runs(record: Path) -> Iterator[tuple[str, Runs]]:
+    """The runs of each machine of a record."""
     with record.open(newline="", encoding="utf-8") as lines:
         rows: list[Row] = [row for row in csv.DictReader(lines) if row["condition"] == "idle"]
-    named: dict[str, list[Row]] = {}
-    name = ""
-    last: dict[str, datetime] = {}
-    for row in sorted(rows, key=lambda row: (row["machine"], row["taken_at"])):
-        at = datetime.fromisoformat(row["taken_at"])
-        if row["machine"] not in last or at - last[row["machine"]] > _PAUSE:
-            name = f"{row['machine'].split()[-1]} {row['taken_at'][:16]}"
-        last[row["machine"]] = at
-        named.setdefault(name, []).append(row)
-    for number, (name, own) in enumerate(named.items()):
-        others = folder / f"without-{number}.csv"
-        with others.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, rows[0])
-            writer.writeheader()
-            writer.writerows(row for row in rows if row not in own)
-        runs: dict[tuple[str, str], list[Row]] = {}
-        for row in own:
-            runs.setdefault((row["taken_at"], row["version"]), []).append(row)
-        heads = [moment for moment, version in runs if version == "head"]
-        pairs = [(runs[at, "head"], base) for at in heads if (base := _base_of(at, runs))]
-        yield Session(name, [each for (_, version), each in runs.items() if not version], pairs, others)
+    machines: dict[str, dict[tuple[str, str], list[Row]]] = {}
+    for row in rows:
+        runs = machines.setdefault(row["machine"], {})
+        runs.setdefault((row["taken_at"], row["version"]), []).append(row)
+    for machine, runs in machines.items():
+        plain = [each for (_, version), each in runs.items() if not version]
+        heads = [(datetime.fromisoformat(at), each) for (at, version), each in runs.items() if version == "head"]
+        pairs = [(each, base) for at, each in heads if (base := _base_of(at, runs))]
+        yield machine, Runs([row for row in rows if not row["version"]], plain, pairs)
 
 
-def _base_of(head_at: str, runs: Mapping[tuple[str, str], Sequence[Row]]) -> Sequence[Row]:
+def _base_of(began: datetime, runs: Mapping[tuple[str, str], Sequence[Row]]) -> Sequence[Row]:
     """The base of an interleaved run: of those that began within a minute of its head."""
-    began = datetime.fromisoformat(head_at)
-    bases = (each for (at, version), each in runs.items() if version == "base" and _is_near(at, began))
-    return next(bases, ())
-
-
-def _is_near(at: str, began: datetime) -> bool:
-    return abs(datetime.fromisoformat(at) - began) < timedelta(minutes=1)
+    bases = ((datetime.fromisoformat(at), each) for (at, version), each in runs.items() if version == "base")
+    return next((each for at, each in bases if abs(at - began) < timedelta(minutes=1)), ())
 
 
 def trial_set(rows: Sequence[Row], slower: Slower, *, session: str = "") -> TrialSet:
@@ -168,24 +150,26 @@ def _trial(row: Row, slower: Slower) -> MotionTrial:
 Draw = Callable[[np.random.Generator, Slower], Sequence[Comparison]]
 
 
-def stored(session: Session, runs: int) -> Draw:
-    """Compares a run with a baseline of so many runs."""
-    plain = {number: trial_set(rows, {}) for number, rows in enumerate(session.plain)}
+def stored(runs: Runs, known: int) -> Draw:
+    """Compares a run with a baseline of so many runs, by the record without these runs."""
+    plain = [trial_set(rows, {}) for rows in runs.plain]
 
     def draw(rng: np.random.Generator, slower: Slower) -> Sequence[Comparison]:
-        of_head, *of_base = (int(each) for each in rng.permutation(len(plain))[: runs + 1])
-        head = trial_set(session.plain[of_head], slower)
-        base, known = join_known(plain[of_base[0]], head, [plain[each] for each in of_base[1:]])
-        return decide(head, base, Policy(known=known, screens=True)).comparisons
+        chosen = [int(each) for each in rng.permutation(len(plain))[: known + 1]]
+        left_out = {id(row) for each in chosen for row in runs.plain[each]}
+        head = trial_set(runs.plain[chosen[0]], slower)
+        base, seen = join_known(plain[chosen[1]], head, [plain[each] for each in chosen[2:]])
+        with known_by(row for row in runs.rows if id(row) not in left_out):
+            return decide(head, base, Policy(known=seen, screens=True)).comparisons
 
     return draw
 
 
-def interleaved(session: Session) -> Draw:
+def interleaved(runs: Runs) -> Draw:
     """Compares both versions of an interleaved run, with random pairs of starts exchanged."""
 
     def draw(rng: np.random.Generator, slower: Slower) -> Sequence[Comparison]:
-        rows = session.interleaved[int(rng.integers(len(session.interleaved)))]
+        rows = runs.interleaved[int(rng.integers(len(runs.interleaved)))]
         exchanged = rng.random(1 + max(int(row["start"]) // 2 for row in (*rows[0], *rows[1]))) < 0.5
         sides: tuple[list[Row], list[Row]] = [], []
         for side, own in enumerate(rows):
@@ -222,15 +206,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=42)
     asked = parser.parse_args()
     rng = np.random.default_rng(asked.seed)
-    with tempfile.TemporaryDirectory() as folder:
-        for session in sessions(RECORD, Path(folder)):
-            print(f"\n{session.name}: {len(session.plain)} plain runs, {len(session.interleaved)} interleaved")
-            with known_by(session.others):
-                for runs in (1, 5, 20):
-                    if len(session.plain) > runs:
-                        report(f"stored, {runs} known", stored(session, runs), asked.comparisons, rng)
-                if session.interleaved:
-                    report("interleaved", interleaved(session), asked.comparisons, rng)
+    for machine, runs in read_runs(RECORD):
+        print(f"\n{machine}: {len(runs.plain)} plain runs, {len(runs.interleaved)} interleaved")
+        for known in (1, 5, 20):
+            if len(runs.plain) > known + _FEWEST_LEFT:
+                report(f"stored, {known} known", stored(runs, known), asked.comparisons, rng)
+        if runs.interleaved:
+            report("interleaved", interleaved(runs), asked.comparisons, rng)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from typing import Final
 import numpy as np
 
 from pytest_ldos.base.stats.adjust import remove_covariate
+from pytest_ldos.base.stats.spread import winsorize_groups
 from pytest_ldos.base.stats.starts import (
     UNKNOWN,
     Numbers,
@@ -107,33 +108,40 @@ class RunOf:
         return RunOf(tuple(questions), self.values[places], self.starts[places], causes)
 
 
-_record: Final = ContextVar("record", default=RECORD)
+_Known = Mapping[tuple[str, str], "Between"]
+
+_chosen: Final[ContextVar[_Known | None]] = ContextVar("known", default=None)
 
 
 @contextmanager
-def known_by(record: Path) -> Iterator[None]:
-    """Knows what another record tells while the context lasts."""
-    token = _record.set(record)
+def known_by(rows: Iterable[Mapping[str, str]]) -> Iterator[None]:
+    """Knows what some rows of a record show, and no others, while the context lasts."""
+    token = _chosen.set(estimate(rows))
     try:
         yield
     finally:
-        _record.reset(token)
+        _chosen.reset(token)
 
 
 def known_of(stack: str, metric: str) -> Between | None:
     """Knowledge of the record of a metric; ``None`` where it has no runs of such a stack."""
-    return estimate(_record.get()).get((stack, metric))
+    chosen = _chosen.get()
+    return (_of_record() if chosen is None else chosen).get((stack, metric))
 
 
 @cache
-def estimate(record: Path) -> dict[tuple[str, str], Between]:
+def _of_record() -> _Known:
+    with RECORD.open(newline="", encoding="utf-8") as lines:
+        return estimate(csv.DictReader(lines))
+
+
+def estimate(rows: Iterable[Mapping[str, str]]) -> _Known:
     """Variances by kind of stack and metric, of plain runs on machines that did nothing else."""
-    groups: dict[tuple[str, ...], dict[str, list[dict[str, str]]]] = {}
-    with record.open(newline="", encoding="utf-8") as lines:
-        for row in csv.DictReader(lines):
-            if row["condition"] == "idle" and not row["version"] and row["outcome"] == "success":
-                of = groups.setdefault((row["stack"], row["scenario"], row["machine"]), {})
-                of.setdefault(row["taken_at"], []).append(row)
+    groups: dict[tuple[str, ...], dict[str, list[Mapping[str, str]]]] = {}
+    for row in rows:
+        if row["condition"] == "idle" and not row["version"] and row["outcome"] == "success":
+            of = groups.setdefault((row["stack"], row["scenario"], row["machine"]), {})
+            of.setdefault(row["taken_at"], []).append(row)
     found: dict[tuple[str, str], Between] = {}
     for stack in {stack for stack, *_ in groups}:
         for metric in MEASURED:
@@ -188,6 +196,7 @@ def between(runs: Iterable[RunOf]) -> Between:
         cause = _around_questions([run.causes[name] for run in every])
         (of_all, _), _ = remove_covariate((left.ravel(), _NONE), (cause.ravel(), _NONE))
         left = of_all.reshape(left.shape)
+    left = np.array(winsorize_groups([*left]))  # one trial that was disturbed is no property of the machine
     inflation = len(every) / (len(every) - 1)
     of_runs = [*zip(left, starts, strict=True)]
     of_starts = pool([_inflated(variance_between_starts(*each), inflation) for each in of_runs])

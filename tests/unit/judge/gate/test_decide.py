@@ -168,7 +168,7 @@ def test_what_is_required_is_inconclusive_where_it_cannot_be_judged():
 def test_what_is_required_and_nobody_measured_is_inconclusive():
     result = compare(noisy_set(1), noisy_set(2), Policy(required=("T1", "T5p99")))
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert "T5p99 is required and was not measured" in sentences(result)[0]
+    assert any("T5p99 is required and was not measured" in each for each in sentences(result))
 
 
 def test_a_run_in_which_nothing_could_be_judged_is_not_green():
