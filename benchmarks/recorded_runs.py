@@ -2,8 +2,9 @@
 
     python -m benchmarks.recorded_runs        # ten minutes
 
-The runs are those of `judge/unchanged_runs.csv`, idle; stored runs are judged by the record without them. A comparison of interleaved versions is repeated with
-the versions of random pairs of starts exchanged, which changes nothing where both are equal.
+The runs are those of `judge/unchanged_runs.csv`, idle; stored runs are judged by the record without them. A comparison of
+interleaved versions is repeated with the versions of random pairs of starts exchanged, which changes nothing where both
+are equal.
 """
 
 from __future__ import annotations

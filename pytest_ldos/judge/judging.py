@@ -30,6 +30,7 @@ from pytest_ldos.judge.baseline.lookup import (
 from pytest_ldos.judge.baseline.store import BaselineStores
 from pytest_ldos.judge.drift import Drift, find_drift
 from pytest_ldos.judge.gate.case import Case
+from pytest_ldos.judge.gate.comparison import VariesTooMuch
 from pytest_ldos.judge.gate.decide import GateResult, decide, failures_became_more, falls_short, judge_alone
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import (
@@ -223,9 +224,11 @@ def _confirm(result: GateResult, screen: Screen, policy: Policy) -> GateResult:
     if result.verdict not in {Verdict.PASSED, Verdict.IMPROVED}:
         return result
     comparisons = (each for each in result.comparisons if each.metric in screen.suspicious)
-    if undecided := tuple(each.metric for each in comparisons if each.more_trials_because is not None):
-        reasons = by_weight([*result.reasons, NotConfirmed(undecided)])
-        return replace(result, verdict=Verdict.INCONCLUSIVE, reasons=reasons)
+    clear = {Verdict.PASSED, Verdict.IMPROVED}
+    if open_ := [each for each in comparisons if each.more_trials_because or each.location not in clear]:
+        reasons = by_weight([*result.reasons, NotConfirmed(tuple(each.metric for each in open_))])
+        more = tuple(each.more_trials_because or VariesTooMuch(each.metric) for each in open_)
+        return replace(result, verdict=Verdict.INCONCLUSIVE, reasons=reasons, more_trials_because=more)
     differences = find_other_differences(screen.head, screen.base)
     stored = decide(screen.head, screen.base, replace(policy, known=screen.known))
     if stored.verdict is not Verdict.REGRESSED or not differences:

@@ -34,11 +34,15 @@ def grounds_for(
     stores, policy = settings.stores, ledger.policy
     if base is None:
         grounds = Grounds.stored(trials, stores, policy).shortened(settings.root)
-        screens = isinstance(grounds.base, Found) and not why_not_confirmed(settings, trials, grounds.base.trials)
+        screens = (
+            isinstance(grounds.base, Found)
+            and not run.is_unconfirmed
+            and not why_not_confirmed(settings, trials, grounds.base.trials)
+        )
         return replace(grounds, policy=replace(grounds.policy, screens=screens))
     file, label = run.folder_of(trials).base.trials_file, run.versions[Role.BASE].name
     grounds = Grounds.given(trials, base, file, stores=stores, policy=policy, label=label).shortened(settings.root)
-    return replace(grounds, screen=run.screens.get(trials.session))
+    return replace(grounds, screen=run.screens.get(trials.session, run.confirming))
 
 
 def why_not_confirmed(settings: Settings, trials: TrialSet, base: TrialSet) -> str:

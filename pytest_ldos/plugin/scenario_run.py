@@ -42,6 +42,8 @@ class ScenarioRun:
         find_base: finds head and a base by a revision.
         announce: called with each step that takes a while.
         screens: plain runs that were suspicious, by the session that measured them again.
+        confirming: the one that is being measured again.
+        is_unconfirmed: True if one could not be measured again.
         environments: of the versions that are measured, made by sourcing them; ``None`` stands for ours.
         interleaved: interleaved measurements, in order.
         places: trials and the folder of each.
@@ -62,6 +64,8 @@ class ScenarioRun:
     find_base: Callable[..., Mapping[Role, Version]] = lambda **_: {}
     announce: Callable[[str], None] = lambda text: None
     screens: dict[str, Screen] = field(default_factory=dict)
+    confirming: Screen | None = None
+    is_unconfirmed: bool = False
     environments: Sequence[Mapping[str, str] | None] = (None,)
     loads: list[Any] = field(default_factory=list)
     interleaved: list[Interleaved] = field(default_factory=list)

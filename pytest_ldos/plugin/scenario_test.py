@@ -304,6 +304,7 @@ class TrialMaker:
         what = ", ".join(f"{each.metric} ×{each.ratio:.3g}" for each in suspicious) or "failures"
         why_not = why_not_confirmed(self.settings, trials, base) or self._find_base(base.commit)
         if why_not:
+            self.run.is_unconfirmed = True
             self.run.notes.append(f"suspicious against the stored baseline: {what}; not measured again: {why_not}")
             return trials
         minutes = self.settings.value("confirm")
@@ -313,9 +314,14 @@ class TrialMaker:
         until_s = time.monotonic() + 60 * minutes
         most = max(request.spec.max_trials, _MOST_CONFIRMING)
         again = dataclasses.replace(request, spec=dataclasses.replace(request.spec, max_trials=most))
-        with self._watched(request.spec.name) as watch:
-            made = self._make_interleaved(self._bench(again, watch), until_s=until_s)
-        self.run.screens[made.session] = Screen(head=trials, base=base, suspicious=names, known=grounds.policy.known)
+        screen = Screen(head=trials, base=base, suspicious=names, known=grounds.policy.known)
+        self.run.confirming = screen
+        try:
+            with self._watched(request.spec.name) as watch:
+                made = self._make_interleaved(self._bench(again, watch), until_s=until_s)
+        finally:
+            self.run.confirming = None
+        self.run.screens[made.session] = screen
         self.run.notes.append(f"{said}; measured again, interleaved with {base.commit}")
         return made
 

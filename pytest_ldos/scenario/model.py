@@ -384,7 +384,7 @@ class ScenarioSpec:
         trials: number of measured trials.
         max_trials: limit up to which trials are added while the verdict is inconclusive; ``0`` adds none.
         warmup: number of trials after each start of the stack that are dropped: what has just started is slower.
-            An arm whose first motion is like the others only plans in them.
+            The embedded arm plans without moving.
         success_rate: lowest expected rate; checked without a baseline.
         seeds: with `fixed`, trial ``i`` always plans with the same random numbers, so that
             equal versions plan equal paths.

@@ -71,12 +71,12 @@ REASONS = [
     (
         why.NotJudged(WIDE, 1.0, 81, is_calibrated=False, may_be_worse=False),
         f"T1 is not judged here: its MDE is 215.0 % (measured {MEASURED}); "
-        "the limit is 100 %, about 81 trials of each version would do",
+        "the limit is 100 %, about 81 trials of each version would be enough",
     ),
     (
         why.NotJudged(WIDE, 1.0, 0, is_calibrated=True, may_be_worse=True),
         f"T1 is not judged here, and may have become worse: its MDE is 215.0 % (measured {MEASURED}); "
-        "the limit is 100 %, which versions that are measured interleaved reach sooner (--ldos-base)",
+        "the limit is 100 %, measure interleaved to reach it with fewer trials (--ldos-base)",
     ),
     (
         why.NotJudged(WIDE, 0.04, 0, is_calibrated=False, may_be_worse=False),

@@ -118,3 +118,20 @@ def test_a_run_that_cannot_be_kept_has_its_verdict_all_the_same(run, project):
     result = run()
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*baseline: no_baseline*", "*later runs will not know this one: *"])
+
+
+def test_without_the_baselines_commit_the_mde_is_that_of_a_verdict(measured, project, repository):
+    """Nothing will be measured again, so that a suspicion is all there is."""
+    _, alone = measured("--ldos-confirm=0", stack="noisy(2, planning=1.2), base=noisy(3)")
+    for arguments in (
+        ["checkout", "--quiet", "--orphan", "other"],
+        ["commit", "--quiet", "--message", "No history"],
+        ["branch", "--delete", "--force", "main"],
+        ["reflog", "expire", "--expire=now", "--all"],
+        ["gc", "--quiet", "--prune=now"],
+    ):
+        repository.git(*arguments)
+    _, result = measured(stack="noisy(2, planning=1.2), base=noisy(3)")
+    result.stdout.fnmatch_lines(["*suspicious against the stored baseline: T1 ×*; not measured again: *"])
+    rows = [[line.split()[:-1] for line in each.outlines if line.startswith("  T1 ")] for each in (alone, result)]
+    assert rows[0] == rows[1] != []

@@ -20,11 +20,11 @@ from pytest_ldos.judge.baseline.calibration import MetricNoise
 from pytest_ldos.judge.baseline.known_runs import KnownRuns
 from pytest_ldos.judge.gate.case import Case, fails_more_often, fractions_of, level
 from pytest_ldos.judge.gate.contrast import Contrast, contrast
-from pytest_ldos.judge.gate.policy import Policy, metric_shares, only_shown
+from pytest_ldos.judge.gate.policy import Policy, have_little, metric_shares
 from pytest_ldos.judge.gate.shape import LOCATION, Aspect, Finding, Shape, aspect_shares, shapes_of
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.unchanged import Between, known_of
-from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.measure.metrics.model import SECONDARY_SHARE, Metric
 from pytest_ldos.scenario.words import StimulusKind
 
 
@@ -229,16 +229,11 @@ class Hypothesis:
             share: of the metric in all probabilities of error.
         """
         step = steps[LOCATION]
-        found = self._locate(step, SCREENED * share, policy)
+        found = self._locate(step, SCREENED * share / policy.scenarios, policy)
         findings = tuple(self._find(shape, steps[shape.aspect.name], policy) for shape in self.shapes)
         found = replace(found, findings=findings, more_trials_because=_which_more_trials(found, findings))
         needs = self._base_needs(found, step.alpha)
         return replace(found, base_needs=needs, more_trials_because=None) if needs else found
-
-    def show(self, alpha: float, policy: Policy) -> Comparison:
-        """The comparison of a metric that is not judged, with an interval of error `alpha` at each end."""
-        found = self._locate(HolmStep(alpha=alpha, rejected=False), SCREENED * self.metric.error_share, policy)
-        return replace(found, location=Verdict.SHOWN, more_trials_because=None, is_suspicious=False)
 
     def _locate(self, step: HolmStep, screened_at: float, policy: Policy) -> Comparison:
         """The comparison of the location.
@@ -322,19 +317,19 @@ def compare_metrics(case: Case, policy: Policy, *, but: Collection[str]) -> list
     found = [Hypothesis.of(case, metric, policy) for metric in _comparable_metrics(case) if metric.name not in but]
     # Interleaved versions are compared within pairs of blocks; a metric without a common pair is dropped.
     hypotheses = {each.metric.name: each for each in found if each.contrasted.head.size and each.contrasted.base.size}
-    shown = only_shown(hypotheses, policy.required or ())
-    metrics = metric_shares(each.metric for name, each in hypotheses.items() if name not in shown)
+    little = have_little(hypotheses, policy.required or ())
+    metrics = metric_shares(
+        replace(each.metric, error_share=SECONDARY_SHARE) if name in little else each.metric
+        for name, each in hypotheses.items()
+    )
     aspects = {name: aspect_shares(hypotheses[name].shapes) for name in metrics}
-    alpha = policy.family_alpha / policy.scenarios
     steps = step_down(
         {(name, aspect): metrics[name] * share for name in aspects for aspect, share in aspects[name].items()},
         lambda test, alpha: hypotheses[test[0]].is_rejected(test[1], alpha),
-        alpha=alpha,
+        alpha=policy.family_alpha / policy.scenarios,
     )
     return [
-        each.show(alpha * each.metric.error_share, policy)
-        if name in shown
-        else each.judge({aspect: steps[name, aspect] for aspect in aspects[name]}, metrics[name], policy)
+        each.judge({aspect: steps[name, aspect] for aspect in aspects[name]}, metrics[name], policy)
         for name, each in hypotheses.items()
     ]
 

@@ -89,23 +89,27 @@ class Policy:
         return None if calibration is None else calibration.metrics.get(metric)
 
 
-_IN_PLACE_OF: Final[Mapping[str, Collection[str]]] = {
+IN_PLACE_OF: Final[Mapping[str, Collection[str]]] = {
+    "T1": {"T1mean"},
     "T2": {"T2x"},
     "T3": {"T3mean", "T3p90"},
-    "T5": {"T5mean", "T5p99"},
+    "T3p99": {"T3p90"},
+    "T5": {"T5mean"},
+    "T5p99": {"T5mean"},
 }
-"""Metrics that are judged in place of one that varies more from trial to trial, by that one's name."""
+"""Metrics of the same quantity that are judged in place of one, by that one's name."""
+
+USUALLY_SHOWN: Final = frozenset({"T2", "T3", "T5"})
+"""Metrics that are only shown where those in their place are judged, unless a change for the worse is certain."""
 
 
-def only_shown(metrics: Collection[str], required: Collection[str] = ()) -> frozenset[str]:
-    """Metrics that are shown and not judged: all that are judged in their place are there.
+def have_little(metrics: Collection[str], required: Collection[str] = ()) -> frozenset[str]:
+    """Metrics with a small share of the error budget: those in their place are compared, too.
 
     Args:
         required: metrics that the project wants judged.
     """
-    return frozenset(
-        name for name, instead in _IN_PLACE_OF.items() if name not in required and {*instead} <= {*metrics}
-    )
+    return frozenset(name for name in USUALLY_SHOWN if name not in required and {*IN_PLACE_OF[name]} <= {*metrics})
 
 
 def metric_shares(metrics: Iterable[Metric]) -> dict[str, float]:

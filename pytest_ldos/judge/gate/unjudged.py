@@ -20,7 +20,7 @@ from pytest_ldos.judge.baseline.calibration import MetricNoise
 from pytest_ldos.judge.gate.case import Case
 from pytest_ldos.judge.gate.comparison import Comparison, is_underpowered
 from pytest_ldos.judge.gate.contrast import log_to_effect
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.policy import IN_PLACE_OF, USUALLY_SHOWN, Policy
 from pytest_ldos.judge.gate.reasons import (
     EmptyBaseline,
     Incomparable,
@@ -159,10 +159,7 @@ def _explain_few(alike: Sequence[Comparison], case: Case) -> Underpowered:
     return TooFewTrials(*counts, max(map(_required, alike)))
 
 
-_STEADY: Final = frozenset({"T1mean", "T2x", "T3mean", "T4", "T5mean", "call"})
-"""Metrics of which few trials are enough on most hosts; they stand for others of the same quantity."""
-
-USUALLY_REQUIRED: Final = _STEADY | {"T1"}
+USUALLY_REQUIRED: Final = frozenset({"T1", "T1mean", "T2x", "T3mean", "T4", "T5mean", "call"})
 """Metrics that are judged on every host that can, unless the project names others; T1 where T1mean is not judged."""
 
 _MARGIN: Final = 1.5
@@ -172,32 +169,30 @@ _MARGIN: Final = 1.5
 def set_aside(comparisons: Sequence[Comparison], case: Case, policy: Policy) -> list[Comparison]:
     """The comparisons, with those that cannot be decided on this host `NOT_JUDGED` instead of inconclusive.
 
-    Where another metric of the same quantity is judged in its place, and nothing speaks for a change, one is `SHOWN`.
+    A metric is `SHOWN` if others of the same quantity are judged in its place and it is not suspicious.
     """
     return [_set_aside(each, stand_ins(each.metric, comparisons), case, policy) for each in comparisons]
 
 
 def _set_aside(found: Comparison, instead: Sequence[str], case: Case, policy: Policy) -> Comparison:
-    if found.verdict is not Verdict.INCONCLUSIVE or _is_required(found, instead, case, policy):
+    is_open = found.verdict is Verdict.INCONCLUSIVE
+    is_aside = bool(instead) and found.metric in USUALLY_SHOWN and found.verdict is not Verdict.REGRESSED
+    if not (is_open or is_aside) or _is_required(found, instead, case, policy):
+        return found
+    if instead and not found.is_suspicious:
+        return dataclasses.replace(found, location=Verdict.SHOWN, more_trials_because=None)
+    if not is_open:
         return found
     more = None if instead else found.more_trials_because
-    is_shown = instead and found.p_value > policy.doubt
-    return dataclasses.replace(
-        found, location=Verdict.SHOWN if is_shown else Verdict.NOT_JUDGED, more_trials_because=more
-    )
+    return dataclasses.replace(found, location=Verdict.NOT_JUDGED, more_trials_because=more)
 
 
 def stand_ins(metric: str, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
-    """Metrics of the same quantity that are judged, where this one is not: T3mean for T3."""
-    if metric in _STEADY or metric not in METRICS:
-        return ()
-    undecided = (Verdict.INCONCLUSIVE, Verdict.NOT_JUDGED)
-    judged = [each.metric for each in comparisons if each.metric in _STEADY and each.verdict not in undecided]
-    return tuple(name for name in judged if _quantity(name) == _quantity(metric))
-
-
-def _quantity(name: str) -> str:
-    return METRICS[name].refines or name if name in METRICS else name
+    """The metrics in place of one, if all of them are judged."""
+    inconclusive = (Verdict.INCONCLUSIVE, Verdict.NOT_JUDGED)
+    judged = {each.metric for each in comparisons if each.verdict not in inconclusive}
+    instead = IN_PLACE_OF.get(metric, ())
+    return tuple(instead) if judged.issuperset(instead) else ()
 
 
 def _is_required(found: Comparison, instead: Sequence[str], case: Case, policy: Policy) -> bool:

@@ -28,7 +28,7 @@ def show_findings(section: Section, *, most: int | None = None) -> Iterator[Bloc
     for title, lines in (
         ("What moved", [*map(describe_move, moved_metrics(section)), *describe_paths(section)]),
         ("What to do", section.advice),
-        ("What could not have been detected", describe_unseen(section)),
+        ("Minimum detectable effects", describe_unseen(section)),
         ("More trials would help", section.undecided),
     ):
         yield Shown(title, (_listed(lines, most),))
@@ -60,4 +60,4 @@ def badge_of_metric(metric: MetricReport, *, by_name: bool = False) -> Badge | s
 
 def tone_of(verdict: Verdict | None) -> Tone:
     """The tone of a verdict; plain if nothing was judged."""
-    return Tone.PLAIN if verdict is None else Tone(verdict.tone)
+    return Tone.PLAIN if verdict in {None, Verdict.SHOWN} else Tone(verdict.tone)

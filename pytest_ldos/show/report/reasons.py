@@ -225,9 +225,9 @@ def _not_judged(reason: why.NotJudged) -> str:
 def _remedy(reason: why.NotJudged) -> str:
     """The remedy that would let a metric be judged."""
     if reason.trials:
-        return f"about {reason.trials} trials of each version would do"
+        return f"about {reason.trials} trials of each version would be enough"
     if reason.is_calibrated:
-        return "which versions that are measured interleaved reach sooner (--ldos-base)"
+        return "measure interleaved to reach it with fewer trials (--ldos-base)"
     floor = f"{100 * reason.comparison.floor:.0f} %"
     return f"but nothing below {floor} is reported until ldos calibrate learns a lower floor"
 

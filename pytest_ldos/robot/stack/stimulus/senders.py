@@ -20,7 +20,7 @@ _PLAN_REQUESTS: Final = 25
 varies between equal trials by 10, 8, 7 and 6 %; each takes as long as a plan."""
 
 _WARM_UP_REQUESTS: Final = 3
-"""Planning-only requests that warm up an arm that is not moved for it."""
+"""Planning-only requests of a warm-up."""
 
 _PLANNING_NS: Final = NS_PER_S
 """Time that planning-only requests after a trial may take, by what its own planning took."""
@@ -95,8 +95,10 @@ class ArmStimulus:
     def warm_up_in_place(self, case: Case, attempt: Attempt) -> MotionOutcome | None:
         if not (self._arm.warms_up_by_planning and self._arm.can_plan_only):
             return None
-        outcome = None
-        for _ in range(_WARM_UP_REQUESTS):
+        outcome = self._plan(case, attempt)
+        for _ in range(1, _WARM_UP_REQUESTS):
+            if outcome.outcome is not OutcomeClass.SUCCESS:
+                break
             outcome = self._plan(case, attempt)
         return outcome
 

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from pytest_ldos.base.series import Better
-from pytest_ldos.judge.gate.policy import metric_shares, only_shown
+from pytest_ldos.judge.gate.policy import have_little, metric_shares
 from pytest_ldos.judge.gate.shape import LOCATION, LateRise, Shape, Spread, aspect_shares
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
@@ -58,12 +58,12 @@ def test_the_location_has_most_and_all_where_nothing_else_is_tested():
 
 
 @pytest.mark.parametrize(
-    ("metrics", "required", "shown"),
+    ("metrics", "required", "little"),
     [
         (METRICS, (), {"T2", "T3", "T5"}),
         (METRICS, ("T3", "T4"), {"T2", "T5"}),
         (("T2", "T3", "T3mean", "T5", "T5p99"), (), set()),
     ],
 )
-def test_metrics_are_only_shown_beside_all_that_are_judged_in_their_place(metrics, required, shown):
-    assert only_shown(metrics, required) == shown
+def test_metrics_beside_others_of_their_quantity_have_a_small_share(metrics, required, little):
+    assert have_little(metrics, required) == little

@@ -163,7 +163,7 @@ def test_every_value_of_a_drawing_stands_in_a_table(tree):
 
 
 def test_the_verdict_comes_first_then_what_moved_and_what_to_do(tree):
-    wanted = ["What moved", "What to do", "What could not have been detected", "More trials would help", "All metrics"]
+    wanted = ["What moved", "What to do", "Minimum detectable effects", "More trials would help", "All metrics"]
     wanted += ["Where the time went", "Failures", "Trials", "What else differs", "How it was measured"]
     assert [text for text in tree.text("h3") if text in wanted] == wanted
 
