@@ -61,7 +61,7 @@ def test_the_verdict_comes_first_then_what_moved_and_what_to_do():
         "### msg",
         "**What moved**",
         "**What to do**",
-        "**What could not",
+        "**Minimum detectable",
         "| metric |",
         "<details>",
     ]
