@@ -69,22 +69,22 @@ REASONS = [
         f"T1 is inconclusive: its MDE is 215.0 %, 12 % are usual on this host (measured {MEASURED})",
     ),
     (
-        why.NotJudged(WIDE, 1.0, 81, is_calibrated=False, may_be_worse=False),
+        why.NotJudged(WIDE, 1.0, 81, may_be_worse=False),
         f"T1 is not judged here: its MDE is 215.0 % (measured {MEASURED}); "
         "the limit is 100 %, about 81 trials of each version would be enough",
     ),
     (
-        why.NotJudged(WIDE, 1.0, 0, is_calibrated=True, may_be_worse=True),
+        why.NotJudged(WIDE, 1.0, 0, may_be_worse=True),
         f"T1 is not judged here, and may have become worse: its MDE is 215.0 % (measured {MEASURED}); "
         "the limit is 100 %, measure interleaved to reach it with fewer trials (--ldos-base)",
     ),
     (
-        why.NotJudged(WIDE, 0.04, 0, is_calibrated=False, may_be_worse=False),
+        why.NotJudged(WIDE, 0.04, 0, may_be_worse=False),
         f"T1 is not judged here: its MDE is 215.0 % (measured {MEASURED}); the limit is 4 %, "
         f"but nothing below {100 * WIDE.floor:.0f} % is reported until ldos calibrate learns a lower floor",
     ),
     (
-        why.NotJudged(NOISY, 1.0, 0, is_calibrated=False, may_be_worse=False),
+        why.NotJudged(NOISY, 1.0, 0, may_be_worse=False),
         f"T1 is not judged here: it has no MDE (measured {100 * (NOISY.ratio - 1):+.1f} %)",
     ),
     (why.RequiredMetric("T5"), "T5 is required and was not measured ([tool.ldos.gate] required)"),

@@ -162,14 +162,12 @@ class NotJudged:
         bound: largest minimum detectable effect with which it counts as judged.
         trials: number of trials of each version that would be enough; 0 if trials alone would not, because the floor
             is too high or runs at different times differ.
-        is_calibrated: True if this host's noise is known.
         may_be_worse: True if the values point to a change for the worse, which is not certain.
     """
 
     comparison: Comparison
     bound: float
     trials: int
-    is_calibrated: bool
     may_be_worse: bool
 
 

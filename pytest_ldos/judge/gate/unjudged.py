@@ -245,9 +245,9 @@ def explain_set_aside(comparisons: Sequence[Comparison], case: Case, policy: Pol
 
 def _explain(found: Comparison, case: Case, policy: Policy) -> NotJudged:
     """The reason for a metric that is not judged, with the number of trials that would be enough."""
-    bound, is_calibrated = _bound(found, case), policy.noise(case.head.scenario, found.metric) is not None
+    bound = _bound(found, case)
     trials = _enough_trials(found, bound) if case.is_interleaved else 0  # apart, runs differ however many trials
-    return NotJudged(found, bound, trials, is_calibrated, may_be_worse=found.p_value <= policy.doubt)
+    return NotJudged(found, bound, trials, may_be_worse=found.p_value <= policy.doubt)
 
 
 def _starts(found: Comparison, case: Case) -> list[int]:

@@ -226,10 +226,10 @@ def _remedy(reason: why.NotJudged) -> str:
     """The remedy that would let a metric be judged."""
     if reason.trials:
         return f"about {reason.trials} trials of each version would be enough"
-    if reason.is_calibrated:
+    floor = reason.comparison.floor
+    if floor < reason.bound:
         return "measure interleaved to reach it with fewer trials (--ldos-base)"
-    floor = f"{100 * reason.comparison.floor:.0f} %"
-    return f"but nothing below {floor} is reported until ldos calibrate learns a lower floor"
+    return f"but nothing below {100 * floor:.0f} % is reported until ldos calibrate learns a lower floor"
 
 
 def _seen(found: Comparison) -> str:
