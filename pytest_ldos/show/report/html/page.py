@@ -94,7 +94,7 @@ def _compared(section: Section) -> Table:
         Column("interval, drawn", Kind.WORD, drawing=Drawing(lambda: draw_scale(scale))),
         *map(Column, (*section.labels, "CV", "floor", "MDE")),
     )
-    rows = ((_name(metric), badge_of_metric(metric), *_numbers(metric, scale)) for metric in section.metrics)
+    rows = ((_name(metric), badge_of_metric(metric), *_numbers(metric, scale)) for metric in shown_metrics(section))
     title = f"Metrics of scenario {section.scenario}, and their change"
     return Table(title=title, columns=columns, rows=tuple(rows))
 
