@@ -193,11 +193,11 @@ def report(name: str, draw: Draw, count: int, rng: np.random.Generator) -> None:
         shown = []
         for effect in effects:
             found = [each for _ in range(count // 4) for each in draw(rng, {metric: effect}) if each.metric == metric]
-            certain, doubted = (
+            certain, suspected = (
                 np.mean([test(each) for each in found])
                 for test in (lambda each: each.verdict is Verdict.REGRESSED, lambda each: each.is_suspicious)
             )
-            shown.append(f"+{100 * effect:.3g} % {100 * certain:.0f} / {100 * doubted:.0f} %")
+            shown.append(f"+{100 * effect:.3g} % {100 * certain:.0f} / {100 * suspected:.0f} %")
         print(f"  {metric}: MDE {100 * np.median(mdes):.1f} %; red / suspicious: {', '.join(shown)}")
 
 

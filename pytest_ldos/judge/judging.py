@@ -225,9 +225,9 @@ def _confirm(result: GateResult, screen: Screen, policy: Policy) -> GateResult:
         return result
     comparisons = (each for each in result.comparisons if each.metric in screen.suspicious)
     clear = {Verdict.PASSED, Verdict.IMPROVED}
-    if open_ := [each for each in comparisons if each.more_trials_because or each.location not in clear]:
-        reasons = by_weight([*result.reasons, NotConfirmed(tuple(each.metric for each in open_))])
-        more = tuple(each.more_trials_because or VariesTooMuch(each.metric) for each in open_)
+    if inconclusive := [each for each in comparisons if each.more_trials_because or each.location not in clear]:
+        reasons = by_weight([*result.reasons, NotConfirmed(tuple(each.metric for each in inconclusive))])
+        more = tuple(each.more_trials_because or VariesTooMuch(each.metric) for each in inconclusive)
         return replace(result, verdict=Verdict.INCONCLUSIVE, reasons=reasons, more_trials_because=more)
     differences = find_other_differences(screen.head, screen.base)
     stored = decide(screen.head, screen.base, replace(policy, known=screen.known))
