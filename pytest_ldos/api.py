@@ -31,7 +31,7 @@ from pytest_ldos.base.paths import BUILT_IN_PATHS, LinkRule, LinkSpec, PathSpec
 from pytest_ldos.base.series import Better, Invalid, Missing
 from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.host.lock import measuring_lock
-from pytest_ldos.judge.explain.explain import Explanation, explain
+from pytest_ldos.judge.explain import Explanation, explain
 from pytest_ldos.judge.gate.decide import GateResult, decide
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict

@@ -15,7 +15,7 @@ from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.paths import STATE_FEEDBACK
 from pytest_ldos.campaign.calibrate import SEED, Share
 from pytest_ldos.campaign.noise import assemble
-from pytest_ldos.judge.explain.explain import explain
+from pytest_ldos.judge.explain import explain
 from pytest_ldos.judge.gate.decide import GateResult, decide, failures_became_more, missed_expectations
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import Describe

@@ -6,7 +6,9 @@ the trials and their grounds alone, so a verdict depends neither on other scenar
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +31,7 @@ from pytest_ldos.judge.baseline.lookup import (
 )
 from pytest_ldos.judge.baseline.store import BaselineStores
 from pytest_ldos.judge.drift import Drift, find_drift
+from pytest_ldos.judge.explain import Explanation, PartsExplanation, explain, explain_parts
 from pytest_ldos.judge.gate.case import Case
 from pytest_ldos.judge.gate.comparison import VariesTooMuch
 from pytest_ldos.judge.gate.decide import GateResult, decide, failures_became_more, falls_short, judge_alone
@@ -50,8 +53,10 @@ from pytest_ldos.judge.gate.reasons import (
     by_weight,
 )
 from pytest_ldos.judge.gate.verdict import Verdict, worst
+from pytest_ldos.judge.summary import Score, Summary, score_of, summarize
 from pytest_ldos.measure.metrics.catalogue import METRICS
-from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.measure.trial.record import TrialSet, metrics_of
 
 BASELINE: Final = "baseline"
 UNJUDGED: Final = "unjudged"
@@ -163,6 +168,38 @@ class Judged:
     def is_interleaved(self) -> bool:
         """True if the base was measured in the same interleaved session."""
         return self.base is not None and self.head.is_interleaved_with(self.base)
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Metrics of the head, and those that only the base has."""
+        return tuple(self.head.metrics if self.base is None else metrics_of(self.head, self.base).values())
+
+    @cached_property
+    def head_summaries(self) -> Mapping[str, Summary]:
+        """Summary of each metric over the head's trials, by name."""
+        return summarize(self.metrics, self.result.head_series)
+
+    @cached_property
+    def base_summaries(self) -> Mapping[str, Summary]:
+        """Summary of each metric over the base's trials, by name."""
+        return summarize(self.metrics, self.result.base_series)
+
+    @cached_property
+    def score(self) -> Score:
+        """The overall score of the comparison."""
+        return score_of(self.head.metrics, self.result.comparisons)
+
+    @cached_property
+    def explained(self) -> Mapping[str, Explanation]:
+        """Which segments of each path gained or lost, by path; empty without a base."""
+        return {} if self.base is None else explain(self.base, self.head)
+
+    @cached_property
+    def parts(self) -> tuple[PartsExplanation, ...]:
+        """Which processes gained or lost, of each metric that changed and is a sum over several."""
+        changed = {each.metric for each in self.result.comparisons if each.verdict.is_change}
+        metrics = [metric for metric in self.head.metrics if metric.name in changed]
+        return () if self.base is None else tuple(explain_parts(self.base, self.head, metrics))
 
 
 def judge(head: TrialSet, grounds: Grounds) -> Judged:

@@ -12,6 +12,7 @@ from pytest_ldos.judge.gate.decide import GateResult, decide, judge_alone
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.judging import Judged
+from pytest_ldos.judge.summary import Score
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.show.report.compose import compose_section
 from pytest_ldos.show.report.document import (
@@ -33,7 +34,6 @@ from pytest_ldos.show.report.document import (
     Place,
     Point,
     Sample,
-    Score,
     Section,
     Segment,
     Version,

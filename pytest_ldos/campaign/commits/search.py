@@ -27,7 +27,7 @@ from pytest_ldos.campaign.commits.rounds import (
     rounds_in,
 )
 from pytest_ldos.campaign.versions.version import Version
-from pytest_ldos.judge.explain.explain import Explanation, explain, path_of
+from pytest_ldos.judge.explain import Explanation, explain, path_of
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet
 

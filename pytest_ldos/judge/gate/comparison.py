@@ -12,8 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from pytest_ldos.base.series import Series
-from pytest_ldos.base.stats.adjust import remove_covariate
+from pytest_ldos.base.series import Better, Series
 from pytest_ldos.base.stats.rank_tests import fewest_trials, lower_quantile, smallest_detectable_shift
 from pytest_ldos.base.stats.several_tests import Fractions, HolmStep, step_down
 from pytest_ldos.judge.baseline.calibration import MetricNoise
@@ -110,11 +109,24 @@ class Comparison:
     base_needs: int = 0
     findings: tuple[Finding, ...] = ()
     is_suspicious: bool = False
+    better: Better = Better.LOWER
 
     @property
     def verdict(self) -> Verdict:
         """Verdict on all aspects of the metric."""
         return Verdict.REGRESSED if any(each.is_regressed for each in self.findings) else self.location
+
+    @property
+    def median_ratio(self) -> float | None:
+        """Ratio of the medians, the worse over the better, if the metric passed although it exceeds the MDE.
+
+        Medians are of all values; the verdict compares them by goal and start, without covariates.
+        """
+        medians = self.head_median, self.base_median
+        worse, other = medians if self.better is Better.LOWER else medians[::-1]
+        if self.verdict is not Verdict.PASSED or not 0 < other < math.inf or not 0 < worse < math.inf:
+            return None
+        return worse / other if worse / other > 1 + self.mde else None
 
     @property
     def is_from_zero(self) -> bool:
@@ -144,35 +156,6 @@ def floor_of(metric: Metric, noise: MetricNoise | None, policy: Policy) -> float
     """The relative effect below which nothing is reported: configured, learned by a calibration, or the usual one."""
     learned = metric.usual_floor if noise is None else min(noise.floor, metric.usual_floor)
     return policy.floors.get(metric.name, learned)
-
-
-def coefficient_of_variation(series: Series) -> float:
-    """Standard deviation over mean of the uncensored values; infinite for fewer than two."""
-    values = np.array(series.finite)
-    if len(values) < 2 or values.mean() == 0:
-        return math.inf
-    return float(values.std(ddof=1) / abs(values.mean()))
-
-
-def adjusted_variation(metric: Metric, series: Series) -> float | None:
-    """The coefficient of variation that remains after the metric's covariates are removed.
-
-    ``None`` if there is nothing to remove: no covariates, none that vary, or too few values.
-    """
-    values = np.array(series.values, dtype=np.float64)
-    names = (*metric.adjust_for, *metric.adjust_where_alike)
-    if not names or np.count_nonzero(np.isfinite(values)) < 4 or np.any(values <= 0):
-        return None
-    nothing = np.empty(0)
-    logs, explained = np.log(values), 0.0
-    for name in names:
-        with np.errstate(divide="ignore"):
-            causes = np.log(np.array(series.covariates[name], dtype=np.float64))
-        (logs, _), share = remove_covariate((logs, nothing), (causes, nothing))
-        explained += share
-    if explained == 0.0:
-        return None
-    return float(np.std(logs[np.isfinite(logs)], ddof=1 + len(names)))
 
 
 def _median(series: Series) -> float:
@@ -266,6 +249,7 @@ class Hypothesis:
             metric=metric.name,
             title=metric.title,
             unit=metric.unit,
+            better=metric.better,
             location=verdict,
             head_count=len(head),
             base_count=len(base),

@@ -49,6 +49,11 @@ class Verdict(StrEnum):
         """The verdict for people: ``not comparable``."""
         return self.value.replace("_", " ")
 
+    @property
+    def is_change(self) -> bool:
+        """True if something became worse or better."""
+        return self in {Verdict.REGRESSED, Verdict.IMPROVED}
+
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """The most severe verdict; `PASSED` if there is none."""

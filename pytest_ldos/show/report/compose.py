@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -11,9 +10,7 @@ from typing import Final
 
 from pytest_ldos.host.interference import Interference
 from pytest_ldos.judge.baseline.lookup import Calibrated, CalibrationLookup, Uncalibrated
-from pytest_ldos.judge.explain.explain import Explanation, SegmentChange, explain, explain_parts, path_of
-from pytest_ldos.judge.gate.comparison import Comparison
-from pytest_ldos.judge.gate.decide import GateResult
+from pytest_ldos.judge.explain import Explanation, SegmentChange, path_of
 from pytest_ldos.judge.gate.verdict import Tone, Verdict
 from pytest_ldos.judge.judging import Judged
 from pytest_ldos.measure.metrics.model import Metric
@@ -23,7 +20,6 @@ from pytest_ldos.show.report.document import (
     CalibrationReport,
     Document,
     PathReport,
-    Score,
     Section,
     Segment,
     Surroundings,
@@ -39,7 +35,7 @@ from pytest_ldos.show.report.part_reports import (
 )
 from pytest_ldos.show.report.reasons import describe_more_trials, describe_other_calibration, describe_reasons
 from pytest_ldos.show.report.sentences import Untried, advise, describe_apart, describe_parts
-from pytest_ldos.show.report.words import MOVED, describe_load
+from pytest_ldos.show.report.words import describe_load
 
 THIS_RUN: Final = "this run"
 
@@ -53,8 +49,8 @@ def compose(sections: Sequence[Section]) -> Document:
 def compose_section(judged: Judged, *, notes: Sequence[str] = ()) -> Section:
     """One scenario with its verdict, and the comparison where there was a base."""
     trials, result, base = judged.head, judged.result, judged.base
-    metrics = report_metrics(trials, result, base)
-    paths = () if base is None else report_paths(explain(base, trials), trials.metrics)
+    metrics = report_metrics(judged)
+    paths = report_paths(judged.explained, trials.metrics)
     head = report_version(trials, label=THIS_RUN)
     section = Section(
         scenario=trials.scenario,
@@ -99,19 +95,19 @@ def name_load(reasons: Sequence[str], verdict: Verdict, surroundings: Surroundin
 
 def _with_base(section: Section, judged: Judged, base: TrialSet) -> Section:
     """The section with what a comparison adds."""
-    head, result = judged.head, judged.result
+    head = judged.head
     is_judged = head.trial_kind is TrialKind.MOTION and judged.calibration is not None
     apart = describe_apart(judged) if is_judged else ""
     return dataclasses.replace(
         section,
         base=report_version(base, label=judged.base_label, file=str(judged.base_file or "")),
         differences=report_differences(head, base),
-        score=_score(result, head.metrics),
+        score=judged.score,
         interleaving=report_interleaving(head, base, report_drifts(judged.drifts)),
         notes=(
             *section.notes,
             *_describe_commit(base, judged.base_label),
-            *_describe_parts(head, base, result),
+            *map(describe_parts, judged.parts),
             *([apart] if apart else []),
         ),
     )
@@ -124,13 +120,6 @@ def _describe_commit(trials: TrialSet, label: str) -> tuple[str, ...]:
 def _describe_influences(trials: TrialSet) -> tuple[str, ...]:
     inherited = ", ".join(f"{name} {value}" for name, value in trials.influences.items())
     return (f"inherited by the measured processes: {inherited}",) if inherited else ()
-
-
-def _describe_parts(head: TrialSet, base: TrialSet, result: GateResult) -> tuple[str, ...]:
-    """A line for each sum over several processes that moved: the processes in which it did."""
-    moved = {each.metric for each in result.comparisons if each.verdict in MOVED}
-    explained = explain_parts(base, head, [metric for metric in head.metrics if metric.name in moved])
-    return tuple(map(describe_parts, explained))
 
 
 def without_verdict(section: Section) -> Section:
@@ -197,19 +186,3 @@ def describe_uncalibrated(lookup: CalibrationLookup | None) -> tuple[str, ...]:
     """Describes a calibration that exists, but is not used; empty if there is none."""
     other = lookup.other if isinstance(lookup, Uncalibrated) else None
     return () if other is None else (describe_other_calibration(other),)
-
-
-def _has_ratio(comparison: Comparison) -> bool:
-    return comparison.has_ratio and comparison.ratio < math.inf
-
-
-def _score(result: GateResult, metrics: Sequence[Metric]) -> Score:
-    """Weighted geometric mean of the ratios."""
-    ratios = {each.metric: each.ratio for each in result.comparisons if _has_ratio(each)}
-    scored = {metric.name: metric.score_weight for metric in metrics if metric.score_weight > 0}
-    weights = {name: weight for name, weight in scored.items() if name in ratios}
-    without = tuple(name for name in scored if name not in weights)
-    if not weights:
-        return Score(value=None, without=without)
-    total = sum(weight * math.log(ratios[name]) for name, weight in weights.items())
-    return Score(value=math.exp(total / sum(weights.values())), without=without)

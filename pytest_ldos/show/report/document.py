@@ -13,6 +13,7 @@ from typing import Final
 
 from pytest_ldos.base.series import Better
 from pytest_ldos.judge.gate.verdict import Verdict, worst
+from pytest_ldos.judge.summary import Deadline, Score
 
 KIND: Final = "pytest-ldos report"
 SCHEMA_VERSION: Final = 2
@@ -71,6 +72,7 @@ class Change:
         is_endless: whether even the lower end of the interval lies beyond any bound, because so many trials failed.
         is_from_zero: whether the base's median is 0, so that there is no ratio, and all that would be one is null.
         is_below_zero: whether the change, or an end of its interval, reaches below zero; there is no ratio either.
+        median_ratio: worse median over the better one, if the metric passed although it exceeds the MDE; else null.
     """
 
     ratio: float | None
@@ -84,6 +86,7 @@ class Change:
     is_endless: bool = False
     is_from_zero: bool = False
     is_below_zero: bool = False
+    median_ratio: float | None = None
 
     @property
     def has_ratio(self) -> bool:
@@ -209,27 +212,6 @@ class Load:
 
     summary: str
     shortfall: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Deadline:
-    """Expectation of a scenario on a causal path, and its outcome.
-
-    Attributes:
-        path: its name.
-        ms: it may take at most so many milliseconds.
-        share: in so many of a trial's passages.
-        passages: in all trials.
-        in_time: those that kept it.
-        trials: that kept to the share.
-    """
-
-    path: str
-    ms: float
-    share: float
-    passages: int
-    in_time: int
-    trials: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -368,19 +350,6 @@ class Difference:
     name: str
     base: str
     head: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Score:
-    """The weighted geometric mean of the ratios; displayed, never gated.
-
-    Attributes:
-        value: this version over base; null where no metric has a ratio.
-        without: metrics of the score that have none.
-    """
-
-    value: float | None
-    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

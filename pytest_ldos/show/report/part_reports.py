@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from pytest_ldos.base.series import Series
-from pytest_ldos.base.stats.rank_tests import median
 from pytest_ldos.host.fingerprint import find_differences
 from pytest_ldos.host.interference import Interference, describe_interference
 from pytest_ldos.judge import drift
-from pytest_ldos.judge.gate.comparison import Comparison, adjusted_variation, coefficient_of_variation
-from pytest_ldos.judge.gate.decide import GateResult, kept_in_trials
+from pytest_ldos.judge.gate.comparison import Comparison
 from pytest_ldos.judge.gate.shape import Finding, LateRise
 from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.judge.judging import Judged
+from pytest_ldos.judge.summary import Summary, summarize_deadlines
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import (
     Look,
@@ -22,17 +22,14 @@ from pytest_ldos.measure.trial.record import (
     TrialKind,
     TrialSet,
     invalid_trials,
-    metrics_of,
     missing_reasons,
     sources_of,
 )
-from pytest_ldos.scenario.metrics import DeadlineSpec
 from pytest_ldos.show.page.formats import finite
 from pytest_ldos.show.report.document import (
     Additions,
     AspectReport,
     Change,
-    Deadline,
     Difference,
     DifferenceKind,
     Drift,
@@ -51,13 +48,14 @@ from pytest_ldos.show.report.reasons import describe_aspect, describe_reason
 from pytest_ldos.show.report.sentences import report_origins
 
 
-def report_metrics(head: TrialSet, result: GateResult, base: TrialSet | None) -> tuple[MetricReport, ...]:
-    """Every metric that is taken, and what only the base has."""
-    found = head.metrics if base is None else metrics_of(head, base).values()
-    return tuple(_report(metric, head, result) for metric in found)
+def report_metrics(judged: Judged) -> tuple[MetricReport, ...]:
+    """Every metric of the head, and those that only the base has."""
+    return tuple(_report(metric, judged) for metric in judged.metrics)
 
 
-def _report(metric: Metric, head: TrialSet, result: GateResult) -> MetricReport:
+def _report(metric: Metric, judged: Judged) -> MetricReport:
+    head, result = judged.head, judged.result
+    of_head, of_base = (summaries.get(metric.name) for summaries in (judged.head_summaries, judged.base_summaries))
     comparison = result.comparison(metric.name)
     incomparable = result.incomparable.get(metric.name)
     own = None if incomparable is None else Verdict.NOT_COMPARABLE
@@ -67,8 +65,8 @@ def _report(metric: Metric, head: TrialSet, result: GateResult) -> MetricReport:
         unit=metric.unit,
         better=metric.better,
         verdict=own if comparison is None else comparison.verdict,
-        head=_sample(metric, result.head_series.get(metric.name)),
-        base=None if comparison is None else _sample(metric, result.base_series.get(metric.name)),
+        head=_sample(of_head, result.head_series.get(metric.name)),
+        base=None if comparison is None else _sample(of_base, result.base_series.get(metric.name)),
         change=None if comparison is None else _change(comparison),
         origins=report_origins(sources_of(head, metric)),
         gaps=_gaps(metric, head),
@@ -92,14 +90,14 @@ def _aspect(found: Finding) -> AspectReport:
     )
 
 
-def _sample(metric: Metric, series: Series | None) -> Sample | None:
-    if series is None or not series.values:
+def _sample(summary: Summary | None, series: Series | None) -> Sample | None:
+    if series is None or summary is None:
         return None
     return Sample(
-        median=median(series.finite) if series.finite else None,
-        cv=finite(coefficient_of_variation(series)),
-        adjusted_cv=adjusted_variation(metric, series),
-        censored=len(series) - len(series.finite),
+        median=summary.median,
+        cv=finite(summary.cv),
+        adjusted_cv=summary.adjusted_cv,
+        censored=summary.censored,
         points=tuple(map(_point, series.trials, series.blocks, series.strata, series.values)),
     )
 
@@ -122,6 +120,7 @@ def _change(comparison: Comparison) -> Change:
         mde=finite(comparison.mde),
         explained=comparison.explained,
         is_endless=comparison.low == math.inf,
+        median_ratio=comparison.median_ratio,
     )
 
 
@@ -173,7 +172,7 @@ def report_version(trials: TrialSet, *, label: str, file: str = "") -> Version:
         file=file,
         failures=_failures(trials),
         loads=tuple(Load(summary=str(load["summary"]), shortfall=str(load["shortfall"])) for load in trials.loads),
-        deadlines=tuple(_deadline(each, trials) for each in trials.spec.deadlines),
+        deadlines=summarize_deadlines(trials),
         surroundings=report_surroundings(trials.interference),
         repeated=tuple(_describe_repetition(each) for each in trials.repeated),
         reset_failures=tuple(_reset_failures(trials)),
@@ -197,18 +196,6 @@ def report_surroundings(found: Interference | None) -> Surroundings | None:
         return None
     facts = {name: value for name, value in asdict(found).items() if name != "programs"}
     return Surroundings(summary=describe_interference(found), programs=tuple(found.programs), **facts)
-
-
-def _deadline(deadline: DeadlineSpec, trials: TrialSet) -> Deadline:
-    kept = kept_in_trials(trials, deadline)
-    return Deadline(
-        path=deadline.path,
-        ms=deadline.ms,
-        share=deadline.share,
-        passages=sum(each.passages for each in kept),
-        in_time=sum(each.in_time for each in kept),
-        trials=sum(each.share >= deadline.share for each in kept),
-    )
 
 
 def _failures(trials: TrialSet) -> tuple[Failure, ...]:

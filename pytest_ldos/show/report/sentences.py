@@ -12,7 +12,7 @@ from pytest_ldos.judge.baseline.calibration import ENOUGH_RUNS
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.known_runs import KnownRuns
 from pytest_ldos.judge.baseline.lookup import Calibrated
-from pytest_ldos.judge.explain.explain import PartChange, PartsExplanation
+from pytest_ldos.judge.explain import PartChange, PartsExplanation
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.judging import Judged
 from pytest_ldos.measure.metrics.model import DECLARED, OWN, Source

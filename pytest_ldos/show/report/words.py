@@ -9,12 +9,12 @@ from pytest_ldos.base.series import Better
 from pytest_ldos.base.text import LARGEST_EFFECT, counted, format_effect, format_quantity, format_ratio, ns_to_ms
 from pytest_ldos.judge.drift import FEWEST_BLOCKS
 from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.judge.summary import Deadline, Score
 from pytest_ldos.show.page.model import ABSENT
 from pytest_ldos.show.report.document import (
     Additions,
     CalibrationReport,
     Change,
-    Deadline,
     Difference,
     DifferenceKind,
     Document,
@@ -23,7 +23,6 @@ from pytest_ldos.show.report.document import (
     MetricReport,
     PathReport,
     Sample,
-    Score,
     Section,
     Segment,
     Surroundings,
@@ -31,7 +30,6 @@ from pytest_ldos.show.report.document import (
 )
 from pytest_ldos.show.report.sentences import describe_origins, qualified
 
-MOVED: Final = frozenset({Verdict.REGRESSED, Verdict.IMPROVED})
 _MOST: Final = 3
 """Segments that are named for one path."""
 
@@ -43,7 +41,7 @@ _SMALLEST_EFFECT: Final = 0.05
 def moved_paths(section: Section) -> Iterator[tuple[str, PathReport]]:
     """Paths that deserve a word, each with what it is called there: those of metrics that moved, then others."""
     for metric in section.metrics:
-        if metric.verdict in MOVED:
+        if metric.verdict is not None and metric.verdict.is_change:
             yield from ((metric.name, path) for path in section.paths if metric.name in path.metrics)
     yield from ((f"path {path.path}", path) for path in section.paths if not path.metrics and _has_moved(path.whole))
 
@@ -142,17 +140,10 @@ def describe_caveats(section: Section) -> Iterator[str]:
 
 
 def describe_apart(metric: MetricReport) -> str:
-    """``a median 3.1 times as high``: of a metric that passed, more than could have been detected; empty if not so.
-
-    Medians are of all values; the verdict compares them goal by goal, start by start and without covariates.
-    """
-    if metric.verdict is not Verdict.PASSED or metric.change is None or metric.change.mde is None:
+    """``a median 3.1 times as high``, for a metric that passed although its medians differ by more than the MDE."""
+    if metric.change is None or metric.change.median_ratio is None:
         return ""
-    medians = (metric.head and metric.head.median), (metric.base and metric.base.median)
-    worse, better = medians if metric.better is Better.LOWER else medians[::-1]
-    if not worse or not better or min(worse, better) <= 0 or worse / better <= 1 + metric.change.mde:
-        return ""
-    return f"a median {worse / better:.2g} times as {'high' if metric.better is Better.LOWER else 'low'}"
+    return f"a median {metric.change.median_ratio:.2g} times as {'high' if metric.better is Better.LOWER else 'low'}"
 
 
 def _with_change(metric: MetricReport) -> str:
@@ -180,7 +171,7 @@ def _has_number(metric: MetricReport) -> bool:
 
 def moved_metrics(section: Section) -> list[MetricReport]:
     """Metrics that got worse or better, in order."""
-    return [metric for metric in section.metrics if metric.verdict in MOVED]
+    return [metric for metric in section.metrics if metric.verdict is not None and metric.verdict.is_change]
 
 
 def summarize(section: Section) -> str:

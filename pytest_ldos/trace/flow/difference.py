@@ -159,6 +159,11 @@ class Difference:
     base_runs: int
     head_runs: int
 
+    @property
+    def chance(self) -> float:
+        """Probability that all runs of head are beyond all of base although the versions are equal."""
+        return smallest_p(self.head_runs, self.base_runs)
+
 
 def sample_run(flow: FlowGraph, paths: Sequence[PathSpec]) -> Run:
     """Takes from a trace what is compared.

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Final
 
-from pytest_ldos.base.series import Series
-from pytest_ldos.base.stats.counts import share_interval
-from pytest_ldos.base.stats.intervals import median_interval
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.campaign.cells import Outline, Value
 from pytest_ldos.campaign.sweep_records import CellResult, CellState
-from pytest_ldos.judge.gate.contrast import contrast
+from pytest_ldos.judge.summary import CONFIDENCE, Located, locate, success_interval
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.measure.trial.record import TrialSet, to_series
-from pytest_ldos.show.page.formats import finite, to_csv, to_json
-
-CONFIDENCE: Final = 0.95
-"""Confidence of all intervals in a sweep's report."""
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.show.page.formats import to_csv, to_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,27 +67,6 @@ LOAD_NUMBERS: Final = (
     LoadNumber(kind="guard", field="late_share", title="late messages of the guarded path", unit="%", factor=100),
     LoadNumber(kind="guard", field="share", title="share of their rate left to publishers", unit="%", factor=100),
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Located:
-    """Location of a metric in a cell.
-
-    Attributes:
-        median: ``None`` where more than half of the values are of failed trials, which count as slower than any.
-        low, high: interval of the median; ``None`` where it has no such end.
-        ratio, ratio_low, ratio_high: to the reference cell (Hodges–Lehmann, with starts known to differ); ``None``
-            where there is no ratio, no such end, or in the reference cell itself.
-        values: how many trials have one.
-    """
-
-    median: float | None
-    low: float | None
-    high: float | None
-    ratio: float | None = None
-    ratio_low: float | None = None
-    ratio_high: float | None = None
-    values: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,9 +137,6 @@ class SweepReport:
     notes: tuple[str, ...]
 
 
-_TAIL: Final = (1 - CONFIDENCE) / 2
-
-
 def compose_sweep(name: str, outline: Outline, results: Sequence[CellResult], notes: Iterable[str] = ()) -> SweepReport:
     """A report that is made now, of all that was measured so far."""
     reference = next((each for each in results if each.state is CellState.MEASURED), None)
@@ -204,7 +172,7 @@ def _title(metric: Metric) -> MetricTitle:
 def _cell(result: CellResult, reference: CellResult | None, metrics: Iterable[Metric]) -> CellReport:
     trials = result.trials
     made, successes = len(result.failures), result.failures.count(False)
-    low, high = share_interval(successes, made, confidence=CONFIDENCE)
+    low, high = success_interval(result.failures)
     base = None if reference is None or reference is result else reference.trials
     return CellReport(
         label=result.cell.label,
@@ -221,7 +189,7 @@ def _cell(result: CellResult, reference: CellResult | None, metrics: Iterable[Me
         starts=len(result.records),
         planned=result.planned,
         hosts=tuple(dict.fromkeys(record.host for record in result.records if record.host)),
-        metrics={} if trials is None else {metric.name: _located(metric, trials, base) for metric in metrics},
+        metrics={} if trials is None else {metric.name: locate(metric, trials, base) for metric in metrics},
         is_reference=result is reference,
         verdict="; ".join(dict.fromkeys(record.verdict for record in result.records if record.verdict)),
     )
@@ -249,45 +217,6 @@ def _load_numbers(trials: TrialSet) -> Iterator[tuple[str, float]]:
         numbers = [each.factor * value for value in values if isinstance(value, int | float)]
         if numbers:
             yield each.key, sum(numbers) / len(numbers)
-
-
-def _located(metric: Metric, trials: TrialSet, base: TrialSet | None) -> Located:
-    series = to_series(trials, metric)
-    if not series.values:
-        return Located(median=None, low=None, high=None)
-    low, high = median_interval(series.values, confidence=CONFIDENCE)
-    ratios = (None, None, None) if base is None else _ratio(metric, series, to_series(base, metric))
-    return Located(
-        median=finite(_median(series.values)),
-        low=finite(low),
-        high=finite(high),
-        ratio=ratios[0],
-        ratio_low=ratios[1],
-        ratio_high=ratios[2],
-        values=len(series.values),
-    )
-
-
-def _ratio(metric: Metric, head: Series, base: Series) -> tuple[float | None, float | None, float | None]:
-    """A cell over the reference, as they were measured: a load acts on covariates, too, so none is taken out."""
-    plain = dataclasses.replace(metric, adjust_for=(), adjust_where_alike=())
-    if not (base.values and any(map(math.isfinite, base.values)) and any(map(math.isfinite, head.values))):
-        return None, None, None
-    contrasted = contrast(plain, head, base, is_interleaved=False)
-    if not (contrasted.head.size and contrasted.base.size):
-        return None, None, None
-    shift = contrasted.shift(tail=_TAIL)
-    low, high = (contrasted.ratio(each) if math.isfinite(each) else math.nan for each in (shift.low, shift.high))
-    if contrasted.sign < 0:
-        low, high = high, low
-    return finite(contrasted.ratio(shift.estimate)), finite(low), finite(high)
-
-
-def _median(values: Sequence[float]) -> float:
-    """Median of values that may be infinite, which a mean of two middle ones must not hide."""
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 def _notes(results: Sequence[CellResult], reference: CellResult | None) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Final
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import Rendered, format_quantity
 from pytest_ldos.campaign.cells import show_value
+from pytest_ldos.judge.summary import Located
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.show.page.formats import Format, format_of, render, require_format
 from pytest_ldos.show.page.model import (
@@ -33,7 +34,6 @@ from pytest_ldos.show.report.sweep.document import (
     VALID,
     CellReport,
     LoadNumber,
-    Located,
     MetricTitle,
     SweepReport,
     render_csv,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Final
 
-from pytest_ldos.base.stats.intervals import smallest_p
 from pytest_ldos.base.text import Rendered, counted, format_duration, format_ratio, listed
 from pytest_ldos.show.page.formats import Format, finite, render, require_format, to_json
 from pytest_ldos.show.page.model import (
@@ -143,12 +142,11 @@ def _names(runs: Sequence[SeenRun]) -> str:
 
 def describe_evidence(difference: Difference) -> str:
     """Names the evidence of a difference, and its limits."""
-    base, head = difference.base_runs, difference.head_runs
     match difference.evidence:
         case Evidence.PASSAGES:
             return ONE_RUN
         case Evidence.SEPARATION:
-            chance = f"1 of {1 / smallest_p(head, base):.0f}"
+            chance = f"1 of {1 / difference.chance:.0f}"
             return (
                 f"{_counts(difference)} were seen: reported is what differs over passages, and in which all runs of "
                 f"head lie beyond all of base. Runs of equal versions lie so by chance in {chance} quantities; "

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from pytest_ldos.judge.explain.explain import explain
+from pytest_ldos.judge.explain import explain
 from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict

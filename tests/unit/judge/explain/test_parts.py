@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pytest_ldos.base.paths import BUILT_IN_PATHS
-from pytest_ldos.judge.explain.explain import explain_parts, path_of
+from pytest_ldos.judge.explain import explain_parts, path_of
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.declared import declare

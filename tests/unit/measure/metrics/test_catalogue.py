@@ -18,7 +18,7 @@ catalogue.METRICS["T9"] = dataclasses.replace(
     in_sweeps=False
 )
 
-from pytest_ldos.judge.explain.explain import METRIC_PATHS
+from pytest_ldos.judge.explain import METRIC_PATHS
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.measure.metrics.extract import find_disagreement
 from pytest_ldos.measure.trial.record import OURS

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.tracepoints import Phase
-from pytest_ldos.judge.explain.explain import explain
+from pytest_ldos.judge.explain import explain
 from pytest_ldos.measure.metrics.segments import PathSegments
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.model import TrialSpan
