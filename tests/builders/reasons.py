@@ -32,18 +32,18 @@ AS_MANY = 10, 3
 SPREAD = Spread(base=0.064, head=0.134)
 
 REASONS = [
-    (why.NoTrials(""), "no trial was made: none was asked for"),
+    (why.NoTrials(""), "no trial was made: none was requested"),
     (why.NoTrials("interrupted"), "no trial was made: interrupted"),
     (why.Distorted(DISTORTION), DISTORTION),
-    (why.LoadNotReached("3 of 4"), "the load was not what was asked for: 3 of 4"),
-    (why.Untrusted("T3", 2, 10, "events lost"), "T3 of 2 of 10 trials cannot be trusted: events lost"),
+    (why.LoadNotReached("3 of 4"), "the load was smaller than requested: 3 of 4"),
+    (why.Untrusted("T3", 2, 10, "events lost"), "T3 cannot be trusted in 2 of 10 trials: events lost"),
     (why.NotFinished("it died"), "the trials could not be finished: it died"),
     (why.MissedSuccessRate(7, 10, 0.95), "7 of 10 trials succeeded, 95 % are expected"),
     (
         why.MissedDeadline("p", 5.0, 0.99, 200, 186, 4, 10),
-        "path 'p' is to take at most 5 ms in 99 % of its passages: it did in 93.0 % of 200, and 4 of 10 trials kept to it",
+        "path 'p' must take at most 5 ms in 99 % of its passages: it did in 93.0 % of 200, and 4 of 10 trials met this",
     ),
-    (why.MissedDeadline("p", 5.0, 1.0, 0, 0, 0, 2), "path 'p' is to take at most 5 ms in 100 % of its passages: it was never passed"),
+    (why.MissedDeadline("p", 5.0, 1.0, 0, 0, 0, 2), "path 'p' must take at most 5 ms in 100 % of its passages: it was never passed"),
     (why.TrialsFailed((1, 3), "stack_died", None, "", "gone"), "trial 1, 3 stack_died: gone"),
     (why.TrialsFailed((2,), "planning_failed", -31, "shelf", "no"), "trial 2 planning_failed (MoveIt code -31) of goal 'shelf': no"),
     (why.FailuresRose(0, 10, 6, 10, 0.0054), "failures rose from 0 of 10 to 6 of 10 (p = 0.0054, Boschloo's exact test)"),
@@ -88,15 +88,15 @@ REASONS = [
         f"T1 is not judged here: it has no MDE (measured {100 * (NOISY.ratio - 1):+.1f} %)",
     ),
     (why.RequiredMetric("T5"), "T5 is required and was not measured ([tool.ldos.gate] required)"),
-    (why.TooFewTrials(("T1", "T3"), *AS_MANY, 8), "T1, T3 cannot be decided by 10 trials against 3: have 8 or more on both sides"),
-    (why.TooFewTrials(("T1",), *AS_MANY, 0), "T1 cannot be decided by 10 trials against 3"),
-    (why.TooFewInBaseline(("T1",), *AS_MANY, 8), "T1 cannot be decided by 10 trials against 3: the baseline has too few, record it again with 8 or more"),
-    (why.TooFewComparable(("T1",), *AS_MANY, why.Unusable.FAILED), "T1 cannot be decided by 10 trials against 3: more than half of the trials of one version failed"),
+    (why.TooFewTrials(("T1", "T3"), *AS_MANY, 8), "10 trials against 3 are too few to compare T1, T3: each side needs 8 or more"),
+    (why.TooFewTrials(("T1",), *AS_MANY, 0), "10 trials against 3 are too few to compare T1"),
+    (why.TooFewInBaseline(("T1",), *AS_MANY, 8), "10 trials against 3 are too few to compare T1: record the baseline again with 8 or more"),
+    (why.TooFewComparable(("T1",), *AS_MANY, why.Unusable.FAILED), "10 trials against 3 cannot be compared in T1: more than half of the trials of one version failed"),
     (
         why.TooFewComparable(("T1",), *AS_MANY, why.Unusable.UNPAIRED),
-        "T1 cannot be decided by 10 trials against 3: too few of them have the goals and pairs of starts of the other version",
+        "10 trials against 3 cannot be compared in T1: too few of them have the goals and pairs of starts of the other version",
     ),
-    (why.ShortOfSuccessRate(7, 10, 0.9), "7 of 10 trials succeeded, 90 % are expected: fewer, which may be chance"),
+    (why.ShortOfSuccessRate(7, 10, 0.9), "7 of 10 trials succeeded, 90 % are expected; this may be chance"),
     (why.OtherUnit("grip", "ms", "s"), "grip is not comparable: its unit is 'ms' here, 's' in the baseline (give it another name, or record it again: --ldos-update-baseline)"),
     (
         why.OtherDirection("grip", Better.LOWER, Better.HIGHER),
@@ -104,9 +104,9 @@ REASONS = [
     ),
     (why.OtherSources("T3", ("a", "b"), ("c",)), "T3 is not comparable: it was taken from a and b here, from c in the baseline"),
     (why.OtherSources("T3", ("a",), ("c",)), "T3 is not comparable: it was taken from a here, from c in the baseline (record it again: --ldos-update-baseline)"),
-    (why.LostMetric("T3", "no probe"), "T3 has a baseline but no value in this run: no probe"),
-    (why.NewMetric("T3"), "T3 has no baseline: none of its trials measured it (record it again: --ldos-update-baseline)"),
-    (why.NewGoal("shelf"), "goal 'shelf' is compared with nothing: the baseline has it not"),
+    (why.LostMetric("T3", "no probe"), "T3 has a value in the baseline but none in this run: no probe"),
+    (why.NewMetric("T3"), "T3 is missing from the baseline (record it again: --ldos-update-baseline)"),
+    (why.NewGoal("shelf"), "goal 'shelf' is missing from the baseline"),
     (why.LostGoal("shelf"), "goal 'shelf' of the baseline was not tried"),
     (why.OtherGoals(("a", "b"), ("c",)), "the goals differ: a, b here, c in the baseline"),
     (why.EmptyBaseline(), "the baseline has no trials"),
@@ -114,7 +114,7 @@ REASONS = [
     (why.BaselineMissing(), "there is no baseline to compare with"),
     (
         why.BaselineShared(),
-        "this machine has no baseline yet: changes since the repository's, which another machine of its host class recorded, are shown and not judged (--ldos-baselines judges by it)",
+        "this machine has no baseline yet: changes from the repository's baseline, which another machine of this host class recorded, are shown but not judged (--ldos-baselines judges by it)",
     ),
     (why.BaselineUnreadable("no JSON"), "the baseline cannot be read: no JSON"),
     (why.CalibrationUnreadable("no JSON"), "the calibration cannot be read: no JSON"),
@@ -126,12 +126,12 @@ REASONS = [
     ),
     (
         OtherLoads(FILE, (LoadDifference("dds_flood.rate_hz", 2000.0, 1000.0), LoadDifference("cpu", None, {}))),
-        "baseline.json was measured beside other loads: dds_flood.rate_hz is 2000 here, 1000 there, cpu only there (record it again: --ldos-update-baseline)",
+        "baseline.json was measured under other loads: dds_flood.rate_hz is 2000 here, 1000 there, cpu only there (record it again: --ldos-update-baseline)",
     ),
-    (why.NotConfirmed(("T1", "T4")), "T1, T4 looked worse than the stored baseline, and interleaved with its commit neither "
-     "worse nor as good: allow more time or trials (--ldos-confirm, --ldos-max-trials)"),
+    (why.NotConfirmed(("T1", "T4")), "T1, T4 looked worse than the stored baseline; interleaved with the baseline's commit, "
+     "this was neither confirmed nor ruled out: allow more time or trials (--ldos-confirm, --ldos-max-trials)"),
     (why.NotTheCode((("ompl", "1.6", "1.7"), ("kernel", "6.1", "6.2"))), "the commit is not to blame: interleaved, it is as "
      "fast as the baseline's; what differs: ompl 1.6 → 1.7, kernel 6.1 → 6.2"),
-    (why.TheMachine(("T1",)), "T1: the machine's doing, not the code's: exactly the baseline's stack ran"),
+    (why.TheMachine(("T1",)), "T1 changed with the machine, not the code: exactly the baseline's stack ran"),
     (why.OfBase(why.NotFinished("it died")), "base: the trials could not be finished: it died"),
 ]  # fmt: skip

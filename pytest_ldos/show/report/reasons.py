@@ -1,10 +1,16 @@
-"""The sentence for each reason of a verdict, and for each use of more trials."""
+"""The wording of reasons: one table of the sentence and the remedy for each kind, and the sentence of each aspect.
+
+The page of reasons is generated from `WORDINGS`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Final, assert_never
+import re
+import string
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, assert_never
 
 from pytest_ldos.base.text import LARGEST_EFFECT, counted, format_effect, format_quantity
 from pytest_ldos.judge.baseline.key import LoadDifference, OtherHost, OtherHostClasses, OtherLoads, OtherScenario
@@ -19,6 +25,64 @@ from pytest_ldos.judge.gate.comparison import (
 )
 from pytest_ldos.judge.gate.shape import Aspect, LateRise, Spread, Tail
 from pytest_ldos.show.report.sentences import describe_host, describe_key
+
+ELLIPSIS: Final = "…"
+"""Stands for the facts of a run in `Wording.pattern`."""
+
+
+class _Sentences(string.Formatter):
+    """Format strings with four more formats: ``list``, ``and``, ``percent`` (of a share) and ``trials``."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        match format_spec:
+            case "list":
+                return ", ".join(map(str, value))
+            case "and":
+                return " and ".join(value)
+            case "percent":
+                return f"{100 * value:.0f} %"
+            case "trials":
+                return counted(value, "trial")
+        return str(super().format_field(value, format_spec))
+
+
+_FORMAT: Final = _Sentences()
+
+
+@dataclass(frozen=True)
+class Wording:
+    """The words for one kind of reason.
+
+    Attributes:
+        sentence: a format string over the attributes of the reason, without a full stop.
+        remedy: what to do, as the page of reasons says it, in Markdown.
+        facts: further fields of the sentence, computed from the reason.
+    """
+
+    sentence: str
+    remedy: str
+    facts: Callable[[Any], Mapping[str, object]] = lambda _: {}
+
+    def of(self, reason: why.Reason) -> str:
+        """The sentence for one reason."""
+        return _FORMAT.vformat(self.sentence, (), {**vars(reason), **self.facts(reason)})
+
+    @property
+    def pattern(self) -> str:
+        """The sentence with `ELLIPSIS` in place of facts."""
+        parts = _FORMAT.parse(self.sentence)
+        whole = "".join(literal if field is None else f"{literal}{ELLIPSIS}" for literal, field, *_ in parts)
+        return re.sub(f"{ELLIPSIS}+", ELLIPSIS, whole)
+
+
+def describe_reason(reason: why.Reason) -> str:
+    """The sentence for a reason."""
+    return WORDINGS[type(reason)].of(reason)
+
+
+def describe_reasons(reasons: Sequence[why.Reason]) -> tuple[str, ...]:
+    """A sentence for each reason, in order."""
+    return tuple(map(describe_reason, reasons))
 
 
 def describe_aspect(aspect: Aspect) -> str:
@@ -40,112 +104,232 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
+def _deadline_facts(reason: why.MissedDeadline) -> Mapping[str, object]:
+    if not reason.passages:
+        return {"kept": "it was never passed"}
+    met = f"{100 * reason.in_time / reason.passages:.1f} % of {reason.passages}"
+    return {"kept": f"it did in {met}, and {reason.keeping} of {reason.trials} trials met this"}
+
+
+def _failure_facts(reason: why.TrialsFailed) -> Mapping[str, object]:
+    code = "" if reason.code is None else f" (MoveIt code {reason.code})"
+    return {"coded": code, "of_goal": f" of goal '{reason.goal}'" if reason.goal else ""}
+
+
+def _not_clear_facts(reason: why.NotClear) -> Mapping[str, object]:
+    usual = f", {100 * reason.usual:.0f} % are usual on this host" if math.isfinite(reason.usual) else ""
+    return {**_effect_facts(reason), "mde": _mde(reason.comparison), "usually": usual}
+
+
+def _not_judged_facts(reason: why.NotJudged) -> Mapping[str, object]:
+    """Minimum detectable effect and its limit, and what would make the metric judgeable."""
+    found = reason.comparison
+    doubt = ", and may have become worse" if reason.may_be_worse else ""
+    limit = "" if math.isinf(found.mde) else f"; the limit is {100 * reason.bound:.0f} %, {_judgeable_by(reason)}"
+    return {**_effect_facts(reason), "doubt": doubt, "mde": _mde(found), "limit": limit}
+
+
+def _judgeable_by(reason: why.NotJudged) -> str:
+    if reason.trials:
+        return f"about {reason.trials} trials of each version would be enough"
+    floor = reason.comparison.floor
+    if floor < reason.bound:
+        return "measure interleaved to reach it with fewer trials (--ldos-base)"
+    return f"but nothing below {100 * floor:.0f} % is reported until ldos calibrate learns a lower floor"
+
+
+def _mde(found: Comparison) -> str:
+    """``: its MDE is 215 %``."""
+    if found.is_from_zero:
+        return ""
+    return ": it has no MDE" if math.isinf(found.mde) else f": its MDE is {format_effect(found.mde)}"
+
+
+def _effect_facts(reason: why.Moved | why.NotClear | why.NotJudged) -> Mapping[str, object]:
+    found = reason.comparison
+    if found.has_ratio:
+        return {"effect": f"{100 * (found.ratio - 1):+.1f} %"}
+    base = "0" if found.is_from_zero else format_quantity(found.base_median, found.unit)
+    return {"effect": f"from {base} to {format_quantity(found.head_median, found.unit)}"}
+
+
+def _shape_facts(reason: why.ShapeRegressed) -> Mapping[str, object]:
+    return {"aspect": describe_aspect(reason.shape.aspect)}
+
+
+def _too_few_facts(reason: why.TooFewTrials) -> Mapping[str, object]:
+    return {"needed": f": each side needs {reason.required} or more" if reason.required else ""}
+
+
+def _source_facts(reason: why.OtherSources) -> Mapping[str, object]:
+    return {"again": f" ({_RECORD_AGAIN})" if len(reason.here) == 1 else ""}
+
+
+def _scenario_facts(reason: OtherScenario) -> Mapping[str, object]:
+    return {"recorded": describe_key(reason.there), "this": describe_key(reason.here, "on")}
+
+
+def _load_facts(reason: OtherLoads) -> Mapping[str, object]:
+    return {"unlike": map(_load_difference, reason.differences)}
+
+
+def _difference_facts(reason: why.NotTheCode) -> Mapping[str, object]:
+    return {"unlike": [f"{name} {there} → {here}" for name, there, here in reason.differences]}
+
+
 _RECORD_AGAIN: Final = "record it again: --ldos-update-baseline"
+_TO_RECORD: Final = "record the baseline again: `--ldos-update-baseline`"
+_RENAME: Final = f"give the metric another name, or {_TO_RECORD}"
+_QUIET: Final = "[quiet the machine](../how-to/quiet-a-noisy-machine.md)"
+_COUNTS: Final = "{head_count:trials} against {base_count}"
+_SUCCESSES: Final = "{successes} of {trials} trials succeeded, {expected:percent} are expected"
+_UNLIKE: Final = (
+    "{{metric}} is not comparable: its {} is '{{here}}' here, '{{there}}' in the baseline "
+    f"(give it another name, or {_RECORD_AGAIN})"
+)
 
-
-def describe_reasons(reasons: Sequence[why.Reason]) -> tuple[str, ...]:
-    """A sentence for each reason, in order."""
-    return tuple(map(describe_reason, reasons))
-
-
-def describe_reason(reason: why.Reason) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915 (a table of sentences)
-    """One sentence, without a full stop."""
-    match reason:
-        case why.NoTrials(why=cause):
-            return f"no trial was made: {cause or 'none was asked for'}"
-        case why.Distorted(why=cause):
-            return cause
-        case why.LoadNotReached(shortfall):
-            return f"the load was not what was asked for: {shortfall}"
-        case why.Untrusted(metric, invalid, of, first):
-            return f"{metric} of {invalid} of {of} trials cannot be trusted: {first}"
-        case why.NotFinished(why=cause):
-            return f"the trials could not be finished: {cause}"
-        case why.MissedSuccessRate(successes, trials, expected):
-            return f"{successes} of {trials} trials succeeded, {100 * expected:.0f} % are expected"
-        case why.ShortOfSuccessRate(successes, trials, expected):
-            short = f"{successes} of {trials} trials succeeded, {100 * expected:.0f} % are expected"
-            return f"{short}: fewer, which may be chance"
-        case why.MissedDeadline():
-            return _missed_deadline(reason)
-        case why.TrialsFailed():
-            return _trials_failed(reason)
-        case why.FailuresRose(base_failures, base_trials, head_failures, head_trials, p_value):
-            counts = f"from {base_failures} of {base_trials} to {head_failures} of {head_trials}"
-            return f"failures rose {counts} (p = {p_value:.2g}, Boschloo's exact test)"
-        case why.Moved(found):
-            return f"{found.metric} ({found.title}) {found.location}: {_effect(found)}"
-        case why.ShapeRegressed(found, shape):
-            return f"{found.metric} ({found.title}) regressed: {describe_aspect(shape.aspect)}"
-        case why.NotClear():
-            return _not_clear(reason)
-        case why.NotJudged():
-            return _not_judged(reason)
-        case why.TooFewTrials(metrics, head, base, required):
-            remedy = f": have {required} or more on both sides" if required else ""
-            return f"{_cannot_be_decided(metrics, head, base)}{remedy}"
-        case why.TooFewComparable(metrics, head, base, because):
-            return f"{_cannot_be_decided(metrics, head, base)}: {because}"
-        case why.TooFewInBaseline(metrics, head, base, required):
-            remedy = f"the baseline has too few, record it again with {required} or more"
-            return f"{_cannot_be_decided(metrics, head, base)}: {remedy}"
-        case why.OtherUnit(metric, here, there):
-            return _other_meaning(metric, "unit", here, there)
-        case why.OtherDirection(metric, here, there):
-            return _other_meaning(metric, "better", here, there)
-        case why.OtherSources():
-            return _other_sources(reason)
-        case why.LostMetric(metric, why=cause):
-            return f"{metric} has a baseline but no value in this run: {cause}"
-        case why.RequiredMetric(metric):
-            return f"{metric} is required and was not measured ([tool.ldos.gate] required)"
-        case why.NewMetric(metric):
-            return f"{metric} has no baseline: none of its trials measured it ({_RECORD_AGAIN})"
-        case why.NewGoal(goal):
-            return f"goal '{goal}' is compared with nothing: the baseline has it not"
-        case why.LostGoal(goal):
-            return f"goal '{goal}' of the baseline was not tried"
-        case why.OtherGoals(here, there):
-            return f"the goals differ: {', '.join(here)} here, {', '.join(there)} in the baseline"
-        case why.EmptyBaseline():
-            return "the baseline has no trials"
-        case why.NothingInCommon():
-            return "no metric has values on both sides"
-        case why.BaselineMissing():
-            return "there is no baseline to compare with"
-        case why.BaselineShared():
-            return (
-                "this machine has no baseline yet: changes since the repository's, which another machine of its host "
-                "class recorded, are shown and not judged (--ldos-baselines judges by it)"
-            )
-        case why.BaselineUnreadable(why=cause):
-            return f"the baseline cannot be read: {cause}"
-        case why.CalibrationUnreadable(why=cause):
-            return f"the calibration cannot be read: {cause}"
-        case OtherHost(here, there):
-            return f"host class {describe_host(here)} cannot be compared with {describe_host(there)}"
-        case OtherHostClasses(here, others):
-            own = f"none of this host's class, {here.host_class}"
-            return f"there are baselines of host class {', '.join(others)}, but {own}"
-        case OtherScenario(file, here, there):
-            return f"{file} was recorded for {describe_key(there)}, this run is {describe_key(here, 'on')}"
-        case OtherLoads(file, differences):
-            unlike = ", ".join(map(_load_difference, differences))
-            return f"{file} was measured beside other loads: {unlike} ({_RECORD_AGAIN})"
-        case why.NotConfirmed(metrics):
-            return (
-                f"{', '.join(metrics)} looked worse than the stored baseline, and interleaved with its commit neither "
-                "worse nor as good: allow more time or trials (--ldos-confirm, --ldos-max-trials)"
-            )
-        case why.TheMachine(metrics):
-            return f"{', '.join(metrics)}: the machine's doing, not the code's: exactly the baseline's stack ran"
-        case why.NotTheCode(unlike):
-            named = ", ".join(f"{name} {there} → {here}" for name, there, here in unlike)
-            return f"the commit is not to blame: interleaved, it is as fast as the baseline's; what differs: {named}"
-        case why.OfBase(inner):
-            return f"base: {describe_reason(inner)}"
-        case _:
-            assert_never(reason)
+WORDINGS: Final[Mapping[type, Wording]] = {
+    why.Moved: Wording(
+        "{comparison.metric} ({comparison.title}) {comparison.location}: {effect}",
+        f"look at the segment that the report names; if the change is intended, {_TO_RECORD}",
+        _effect_facts,
+    ),
+    why.MissedSuccessRate: Wording(
+        _SUCCESSES,
+        "read how trials failed (below it, and the logs of the run); lower `success_rate` if so many may fail",
+    ),
+    why.MissedDeadline: Wording(
+        "path '{path}' must take at most {ms:g} ms in {share:percent} of its passages: {kept}",
+        "see which segment takes the time: `ldos analyze` on the trace; if never passed, check the path's topics",
+        _deadline_facts,
+    ),
+    why.TrialsFailed: Wording(
+        "trial {numbers:list} {outcome}{coded}{of_goal}: {message}",
+        "read the message, then `logs/` in the run's folder",
+        _failure_facts,
+    ),
+    why.FailuresRose: Wording(
+        "failures rose from {base_failures} of {base_trials} to {head_failures} of {head_trials} "
+        "(p = {p_value:.2g}, Boschloo's exact test)",
+        "the new version fails more often, whatever its times: read the failed trials' messages",
+    ),
+    why.ShapeRegressed: Wording(
+        "{comparison.metric} ({comparison.title}) regressed: {aspect}",
+        "the median may be the same: look for what happens now and then (locks, allocation), or from a trial on",
+        _shape_facts,
+    ),
+    why.NotTheCode: Wording(
+        "the commit is not to blame: interleaved, it is as fast as the baseline's; what differs: {unlike:list}",
+        f"check what the message names, such as an upgraded package; if it is intended, {_TO_RECORD}",
+        _difference_facts,
+    ),
+    why.NoTrials: Wording(
+        "no trial was made: {cause}",
+        "do what the message says; `--ldos-trials` must be at least 1",
+        lambda reason: {"cause": reason.why or "none was requested"},
+    ),
+    why.Distorted: Wording("{why}", "measure again without the tool that slows the stack (`--ldos-syscalls`)"),
+    why.LoadNotReached: Wording(
+        "the load was smaller than requested: {shortfall}",
+        "request less, or give the load more of the machine: the message says how much was reached",
+    ),
+    why.Untrusted: Wording(
+        "{metric} cannot be trusted in {invalid} of {of} trials: {first}",
+        "events lost: less load on the disk, or fewer events; clocks disagree: `ldos doctor`; then measure again",
+    ),
+    why.NotFinished: Wording(
+        "the trials could not be finished: {why}",
+        "a process died or the run was ended: see the end of its log in the message",
+    ),
+    why.BaselineUnreadable: Wording("the baseline cannot be read: {why}", f"restore the file, or {_TO_RECORD}"),
+    why.CalibrationUnreadable: Wording(
+        "the calibration cannot be read: {why}", "delete it, or calibrate again: `ldos calibrate`"
+    ),
+    why.OfBase: Wording(
+        "base: {sentence}",
+        "the reason behind it is the base's: it was not measured well",
+        lambda reason: {"sentence": describe_reason(reason.reason)},
+    ),
+    why.NotConfirmed: Wording(
+        "{metrics:list} looked worse than the stored baseline; interleaved with the baseline's commit, this was "
+        "neither confirmed nor ruled out: allow more time or trials (--ldos-confirm, --ldos-max-trials)",
+        "allow more time or more trials: `--ldos-confirm`, `--ldos-max-trials`",
+    ),
+    why.ShortOfSuccessRate: Wording(f"{_SUCCESSES}; this may be chance", "make more trials: `--ldos-trials`"),
+    why.NotClear: Wording(
+        "{comparison.metric} is inconclusive{mde}{usually} (measured {effect})",
+        f"{_QUIET}, then `--ldos-base`, then `--ldos-max-trials`, then `ldos calibrate`",
+        _not_clear_facts,
+    ),
+    why.TooFewTrials: Wording(
+        f"{_COUNTS} are too few to compare {{metrics:list}}{{needed}}",
+        "make at least eight trials on both sides, nine with several scenarios",
+        _too_few_facts,
+    ),
+    why.TooFewComparable: Wording(
+        f"{_COUNTS} cannot be compared in {{metrics:list}}: {{because}}",
+        "the message says why: failed trials, other goals or pairs of starts, or a calibration that knows too little",
+    ),
+    why.TooFewInBaseline: Wording(
+        f"{_COUNTS} are too few to compare {{metrics:list}}: record the baseline again with {{required}} or more",
+        _TO_RECORD,
+    ),
+    why.LostMetric: Wording(
+        "{metric} has a value in the baseline but none in this run: {why}",
+        f"a probe, marker or topic is missing now; if that is intended, {_TO_RECORD}",
+    ),
+    why.RequiredMetric: Wording(
+        "{metric} is required and was not measured ([tool.ldos.gate] required)",
+        "make it measurable (T3 and T5 need [probes](../how-to/measure-your-robot.md)), or take it out of `required`",
+    ),
+    why.NewGoal: Wording("goal '{goal}' is missing from the baseline", _TO_RECORD),
+    why.LostGoal: Wording("goal '{goal}' of the baseline was not tried", f"try it, or {_TO_RECORD}"),
+    why.OtherGoals: Wording("the goals differ: {here:list} here, {there:list} in the baseline", _TO_RECORD),
+    why.EmptyBaseline: Wording("the baseline has no trials", _TO_RECORD),
+    why.NothingInCommon: Wording("no metric has values on both sides", f"see why metrics are missing, or {_TO_RECORD}"),
+    why.OtherUnit: Wording(_UNLIKE.format("unit"), _RENAME),
+    why.OtherDirection: Wording(_UNLIKE.format("better"), _RENAME),
+    why.OtherSources: Wording(
+        "{metric} is not comparable: it was taken from {here:and} here, from {there:and} in the baseline{again}",
+        f"a probe was added or removed: {_TO_RECORD}",
+        _source_facts,
+    ),
+    OtherHost: Wording(
+        "host class {own} cannot be compared with {other}",
+        "compare runs of one class; record a baseline on each machine",
+        lambda reason: {"own": describe_host(reason.here), "other": describe_host(reason.there)},
+    ),
+    OtherHostClasses: Wording(
+        "there are baselines of host class {others:list}, but none of this host's class, {here.host_class}",
+        "the machine, governor, turbo, stack or middleware differs (`ldos doctor --host-class`): record one here",
+    ),
+    OtherScenario: Wording(
+        "{file} was recorded for {recorded}, this run is {this}",
+        "the file is in another scenario's place: move it, or record again",
+        _scenario_facts,
+    ),
+    OtherLoads: Wording(
+        f"{{file}} was measured under other loads: {{unlike:list}} ({_RECORD_AGAIN})", _TO_RECORD, _load_facts
+    ),
+    why.NewMetric: Wording(f"{{metric}} is missing from the baseline ({_RECORD_AGAIN})", _TO_RECORD),
+    why.BaselineMissing: Wording(
+        "there is no baseline to compare with", "measure again: this run became the baseline, unless it was strict"
+    ),
+    why.BaselineShared: Wording(
+        "this machine has no baseline yet: changes from the repository's baseline, which another machine of this host "
+        "class recorded, are shown but not judged (--ldos-baselines judges by it)",
+        "measure again, or let the repository's count: `--ldos-baselines=baselines`",
+    ),
+    why.TheMachine: Wording(
+        "{metrics:list} changed with the machine, not the code: exactly the baseline's stack ran",
+        f"{_QUIET}; such runs are kept, and the gate learns from them",
+    ),
+    why.NotJudged: Wording(
+        "{comparison.metric} is not judged here{doubt}{mde} (measured {effect}){limit}",
+        "the message says what would do: trials, interleaving or a calibration; other metrics are judged all the same",
+        _not_judged_facts,
+    ),
+}
 
 
 def _amount(by: float) -> str:
@@ -189,73 +373,3 @@ def _load_difference(difference: LoadDifference) -> str:
 
 def _value(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _missed_deadline(reason: why.MissedDeadline) -> str:
-    share = f"{100 * reason.share:g} % of its passages"
-    expected = f"path '{reason.path}' is to take at most {reason.ms:g} ms in {share}"
-    if not reason.passages:
-        return f"{expected}: it was never passed"
-    kept = f"it did in {100 * reason.in_time / reason.passages:.1f} % of {reason.passages}"
-    return f"{expected}: {kept}, and {reason.keeping} of {reason.trials} trials kept to it"
-
-
-def _trials_failed(reason: why.TrialsFailed) -> str:
-    code = "" if reason.code is None else f" (MoveIt code {reason.code})"
-    goal = f" of goal '{reason.goal}'" if reason.goal else ""
-    return f"trial {', '.join(map(str, reason.numbers))} {reason.outcome}{code}{goal}: {reason.message}"
-
-
-def _not_clear(reason: why.NotClear) -> str:
-    found = reason.comparison
-    usual = f", {100 * reason.usual:.0f} % are usual on this host" if math.isfinite(reason.usual) else ""
-    return f"{found.metric} is inconclusive{_seen(found)}{usual} (measured {_effect(found)})"
-
-
-def _not_judged(reason: why.NotJudged) -> str:
-    """Minimum detectable effect and its limit, what was measured, and what would make the metric judgeable."""
-    found = reason.comparison
-    doubt = ", and may have become worse" if reason.may_be_worse else ""
-    seen = f"{found.metric} is not judged here{doubt}{_seen(found)} (measured {_effect(found)})"
-    if math.isinf(found.mde):
-        return seen
-    return f"{seen}; the limit is {100 * reason.bound:.0f} %, {_remedy(reason)}"
-
-
-def _remedy(reason: why.NotJudged) -> str:
-    """The remedy that would let a metric be judged."""
-    if reason.trials:
-        return f"about {reason.trials} trials of each version would be enough"
-    floor = reason.comparison.floor
-    if floor < reason.bound:
-        return "measure interleaved to reach it with fewer trials (--ldos-base)"
-    return f"but nothing below {100 * floor:.0f} % is reported until ldos calibrate learns a lower floor"
-
-
-def _seen(found: Comparison) -> str:
-    """``: its MDE is 215 %``."""
-    if found.is_from_zero:
-        return ""
-    return ": it has no MDE" if math.isinf(found.mde) else f": its MDE is {format_effect(found.mde)}"
-
-
-def _effect(found: Comparison) -> str:
-    if not found.has_ratio:
-        base = "0" if found.is_from_zero else format_quantity(found.base_median, found.unit)
-        return f"from {base} to {format_quantity(found.head_median, found.unit)}"
-    return f"{100 * (found.ratio - 1):+.1f} %"
-
-
-def _cannot_be_decided(metrics: Sequence[str], head: int, base: int) -> str:
-    return f"{', '.join(metrics)} cannot be decided by {counted(head, 'trial')} against {base}"
-
-
-def _other_meaning(metric: str, what: str, here: str, there: str) -> str:
-    remedy = f"give it another name, or {_RECORD_AGAIN}"
-    return f"{metric} is not comparable: its {what} is '{here}' here, '{there}' in the baseline ({remedy})"
-
-
-def _other_sources(reason: why.OtherSources) -> str:
-    here, there = (" and ".join(names) for names in (reason.here, reason.there))
-    remedy = f" ({_RECORD_AGAIN})" if len(reason.here) == 1 else ""
-    return f"{reason.metric} is not comparable: it was taken from {here} here, from {there} in the baseline{remedy}"

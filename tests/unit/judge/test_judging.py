@@ -6,9 +6,9 @@ from pathlib import Path
 
 from pytest_ldos.judge.baseline.lookup import Found
 from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.reasons import LoadNotReached, NotFinished, OfBase
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.judging import Grounds, judge
-from tests.builders.sentences import sentences
 from tests.builders.trials import noisy_set
 
 HEAD, BASE = noisy_set(1, session="one"), noisy_set(2, session="one")
@@ -28,14 +28,14 @@ def test_a_load_that_the_base_did_not_get_makes_it_invalid():
         noisy_set(1, session="one", loads=(REACHED,)), noisy_set(2, session="one", loads=(MISSED,))
     )
     assert result.verdict is Verdict.INVALID
-    assert sentences(result)[0] == "base: the load was not what was asked for: it reached 3 of 4"
+    assert result.reasons[0] == OfBase(LoadNotReached("it reached 3 of 4"))
     assert result.more_trials_because == ()
 
 
 def test_a_base_that_was_not_finished_makes_it_invalid():
     result = decide_interleaved(HEAD, noisy_set(2, session="one", incomplete="simulator was killed by SIGKILL"))
     assert result.verdict is Verdict.INVALID
-    assert "base: the trials could not be finished: simulator was killed" in sentences(result)[0]
+    assert result.reasons[0] == OfBase(NotFinished("simulator was killed by SIGKILL"))
 
 
 def test_a_head_that_dies_is_a_regression_whatever_became_of_the_base():
@@ -45,7 +45,7 @@ def test_a_head_that_dies_is_a_regression_whatever_became_of_the_base():
         noisy_set(1, session="one", failures=1, incomplete=died), noisy_set(2, session="one", incomplete=died)
     )
     assert result.verdict is Verdict.REGRESSED
-    assert f"base: the trials could not be finished: {died}" in sentences(result)
+    assert OfBase(NotFinished(died)) in result.reasons
 
 
 def test_a_base_that_fails_trials_is_no_fault_of_the_measurement():
@@ -58,4 +58,4 @@ def test_what_is_wrong_with_head_is_told_first():
         noisy_set(1, session="one", loads=(MISSED,)), noisy_set(2, session="one", loads=(MISSED,))
     )
     assert result.verdict is Verdict.INVALID
-    assert not sentences(result)[0].startswith("base")
+    assert not isinstance(result.reasons[0], OfBase)

@@ -10,10 +10,9 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.series import Better, Invalid
 from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.reasons import LostMetric, Moved, OtherDirection, OtherUnit, Untrusted
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.show.report.reasons import describe_reason
 from tests.builders.own_metric import GRIP_RATE, with_own
-from tests.builders.sentences import sentences
 from tests.builders.trials import noisy_set
 
 POLICY = Policy()
@@ -25,13 +24,15 @@ def test_an_own_metric_is_judged_in_its_direction():
     assert same.comparison("grip_rate").verdict is Verdict.PASSED
     slower = decide(with_own(noisy_set(2, n=20), 0.6), base, POLICY)
     assert slower.verdict is Verdict.REGRESSED
-    assert "grip_rate (rate of the gripper) regressed: -39.6 %" in " ".join(sentences(slower))
+    (moved,) = (each.comparison for each in slower.reasons if isinstance(each, Moved))
+    assert (moved.metric, moved.title) == ("grip_rate", "rate of the gripper")
+    assert moved.ratio == pytest.approx(0.604, abs=0.001)
     assert decide(with_own(noisy_set(2, n=20), 1.6), base, POLICY).comparison("grip_rate").verdict is Verdict.IMPROVED
 
 
 def test_an_own_metric_that_one_side_has_not():
     gone = decide(noisy_set(2), with_own(noisy_set(1)), POLICY)
-    assert "grip_rate has a baseline but no value in this run: no trial measured it" in sentences(gone)
+    assert LostMetric("grip_rate", "no trial measured it") in gone.reasons
     new = decide(with_own(noisy_set(2)), noisy_set(1), POLICY)
     assert new.verdict is Verdict.NO_BASELINE
     assert new.comparison("grip_rate") is None
@@ -39,21 +40,21 @@ def test_an_own_metric_that_one_side_has_not():
 
 def test_another_metric_of_the_same_name_is_not_compared():
     for changed, why in (
-        ({"unit": "ms"}, "its unit is 'ms' here, 'Hz' in the baseline"),
-        ({"better": Better.LOWER}, "its better is 'lower' here, 'higher' in the baseline"),
+        ({"unit": "ms"}, OtherUnit("grip_rate", "ms", "Hz")),
+        ({"better": Better.LOWER}, OtherDirection("grip_rate", Better.LOWER, Better.HIGHER)),
     ):
         head = with_own(noisy_set(2), metric=dataclasses.replace(GRIP_RATE, **changed))
         result = decide(head, with_own(noisy_set(1)), POLICY)
         assert result.verdict is Verdict.NOT_COMPARABLE
-        assert why in describe_reason(result.incomparable["grip_rate"])
+        assert result.incomparable["grip_rate"] == why
 
 
 def test_an_own_metric_that_cannot_be_trusted_makes_the_run_invalid():
     head = with_own(noisy_set(2), value=Invalid("grip_rate could not be taken: KeyError: 'x'"))
     result = decide(head, with_own(noisy_set(1)), POLICY)
     assert result.verdict is Verdict.INVALID
-    (reason,) = [each for each in sentences(result) if "grip_rate" in each]
-    assert reason.count("KeyError") == 1
+    (reason,) = (each for each in result.reasons if isinstance(each, Untrusted))
+    assert (reason.metric, reason.first.count("KeyError")) == ("grip_rate", 1)
 
 
 def test_a_floor_of_an_own_metric():
