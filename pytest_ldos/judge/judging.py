@@ -53,7 +53,8 @@ from pytest_ldos.judge.gate.reasons import (
     by_weight,
 )
 from pytest_ldos.judge.gate.verdict import Verdict, worst
-from pytest_ldos.judge.summary import Score, Summary, score_of, summarize
+from pytest_ldos.judge.summarize import score_of, summarize
+from pytest_ldos.judge.summary import Score, Summary
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet, metrics_of

@@ -94,7 +94,7 @@ def test_a_metric_belongs_to_the_tests_of_its_folder_and_one_that_fails_spares_t
         assert trial.measurements["T1"].number is not None
     result.stdout.fnmatch_lines(
         [
-            "*grips of 2 of 2 trials cannot be trusted: grips could not be taken: AssertionError*(conftest.py:8 in cycles)"
+            "*grips cannot be trusted in 2 of 2 trials: grips could not be taken: AssertionError*(conftest.py:8 in cycles)"
         ]
     )
     assert result.ret == exit_codes.INVALID

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_ldos.judge.gate.reasons import BaselineMissing, BaselineShared
+from pytest_ldos.show.report.reasons import describe_reason
+
 FAST = ("--ldos-trials=10", "--ldos-warmup=0")
 SLOWER = "noisy(2, planning=3.0)"
-SHOWN = "*changes since the repository's, which another machine of its host class recorded, are shown and not judged*"
+SHOWN = f"*{describe_reason(BaselineShared())}*"
 
 
 @pytest.fixture
@@ -59,7 +62,7 @@ def test_one_of_another_host_class_is_not_shown(run, shared):
     shared.rename(shared.with_name("another-class"))
     first = run(*FAST, stack=SLOWER)
     assert first.ret == 0
-    first.stdout.fnmatch_lines(["*there is no baseline to compare with*"])
+    first.stdout.fnmatch_lines([f"*{describe_reason(BaselineMissing())}*"])
     first.stdout.no_fnmatch_line("*median*change*")
 
 

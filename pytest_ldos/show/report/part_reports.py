@@ -14,7 +14,8 @@ from pytest_ldos.judge.gate.comparison import Comparison
 from pytest_ldos.judge.gate.shape import Finding, LateRise
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.judging import Judged
-from pytest_ldos.judge.summary import Summary, summarize_deadlines
+from pytest_ldos.judge.summarize import summarize_deadlines
+from pytest_ldos.judge.summary import Summary
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import (
     Look,

@@ -31,6 +31,7 @@ from pytest_ldos.campaign.sweep import (
 )
 from pytest_ldos.campaign.sweep_records import CellState, decode_start, encode_start
 from pytest_ldos.host.availability import Availability
+from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.measure.load import choose
 from pytest_ldos.measure.load.protocol import Load
 from pytest_ldos.robot.stack.goals import OutcomeClass
@@ -250,17 +251,17 @@ def test_a_stack_that_dies_in_a_trial_is_broken_and_that_trial_is_the_failure(ru
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"loads": ()}, f"the trials could not be finished: {STUCK}"),
-        ({"loads": (), "trials": ()}, f"no trial was made: {STUCK}"),
+        ({"loads": ()}, why.NotFinished(STUCK)),
+        ({"loads": (), "trials": ()}, why.NoTrials(STUCK)),
         (
             {"loads": (FLOOD, {**FLOOD, "shortfall": "stress-ng died"})},
-            "the load was not what was asked for: stress-ng",
+            why.LoadNotReached("stress-ng"),
         ),
         (
             {"loads": (FLOOD, {**FLOOD, "shortfall": "it died"}), "trials": ()},
-            "the load was not what was asked for: it",
+            why.LoadNotReached("it"),
         ),
-        ({"session": "in turns", "loads": WHOLE}, f"the trials could not be finished: {STUCK}"),
+        ({"session": "in turns", "loads": WHOLE}, why.NotFinished(STUCK)),
     ],
     ids=["before the load", "before the load, at once", "without its load", "without its load, at once", "in turns"],
 )
@@ -269,7 +270,7 @@ def test_an_arm_that_does_not_come_home_says_nothing_where_it_need_not_be_the_lo
     trials = dataclasses.replace(start_of(spec), incomplete=STUCK, **changes)
     state, told = state_of(trials, describe_reason)
     assert state is CellState.INVALID
-    assert told.startswith(reason)
+    assert told.startswith(describe_reason(reason))
 
 
 @pytest.mark.parametrize("made", [0, 1, 4])

@@ -15,7 +15,9 @@ from pytest_ldos.base import exit_codes
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
 from pytest_ldos.judge.baseline.lookup import save_calibration
 from pytest_ldos.judge.baseline.store import BaselineStores
+from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, write_trials
+from pytest_ldos.show.report.reasons import describe_reason
 from tests.builders.command_line import run_ldos as ldos
 from tests.builders.own_metric import with_own
 from tests.builders.trials import FINGERPRINT, noisy_set
@@ -197,7 +199,7 @@ def test_a_report_beside_the_repositorys_baseline_judges_by_it_where_it_is_named
     run = save(project, "1", slower())
     shown = ldos("report", run).stdout
     assert "baseline: no_baseline" in shown
-    assert "shown and not judged" in shown
+    assert describe_reason(why.BaselineShared()) in shown
     assert "regressed" not in shown
     monkeypatch.setenv("LDOS_BASELINES", "baselines")
     assert "T1 (planning latency) regressed" in ldos("report", run).stdout
@@ -224,12 +226,12 @@ def test_a_report_of_a_run_in_turns_is_beside_its_base(project):
 
 def test_a_report_of_a_run_whose_base_was_not_measured_well_is_invalid(project):
     run = in_turns(project, noisy_set(1, session="s"), noisy_set(2, session="s", incomplete="simulator was killed"))
-    assert "base: the trials could not be finished: simulator was killed" in ldos("report", run).stdout
+    assert describe_reason(why.OfBase(why.NotFinished("simulator was killed"))) in ldos("report", run).stdout
 
 
 def test_a_base_of_another_session_is_not_reported(project):
     run = in_turns(project, noisy_set(1, session="s"), noisy_set(2, session="other"))
-    assert "there is no baseline to compare with" in ldos("report", run).stdout
+    assert describe_reason(why.BaselineMissing()) in ldos("report", run).stdout
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from typing import Final
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.campaign.cells import Outline, Value
 from pytest_ldos.campaign.sweep_records import CellResult, CellState
-from pytest_ldos.judge.summary import CONFIDENCE, Located, locate, success_interval
+from pytest_ldos.judge.summarize import CONFIDENCE, locate, success_interval
+from pytest_ldos.judge.summary import Located
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.show.page.formats import to_csv, to_json
