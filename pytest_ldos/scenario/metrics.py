@@ -18,7 +18,7 @@ from pytest_ldos.base.errors import ConfigurationError, require, suggest
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.series import Better
 from pytest_ldos.scenario.fields import build_spec
-from pytest_ldos.scenario.words import StimulusKind
+from pytest_ldos.scenario.stimuli import StimulusSpec
 
 WHERE: Final = "[tool.ldos] metrics"
 EVERY_PROCESS: Final = "*"
@@ -26,8 +26,6 @@ OF_NODE: Final = "node:"
 """Beginning of a subject that names a process by a node in it."""
 
 _WILD: Final = frozenset("*?[")
-_WITHOUT_LATENCY: Final = frozenset({StimulusKind.BAG, StimulusKind.WINDOW})
-"""Stimuli whose trials last as long as they are told to, so that no latency of the whole is a metric."""
 
 
 class MetricKind(StrEnum):
@@ -167,7 +165,7 @@ class MetricSpec:
         return process, thread
 
 
-def usual_metrics(stimulus: StimulusKind, paths: Sequence[PathSpec]) -> tuple[str, ...]:
+def usual_metrics(stimulus: StimulusSpec, paths: Sequence[PathSpec]) -> tuple[str, ...]:
     """Metrics that a project has without asking, by what makes its stack work.
 
     A bag and a window have the latencies of the project's own paths, and CPU time and memory of all processes. Every
@@ -176,7 +174,7 @@ def usual_metrics(stimulus: StimulusKind, paths: Sequence[PathSpec]) -> tuple[st
     Args:
         paths: the project's own.
     """
-    if stimulus not in _WITHOUT_LATENCY:
+    if stimulus.latencies:
         return ()
     latencies = [f"{MetricKind.PATH}:{path.name}:{statistic}" for path in paths for statistic in ("p50", "p99")]
     return (*latencies, f"{MetricKind.CPU}:{EVERY_PROCESS}", f"{MetricKind.MEMORY}:{EVERY_PROCESS}")

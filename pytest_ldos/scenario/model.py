@@ -1,4 +1,4 @@
-"""Scenarios, stacks and stimuli to run and measure: frozen values, checked when they are created."""
+"""Scenarios and stacks to run and measure: frozen values, checked when they are created."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Final
 from pytest_ldos.base.errors import require
 from pytest_ldos.scenario.loads.spec import LoadSpec
 from pytest_ldos.scenario.metrics import DeadlineSpec
+from pytest_ldos.scenario.stimuli import GRAPH_NAME, MoveGroupSpec, StimuliSpec, StimulusSpec
 from pytest_ldos.scenario.words import SeedMode, Simulation, StackKind, StimulusKind, WhenUnavailable
 
 PANDA_LAUNCH_FILE: Final = "ldos_bringup/stack.launch.py"
 
-_GRAPH_NAME: Final = re.compile(r"/[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
 _NEEDS: Final = ("topic", "service", "action", "active")
 _RMW: Final = re.compile(r"rmw_[a-z0-9_]+")
 
@@ -66,14 +66,14 @@ class Ros2Spec:
         for name in ("action", "joint_states", "controller_manager"):
             value = getattr(self, name)
             require(
-                _GRAPH_NAME.fullmatch(value) is not None,
+                GRAPH_NAME.fullmatch(value) is not None,
                 f"{name} {value!r} is no name of the ROS graph",
                 remedy=f"write it whole, as in /{value.strip('/') or name}",
             )
         for need in self.ready:
             kind, _, name = need.partition(":")
             require(
-                kind in _NEEDS and _GRAPH_NAME.fullmatch(name) is not None,
+                kind in _NEEDS and GRAPH_NAME.fullmatch(name) is not None,
                 f"ready has {need!r}, which is no need",
                 remedy=f"write KIND:/NAME, with one of {', '.join(_NEEDS)}",
             )
@@ -90,158 +90,6 @@ class Ros2Spec:
     def is_panda(self) -> bool:
         """True for this project's own Panda stack."""
         return self.launch_file == PANDA_LAUNCH_FILE
-
-
-_LONGEST_S: Final = 3600.0
-FEEDBACK: Final = "feedback"
-"""Value of `ActionSpec.executing`: execution begins with the first feedback."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ActionSpec:
-    """Goals of any action: a trial is one goal, from sending it to its result.
-
-    Attributes:
-        name: of the action, such as ``/navigate_to_pose``.
-        type: ``PACKAGE/action/NAME``.
-        executing: what shows that execution began, after which T1 ends and T2 begins: a topic's first message after
-            the goal was sent, or ``feedback`` for the first feedback; empty where nothing shows it.
-        success_codes: values of the result's ``error_code`` that are successes; empty for those that its type names
-            ``NONE``, ``SUCCESS`` or ``SUCCESSFUL``.
-        reset_service: service that is called after each goal; empty for none.
-        reset_type: its type.
-        timeout_s: after which a goal is given up.
-    """
-
-    name: str = ""
-    type: str = ""
-    executing: str = ""
-    success_codes: tuple[int, ...] = ()
-    reset_service: str = ""
-    reset_type: str = "std_srvs/srv/Empty"
-    timeout_s: float = 60.0
-
-    def __post_init__(self) -> None:
-        for key in ("name", "reset_service"):
-            _require_graph_name("action", key, getattr(self, key))
-        if self.executing != FEEDBACK:
-            _require_graph_name("action", "executing", self.executing)
-        _require_type("action", "type", self.type, "action")
-        _require_type("action", "reset_type", self.reset_type, "srv")
-        _require_seconds("action", "timeout_s", self.timeout_s)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServiceSpec:
-    """Calls of a service: a trial is a number of calls, one after another.
-
-    Attributes:
-        name: of the service.
-        type: ``PACKAGE/srv/NAME``.
-        calls: in each trial.
-        timeout_s: after which a call is given up.
-    """
-
-    name: str = ""
-    type: str = ""
-    calls: int = 20
-    timeout_s: float = 10.0
-
-    def __post_init__(self) -> None:
-        _require_graph_name("service", "name", self.name)
-        _require_type("service", "type", self.type, "srv")
-        _require_seconds("service", "timeout_s", self.timeout_s)
-        require(1 <= self.calls <= 100_000, "[tool.ldos.stimulus.service] calls must lie between 1 and 100000")
-
-
-@dataclass(frozen=True, kw_only=True)
-class BagSpec:
-    """A recorded bag: a trial is one playback of it, or of a part.
-
-    Attributes:
-        path: folder or file of the bag, in any storage that rosbag2 reads.
-        rate: of the playback; 2 plays twice as fast.
-        topics: that are played; empty for all.
-        start_s: where the playback begins, from the bag's start.
-        duration_s: of the part that is played, in the bag's time; ``0`` for all that follows.
-        clock: True if the player publishes ``/clock``, for nodes with simulated time.
-    """
-
-    path: str = ""
-    rate: float = 1.0
-    topics: tuple[str, ...] = ()
-    start_s: float = 0.0
-    duration_s: float = 0.0
-    clock: bool = False
-
-    def __post_init__(self) -> None:
-        require(0.01 <= self.rate <= 100, "[tool.ldos.stimulus.bag] rate must lie between 0.01 and 100")
-        require(self.start_s >= 0, "[tool.ldos.stimulus.bag] start_s must be 0 or more")
-        require(0 <= self.duration_s <= _LONGEST_S, "[tool.ldos.stimulus.bag] duration_s must lie between 0 and 3600")
-        for topic in self.topics:
-            _require_graph_name("bag", "topics", topic)
-
-
-@dataclass(frozen=True, kw_only=True)
-class WindowSpec:
-    """Nothing is sent: a trial is a time of the running system.
-
-    Attributes:
-        seconds: length of a trial.
-    """
-
-    seconds: float = 5.0
-
-    def __post_init__(self) -> None:
-        _require_seconds("window", "seconds", self.seconds)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScriptSpec:
-    """A command of one's own that speaks the line protocol; see `robot.stack.stimulus.lines`.
-
-    Attributes:
-        command: its words; a file in the project is given by its path from pyproject.toml.
-        timeout_s: after which a trial is given up.
-    """
-
-    command: tuple[str, ...] = ()
-    timeout_s: float = 60.0
-
-    def __post_init__(self) -> None:
-        _require_seconds("script", "timeout_s", self.timeout_s)
-
-
-@dataclass(frozen=True, kw_only=True)
-class StimuliSpec:
-    """Settings of all stimuli but an arm's, by kind."""
-
-    action: ActionSpec = field(default_factory=ActionSpec)
-    service: ServiceSpec = field(default_factory=ServiceSpec)
-    bag: BagSpec = field(default_factory=BagSpec)
-    window: WindowSpec = field(default_factory=WindowSpec)
-    script: ScriptSpec = field(default_factory=ScriptSpec)
-
-
-def _require_graph_name(table: str, key: str, value: str) -> None:
-    require(
-        not value or _GRAPH_NAME.fullmatch(value) is not None,
-        f"[tool.ldos.stimulus.{table}] {key} {value!r} is no name of the ROS graph",
-        remedy=f"write it whole, as in /{value.strip('/') or key}",
-    )
-
-
-def _require_type(table: str, key: str, value: str, kind: str) -> None:
-    words = value.split("/")
-    require(
-        not value or (len(words) == 3 and words[1] == kind and all(words)),
-        f"[tool.ldos.stimulus.{table}] {key} {value!r} is no type",
-        remedy=f"write it as PACKAGE/{kind}/NAME",
-    )
-
-
-def _require_seconds(table: str, key: str, value: float) -> None:
-    require(0 < value <= _LONGEST_S, f"[tool.ldos.stimulus.{table}] {key} must lie between 0 and 3600")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -346,17 +194,7 @@ class StackSpec:
             require(0 < getattr(self, name) <= 1, f"{name} must lie between 0 and 1")
 
     def _require_stimulus(self) -> None:
-        """Refuses a stimulus without what it cannot do without."""
-        needed: Mapping[StimulusKind, Mapping[str, object]] = {
-            StimulusKind.ACTION: {
-                "name": self.stimuli.action.name,
-                "type": self.stimuli.action.type,
-                "goals": self.goals,
-            },
-            StimulusKind.SERVICE: {"name": self.stimuli.service.name, "type": self.stimuli.service.type},
-            StimulusKind.BAG: {"path": self.stimuli.bag.path},
-            StimulusKind.SCRIPT: {"command": self.stimuli.script.command},
-        }
+        """Refuses a stimulus without the settings that it needs."""
         require(
             not self.topology or self.stimulus is StimulusKind.WINDOW,
             f'a topology runs by itself, and stimulus is "{self.stimulus}"',
@@ -367,9 +205,22 @@ class StackSpec:
             "a topology is a stack of the embedded layer",
             remedy='leave out kind = "ros2"; `ldos topology --layer ros2` measures it over rclcpp',
         )
-        for key, value in needed.get(self.stimulus, {}).items():
+        needed = {key: getattr(self.driver, key) for key in self.driver.NEEDS}
+        if self.driver.NEEDS_GOALS:
+            needed["goals"] = self.goals
+        for key, value in needed.items():
             table = "[tool.ldos.stack]" if key == "goals" else f"[tool.ldos.stimulus.{self.stimulus}]"
             require(bool(value), f'stimulus = "{self.stimulus}" needs {key}', remedy=f"set {key} in {table}")
+
+    @property
+    def moves_arm(self) -> bool:
+        """True if the stimulus is goals for an arm."""
+        return self.stimulus is StimulusKind.MOVE_GROUP
+
+    @property
+    def driver(self) -> StimulusSpec:
+        """The settings of its stimulus, with what its kind needs and measures."""
+        return MoveGroupSpec() if self.moves_arm else getattr(self.stimuli, self.stimulus)
 
 
 FIRST_SEED: Final = 1

@@ -16,8 +16,9 @@ from pytest_ldos.scenario.loads.flood import DdsFloodSpec
 from pytest_ldos.scenario.loads.registry import LOAD_SPECS
 from pytest_ldos.scenario.loads.spec import CpuLimitSpec, CpuLoadSpec, LoadSpec
 from pytest_ldos.scenario.metrics import DeadlineSpec, parse_deadlines
-from pytest_ldos.scenario.model import FaultSpec, Ros2Spec, StackSpec, StimuliSpec
+from pytest_ldos.scenario.model import FaultSpec, Ros2Spec, StackSpec
 from pytest_ldos.scenario.options import OPTIONS
+from pytest_ldos.scenario.stimuli import StimuliSpec
 from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS, StackKind, StimulusKind
 
 PLUS: Final = "+"

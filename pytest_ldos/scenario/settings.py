@@ -284,7 +284,7 @@ def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSetti
     own_paths = parse_paths(table.get("paths", []))
     all_paths = _with_built_in(own_paths)
     stack = parse_stack(table.get("stack", {}), folder=folder, stimuli=table.get("stimulus"))
-    usual = usual_metrics(stack.stimulus, own_paths)
+    usual = usual_metrics(stack.driver, own_paths)
     settings = TomlSettings(
         options=_parse_options(options, "[tool.ldos]"),
         scenarios=parse_scenarios(_table(table, "scenarios")),

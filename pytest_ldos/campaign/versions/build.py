@@ -38,7 +38,6 @@ from pytest_ldos.host.temporary import cache_folder
 from pytest_ldos.robot.stack.ros2.installed import SEEDED_PLANNER
 from pytest_ldos.scenario.base import BaseSpec
 from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.words import StimulusKind
 
 _LOG: Final = "log"
 _EVENTS: Final = "latest_build/events.log"
@@ -382,7 +381,7 @@ _PANDA: Final = ("ldos_bringup", "ldos_panda_config")
 def needed_by(stack: StackSpec) -> tuple[str, ...]:
     """Packages that a stack needs: a user's own, or the Panda."""
     is_panda = stack.ros2.is_panda
-    client = ("ldos_goal_client",) if stack.stimulus is StimulusKind.MOVE_GROUP else ()
+    client = ("ldos_goal_client",) if stack.moves_arm else ()
     probe = ("ldos_control_probe",) if stack.ros2.controllers else ()
     planner = (SEEDED_PLANNER,) if is_panda or stack.ros2.seeded_planner else ()
     return (*client, *probe, *USUAL, *planner, *(_PANDA if is_panda else ()))

@@ -26,7 +26,6 @@ from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.codec import encode_trials
 from pytest_ldos.measure.trial.record import TrialSet, to_series, without_other_processes
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.scenario.words import StimulusKind
 
 MOST_RUNS: Final = 40
 """Runs that are kept of a scenario; the oldest go."""
@@ -60,7 +59,7 @@ class KnownRuns:
 def is_whole(trials: TrialSet) -> bool:
     """True if the record tells all that ran: the embedded arm with its own goals is a part of pytest-ldos."""
     stack = trials.spec.stack
-    return trials.stack_kind == _EMBEDDED and not stack.goals and stack.stimulus is StimulusKind.MOVE_GROUP
+    return trials.stack_kind == _EMBEDDED and not stack.goals and stack.moves_arm
 
 
 def settings_of(trials: TrialSet) -> ScenarioSpec:

@@ -24,7 +24,6 @@ from pytest_ldos.judge.gate.shape import LOCATION, Aspect, Finding, Shape, aspec
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.unchanged import Between, known_of
 from pytest_ldos.measure.metrics.model import SECONDARY_SHARE, Metric
-from pytest_ldos.scenario.words import StimulusKind
 
 
 @dataclass(frozen=True)
@@ -323,7 +322,7 @@ def _of_record(case: Case, metric: Metric) -> Between | None:
     spec = case.head.spec
     others = (each.interference for each in (case.head, case.base))
     is_disturbed = bool(spec.loads) or any(each is not None and each.is_heavy for each in others)
-    if is_disturbed or spec.stack.stimulus is not StimulusKind.MOVE_GROUP:
+    if is_disturbed or not spec.stack.moves_arm:
         return None
     return known_of(case.head.stack_kind, metric.name)
 

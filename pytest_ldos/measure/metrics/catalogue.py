@@ -17,7 +17,7 @@ from pytest_ldos.measure.metrics.own import OwnMetric, require_own
 from pytest_ldos.measure.metrics.regularity import T3, T3_MEAN, T3_P90, T3_P99, T5, T5_MEAN, T5_P99
 from pytest_ldos.scenario.metrics import MetricSpec
 from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.words import Simulation, StimulusKind
+from pytest_ldos.scenario.words import Simulation
 
 Catalogue = Mapping[str, MeasuredMetric]
 """Metrics by name, in display order."""
@@ -31,6 +31,9 @@ METRICS: Final[Catalogue] = {metric.name: metric for metric in _BUILT_IN}
 OF_CALLS: Final[Catalogue] = {metric.name: metric for metric in (CALL, CALL_P99)}
 """Built-in metrics of the stimulus ``service``."""
 
+_OF_STIMULI: Final[Catalogue] = {metric.name: metric for metric in (REACTION, EXECUTION, WHOLE, CALL, CALL_P99)}
+"""Metrics of `StimulusSpec.latencies` where no arm moves."""
+
 _LOOP: Final[tuple[MeasuredMetric, ...]] = (T3, T3_MEAN, T3_P90, T3_P99)
 _SIMULATOR: Final = (T5, T5_MEAN, T5_P99)
 
@@ -41,25 +44,15 @@ def built_in_of(stack: StackSpec) -> Catalogue:
     The control loop's are there where controllers are named, the simulator's where there is Gazebo. Where nothing tells
     when execution begins, the loop is measured in the whole trial.
     """
-    if stack.stimulus is StimulusKind.MOVE_GROUP:
+    if stack.moves_arm:
         return METRICS
     loop = _LOOP if stack.ros2.controllers else ()
-    if EXECUTION not in _latencies(stack):
+    latencies = tuple(_OF_STIMULI[name] for name in stack.driver.latencies)
+    if EXECUTION not in latencies:
         loop = tuple(replace(metric, window=TrialContext.trial_window) for metric in loop)
     simulator = _SIMULATOR if stack.ros2.sim is Simulation.GZ else ()
-    found = (*_latencies(stack), *loop, *simulator)
+    found = (*latencies, *loop, *simulator)
     return {metric.name: metric for metric in found}
-
-
-def _latencies(stack: StackSpec) -> tuple[MeasuredMetric, ...]:
-    match stack.stimulus:
-        case StimulusKind.ACTION:
-            return (REACTION, EXECUTION, WHOLE) if stack.stimuli.action.executing else (WHOLE,)
-        case StimulusKind.SERVICE:
-            return tuple(OF_CALLS.values())
-        case StimulusKind.SCRIPT:
-            return (WHOLE,)
-    return ()
 
 
 def catalogue_of(

@@ -25,7 +25,6 @@ from pytest_ldos.measure.metrics.segments import Deadlines, PathSegments, Segmen
 from pytest_ldos.measure.trial.record import MotionTrial
 from pytest_ldos.measure.trial.rig import Rig
 from pytest_ldos.scenario.metrics import DeadlineSpec
-from pytest_ldos.scenario.words import StimulusKind
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.trace.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
@@ -79,7 +78,7 @@ def measure_trials(
     measured = []
     for trial in trials:
         stamps_ns = trial.stamps_ns
-        if rig.spec.stimulus is StimulusKind.MOVE_GROUP:
+        if rig.spec.moves_arm:
             span = find_trial(
                 trial.goal_id, model, stamps_ns=stamps_ns, clock_offset_ns=offset_ns, interfaces=interfaces
             )

@@ -81,7 +81,7 @@ def require_goals(spec: StackSpec, name: str) -> None:
     if spec.topology or spec.stimulus is StimulusKind.WINDOW:
         return
     is_embedded = resolve_kind(spec) is StackKind.EMBEDDED
-    if spec.stimulus is not StimulusKind.MOVE_GROUP:
+    if not spec.moves_arm:
         plan_stimulus(spec).book.cases(name)
         return
     book = (read_goals(Path(spec.goals)) if spec.goals else PANDA_GOALS) if is_embedded else goals_of(spec)

@@ -12,7 +12,7 @@ from pytest_ldos.base.text import UNITS
 from pytest_ldos.measure.metrics.declared import declare
 from pytest_ldos.scenario.metrics import MetricKind, PathStatistic, parse_metrics, usual_metrics
 from pytest_ldos.scenario.settings import parse_table
-from pytest_ldos.scenario.words import StimulusKind
+from pytest_ldos.scenario.stimuli import BagSpec, MoveGroupSpec, WindowSpec
 
 SCAN = PathSpec(name="scan: to map", via=("/scan", "/map"))
 EVERY_KIND = (
@@ -117,9 +117,9 @@ def test_it_is_a_list_of_texts(values):
 
 
 def test_an_arm_behind_move_group_has_none_unless_it_asks():
-    assert usual_metrics(StimulusKind.MOVE_GROUP, [MINE]) == ()
+    assert usual_metrics(MoveGroupSpec(), [MINE]) == ()
     found = ("path:mine:p50", "path:mine:p99", "cpu:*", "memory:*")
-    assert usual_metrics(StimulusKind.WINDOW, [MINE]) == usual_metrics(StimulusKind.BAG, [MINE]) == found
+    assert usual_metrics(WindowSpec(), [MINE]) == usual_metrics(BagSpec(), [MINE]) == found
     assert parse_table({}).metrics == ()
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import importlib.util
+
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.scenario.scenario_table import parse_stack
+from pytest_ldos.scenario.stimuli import MoveGroupSpec, StimuliSpec
 from pytest_ldos.scenario.words import StimulusKind
 
 
@@ -70,3 +74,11 @@ def test_what_makes_no_sense_is_refused(tmp_path, values, message):
     with pytest.raises(ConfigurationError) as caught:
         parse(values, tmp_path)
     assert message in f"{caught.value.message} {caught.value.remedy}"
+
+
+@pytest.mark.parametrize("kind", StimulusKind)
+def test_each_kind_has_its_spec_and_program(kind):
+    driver = MoveGroupSpec() if kind is StimulusKind.MOVE_GROUP else getattr(StimuliSpec(), kind)
+    assert driver.KIND is kind
+    assert not driver.PROGRAM or importlib.util.find_spec(driver.PROGRAM)
+    assert set(driver.NEEDS) <= {each.name for each in dataclasses.fields(driver)}

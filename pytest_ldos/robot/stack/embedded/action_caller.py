@@ -18,7 +18,7 @@ from pytest_ldos.robot.dds.messages import Message, fill, is_known
 from pytest_ldos.robot.dds.node import Context, Node, run_node
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.stimulus.lines import REJECTED, Ended, Order, Task, judge_end, refuse, serve
-from pytest_ldos.scenario.model import FEEDBACK, ActionSpec
+from pytest_ldos.scenario.stimuli import FEEDBACK, ActionSpec
 
 _DISCOVERY_S: Final = 20.0
 _POLL_S: Final = 0.02

@@ -26,6 +26,7 @@ from pytest_ldos.robot.stack.protocol import OURS, Installation, StackInfo
 from pytest_ldos.robot.stack.stimulus.protocol import CaseBook, Stimulus, read_cases, single_case
 from pytest_ldos.robot.stack.stimulus.senders import ArmStimulus, ProgramStimulus, WindowStimulus
 from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.stimuli import WindowSpec
 from pytest_ldos.scenario.words import StimulusKind
 
 READY_TIMEOUT_S: Final = 30.0
@@ -123,7 +124,7 @@ class EmbeddedBackend:
         info = embedded_info(self._installation, stimulus=self._spec.stimulus)
         stack = EmbeddedStack(self._spec, domain, self._group, client, info=info)
         stack.await_ready()
-        if self._spec.stimulus is not StimulusKind.MOVE_GROUP:
+        if not self._spec.moves_arm:
             stack.stimulate_by(self._start_stimulus(stack))
         for name, command in thief_commands(faults.cpu_steal).items():
             self._group.start(name, command)
@@ -144,26 +145,19 @@ class EmbeddedBackend:
             ConfigurationError: this stack cannot be stimulated so, or the program refused to begin.
             BringUpFailed: the program was not ready in time.
         """
-        spec = self._spec
-        match spec.stimulus:
-            case StimulusKind.WINDOW:
-                return WindowStimulus(spec.stimuli.window.seconds, stack.why)
-            case StimulusKind.SCRIPT:
-                # Under the name by which every DDS program of ROS knows its domain.
-                command = ["env", f"ROS_DOMAIN_ID={stack.domain}", *spec.stimuli.script.command]
-                program = self._group.start("stimulus", command, talk=True)
-                return self._converse(program, single_case("script"), spec.stimuli.script.timeout_s, stack)
-            case StimulusKind.ACTION:
-                book = read_cases(Path(spec.goals))
-                caller = self._start_node(
-                    "action_caller",
-                    stack.domain,
-                    talk=True,
-                    spec=asdict(spec.stimuli.action),
-                    messages=book.all_messages,
-                    reset=book.reset,
-                )
-                return self._converse(caller, book, spec.stimuli.action.timeout_s, stack)
+        spec, driver = self._spec, self._spec.driver
+        if isinstance(driver, WindowSpec):
+            return WindowStimulus(driver.seconds, stack.why)
+        if driver.own_command:
+            # Under the name by which every DDS program of ROS knows its domain.
+            command = ["env", f"ROS_DOMAIN_ID={stack.domain}", *driver.own_command]
+            program = self._group.start("stimulus", command, talk=True)
+            return self._converse(program, single_case(driver.case_name), driver.longest_s, stack)
+        if driver.EMBEDDED:
+            book = read_cases(Path(spec.goals))
+            messages = {"messages": book.all_messages, "reset": book.reset}
+            node = self._start_node(driver.EMBEDDED, stack.domain, talk=True, spec=asdict(driver), **messages)
+            return self._converse(node, book, driver.longest_s, stack)
         raise ConfigurationError(
             f'stimulus = "{spec.stimulus}" needs nodes of ROS 2, and this is the embedded stack',
             remedy="source ROS 2 and name your launch file in [tool.ldos.stack], or take another stimulus",
@@ -198,8 +192,7 @@ class EmbeddedStack:
         self.info = info
         self.domain = domain
         self.environment: Mapping[str, str] = {}
-        is_arm = spec.stimulus is StimulusKind.MOVE_GROUP
-        self.goal_book = read_goals(Path(spec.goals)) if spec.goals and is_arm else PANDA_GOALS
+        self.goal_book = read_goals(Path(spec.goals)) if spec.goals and spec.moves_arm else PANDA_GOALS
         self._spec = spec
         self._group = group
         self._nodes = tuple(group.children)

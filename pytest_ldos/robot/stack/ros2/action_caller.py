@@ -25,7 +25,7 @@ from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.ros2.message_fields import fill, find_action_type, find_service_type
 from pytest_ldos.robot.stack.stimulus.lines import REJECTED, Ended, Order, Task, judge_end, refuse, serve
-from pytest_ldos.scenario.model import FEEDBACK, ActionSpec
+from pytest_ldos.scenario.stimuli import FEEDBACK, ActionSpec
 
 _STATUS: Final = "STATUS_"
 _DISCOVERY_S: Final = 10.0

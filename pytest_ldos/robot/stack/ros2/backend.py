@@ -33,7 +33,6 @@ from pytest_ldos.robot.stack.ros2.launch_events import LaunchWatch, find_launch_
 from pytest_ldos.robot.stack.ros2.manager_statistics import ManagerStatistics
 from pytest_ldos.robot.stack.ros2.stimuli import StimulusPlan, plan_stimulus
 from pytest_ldos.scenario.model import FIRST_SEED, StackSpec
-from pytest_ldos.scenario.words import StimulusKind
 
 _END_S: Final = 5.0
 _NODE: Final = "pytest_ldos.robot.stack.ros2.readiness_node"
@@ -41,15 +40,13 @@ _NODE: Final = "pytest_ldos.robot.stack.ros2.readiness_node"
 
 def needs_of(spec: StackSpec) -> dict[str, Any]:
     """Returns what must be there before a stack's stimulus can begin: fields of `Readiness`."""
-    is_arm = spec.stimulus is StimulusKind.MOVE_GROUP
-    actions = {StimulusKind.MOVE_GROUP: spec.ros2.action, StimulusKind.ACTION: spec.stimuli.action.name}
-    services = [f"service:{spec.stimuli.service.name}"] if spec.stimulus is StimulusKind.SERVICE else []
+    services = [f"service:{spec.driver.service}"] if spec.driver.service else []
     return {
         "controllers": spec.ros2.controllers,
         "controller_manager": spec.ros2.controller_manager,
-        "action": actions.get(spec.stimulus, ""),
-        "joint_states": spec.ros2.joint_states if is_arm else "",
-        "group": spec.ros2.group if is_arm else "",
+        "action": spec.ros2.action if spec.moves_arm else spec.driver.action,
+        "joint_states": spec.ros2.joint_states if spec.moves_arm else "",
+        "group": spec.ros2.group if spec.moves_arm else "",
         "others": [*services, *spec.ros2.ready],
     }
 
@@ -120,11 +117,6 @@ class ReadinessWatch:
 _POLL_S: Final = 0.02
 _NOT_OF_THE_STACK: Final = frozenset({"launch", "lttng-sessiond", "readiness"})
 """Logs that are not of the stack's own processes; the launch's log repeats their output."""
-
-_NOT_READY: Final = {
-    StimulusKind.MOVE_GROUP: "the goal client did not find the action server and a joint state",
-    StimulusKind.SCRIPT: "the script did not say that it is ready",
-}
 
 _WORD_EVERY_S: Final = 5.0
 
@@ -209,9 +201,7 @@ class Ros2Stack:
         """
         if conversation.await_ready(patience_s):
             return
-        raise self._bring_up_failed(
-            self.what_failed() or _NOT_READY.get(self._spec.stimulus, "the stimulus is not ready")
-        )
+        raise self._bring_up_failed(self.what_failed() or self._spec.driver.NOT_READY or "the stimulus is not ready")
 
     def _bring_up_failed(self, reason: str) -> BringUpFailed:
         return BringUpFailed(

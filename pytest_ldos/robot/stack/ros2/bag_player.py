@@ -25,7 +25,7 @@ from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.stimulus.lines import Ended, Task, refuse, serve
-from pytest_ldos.scenario.model import BagSpec
+from pytest_ldos.scenario.stimuli import BagSpec
 
 _NODE: Final = "rosbag2_player"
 """Name of the node of ``ros2 bag play``; the run has its DDS domain for itself."""

@@ -19,7 +19,6 @@ from pytest_ldos.robot.stack.client_protocol import MoveCommand
 from pytest_ldos.robot.stack.goals import Pose
 from pytest_ldos.robot.stack.ros2.installed import SEEDED_PLANNER
 from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.words import StimulusKind
 
 _OF_ANY: Final = frozenset({"cpu_steal"})
 _OF_ARMS: Final = frozenset({"failure_rate"})
@@ -75,8 +74,7 @@ def demand_plantable(spec: StackSpec) -> None:
         ConfigurationError: names them, and those that can be planted.
     """
     wanted = {name for name, value in asdict(spec.faults).items() if value}
-    is_arm = spec.stimulus is StimulusKind.MOVE_GROUP
-    possible = _OF_ANY | (_OF_ARMS if is_arm else set()) | (_OF_THE_PANDA if spec.ros2.is_panda else set())
+    possible = _OF_ANY | (_OF_ARMS if spec.moves_arm else set()) | (_OF_THE_PANDA if spec.ros2.is_panda else set())
     if wanted <= possible:
         return
     raise ConfigurationError(

@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -40,9 +40,8 @@ from pytest_ldos.host.ros import (
 from pytest_ldos.robot.dds.domain import LOOPBACK
 from pytest_ldos.robot.stack.protocol import StackInfo
 from pytest_ldos.robot.stack.ros2.launch_events import GAZEBO_PACKAGES, resolve_simulation
-from pytest_ldos.robot.stack.ros2.stimuli import PACKAGE
 from pytest_ldos.scenario.model import Ros2Spec, StackSpec
-from pytest_ldos.scenario.words import Simulation, StackKind, StimulusKind
+from pytest_ldos.scenario.words import Simulation, StackKind
 
 ZENOH: Final = "rmw_zenoh_cpp"
 
@@ -130,10 +129,6 @@ def _listening_ports(pid: int) -> list[int]:
 
 
 EVERY_STACK: Final = ("tracetools", "action_msgs")
-_BY_STIMULUS: Final[Mapping[StimulusKind, Sequence[str]]] = {
-    StimulusKind.MOVE_GROUP: (PACKAGE, "sensor_msgs"),
-    StimulusKind.BAG: ("ros2bag", "rosbag2_py", "rosbag2_interfaces"),
-}
 PANDA: Final = (
     "ldos_bringup",
     "ldos_panda_config",
@@ -177,11 +172,9 @@ def ros2_available(spec: StackSpec, environment: Mapping[str, str] | None = None
 def needed_packages(spec: StackSpec) -> tuple[str, ...]:
     """Names of the packages without which no stack with this stimulus can be measured."""
     controllers = ("controller_manager_msgs",) if spec.ros2.controllers else ()
-    type_name = {StimulusKind.ACTION: spec.stimuli.action.type, StimulusKind.SERVICE: spec.stimuli.service.type}.get(
-        spec.stimulus, ""
-    )
-    types = (type_name.partition("/")[0],) if type_name else ()
-    return tuple(dict.fromkeys((*EVERY_STACK, *_BY_STIMULUS.get(spec.stimulus, ()), *controllers, *types)))
+    interface = spec.driver.interface.partition("/")[0]
+    types = (interface,) if interface else ()
+    return tuple(dict.fromkeys((*EVERY_STACK, *spec.driver.PACKAGES, *controllers, *types)))
 
 
 def _needs(stack: StackSpec, environment: Mapping[str, str] | None) -> Iterator[Availability]:
@@ -287,9 +280,7 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
 
 def _bag_version(spec: StackSpec) -> Mapping[str, str]:
     """Digest of the bag that is played: trials with another bag are trials of something else."""
-    if spec.stimulus is not StimulusKind.BAG:
-        return {}
-    return {"bag": digest_of_bag(Path(spec.stimuli.bag.path))}
+    return {"bag": digest_of_bag(Path(spec.driver.data))} if spec.driver.data else {}
 
 
 def digest_of_bag(path: Path) -> str:
@@ -321,10 +312,9 @@ def _digest_of(files: tuple[tuple[Path, int, int], ...]) -> str:
 def _name(stack: StackSpec, sim: Simulation) -> str:
     """Name of the folder of baselines: another robot, simulator or stimulus has its own."""
     spec = stack.ros2
-    is_arm = stack.stimulus is StimulusKind.MOVE_GROUP
     launched = [] if spec.is_panda else [Path(spec.launch_file).name.split(".")[0]]
-    robot = [spec.group] if launched and is_arm else []
-    stimulus = [] if is_arm else [str(stack.stimulus)]
+    robot = [spec.group] if launched and stack.moves_arm else []
+    stimulus = [] if stack.moves_arm else [str(stack.stimulus)]
     parts = ["ros2", *launched, *robot, *stimulus, *([] if sim is Simulation.AUTO else [sim.value])]
     return "-".join(re.sub(r"[^A-Za-z0-9_]+", "_", part) for part in parts)
 

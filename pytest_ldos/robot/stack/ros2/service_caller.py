@@ -23,7 +23,7 @@ from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.ros2.message_fields import fill, find_service_type
 from pytest_ldos.robot.stack.stimulus.lines import Ended, Task, refuse, serve
-from pytest_ldos.scenario.model import ServiceSpec
+from pytest_ldos.scenario.stimuli import ServiceSpec
 
 _DISCOVERY_S: Final = 10.0
 

@@ -17,7 +17,6 @@ from pytest_ldos.robot.stack.goals import PANDA_GOALS, GoalBook, read_goals
 from pytest_ldos.robot.stack.stimulus.protocol import CaseBook, Stimulus, read_cases, single_case
 from pytest_ldos.robot.stack.stimulus.senders import Arm, ArmStimulus, ProgramStimulus, WindowStimulus
 from pytest_ldos.scenario.model import Ros2Spec, StackSpec
-from pytest_ldos.scenario.words import StimulusKind
 
 PACKAGE: Final = "ldos_goal_client"
 _PROGRAM: Final = "lib/ldos_goal_client/goal_client"
@@ -50,15 +49,6 @@ def goal_client_command(spec: Ros2Spec, *, directory: Path, environment: Mapping
     return [str(prefix / _PROGRAM), "--ros-args", "--params-file", str(file)]
 
 
-_ROOM: Final = "pytest_ldos.robot.stack.ros2"
-_PROGRAMS: Final = {
-    StimulusKind.ACTION: f"{_ROOM}.action_caller",
-    StimulusKind.SERVICE: f"{_ROOM}.service_caller",
-    StimulusKind.BAG: f"{_ROOM}.bag_player",
-}
-"""Modules of our own programs that speak the line protocol."""
-
-
 @dataclass(frozen=True)
 class StimulusPlan:
     """A stimulus before its stack runs.
@@ -75,21 +65,17 @@ class StimulusPlan:
     @property
     def name(self) -> str:
         """Name of its program, and of that program's log."""
-        return "goal_client" if self.spec.stimulus is StimulusKind.MOVE_GROUP else "stimulus"
+        return "goal_client" if self.spec.moves_arm else "stimulus"
 
     def command(self, directory: Path, environment: Mapping[str, str] | None) -> list[str] | None:
         """Returns the command of its program; ``None`` if it has none. Files for it are written to `directory`."""
-        kind = self.spec.stimulus
-        match kind:
-            case StimulusKind.MOVE_GROUP:
-                return goal_client_command(self.spec.ros2, directory=directory, environment=environment)
-            case StimulusKind.SCRIPT:
-                return list(self.spec.stimuli.script.command)
-            case StimulusKind.WINDOW:
-                return None
-        settings = {"spec": asdict(getattr(self.spec.stimuli, kind)), "messages": self.book.all_messages}
-        extra = {"reset": self.book.reset} if kind is StimulusKind.ACTION else {}
-        return [sys.executable, "-m", _PROGRAMS[kind], json.dumps({**settings, **extra}, default=_refuse_value)]
+        if self.spec.moves_arm:
+            return goal_client_command(self.spec.ros2, directory=directory, environment=environment)
+        driver = self.spec.driver
+        if not driver.PROGRAM:
+            return [*driver.own_command] or None
+        settings = {"spec": asdict(driver), "messages": self.book.all_messages, "reset": self.book.reset}
+        return [sys.executable, "-m", driver.PROGRAM, json.dumps(settings, default=_refuse_value)]
 
     def build(self, arm: Arm, conversation: Conversation | None, why: Callable[[], str]) -> Stimulus:
         """Returns the stimulus of a running stack.
@@ -98,25 +84,11 @@ class StimulusPlan:
             arm: the stack itself, where it has one.
             why: returns why the stack has ended; empty while it runs.
         """
-        if self.spec.stimulus is StimulusKind.MOVE_GROUP:
+        if self.spec.moves_arm:
             return ArmStimulus(arm)
         if conversation is None:
             return WindowStimulus(self.spec.stimuli.window.seconds, why)
-        return ProgramStimulus(conversation, self.book, timeout_s=self._timeout_s, why=why)
-
-    @property
-    def _timeout_s(self) -> float:
-        spec = self.spec
-        limits = {
-            StimulusKind.ACTION: spec.stimuli.action.timeout_s,
-            StimulusKind.SERVICE: spec.stimuli.service.timeout_s * spec.stimuli.service.calls,
-            StimulusKind.BAG: _LONGEST_BAG_S,
-        }
-        return limits.get(spec.stimulus, spec.stimuli.script.timeout_s)
-
-
-_LONGEST_BAG_S: Final = 3600.0
-"""The player's program knows how long its bag lasts, and gives up by itself."""
+        return ProgramStimulus(conversation, self.book, timeout_s=self.spec.driver.longest_s, why=why)
 
 
 def plan_stimulus(spec: StackSpec) -> StimulusPlan:
@@ -125,15 +97,10 @@ def plan_stimulus(spec: StackSpec) -> StimulusPlan:
     Raises:
         ConfigurationError: a file is wrong, or an arm of the user's own has no goals.
     """
-    kind = spec.stimulus
-    if kind is StimulusKind.MOVE_GROUP:
+    if spec.moves_arm:
         return StimulusPlan(spec, goals_of(spec), CaseBook({}))
-    book = read_cases(Path(spec.goals)) if spec.goals else single_case(_single_name(spec))
+    book = read_cases(Path(spec.goals)) if spec.goals else single_case(spec.driver.case_name)
     return StimulusPlan(spec, PANDA_GOALS, book)
-
-
-def _single_name(spec: StackSpec) -> str:
-    return Path(spec.stimuli.bag.path).name if spec.stimulus is StimulusKind.BAG else str(spec.stimulus)
 
 
 def _refuse_value(value: Any) -> Any:

@@ -1,0 +1,320 @@
+"""Every stimulus as data: what makes the stack work in a trial.
+
+One more stimulus is a class here, a field of `StimuliSpec`, and a program that speaks the line protocol.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Final
+
+from pytest_ldos.base.errors import require
+from pytest_ldos.scenario.words import StimulusKind
+
+GRAPH_NAME: Final = re.compile(r"/[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
+"""Absolute name of a topic, a service or an action."""
+
+_PROGRAMS: Final = "pytest_ldos.robot.stack.ros2"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StimulusSpec:
+    """Settings of a stimulus, and facts about its kind.
+
+    Attributes:
+        KIND: value of `stimulus` that chooses it.
+        NEEDS: settings of its table that must not be empty.
+        NEEDS_GOALS: True if its messages come from the file `goals`.
+        PACKAGES: ROS packages that it needs.
+        PROGRAM: module of its program for ROS 2, which speaks the line protocol; empty if it has none of ours.
+        EMBEDDED: node of the embedded stack that sends it; empty if there is none.
+        NOT_READY: why it cannot begin, if it is its own program that never became ready.
+    """
+
+    KIND: ClassVar[StimulusKind]
+    NEEDS: ClassVar[tuple[str, ...]] = ()
+    NEEDS_GOALS: ClassVar[bool] = False
+    PACKAGES: ClassVar[tuple[str, ...]] = ()
+    PROGRAM: ClassVar[str] = ""
+    EMBEDDED: ClassVar[str] = ""
+    NOT_READY: ClassVar[str] = ""
+
+    @property
+    def latencies(self) -> tuple[str, ...]:
+        """Names of its built-in metrics; empty if a trial lasts as long as its settings say."""
+        return ()
+
+    @property
+    def action(self) -> str:
+        """Action whose server must be there before a trial; empty for none."""
+        return ""
+
+    @property
+    def service(self) -> str:
+        """Service that must be there before a trial; empty for none."""
+        return ""
+
+    @property
+    def interface(self) -> str:
+        """ROS type of its messages; empty for none."""
+        return ""
+
+    @property
+    def case_name(self) -> str:
+        """Name of its only case, where no file names cases."""
+        return str(self.KIND)
+
+    @property
+    def longest_s(self) -> float:
+        """Time after which a trial is given up, seconds."""
+        return _LONGEST_S
+
+    @property
+    def own_command(self) -> tuple[str, ...]:
+        """Command of the user's own program; empty if there is none."""
+        return ()
+
+    @property
+    def data(self) -> str:
+        """Recorded data whose digest belongs to the stack's version; empty for none."""
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoveGroupSpec(StimulusSpec):
+    """Goals for an arm; their settings are those of the stack."""
+
+    KIND = StimulusKind.MOVE_GROUP
+    PACKAGES = ("ldos_goal_client", "sensor_msgs")
+    NOT_READY = "the goal client did not find the action server and a joint state"
+
+    @property
+    def latencies(self) -> tuple[str, ...]:
+        return "T1", "T2", "T4"
+
+
+_LONGEST_S: Final = 3600.0
+FEEDBACK: Final = "feedback"
+"""Value of `ActionSpec.executing`: execution begins with the first feedback."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActionSpec(StimulusSpec):
+    """Goals of any action: a trial is one goal, from sending it to its result.
+
+    Attributes:
+        name: of the action, such as ``/navigate_to_pose``.
+        type: ``PACKAGE/action/NAME``.
+        executing: what shows that execution began, after which T1 ends and T2 begins: a topic's first message after
+            the goal was sent, or ``feedback`` for the first feedback; empty where nothing shows it.
+        success_codes: values of the result's ``error_code`` that are successes; empty for those that its type names
+            ``NONE``, ``SUCCESS`` or ``SUCCESSFUL``.
+        reset_service: service that is called after each goal; empty for none.
+        reset_type: its type.
+        timeout_s: after which a goal is given up.
+    """
+
+    KIND = StimulusKind.ACTION
+    NEEDS = ("name", "type")
+    NEEDS_GOALS = True
+    PROGRAM = f"{_PROGRAMS}.action_caller"
+    EMBEDDED = "action_caller"
+
+    name: str = ""
+    type: str = ""
+    executing: str = ""
+    success_codes: tuple[int, ...] = ()
+    reset_service: str = ""
+    reset_type: str = "std_srvs/srv/Empty"
+    timeout_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        for key in ("name", "reset_service"):
+            _require_graph_name("action", key, getattr(self, key))
+        if self.executing != FEEDBACK:
+            _require_graph_name("action", "executing", self.executing)
+        _require_type("action", "type", self.type, "action")
+        _require_type("action", "reset_type", self.reset_type, "srv")
+        _require_seconds("action", "timeout_s", self.timeout_s)
+
+    @property
+    def latencies(self) -> tuple[str, ...]:
+        return ("T1", "T2", "T4") if self.executing else ("T4",)
+
+    @property
+    def action(self) -> str:
+        return self.name
+
+    @property
+    def interface(self) -> str:
+        return self.type
+
+    @property
+    def longest_s(self) -> float:
+        return self.timeout_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceSpec(StimulusSpec):
+    """Calls of a service: a trial is a number of calls, one after another.
+
+    Attributes:
+        name: of the service.
+        type: ``PACKAGE/srv/NAME``.
+        calls: in each trial.
+        timeout_s: after which a call is given up.
+    """
+
+    KIND = StimulusKind.SERVICE
+    NEEDS = ("name", "type")
+    PROGRAM = f"{_PROGRAMS}.service_caller"
+
+    name: str = ""
+    type: str = ""
+    calls: int = 20
+    timeout_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        _require_graph_name("service", "name", self.name)
+        _require_type("service", "type", self.type, "srv")
+        _require_seconds("service", "timeout_s", self.timeout_s)
+        require(1 <= self.calls <= 100_000, "[tool.ldos.stimulus.service] calls must lie between 1 and 100000")
+
+    @property
+    def latencies(self) -> tuple[str, ...]:
+        return "call", "call_p99"
+
+    @property
+    def service(self) -> str:
+        return self.name
+
+    @property
+    def interface(self) -> str:
+        return self.type
+
+    @property
+    def longest_s(self) -> float:
+        return self.timeout_s * self.calls
+
+
+@dataclass(frozen=True, kw_only=True)
+class BagSpec(StimulusSpec):
+    """A recorded bag: a trial is one playback of it, or of a part.
+
+    Attributes:
+        path: folder or file of the bag, in any storage that rosbag2 reads.
+        rate: of the playback; 2 plays twice as fast.
+        topics: that are played; empty for all.
+        start_s: where the playback begins, from the bag's start.
+        duration_s: of the part that is played, in the bag's time; ``0`` for all that follows.
+        clock: True if the player publishes ``/clock``, for nodes with simulated time.
+    """
+
+    KIND = StimulusKind.BAG
+    NEEDS = ("path",)
+    PACKAGES = ("ros2bag", "rosbag2_py", "rosbag2_interfaces")
+    PROGRAM = f"{_PROGRAMS}.bag_player"
+
+    path: str = ""
+    rate: float = 1.0
+    topics: tuple[str, ...] = ()
+    start_s: float = 0.0
+    duration_s: float = 0.0
+    clock: bool = False
+
+    def __post_init__(self) -> None:
+        require(0.01 <= self.rate <= 100, "[tool.ldos.stimulus.bag] rate must lie between 0.01 and 100")
+        require(self.start_s >= 0, "[tool.ldos.stimulus.bag] start_s must be 0 or more")
+        require(0 <= self.duration_s <= _LONGEST_S, "[tool.ldos.stimulus.bag] duration_s must lie between 0 and 3600")
+        for topic in self.topics:
+            _require_graph_name("bag", "topics", topic)
+
+    @property
+    def case_name(self) -> str:
+        return Path(self.path).name
+
+    @property
+    def data(self) -> str:
+        return self.path
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowSpec(StimulusSpec):
+    """Nothing is sent: a trial is a time of the running system.
+
+    Attributes:
+        seconds: length of a trial.
+    """
+
+    KIND = StimulusKind.WINDOW
+
+    seconds: float = 5.0
+
+    def __post_init__(self) -> None:
+        _require_seconds("window", "seconds", self.seconds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScriptSpec(StimulusSpec):
+    """A command of one's own that speaks the line protocol; see `robot.stack.stimulus.lines`.
+
+    Attributes:
+        command: its words; a file in the project is given by its path from pyproject.toml.
+        timeout_s: after which a trial is given up.
+    """
+
+    KIND = StimulusKind.SCRIPT
+    NEEDS = ("command",)
+    NOT_READY = "the script did not say that it is ready"
+
+    command: tuple[str, ...] = ()
+    timeout_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        _require_seconds("script", "timeout_s", self.timeout_s)
+
+    @property
+    def latencies(self) -> tuple[str, ...]:
+        return ("T4",)
+
+    @property
+    def longest_s(self) -> float:
+        return self.timeout_s
+
+    @property
+    def own_command(self) -> tuple[str, ...]:
+        return self.command
+
+
+@dataclass(frozen=True, kw_only=True)
+class StimuliSpec:
+    """Settings of all stimuli but an arm's, by kind."""
+
+    action: ActionSpec = field(default_factory=ActionSpec)
+    service: ServiceSpec = field(default_factory=ServiceSpec)
+    bag: BagSpec = field(default_factory=BagSpec)
+    window: WindowSpec = field(default_factory=WindowSpec)
+    script: ScriptSpec = field(default_factory=ScriptSpec)
+
+
+def _require_graph_name(table: str, key: str, value: str) -> None:
+    require(
+        not value or GRAPH_NAME.fullmatch(value) is not None,
+        f"[tool.ldos.stimulus.{table}] {key} {value!r} is no name of the ROS graph",
+        remedy=f"write it whole, as in /{value.strip('/') or key}",
+    )
+
+
+def _require_type(table: str, key: str, value: str, kind: str) -> None:
+    words = value.split("/")
+    require(
+        not value or (len(words) == 3 and words[1] == kind and all(words)),
+        f"[tool.ldos.stimulus.{table}] {key} {value!r} is no type",
+        remedy=f"write it as PACKAGE/{kind}/NAME",
+    )
+
+
+def _require_seconds(table: str, key: str, value: float) -> None:
+    require(0 < value <= _LONGEST_S, f"[tool.ldos.stimulus.{table}] {key} must lie between 0 and 3600")
