@@ -5,10 +5,11 @@ PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.ready
 MADE_FROM := $(shell sh .ci/made-from .ci/setup 2>/dev/null)
 WAS_MADE_FROM := $(shell cat $(STAMP) 2>/dev/null)
-TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration tests/docs
+TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration
+PROJECT_TESTS := tests/project tests/docs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-setup ros2-baseline test lab-test check bench foreign-traces scorecard runs fuzz acceptance docs-test pictures workflows reference docs format clean changed look_again
+.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-setup ros2-baseline test test-project lab-test check bench foreign-traces scorecard runs fuzz acceptance docs-test pictures workflows reference docs format clean changed look_again
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9_-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-14s %s\n", $$1, $$2}'
@@ -39,6 +40,9 @@ ros2-baseline: ## The baseline on real ROS 2: installs what is missing (Ubuntu 2
 
 test: $(STAMP) ## Run the tests of this project, with short runs of the embedded stack (13 minutes on two idle CPUs)
 	@sh .ci/test $(PYTHON) $(TESTS) -- $(ARGS)
+
+test-project: $(STAMP) ## Test .ci, the lab, workflows, docs and benchmarks (CI runs it beside `make test`)
+	@sh .ci/test $(PYTHON) $(PROJECT_TESTS) -- $(ARGS)
 
 lab-test: $(STAMP) ## Boot a machine, install the lab's runner on it, attack it (root; first time a few minutes)
 	@$(PYTHON) -m pytest tests/lab -rs $(ARGS)
@@ -75,7 +79,7 @@ fuzz: $(STAMP) ## Fuzz the decoder for SECONDS=60 (needs clang; says so)
 	@$(PYTHON) -m tests.native.fuzz $(SECONDS)
 
 acceptance: $(STAMP) ## Long proofs: equal runs, planted faults, kills, whole comparisons, the sanitizer of threads
-	@$(PYTHON) -m pytest -m acceptance tests/acceptance $(TESTS) -s --durations=25 $(ARGS)
+	@$(PYTHON) -m pytest -m acceptance tests/acceptance $(TESTS) $(PROJECT_TESTS) -s --durations=25 $(ARGS)
 
 docs-test: $(STAMP) ## Run the commands of README, tutorials and how-to pages as they stand there (minutes: they measure)
 	@$(PYTHON) -m pytest tests/docs -rs --durations=10 $(ARGS)
@@ -87,7 +91,7 @@ pictures: $(STAMP) ## Measure what the pictures of README and docs show (12 minu
 	@$(PYTHON) -m benchmarks.pictures.draw $(RESULTS) docs/pictures
 
 workflows: $(STAMP) ## Run whole workflows by act, with GitHub's own actions below WORKFLOW_ACTIONS (says what is missing)
-	@$(PYTHON) -m pytest tests/integration/workflows -rs $(ARGS)
+	@$(PYTHON) -m pytest tests/project/workflow_runs -rs $(ARGS)
 
 reference: $(STAMP) ## Write the generated pages of docs again, from what reads the settings
 	@$(PYTHON) -m docs.generate

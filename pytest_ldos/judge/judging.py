@@ -192,12 +192,12 @@ class Judged:
 
     @cached_property
     def explained(self) -> Mapping[str, Explanation]:
-        """Which segments of each path gained or lost, by path; empty without a base."""
+        """Change of each path and of its segments, by path; empty without a base."""
         return {} if self.base is None else explain(self.base, self.head)
 
     @cached_property
     def parts(self) -> tuple[PartsExplanation, ...]:
-        """Which processes gained or lost, of each metric that changed and is a sum over several."""
+        """Change in each process, of each metric that changed and is a sum over several."""
         changed = {each.metric for each in self.result.comparisons if each.verdict.is_change}
         metrics = [metric for metric in self.head.metrics if metric.name in changed]
         return () if self.base is None else tuple(explain_parts(self.base, self.head, metrics))

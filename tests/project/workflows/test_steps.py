@@ -28,7 +28,7 @@ from tests.builders.report_snapshots import FOLDER, hostile
 from tests.builders.trials import noisy_set
 from tests.builders.workflow_steps import steps_of, steps_of_action
 from tests.builders.workflows import read_workflows
-from tests.unit.workflows.conftest import LABELS, ROOT, Machine
+from tests.project.workflows.conftest import LABELS, ROOT, Machine
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 FOUND = (*steps_of(read_workflows(ROOT)), *steps_of_action("action.yml", ACTION))
@@ -37,8 +37,8 @@ STEPS = {(step.where, step.run): step for step in FOUND}
 NOT_RUN = {
     "sh .ci/lint-workflows --with-go": "builds actionlint from the network; test_house_rules runs it with an installed one",
     "sh .ci/wheels": "builds for minutes, and needs the network",
-    "python3 .ci/check_dist.py": "needs built distributions; tests/unit/ci/test_check_dist.py makes some",
-    "python3 .ci/check_release.py": "judges a release; tests/unit/ci/test_check_release.py makes good and bad ones",
+    "python3 .ci/check_dist.py": "needs built distributions; tests/project/ci/test_check_dist.py makes some",
+    "python3 .ci/check_release.py": "judges a release; tests/project/ci/test_check_release.py makes good and bad ones",
 }
 """Beginnings of commands that are not run here, and why."""
 

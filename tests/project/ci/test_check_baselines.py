@@ -17,7 +17,7 @@ from pytest_ldos.measure.trial.codec import encode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from tests.builders.ci_rooms import leave_own
 from tests.builders.trials import FINGERPRINT, noisy_set
-from tests.unit.ci.conftest import Done
+from tests.project.ci.conftest import Done
 
 SHA = "1f" * 20
 LABEL = "ldos-lab"

@@ -13,7 +13,7 @@ from pytest_ldos.show.report import json_text, markdown, workflow_commands
 from pytest_ldos.show.report.formats import name_reports
 from tests.builders.ci_rooms import ROOM, leave_own
 from tests.builders.report_snapshots import FOLDER, RUN, URLS, fleet, hostile, hostile_fleet
-from tests.unit.ci.conftest import Done
+from tests.project.ci.conftest import Done
 
 CALM, SLOW, DEAD = "ldos-lab-calm", "ldos-lab-slow", "ldos-lab-dead"
 LABELS = json.dumps([CALM, SLOW, DEAD])

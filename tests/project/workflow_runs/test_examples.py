@@ -11,7 +11,7 @@ from tests.builders.asking import pull_request
 from tests.builders.engine import Event, head_of
 from tests.builders.git import git
 from tests.builders.scratch import ROOT, UNKNOWN_KEY, make_scratch
-from tests.integration.workflows.test_pull_requests import said
+from tests.project.workflow_runs.test_pull_requests import said
 
 EXAMPLES = ROOT / "examples" / "ci" / "github"
 

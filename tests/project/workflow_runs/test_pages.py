@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from tests.integration.workflows.conftest import HOME
+from tests.project.workflow_runs.conftest import HOME
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pytest_ldos.show.report import json_text
 from pytest_ldos.show.report.document import Document, Section
 from tests.builders.reports import full_document, version
 from tests.builders.scratch import ROOT
-from tests.integration.workflows.conftest import LABELS
+from tests.project.workflow_runs.conftest import LABELS
 
 HONEST, FORGED = "honest-cpu", "forged-cpu"
 MEASURE = """

@@ -12,7 +12,7 @@ from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.show.report import json_text
 from tests.builders.git import git
 from tests.builders.report_snapshots import hostile
-from tests.unit.workflows.conftest import Machine
+from tests.project.workflows.conftest import Machine
 
 FOLDER = Path(__file__).parents[3] / "examples" / "ci"
 
