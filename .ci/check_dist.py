@@ -28,7 +28,6 @@ _SDIST: Final = re.compile(
 _NEEDED: Final = (
     r"pytest_ldos/plugin/hooks\.py",
     r"pytest_ldos/py\.typed",
-    r"pytest_ldos/cli/measure\.sh",
     r"(pytest_ldos/)?ros_ws/src/ldos_goal_client/CMakeLists\.txt",
     r"(pytest_ldos/)?ros_ws/src/ldos_goal_client/package\.xml",
     r"(pytest_ldos/)?examples/first_project/\.github/workflows/request\.yml",

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.cli.measure_commit import main
 from pytest_ldos.host.checkout import GitWords, ask_git, why_no_commit
-
-_SCRIPT: Final = Path(__file__).with_name("measure.sh")
 
 
 def measure(
@@ -43,7 +42,8 @@ def measure(
         "GATE_STACK": stack,
         "GATE_BIN": str(Path(sys.executable).parent),
     }
-    os.execvpe("sh", ["sh", str(_SCRIPT), *filter(None, [part])], {**os.environ, **given})  # noqa: S606 - no shell text
+    os.environ.update(given)
+    raise typer.Exit(main([*filter(None, [part])]))
 
 
 def _commit_here() -> str:

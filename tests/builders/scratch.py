@@ -85,7 +85,7 @@ def make_scratch(folder: Path) -> Scratch:
         path.mkdir(parents=True)
     _write_programs(made)
     shutil.copytree(ROOT / ".ci", made.work / ".ci", ignore=shutil.ignore_patterns("__pycache__"))
-    script = Path("pytest_ldos/cli/measure.sh")
+    script = Path("pytest_ldos/cli/measure_commit.py")
     _write(made.work / script, (ROOT / script).read_text("utf-8"))
     _write(made.work / "action.yml", (ROOT / "action.yml").read_text("utf-8"))
     for file in sorted((ROOT / ".github" / "workflows").glob("*.yml")):

@@ -19,7 +19,6 @@ SCRIPT = ROOT / ".ci" / "check_dist.py"
 DATA = [
     "pytest_ldos/plugin/hooks.py",
     "pytest_ldos/py.typed",
-    "pytest_ldos/cli/measure.sh",
     "pytest_ldos/show/report/schema.json",
     "pytest_ldos/robot/dds/definitions/control_msgs.txt",
     "pytest_ldos/robot/dds/definitions/moveit_msgs.txt",

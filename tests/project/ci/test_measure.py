@@ -17,7 +17,7 @@ from tests.builders.git import git
 from tests.builders.trials import noisy_set
 
 ROOT = Path(__file__).parents[3]
-SCRIPTS = (".ci/measure", "pytest_ldos/cli/measure.sh")
+SCRIPTS = (".ci/measure", "pytest_ldos/cli/measure_commit.py")
 
 PYTHON = """#!/bin/sh
 printf '%s\\n' "$0" "${ROS_DISTRO:-no ROS 2}" >made_by

@@ -99,7 +99,7 @@ def test_a_fork_waits_for_a_word(world, opened, action):
 EXITS = "#!/bin/sh\nexit 0\n"
 FORGED = {
     ".ci/measure": EXITS,
-    "pytest_ldos/cli/measure.sh": EXITS,
+    "pytest_ldos/cli/measure_commit.py": EXITS,
     ".ci/results/judge.py": "raise SystemExit(0)\n",
     ".ci/results/__main__.py": "raise SystemExit(0)\n",
     "action.yml": "name: x\ndescription: x\nruns: {using: composite, steps: []}\n",

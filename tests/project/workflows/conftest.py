@@ -156,7 +156,7 @@ def machine(tmp_path):
     shutil.copytree(ROOT / ".ci", checkout / ".ci", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("Makefile", "pyproject.toml", "CMakeLists.txt", ".gitignore"):
         shutil.copy(ROOT / name, checkout / name)
-    script = "pytest_ldos/cli/measure.sh"
+    script = "pytest_ldos/cli/measure_commit.py"
     install(checkout / script, (ROOT / script).read_text("utf-8"))
     for name, text in PROGRAMS.items():
         install(programs / name, text)

@@ -1,0 +1,451 @@
+"""Measures a commit in a job of a CI, interleaved with a base if there is one, and leaves the results in results/.
+
+Usage: ldos measure [pack]
+
+Every CI calls this: GitHub's workflows, and the recipes in examples/ci. It runs in the root of a project, whose tests,
+scenarios and settings measure, with pytest-ldos of the checkout that this file belongs to. Only the stack is of the
+commit. Earlier contents of results/ are removed.
+
+GATE_STACK      ros2, embedded, or both. Empty: [tool.ldos.stack], else /etc/ldos-lab/stack (written by lab/bootstrap),
+                else ros2 if it is sourced or in /opt/ros, else embedded. On ros2 the workspaces of both versions are
+                built ([tool.ldos.base]). A stack that cannot be measured is infra; no other takes its place.
+                Both are measured one after the other into one report; the worse verdict counts.
+GATE_COMMIT     the commit, 40 hexadecimal digits; `ldos measure` uses what is checked out by default
+GATE_BASE       revision to interleave with; empty: the stored baseline. 40 zeros (a new branch): its parent
+GATE_FROM       folder of another checkout with the whole history, from which missing commits are fetched
+GATE_SCENARIOS  names, separated by spaces (baseline cpu_load msg_load cpu_limit)
+GATE_TRIALS     measured trials of each (10)
+GATE_MAX_TRIALS number up to which trials are added while a comparison is inconclusive (30)
+GATE_MINUTES    time limit of the job [min]; a longer run, by a rough estimate without builds, is refused
+GATE_RECORD     true: record the commit as the baseline, compare with nothing
+GATE_BIN        folder of the programs python and ldos; set by `ldos measure`. Empty: `make setup` makes .venv, and
+                `make ros2-setup`, called with ROS 2 sourced, .venv-ros2, in the checkout that this file belongs to
+LDOS_ROOT       folder in place of / for /etc/ldos-lab and /opt/ros, for tests
+
+results/result.json, report.html    the report, for programs and for people
+results/traces/*.pftrace            kept traces (of what failed or regressed), for Perfetto
+results/baselines/                  with GATE_RECORD: to be committed as baselines/
+results/junit.xml                   pytest's own results; of both stacks in results/ros2/ and results/embedded/
+
+Exit code: that of pytest: 10 regressed, 11 invalid or infra, 12 no verdict; of two stacks that of the worse.
+
+With `pack`, measures nothing and collects what jobs on other machines read. Nothing in it names this machine.
+PAGE_URL, TRACE_URL    addresses of the report's page and the traces
+
+results/packed/result/{result.json,page-url,trace-url}
+results/packed/trials/RUN/SCENARIO/…    the records, for the history
+results/packed/baselines/…
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NoReturn
+
+# This file runs before anything is installed, with whichever Python the job has: it imports the standard library alone.
+if sys.version_info < (3, 11):
+    sys.exit("measure: Python 3.11 or later is needed")
+
+import tomllib
+
+_RESULTS: Final = Path("results")
+_BEFORE: Final = _RESULTS / ".before"
+_RUNS: Final = Path(".ldos/runs")
+_STORE: Final = Path(".ldos/baselines")
+_NO_COMMIT: Final = 40 * "0"
+_INFRA: Final = 11
+_MOST_TRACES: Final = 6
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+_SCENARIO: Final = re.compile(r"[a-z0-9_+]+")
+_STACKS: Final = {"ros2": ("ros2",), "embedded": ("embedded",), "both": ("ros2", "embedded")}
+_DUMP: Final = 'set +euf; . "$1" >&2 && exec "$2" -I -c "import json, os; print(json.dumps(dict(os.environ)))"'
+
+
+def say(text: str) -> None:
+    print(f"measure: {text}", file=sys.stderr, flush=True)
+
+
+def fail(text: str) -> NoReturn:
+    say(text)
+    sys.exit(2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """Settings of a measurement, checked.
+
+    Attributes:
+        commit, base: full names; `base` is empty for the stored baseline.
+        is_recorded: True to record the commit as the baseline.
+        tools: root of the checkout of pytest-ldos; ``None`` if it is the project itself.
+        bin: folder of python and ldos; ``None`` to make environments.
+    """
+
+    commit: str
+    base: str
+    scenarios: tuple[str, ...]
+    stacks: tuple[str, ...]
+    trials: int
+    max_trials: int
+    minutes: int | None
+    is_recorded: bool
+    tools: Path | None
+    bin: Path | None
+
+    @classmethod
+    def of(cls, settings: Mapping[str, str]) -> Job:
+        """Reads the variables; ends the program if one is wrong."""
+        other = _other_checkout(settings.get("GATE_FROM", ""))
+        commit = settings.get("GATE_COMMIT", "")
+        if not _COMMIT.fullmatch(commit):
+            fail("GATE_COMMIT is no commit: give its 40 hexadecimal digits")
+        if not (_commit_of(commit) or _fetched(commit, other)):
+            fail("GATE_COMMIT is no commit here; fetch it, or name a checkout that has it (GATE_FROM)")
+        tools = Path(__file__).resolve().parents[2]
+        trials = _number(settings, "GATE_TRIALS", "10")
+        max_trials = _number(settings, "GATE_MAX_TRIALS", "30")
+        scenarios = tuple((settings.get("GATE_SCENARIOS") or "baseline cpu_load msg_load cpu_limit").split())
+        if not all(map(_SCENARIO.fullmatch, scenarios)):
+            fail("GATE_SCENARIOS holds what is no name of a scenario")
+        if not scenarios:
+            fail("GATE_SCENARIOS names no scenario")
+        is_recorded = settings.get("GATE_RECORD", "false") == "true"
+        stack = settings.get("GATE_STACK", "") or _configured_stack()
+        stack = _machine_stack(settings) if stack in {"", "auto"} else stack
+        if stack not in _STACKS:
+            fail("the stack is neither ros2 nor embedded nor both: see GATE_STACK")
+        return cls(
+            commit=commit,
+            base="" if is_recorded else _base(settings.get("GATE_BASE", ""), commit, other),
+            scenarios=scenarios,
+            stacks=_STACKS[stack],
+            trials=trials,
+            max_trials=max_trials,
+            minutes=_number(settings, "GATE_MINUTES", "") if settings.get("GATE_MINUTES") else None,
+            is_recorded=is_recorded,
+            tools=None if tools == Path.cwd() else tools,
+            bin=Path(settings["GATE_BIN"]) if settings.get("GATE_BIN") else None,
+        )
+
+    @property
+    def needs_own_environment(self) -> bool:
+        """True if the commit is not checked out, or its environment is another checkout's."""
+        return _commit_of("HEAD") != self.commit or (self.tools is not None and self.bin is None)
+
+    @property
+    def minutes_needed(self) -> int:
+        """Rough time of all trials that may be made, and of the starts of the stack with their warm-up.
+
+        A guess: nothing is installed yet that could read what earlier runs took; see `campaign.estimate`.
+        """
+        most = self.trials if self.is_recorded else max(self.trials, self.max_trials)
+        versions, starts = 1, _starts(most, most, most_starts=6, fewest=4)
+        if self.base:
+            added = _starts(most - self.trials, most, most_starts=15, fewest=2)
+            versions, starts = 2, _starts(self.trials, self.trials, most_starts=15, fewest=2) + added
+        seconds = len(self.stacks) * len(self.scenarios) * (versions * (starts * 22 + most * 9) // 2)
+        return -(-seconds // 60)
+
+
+def _number(settings: Mapping[str, str], name: str, usual: str) -> int:
+    text = settings.get(name) or usual
+    if not (text.isascii() and text.isdigit()):
+        fail(f"{name} is no number")
+    return int(text)
+
+
+def _starts(trials: int, of: int, *, most_starts: int, fewest: int) -> int:
+    """Starts for some trials where a version has `of` in all; see `campaign.order`."""
+    size = max(-(-of // most_starts), fewest)
+    return -(-trials // size)
+
+
+def _git(*arguments: str, folder: Path | None = None) -> str:
+    """Output of git; empty if it fails."""
+    where = () if folder is None else ("-C", str(folder))
+    done = subprocess.run(["git", *where, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _commit_of(revision: str, folder: Path | None = None) -> str:
+    """The commit of a revision; nothing given can be taken for an option."""
+    return _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}", folder=folder)
+
+
+def _other_checkout(name: str) -> Path | None:
+    if not name:
+        return None
+    folder = Path.cwd() / name
+    if not folder.is_dir():
+        fail("GATE_FROM is no folder")
+    if _git("rev-parse", "--is-shallow-repository", folder=folder) != "false":
+        fail("GATE_FROM is no checkout with the whole history")
+    return folder
+
+
+def _fetched(revision: str, other: Path | None) -> str:
+    """The commit of a revision of another checkout, fetched from there; empty if it has none."""
+    missing = "" if other is None else _commit_of(revision, other)
+    if not missing:
+        return ""
+    _git("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", str(other), missing)
+    return _commit_of(missing)
+
+
+def _base(name: str, commit: str, other: Path | None) -> str:
+    if not name:
+        return ""
+    revision = f"{commit}~1" if name == _NO_COMMIT else name
+    of_origin = f"refs/remotes/origin/{revision}"  # a checkout of a commit has the branches of its origin alone
+    found = _commit_of(revision) or _commit_of(of_origin) or _fetched(revision, other) or _fetched(of_origin, other)
+    return found or fail("GATE_BASE is no revision here; fetch the whole history")
+
+
+def _configured_stack() -> str:
+    """Kind of stack in the settings; empty if they name none. A launch file of one's own is ROS 2's."""
+    own, shared = Path("ldos.toml"), Path("pyproject.toml")
+    try:
+        if own.is_file():
+            table = tomllib.loads(own.read_text("utf-8-sig"))
+        else:
+            text = shared.read_text("utf-8-sig") if shared.is_file() else ""
+            table = tomllib.loads(text).get("tool", {}).get("ldos", {})
+        stack = table.get("stack", {})
+        found = stack if isinstance(stack, str) else stack.get("kind", "ros2" if "launch_file" in stack else "")
+    except (ValueError, AttributeError, OSError):
+        fail("[tool.ldos.stack] cannot be read: the file is not valid")
+    return str(found)
+
+
+def _is_sourced(environment: Mapping[str, str]) -> bool:
+    return bool(environment.get("ROS_DISTRO") and environment.get("AMENT_PREFIX_PATH"))
+
+
+def _root() -> Path:
+    return Path(os.environ.get("LDOS_ROOT") or "/")
+
+
+def _ros2_setup() -> Path | None:
+    """The setup script of the newest ROS 2 in /opt/ros."""
+    return max(_root().glob("opt/ros/*/setup.sh"), default=None)
+
+
+def _machine_stack(settings: Mapping[str, str]) -> str:
+    """The stack of this machine: the bootstrap's choice, else ROS 2 where there is one."""
+    chosen = _root() / "etc/ldos-lab/stack"
+    if chosen.is_file():
+        return chosen.read_text("utf-8").partition("\n")[0]
+    return "ros2" if _is_sourced(settings) or _ros2_setup() else "embedded"
+
+
+class _CannotMeasure(Exception):
+    """The environment of a stack cannot be made."""
+
+
+def _sourced(script: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment after a shell has sourced a script."""
+    say(f"sourcing {script}")
+    command = ["sh", "-c", _DUMP, "sh", str(script), sys.executable]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise _CannotMeasure(f"{script} failed")
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+def set_up(job: Job, stack: str) -> tuple[Path, dict[str, str]]:
+    """Programs and environment of a stack: those of `ldos measure` itself, or what a target of make makes.
+
+    Without ROS 2, the environment of the embedded stack does: in it, pytest reports what is missing.
+
+    Raises:
+        _CannotMeasure: it cannot be made.
+    """
+    environment = dict(os.environ)
+    script = _ros2_setup()
+    if stack == "ros2" and script is not None and not _is_sourced(environment):
+        environment = _sourced(script, environment)
+    has_ros2 = stack == "ros2" and _is_sourced(environment)
+    programs = job.bin
+    if programs is None:
+        target, name = ("ros2-setup", ".venv-ros2") if has_ros2 else ("setup", ".venv")
+        programs = (job.tools or Path()) / name / "bin"
+        where = () if job.tools is None else ("--no-print-directory", "-C", str(job.tools))
+        if subprocess.run(["make", *where, target], env=environment).returncode != 0:
+            raise _CannotMeasure(f"make {target} failed: the {stack} stack cannot be measured")
+    if has_ros2 and (job.bin or job.tools):
+        # A project that pytest-ldos is no part of lacks the ROS packages that it brings.
+        command = [str(programs / "ldos"), "ros-packages"]
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            raise _CannotMeasure("the packages of pytest-ldos cannot be built")
+        if ours := done.stdout.strip():
+            environment = _sourced(Path(ours), environment)
+    return programs, environment
+
+
+def measure_stack(job: Job, stack: str, place: Path, arguments: Sequence[str]) -> int:
+    """Measures a stack into a folder; returns pytest's exit code."""
+    place.mkdir(parents=True, exist_ok=True)
+    try:
+        programs, environment = set_up(job, stack)
+    except _CannotMeasure as error:
+        say(str(error))
+        return _INFRA
+    own = [f"--ldos-head={job.commit}"] if job.needs_own_environment else ["--ldos-build"] if stack == "ros2" else []
+    reports = [part for name in ("result.json", "report.html") for part in ("--ldos-report", str(place / name))]
+    command = ["-m", "pytest", "-m", " or ".join(job.scenarios), "--ldos-trials", str(job.trials), *arguments, *own]
+    command += [f"--ldos-stack={stack}", *reports, "--junitxml", str(place / "junit.xml")]
+    status = subprocess.run([_program(programs, "python"), *command], env=environment).returncode
+    if status == 0 and not _has_content(place / "result.json"):
+        say("nothing was measured")
+        return _INFRA
+    return status if status >= 0 else 128 - status
+
+
+def _program(programs: Path, name: str) -> str:
+    """Path of a program, also where the folder is relative."""
+    return os.path.join(programs, name)  # noqa: PTH118 - pathlib drops "./"
+
+
+def _has_content(file: Path) -> bool:
+    return file.is_file() and file.stat().st_size > 0
+
+
+def _runs() -> list[str]:
+    return sorted(str(each) for each in _RUNS.glob("*") if each.is_dir() and not each.is_symlink())
+
+
+def _new_runs() -> list[Path]:
+    """Runs of this measurement; all where this program did not begin one."""
+    before = set(_BEFORE.read_text("utf-8").splitlines()) if _BEFORE.is_file() else set()
+    return [Path(each) for each in _runs() if each not in before]
+
+
+def _found(name: str) -> list[Path]:
+    """Files and folders of a name in the new runs; no links, which could lead out of them."""
+    parents = (Path(folder) for run in _new_runs() for folder, *_ in os.walk(run))
+    return sorted(each for each in (parent / name for parent in parents) if each.exists() and not each.is_symlink())
+
+
+def _programs_left(job: Job) -> Path:
+    """Programs of pytest-ldos, of the environment of the stack that was measured last where that could be made."""
+    if job.bin is not None:
+        return job.bin
+    made = (".venv-ros2", ".venv") if job.stacks[-1] == "ros2" else (".venv", ".venv-ros2")
+    folders = [(job.tools or Path()) / name / "bin" for name in made]
+    return next((each for each in folders if os.access(each / "ldos", os.X_OK)), folders[-1])
+
+
+def export_traces(programs: Path) -> None:
+    """Exports the kept traces for Perfetto; one that is damaged is reported."""
+    folder = _RESULTS / "traces"
+    folder.mkdir(parents=True, exist_ok=True)
+    traces = [each for each in _found("trace") if each.is_dir()]
+    for number, trace in enumerate(traces[:_MOST_TRACES], 1):
+        target = str(folder / f"{number}.pftrace")
+        command = [_program(programs, "ldos"), "export", str(trace), "--to", "perfetto", "--output", target]
+        if subprocess.run(command, stdin=subprocess.DEVNULL).returncode != 0:
+            say(f"a trace could not be exported: {trace}")
+    if len(traces) > _MOST_TRACES:
+        say(f"more than {_MOST_TRACES} traces were kept; the others stay on this machine")
+
+
+def pack() -> None:
+    """See the module: ``pack``."""
+    packed = _RESULTS / "packed"
+    shutil.rmtree(packed, ignore_errors=True)
+    if _has_content(_RESULTS / "result.json"):
+        (packed / "result").mkdir(parents=True)
+        shutil.copy(_RESULTS / "result.json", packed / "result")
+        for name in ("page-url", "trace-url"):
+            url = os.environ.get(name.upper().replace("-", "_"), "")
+            (packed / "result" / name).write_text(f"{url}\n", "utf-8")
+    for record in _found("trials.json"):
+        target = packed / "trials" / record.relative_to(_RUNS)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(record, target)
+    if (_RESULTS / "baselines").is_dir():
+        shutil.copytree(_RESULTS / "baselines", packed / "baselines", symlinks=True)
+
+
+def _arguments(job: Job) -> Iterator[str]:
+    """Arguments of pytest for every stack."""
+    if job.is_recorded:
+        # No baseline is found there, so that all are recorded in the machine's own store.
+        yield from ("--ldos-update-baseline", "--ldos-baselines", "results/none")
+        return
+    yield from ("--ldos-max-trials", str(job.max_trials))
+    if job.base:
+        yield f"--ldos-base={job.base}"
+    yield from ("--ldos-baselines=baselines",)  # machines of one class share what a maintainer committed
+
+
+def _begin_store() -> None:
+    """Moves the baselines of this machine aside: all are recorded again."""
+    if _STORE.is_dir():
+        aside = _STORE.with_name(f"baselines-before-{time.strftime('%Y%m%d-%H%M%S')}")
+        _STORE.rename(aside)
+        say(f"the baselines of this machine were moved to {aside}: all are recorded again")
+    os.environ["LDOS_STRICT"] = "0"  # that there is no baseline is no fault
+
+
+def _leave_baselines() -> None:
+    """Copies what was recorded; what a maintainer pinned and what was calibrated stays as it is."""
+    if _STORE.is_dir():
+        shutil.copytree(_STORE, _RESULTS / "baselines", symlinks=True, ignore=shutil.ignore_patterns("*.*.json"))
+
+
+def measure(job: Job) -> int:
+    """Measures the commit on each stack; returns the exit code of the worse, which is the smaller that is not 0."""
+    say(f"the stack is {' and '.join(job.stacks)}")
+    if job.minutes is not None and job.minutes_needed > job.minutes:
+        fail(
+            f"this may take about {job.minutes_needed} min, and the job has {job.minutes}: "
+            "give fewer scenarios or trials (GATE_MAX_TRIALS)"
+        )
+    if job.is_recorded:
+        _begin_store()
+    shutil.rmtree(_RESULTS, ignore_errors=True)
+    _RESULTS.mkdir()
+    _BEFORE.write_text("".join(f"{each}\n" for each in _runs()), "utf-8")
+    arguments = [*_arguments(job)]
+    is_one = len(job.stacks) == 1
+    statuses = [measure_stack(job, stack, _RESULTS if is_one else _RESULTS / stack, arguments) for stack in job.stacks]
+    programs = _programs_left(job)
+    if not is_one:
+        results = [f"{stack}={_RESULTS / stack}/result.json" for stack in job.stacks]
+        outputs = ["--output", str(_RESULTS / "result.json"), "--output", str(_RESULTS / "report.html")]
+        if subprocess.run([_program(programs, "ldos"), "join", *results, *outputs]).returncode != 0:
+            statuses.append(_INFRA)
+    export_traces(programs)
+    if job.is_recorded:
+        _leave_baselines()
+    return min((each for each in statuses if each), default=0)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the command; returns its exit code."""
+    match arguments:
+        case []:
+            return measure(Job.of(os.environ))
+        case ["-h" | "--help"]:
+            print(__doc__)
+        case ["pack"]:
+            pack()
+        case _:
+            fail("usage: ldos measure [pack]")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
