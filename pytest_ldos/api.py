@@ -70,7 +70,7 @@ from pytest_ldos.trace.assertions.expect import (
     assert_published,
     assert_received,
 )
-from pytest_ldos.trace.assertions.happenings import callback_began, callback_ended, entered, event, published, received
+from pytest_ldos.trace.assertions.patterns import callback_began, callback_ended, entered, event, published, received
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.trace.ctf.windows import open_in_windows
 from pytest_ldos.trace.execution.build import build_execution, build_execution_in_windows

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_ldos.show.report.analysis import Analysis, render_analysis
 from pytest_ldos.trace.assertions.expect import assert_callback_ran, assert_order, assert_published, assert_received
-from pytest_ldos.trace.assertions.happenings import callback_began, entered, published
+from pytest_ldos.trace.assertions.patterns import callback_began, entered, published
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.ctf.windows import open_in_windows
 from pytest_ldos.trace.execution.build import build_execution, build_execution_in_windows

@@ -67,7 +67,7 @@ class Evidence:
             self.fail(f"expected {what}, but the trace has no topic {topic}", (suggested(topic, topics),))
 
     def hidden(self, table: str, owners: pl.DataFrame) -> list[str]:
-        """Sentences on missing events without which a table lacks rows of some entities, such as publishers."""
+        """Notes on missing events that leave a table incomplete for some entities, such as publishers."""
         processes = set(owners["process"])
         return [
             describe_missing(each, self.model.processes)
@@ -76,7 +76,7 @@ class Evidence:
         ]
 
     def fail(self, headline: str, facts: Iterable[str] = ()) -> NoReturn:
-        """Fails the test, with the remarks needed to judge the finding."""
+        """Fails the test, with the context needed to judge the failure."""
         __tracebackhide__ = True
         lines = [headline, *(f"  {fact}" for fact in (*facts, *self._remarks()))]
         raise AssertionError("\n".join(map(one_line, lines)))

@@ -1,4 +1,4 @@
-"""Assertions on how often something happened, in which order, and how messages flowed."""
+"""Assertions on the number and order of events, and on the flow of messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import polars as pl
 from pytest_ldos.base.paths import LinkSpec, PathSpec
 from pytest_ldos.base.text import format_duration
 from pytest_ldos.trace.assertions.evidence import Evidence, Source, Window, require
-from pytest_ldos.trace.assertions.happenings import Happening, callback_began, event, published, received
+from pytest_ldos.trace.assertions.patterns import EventPattern, callback_began, event, published, received
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.critical import break_down
@@ -103,21 +103,21 @@ def assert_event(
 
 
 def _assert_count(
-    source: Source, happening: Happening, at_least: int, at_most: int | None, within: Window | None
+    source: Source, pattern: EventPattern, at_least: int, at_most: int | None, within: Window | None
 ) -> pl.DataFrame:
     __tracebackhide__ = True
     expected = _bounds(at_least, at_most)
     require(within is None or within[0] <= within[1], f"within={within} ends before it begins")
     seen = Evidence.of(source)
-    everywhere = happening.find(seen)
+    everywhere = pattern.find(seen)
     found = everywhere if within is None else everywhere.filter(pl.col("time_ns").is_between(*within))
     if not at_least <= len(found) <= (len(found) if at_most is None else at_most):
-        what = happening.describe(many=(at_most or at_least) != 1)
+        what = pattern.describe(many=(at_most or at_least) != 1)
         where = "" if within is None else f" within {seen.span(within)}"
         in_all = "" if within is None else f" ({len(everywhere)} in all)"
-        seen.fail(f"expected {expected} {what}{where}, found {len(found) or 'none'}{in_all}", happening.instead(seen))
-    if at_most is not None and happening.hidden(seen):
-        seen.fail(f"expected {expected} {happening.describe(many=True)}, which this trace does not show")
+        seen.fail(f"expected {expected} {what}{where}, found {len(found) or 'none'}{in_all}", pattern.instead(seen))
+    if at_most is not None and pattern.hidden(seen):
+        seen.fail(f"expected {expected} {pattern.describe(many=True)}, which this trace does not show")
     return found
 
 
@@ -135,48 +135,48 @@ def _bounds(at_least: int, at_most: int | None) -> str:
 _ORDINALS = {0: "first", 1: "second", 2: "third", -1: "last"}
 
 
-def assert_order(source: Source, *happenings: Happening) -> list[int]:
-    """Asserts the order of happenings: of the first occurrence of each, or of the one selected by `nth`.
+def assert_order(source: Source, *patterns: EventPattern) -> list[int]:
+    """Asserts the order of events: of the first occurrence of each, or of the one selected by `nth`.
 
     ``assert_order(model, published("/a"), callback_began(node="/b", topic="/a"))``
 
     Returns:
-        Time of each happening, nanoseconds since the epoch.
+        Time of each event, nanoseconds since the epoch.
 
     Raises:
-        AssertionError: one did not happen, or the order differs; the message lists all of them with their times.
+        AssertionError: an event is missing, or the order differs; the message lists all events with their times.
     """
     __tracebackhide__ = True
-    require(len(happenings) >= 2, "an order needs two happenings at least")
+    require(len(patterns) >= 2, "an order needs two happenings at least")
     seen = Evidence.of(source)
-    moments = [_moment_of(seen, happening) for happening in happenings]
+    moments = [_moment_of(seen, pattern) for pattern in patterns]
     wrong = [(one, other) for one, other in pairwise(range(len(moments))) if moments[other] < moments[one]]
     if wrong:
         one, other = wrong[0]
         earlier = format_duration(moments[one] - moments[other])
-        headline = f"{_name(happenings[other])} came {earlier} before {_name(happenings[one])}"
-        seen.fail(headline, _listed(seen, happenings, moments))
+        headline = f"{_name(patterns[other])} came {earlier} before {_name(patterns[one])}"
+        seen.fail(headline, _listed(seen, patterns, moments))
     return moments
 
 
-def _moment_of(seen: Evidence, happening: Happening) -> int:
+def _moment_of(seen: Evidence, pattern: EventPattern) -> int:
     __tracebackhide__ = True
-    times = happening.find(seen)["time_ns"]
-    needed = happening.number + 1 if happening.number >= 0 else -happening.number
+    times = pattern.find(seen)["time_ns"]
+    needed = pattern.number + 1 if pattern.number >= 0 else -pattern.number
     if len(times) < needed:
         count = f"{len(times)} of them" if len(times) else "none"
-        seen.fail(f"expected the {_name(happening)} but found {count}", happening.instead(seen))
-    return int(times[happening.number])
+        seen.fail(f"expected the {_name(pattern)} but found {count}", pattern.instead(seen))
+    return int(times[pattern.number])
 
 
-def _listed(seen: Evidence, happenings: Sequence[Happening], moments: Sequence[int]) -> Iterable[str]:
+def _listed(seen: Evidence, patterns: Sequence[EventPattern], moments: Sequence[int]) -> Iterable[str]:
     yield "expected in this order:"
-    for happening, moment in zip(happenings, moments, strict=True):
-        yield f"  {seen.moment(moment, digits=6)}  {_name(happening)}"
+    for pattern, moment in zip(patterns, moments, strict=True):
+        yield f"  {seen.moment(moment, digits=6)}  {_name(pattern)}"
 
 
-def _name(happening: Happening) -> str:
-    what, number = happening.describe(many=False), happening.number
+def _name(pattern: EventPattern) -> str:
+    what, number = pattern.describe(many=False), pattern.number
     if number in _ORDINALS:
         return f"{_ORDINALS[number]} {what}"
     return f"{what}, number {number + 1 if number > 0 else number},"
@@ -194,17 +194,17 @@ def assert_flow(
     missed_at_most: int = 0,
     links: Sequence[LinkSpec] = (),
 ) -> PathInstances:
-    """Asserts that messages flow from the first topic to the last, through those between, and in time.
+    """Asserts that messages flow along a path of topics, optionally within a deadline.
 
     Args:
         via: topics (or phases of a goal), or a path with its own deadline and links.
         at_least: required number of passages.
         deadline_ms: limit for a passage, from the publication on the first topic to that on the last.
         missed_at_most: number of passages that may exceed it.
-        links: what nodes publish from messages they received earlier; a graph already has its own.
+        links: indirect causes: topics published from messages received earlier; a graph already has its own.
 
     Returns:
-        The passages; `break_down` shows where their time went.
+        The passages; `break_down` splits their time into segments.
 
     Raises:
         AssertionError: the message names the topics between which the flow ends, or the longest segments.
@@ -253,7 +253,7 @@ def _passages(count: int) -> str:
 
 
 def _where_it_ends(flow: FlowGraph, seen: Evidence, path: PathSpec) -> Iterable[str]:
-    """Number of passages between each two neighbouring topics."""
+    """Number of passages between neighbouring topics."""
     if path.of_phases:
         entered = seen.model.phases.filter(pl.col("phase").is_in(list(path.via)))
         yield from (f"{phase}: entered {int((entered['phase'] == phase).sum())} times" for phase in path.via)

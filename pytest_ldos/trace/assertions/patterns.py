@@ -1,4 +1,4 @@
-"""Things that can happen in a trace, as tests name them; each can be counted and ordered."""
+"""Event patterns: select publications, receptions, callbacks or raw events for assertions."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _MOST_SHOWN = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Happening:
-    """Something that happens once or several times.
+class EventPattern:
+    """A pattern that matches any number of occurrences in a trace.
 
     Attributes:
-        number: index of the occurrence if a single one is needed: 0 is the first, -1 the last.
+        number: the occurrence used where a single one is needed: 0 is the first, -1 the last.
     """
 
     number: int = 0
 
     def nth(self, number: int) -> Self:
-        """The same happening with another occurrence selected: 0 is the first, -1 the last."""
+        """The same pattern with another occurrence selected: 0 is the first, -1 the last."""
         return dataclasses.replace(self, number=number)
 
     @abstractmethod
@@ -43,25 +43,25 @@ class Happening:
 
     @abstractmethod
     def find(self, seen: Evidence) -> pl.DataFrame:
-        """Its rows with `time_ns`, in time order; fails if a name is not in the trace at all."""
+        """Matching rows with `time_ns`, in time order; fails if a name is unknown to the trace."""
 
     def hidden(self, seen: Evidence) -> list[str]:
-        """Sentences on missing events, without which it may have happened unseen."""
+        """Notes on missing events that may hide occurrences."""
         return []
 
     @abstractmethod
     def instead(self, seen: Evidence) -> Iterable[str]:
-        """Lines for a failure message that describe what happened instead."""
+        """Lines of a failure message that describe similar occurrences."""
 
 
 @dataclass(frozen=True)
-class _OfMessages(Happening):
-    """Something that happens to the messages of a topic.
+class _OfMessages(EventPattern):
+    """A pattern of publications or receptions of a topic.
 
     Attributes:
-        NOUN: what happens, in the singular.
-        JOINS: preposition between that and the topic.
-        ENDS: table of the model with its instances, and their column of publisher or subscription.
+        NOUN: an occurrence, in the singular.
+        JOINS: preposition between `NOUN` and the topic.
+        ENDS: the model's table of instances, and its column of publisher or subscription.
     """
 
     NOUN: ClassVar[str]
@@ -131,7 +131,7 @@ class Received(_OfMessages):
 
 
 @dataclass(frozen=True)
-class Entered(Happening):
+class Entered(EventPattern):
     """See `entered`."""
 
     node: str
@@ -176,7 +176,7 @@ def entered(node: str, state: str) -> Entered:
 
 
 def _of_topic(seen: Evidence, table: str, end: str, topic: str) -> pl.DataFrame:
-    """Instances on a topic, with `node_name`."""
+    """Instances of a topic, with `node_name`."""
     nodes = seen.model.nodes.select(node="id", node_name="name")
     ends = getattr(seen.model, f"{end}s").filter(pl.col("topic") == topic).select("node", pl.col("id").alias(end))
     instances: pl.DataFrame = getattr(seen.model, table)
@@ -203,7 +203,7 @@ def _usual_distance(found: pl.DataFrame, node: str | None) -> str:
 
 
 def _silent(seen: Evidence, found: pl.DataFrame, table: str, topic: str) -> list[str]:
-    """Nodes with a publisher or subscription of the topic that never used it."""
+    """Nodes with an unused publisher or subscription of the topic."""
     active = set(found["node_name"].drop_nulls())
     return [node for node in _owners(seen, table, topic) if node not in active]
 
@@ -233,7 +233,7 @@ class _End(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CallbackRan(Happening):
+class CallbackRan(EventPattern):
     """See `callback_began`."""
 
     node: str | None = None
@@ -289,7 +289,7 @@ class CallbackRan(Happening):
             seen.fail(f"expected {what}, but the trace has no service {self.service}", (near,))
 
     def _callbacks(self, seen: Evidence) -> pl.DataFrame:
-        """Callbacks that match, in column `callback`, with the entities they belong to."""
+        """Matching callbacks, in column `callback`, with their entities."""
         model = seen.model
         table = model.callbacks.rename({"id": "callback"}).join(
             model.nodes.select(node="id", node_name="name"), on="node", how="left"
@@ -323,7 +323,7 @@ class CallbackRan(Happening):
             yield from self._others(seen)
 
     def _others(self, seen: Evidence) -> Iterable[str]:
-        """Callbacks that ran: those of the node if it has any, otherwise of all nodes."""
+        """Callbacks that ran: those of the node, or of all nodes if it has none."""
         model = seen.model
         runs = model.callback_runs.group_by("callback").agg(runs=pl.len()).sort("runs", "callback", descending=True)
         named = [(seen.names.callback(callback), count) for callback, count in runs.iter_rows()]
@@ -379,7 +379,7 @@ _MOST_SHOWN_EVENTS = 5
 
 
 @dataclass(frozen=True)
-class RawEvent(Happening):
+class RawEvent(EventPattern):
     """See `event`."""
 
     name: str
