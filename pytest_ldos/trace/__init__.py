@@ -1,1 +1,1 @@
-"""A library for ROS 2 traces that stands alone: bytes to tables, to what ran, to who caused what."""
+"""A standalone library for ROS 2 traces: decodes them to tables, an execution model and a message-flow graph."""

@@ -205,7 +205,7 @@ def _nodes(flow: FlowGraph) -> pl.DataFrame:
     for table in ("publishers", "subscriptions", "services", "clients", "timers"):
         counts = getattr(model, table).group_by("node").agg(pl.len().alias(table))
         nodes = nodes.join(counts, on="node", how="left").with_columns(pl.col(table).fill_null(0))
-    names = map(Names(model, apart=True).node, nodes["node"].to_list())
+    names = map(Names(model, with_processes=True).node, nodes["node"].to_list())
     apart = pl.Series("name", names, dtype=pl.String)
     is_same = nodes.select("name", "pid").is_duplicated()
     return nodes.with_columns(pl.when(is_same).then(apart).otherwise("name").alias("name")).sort("name", "pid")
@@ -213,7 +213,7 @@ def _nodes(flow: FlowGraph) -> pl.DataFrame:
 
 def _actions(flow: FlowGraph) -> pl.DataFrame:
     """One row an action and node, servers first."""
-    names = Names(flow.model, apart=True)
+    names = Names(flow.model, with_processes=True)
     ids = flow.model.nodes["id"]
     nodes = pl.DataFrame({"id": ids, "of": pl.Series(map(names.node, ids.to_list()), dtype=pl.String)})
     roles = flow.model.actions.join(nodes, left_on="node", right_on="id").select("name", "role", "of").unique()

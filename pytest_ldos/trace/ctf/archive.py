@@ -1,9 +1,7 @@
-"""Session directories in one file, and at addresses such as ``s3://BUCKET/NAME.tar.zst``.
+"""Session directories in archives, and at addresses such as ``s3://BUCKET/NAME.tar.zst``.
 
-They are unpacked within bounds.
-
-An archive may come from anybody: only plain files are unpacked, none outside the given folder, and no more bytes
-than a trace can have.
+An archive is untrusted: only regular files are unpacked, none outside the given folder, and no more bytes than a
+trace can have.
 
 A `Path` of an address has one slash after its scheme: ``s3:/BUCKET/NAME.tar.zst``.
 """
@@ -29,16 +27,16 @@ from pytest_ldos.base.text import one_line
 from pytest_ldos.base.writable import writing
 
 SUFFIXES: Final = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz", ".tbz2", ".tar.zst", ".zip")
-"""Ends of the names of archives."""
+"""File name suffixes of archives."""
 
 MOST_FILES: Final = 100_000
-"""Files of one trace; an archive or a place with more is refused."""
+"""Largest number of files in a trace; an archive or a place with more is refused."""
 
 _LARGEST_RATIO: Final = 100
-"""Bytes of a trace for each byte of its archive; those of ROS 2 systems have 10 to 20."""
+"""Largest compression ratio; traces of ROS 2 systems have 10 to 20."""
 
 _ALWAYS: Final = 256 << 20
-"""Bytes that any archive may have."""
+"""Bytes that any archive may expand to, whatever its size."""
 
 _SHARE_OF_DISK: Final = 0.5
 _CHUNK: Final = 1 << 20
@@ -51,7 +49,7 @@ _FAULTS: Final = (
     lzma.LZMAError,
     EOFError,
     OSError,
-    NotImplementedError,  # a way of packing that Python has not
+    NotImplementedError,  # a compression method that Python does not support
     RuntimeError,  # a password is needed
     ValueError,
 )
@@ -61,7 +59,7 @@ Member = tuple[str, IO[bytes] | None]
 
 
 def is_archive(place: Path) -> bool:
-    """True if the name is that of an archive, and no folder has it."""
+    """True if the name is that of an archive and is no folder."""
     return place.name.lower().endswith(SUFFIXES) and not place.is_dir()
 
 
@@ -69,7 +67,7 @@ def unpack(archive: Path, folder: Path) -> None:
     """Writes the files of an archive below a folder.
 
     Raises:
-        TraceUnreadable: it is damaged, larger than a trace can be, or has anything but files and folders below it.
+        TraceUnreadable: it is damaged, larger than a trace can be, or holds anything but files and folders.
         NotWritten: the disk is full.
         Unavailable: the library for its compression is not installed.
     """
@@ -87,10 +85,10 @@ def room_in(folder: Path) -> int:
 
 
 def write_members(members: Iterable[Member], folder: Path, *, room: int, origin: Path) -> None:
-    """Writes files of somebody's naming below a folder.
+    """Writes files with untrusted names below a folder.
 
     Args:
-        room: most bytes of all together.
+        room: largest total size in bytes.
         origin: the archive or address, for errors.
 
     Raises:
@@ -124,7 +122,7 @@ def _refuse_too_large(room: int, origin: Path) -> None:
 
 
 def _inside(folder: Path, name: str, origin: Path) -> Path:
-    """Place of a file in a folder.
+    """Path of a file in a folder.
 
     Raises:
         TraceUnreadable: its name leads out of the folder.
@@ -136,7 +134,7 @@ def _inside(folder: Path, name: str, origin: Path) -> Path:
 
 
 def _chunks(content: IO[bytes], origin: Path) -> Iterator[bytes]:
-    """Content in parts, with the faults of reading named apart from those of writing."""
+    """Content in chunks; errors of reading are raised as other types than those of writing."""
     try:
         while chunk := content.read(_CHUNK):
             yield chunk
@@ -161,7 +159,7 @@ def _damaged(archive: Path, error: BaseException) -> TraceUnreadable:
 
 @contextmanager
 def _opened(archive: Path) -> Iterator[Iterator[Member]]:
-    """Members of an archive, in its order, each to be read before the next."""
+    """Members of an archive, in order; each must be read before the next."""
     name = archive.name.lower()
     try:
         if name.endswith(".zip"):
@@ -198,7 +196,7 @@ def _no_plain_file(archive: Path, name: str) -> TraceUnreadable:
 
 
 def _faults() -> tuple[type[BaseException], ...]:
-    """Errors of the libraries that unpack; a decompressor has one of its own."""
+    """Exceptions of the unpacking libraries, including the decompressor's own."""
     library = sys.modules.get(_ZSTD)
     return _FAULTS if library is None else (*_FAULTS, library.ZstdError)
 
@@ -220,7 +218,7 @@ _HERE: Final = frozenset({"file", "local"})
 
 
 def address_of(place: Path) -> str | None:
-    """The address that a path stands for; ``None`` for a place on this machine."""
+    """The address that a path stands for; ``None`` for a local path."""
     found = _ADDRESS.match(str(place))
     if found is None or Path(f"{found[1]}:").exists():
         return None
@@ -228,7 +226,7 @@ def address_of(place: Path) -> str | None:
 
 
 def fetch(address: str, folder: Path) -> Path:
-    """Copies what lies at an address, a file or a folder with all below it, to a folder.
+    """Downloads a file, or a folder with its contents, from an address to a folder.
 
     Returns:
         The file's copy, or `folder`.

@@ -1,4 +1,4 @@
-"""Finds the traces of a session directory: where each lies, and which domain and host it is from."""
+"""Finds the traces of a session directory, with the path, domain and host of each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METADATA = "metadata"
 
 @dataclass(frozen=True)
 class TraceFiles:
-    """A metadata file and the stream files beside it."""
+    """A metadata file and the stream files in the same folder."""
 
     metadata: Path
     streams: tuple[Path, ...]
@@ -28,7 +28,7 @@ class TraceFiles:
 
 @dataclass(frozen=True)
 class LinkedFile:
-    """A second name of a stream file, which is read once."""
+    """A second name of a stream file; the file is read once."""
 
     path: Path
     same_as: Path
@@ -36,7 +36,7 @@ class LinkedFile:
 
 @dataclass
 class SessionFiles:
-    """All traces below a directory, each file once, by whatever links it is reached."""
+    """All traces below a directory; a file reached through several links counts once."""
 
     traces: list[TraceFiles] = field(default_factory=list)
     linked: list[LinkedFile] = field(default_factory=list)
@@ -95,7 +95,7 @@ _KINDS_OF_FILES: Final = (
     (b"\x75\xd1\x1d\x57", "is the metadata of a trace", _HOLDER),
     (b"/* CTF", "is the metadata of a trace", _HOLDER),
 )
-"""First bytes of files that are named instead of a trace, with what they are and what to do."""
+"""Magic numbers of files that are not traces, with a description and a remedy."""
 
 _KINDS_OF_FOLDERS: Final = (
     (("metadata.yaml", "*.db3", "*.mcap"), "is a bag of rosbag2", _OF_MESSAGES),
@@ -104,7 +104,7 @@ _KINDS_OF_FOLDERS: Final = (
 
 
 def no_trace(place: Path) -> TraceUnreadable:
-    """The reason why there is no trace at a place, and what to do."""
+    """The reason why a path holds no trace, with a remedy."""
     if not place.exists():
         return TraceUnreadable(place, None, "there is no such directory")
     return _no_trace_in(place) if place.is_dir() else _no_trace_but(place)
@@ -149,7 +149,7 @@ def _check_directory(root: Path) -> None:
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Directories and the files in them, each directory once, also where links make a circle."""
+    """Directories and their files, each directory once, even if links form a cycle."""
     entered = {_identity(root)}
     for folder, folders, names in os.walk(root, onerror=_refuse, followlinks=True):
         fresh = []
@@ -278,7 +278,7 @@ class OpenedTrace:
     """A trace whose files can be read.
 
     Attributes:
-        place: the trace as it was asked for.
+        place: the path or address as given.
         folder: its files; `place` itself unless they were fetched or unpacked.
     """
 
@@ -286,16 +286,16 @@ class OpenedTrace:
     folder: Path
 
     def name_of(self, path: Path) -> Path:
-        """A file of the trace as seen from its place."""
+        """A file's name relative to the place of the trace."""
         return self.place / path.relative_to(self.folder) if path.is_relative_to(self.folder) else path
 
 
 @contextmanager
 def opened(place: Path) -> Iterator[OpenedTrace]:
-    """The folder of a trace; a temporary one for as long as the context lasts if it is an archive or an address.
+    """Opens a trace; an archive or an address is unpacked to a temporary folder for the ``with`` block.
 
     Raises:
-        TraceUnreadable: it cannot be fetched or unpacked; errors within the context name files as `OpenedTrace` does.
+        TraceUnreadable: it cannot be fetched or unpacked; errors in the block name files as `OpenedTrace` does.
         NotWritten, ConfigurationError, Unavailable: see `fetch` and `unpack`.
     """
     address = address_of(place)
@@ -322,6 +322,6 @@ def _folder_of(place: Path, address: str | None, temporary: Path) -> Path:
         return source if source.is_dir() else fetched
     try:
         unpack(source, folder)
-    except TraceUnreadable as error:  # of an archive that was fetched
+    except TraceUnreadable as error:  # the archive was fetched
         raise TraceUnreadable(place, error.offset, error.reason, remedy=error.remedy) from None
     return folder

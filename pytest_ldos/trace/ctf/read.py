@@ -139,7 +139,7 @@ OnCorrupt = Literal["refuse", "skip"]
 
 @dataclass(frozen=True)
 class DecodedTrace:
-    """Tables of a trace, their origins, and the losses.
+    """Tables of a trace, with their origins and losses.
 
     Attributes:
         events: the table of each event name, also of declared events that never occurred.
@@ -173,9 +173,9 @@ def read_trace(
         events: names to read; all by default. Others are skipped, not materialised.
         fields: columns to read, for all events or by event name; all by default.
         window: first and last moment, nanoseconds since the epoch.
-        threads: number that decode at once; ``LDOS_THREADS`` or the number of CPUs by default.
-        on_corrupt: ``skip`` goes on with the next good packet where one is corrupt (events
-            before the damage are kept), counts a packet that is there twice once, and sorts the
+        threads: number of decoding threads; ``LDOS_THREADS`` or the number of CPUs by default.
+        on_corrupt: ``skip`` continues with the next good packet after a corrupt one (events
+            before the damage are kept), reads a repeated packet once, and sorts the
             events of a stream whose time goes back; each is in `DecodedTrace.stats`. By default
             all three are refused.
 
@@ -225,7 +225,7 @@ def names_of(files: SessionFiles) -> list[tuple[bytes, list[bytes]]]:
 
 @contextmanager
 def named_errors() -> Iterator[None]:
-    """Turns the decoder's refusals into errors with a remedy.
+    """Turns the decoder's errors into errors with a remedy.
 
     Raises:
         TraceUnreadable: see `read_trace`.
@@ -243,7 +243,7 @@ def _to_path(name: bytes) -> Path:
 
 
 SKIPPING = 'on_corrupt="skip"'
-"""The argument that remedies advise; the command line calls it by its option."""
+"""The argument that remedies name; the command line replaces it by its option."""
 
 _REMEDIES = (
     ("here twice", f"take one of them away, or read with {SKIPPING}, which counts it once"),
@@ -253,7 +253,7 @@ _REMEDIES = (
     ("text that begins neither", "if it was taken out of packets of CTF 1.8, put `/* CTF 1.8 */` in front"),
     ("Permission denied", "read it as the user who recorded it, or change its permissions"),
 )
-"""Remedies by words of a reason."""
+"""Remedies by words in the decoder's message."""
 
 
 def _remedy(path: Path, offset: int | None, reason: str) -> str:
@@ -267,7 +267,7 @@ def _remedy(path: Path, offset: int | None, reason: str) -> str:
 
 
 def thread_count(threads: int | None) -> int:
-    """Threads that decode: as given, by ``LDOS_THREADS``, or one for each CPU.
+    """Number of decoding threads: the argument, ``LDOS_THREADS``, or one per CPU.
 
     Raises:
         ConfigurationError: not a number of threads.

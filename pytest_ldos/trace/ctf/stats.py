@@ -12,7 +12,7 @@ from pytest_ldos.trace.ctf.files import LinkedFile
 
 FIRST_NS: Final = -(1 << 63) + 1
 LAST_NS: Final = (1 << 63) - 1
-"""First and last moment: a gap that begins or ends there has no other end."""
+"""Smallest and largest time, for gaps that are open at one end."""
 
 
 class Grade(StrEnum):
@@ -56,10 +56,10 @@ class Gap:
 
 @dataclass(frozen=True)
 class Corruption:
-    """Bytes that were skipped, because they cannot be what they should be.
+    """Bytes that were skipped because they are corrupt.
 
     Attributes:
-        offset: their place in the file.
+        offset: their position in the file.
         size: number of bytes, up to the next good packet.
     """
 
@@ -79,20 +79,20 @@ class StreamStats:
     Attributes:
         trace: index into `DecodedTrace.traces`.
         packets: number read from this file.
-        events: number in the packets that were read; others lie outside the time window.
-        truncated_bytes: bytes behind the last whole event of a packet the file ends in.
+        events: number in the packets that were read; other packets are outside the time window.
+        truncated_bytes: bytes after the last whole event of a packet that the end of the file cuts.
         missing_bytes: bytes of such a packet beyond the end of the file.
-        missing_padding: bytes of the unused space behind a packet's content that the file does not have.
+        missing_padding: bytes of padding after a packet's content that the file lacks.
         foreign_packets: packets with another trace's uuid; they were read by this one's metadata.
         earlier_events: events lost before the first packet of the stream that is present.
         repeated_packets: packets left out, because another file of the trace has them.
         backward_steps: number of times that are earlier than the one before; the events are sorted.
         channel: number of its stream class in the metadata.
-        missing_before_ns: events before this moment are missing, or may be: they were overwritten, or lie in another
+        missing_before_ns: events before this time are or may be missing: they were overwritten, or are in another
             part of the recording. ``None`` if none are.
         earlier_packets: number of packets before the first one that is present; 0 where packets have no numbers.
-        missing_after_ns: events after this moment are missing, or may be: the stream is cut, or LTTng ended it while
-            others of its channel go on. ``None`` if none are.
+        missing_after_ns: events after this time are or may be missing: the stream is cut, or LTTng ended it while
+            others of its channel continued. ``None`` if none are.
     """
 
     path: Path
@@ -120,7 +120,7 @@ class StreamStats:
 
     @property
     def losses(self) -> tuple[Gap, ...]:
-        """All spans in which events are missing or may be: gaps, and the time before and after what is here."""
+        """Time spans with possibly missing events: gaps, and the time before and after the stream."""
         before, after = self.missing_before_ns, self.missing_after_ns
         return (
             *(() if before is None else (Gap(FIRST_NS, before - 1, 0, self.earlier_packets),)),
@@ -199,11 +199,11 @@ class ReadStats:
 
     @property
     def losses(self) -> list[Gap]:
-        """Spans of any stream in which events are missing or may be; see `StreamStats.losses`."""
+        """Time spans with possibly missing events in any stream; see `StreamStats.losses`."""
         return [loss for stream in self.streams for loss in stream.losses]
 
     def gaps_within(self, from_ns: int, to_ns: int) -> list[Gap]:
-        """Losses of any stream, not only its gaps, that touch the span."""
+        """Losses of any stream that touch the span; not only gaps."""
         return [loss for loss in self.losses if loss.touches(from_ns, to_ns)]
 
 
@@ -214,7 +214,7 @@ def describe_damage(stats: ReadStats) -> str:
 
 
 def describe_incomplete(stats: ReadStats) -> str:
-    """The damage, and what is missing at the begin or the end of streams, or ``""``."""
+    """The damage and the events missing at the ends of streams, or ``""``."""
     counts = {each.name: each.count for each in stats.counters}
     late, early = counts["late_streams"], counts["early_streams"]
     edges = {

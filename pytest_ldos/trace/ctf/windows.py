@@ -1,4 +1,4 @@
-"""A trace that is read one window of time after the other, so that memory holds the columns of one window only."""
+"""Reads a trace in consecutive time windows, so that memory holds only one window's columns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Window = tuple[int, int]
 """First and last moment, nanoseconds since the epoch."""
 
 WINDOW_BYTES: Final = 64 << 20
-"""Content of packets in a window, unless another length is asked for: about 1.5 million events."""
+"""Default size of a window's packets in bytes: about 1.5 million events."""
 
 _FIRST_NS, _LAST_NS = -(1 << 63), (1 << 63) - 1
 _MOST_WINDOWS: Final = 1_000_000
@@ -39,8 +39,8 @@ class WindowedTrace:
     """A trace that stays open while its windows are read.
 
     Attributes:
-        windows: in order; each moment lies in exactly one of them.
-        threads: that decode.
+        windows: in order; they cover the trace without overlap.
+        threads: number of decoding threads.
     """
 
     windows: tuple[Window, ...]
@@ -53,7 +53,7 @@ class WindowedTrace:
     def read(
         self, *, events: Collection[str], fields: Fields | None = None, window: Window | None = None
     ) -> DecodedTrace:
-        """Events of a window, or of the whole trace; see `read_trace`.
+        """Reads a window, or the whole trace; see `read_trace`.
 
         Raises:
             TraceUnreadable: it is damaged, or was written to since it was opened.
@@ -76,7 +76,7 @@ class WindowedTrace:
         return self._opened.folder
 
     def _require_unchanged(self) -> None:
-        """Refuses a trace that grows: what comes late belongs to windows that are read already."""
+        """Refuses a trace that grows: late events would belong to windows that were already read."""
         grown = next((path for path, size in self._sizes.items() if _size(path) != size), None)
         if grown is not None:
             raise TraceUnreadable(
@@ -101,9 +101,9 @@ def open_in_windows(
 
     Args:
         directory, threads, on_corrupt: see `read_trace`.
-        window_ns: length of each window. Without it, windows have different lengths and like sizes.
-        window_bytes: size of a window of no given length.
-        borders_ns: first moment of each window but the first, rising; in place of both.
+        window_ns: length of each window. By default, windows have similar sizes and different lengths.
+        window_bytes: size of a window if `window_ns` is not given.
+        borders_ns: start of each window but the first, ascending; replaces the other two.
 
     Raises:
         TraceUnreadable: see `read_trace`.
@@ -121,7 +121,7 @@ def open_in_windows(
 
 
 def content_bytes(directory: str | os.PathLike[str]) -> int:
-    """Size of the files of a trace on this disk; 0 for an archive or an address, whose size says little."""
+    """Size of a local trace's files; 0 for an archive or an address, whose size is no guide."""
     folder = Path(directory)
     if not folder.is_dir():
         return 0
@@ -136,7 +136,7 @@ def _size(path: Path) -> int:
 
 
 def _borders(spans: Sequence[tuple[int, int, int]], window_bytes: int) -> list[int]:
-    """Moments between windows of like sizes; the events of a packet are taken to lie evenly in it."""
+    """Borders of windows of similar sizes; events are assumed to be spread evenly over a packet."""
     if not spans:
         return []
     begin_ns, end_ns, size = (np.array(column, dtype=np.int64) for column in zip(*spans, strict=True))

@@ -1,10 +1,8 @@
 """Action servers and their goals, service calls, and transitions of lifecycle nodes.
 
-An action has no events of its own in ROS 2 Jazzy; its services and topics are named
-``ACTION/_action/…``.
-
-An action of ROS 2 Jazzy has no events of its own, and no event carries a goal's id or outcome. But a server
-publishes the goals' status when it accepts a goal and when a goal ends, and feedback in between.
+An action has no events of its own in ROS 2 Jazzy, and no event carries a goal's id or outcome. Its services and
+topics are named ``ACTION/_action/…``. A server publishes the goals' status when it accepts a goal and when a goal
+ends, and feedback in between.
 
 Tracepoints: ``rmw_publish`` on ``ACTION/_action/status`` and ``ACTION/_action/feedback``.
 
@@ -51,7 +49,7 @@ STATUS: Final = "/_action/status"
 FEEDBACK: Final = "/_action/feedback"
 
 _FURTHEST_NS: Final = NS_PER_S
-"""A status further than this from a goal's first feedback is not taken as its acceptance."""
+"""Longest time between a goal's acceptance and its first feedback."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +57,9 @@ class ActionGoal:
     """Goal with at least one feedback message.
 
     Attributes:
-        accepted_ns: time of the first status of the goal; ``None`` where that is not in the trace.
+        accepted_ns: time of the first status of the goal; ``None`` if not in the trace.
         feedback_ns: times of its feedback, at least one; feedback after its end is left out.
-        result_ns: time of the status that reports its end; ``None`` where that is not in the trace.
+        result_ns: time of the status that reports its end; ``None`` if not in the trace.
     """
 
     accepted_ns: int | None
@@ -111,7 +109,7 @@ class _Server:
         self._just_ended: set[int] = set()
 
     def status(self, thread: int, time_ns: int) -> None:
-        """Takes a status as a goal's end if the thread executes one, otherwise as an acceptance or a cancel request."""
+        """Interprets a status as the end of the thread's goal; without one, as an acceptance or a cancel request."""
         self._just_ended.discard(thread)
         if thread in self.running:
             self.ended.append(replace(self.running.pop(thread), result_ns=time_ns))
@@ -143,7 +141,7 @@ class _Server:
 
 
 def _has_just_begun(goal: ActionGoal, time_ns: int) -> bool:
-    """True if the goal gave its first feedback shortly before, ahead of its acceptance."""
+    """True if the goal's first feedback came shortly before its acceptance."""
     return goal.accepted_ns is None and len(goal.feedback_ns) == 1 and time_ns - goal.begin_ns <= _FURTHEST_NS
 
 
@@ -157,14 +155,14 @@ _OF_CLIENT: Final = ("send_request", "take_response")
 
 
 def build_requests(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
-    """One row per step, in time order; takes that returned nothing are left out."""
+    """One row per step, in time order, without takes that returned nothing."""
     parts = [_steps(observed.events(name), step, endpoints) for name, step in _STEPS.items()]
     return pl.concat(parts).sort("time_ns", maintain_order=True).with_columns(id=pl.int_range(pl.len(), dtype=pl.Int32))
 
 
 def _steps(events: Events, step: str, endpoints: Endpoints) -> pl.DataFrame:
-    nobody = np.full(len(events), -1, dtype=np.int32)
-    client, service = nobody, nobody
+    no_entity = np.full(len(events), -1, dtype=np.int32)
+    client, service = no_entity, no_entity
     subject = (events.process, events.times_ns)
     if step in _OF_CLIENT:
         client = endpoints.rmw_clients.find(subject[0], events.handles("rmw_client_handle"), subject[1])

@@ -1,9 +1,9 @@
 """Builds the execution model of a decoded trace, read at once or in windows.
 
-Their columns lie in mapped files where they are long; those with text lie in memory.
+Long numeric columns are in memory-mapped files, text columns in memory.
 
-What names entities (init events) and trials is little and is read first, and so are all threads. Then each window gives
-its rows (`execution.window_rows`), here or in other processes.
+The few events that name entities (init events) and trials are read first, and all threads are counted. Then the rows
+of each window are built (`execution.window_rows`), in this or in other processes.
 """
 
 from __future__ import annotations
@@ -119,10 +119,10 @@ def check_time(trace: DecodedTrace) -> None:
 
 
 def require_events(model: ExecutionModel, trace: Path) -> None:
-    """Requires a trace to have events that a model is built of.
+    """Requires a trace to have events that the model needs.
 
     Raises:
-        TraceUnreadable: it has none; says what it has.
+        TraceUnreadable: it has none; the message lists the events it has.
     """
     if len(model.processes):
         return
@@ -140,7 +140,7 @@ def require_events(model: ExecutionModel, trace: Path) -> None:
 
 
 def counted(counts: dict[str, int]) -> dict[str, int]:
-    """Counts without those that are 0."""
+    """Non-zero counts."""
     return {name: count for name, count in counts.items() if count}
 
 
@@ -156,7 +156,7 @@ Numbers = npt.NDArray[Any]
 
 
 class Parts:
-    """Parts of one table, and what is found out later of their rows.
+    """Parts of one table, and late updates of their rows.
 
     Raises:
         NotWritten: by any method, the disk for temporary files is full.
@@ -175,7 +175,7 @@ class Parts:
         """Adds the next part.
 
         Args:
-            since_ns: begin of its window; rows before it, of tables with a `time_ns`, are put where their time is.
+            since_ns: start of its window; earlier rows of tables with a `time_ns` are inserted in time order.
         """
         if "time_ns" in self._schema:
             is_late = frame["time_ns"] < since_ns
@@ -191,7 +191,7 @@ class Parts:
         self.rows += len(frame)
 
     def end(self, rows: IdArray, end_ns: TimesNs) -> None:
-        """Notes the `end_ns` of earlier rows."""
+        """Records the `end_ns` of earlier rows."""
         if len(rows):
             self._ends.append((rows, end_ns.copy()))
 
@@ -199,7 +199,7 @@ class Parts:
         """The whole table.
 
         Args:
-            renumbered: new numbers of entities by table; ``None`` where all are the same.
+            renumbered: new numbers of entities by table; ``None`` if unchanged.
         """
         columns: dict[str, Any] = {name: growing.finish() for name, growing in self._numbers.items()}
         columns |= {name: pl.concat(parts) for name, parts in self._texts.items()}
@@ -216,12 +216,12 @@ class Parts:
 
 
 def _copied(frame: pl.DataFrame) -> pl.DataFrame:
-    """A few rows without the table that they came from, which Polars keeps where they lie side by side."""
+    """Copies a few rows; a slice of contiguous rows would keep the whole table alive in Polars."""
     return pl.DataFrame(frame.rows(), schema=frame.schema, orient="row")
 
 
 def _with_late(columns: Mapping[str, Any], late: pl.DataFrame) -> dict[str, Any]:
-    """Columns with late rows where their time is."""
+    """Columns with late rows inserted in time order."""
     time_ns = columns["time_ns"]
     place = np.searchsorted(time_ns, late["time_ns"].to_numpy(), side="right")
     return {
@@ -233,7 +233,7 @@ def _with_late(columns: Mapping[str, Any], late: pl.DataFrame) -> dict[str, Any]
 
 
 def _inserted(values: Numbers, late: Numbers, place: IdArray) -> Numbers:
-    """As `numpy.insert`, of an array of any length."""
+    """Like `numpy.insert`, for an array of any length."""
     both = room_for(len(values) + len(late), values.dtype)
     both[place + np.arange(len(late))] = late
     for part in chunks(len(values)):
@@ -256,14 +256,14 @@ def _numbers(frame: pl.DataFrame, name: str) -> Numbers:
 
 @dataclass(frozen=True)
 class WindowTask:
-    """A window that another process may read: `WindowReader.read` gives its rows."""
+    """A window that another process may read, with `WindowReader.read`."""
 
     window: Window
     carried: Carried
 
 
 Spread = Callable[[WindowedTrace, WholeTrace, Iterator[WindowTask]], Iterator[WindowRows]]
-"""Reads windows elsewhere; rows come in the order of the windows."""
+"""Reads windows in other processes; yields rows in the order of the windows."""
 
 
 def build_execution_in_windows(
@@ -271,10 +271,10 @@ def build_execution_in_windows(
 ) -> ExecutionModel:
     """Builds the model of a trace window by window; see `build_execution`.
 
-    Of two events of different threads in one nanosecond, that of the later window comes second.
+    If events of different threads have equal times, those of the later window come second.
 
     Args:
-        spread: has the windows read by other processes; one after the other in this one without it.
+        spread: reads the windows in other processes; by default, this process reads them in order.
 
     Raises:
         TraceUnreadable: see `build_execution`, and `WindowedTrace.read`.
@@ -289,7 +289,7 @@ def build_execution_in_windows(
 
 
 def _look_over(trace: WindowedTrace, pids: Collection[int] | None) -> WholeTrace:
-    """Reads what is read at once, and counts all threads."""
+    """Reads the events that are read at once, and counts all threads."""
     once = trace.read(events=READ_EVENTS - WINDOWED_EVENTS)
     check_time(once)
     census = ThreadCensus(once.traces)
@@ -309,7 +309,7 @@ def _read(trace: WindowedTrace, whole: WholeTrace) -> Iterator[WindowRows]:
 
 
 def _tasks(trace: WindowedTrace, whole: WholeTrace) -> Iterator[WindowTask]:
-    """Each window with what is open before it, which is known as soon as the window before was looked at."""
+    """Each window with the state that its predecessor leaves open."""
     reader, carried = WindowReader(trace, whole), Carried()
     for window in trace.windows:
         yield WindowTask(window, carried)
@@ -355,7 +355,7 @@ class _Joined:
             self._parts[name].add(own, since_ns=window[0])
 
     def _with_ids(self, name: str, frame: pl.DataFrame, rows: WindowRows) -> pl.DataFrame:
-        """Rows that begin in a window, with ids of the whole table; notes the ends of rows that began before it."""
+        """Rows that begin in a window, with ids of the whole table; records the ends of earlier rows."""
         before = self._open.get(name, np.empty(0, dtype=np.int32))
         first = self._parts[name].rows
         ids = np.concatenate((before, np.arange(first, first + len(frame) - len(before), dtype=np.int32)))

@@ -30,8 +30,8 @@ _MANGLED: Final = "_Z"
 def demangle(symbol: str) -> str:
     """Readable form of a mangled C++ name; any other text unchanged.
 
-    tracetools demangles what it can. Names that the linker knows in mangled form only, and
-    traces of other recorders, are demangled here by the C++ runtime.
+    tracetools demangles most names. The rest, and names in other recorders' traces, are demangled
+    by the C++ runtime.
     """
     if not symbol.startswith(_MANGLED):
         return symbol
@@ -109,7 +109,7 @@ def _nodes(owners: dict[str, IdArray], endpoints: Endpoints) -> IdArray:
 
 
 def build_callback_runs(observed: Observed, callbacks: Kind, *, lossy: bool) -> tuple[pl.DataFrame, IdArray]:
-    """The table, and the rows that a later end may still belong to.
+    """Builds the table; returns it with the rows whose end may still follow.
 
     Runs on one thread may nest (a callback that spins). Where events were lost, a callback
     that starts while it already runs on the thread is taken as proof that an end was lost.
@@ -128,7 +128,7 @@ def build_callback_runs(observed: Observed, callbacks: Kind, *, lossy: bool) -> 
 
 
 def count_unpaired(runs: pl.DataFrame, ends: int, gaps: Sequence[Gap]) -> dict[str, int]:
-    """Numbers of starts and ends without a counterpart, or with a possibly wrong one.
+    """Counts starts and ends without a counterpart, or with a possibly wrong one.
 
     Args:
         ends: number of `callback_end`.
@@ -144,7 +144,7 @@ def count_unpaired(runs: pl.DataFrame, ends: int, gaps: Sequence[Gap]) -> dict[s
 
 
 def _count_touched(start_ns: TimesNs, end_ns: TimesNs, gaps: Sequence[Gap]) -> int:
-    """Number of runs that may be two, with the end of the first and the start of the second lost."""
+    """Number of runs that may be two: the end of one and the start of the next were lost."""
     touched = np.zeros(len(start_ns), dtype=bool)
     for gap in gaps:
         touched |= (start_ns <= gap.to_ns) & (end_ns >= gap.from_ns)
@@ -152,7 +152,7 @@ def _count_touched(start_ns: TimesNs, end_ns: TimesNs, gaps: Sequence[Gap]) -> i
 
 
 def _pair(observed: Observed, *, lossy: bool) -> tuple[IdArray, IdArray, IdArray]:
-    """For each start, its end and the start that encloses it; and the starts that still run at the end."""
+    """For each start, its end and its enclosing start; also the starts without an end."""
     starts, ends = observed.events(Ros2.CALLBACK_START), observed.events(Ros2.CALLBACK_END)
     parent = np.full(len(starts), -1, dtype=np.int32)
     if len(starts) == 0:
@@ -169,7 +169,7 @@ def _pair(observed: Observed, *, lossy: bool) -> tuple[IdArray, IdArray, IdArray
 
 
 def _pair_nested(observed: Observed, end: IdArray, parent: IdArray, *, lossy: bool) -> list[int]:
-    """Pairs the remaining starts, event by event, on the threads that have them; returns those that still run."""
+    """Pairs the remaining starts event by event, thread by thread; returns those without an end."""
     running: list[int] = []
     starts, ends = observed.events(Ros2.CALLBACK_START), observed.events(Ros2.CALLBACK_END)
     for thread in np.unique(starts.thread[end < 0]).tolist():
@@ -186,7 +186,7 @@ def _pair_nested(observed: Observed, end: IdArray, parent: IdArray, *, lossy: bo
 
 
 def _walk(events: Iterable[tuple[bool, int, int]], end: IdArray, parent: IdArray, *, lossy: bool) -> list[int]:
-    """Follows one thread, and returns what still runs.
+    """Follows one thread; returns the callbacks that still run.
 
     `running` holds (start row, callback) from the outermost to the innermost.
     """

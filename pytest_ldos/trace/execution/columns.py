@@ -1,7 +1,7 @@
 """Conversion between NumPy and Polars, and sorting and grouping by chunks.
 
 While a table is computed, "none" is -1 in a column of ids and `NEVER` in a column of times;
-in a frame both are null. Long columns are mapped from files on either side (`execution.mapped`).
+in a frame both are null. Long columns are memory-mapped files in both (`execution.mapped`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _with_nulls(name: str, values: Array, least: int) -> pl.Series:
 
 
 def _mapped_with_nulls(name: str, values: Array, present: Array) -> pl.Series:
-    """Column over the memory of an array; Polars itself copies what has nulls."""
+    """Column that shares an array's memory; Polars itself copies arrays with nulls."""
     import nanoarrow  # noqa: PLC0415 - only for long traces
 
     kind = nanoarrow.int32() if values.dtype == np.int32 else nanoarrow.int64()
@@ -113,7 +113,7 @@ def _without_nulls(column: pl.Series, otherwise: int) -> Array:
 
 
 def pick(values: npt.NDArray[Any], rows: npt.NDArray[Any], otherwise: int) -> npt.NDArray[Any]:
-    """``values[rows]``, and `otherwise` where a row is -1."""
+    """``values[rows]``, with `otherwise` for rows of -1."""
     if len(values) == 0:
         return np.full(len(rows), otherwise, dtype=values.dtype)
     picked: npt.NDArray[Any] = np.where(rows >= 0, values[rows], values.dtype.type(otherwise))
@@ -121,7 +121,7 @@ def pick(values: npt.NDArray[Any], rows: npt.NDArray[Any], otherwise: int) -> np
 
 
 _NARROW: Final = 1 << 16
-"""Keys below this are sorted as numbers of two bytes, which is several times faster."""
+"""Keys below this are sorted as 16-bit numbers, which is several times faster."""
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,8 @@ class Index:
     """Rows of a table by a key.
 
     Attributes:
-        first: position of the first row of each key, and behind the last; shape ``(keys + 1,)``.
-        rows: ordered by key; those of one key in the order of the table.
+        first: position of the first row of each key, then the total; shape ``(keys + 1,)``.
+        rows: ordered by key, then by position in the table.
     """
 
     first: npt.NDArray[np.int64]
@@ -140,7 +140,7 @@ class Index:
         return len(self.first) - 1
 
     def of(self, keys: Array) -> tuple[npt.NDArray[np.int64], IdArray]:
-        """All rows of each key: position in `keys`, and row."""
+        """Rows of the given keys: position in `keys`, and row."""
         first = self.first[keys]
         count = self.first[keys + 1] - first
         which = np.repeat(np.arange(len(keys)), count)
@@ -181,7 +181,7 @@ def _in_order(keys: Array, count: int) -> tuple[Array, Array, Array]:
 
 
 def sorted_rows(values: Array) -> IdArray:
-    """Rows in the order of their values; equal ones in the order of the table; shape as `values`."""
+    """Rows sorted by value, stably; shape as `values`."""
     if len(values) <= mapped.CHUNK_ROWS:
         return np.argsort(values, kind="stable").astype(np.int32)
     borders = _borders(values)
@@ -194,7 +194,7 @@ def sorted_rows(values: Array) -> IdArray:
 
 
 _SAMPLES: Final = 64
-"""Values that are looked at for each border between buckets."""
+"""Sampled values per border between buckets."""
 
 
 def _borders(values: Array) -> Array:
@@ -205,7 +205,7 @@ def _borders(values: Array) -> Array:
 
 
 class Grouped:
-    """Numbers by group, for statistics that need all of a group at once.
+    """Values by group, for statistics that need a whole group at once.
 
     Args:
         groups: group of each number, -1 for numbers that are left out.
@@ -222,20 +222,20 @@ class Grouped:
         return np.diff(self._first)
 
     def of(self, group: int) -> Array:
-        """Values of a group, in the order of the table until one of the methods below was called."""
+        """Values of a group; in table order until one of the methods below is called."""
         found: Array = self._values[int(self._first[group]) : int(self._first[group + 1])]
         return found
 
     def nearest(self, shares: Sequence[float]) -> list[list[float | None]]:
-        """Quantiles of each group: the value nearest to each share; ``None`` for a group without values."""
+        """Nearest-rank quantiles of each group; ``None`` for an empty group."""
         return [self._nearest(group, shares) for group in range(len(self.sizes))]
 
     def medians(self) -> list[float | None]:
-        """Median of each group; ``None`` for a group without values."""
+        """Median of each group; ``None`` for an empty group."""
         return [self._median(self.of(group)) for group in range(len(self.sizes))]
 
     def distinct(self) -> list[int]:
-        """Number of different values of each group."""
+        """Number of distinct values of each group."""
         return [self._distinct(self.of(group)) for group in range(len(self.sizes))]
 
     def _nearest(self, group: int, shares: Sequence[float]) -> list[float | None]:
@@ -262,7 +262,7 @@ class Grouped:
 
 
 def distinct_rows(*columns: Any) -> Array:
-    """Different combinations of the columns' integers, in order; shape ``(n, columns)``."""
+    """Distinct combinations of integers, in order; shape ``(n, columns)``."""
     found = np.empty((0, len(columns)), dtype=np.int64)
     for part in chunks(len(columns[0])):
         new = np.stack([np.asarray(column[part]).astype(np.int64) for column in columns], axis=1)
@@ -271,7 +271,7 @@ def distinct_rows(*columns: Any) -> Array:
 
 
 def _without_repeats(rows: Array) -> Array:
-    """Fewer rows of the same kinds: those that differ from the one before, by a sort of one number each."""
+    """Removes most repeated rows by sorting one number per row."""
     order = np.lexsort(rows.T[::-1])
     ordered = rows[order]
     changes = (ordered[1:] != ordered[:-1]).any(axis=1)

@@ -1,9 +1,9 @@
-"""Spans of time in which events may be missing, and events that processes did not write.
+"""Time spans with possibly missing events, and events that processes did not write.
 
 Streams of one trace need not cover the same time: a flight recorder overwrites the rings of busy CPUs first, a snapshot
 cuts each stream elsewhere, and a tracer discards events where a buffer is full. A thread may have run on any CPU.
-Therefore a process is *whole* only where no stream of its trace that may hold its events lacks anything. Rates, losses,
-lateness and states of threads are taken there. A *stretch* is the time between two such spans.
+Therefore a process is *whole* only while no stream that may hold its events lacks anything. Rates, losses,
+lateness and states of threads are computed only then. A *stretch* is the time between two spans with missing events.
 
 An event is missing because it was not recorded (a list of events), because the middleware has no tracepoints, or
 because tracetools is older than the tracepoint. What the buffers lost is counted elsewhere (`ctf.stats`).
@@ -31,14 +31,14 @@ from pytest_ldos.trace.execution.schema import INSTANCES
 from pytest_ldos.trace.execution.threads import ThreadCensus, Vocabulary
 
 Span = tuple[int, int]
-"""First moment in which events may be missing, and first moment in which none is."""
+"""Half-open span [begin, end) in which events may be missing."""
 
 
 def build_missing_spans(trace: DecodedTrace, census: ThreadCensus, events: Collection[str]) -> pl.DataFrame:
     """The table `missing_spans`.
 
     Args:
-        events: that the model needs; channels without any of them do not matter.
+        events: events that the model needs; channels without any of them are ignored.
     """
     rows = [
         (number, None if begin == FIRST_NS else begin, None if end == LAST_NS else end)
@@ -56,7 +56,7 @@ def build_missing_spans(trace: DecodedTrace, census: ThreadCensus, events: Colle
 def _may_hold(
     stream: StreamStats, infos: tuple[TraceInfo, ...], traces: Collection[int], events: Collection[str]
 ) -> bool:
-    """True if a stream may hold events of a process that wrote to some traces; chunks of one trace share their uuid."""
+    """True if a stream may hold events of a process that wrote to these traces; chunks of one trace share a uuid."""
     own = infos[stream.trace]
     uuids = {infos[number].uuid for number in traces} - {""}
     declared = own.channels.get(stream.channel)
@@ -64,7 +64,7 @@ def _may_hold(
 
 
 def losses_of_hosts(stats: ReadStats, vocabulary: Vocabulary) -> list[list[Span]]:
-    """Disjoint spans of each host's losses of kernel events, in order; by the host's code."""
+    """Disjoint spans with lost kernel events, in order, by the host's code."""
     spans: list[list[Span]] = [[] for _ in vocabulary.hosts]
     for stream in stats.streams:
         host = vocabulary.of_trace[stream.trace]
@@ -84,7 +84,7 @@ def _disjoint(spans: Iterable[Span]) -> list[Span]:
 
 
 class Coverage:
-    """Answers where processes are whole.
+    """Times at which processes are whole.
 
     Args:
         missing: the model's table `missing_spans`.
@@ -102,19 +102,19 @@ class Coverage:
 
     @cached_property
     def processes(self) -> list[int]:
-        """Processes of which events may be missing."""
+        """Processes with possibly missing events."""
         return sorted(self._spans)
 
     def spans(self, processes: Iterable[int]) -> list[Span]:
-        """Disjoint spans in which one of these processes is not whole, in order."""
+        """Disjoint spans, in order, in which at least one of these processes is not whole."""
         return _disjoint(span for process in set(processes) for span in self._spans.get(process, ()))
 
     def stretches(self, processes: Iterable[int], times_ns: TimesNs) -> IdArray:
-        """Number of the stretch in which all of these processes are whole, -1 where one is not; for each time."""
+        """For each time, the stretch in which all of these processes are whole; -1 if one is not."""
         return _stretches(self.spans(processes), times_ns)
 
     def stretches_of_each(self, process: IdArray, times_ns: TimesNs) -> IdArray:
-        """Number of the stretch of each time's own process, -1 where it is not whole."""
+        """For each time, the stretch of its own process; -1 if it is not whole."""
         found = np.zeros(len(times_ns), dtype=np.int32)
         for number in self.processes:
             own = process == number
@@ -122,7 +122,7 @@ class Coverage:
         return found
 
     def are_whole(self, process: IdArray, begin_ns: TimesNs, end_ns: TimesNs) -> npt.NDArray[np.bool_]:
-        """True for each span in which its process is whole from the begin to the end."""
+        """True for each span during which its process is whole."""
         first, last = (self.stretches_of_each(process, times_ns) for times_ns in (begin_ns, end_ns))
         whole: npt.NDArray[np.bool_] = (first >= 0) & (first == last)
         return whole
@@ -136,8 +136,8 @@ class Coverage:
     def known_parts(self, process: IdArray, begin_ns: TimesNs, end_ns: TimesNs) -> tuple[IdArray, TimesNs, TimesNs]:
         """Parts of states of processes that are known: row, begin and end of each.
 
-        A state whose begin or end is recorded held from or until then, as far as the process is whole. What lies
-        between two spans with missing events, and neither begins nor ends there, is not known.
+        A state is known next to its recorded begin and end, as long as the process is whole. A part between two
+        spans with missing events that holds neither begin nor end is unknown.
         """
         rows = np.arange(len(process))
         partial = np.isin(process, self.processes)
@@ -179,15 +179,15 @@ def _stretches(spans: list[Span], times_ns: TimesNs) -> IdArray:
 
 
 Writers = Mapping[str, frozenset[int]]
-"""Processes that wrote each declared event."""
+"""Processes that wrote each event, by name; includes declared events."""
 
 
 class _Rule(NamedTuple):
     """An event that must accompany others.
 
     Attributes:
-        along_with: events of which a process that wrote any should have written this one, too.
-        is_optional: True if a process may have written none; the event is then missing where the trace does not
+        along_with: a process that wrote one of these events should have written this one, too.
+        is_optional: True if a process may legitimately write none; the event is then missing if the trace does not
             declare it.
     """
 
@@ -224,7 +224,7 @@ _RULES: Final = (
     ),
     _Rule(Ros2.RMW_PUBLISH, (Ros2.RCL_PUBLISH, Ros2.RCLCPP_PUBLISH), _NOT_LINKED, is_optional=False),
 )
-"""Events that are missing by what is written; those of publications and takes need the tables, too."""
+"""Rules for missing events; those of publications and takes also need the tables."""
 
 
 def find_missing_events(writers: Writers, frames: Mapping[str, pl.DataFrame]) -> tuple[MissingEvent, ...]:
@@ -270,7 +270,7 @@ def _of_publications(writers: Writers, frames: Mapping[str, pl.DataFrame]) -> It
 
 
 def _of_takes(writers: Writers, frames: Mapping[str, pl.DataFrame]) -> Iterator[MissingEvent]:
-    """Takes are those of callbacks where the middleware reports none, and are missing where there are none of these."""
+    """Missing takes: if the middleware reports none, callbacks stand for them; without those, takes are missing."""
     seen = _processes("takes", _UNSTAMPED, frames) | _any_of(writers, Ros2.RCL_TAKE, Ros2.RCLCPP_TAKE)
     if Ros2.RMW_TAKE not in writers:
         seen |= _any_of(writers, Ros2.SUBSCRIPTION_INIT)

@@ -25,8 +25,8 @@ _KINDS: Final = 3
 class Timeline:
     """Disjoint intervals of many owners (threads, CPUs) laid end to end on one line.
 
-    A moment of an owner has a place on the line, so that one sorted search finds it. Moments
-    before an owner's first interval or after its last have the place of its first or last edge.
+    Each time of an owner has a place on the line, so that one binary search finds it. Times
+    before the owner's first interval or after its last map to the first or last edge.
 
     Attributes:
         owners: key columns with ``low``, ``high`` (nanoseconds) and ``offset`` (on the line).
@@ -41,7 +41,7 @@ class Timeline:
 
     @classmethod
     def of(cls, intervals: pl.DataFrame, key: list[str]) -> Timeline:
-        """Args: intervals: sorted by key and time, with ``begin_ns`` and ``end_ns``."""
+        """Builds a timeline of intervals sorted by key and time, with ``begin_ns`` and ``end_ns``."""
         begin, end = (intervals[name].to_numpy() for name in ("begin_ns", "end_ns"))
         is_first = pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in key).fill_null(True)
         first = np.flatnonzero(intervals.select(is_first).to_series().to_numpy())
@@ -53,7 +53,7 @@ class Timeline:
         return cls(owners, begin + moved, end + moved, moved)
 
     def place(self, spans: pl.DataFrame, moments: Ints) -> Ints:
-        """Places of moments of the spans' owners; -1 for an owner without intervals."""
+        """Places of times of the spans' owners; -1 for an owner without intervals."""
         key = [name for name in self.owners.columns if name not in {"low", "high", "offset"}]
         wanted = spans.select(pl.col(name).cast(self.owners.schema[name], strict=False) for name in key)
         found = wanted.with_columns(at=moments).join(self.owners, on=key, how="left", maintain_order="left")
@@ -107,7 +107,7 @@ def _last_at(sorted_values: Ints, places: Ints) -> Ints:
 
 
 _MOST_TIDS: Final = 1 << 23
-"""Above the kernel's limit (2^22); larger numbers are sorted instead of looked up."""
+"""Above the kernel's limit (2^22); larger numbers are sorted instead of indexed."""
 
 
 def dense_codes(host: npt.NDArray[Any], tid: npt.NDArray[Any]) -> npt.NDArray[np.unsignedinteger]:
@@ -168,9 +168,9 @@ def spans_of_runs(model: ExecutionModel) -> pl.DataFrame:
 
 
 def cpu_rivals(states: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Threads that ran on the CPU for which the thread of each span was waiting while runnable.
+    """Threads that occupied the CPU while the thread of a span was runnable.
 
-    They preempted it, or it waited for them after it was woken or moved.
+    They preempted it, or kept it waiting after it was woken or migrated.
 
     Args:
         states, spans: as for `split_spans`.
@@ -212,7 +212,7 @@ def _edges(spans: pl.DataFrame) -> tuple[Ints, Ints]:
 
 
 def _until_next(runs: pl.DataFrame) -> pl.DataFrame:
-    """Runs by CPU and time; where two appear to overlap, the first is cut at the begin of the second."""
+    """Runs by CPU and time; of two that appear to overlap, the first is cut at the start of the second."""
     by_time = np.argsort(runs["begin_ns"].to_numpy(), kind="stable")
     cpus = dense_codes(runs["host"].to_physical().to_numpy(), runs["cpu"].cast(pl.Int64).to_numpy())[by_time]
     order = np.argsort(cpus, kind="stable")
@@ -237,9 +237,9 @@ class ProcessSplit:
     """Parts of a span, nanoseconds; their sum is the span.
 
     Attributes:
-        own: waited for a CPU that the process's own side had.
-        others: waited for a CPU that others had, and none of its threads waited for its own side.
-        unknown: not covered by kernel events, or waited for nobody that is known.
+        own: waited for a CPU that the measurement's own processes occupied.
+        others: waited only for CPUs that other processes occupied.
+        unknown: not covered by kernel events, or the process that occupied the CPU is unknown.
     """
 
     ran: int
@@ -263,7 +263,7 @@ def split_process(
     end_ns: int,
     own_side: Collection[int],
 ) -> ProcessSplit:
-    """Splits the time of a process between two moments.
+    """Splits the time of a process within a span.
 
     Args:
         states: result of `build_thread_states`, of one host.
@@ -290,7 +290,7 @@ def split_process(
 
 
 def _rivals(waits: pl.DataFrame, runs: pl.DataFrame) -> Iterator[tuple[int, Spans]]:
-    """Threads that ran on the CPU for which a thread waited, each with the time that both took."""
+    """Threads that occupied the CPU for which a thread waited, with the common time of both."""
     for begin_ns, end_ns, cpu in waits.select("begin_ns", "end_ns", "cpu").iter_rows():
         held = runs.filter((pl.col("cpu") == cpu) & (pl.col("begin_ns") < end_ns) & (pl.col("end_ns") > begin_ns))
         for tid, since_ns, until_ns in held.select("tid", "begin_ns", "end_ns").iter_rows():
@@ -298,7 +298,7 @@ def _rivals(waits: pl.DataFrame, runs: pl.DataFrame) -> Iterator[tuple[int, Span
 
 
 def _lengths(layers: list[Spans], waiting: Spans, begin_ns: int, end_ns: int) -> list[int]:
-    """Length of each layer where none before it lies; of the last, also where nothing waits."""
+    """Length of each layer without what earlier layers cover; the last layer also excludes `waiting`."""
     edges = np.unique(np.clip(np.concatenate([[[begin_ns, end_ns]], *layers, waiting]), begin_ns, end_ns))
     widths, left = np.diff(edges), np.ones(max(len(edges) - 1, 0), dtype=np.bool_)
     found = []

@@ -1,8 +1,7 @@
 """Nodes and their publishers, subscriptions, services, clients, timers and state machines, by handle and time.
 
-A handle is an address: it means nothing outside its process, and after its owner is destroyed,
-another entity may get it. No event reports the destruction, so an entity lives from its init event until
-the next one with the same handle.
+A handle is an address: it is unique only within a process, and may be reused after its owner is destroyed.
+No event reports the destruction, so an entity lives from its init event until the next one with the same handle.
 
 Tracepoints: ``rcl_node_init``, ``rcl_publisher_init``, ``rmw_publisher_init``,
 ``rcl_subscription_init``, ``rmw_subscription_init``, ``rcl_service_init``, ``rcl_client_init``,
@@ -38,7 +37,7 @@ class Discovered:
     """Handles of a window that no init event names, in the order of their numbers.
 
     Attributes:
-        first_call: the first call of `Registry.complete` that met each.
+        first_call: the first call of `Registry.complete` that found each.
         calls: number of these calls.
     """
 
@@ -48,7 +47,7 @@ class Discovered:
 
 @dataclass(frozen=True)
 class Unknown:
-    """Handles that were used although no init event names them; one row each."""
+    """Handles that were used without an init event; one row each."""
 
     process: IdArray
     handle: Handles
@@ -78,7 +77,7 @@ class Registry:
         self._calls = 0
 
     def begin_window(self) -> None:
-        """Forgets what was discovered: each window of the trace is resolved by the same calls, on its own."""
+        """Clears the discovered handles: each window of the trace is resolved by the same calls, independently."""
         self._unknown, self._first_call, self._calls = {}, {}, 0
 
     def discovered(self) -> Discovered:
@@ -86,10 +85,10 @@ class Registry:
         return Discovered({pair: self._first_call[pair] for pair in self._unknown}, self._calls)
 
     def adopt(self, found: Discovered) -> IdArray | None:
-        """Adds what another registry of the same entities discovered.
+        """Adds the handles that another registry of the same entities discovered.
 
         Returns:
-            Our number of each of its entities; ``None`` where all are the same.
+            This registry's number of each of its entities; ``None`` if unchanged.
         """
         self._calls = found.calls
         numbers = np.arange(self._known + len(found.first_call), dtype=np.int32)
@@ -99,10 +98,10 @@ class Registry:
         return None if np.array_equal(numbers, np.arange(len(numbers))) else numbers
 
     def find(self, process: npt.NDArray[Any], handle: Handles, times_ns: TimesNs) -> IdArray:
-        """The entity alive at each time, -1 where no init event names the handle.
+        """The entity alive at each time, -1 if no init event names the handle.
 
-        A time before the first init event belongs to the first entity: what is made asynchronously may
-        be used before it is announced.
+        A time before the first init event belongs to the first entity: an entity made asynchronously may
+        be used before its init event.
         """
         at, found = self._last_life(process, handle, times_ns)
         return np.where(found, self._order[at] if len(self._order) else 0, -1).astype(np.int32)
@@ -118,11 +117,11 @@ class Registry:
         return np.where(found, self._order[np.where(closer, following, at)], -1).astype(np.int32)
 
     def resolve(self, process: npt.NDArray[Any], handle: Handles, times_ns: TimesNs) -> IdArray:
-        """As `find`, but a handle without an init event becomes an entity of its own (see `unknown`)."""
+        """Like `find`, but a handle without an init event gets its own entity (see `unknown`)."""
         return self.complete(self.find(process, handle, times_ns), process, handle)
 
     def complete(self, found: IdArray, process: npt.NDArray[Any], handle: Handles) -> IdArray:
-        """The entities found, and for each handle without one an entity of its own."""
+        """Like `find`, with a new entity for each handle without one."""
         self._calls += 1
         missing = np.flatnonzero(found < 0)
         if len(missing):
@@ -138,10 +137,10 @@ class Registry:
         return self._unknown.setdefault(pair, self._known + len(self._unknown))
 
     def renumber(self) -> IdArray | None:
-        """Puts unknown entities in the order that they have if the trace is read whole.
+        """Reorders unknown entities as if the trace were read at once.
 
         Returns:
-            The new number of each entity; ``None`` where all are the same.
+            The new number of each entity; ``None`` if unchanged.
         """
         pairs = sorted(self._unknown, key=lambda pair: (self._first_call[pair], pair))
         if pairs == list(self._unknown):
@@ -171,7 +170,7 @@ class Registry:
     def _last_life(
         self, process: npt.NDArray[Any], handle: Handles, times_ns: TimesNs
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-        """Position of the last life that began at or before each time, otherwise of the first."""
+        """Position of the last life that began at or before each time, or of the first."""
         pair = self._pairs(process, handle)
         at = np.searchsorted(self._pair, pair)
         found = (at < len(self._pair)) & (pair >= 0)
@@ -185,7 +184,7 @@ class Registry:
     def _life_at(
         self, first: npt.NDArray[np.intp], pair: npt.NDArray[np.int64], times_ns: TimesNs
     ) -> npt.NDArray[np.intp]:
-        """The last life of each handle that has begun, otherwise its first, by bisection between first and last."""
+        """The last life of each handle that has begun, or its first, by bisection."""
         low, high = first, np.searchsorted(self._pair, pair, side="right") - 1
         while (low < high).any():
             middle = (low + high + 1) // 2
@@ -196,7 +195,7 @@ class Registry:
 
 @dataclass(frozen=True)
 class Kind:
-    """Entities of one table: their init events, their registry and their columns.
+    """Entities of one table: init events, registry and columns.
 
     Attributes:
         registry: finds an entity by the handle to which instances refer.
@@ -210,7 +209,7 @@ class Kind:
     columns: Mapping[str, Any] = field(default_factory=dict)
 
     def frame(self) -> Any:
-        """The table; entities known only from their use come last, with nulls."""
+        """The table; entities without an init event come last, with nulls."""
         unknown = self.registry.unknown
         blank = len(unknown)
         columns: dict[str, Values] = {

@@ -23,7 +23,7 @@ from pytest_ldos.trace.execution.schema import ENTITIES, INSTANCES
 
 
 def build_waits(observed: Observed) -> pl.DataFrame:
-    """Table of waits; a wait ends when its thread looks for what became ready, before it waits again."""
+    """Table of waits; a wait ends when its thread next looks for ready entities."""
     waits = observed.events(Ros2.EXECUTOR_WAIT_FOR_WORK)
     ready = observed.events(Ros2.EXECUTOR_GET_NEXT_READY)
     timeline = observed.timeline(Ros2.EXECUTOR_WAIT_FOR_WORK)
@@ -41,11 +41,11 @@ def build_waits(observed: Observed) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Executions:
-    """Table of executions, and what is needed to go on with those that the trace, or its part, does not end.
+    """Table of executions, with the state needed to continue those still open at the end of a window.
 
     Attributes:
         is_open: true for those after which their thread did not look for work.
-        taken_ns, ended_ns: last take and last end of a callback in each; `NEVER` without one.
+        taken_ns, ended_ns: last take and last callback end in each; `NEVER` without one.
     """
 
     frame: pl.DataFrame
@@ -60,10 +60,10 @@ _NOTHING: Final = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 def build_executions(
     observed: Observed, endpoints: Endpoints, earlier: tuple[TimesNs, TimesNs] = _NOTHING
 ) -> Executions:
-    """Table of executions; each ends with its callback, or with the unsuccessful take where no callback ran.
+    """Table of executions; each ends with its callback, or with the failed take if no callback ran.
 
     Args:
-        earlier: of the first executions, last take and last end of a callback in earlier parts of the trace.
+        earlier: last take and last callback end of the first executions, from earlier windows.
     """
     executed = observed.events(Ros2.EXECUTOR_EXECUTE)
     timeline = observed.timeline(Ros2.EXECUTOR_EXECUTE)
@@ -87,7 +87,7 @@ def build_executions(
 
 
 def _subjects(observed: Observed, endpoints: Endpoints) -> tuple[IdArray, IdArray]:
-    """The subscription or timer of each execution: the one that received the address last."""
+    """The subscription or timer of each execution: the latest owner of the address."""
     executed = observed.events(Ros2.EXECUTOR_EXECUTE)
     subject = (executed.process, executed.handles("handle"), executed.times_ns)
     subscription, timer = endpoints.subscriptions_by_rcl.find(*subject), endpoints.timers.registry.find(*subject)
@@ -103,7 +103,7 @@ def _subjects(observed: Observed, endpoints: Endpoints) -> tuple[IdArray, IdArra
 
 
 def _last_in(observed: Observed, name: str, look_ns: TimesNs) -> TimesNs:
-    """Time of the last event of a name in each execution, before its thread looks again."""
+    """Time of the last event of a name in each execution, before its thread looks for ready entities again."""
     executed = observed.events(Ros2.EXECUTOR_EXECUTE)
     timeline = observed.timeline(Ros2.EXECUTOR_EXECUTE)
     until_ns = np.where(look_ns == NEVER, observed.clock.last_ns, look_ns)[timeline.rows]

@@ -1,7 +1,7 @@
-"""Long arrays in files without names: the kernel may drop their pages at any time, unlike memory of the process.
+"""Long arrays in anonymous temporary files, whose pages the kernel may evict at any time.
 
-Whatever has an element for each event of a trace is made here, chunk by chunk, so that memory does not grow with the
-trace. Short arrays are plain memory.
+Arrays with an element per event of a trace are computed here chunk by chunk, so that memory does not grow with the
+trace. Short arrays are ordinary memory.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from pytest_ldos.base.writable import writing
 Array = npt.NDArray[Any]
 
 CHUNK_ROWS = 1 << 20
-"""Rows that are worked on at once."""
+"""Rows per chunk."""
 
 MOST_BYTES = 4 << 20
 """Arrays above this size are mapped."""
 
 _LARGE_FILES: Final = Path("/var/tmp")  # noqa: S108 - every file there is made without a name
-"""Folder of large temporary files, where ``/tmp`` may be memory (file hierarchy of systemd)."""
+"""Folder of large temporary files; ``/tmp`` may be in memory (systemd's ``file-hierarchy(7)``)."""
 
 
 def chunks(rows: int) -> Iterator[slice]:
@@ -36,7 +36,7 @@ def chunks(rows: int) -> Iterator[slice]:
 
 
 def room_for(rows: int, dtype: npt.DTypeLike) -> Array:
-    """An array of zeros to be filled; shape ``(rows,)``.
+    """A writable array of zeros; shape ``(rows,)``.
 
     Raises:
         NotWritten: the disk for temporary files is full.
@@ -46,19 +46,19 @@ def room_for(rows: int, dtype: npt.DTypeLike) -> Array:
     if size <= MOST_BYTES:
         return np.zeros(rows, dtype=kind)
     with writing(temporary_folder(), needs=size), tempfile.TemporaryFile(dir=temporary_folder()) as file:
-        os.posix_fallocate(file.fileno(), 0, size)  # a write to a page without a block would end the process
+        os.posix_fallocate(file.fileno(), 0, size)  # else a write to a full disk would kill the process (SIGBUS)
         return np.asarray(np.memmap(file, dtype=kind, mode="r+"))
 
 
 def filled(rows: int, dtype: npt.DTypeLike, value: int) -> Array:
-    """An array of one number; see `room_for`."""
+    """An array filled with one number; see `room_for`."""
     array = room_for(rows, dtype)
     array.fill(value)
     return array
 
 
 def computed(rows: int, dtype: npt.DTypeLike, part_of: Callable[[slice], Array]) -> Array:
-    """An array whose parts are computed one after the other; see `room_for`."""
+    """An array that is computed chunk by chunk; see `room_for`."""
     array = room_for(rows, dtype)
     for part in chunks(rows):
         array[part] = part_of(part)
@@ -66,7 +66,7 @@ def computed(rows: int, dtype: npt.DTypeLike, part_of: Callable[[slice], Array])
 
 
 class Growing:
-    """An array to which parts are added at its end.
+    """An array that grows at its end.
 
     Raises:
         NotWritten: by any method, the disk for temporary files is full.
@@ -86,7 +86,7 @@ class Growing:
             self._write()
 
     def finish(self) -> Array:
-        """The whole array, which may be written to; nothing can be added after that."""
+        """The whole array, which is writable; nothing can be added afterwards."""
         if self._file is None:
             return np.concatenate([np.empty(0, dtype=self._kind), *self._parts])
         self._write()
@@ -104,7 +104,7 @@ class Growing:
 
 
 def temporary_folder() -> Path:
-    """Folder of temporary files: ``TMPDIR``, otherwise that of large ones."""
+    """Folder of temporary files: ``TMPDIR``, or the folder for large ones."""
     if not os.environ.get("TMPDIR") and os.access(_LARGE_FILES, os.W_OK | os.X_OK):
         return _LARGE_FILES
     return Path(tempfile.gettempdir())

@@ -51,7 +51,7 @@ class _Part:
 
 
 def build_publications(observed: Observed, endpoints: Endpoints) -> tuple[pl.DataFrame, int]:
-    """The table, and the number of messages that the middleware published for itself.
+    """Builds the table, and counts the middleware's own publications.
 
     A publisher is identified by its rmw handle where that is recorded: `rcl_publish` of ``/rosout`` carries
     addresses on the call stack. A publication with neither an init event nor a preceding `rcl_publish` is discovery
@@ -104,7 +104,7 @@ def _of_middleware(observed: Observed, endpoints: Endpoints) -> tuple[_Part, int
 
 
 def _of_rcl(observed: Observed, endpoints: Endpoints) -> _Part:
-    """Publications of processes whose middleware reports none."""
+    """Publications of processes without ``rmw_publish``."""
     published = observed.events(Ros2.RCL_PUBLISH)
     rows = np.flatnonzero(observed.without(Ros2.RMW_PUBLISH, published))
     rclcpp = preceding(observed, Ros2.RCLCPP_PUBLISH, Ros2.RCL_PUBLISH)[rows]
@@ -116,7 +116,7 @@ def _of_rcl(observed: Observed, endpoints: Endpoints) -> _Part:
 
 
 def _of_rclcpp(observed: Observed, endpoints: Endpoints) -> _Part:
-    """Publications of processes of which only rclcpp reports any: without their publishers."""
+    """Publications, without their publishers, of processes with ``rclcpp_publish`` only."""
     published = observed.events(Ros2.RCLCPP_PUBLISH)
     is_lowest = observed.without(Ros2.RMW_PUBLISH, published) & observed.without(Ros2.RCL_PUBLISH, published)
     rows = np.flatnonzero(is_lowest)
@@ -137,10 +137,10 @@ def _unstamped(
 def _found_by_rcl(
     endpoints: Endpoints, process: IdArray, handles: Handles, times_ns: TimesNs
 ) -> tuple[IdArray, Handles]:
-    """Publishers by rcl's handles, -1 for none; and handles for `Registry.complete`.
+    """Publishers by rcl's handles, -1 for none, and handles for `Registry.complete`.
 
-    In a process whose publishers are announced, a handle that is not is an address on the call stack (``/rosout``):
-    all of them are one unknown publisher.
+    In a process with init events of publishers, a handle without one is an address on the call stack (``/rosout``):
+    all of these are one unknown publisher.
     """
     found = endpoints.publishers_by_rcl.find(process, handles, times_ns)
     is_announced = np.isin(process, endpoints.publishers.inits.process)
@@ -157,10 +157,10 @@ def _intra_process(observed: Observed, endpoints: Endpoints) -> _Part:
 
 
 def _same_call(observed: Observed, inter: _Part, intra: _Part) -> IdArray:
-    """For each publication through the middleware, the one inside the process made by the same call, otherwise -1.
+    """For each publication through the middleware, the intra-process one of the same call, or -1.
 
-    rclcpp gives a message to the subscriptions in its process first: on the same thread, from the
-    same publisher, after the previous publication of the thread.
+    rclcpp first delivers a message within its process: on the same thread, from the same publisher, after the
+    thread's previous publication.
     """
     keys = observed.clock.keys(inter.thread, inter.time_ns)
     found = observed.clock.timeline(intra.thread, intra.time_ns).last(keys)
@@ -171,7 +171,7 @@ def _same_call(observed: Observed, inter: _Part, intra: _Part) -> IdArray:
 
 
 def preceding(observed: Observed, inner: str, outer: str) -> IdArray:
-    """For each event `outer`, the row of the event `inner` with which it began.
+    """For each `outer` event, the row of the `inner` event of the same call.
 
     The inner event precedes it on the same thread, concerns the same message, and no other `outer` lies
     between the two.
@@ -194,7 +194,7 @@ Columns = dict[str, Any]
 def build_takes(
     observed: Observed, endpoints: Endpoints, callbacks: Kind, *, earlier_runs: int = 0
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """The table, and the number of takes that returned nothing or were the middleware's own.
+    """Builds the table, and counts takes that returned nothing or were the middleware's own.
 
     Args:
         earlier_runs: first rows of `callback_start` that an earlier window has counted.
@@ -207,7 +207,7 @@ def build_takes(
 
 
 def build_enqueues(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
-    """Messages that publishers put into the buffers of subscriptions in their own process."""
+    """Messages that publishers enqueued for subscriptions in their own process."""
     enqueued = observed.events(Ros2.RING_BUFFER_ENQUEUE)
     columns = {
         "time_ns": enqueued.times_ns,
@@ -286,7 +286,7 @@ def _by_callbacks(observed: Observed, callbacks: Kind, earlier_runs: int) -> Col
 
 
 def _following(observed: Observed, name: str) -> IdArray:
-    """For each `rmw_take`, the row of the event that reports the same message one layer up."""
+    """For each `rmw_take`, the row of the next layer's event for the same message."""
     taken, reported = observed.events(Ros2.RMW_TAKE), observed.events(name)
     if len(taken) == 0 or len(reported) == 0:
         return np.full(len(taken), -1, dtype=np.int32)
@@ -300,7 +300,7 @@ def _following(observed: Observed, name: str) -> IdArray:
 
 
 def _subscription_of(events: Events, observed: Observed, endpoints: Endpoints) -> IdArray:
-    """The subscription whose buffer each event concerns; an unknown one is identified by its buffer."""
+    """The subscription that owns each event's buffer; an unknown one is identified by its buffer."""
     to_ipb = observed.events(Ros2.BUFFER_TO_IPB)
     to_subscription = observed.events(Ros2.IPB_TO_SUBSCRIPTION)
     objects, owners = subscriptions_by_object(observed, endpoints)

@@ -48,18 +48,18 @@ class PlanRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialSpan:
-    """One trial from its markers, or a goal without markers from the publications of its action server.
+    """One trial, from its markers or from the publications of its action server.
 
     Attributes:
-        cpu_work_ns: duration of a fixed computation on the planner's CPU right before planning, or as it begins
-            (``ldos:cpu_speed``); ``None`` where it was not timed.
+        cpu_work_ns: duration of a fixed computation on the planner's CPU right before or at the start of planning
+            (``ldos:cpu_speed``); ``None`` if it was not timed.
         phases: time at which each phase was entered, nanoseconds since the epoch.
         end_ns, error_code: from ``ldos:trial_end``; ``None`` where the trial has no end.
-        marked: True if the values come from markers. Of other goals, scenario, plan and outcome are unknown, and
-            only the phases that publications show are present.
+        marked: True if the values come from markers. Otherwise scenario, plan and outcome are unknown, and
+            only phases visible in publications are present.
         plan_requests: those after this trial and before the next one.
-        is_stamped: True if the phases are stamps of who sent the goal, by the trace's clock; such a trial has all that
-            a marked one has, and is no event of the trace.
+        is_stamped: True if the goal's sender stamped the phases with the trace's clock; such a trial is as complete as
+            a marked one, without events in the trace.
 
     Tracepoints: ``ldos:trial_begin``, ``ldos:phase``, ``ldos:plan``, ``ldos:cpu_speed``, ``ldos:trial_end``.
     """
@@ -127,12 +127,12 @@ class Tables:
 
 @dataclass(frozen=True)
 class MissingEvent:
-    """An event that some processes did not write, although others of theirs call for it.
+    """An event that some processes did not write, although other events of theirs imply it.
 
     Attributes:
         event: its name.
         processes: these processes.
-        effect: what is not known without it.
+        effect: what is unknown without it.
         hides: tables of the model that lack rows without it.
     """
 
@@ -148,10 +148,10 @@ class ExecutionModel(Tables):
 
     Attributes:
         stats: statistics of reading, with the losses of the trace.
-        unknown: number of entities of each table that no init event names, because tracing began
-            after they were made; tables without any are omitted.
+        unknown: number of entities of each table without an init event, because tracing began
+            later; tables without any are omitted.
         unpaired: number of events that lack their counterpart, by kind.
-        missing_events: events that processes should have written and did not.
+        missing_events: events that processes should have written but did not.
     """
 
     stats: ReadStats
@@ -183,7 +183,7 @@ class ExecutionModel(Tables):
         }
 
     def _plan_requests_by_trial(self) -> dict[str, list[PlanRequest]]:
-        """Planning-only requests by the goal id of the trial that began last before them."""
+        """Planning-only requests by the goal id of the preceding trial."""
         begins = self.trial_spans["begin_ns"].to_numpy()
         goals = self.trial_spans["goal_id"].to_list()
         found: dict[str, list[PlanRequest]] = {}
@@ -210,7 +210,7 @@ class ExecutionModel(Tables):
 
     @cached_property
     def coverage(self) -> Coverage:
-        """Spans in which the processes are whole."""
+        """Times at which the processes are whole."""
         from pytest_ldos.trace.execution.coverage import Coverage  # noqa: PLC0415 - the model itself needs no frames
 
         return Coverage(self.missing_spans)

@@ -1,4 +1,4 @@
-"""Events of the observed processes, with the thread that wrote each, in the order of threads and time."""
+"""Events of the observed processes with their threads, ordered by thread and time."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _KEY_BITS = 63
 
 
 _ERA_NS = 1 << 46
-"""Eras are further apart than this, about 20 hours."""
+"""Smallest gap between eras: about 20 hours."""
 
 
 class Clock:
     """Turns (thread, time) into keys.
 
-    Hosts whose clocks were never set are in eras of their own. The time between two eras is
-    left out, so that enough bits remain for the threads.
+    Hosts with unset clocks are in separate eras. The time between two eras is left out, so that
+    enough bits remain for the threads.
 
     Args:
         times_ns: all times to be covered; those between the first and last of an era may be omitted.
@@ -91,12 +91,12 @@ def _eras(every: list[TimesNs]) -> tuple[TimesNs, TimesNs]:
 
 
 def _edges(every: list[TimesNs]) -> TimesNs:
-    """Times that lie as far apart as all: what is left out is closer than an era to those next to it."""
+    """A subset of the times with the same eras: each omitted time is within one era gap of a kept one."""
     return np.unique(np.concatenate([edges(times_ns[part]) for times_ns in every for part in chunks(len(times_ns))]))
 
 
 def edges(times_ns: TimesNs) -> TimesNs:
-    """First and last time of each stretch of an era's length; no gap between eras lies within one."""
+    """First and last time of each interval of `_ERA_NS`; no interval contains a gap between eras."""
     if not len(times_ns):
         return times_ns
     first_ns, last_ns = times_ns.min(), times_ns.max()
@@ -122,18 +122,18 @@ class Timeline:
     bits: int
 
     def last_for(self, others: Timeline, *, before: bool = False) -> IdArray:
-        """For each event of another timeline, in the order of its table, the row that `last` returns.
+        """Row that `last` returns for each event of another timeline, in the order of its table.
 
-        Both timelines are sorted, which makes this several times faster than a lookup of unsorted keys.
+        Several times faster than a lookup of unsorted keys, because both timelines are sorted.
         """
         return in_table(others, self.last(others.keys, before=before))
 
     def next_for(self, others: Timeline, *, after: bool = False) -> IdArray:
-        """For each event of another timeline, in the order of its table, the row that `next` returns."""
+        """Row that `next` returns for each event of another timeline, in the order of its table."""
         return in_table(others, self.next(others.keys, after=after))
 
     def last(self, keys: Keys, *, before: bool = False, skip: int = 0) -> IdArray:
-        """The row of the last event of the key's thread at its time or earlier (`before`: earlier).
+        """Row of the last event of the key's thread at its time or before (`before`: strictly before).
 
         Args:
             skip: number of events to go back further.
@@ -142,7 +142,7 @@ class Timeline:
         return self._rows(position, keys)
 
     def next(self, keys: Keys, *, after: bool = False) -> IdArray:
-        """The row of the first event of the key's thread at its time or later (`after`: later)."""
+        """Row of the first event of the key's thread at its time or after (`after`: strictly after)."""
         return self._rows(np.searchsorted(self.keys, keys, side="right" if after else "left"), keys)
 
     def _rows(self, position: npt.NDArray[np.intp], keys: Keys) -> IdArray:
@@ -155,7 +155,7 @@ class Timeline:
 
 
 def in_table(timeline: Timeline, values: IdArray) -> IdArray:
-    """Values in a timeline's order, rearranged to the order of its table; shape ``(n,)``."""
+    """Values in timeline order, reordered to the table's order; shape ``(n,)``."""
     ordered = np.empty(len(values), dtype=np.int32)
     ordered[timeline.rows] = values
     return ordered
@@ -191,7 +191,7 @@ class Events:
         return values if self._rows is None else values[self._rows]
 
     def handles(self, name: str) -> npt.NDArray[np.uint64]:
-        """Field of addresses, whatever their width."""
+        """Field of addresses of any width."""
         return self[name].astype(np.uint64, copy=False)
 
     def texts(self, name: str) -> list[str]:
@@ -222,7 +222,7 @@ class Events:
         return column
 
     def optional(self, name: str, otherwise: int) -> npt.NDArray[Any]:
-        """Numbers of a field that earlier releases of tracetools do not write; `otherwise` in events without it."""
+        """Numbers of a field that older releases of tracetools lack; `otherwise` in events without it."""
         column = self._columns.get(name)
         if column is None or len(self) == 0:
             return np.full(len(self), otherwise)
@@ -233,7 +233,7 @@ class Events:
 def count_threads(
     census: ThreadCensus, trace: DecodedTrace, names: Iterable[str], pids: Collection[int] | None
 ) -> None:
-    """Adds events of some names to a census, of some processes or of all."""
+    """Adds the named events to a census, for all or the given processes."""
     for name in names:
         table = trace.events.get(name)
         if table is not None:
@@ -246,7 +246,7 @@ def rows_of(
     """Events of some processes, ``None`` for all.
 
     Raises:
-        TraceUnreadable: processes were asked for, and the events do not name theirs.
+        TraceUnreadable: processes are given, and the events do not name theirs.
     """
     if pids is None:
         return None
@@ -261,7 +261,7 @@ class Observed:
     """Events of some processes.
 
     Args:
-        census: all threads of these processes, also of parts of the trace that are not here.
+        census: all threads of these processes, including those outside this window.
         pids: of the processes; ``None`` for all in the trace.
     """
 
@@ -287,7 +287,7 @@ class Observed:
         return self._timelines[name]
 
     def without(self, name: str, events: Events) -> npt.NDArray[np.bool_]:
-        """True for each event of a process that wrote no event of the given name anywhere in the trace."""
+        """True for each event of a process that never wrote the named event in the whole trace."""
         is_without = np.ones(int(events.process.max(initial=-1)) + 1, dtype=bool)
         writers = [each for each in self._writers.get(name, ()) if each < len(is_without)]
         is_without[writers] = False
@@ -299,7 +299,7 @@ class Observed:
 
     @cached_property
     def clock(self) -> Clock:
-        """Makes times of several threads comparable as one number."""
+        """Clock that turns (thread, time) into one comparable number."""
         return Clock(*(table.timestamp_ns for table in self._trace.events.values()))
 
     def _select(self, name: str) -> Events:

@@ -28,7 +28,7 @@ RUNNING, RUNNABLE, BLOCKED = STATES = ("running", "runnable", "blocked")
 
 
 def build_thread_states(trace: DecodedTrace) -> pl.DataFrame:
-    """State of each thread over time, as far as kernel events show it.
+    """State of each thread over time, from kernel events.
 
     Tracepoints: ``sched_switch``, ``sched_wakeup``, ``sched_wakeup_new``, ``sched_migrate_task``;
     ``sched_waking`` only where no ``sched_wakeup`` was recorded. A thread that leaves its CPU
@@ -50,10 +50,10 @@ def build_thread_states(trace: DecodedTrace) -> pl.DataFrame:
 
     Before a thread's first event its state is unknown, and there is no row. A loss
     (`trace.stats`) ends the intervals of its host, and the thread's next event starts over.
-    An interval that contradicts the event at its end is left out, too.
+    An interval that contradicts the event at its end is also left out.
 
-    Without kernel events, the context switches are read that perf recorded beside the trace (`trace.perf`), which has
-    no wakeups: time in which a woken thread waited for a CPU counts as blocked.
+    Without kernel events, perf's context switches are read (`trace.perf`). They contain no wakeups: the time that a
+    woken thread waits for a CPU counts as blocked.
 
     Raises:
         TraceUnreadable: a file of perf's is damaged.

@@ -182,7 +182,7 @@ def write_model(model: ExecutionModel, directory: Path, *, target: Path | None =
     """Writes ``TABLE.parquet`` for each table; the manifest, which makes them a model, comes last.
 
     Args:
-        target: folder that takes its place later, which messages then name instead.
+        target: final folder, if the given one is temporary; named in messages.
 
     Raises:
         NotWritten, ConfigurationError: see `writing`.

@@ -1,4 +1,4 @@
-"""Hosts, processes and threads that wrote the events, and what the kernel says of them."""
+"""Hosts, processes and threads that wrote the events, and their scheduler events."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from pytest_ldos.trace.execution.schema import ENTITIES, INSTANCES, Schema
 
 _PID_BITS: Final = 22
 _LARGEST_TID: Final = 1 << _PID_BITS
-"""The kernel's limit of process and thread ids; larger ones are looked up in another way."""
+"""The kernel's limit of process and thread ids; larger ids take a slower path."""
 
 NO_PROCESS: Final = 0
-"""Pid and tid where the trace was recorded without these contexts."""
+"""Pid and tid in traces recorded without these contexts."""
 
 _MOST_KEYS: Final = 1 << 23
-"""Distinct keys up to which they are counted in an array."""
+"""Largest number of distinct keys that are counted in an array."""
 
 Numbers = npt.NDArray[Any]
 
@@ -46,7 +46,7 @@ class ThreadCensus:
     Contexts: ``vpid``, ``vtid``, ``procname``, and ``pid_ns`` where processes of several PID namespaces are recorded.
 
     Attributes:
-        writers: processes (host's number and `owners`) that wrote each event; empty for one that is only declared.
+        writers: processes (host's number and `owners`) that wrote each event; empty if it is only declared.
     """
 
     def __init__(self, traces: Sequence[TraceInfo]) -> None:
@@ -81,9 +81,9 @@ class ThreadCensus:
         return [self._traces[process] for process in sorted(self._traces)]
 
     def owners(self, table: EventTable, rows: npt.NDArray[np.intp] | None = None) -> tuple[Numbers, Numbers, Numbers]:
-        """Host, process and tid of each event; of the host a single element where there is only one.
+        """Host, process and tid of each event; a single host is one element.
 
-        A process is its pid, with the PID namespace above it where the trace has one: two containers both have a pid 1.
+        A process is identified by pid and, if recorded, PID namespace: two containers both have a pid 1.
         """
         chosen: Any = slice(None) if rows is None else rows
         pid, tid = self.pids(table)[chosen], _tids(table)[chosen]
@@ -94,7 +94,7 @@ class ThreadCensus:
         return np.zeros(1, dtype=np.int64) if one_host else self._host_of_trace[table.trace[chosen]], pid, tid
 
     def pids(self, table: EventTable) -> Numbers:
-        """Pid of each event: from its context, otherwise the owner of the trace's buffer, otherwise `NO_PROCESS`."""
+        """Pid of each event: from its context, else the owner of the trace's buffer, else `NO_PROCESS`."""
         return table["vpid"] if "vpid" in table.columns else self._pids[table.trace]
 
 
@@ -128,7 +128,7 @@ class ThreadIndex:
         return found
 
     def writers(self) -> dict[str, frozenset[int]]:
-        """Processes that wrote each event; without any for an event that is only declared."""
+        """Processes that wrote each event; empty for an event that is only declared."""
         found = self._census.writers.items()
         return {name: frozenset(self._processes[each] for each in writers) for name, writers in found}
 
@@ -230,7 +230,7 @@ def _most_frequent(names: Counter[str]) -> str | None:
 
 
 def _pid_of(process: int) -> int:
-    """The pid of a process, within its namespace where it has one."""
+    """The pid of a process, within its namespace if it has one."""
     return process & (_LARGEST_TID - 1) if process >= _LARGEST_TID else process
 
 
@@ -241,7 +241,7 @@ def _tids(table: EventTable) -> Numbers:
 _NOT_OF_THIS_CLOCK: Final = frozenset(
     {"source_ns", "timeout_ns", "period_ns", "sim_time_ns", "planned_ns", "cpu_work_ns"}
 )
-"""Columns that hold durations, or stamps of another clock."""
+"""Time columns that hold durations, or stamps of another clock."""
 
 
 _LARGEST_NS: Final = 10**18
@@ -288,11 +288,11 @@ NO_HOST: Final = -1
 _NOT_READ: Final = {"prev_prio", "next_prio", "prio", "orig_cpu"}
 
 KernelColumns = dict[str, Any]
-"""Columns of one kind of event by name; of names, pairs of codes and of what each code means."""
+"""Columns of one kind of event, by name; columns of names are pairs of codes and their meanings."""
 
 
 class Move(IntEnum):
-    """Effect of an event that is no switch on a thread; numbers as in ``native/states.hpp``."""
+    """Effect on a thread of an event other than a switch; numbers as in ``native/states.hpp``."""
 
     MIGRATED = 3
     WOKEN = 4
@@ -324,14 +324,14 @@ class Vocabulary:
         return known
 
     def code_names(self, column: Column) -> tuple[npt.NDArray[np.uint32], list[int]]:
-        """Codes of a column, and for each of them that of the vocabulary."""
+        """A column's codes, and the vocabulary's code for each."""
         words = column.dictionary or ()
         meaning = [self.names.setdefault(word, len(self.names)) for word in words]
         return column.values.astype(np.uint32, copy=False), meaning
 
 
 def switch_columns(trace: DecodedTrace, vocabulary: Vocabulary) -> KernelColumns:
-    """Columns of ``sched_switch``; without rows where there is none."""
+    """Columns of ``sched_switch``; empty if the trace has none."""
     table = _table(trace, Kernel.SWITCH)
     if table is None:
         return _EMPTY_SWITCHES
@@ -347,7 +347,7 @@ def switch_columns(trace: DecodedTrace, vocabulary: Vocabulary) -> KernelColumns
 
 
 def move_columns(trace: DecodedTrace, vocabulary: Vocabulary) -> list[tuple[int, KernelColumns]]:
-    """Columns of the other events that are there, with their effect; in a possible order of simultaneous ones."""
+    """Columns of the other events, with their effect; simultaneous events are in a consistent order."""
     wakes = Kernel.WAKEUP if _table(trace, Kernel.WAKEUP) else Kernel.WAKING
     kinds = (
         (Kernel.MIGRATE, Move.MIGRATED, "dest_cpu"),
@@ -362,7 +362,7 @@ def move_columns(trace: DecodedTrace, vocabulary: Vocabulary) -> list[tuple[int,
 
 
 def _table(trace: DecodedTrace, event: Kernel) -> EventTable | None:
-    """The events in the form that lttng-modules writes, or ``None`` where there are none of that form."""
+    """The events in lttng-modules' layout, or ``None`` if there are none."""
     table = trace.events.get(event)
     needed = set(KERNEL_FIELDS[event]) - _NOT_READ
     return table if table is not None and len(table) and needed <= set(table.columns) else None

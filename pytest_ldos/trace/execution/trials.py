@@ -22,11 +22,11 @@ from pytest_ldos.trace.execution.observed import Events, Observed
 from pytest_ldos.trace.execution.schema import ENTITIES, INSTANCES
 
 _FROM_SENDING_TO_PLANNED: Final = (Phase.GOAL_SENT, Phase.EXECUTING, Phase.RESULT)
-"""A goal that could not be planned, or is not executed, has no `Phase.EXECUTING`: its planning ends with the result."""
+"""Sending, end of planning, and its substitute for a goal that was not planned or not executed."""
 
 
 def build_trials(observed: Observed) -> Frames:
-    """Tables of trials, and of what belongs to their planning. Of repeated phases, the first entry counts."""
+    """Tables of trials and their planning. Of repeated phases, the first entry counts."""
     phases = _phases(observed.events(Marker.PHASE))
     spans = _trial_spans(observed, phases)
     of_others = phases.join(spans, "goal_id", "anti")
@@ -90,10 +90,10 @@ def _trial_spans(observed: Observed, phases: pl.DataFrame) -> pl.DataFrame:
 
 
 def _plan_requests(observed: Observed, phases: pl.DataFrame) -> pl.DataFrame:
-    """Goals that were planned, with success, and not executed.
+    """Goals that were planned successfully and not executed.
 
     Args:
-        phases: of goals that are no trials and were not executed.
+        phases: phases of goals that are no trials and were not executed.
     """
     entered = {
         phase: phases.filter(pl.col("phase") == phase.value).select("goal_id", "thread", pl.col("time_ns").alias(name))
@@ -105,13 +105,13 @@ def _plan_requests(observed: Observed, phases: pl.DataFrame) -> pl.DataFrame:
 
 
 def _complete(goals: pl.DataFrame, table: str, phases: pl.DataFrame, observed: Observed) -> pl.DataFrame:
-    """A table of goals, with the work of their planning."""
+    """A table of goals, with `cpu_work_ns`."""
     goals = goals.with_columns(_work_of_planning(goals, phases, observed.events(Marker.CPU_SPEED)))
     return goals.select(pl.col(name).cast(kind) for name, kind in INSTANCES[table].items())
 
 
 def _last(events: Events, **columns: str | None) -> pl.DataFrame:
-    """The last event of each goal: columns by the field that they show, ``None`` for its time."""
+    """The last event of each goal. `columns` names the field of each column; ``None`` is the time."""
     values: dict[str, Any] = {
         name: events.times_ns if field is None else events[field] for name, field in columns.items()
     }
@@ -139,7 +139,7 @@ _RULES: Final = {Ros2.LINK_PERIODIC_ASYNC: PERIODIC_ASYNC, Ros2.LINK_PARTIAL_SYN
 
 
 def build_link_annotations(observed: Observed, endpoints: Endpoints) -> tuple[pl.DataFrame, int]:
-    """One row per annotation, with lists of ids; and the number of unknown handles in the annotations."""
+    """One row per annotation, with lists of ids, and the number of unknown handles."""
     rows: dict[str, list[Any]] = {"rule": [], "process": [], "time_ns": [], "subscriptions": [], "publishers": []}
     unknown = 0
     for name, rule in _RULES.items():

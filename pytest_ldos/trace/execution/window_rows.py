@@ -1,13 +1,13 @@
-"""Rows of a model that one window of a trace gives, and what goes on behind its end.
+"""Model rows of one window of a trace, and the state carried into the next one.
 
 A publication and a take are reported by several events, one right after the other on one thread.
 
-Into the next window go:
+The next window gets:
 
-- what is open on a thread: callbacks that run, executions, the last wait; their rows get their ends later;
-- events of a publication or a take that the border cuts; their rows come later.
+- open callbacks, executions and the last wait of each thread; their rows get their ends later;
+- events of publications and takes that the border cuts; their rows are built there.
 
-A window and what was open before it are all that is needed, so that windows can be read by different processes.
+Different processes can read the windows: each needs only its window and the carried state.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class _Call:
     """Events of one call.
 
     Attributes:
-        first: the one that always begins a call, where it is reported.
-        steps: those after which another may follow; any other event of the thread ends the call.
+        first: the event that begins a call, if it is recorded.
+        steps: events that another may follow; any other event of the thread ends the call.
     """
 
     first: str
@@ -102,10 +102,10 @@ _CALLS: Final = (
 
 
 def find_unfinished(tables: Mapping[str, EventTable], threads: ThreadIndex) -> dict[str, npt.NDArray[np.bool_]]:
-    """True for each event of a call that may go on behind the end of the tables; names without any are left out.
+    """True for each event of a call that may continue after the tables' end; names without any are left out.
 
     Args:
-        tables: all events of the threads whose time is over with the window.
+        tables: all events of the window's threads.
     """
     of_thread = {name: threads.index(table) for name, table in tables.items()}
     count = 1 + max((int(each.max(initial=-1)) for each in of_thread.values()), default=-1)
@@ -153,7 +153,7 @@ WINDOWED_EVENTS: Final = AFTER_JAZZY | {
     Marker.CONTROL_CYCLE,
     Marker.SIM_STEP,
 }
-"""Events of which a long trace has many; each of them gives rows of one window. All others are read at once."""
+"""Frequent events, read window by window. All others are read at once."""
 
 _FIELDS: Final = {name: (*CONTEXTS, *FIELDS[name]) for name in WINDOWED_EVENTS}
 
@@ -162,7 +162,7 @@ _OPEN: Final = {
     Ros2.EXECUTOR_WAIT_FOR_WORK: "waits",
     Ros2.EXECUTOR_EXECUTE: "executions",
 }
-"""Events that begin a row whose end comes later, and its table."""
+"""Table by event, for events that begin a row whose end comes later."""
 
 _NO_TIMES: Final = np.empty(0, dtype=np.int64)
 
@@ -174,9 +174,9 @@ class WholeTrace:
     """Facts about the whole trace that each window needs.
 
     Attributes:
-        once: the events that are read at once, of the observed processes.
+        once: the observed processes' events that are read at once.
         census: all threads of these processes.
-        pids: of the processes; ``None`` for all.
+        pids: observed processes; ``None`` for all.
     """
 
     once: DecodedTrace
@@ -186,11 +186,11 @@ class WholeTrace:
 
 @dataclass(frozen=True)
 class Carried:
-    """Events that a window begins with.
+    """Events carried into a window.
 
     Attributes:
-        events: of what is open, and of calls that the border cuts.
-        earlier: last take and last end of a callback in each open execution.
+        events: those of open rows, and of calls that the border cuts.
+        earlier: last take and last callback end of each open execution.
     """
 
     events: Mapping[str, EventTable] = field(default_factory=dict)
@@ -202,10 +202,10 @@ class WindowRows:
     """Rows of a window; ids of entities and rows are the window's own.
 
     Attributes:
-        frames: by table; of tables with ends, rows that were open before the window come first.
-        is_open: by table with ends, true for rows that are open behind the window.
-        discovered: by table of entities, what no init event names.
-        counts: of what has no place in the model.
+        frames: by table; rows that were open before the window come first.
+        is_open: by table with ends; true for rows that are open after the window.
+        discovered: by table of entities; handles without an init event.
+        counts: of events that the model has no rows for.
         ends: number of `callback_end`.
     """
 
@@ -228,14 +228,14 @@ class WindowReader:
         self._callbacks: Kind = build_callbacks(named, self._endpoints)
 
     def read(self, window: Window, carried: Carried) -> tuple[WindowRows, Carried]:
-        """Rows of a window, and what the next one begins with."""
+        """Rows of a window, and the state carried into the next one."""
         events = self._events(window, carried)
         ending = self._ending(events, carried)
         earlier = carried.events.get(Ros2.CALLBACK_START)
         return self._rows(events, ending, 0 if earlier is None else len(earlier)), _carry(events, ending)
 
     def carry(self, window: Window, carried: Carried) -> Carried:
-        """Events that the next window begins with; cheaper than `read`."""
+        """The state carried into the next window; cheaper than `read`."""
         events = self._events(window, carried)
         return _carry(events, self._ending(events, carried))
 
@@ -303,7 +303,7 @@ class _Events:
 
 @dataclass(frozen=True)
 class _Ending:
-    """Rows of a window that may end behind it."""
+    """Rows of a window that may end after it."""
 
     runs: pl.DataFrame
     waits: pl.DataFrame

@@ -4,15 +4,15 @@ No event reports an arrival, but the waits of the executor bound it. An executor
 something is ready, takes everything that is ready, and waits again. A message therefore arrived
 after the end of the wait before the last one that preceded its take:
 
-- A wait that blocked began with nothing ready: the message arrived at its end.
-- A wait that returned at once found the message there. It arrived while the executor was busy; the
-  median latency of the same publisher and subscription, where it could be observed, estimates when.
-- A message taken without any wait since it was sent is estimated in the same way.
+- A wait that blocked: nothing was ready at its start, so the message arrived at its end.
+- A wait that returned at once: the message arrived earlier, while the executor was busy. The
+  observed median latency of the same publisher and subscription estimates the time.
+- No wait since the message was sent: estimated in the same way.
 - Inside a process a message arrives when it is sent.
 
-A timer is due on a grid of its period that begins with its creation. No event reports the phase of
-the grid, but a timer never runs early. The most punctual of a group of runs therefore
-gives the phase, up to the smallest lateness that the executor reached.
+A timer is due on a grid of its period that begins with its creation. No event reports the grid's phase,
+but a timer never runs early. The most punctual of a group of runs therefore gives the phase, up to the
+executor's smallest lateness.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from pytest_ldos.trace.flow.graph import IN_PROCESS, FlowGraph
 from pytest_ldos.trace.flow.transport import sent_ns
 
 _AT_ONCE_NS: Final = 50_000
-"""A shorter wait did not block."""
+"""Shortest wait that counts as blocking."""
 
 
 class Arrivals:
@@ -66,7 +66,7 @@ class Arrivals:
 
 
 def _arrivals(flow: FlowGraph) -> TimesNs:
-    """Arrival time of each take; `NEVER` where no wait of its executor shows anything."""
+    """Arrival time of each take; `NEVER` if no wait of its executor bounds it."""
     model = flow.model
     arrived = filled(len(model.takes), np.int64, NEVER)
     waits, ways = _Waits(model), _ways(flow)
@@ -88,7 +88,7 @@ def _arrivals(flow: FlowGraph) -> TimesNs:
 
 @dataclass(frozen=True)
 class _Shown:
-    """Messages, and what the waits before their takes show.
+    """Messages, with the waits before their takes.
 
     Attributes:
         before_ns: end of the wait before the last one.
@@ -121,7 +121,7 @@ def _shown(flow: FlowGraph, part: slice, waits: _Waits) -> _Shown:
 
 
 def _guess(shown: _Shown, usual_ns: TimesNs) -> TimesNs:
-    """Arrival of messages that were found when their executor looked."""
+    """Estimated arrival of messages that were ready when their executor looked."""
     earliest = np.where(shown.waited, np.maximum(shown.sent_ns, shown.before_ns), shown.sent_ns)
     latest = np.maximum(np.where(shown.waited, shown.end_ns, shown.taken_ns), earliest)
     guess: TimesNs = np.clip(shown.sent_ns + usual_ns, earliest, latest)
@@ -146,7 +146,7 @@ def _ways(flow: FlowGraph) -> TimesNs:
 
 
 def _usual(way: IdArray, latency_ns: TimesNs, ways: int) -> TimesNs:
-    """Median latency of each way where it was observed, otherwise 0."""
+    """Observed median latency of each way; 0 if there is none."""
     return np.array([int(median or 0) for median in Grouped(way, latency_ns, ways).medians()], dtype=np.int64)
 
 
@@ -166,7 +166,7 @@ class _Waits:
         self._timeline = self._clock.timeline(executor, self._end_ns)
 
     def last(self, thread: IdArray, taken_ns: TimesNs) -> tuple[TimesNs, TimesNs, TimesNs]:
-        """The last waits of the executor of each take: end of the one before the last, begin and end of the last."""
+        """Last two waits of the executor before each take: end of the first, begin and end of the second."""
         executor = self._executor_of[thread]
         keys = self._clock.keys(np.maximum(executor, 0), taken_ns)
         last = np.where(executor >= 0, self._timeline.last(keys), -1)
@@ -176,7 +176,7 @@ class _Waits:
     def idle_since(self, thread: IdArray, taken_ns: TimesNs) -> TimesNs:
         """End of the last callback on the thread of each take.
 
-        An executor that reports no waits is taken to have waited from then on.
+        An executor without recorded waits is assumed to wait from then on.
         """
         end_ns, clock, timeline = self._runs
         return pick(end_ns, timeline.last(clock.keys(thread, taken_ns)), NEVER)
@@ -204,10 +204,10 @@ def _clock(*columns: TimesNs) -> Clock:
 
 
 _TOGETHER: Final = 20
-"""Number of runs compared with each other; clocks drift apart over more."""
+"""Number of runs per group; over longer groups, clock drift matters."""
 
 _MUCH: Final = 0.3
-"""Lateness that counts as large, as a fraction of the period."""
+"""Fraction of the period above which lateness counts as large."""
 
 
 def timer_due_ns(model: ExecutionModel, runs: Runs) -> TimesNs:
@@ -228,22 +228,22 @@ def timer_due_ns(model: ExecutionModel, runs: Runs) -> TimesNs:
 
 
 def _blocks(runs: int) -> Iterator[slice]:
-    """Parts of a timer's runs, each of whole groups that are compared with each other."""
+    """Blocks of a timer's runs, each a whole number of groups."""
     size = max(mapped.CHUNK_ROWS // _TOGETHER, 1) * _TOGETHER
     firsts = [first for first in range(0, runs, size) if first == 0 or runs - first >= _TOGETHER]
     yield from (slice(*pair) for pair in pairwise([*firsts, runs]))
 
 
 def _with_neighbours(rows: IdArray, part: slice) -> IdArray:
-    """Rows of a block, and one more on each side where there is one."""
+    """Rows of a block, with one more on each side if present."""
     return rows[max(part.start - 1, 0) : part.stop + 1]
 
 
 def _held_up(runs: Runs, rows: IdArray, on_grid_ns: TimesNs, before_ns: int | None, period_ns: int) -> TimesNs:
-    """Due times of a timer's runs, given the last grid place before each run, and that of the run before the first.
+    """Due times of a timer's runs, from the last grid point before each run and before the preceding run.
 
-    `rcl` makes a timer due at the first grid place after its last run, however late it then runs, and
-    skips the places it missed. A thread that was idle at that place shows that the timer was stopped.
+    `rcl` makes a timer due at the first grid point after its last run, and skips the points it missed.
+    If the thread was idle at that point, the timer was stopped.
     """
     first_ns = on_grid_ns[0] if before_ns is None else before_ns + period_ns
     next_ns = np.concatenate(([first_ns], on_grid_ns[:-1] + period_ns))
@@ -252,10 +252,10 @@ def _held_up(runs: Runs, rows: IdArray, on_grid_ns: TimesNs, before_ns: int | No
 
 
 def _lateness(with_neighbours_ns: TimesNs, part: slice, period_ns: int) -> TimesNs:
-    """Time from each run's grid place to its start, less than a period.
+    """Time from each run's grid point to its start, less than a period.
 
-    The grid is that of the most punctual run near the usual phase. Runs that are certainly much
-    late do not count; otherwise a run late by nearly a period would pass for a punctual one.
+    The most punctual run near the usual phase defines the grid. Runs that are certainly very late are
+    excluded: a run late by nearly a period would look punctual.
 
     Args:
         with_neighbours_ns: starts of a block of runs, see `_with_neighbours`.
@@ -280,7 +280,7 @@ def _lateness(with_neighbours_ns: TimesNs, part: slice, period_ns: int) -> Times
 
 
 def _certainly_late(start_ns: TimesNs, period_ns: int) -> npt.NDArray[np.bool_]:
-    """True for runs late by `_MUCH` for certain: too long after the previous run, or too soon before the next."""
+    """True for runs certainly late by `_MUCH`: too long after the previous run, or too soon before the next."""
     since_ns = np.diff(start_ns, prepend=start_ns[0] - period_ns)
     until_ns = np.diff(start_ns, append=start_ns[-1] + period_ns)
     late: npt.NDArray[np.bool_] = (since_ns > (1 + _MUCH) * period_ns) | (until_ns < (1 - _MUCH) * period_ns)

@@ -34,8 +34,8 @@ _COLUMNS: Final = ("name", "sequence", "send_request", "take_request", "callback
 def link_calls(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
     """Links the steps of each service call; one row per request that a client sent.
 
-    Columns: `name` of the service, `sequence`, and the steps of the call as ids of `requests`, null where
-    a step is not in the trace; `callback_run` gave the response.
+    Columns: `name` of the service, `sequence`, and the steps of the call as ids of `requests`, null if
+    a step is not in the trace; `callback_run` is the run that gave the response.
 
     Tracepoints: ``rmw_send_request``, ``rmw_take_request``, ``rmw_send_response``, ``rmw_take_response``.
     """
@@ -68,10 +68,10 @@ def _served(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
 
 
 def _answering(sent: pl.DataFrame, runs: Runs) -> IdArray:
-    """The run that gave each response, -1 if it is not known.
+    """The run that gave each response, -1 if unknown.
 
-    Within a run it is that one: a deferred answer. rclcpp and rclpy send what a callback returned after its end: then
-    it is the run that began last, after the request was taken.
+    A response sent during a run (a deferred answer) belongs to that run. rclcpp and rclpy send a returned response
+    after the callback's end: it belongs to the last run that began after the request was taken.
     """
     thread, sent_ns = ids_of(sent, "thread"), times_of(sent, "time_ns")
     within = runs.at(thread, sent_ns)
@@ -81,7 +81,7 @@ def _answering(sent: pl.DataFrame, runs: Runs) -> IdArray:
 
 
 def _clients_of_gids(sent: pl.DataFrame, served: pl.DataFrame) -> pl.DataFrame:
-    """The client of each gid: the one seen with it most often, and with the shortest delay."""
+    """The client of each gid: the most frequent match, then the one with the shortest delay."""
     pairs = sent.join(served, on=["name", "sequence"]).filter(pl.col("taken_ns") >= pl.col("time_ns"))
     distance = (pl.col("taken_ns") - pl.col("time_ns")).median()
     seen = pairs.group_by("name", "client", "client_gid").agg(count=pl.len(), distance=distance)
@@ -94,10 +94,10 @@ def build_flow(model: ExecutionModel, paths: Sequence[PathSpec] = ()) -> FlowGra
     """Links every publication to its receptions and to the publications made from them.
 
     Args:
-        paths: their `links` declare indirect causes, in addition to those annotated by the application.
+        paths: their `links` declare indirect causes, in addition to the application's annotations.
 
     Raises:
-        ConfigurationError: a declared link names a topic that its node does not have.
+        ConfigurationError: a declared link names a topic that its node lacks.
     """
     runs = Runs(model)
     transport = link_transport(model)

@@ -1,4 +1,4 @@
-"""Causal links: the message a callback runs with, what it publishes, and indirect links.
+"""Causal links: from messages to callbacks, from callbacks to publications, and indirect ones.
 
 A thread takes a message and runs the callback with it. Everything that the thread publishes before
 the callback ends was caused by that message.
@@ -53,9 +53,9 @@ class Runs:
         self._until_ns = self.end_ns if model.stats.losses else computed(len(self.start_ns), np.int64, self._until)
 
     def _until(self, part: slice) -> TimesNs:
-        """End of some runs; a run without an end in the trace lasts until the next run on its thread.
+        """End of the given runs; a run without an end in the trace lasts until the next run on its thread.
 
-        Where events were lost, nothing is known of such a run beyond its start.
+        If events were lost, only the start of such a run is known.
         """
         until_ns = self.end_ns[part].copy()
         endless = np.flatnonzero(until_ns == NEVER) + part.start
@@ -65,7 +65,7 @@ class Runs:
         return until_ns
 
     def at(self, thread: IdArray, times_ns: TimesNs) -> IdArray:
-        """The innermost run on each thread at each time, -1 where none was running."""
+        """The innermost run on each thread at each time, -1 if none."""
         run = self.timeline.last(self.clock.keys(thread, times_ns))
         while True:
             over = (run >= 0) & (pick(self._until_ns, run, NEVER) < times_ns)
@@ -86,7 +86,7 @@ def _times_in(column: pl.Series, part: slice) -> TimesNs:
 
 
 def link_triggers(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
-    """Links each callback run to its message, in the order of the messages."""
+    """Links each message to the callback run that it triggered, in the order of the messages."""
     takes = _takes(model, runs.clock)
     of_run = computed(len(runs.start_ns), np.int32, lambda part: _take_of_runs(model, runs, takes, part))
     runs_of_take = index_by(of_run, len(model.takes))
@@ -138,7 +138,7 @@ def publication_begins(model: ExecutionModel) -> TimesNs:
 
 
 def begins_of(publications: pl.DataFrame) -> TimesNs:
-    """See `publication_begins`; of some publications."""
+    """Like `publication_begins`, for the given publications."""
     return publications.select(pl.coalesce("intra_ns", "rclcpp_ns", "rcl_ns", "time_ns")).to_series().to_numpy()
 
 
@@ -150,7 +150,7 @@ def _moments(instances: pl.DataFrame) -> tuple[IdArray, TimesNs]:
 def _take_of_runs(model: ExecutionModel, runs: Runs, takes: Timeline, part: slice) -> IdArray:
     """The last message that each run's thread took.
 
-    -1 if it is of another subscription, or older than the previous run.
+    -1 if it belongs to another subscription or is older than the previous run.
     """
     start_ns, table = runs.start_ns[part], rows_of(model.callback_runs, part)
     keys = runs.clock.keys(runs.thread[part], start_ns)
@@ -171,7 +171,7 @@ def _take_of_runs(model: ExecutionModel, runs: Runs, takes: Timeline, part: slic
 
 
 def _where(rows: IdArray, values: Array, otherwise: int) -> Array:
-    """Values of rows, and `otherwise` where a row is -1."""
+    """Values of rows, with `otherwise` for rows of -1."""
     if len(values) != len(rows):
         return np.full(len(rows), otherwise, dtype=values.dtype)
     return np.where(rows >= 0, values, values.dtype.type(otherwise))
@@ -182,7 +182,7 @@ def _takes(model: ExecutionModel, clock: Clock) -> Timeline:
 
 
 def first_linked(size: int, links: pl.DataFrame, key: str, value: str) -> IdArray:
-    """The first `value` linked with each `key`, -1 where there is none; shape ``(size,)``."""
+    """The first `value` of each `key`, -1 if none; shape ``(size,)``."""
     found = filled(size, np.int32, -1)
     for part in reversed(list(chunks(len(links)))):
         some = rows_of(links, part)
@@ -192,7 +192,7 @@ def first_linked(size: int, links: pl.DataFrame, key: str, value: str) -> IdArra
 
 @dataclass(frozen=True)
 class Declared:
-    """Declared use of messages of some subscriptions by some publishers; ids of the model."""
+    """A declared link from subscriptions to publishers; ids of the model."""
 
     rule: str
     subscriptions: tuple[int, ...]
@@ -201,7 +201,7 @@ class Declared:
 
 @dataclass(frozen=True)
 class _Receptions:
-    """Messages that one subscription received, in order, and when each became usable.
+    """Messages that one subscription received, in order, and the time from which each is usable.
 
     Attributes:
         begin_ns: start of the callback that received the message, or time of the take if a callback polled it.
@@ -213,7 +213,7 @@ class _Receptions:
     polled: bool
 
     def last_for(self, outputs: _Outputs) -> IdArray:
-        """Index of the last message usable for each output, -1 where there is none.
+        """Index of the last message usable for each output, -1 if none.
 
         A message passed to a callback is usable by callbacks that begin no earlier than that callback. A polled
         message is usable by publications that are no earlier than the take.
@@ -224,7 +224,7 @@ class _Receptions:
 
 @dataclass(frozen=True)
 class _Outputs:
-    """Publications of one publisher, in order: their times, and the starts of the callbacks that made them."""
+    """Publications of one publisher, in order: their times, and the starts of their callbacks."""
 
     publication: IdArray
     time_ns: TimesNs
@@ -232,7 +232,7 @@ class _Outputs:
 
 
 def annotated(model: ExecutionModel) -> list[Declared]:
-    """Links that the application annotated in its trace."""
+    """Links annotated by the application."""
     columns = model.link_annotations.select("rule", "subscriptions", "publishers")
     return [Declared(rule, tuple(subscriptions), tuple(pubs)) for rule, subscriptions, pubs in columns.iter_rows()]
 
@@ -240,7 +240,7 @@ def annotated(model: ExecutionModel) -> list[Declared]:
 def link_indirect(
     model: ExecutionModel, triggers: pl.DataFrame, causes: pl.DataFrame, declared: Sequence[Declared]
 ) -> pl.DataFrame:
-    """Links each publication to the messages from which, by its declaration, it was made."""
+    """Links each publication to the messages that its declared links assign to it."""
     if not declared:
         return pl.DataFrame(schema=dict(LINKS["uses"]))
     receptions = _Received(model, triggers)
@@ -263,7 +263,7 @@ def _periodic_async(outputs: _Outputs, inputs: Sequence[_Receptions]) -> list[tu
 
 
 def _partial_sync(outputs: _Outputs, inputs: Sequence[_Receptions]) -> list[tuple[IdArray, IdArray]]:
-    """For each input, the last message since the previous publication; none is used twice."""
+    """For each input, the last message since the previous publication; each is used once."""
     links = []
     for received in inputs:
         last = received.last_for(outputs)
@@ -318,7 +318,7 @@ def _of_run(run_ns: TimesNs, run: IdArray, otherwise_ns: TimesNs) -> TimesNs:
 
 
 def declared_in(paths: Sequence[PathSpec], model: ExecutionModel) -> list[Declared]:
-    """Links of all paths whose nodes are in the model; a node that did not run links nothing.
+    """Links of all paths whose nodes are in the model.
 
     Raises:
         ConfigurationError: a node that ran has no such input or output.
@@ -329,7 +329,7 @@ def declared_in(paths: Sequence[PathSpec], model: ExecutionModel) -> list[Declar
 
 
 def describe_unused(paths: Sequence[PathSpec], model: ExecutionModel) -> Iterator[str]:
-    """Names in paths and links that the model does not have, each with the nearest match."""
+    """Names in paths and links that are missing from the model, each with the nearest match."""
     nodes, topics = model.nodes["name"].drop_nulls().to_list(), model.topics()
     for path in paths:
         for topic in path.via if not path.of_phases else ():

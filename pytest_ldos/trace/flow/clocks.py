@@ -1,8 +1,7 @@
 """Clock offsets between hosts, estimated from the messages that they exchanged.
 
-A message takes time, so each message from A to B bounds the offset of B's clock from one
-side, and each message from B to A bounds it from the other. The true offset lies between the
-closest bounds.
+Latency is positive, so each message from A to B bounds the offset of B's clock on one side, and each
+message from B to A on the other. The true offset is between the closest bounds.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from pytest_ldos.trace.flow.graph import FlowGraph
 
 
 class Bound(StrEnum):
-    """Side of an offset that messages in one direction bound."""
+    """Known bound of an offset."""
 
     LEAST = "at least"
     MOST = "at most"
@@ -30,11 +29,11 @@ class ClockOffset:
     """Offset to be added to a host's times.
 
     Attributes:
-        uncertainty_ns: largest error of `offset_ns` on either side. ``None`` where messages passed in one
-            direction only, so that the offset is bounded on one side only, by `offset_ns`. Where the clocks drifted
-            apart, so that no offset fits all messages, the largest violation of a bound.
+        uncertainty_ns: largest error of `offset_ns` on either side; ``None`` if messages passed in one direction
+            only, so that `offset_ns` is a bound. If the clocks drifted so that no offset fits all messages, the
+            largest violation of a bound.
         messages: number of messages that the estimate rests on.
-        bound: side of an offset that is no estimate: it is at least, or at most, `offset_ns`, or nothing is known.
+        bound: if `offset_ns` is no estimate: the offset is at least or at most that, or unknown.
     """
 
     offset_ns: int
@@ -46,8 +45,8 @@ class ClockOffset:
 def estimate_clock_offsets(flow: FlowGraph) -> dict[str, ClockOffset]:
     """Offsets by host name that bring all clocks into agreement with the first host's.
 
-    A host that exchanged no message with the others, directly or through further hosts, is
-    left out. Source: `transport` links between hosts.
+    A host that exchanged no message with the others, directly or indirectly, is left out. Source: `transport` links
+    between hosts.
     """
     bounds = _least_latencies(flow)
     offsets = {0: ClockOffset(0, 0, 0)}

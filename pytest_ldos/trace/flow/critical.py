@@ -1,8 +1,8 @@
 """Critical path of a passage: segments that sum to its latency exactly.
 
 Between a publication and its reception, the executor's waits show when the message arrived.
-Between a callback and a publication made by another callback, the search continues with what
-the other callback waited for: its timer, or the last of its messages, which is followed back in turn.
+Between a callback and a publication of another callback, the search follows back the other callback's
+trigger: its timer, or its last message.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class CriticalPaths:
         return Segment(SegmentKind.PUBLISH, self._names.topic(publication), int(self._called_ns[publication]), until_ns)
 
     def _send(self, take: int) -> Iterator[Segment]:
-        """Publish call of a message, until the message was sent on the way on which it was taken."""
+        """Publish call of a message, until it was sent to the subscription's transport."""
         yield self._publish(int(self._origin[take]), int(self._sent_ns[take]))
 
     def _deliver(self, take: int) -> Iterator[Segment]:
@@ -122,7 +122,7 @@ class CriticalPaths:
         yield Segment(SegmentKind.EXECUTOR_WAIT, self._names.receiver(take), arrived, used, thread)
 
     def _moment_of_use(self, take: int) -> int:
-        """Start of the message's callback; the time of the take if a callback polled or none ran."""
+        """Start of the message's callback; the time of the take if a callback polled it or none ran."""
         run = int(self._run_of_take[take])
         return int(self._taken_ns[take]) if run < 0 else max(int(self._start_ns[run]), int(self._taken_ns[take]))
 
@@ -149,7 +149,7 @@ class CriticalPaths:
         return self._follow(self._waited_for(run), since_ns, int(self._start_ns[run]))
 
     def _follow(self, leg: _Leg, since_ns: int, until_ns: int) -> list[Segment]:
-        """Follows legs back to `since_ns`; time that no event explains remains as one segment."""
+        """Follows legs back to `since_ns`; time without any explaining event remains as one segment."""
         found: list[Segment] = []
         followed: set[int] = set()
         while True:
@@ -175,7 +175,7 @@ class CriticalPaths:
         return self._arrival(take)
 
     def _arrival(self, take: int) -> _Leg:
-        """Way of a message, from the begin of the callback that sent it if there is one."""
+        """Transport of a message, from the start of the sending callback if there is one."""
         publication = int(self._origin[take])
         if publication < 0:
             taken, thread = int(self._taken_ns[take]), int(self._take_thread[take])
@@ -192,10 +192,10 @@ class CriticalPaths:
         return _Leg([self._in_run(SegmentKind.CALLBACK, sender, begin, call), *part], begin, run=sender)
 
     def back_from(self, thread: int, until_ns: int, since_ns: int, *, by_feedback: bool) -> list[Segment]:
-        """Segments that led to `until_ns` on a thread, back to `since_ns`; they sum to the difference exactly.
+        """Segments on a thread from `since_ns` to `until_ns`; they sum to the difference exactly.
 
         Args:
-            by_feedback: where no callback runs, follow the last action feedback that the thread took.
+            by_feedback: if no callback runs, follow the last action feedback that the thread took.
         """
         run = int(self._runs.at(np.array([thread]), np.array([until_ns]))[0])
         if run >= 0:
@@ -214,11 +214,11 @@ class _Leg:
     """Step of the backward search.
 
     Attributes:
-        segments: contiguous, up to the time that the search came from.
+        segments: contiguous; they end where the previous step began.
         begin_ns: begin of the first segment.
         run: callback run in which they begin; -1 for none.
-        before: subject of the earlier time if there is no run.
-        thread: thread that this time was spent on; -1 if unknown.
+        before: subject of the time before, if there is no run.
+        thread: thread of that time; -1 if unknown.
     """
 
     segments: Sequence[Segment]
@@ -241,7 +241,7 @@ class _Feedback:
         self._time_ns = times_of(feedback, "time_ns")
 
     def last_before(self, thread: int, time_ns: int) -> int:
-        """The last take of a thread at or before `time_ns`, -1 if there is none."""
+        """The last take of a thread at or before `time_ns`, -1 if none."""
         rows = np.flatnonzero((self._thread == thread) & (self._time_ns <= time_ns))
         return int(self._take[rows[-1]]) if len(rows) else -1
 
@@ -254,9 +254,9 @@ def _clipped(segments: Iterable[Segment], since_ns: int, until_ns: int) -> Itera
 
 
 def split_by_stages(model: ExecutionModel, segment: Segment) -> list[Segment]:
-    """Parts of a segment on its thread, one to the end of each stage; what follows the last stays as it was.
+    """Splits a segment at the end of each planning stage on its thread; the rest keeps its kind.
 
-    Nothing reports the begin of planning: the first part has all that came before the end of the first stage.
+    No event reports the begin of planning: the first part begins with the segment.
     """
     inside = pl.col("time_ns").is_between(segment.begin_ns, segment.end_ns, closed="right")
     ended = model.planning_stages.filter(pl.col("thread") == segment.thread, inside)
@@ -282,7 +282,7 @@ def break_down(
     """Breaks all passages along a path into segments.
 
     Args:
-        thread_states: result of `build_thread_states`; separates waiting for a CPU from the rest.
+        thread_states: result of `build_thread_states`; used to separate waiting for a CPU.
         critical: critical paths of the same graph, reused when several paths are broken down.
 
     Columns: `passage` (row in `instances.table`), `position`, `kind`, `subject`, `begin_ns`, `end_ns`,
@@ -302,7 +302,7 @@ def _segments(instances: PathInstances, critical: CriticalPaths) -> Iterator[tup
 def _phase_segments(
     flow: FlowGraph, instances: PathInstances, critical: CriticalPaths
 ) -> Iterator[tuple[int, list[Segment]]]:
-    """Segments from phase to phase, each followed back as far as events explain it, planning by its stages."""
+    """Segments of each phase, followed back as far as events explain; planning is split by stages."""
     phases = flow.model.phases.select("goal_id", "phase", "time_ns", "thread")
     entered = {(goal_id, phase): (time_ns, thread) for goal_id, phase, time_ns, thread in phases.iter_rows()}
     planned = dict(flow.model.trial_spans.select("goal_id", "planned_ns").iter_rows())
@@ -319,7 +319,7 @@ def _phase_segments(
 
 
 def _named(segments: list[Segment], one: str, other: str, planned_ns: int | None) -> list[Segment]:
-    """Names unexplained time by its phases; of the execution, the planned motion is split off."""
+    """Names unexplained time after its phases; splits the planned motion off the execution."""
     first = segments[0]
     if first.kind is not SegmentKind.OUTSIDE:
         return segments

@@ -1,12 +1,11 @@
-"""Differences between the traces of two versions: what is new or gone, and what takes longer or shorter beyond chance.
+"""Differences between the traces of two versions: new and removed entities, and significant changes of durations.
 
-One run of each: durations that follow each other are alike. Each trace is therefore cut into consecutive blocks with
-equal numbers of values, long enough that neighbours differ, and the medians of blocks are compared by the rank-sum
-test; all comparisons share one probability of error (Holm). What differs between two starts of the same version is not
-known.
+With one run of each, consecutive durations are correlated. Each trace is therefore cut into consecutive blocks with
+equal numbers of values, long enough to be uncorrelated, and the medians of blocks are compared by the rank-sum
+test with Holm's correction. The variation between starts of the same version is unknown.
 
-Several runs: each counts once, by its median, and whole runs are permuted (`stats.intervals`). Where they are too few
-for that, a difference over blocks is reported only if all runs of one version lie beyond all of the other.
+With several runs, each counts once, by its median, and whole runs are permuted (`stats.intervals`). With too few
+runs for that, a difference over blocks is reported only if the runs of the two versions do not overlap.
 """
 
 from __future__ import annotations
@@ -33,35 +32,35 @@ from pytest_ldos.trace.flow.graph import FlowGraph, Names
 from pytest_ldos.trace.flow.paths import find_path
 
 ALPHA: Final = 0.01
-"""Probability that anything is reported where nothing differs."""
+"""Probability of any false alarm between equal versions."""
 
 SMALLEST: Final = 0.05
-"""Relative difference below which nothing is reported."""
+"""Smallest relative difference that is reported."""
 
 _MOST_BLOCKS: Final = 20
 _FEWEST: Final = 6
-"""Blocks, and values, below which nothing is compared."""
+"""Fewest blocks, and fewest values, that are compared."""
 
 _ALIKE: Final = 0.25
-"""Correlation of neighbouring blocks from which blocks are made longer."""
+"""Correlation of neighbouring blocks above which blocks are lengthened."""
 
 SMALLEST_NS: Final = 1_000
-"""Difference below which nothing is reported: what recording an event costs."""
+"""Smallest difference that is reported: the cost of recording an event."""
 
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-f]+\b")
 _OF_THE_RUN: Final = re.compile(
     r"_(?:\d{6,}|(?=[0-9a-f]*\d)[0-9a-f]{8,}|(?<=static_transform_publisher_)[A-Za-z0-9]{16})(?![A-Za-z0-9])"
 )
-"""Parts of names that ROS 2, tf2 and MoveIt choose again in each run."""
+"""Parts of names that ROS 2, tf2 and MoveIt generate in each run."""
 
 FEWEST_RUNS: Final = fewest_runs(ALPHA)
-"""Runs of each version whose medians can differ beyond chance."""
+"""Fewest runs per version whose medians can differ significantly."""
 
 Values = npt.NDArray[np.float64]
 
 
 class Kind(StrEnum):
-    """Kind of a quantity that two traces are compared in."""
+    """Kind of a quantity that is compared."""
 
     PATH = "latency of path"
     CALLBACK = "run time of callback"
@@ -74,25 +73,25 @@ Samples = Mapping[Key, Values]
 
 
 class Evidence(StrEnum):
-    """The evidence that judges a difference."""
+    """The evidence for a difference."""
 
     PASSAGES = "passages"
-    """Passages within the one run of each version."""
+    """Values within the one run of each version."""
 
     SEPARATION = "separation"
-    """Passages, and that all runs of one version lie beyond all of the other: runs are too few to be judged."""
+    """Values, and runs that do not overlap between versions; there are too few runs for a test."""
 
     RUNS = "runs"
-    """Medians of runs."""
+    """A test on the medians of runs."""
 
 
 class Thing(NamedTuple):
-    """A node, topic or callback that one version alone has."""
+    """A node, topic or callback of one version only."""
 
     kind: str
     name: str
     runs: int
-    """Number of runs of that version in which it was seen."""
+    """Number of that version's runs in which it occurs."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ class Run:
 
     Attributes:
         things: kind (``node``, ``topic``, ``callback``) and name.
-        samples: values of each quantity in the order of time.
+        samples: values of each quantity in time order.
     """
 
     things: frozenset[tuple[str, str]]
@@ -120,8 +119,8 @@ class Compared:
     Attributes:
         base_ns, head_ns: medians; of several runs, the median of their medians.
         base_count, head_count: numbers of values.
-        low, high: interval of head over base, over what judges; infinite with too few of these.
-        differs: True if the difference is beyond chance, as far as the evidence goes, and large enough.
+        low, high: confidence interval of head over base; infinite with too few values.
+        differs: True if the difference is significant, given its evidence, and large enough.
     """
 
     kind: Kind
@@ -145,9 +144,9 @@ class Difference:
     """Differences between two versions.
 
     Attributes:
-        new, gone: what was seen in some run of one version, and in none of the other.
-        compared: what all runs have, the largest certain difference first.
-        in_some_runs: names of quantities that both versions have, but not every run.
+        new, gone: things in some run of one version and in none of the other.
+        compared: quantities of all runs, the largest significant difference first.
+        in_some_runs: names of quantities of both versions that some runs lack.
         base_runs, head_runs: numbers of runs.
     """
 
@@ -166,7 +165,7 @@ class Difference:
 
 
 def sample_run(flow: FlowGraph, paths: Sequence[PathSpec]) -> Run:
-    """Takes from a trace what is compared.
+    """Extracts the compared facts of a trace.
 
     Args:
         paths: the project's.
@@ -217,12 +216,12 @@ def _things(model: ExecutionModel) -> Iterator[tuple[str, str]]:
 
 
 def lasting_name(name: str) -> str:
-    """A name with ``*`` for what differs in each run: ``/transform_listener_impl_*``."""
+    """A name with ``*`` for parts generated in each run: ``/transform_listener_impl_*``."""
     return _OF_THE_RUN.sub("_*", name)
 
 
 def _samples(flow: FlowGraph, paths: Sequence[PathSpec]) -> Iterator[tuple[Key, Values]]:
-    """Values of each quantity in the order of time."""
+    """Values of each quantity in time order."""
     model, names = flow.model, Names(flow.model)
     for path in paths:
         yield (Kind.PATH, path.name), _floats(find_path(flow, path).table.sort("end_ns")["latency_ns"])
@@ -255,7 +254,7 @@ def _compare(bases: Sequence[Run], heads: Sequence[Run], keys: Sequence[Key], ev
         certain, judged = _certain_over_runs(medians), medians
     else:
         judged = {key: (_blocks_of(head), _blocks_of(base)) for key, (head, base) in sides.items()}
-        certain = {key for key in _certain_over_blocks(judged) if _are_apart(*medians[key])}
+        certain = {key for key in _certain_over_blocks(judged) if _are_disjoint(*medians[key])}
     measured = judged if evidence is Evidence.PASSAGES else medians
     found = [_compared(key, sides[key], measured[key], is_certain=key in certain) for key in keys]
     yield from sorted(found, key=lambda each: (not each.differs, -abs(math.log(each.ratio))))
@@ -280,8 +279,8 @@ def _certain_over_blocks(blocks: Mapping[Key, tuple[Values, Values]]) -> set[Key
     return {key for key, step in steps.items() if step.rejected}
 
 
-def _are_apart(head: Values, base: Values) -> bool:
-    """True if all runs of one side lie beyond all of the other; of one run each, nothing else is known."""
+def _are_disjoint(head: Values, base: Values) -> bool:
+    """True if the runs of the two sides do not overlap; always true for one run each."""
     return max(len(head), len(base)) == 1 or bool(head.min() > base.max() or base.min() > head.max())
 
 
@@ -290,7 +289,7 @@ def _blocks_of(runs: Sequence[Values]) -> Values:
 
 
 def _blocks(values: Values) -> Values:
-    """Logarithms of the medians of consecutive blocks, which are the longer the more alike neighbours are."""
+    """Logarithms of the medians of consecutive blocks; correlated values get longer blocks."""
     count = min(_MOST_BLOCKS, max(len(values) // _FEWEST, _FEWEST))
     while True:
         medians = [float(np.median(part)) for part in np.array_split(values, count)]
@@ -301,7 +300,7 @@ def _blocks(values: Values) -> Values:
 
 
 def _likeness(values: Values) -> float:
-    """Correlation of neighbours."""
+    """Correlation of neighbouring values."""
     around = values - values.mean()
     spread = float(around @ around)
     return float(around[1:] @ around[:-1]) / spread if spread > 0 else 0.0

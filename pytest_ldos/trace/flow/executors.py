@@ -18,7 +18,7 @@ PROCESSING: Final = "processing"
 EXECUTING: Final = "executing"
 
 _PARTS: Final = 4
-"""Parts of a chunk of rows that are looked at together: states take more memory than rows of a table."""
+"""Chunks are divided by this: states take more memory than rows of a table."""
 
 _COLUMNS: Final = ("executor", "thread", "begin_ns", "end_ns", "state")
 
@@ -26,36 +26,36 @@ _COLUMNS: Final = ("executor", "thread", "begin_ns", "end_ns", "state")
 def executor_states(model: ExecutionModel) -> pl.DataFrame:
     """States of all executor threads, in order, without gaps between a thread's first and last state.
 
-    Where events of its process may be missing, a thread has no state.
+    A thread has no state while events of its process may be missing.
 
     Columns: `executor`, `thread`, `begin_ns`, `end_ns`, `state`. A thread is *waiting* for work until it
     looks for ready entities. It is *executing* from its choice of an executable until it looks again,
-    or while a callback runs that no choice announces (services, actions). Between the two it is
+    or while a callback runs without a recorded choice (services, actions). In between it is
     *processing*: finding and taking the next executable. Threads that share an executor look one
     at a time, so the time from the end of a callback to the thread's next wait or execution counts as
-    waiting, too. A thread that reports neither waits nor choices, as those of rclcpp's events executor, has no
+    waiting, too. A thread without recorded waits and choices, such as one of rclcpp's events executor, has no
     states (see `without_states`).
 
     Tracepoints: ``rclcpp_executor_*``, ``callback_start``, ``callback_end``.
     """
-    return _states(model, _told(model.waits, model.executions, model.callback_runs, _NOTHING, _reporting(model)))
+    return _states(model, _recorded(model.waits, model.executions, model.callback_runs, _NOTHING, _reporting(model)))
 
 
-def _states(model: ExecutionModel, told: pl.DataFrame) -> pl.DataFrame:
-    """States of reported spans, and of the time between those of a thread."""
+def _states(model: ExecutionModel, recorded: pl.DataFrame) -> pl.DataFrame:
+    """States of recorded spans, and of the gaps between a thread's spans."""
     sharing = model.threads.join(model.executors, left_on="executor", right_on="id").filter(pl.col("threads") > 1)
-    between = _between(told, sharing["id"])
-    whole = pl.concat([_known(model, told), _known(model, between, by_ends=False)])
+    between = _between(recorded, sharing["id"])
+    whole = pl.concat([_known(model, recorded), _known(model, between, by_ends=False)])
     whole = whole.filter(pl.col("end_ns") > pl.col("begin_ns")).sort("thread", "begin_ns")
     executors = model.threads.select("executor", thread="id")
     return whole.join(executors, on="thread", maintain_order="left").select(_COLUMNS)
 
 
 def _known(model: ExecutionModel, states: pl.DataFrame, *, by_ends: bool = True) -> pl.DataFrame:
-    """States without the parts in which events of their process may be missing.
+    """States while the process is whole.
 
     Args:
-        by_ends: False for states that are known only if no event of theirs is missing.
+        by_ends: False for states inferred from the absence of events.
     """
     if not model.coverage:
         return states
@@ -72,10 +72,10 @@ _NOTHING: Final = pl.DataFrame(
 )
 
 
-def _told(
+def _recorded(
     waits: pl.DataFrame, executions: pl.DataFrame, runs: pl.DataFrame, last: pl.DataFrame, reporting: pl.Series
 ) -> pl.DataFrame:
-    """Reported spans in order, each without the part that an earlier one of its thread covers.
+    """Recorded spans in order, without the parts that earlier spans of their thread cover.
 
     Args:
         last: the last span of each thread before these.
@@ -84,28 +84,30 @@ def _told(
     waits = waits.select("thread", "begin_ns", "end_ns", state=pl.lit(WAITING))
     runs = runs.filter(pl.col("thread").is_in(reporting.implode()))
     executing = _executing(executions, runs).select("thread", "begin_ns", "end_ns", state=pl.lit(EXECUTING))
-    told = pl.concat([waits, executing]).drop_nulls().sort("thread", "begin_ns", "end_ns", maintain_order=True)
-    return _without_overlap(pl.concat([last, told]).sort("thread", maintain_order=True) if len(last) else told)
+    recorded = pl.concat([waits, executing]).drop_nulls().sort("thread", "begin_ns", "end_ns", maintain_order=True)
+    return _without_overlap(pl.concat([last, recorded]).sort("thread", maintain_order=True) if len(last) else recorded)
 
 
 def _reporting(model: ExecutionModel) -> pl.Series:
-    """Threads that report waits or choices of an executor."""
-    return pl.concat([told["thread"].unique() for told in (model.waits, model.executions)]).drop_nulls().unique()
+    """Threads with recorded waits or choices of an executor."""
+    return (
+        pl.concat([recorded["thread"].unique() for recorded in (model.waits, model.executions)]).drop_nulls().unique()
+    )
 
 
 def without_states(model: ExecutionModel) -> int:
-    """Number of threads that ran callbacks and reported neither waits nor choices of an executor."""
+    """Number of threads with callbacks but without recorded waits and choices of an executor."""
     ran = model.callback_runs["thread"].drop_nulls().unique()
     return len(ran.filter(~ran.is_in(_reporting(model).implode())))
 
 
 def states_in_windows(model: ExecutionModel) -> Iterator[pl.DataFrame]:
-    """The rows of `executor_states`, in windows of time; one that lasts beyond a window is in parts."""
+    """The rows of `executor_states`, window by window; a state that crosses a border is split."""
     last, reporting = _NOTHING, _reporting(model)
     for waits, executions, runs in _windows(model):
-        told = _told(waits, executions, runs, last, reporting)
-        yield _states(model, told)
-        ended = told.group_by("thread", maintain_order=True).last()
+        recorded = _recorded(waits, executions, runs, last, reporting)
+        yield _states(model, recorded)
+        ended = recorded.group_by("thread", maintain_order=True).last()
         last = ended.with_columns(begin_ns="end_ns").select(_NOTHING.columns)
 
 
@@ -134,7 +136,7 @@ def _totals(states: pl.DataFrame) -> pl.DataFrame:
 
 
 def _windows(model: ExecutionModel) -> Iterator[list[pl.DataFrame]]:
-    """Waits, executions and runs, by the time of their begin."""
+    """Waits, executions and runs, in windows of their begin."""
     tables = ((model.waits, "begin_ns"), (model.executions, "begin_ns"), (model.callback_runs, "start_ns"))
     step = max(mapped.CHUNK_ROWS // _PARTS, 1)
     borders = sorted({int(time) for table, begin in tables for time in table[begin].gather_every(step, step)})
@@ -153,22 +155,22 @@ def _beginning(table: pl.DataFrame, begin: str, first_ns: int, until_ns: int) ->
 
 
 def _executing(executions: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
-    """Spans of chosen executables, and of callbacks that ran without a reported choice."""
+    """Spans of chosen executables, and of callbacks without a recorded choice."""
     ran = runs.select("thread", "end_ns", begin_ns="start_ns")
     return pl.concat([executions.select("thread", "end_ns", "begin_ns"), ran])
 
 
-def _without_overlap(told: pl.DataFrame) -> pl.DataFrame:
-    """Spans in order, each without the part that an earlier span of its thread covers."""
+def _without_overlap(recorded: pl.DataFrame) -> pl.DataFrame:
+    """Spans in order, without the parts that earlier spans of their thread cover."""
     covered = pl.col("end_ns").cum_max().shift(1).over("thread").fill_null(np.iinfo(np.int64).min)
-    return told.with_columns(begin_ns=pl.max_horizontal("begin_ns", covered)).filter(
+    return recorded.with_columns(begin_ns=pl.max_horizontal("begin_ns", covered)).filter(
         pl.col("end_ns") >= pl.col("begin_ns")
     )
 
 
-def _between(told: pl.DataFrame, sharing: pl.Series) -> pl.DataFrame:
+def _between(recorded: pl.DataFrame, sharing: pl.Series) -> pl.DataFrame:
     following = pl.col("begin_ns").shift(-1).over("thread")
     queueing = pl.col("thread").is_in(sharing.implode()) & (pl.col("state") == EXECUTING)
     state = pl.when(queueing).then(pl.lit(WAITING)).otherwise(pl.lit(PROCESSING))
-    gaps = told.select("thread", begin_ns="end_ns", end_ns=following, state=state)
+    gaps = recorded.select("thread", begin_ns="end_ns", end_ns=following, state=state)
     return gaps.filter(pl.col("end_ns") > pl.col("begin_ns"))

@@ -1,4 +1,4 @@
-"""The message-flow graph: causal links between publications, takes and callback runs, with names for people."""
+"""The message-flow graph: causal links between publications, takes and callback runs, with readable names."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def number_topics(model: ExecutionModel) -> dict[str, int]:
 
 
 def topics_of(instances: pl.DataFrame, end: str, ends: pl.DataFrame, numbers: dict[str, int]) -> IdArray:
-    """Topic number of each publication or take, -1 where it is unknown.
+    """Topic number of each publication or take, -1 if unknown.
 
     Args:
         end: the column that refers to `ends`, which are publishers or subscriptions.
@@ -88,16 +88,16 @@ def topics_of(instances: pl.DataFrame, end: str, ends: pl.DataFrame, numbers: di
 
 
 def unlinked_topics(model: ExecutionModel) -> dict[str | None, int]:
-    """Number of receptions by topic, of topics on which messages cannot be linked with their receptions.
+    """Number of receptions by topic, for topics whose messages cannot be linked with their receptions.
 
-    Some of their publications or takes have no stamp of the middleware, since an event is missing.
+    An event is missing, so some of their publications or takes lack the middleware's stamp.
     """
     if not model.missing_events:
         return {}
     sent = _unstamped(model.publications, "publisher", model.publishers)
     taken = _unstamped(model.takes, "subscription", model.subscriptions)
     subscription, count = ids_of(model.takes, "subscription"), len(model.subscriptions)
-    takes = np.zeros(count + 1, dtype=np.int64)  # those of no known subscription first
+    takes = np.zeros(count + 1, dtype=np.int64)  # those without a known subscription first
     for part in chunks(len(subscription)):
         takes += np.bincount(subscription[part] + 1, minlength=count + 1)
     ends = model.subscriptions.select("topic", takes=pl.Series(takes[1:]))
@@ -106,7 +106,7 @@ def unlinked_topics(model: ExecutionModel) -> dict[str | None, int]:
 
 
 def _unstamped(instances: pl.DataFrame, end: str, ends: pl.DataFrame) -> list[str | None]:
-    """Topics of publications or takes without a stamp; those inside a process are linked by their buffers."""
+    """Topics of publications or takes without a stamp; intra-process ones are linked by their buffers."""
     buffered = pl.col("buffer") != 0 if "buffer" in instances.columns else pl.col("intra")
     is_unstamped = pl.col("source_ns").is_null() & ~(pl.col("intra") & buffered)
     parts = (rows_of(instances, part) for part in chunks(len(instances)))
@@ -122,11 +122,11 @@ class Names:
     """Names of instances and entities of a model.
 
     Args:
-        apart: where nodes have the same name, with their processes.
+        with_processes: adds the process to node names that several processes share.
     """
 
-    def __init__(self, model: ExecutionModel, *, apart: bool = False) -> None:
-        self._node = _with_processes(model) if apart else model.nodes["name"].to_list()
+    def __init__(self, model: ExecutionModel, *, with_processes: bool = False) -> None:
+        self._node = _with_processes(model) if with_processes else model.nodes["name"].to_list()
         self._topic_of_publisher = model.publishers["topic"].to_list()
         self._topic_of_subscription = model.subscriptions["topic"].to_list()
         self._node_of_subscription = model.subscriptions["node"].to_list()
@@ -180,7 +180,7 @@ class Names:
 
 
 def _with_processes(model: ExecutionModel) -> list[str | None]:
-    """Names of nodes; of several with one name, in several processes, with the process of each."""
+    """Names of nodes; a name shared by several processes is followed by the process."""
     own = model.nodes.select("name", process="process").join(
         model.processes.select("pid", "host", process="id"), on="process", maintain_order="left"
     )

@@ -1,4 +1,4 @@
-"""Lineage of a message, and connections of nodes and topics."""
+"""Lineages of messages, and connections between nodes and topics."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Lineage:
-    """Everything that led to an instance, or everything it led to.
+    """All causes or all effects of an instance.
 
     Attributes:
         instances: in time order, including the origin.
@@ -91,11 +91,11 @@ class LineageIndex:
         self._first = dict(zip(Kind, np.cumsum([0, *self._sizes]).tolist(), strict=False))
 
     def forward(self, kind: Kind, instance: int) -> Lineage:
-        """Everything that an instance led to."""
+        """All effects of an instance."""
         return self._search(kind, instance, forward=True)
 
     def backward(self, kind: Kind, instance: int) -> Lineage:
-        """Everything that led to an instance."""
+        """All causes of an instance."""
         return self._search(kind, instance, forward=False)
 
     def _search(self, kind: Kind, instance: int, *, forward: bool) -> Lineage:
@@ -180,13 +180,13 @@ class Role(StrEnum):
 
 
 def summarize_connections(flow: FlowGraph) -> pl.DataFrame:
-    """One row per node and topic that it publishes or subscribes to, also those without any message.
+    """One row per node and topic of its publishers and subscriptions, including silent ones.
 
     Columns: `node` (id; null where it is unknown), `topic`, `role`, `messages` (published, or received from a
-    publisher in the trace), `rate_hz` (first to last message, where the
+    publisher in the trace), `rate_hz` (first to last message, while the
     processes are whole), `p50_ns`, `p99_ns` (of the transport), `late`,
-    `too_late`, `lost`; the last five are null for publishers, and where messages cannot be linked
-    (`unlinked_topics`): `messages` then counts all receptions.
+    `too_late`, `lost`. The last five are null for publishers, and for topics whose messages cannot be linked
+    (`unlinked_topics`); `messages` then counts all receptions.
     """
     return pl.concat([_published(flow), _received(flow)]).sort("topic", "role", "node", nulls_last=True)
 
@@ -228,7 +228,8 @@ def _received(flow: FlowGraph) -> pl.DataFrame:
 def _rated(flow: FlowGraph, messages: pl.DataFrame, role: Role) -> pl.DataFrame:
     """Number of messages and their rate; columns in order.
 
-    Receptions need the processes of the topic's publishers, too: without the publication, none counts.
+    Receptions also need the processes of the topic's publishers to be whole: a reception without its publication
+    is not counted.
     """
     groups = messages.group_by("node", "topic", maintain_order=True).agg(pl.col("process").unique())
     groups = groups.with_row_index("group").with_columns(pl.col("group").cast(pl.Int32))
@@ -244,7 +245,7 @@ def _rated(flow: FlowGraph, messages: pl.DataFrame, role: Role) -> pl.DataFrame:
 
 
 def connections_on(flow: FlowGraph, instances: PathInstances) -> pl.DataFrame:
-    """The connections that passages of a path of topics use; columns `node`, `topic`, `role`."""
+    """Connections used by the passages of a path of topics; columns `node`, `topic`, `role`."""
     model = flow.model
     table = instances.table
     if "takes" not in table.columns:

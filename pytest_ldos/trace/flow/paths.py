@@ -20,7 +20,7 @@ from pytest_ldos.trace.flow.graph import FlowGraph, number_topics, topics_of
 from pytest_ldos.trace.flow.transport import origin_of_takes
 
 _MOST_ROWS: Final = 50_000_000
-"""Most partial passages of one search step; more are refused."""
+"""Limit of partial passages in one search step."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ def find_path(flow: FlowGraph, path: PathSpec) -> PathInstances:
     one passage for each goal that entered exactly these phases in this order.
 
     Raises:
-        ConfigurationError: too many messages could lie on the path.
+        ConfigurationError: the search found too many partial passages.
     """
     return PathInstances(path, pl.concat(each.table for each in passages_in_parts(flow, path)))
 
 
 def passages_in_parts(flow: FlowGraph, path: PathSpec) -> Iterator[PathInstances]:
-    """As `find_path`, a part after the other, so that memory does not grow with their number; at least one part."""
+    """Like `find_path`, in one or more parts, so that memory does not grow with the number of passages."""
     if path.of_phases:
         yield PathInstances(path, _phases(flow, path))
         return
@@ -83,7 +83,7 @@ def _phases(flow: FlowGraph, path: PathSpec) -> pl.DataFrame:
 
 
 def _newest(flow: FlowGraph, found: pl.DataFrame) -> pl.DataFrame:
-    """The chain with the newest begin of those to each publication, with its times."""
+    """For each publication, the chain with the newest begin, with its times."""
     publications = flow.model.publications
     begin_ns = begins_of(publications[ids_of(found, "from_publication")])
     end_ns = times_at(publications, "time_ns", ids_of(found, "to_publication"))
@@ -97,11 +97,11 @@ def _newest(flow: FlowGraph, found: pl.DataFrame) -> pl.DataFrame:
 
 
 _PARTS: Final = 8
-"""Parts of a chunk of ends that are searched together: their chains take more memory than rows of a table."""
+"""Chunks of ends are divided by this: their chains take more memory than rows of a table."""
 
 
 class _Chains:
-    """Searches backward from the last topic, one hop per step, many instances at once."""
+    """Backward search from the last topic, one hop per step, many instances at once."""
 
     def __init__(self, flow: FlowGraph, path: PathSpec) -> None:
         model, numbers = flow.model, number_topics(flow.model)
@@ -119,7 +119,7 @@ class _Chains:
         self._flow = flow
 
     def ends(self) -> Iterator[IdArray]:
-        """Publications on the last topic, some at a time."""
+        """Publications on the last topic, in chunks."""
         every = self._end.finish()
         step = max(mapped.CHUNK_ROWS // _PARTS, 1)
         return (every[first : first + step] for first in range(0, len(every), step))
@@ -142,7 +142,7 @@ class _Chains:
         )
 
     def search(self, end: IdArray) -> list[pl.DataFrame]:
-        """Finished chains to some ends, one frame per number of hops."""
+        """Complete chains to the given ends, one frame per number of hops."""
         current, wanted = end, np.full(len(end), len(self._via) - 2)
         takes: list[IdArray] = []
         finished = []
@@ -171,15 +171,12 @@ class _Chains:
             )
 
     def _one_way_each(self, current: IdArray, end: IdArray, wanted: IdArray) -> IdArray:
-        """Indices of distinct ways: of several from one message to one end, the first.
-
-        Their continuations are equal.
-        """
+        """Indices of the first way from each message to each end; the others have the same continuations."""
         way = (end.astype(np.int64) * len(self._topic) + current) * (len(self._via) + 1) + wanted
         return np.sort(np.unique(way, return_index=True)[1])
 
     def _hops_into(self, publications: IdArray) -> tuple[IdArray, IdArray, IdArray]:
-        """All hops that lead to each publication: index of the publication, where the hop began, and its take."""
+        """All hops that end with each publication: index of the publication, start of the hop, and take."""
         which, use = self._uses.of(publications)
         take = self._take[use]
         origin = self._origin[take]

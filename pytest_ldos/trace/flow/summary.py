@@ -35,12 +35,11 @@ _PATHS: Final = {
 def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
     """One row per topic that has messages, the busiest first.
 
-    Columns: `topic`, `publishers`, `subscriptions`, `messages`, `rate_hz` (first to last message, where the publishing
-    processes are whole),
-    `received`, `p50_ns` … `p99_ns` of the transport, `late`, `too_late`, `lost`, `between_hosts` (true if messages came
-    from other hosts, so that their latencies are as exact as the clocks agree). `late` and `too_late` are null where
-    no publisher has a period. Where messages cannot be linked (`unlinked_topics`), `received` counts all receptions,
-    and the others are null.
+    Columns: `topic`, `publishers`, `subscriptions`, `messages`, `rate_hz` (first to last message, while the publishing
+    processes are whole), `received`, `p50_ns` … `p99_ns` of the transport, `late`, `too_late`, `lost`, `between_hosts`
+    (true if messages came from other hosts, so that their latencies are as exact as the clocks agree). `late` and
+    `too_late` are null if no publisher has a period. If messages cannot be linked (`unlinked_topics`), `received`
+    counts all receptions, and the others are null.
     """
     model = flow.model
     topic = pl.col("topic").fill_null(UNKNOWN)
@@ -106,10 +105,10 @@ def _active(publisher: IdArray, publishers: pl.DataFrame) -> pl.DataFrame:
 
 
 def _received(flow: FlowGraph, topics: Sequence[str]) -> pl.DataFrame:
-    """Number of receptions of each topic, and quantiles of the transport; topics without any are left out.
+    """Number of receptions and quantiles of the transport of each topic that has receptions.
 
     Args:
-        topics: of each publisher.
+        topics: topic of each publisher.
     """
     names = sorted(set(topics))
     number_of = np.array([names.index(topic) for topic in topics], dtype=np.int32)
@@ -133,11 +132,11 @@ def _quantiles(grouped: Grouped) -> pl.DataFrame:
 def summarize_callbacks(flow: FlowGraph) -> pl.DataFrame:
     """One row per callback that ran, ordered by total run time, longest first.
 
-    Times are of runs during which no event of the process may be missing.
+    Only runs while the process is whole are timed.
 
     Columns: `callback` (its name), `runs`, `total_ns`, `p50_ns`, `p90_ns`, `p99_ns`, `max_ns`.
     """
-    names = Names(flow.model, apart=True)
+    names = Names(flow.model, with_processes=True)
     table = flow.model.callback_runs
     callback = ids_of(table, "callback")
     start_ns, end_ns, thread = times_of(table, "start_ns"), times_of(table, "end_ns"), ids_of(table, "thread")
@@ -185,12 +184,12 @@ def summarize_executors(flow: FlowGraph) -> pl.DataFrame:
     )
     joined = per_executor.join(owners, on="executor").sort("executing", "pid", descending=[True, False])
     is_same = joined.select("name", "pid").is_duplicated() & ~joined["process"].is_duplicated()
-    apart = pl.concat_str("name", pl.lit(" (process "), "process", pl.lit(")"), ignore_nulls=True)
-    return joined.select("pid", "threads", *states, process=pl.when(is_same).then(apart).otherwise("name"))
+    with_process = pl.concat_str("name", pl.lit(" (process "), "process", pl.lit(")"), ignore_nulls=True)
+    return joined.select("pid", "threads", *states, process=pl.when(is_same).then(with_process).otherwise("name"))
 
 
 def summarize_paths(flow: FlowGraph, paths: Sequence[PathSpec]) -> pl.DataFrame:
-    """One row per path that has passages; without any, the columns alone.
+    """One row per path with passages; an empty table has the same columns.
 
     Columns: `path`, `passages`, `p50_ns`, `p90_ns`, `p99_ns`, `max_ns`, `deadline_ns` (null without one),
     `missed`, `longest` (the segment with the largest share of the time), `share` (of that segment).
@@ -201,7 +200,7 @@ def summarize_paths(flow: FlowGraph, paths: Sequence[PathSpec]) -> pl.DataFrame:
 
 
 class _OnDemand:
-    """Critical paths of a graph, prepared when the first passage is found."""
+    """Critical paths of a graph, computed on first use."""
 
     def __init__(self, flow: FlowGraph) -> None:
         self._flow = flow
@@ -212,7 +211,7 @@ class _OnDemand:
 
 
 class _PathSum:
-    """Passages along a path, summed up part by part."""
+    """Totals of the passages along a path, added part by part."""
 
     def __init__(self, flow: FlowGraph, path: PathSpec, critical: _OnDemand) -> None:
         self._path = path

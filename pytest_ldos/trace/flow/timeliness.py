@@ -1,13 +1,13 @@
 """Timeliness of a topic's messages at their subscriptions, and their rates.
 
 With period p a message is *too late* above min(p, 50 ms) from publication to reception,
-*late* above min(0.2 p, 5 ms), otherwise *on time*. A publisher that sends on events, not in time,
-has no period, and its messages are none of these: a period needs four messages, half of whose
-distances lie within half of their median of it. A message is *lost* if a subscription that took
-later messages of its publisher never took it, and no event of the subscribing process may be missing
-from its publication until the next message was taken. Messages sent within a process and messages
-given to the middleware are counted separately: a message that goes both ways counts as published
-twice. Definitions of iRobot's topology benchmark, but for topics without a period.
+*late* above min(0.2 p, 5 ms), otherwise *on time*. A publisher has a period if it sent at least four
+messages, and half of their intervals differ from the median by at most half of it; messages of other publishers
+(sent on events) are not classified. A message is *lost* if a subscription took later messages of its publisher
+but never this one, and no event of the subscribing process may be missing from its publication until the next
+message was taken. Intra-process messages and messages given to the middleware are counted separately: a message
+that goes both ways counts as published twice. Except for topics without a period, the definitions are those of
+iRobot's topology benchmark.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _PAIR: Final = ("publisher", "intra", "subscription")
 
 
 def classify_receptions(flow: FlowGraph) -> pl.DataFrame:
-    """One row per publisher and subscription between which messages passed.
+    """One row per pair of publisher and subscription with messages.
 
     Columns: `topic`, `publisher`, `subscription`, `period_ns` (median time between the publisher's
     messages; null where they have no period), `on_time`, `late`, `too_late` (numbers of messages; null without a
@@ -76,12 +76,12 @@ def classify_receptions(flow: FlowGraph) -> pl.DataFrame:
 
 
 def sum_of_known(column: str) -> pl.Expr:
-    """Sum of the rows that have a value; null without any."""
+    """Sum of the non-null values; null if there are none."""
     return pl.when(pl.col(column).is_not_null().any()).then(pl.col(column).sum()).alias(column)
 
 
 def _periodic(count: int, quartiles: Sequence[float | None]) -> bool:
-    """True if the middle half of the distances between messages lies near their median."""
+    """True if the middle half of the intervals between messages is near the median."""
     low, median, high = quartiles
     if low is None or median is None or high is None or count < _FEWEST_DISTANCES:
         return False
@@ -89,7 +89,7 @@ def _periodic(count: int, quartiles: Sequence[float | None]) -> bool:
 
 
 class _Sent:
-    """Messages that each publisher sent each way: inside its process, or through the middleware."""
+    """Messages by publisher and way: intra-process, or through the middleware."""
 
     def __init__(self, model: ExecutionModel) -> None:
         columns = {"group": Growing(np.int32), "time_ns": Growing(np.int64), "publication": Growing(np.int32)}
@@ -108,7 +108,7 @@ class _Sent:
         self._publications = Grouped(self._group, publication, 2 * self._publishers)
 
     def periods(self) -> pl.DataFrame:
-        """Median time between the messages of each publisher, each way; null where they have no period."""
+        """Median interval between messages, by publisher and way; null without a period."""
         groups = 2 * self._publishers
         last_ns, has_last = np.zeros(groups, dtype=np.int64), np.zeros(groups, dtype=bool)
         since_ns, group = Growing(np.int64), Growing(np.int32)
@@ -144,7 +144,7 @@ class _Sent:
 
 
 class _Got:
-    """Messages with a transport link, by publisher, way and subscription; others have no row in `pairs`."""
+    """Messages with a transport link, by publisher, way and subscription."""
 
     def __init__(self, flow: FlowGraph) -> None:
         self._flow = flow
@@ -165,7 +165,7 @@ class _Got:
         self.pairs = pl.DataFrame(ids).with_columns(pl.col("intra") == 1)
 
     def counts(self, pairs: pl.DataFrame) -> dict[str, pl.Series]:
-        """Numbers of messages of each pair that came on time, late and too late."""
+        """Numbers of messages on time, late and too late, for each pair."""
         limits = {name: pairs[f"limit_{name}"].to_numpy() for name in ("too_late", "late")}
         found = np.zeros((len(pairs), 3), dtype=np.int64)
         for part in chunks(len(self._pair)):
@@ -181,7 +181,7 @@ class _Got:
         }
 
     def publications(self) -> dict[str, pl.Series]:
-        """First and last publication of each pair, and the number of different ones."""
+        """First and last publication of each pair, and the number of distinct ones."""
         grouped = Grouped(self._pair, self._flow.transport["publication"].to_numpy(), len(self._kinds))
         taken = grouped.distinct()  # which sorts them
         edges = [(int(own[0]), int(own[-1])) for own in map(grouped.of, range(len(self._kinds)))]
@@ -192,14 +192,14 @@ class _Got:
         }
 
     def pairs_without_all_takes(self) -> list[int]:
-        """Pairs whose subscription is in a process of which events may be missing."""
+        """Pairs whose subscription is in a process with possibly missing events."""
         process = ids_at(self._flow.model.subscriptions, "process", self.pairs["subscription"].to_numpy())
         return np.flatnonzero(np.isin(process, self._flow.model.coverage.processes)).tolist()
 
     def count_lost(self, pair: int, due: IdArray) -> int:
-        """Messages of a pair that were lost for certain: the process that did not take them is whole.
+        """Messages of a pair that were certainly lost: the subscribing process is whole.
 
-        A subscription takes messages in order. The take of a missing one would lie before that of the next one taken.
+        A subscription takes messages in order, so the missing take would precede that of the next message.
 
         Args:
             due: publications from the first one taken to the last, in order.
@@ -222,7 +222,7 @@ class _Got:
         return ids_of(rows_of(self._flow.transport, part), name)
 
     def _way(self, part: slice) -> IdArray:
-        """1 for messages that came inside their process, 0 for others, -1 where the publication went no such way."""
+        """1 for intra-process messages, 0 for others, -1 if the publication did not go that way."""
         model, publication = self._flow.model, self._linked("publication", part)
         intra = model.takes["intra"].gather(self._linked("take", part)).to_numpy()
         sent = model.publications[publication].select("intra", "intra_ns")
@@ -235,7 +235,7 @@ class _Got:
         return wide * (len(self._flow.model.subscriptions) + 1) + subscription
 
     def _pair_of(self, part: slice) -> IdArray:
-        """Row in `pairs` of each message, -1 for none."""
+        """Row in `pairs` of each message, -1 if none."""
         ids = self._publisher[part], self._intra[part], self._subscription[part]
         known = (ids[0] >= 0) & (ids[1] >= 0) & (ids[2] >= 0)
         return np.where(known, np.searchsorted(self._keys, self._key(*ids)), -1)
@@ -248,8 +248,8 @@ def rates_of(group: IdArray, times_ns: TimesNs, coverage: Coverage, processes: S
     """One row for each group that has messages.
 
     Args:
-        group: of each message, -1 for messages that are left out.
-        processes: of each group, those that must be whole.
+        group: group of each message, -1 to leave it out.
+        processes: processes of each group that must be whole.
 
     Columns: `group`, `messages` (all of them), `rate_hz` (from the first to the last message of each stretch in which
     the processes are whole; null without two messages in one).

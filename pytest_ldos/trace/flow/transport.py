@@ -1,10 +1,10 @@
 """Transport links from a publication to each of its receptions.
 
-A publisher puts the message into a slot of the buffer of each subscription. The subscription takes
-out of a slot what was put there last.
+Inside a process, a publisher writes the message to a slot of each subscription's buffer. The subscription
+takes the last message written to a slot.
 
-The middleware stamps a message when it is written, and reports the same number when it
-is taken. Cyclone DDS and Fast DDS keep it to the nanosecond.
+The middleware stamps a message when it is written, and reports the same stamp when it
+is taken. Cyclone DDS and Fast DDS keep nanoseconds.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _rows_where(column: pl.Series) -> IdArray:
 
 
 def _publication_of_enqueues(model: ExecutionModel) -> IdArray:
-    """The intra-process publication during which each enqueue happened: the last one on its thread."""
+    """The intra-process publication of each enqueue: the last one on its thread."""
     intra = _rows_where(model.publications["intra_ns"].is_not_null())
     published_ns = computed(len(intra), np.int64, lambda part: times_at(model.publications, "intra_ns", intra[part]))
     publisher = computed(len(intra), np.int32, lambda part: ids_at(model.publications, "thread", intra[part]))
@@ -74,7 +74,7 @@ def _publication_of_enqueues(model: ExecutionModel) -> IdArray:
 
 
 def _enqueue_of(model: ExecutionModel, taken: IdArray) -> IdArray:
-    """The enqueue that filled the slot each take emptied; an enqueue serves one take only."""
+    """The enqueue that filled each take's slot; an enqueue serves one take only."""
     enqueued_ns = times_of(model.enqueues, "time_ns")
     taken_ns = computed(len(taken), np.int64, lambda part: times_at(model.takes, "time_ns", taken[part]))
     put, emptied = _slots(model, taken)
@@ -114,7 +114,7 @@ def _slots(model: ExecutionModel, taken: IdArray) -> tuple[IdArray, IdArray]:
 
 
 def _distinct(parts: Iterable[Array]) -> Array:
-    """Different values of all parts, in order."""
+    """Distinct values of all parts, in order."""
     return np.unique(np.concatenate([np.unique(part) for part in parts]))
 
 
@@ -129,7 +129,7 @@ class _Stamped:
     Attributes:
         row: in the table of publications or takes.
         end: the publisher or subscription.
-        topic: number of the topic, -1 where it is unknown.
+        topic: number of the topic, -1 if unknown.
     """
 
     row: IdArray
@@ -145,7 +145,7 @@ class _Stamped:
 
 
 class _Ordered:
-    """All publications or takes with a stamp; a stamp of 0 is none.
+    """All publications or takes with a non-zero stamp, ordered by it.
 
     Args:
         end: the column that refers to `ends`, which are publishers or subscriptions.
@@ -171,7 +171,7 @@ class _Ordered:
 
 
 def link_stamps(model: ExecutionModel) -> IdArray:
-    """Publication of each take, -1 where none in the trace fits; shape ``(takes,)``."""
+    """Publication of each take, -1 if none in the trace matches; shape ``(takes,)``."""
     numbers = number_topics(model)
     sent = _Ordered(model.publications, "publisher", model.publishers, numbers)
     taken = _Ordered(model.takes, "subscription", model.subscriptions, numbers)
@@ -186,7 +186,7 @@ def link_stamps(model: ExecutionModel) -> IdArray:
 
 
 def _spans(*stamps_ns: TimesNs) -> list[tuple[int, int]]:
-    """First and last stamp of spans with about a chunk of either kind, which hold all stamps; none cuts equal ones."""
+    """First and last stamp of consecutive spans of about a chunk each; equal stamps stay together."""
     if not all(map(len, stamps_ns)):
         return []
     first = sorted({int(stamp) for each in stamps_ns for stamp in each[:: mapped.CHUNK_ROWS]})
@@ -213,9 +213,9 @@ def _agree(one: IdArray, other: IdArray) -> npt.NDArray[np.bool_]:
 def _link_equal(
     sent: _Stamped, taken: _Stamped, found: IdArray, takes: npt.NDArray[np.intp], ranges: tuple[IdArray, IdArray]
 ) -> None:
-    """Links takes whose stamp several publications share: those of the same topic, in order.
+    """Links takes whose stamp several publications share, in order within each topic.
 
-    The message that a subscription takes first was published first.
+    A subscription takes messages in the order of their publication.
     """
     served: Counter[tuple[int, int]] = Counter()
     first, behind = ranges
@@ -236,7 +236,7 @@ def _link_rounded(sent: _Stamped, taken: _Stamped, found: IdArray, span: tuple[i
     message twice.
 
     Args:
-        sent, taken: of the span, and as far around it as one message may have two candidates.
+        sent, taken: messages of the span, with a margin in which a message may have two candidates.
     """
     within = (taken.stamp_ns >= span[0]) & (taken.stamp_ns <= span[1])
     missing = (found[taken.row] < 0) & (taken.topic >= 0)
@@ -290,7 +290,7 @@ def origin_of_takes(model: ExecutionModel, transport: pl.DataFrame) -> IdArray:
 
 
 def sent_ns(model: ExecutionModel, publication: IdArray, take: IdArray) -> TimesNs:
-    """Send time of each message on the way on which it was taken: through the middleware, or inside the process."""
+    """Send time of each message, by its way: through the middleware, or intra-process."""
     within = model.takes["intra"].gather(take).to_numpy()
     through_ns, within_ns = (times_at(model.publications, name, publication) for name in ("time_ns", "intra_ns"))
     return np.where(within, within_ns, through_ns)
@@ -307,16 +307,16 @@ def _ways(model: ExecutionModel, publication: IdArray, take: IdArray) -> npt.NDA
 
 
 def count_without_partner(model: ExecutionModel, transport: pl.DataFrame) -> dict[str, int]:
-    """Publications that nobody took and receptions of unknown origin, by cause; causes with count 0 are omitted."""
-    heard = set(model.subscriptions["topic"].drop_nulls())
-    told = set(model.publishers["topic"].drop_nulls())
+    """Publications without reception and receptions without publication, by cause; zero counts are omitted."""
+    subscribed_topics = set(model.subscriptions["topic"].drop_nulls())
+    published_topics = set(model.publishers["topic"].drop_nulls())
     unlinked = unlinked_topics(model)
     untaken, unseen = _without(model, transport["publication"], "publications", "publisher")
     unsent, _ = _without(model, transport["take"], "takes", "subscription")
     unlinked_sent, unlinked_taken = (sum(found.pop(topic, 0) for topic in unlinked) for found in (untaken, unsent))
     listened, published = (
         sum(count for topic, count in found.items() if topic in known)
-        for found, known in ((untaken, heard), (unsent, told))
+        for found, known in ((untaken, subscribed_topics), (unsent, published_topics))
     )
     counts = {
         "publications that cannot be linked with receptions": unlinked_sent,
@@ -331,9 +331,9 @@ def count_without_partner(model: ExecutionModel, transport: pl.DataFrame) -> dic
 
 
 def _without(model: ExecutionModel, linked: pl.Series, table: str, end: str) -> tuple[Counter[str | None], int]:
-    """Number of publications or takes without a link, by topic; ``None`` where that is unknown.
+    """Number of publications or takes without a link, by topic; the key ``None`` is an unknown topic.
 
-    The second number is of those during which a process that subscribes to the topic is not whole.
+    The second number counts those while a process that subscribes to the topic is not whole.
     """
     instances, ends = getattr(model, table), getattr(model, f"{end}s")
     is_linked = room_for(len(instances), np.bool_)

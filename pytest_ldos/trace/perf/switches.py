@@ -1,12 +1,12 @@
-"""Context switches that perf recorded beside a trace, as the table that lttng-modules would give.
+"""Context switches recorded by perf alongside a trace, in the table format of lttng-modules.
 
-Reads what ``perf record --switch-events -a`` writes. Records of other types are passed over.
+Reads what ``perf record --switch-events -a`` writes. Other record types are skipped.
 
 Reference: Linux, ``tools/perf/Documentation/perf.data-file-format.txt``; ``perf_event_open(2)``
 (``PERF_RECORD_SWITCH_CPU_WIDE``, ``sample_id_all``).
 
-perf sees who leaves a CPU, whether it could have run on, and who gets the CPU. It sees no wakeups: a thread counts as
-blocked until it runs again.
+perf records which thread leaves a CPU, whether it was preempted, and which thread is next. It records no wakeups: a
+thread counts as blocked until it runs again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pytest_ldos.trace.ctf.stats import Gap, StreamStats
 
 _MAGIC: Final = b"PERFILE2"
 _HEADER: Final = struct.Struct("<8sQQQQQQ")
-"""Magic, sizes of header and attribute, and places (offset, size) of attributes and data."""
+"""Magic, sizes of header and attribute, and sections (offset, size) of attributes and data."""
 
 _RECORD: Final = struct.Struct("<IHH")
 _SAMPLE_TYPE, _FLAGS, _CLOCK = 24, 40, 92
@@ -54,10 +54,10 @@ class PerfRecords:
     """Records of one file; times are nanoseconds of ``CLOCK_MONOTONIC``, in no order over CPUs.
 
     Attributes:
-        switches: columns ``time``, ``cpu``, ``tid``, ``other`` (who ran before or runs next), ``misc``;
-            a thread that leaves its CPU for the last time has no number any more, but -1.
-        names: of threads, by tid: the last one of each.
-        losses: time, CPU and number of records that perf lost up to then.
+        switches: columns ``time``, ``cpu``, ``tid``, ``other`` (the previous or next thread), ``misc``;
+            a thread that exits has number -1.
+        names: last name of each thread, by tid.
+        losses: time and CPU of each report of a loss, and the number of lost records.
     """
 
     switches: npt.NDArray[Any]
@@ -72,16 +72,16 @@ class PerfRecords:
 
     @property
     def is_preempted(self) -> Flags:
-        """True for a thread that leaves its CPU while it could run on."""
+        """True for a thread that leaves its CPU while runnable."""
         found: Flags = (self.switches["misc"] & _PREEMPTED) != 0
         return found
 
 
 def read_perf_records(path: Path) -> PerfRecords:
-    """Reads a data file; one whose writer was killed is read up to its last whole record.
+    """Reads a data file; a truncated file is read up to its last whole record.
 
     Raises:
-        TraceUnreadable: it is no such file, or its records lack thread, time or CPU.
+        TraceUnreadable: it is not a perf data file, or its records lack thread, time or CPU.
     """
     try:
         content = path.read_bytes()
@@ -96,7 +96,7 @@ def read_perf_records(path: Path) -> PerfRecords:
 
 
 def _trailer_of(path: Path, content: bytes, place: int, size: int) -> list[tuple[str, str]]:
-    """Fields behind each record, which are those of the first attribute."""
+    """Fields after each record, as the first attribute defines them."""
     if size < _CLOCK + 4 or place + size > len(content):
         raise TraceUnreadable(path, place, "its attributes are damaged", remedy=_REMEDY)
     (kinds,), (flags,) = (struct.unpack_from("<Q", content, place + offset) for offset in (_SAMPLE_TYPE, _FLAGS))
@@ -125,7 +125,7 @@ class _Reader:
         return self._found
 
     def _switches(self, place: int, end: int) -> Iterator[npt.NDArray[Any]]:
-        """Runs of switches that lie together; other records are taken on the way."""
+        """Batches of consecutive switches; other records are read on the way."""
         while place + _RECORD.size <= end:
             kind, _, size = _RECORD.unpack_from(self._content, place)
             if size < _RECORD.size or place + size > end:
@@ -139,14 +139,14 @@ class _Reader:
                 place += size
 
     def _run(self, place: int, end: int, most: int = 1 << 14) -> npt.NDArray[Any]:
-        """Switches from a place up to the first other record."""
+        """Switches from an offset up to the first other record."""
         count = min((end - place) // self._switch.itemsize, most)
         found = np.frombuffer(self._content, self._switch, count, place)
         others = np.flatnonzero((found["type"] != _SWITCH) | (found["size"] != self._switch.itemsize))
         return found[: others[0]] if others.size else found
 
     def _take(self, kind: int, place: int, size: int) -> None:
-        """Takes a name, of a thread or of its parent, or a loss."""
+        """Reads the name of a thread or of its parent, or a loss."""
         body, behind = place + _RECORD.size, place + size - self._trailer.itemsize
         if kind not in (_COMM, _FORK, _LOST) or behind < body + 8:
             return
@@ -163,10 +163,10 @@ class _Reader:
 
 
 SWITCHES_FOLDER: Final = "switches"
-"""Folder in that of a trace with perf's data files, one for each time that the recording went on."""
+"""Folder of perf's data files in a trace's folder; one file per resumption of the recording."""
 
 _IDLE, _ENDED = 0, -1
-"""Thread ids: of the idle threads, and of a thread that leaves its CPU for the last time."""
+"""Thread ids: of the idle threads, and of an exiting thread."""
 
 _RUNS_ON, _SLEEPS, _DEAD = 0, 1, 0x10
 """Values of `prev_state`: none, ``TASK_INTERRUPTIBLE``, ``EXIT_DEAD``."""
@@ -175,10 +175,10 @@ Numbers = npt.NDArray[np.int64]
 
 
 def with_switches(trace: DecodedTrace) -> DecodedTrace:
-    """The trace with the context switches that perf recorded beside it; kernel events of its own are preferred.
+    """Adds perf's context switches to a trace without kernel events of its own.
 
     Raises:
-        TraceUnreadable: a file of perf's is damaged.
+        TraceUnreadable: a perf data file is damaged.
     """
     clocks = [each for each in trace.traces if each.domain == "ust"]
     own = trace.events.get(Kernel.SWITCH)
@@ -205,7 +205,7 @@ def thread_owners(trace: DecodedTrace) -> dict[int, int]:
     """Pid of each thread that perf saw, by tid; empty without perf's files.
 
     Raises:
-        TraceUnreadable: a file of perf's is damaged.
+        TraceUnreadable: a perf data file is damaged.
     """
     parts = [each.switches[["tid", "pid"]] for each in _records(trace).values()]
     return dict(np.unique(np.concatenate(parts)).tolist()) if parts else {}
@@ -219,7 +219,7 @@ def _records(trace: DecodedTrace) -> dict[Path, PerfRecords]:
 
 
 def _to_table(parts: Sequence[PerfRecords], offset_ns: int, number: int) -> EventTable:
-    """One row for each switch: perf's record of who leaves, or that of who comes where there is no other."""
+    """One row per switch: perf's record of the leaving thread, or else of the next thread."""
     switches = np.concatenate([part.switches for part in parts])
     is_out, preempted = (np.concatenate([getattr(part, name) for part in parts]) for name in ("is_out", "is_preempted"))
     one = is_out | ~_follows_its_out(switches, is_out)
@@ -250,9 +250,9 @@ def _to_table(parts: Sequence[PerfRecords], offset_ns: int, number: int) -> Even
 
 
 def _follows_its_out(switches: npt.NDArray[Any], is_out: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """True for a thread that gets the CPU where the record before says of another that it leaves it to this one.
+    """True for a record of a thread that gets the CPU, if the record before already names it as the next thread.
 
-    Idle threads have no records of their own, nor have some of the kernel's.
+    Idle threads and some kernel threads have no records of their own.
     """
     order = np.lexsort((switches["time"], switches["cpu"]))
     then, here = order[:-1], order[1:]
@@ -263,7 +263,7 @@ def _follows_its_out(switches: npt.NDArray[Any], is_out: npt.NDArray[np.bool_]) 
 
 
 def _occupants(cpus: Numbers, after: Numbers) -> Numbers:
-    """Thread that had the CPU before each switch, by the one before on the same CPU; `_ENDED` where there was none."""
+    """Thread that had the CPU before each switch, from the previous switch on it; `_ENDED` if there is none."""
     order = np.argsort(cpus, kind="stable")
     found = np.full(len(cpus), _ENDED, dtype=np.int64)
     is_next = cpus[order][1:] == cpus[order][:-1]

@@ -107,7 +107,7 @@ def _of_topics(found: pl.DataFrame, column: str, words: str) -> Iterator[str]:
 
 
 def _connections(analysis: Analysis, connections: pl.DataFrame) -> Table:
-    names = Names(analysis.flow.model, apart=True)
+    names = Names(analysis.flow.model, with_processes=True)
     titles = ("messages", "Hz", "p50", "p99", "late", "too late", "lost")
     columns = (Column("topic", Kind.NAME), Column("node", Kind.NAME), Column("role", Kind.WORD), *map(Column, titles))
     rows = tuple(
