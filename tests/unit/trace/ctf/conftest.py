@@ -1,4 +1,4 @@
-"""What the tests with the real LTTng share."""
+"""Fixtures for tests with the real LTTng."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Built traces of every shape, read by us and by babeltrace2."""
+"""Synthetic traces of every shape, read by the decoder and by babeltrace2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The comparison with babeltrace2 sees what it is there for."""
+"""The comparison with babeltrace2 detects differences."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.oracles.agreement import Comparison
 EVENT = Event("app:e", 1, {"_text": Text(), "_list": Array(Int(8), 2), "_in": Struct({"_x": Float(64)})})
 
 
-def told(time: int, text: str) -> dict[str, Any]:
-    """An event as babeltrace2 gives it."""
+def as_printed(time: int, text: str) -> dict[str, Any]:
+    """An event as babeltrace2 prints it."""
     payload = {"text": text, "list": [1, 2], "in": {"x": 0.5}}
     return {"name": "app:e", "ns": time, "cpu": 0, "context": {}, "payload": payload}
 
@@ -34,8 +34,8 @@ def difference(trace: DecodedTrace, *events: dict[str, Any]) -> str:
     return comparison.difference
 
 
-def test_equal_events_are_equal_and_those_of_one_moment_have_no_order(trace):
-    a, b, c = told(1, "a"), told(5, "b"), told(5, "c")
+def test_equal_events_match_in_any_order_at_one_time(trace):
+    a, b, c = as_printed(1, "a"), as_printed(5, "b"), as_printed(5, "c")
     assert difference(trace, a, b, c) == ""
     assert difference(trace, a, c, b) == ""
 
@@ -53,11 +53,11 @@ def test_equal_events_are_equal_and_those_of_one_moment_have_no_order(trace):
         ({"context": {"vpid": 7}}, "field vpid is '(no column)' here, 7 there"),
     ],
 )
-def test_a_change_is_named(trace, change, complaint):
-    assert complaint in difference(trace, {**told(1, "a"), **change}, told(5, "b"), told(5, "c"))
+def test_changed_event_is_reported(trace, change, complaint):
+    assert complaint in difference(trace, {**as_printed(1, "a"), **change}, as_printed(5, "b"), as_printed(5, "c"))
 
 
-def test_events_that_only_one_has_are_counted(trace):
-    a, b, c = told(1, "a"), told(5, "b"), told(5, "c")
+def test_events_of_one_reader_are_counted(trace):
+    a, b, c = as_printed(1, "a"), as_printed(5, "b"), as_printed(5, "c")
     assert difference(trace, a, b) == "3 events here, 2 there"
-    assert "number 3 is not here" in difference(trace, a, b, c, told(9, "d"))
+    assert "number 3 is not here" in difference(trace, a, b, c, as_printed(9, "d"))

@@ -1,4 +1,4 @@
-"""A session directory in one file is read as the folder is, and what is no trace is refused before it does harm."""
+"""Archives are read like session directories, and unsafe or unrelated archives are refused."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def session(tmp_path):
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path, monkeypatch):
-    """Folder of temporary files, which is empty in the end."""
+    """Folder of temporary files; asserts that it is empty after the test."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -69,7 +69,7 @@ NAMES = ("a.tar.zst", "a.tar.gz", "a.tgz", "a.tar", "a.zip", "a.tar.xz", "a.txz"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_archive_is_read_as_its_folder_is(session, name):
+def test_archive_is_read_like_its_folder(session, name):
     place = pack(session, name)
     found, plain = read_trace(place), read_trace(session)
     assert found.events["app:tick"].columns["value"].values.tolist() == [1, 2]
@@ -80,7 +80,7 @@ def test_an_archive_is_read_as_its_folder_is(session, name):
     assert found.stats.events == plain.stats.events
 
 
-def test_a_damaged_stream_is_named_within_its_archive(session):
+def test_damaged_stream_is_named_within_its_archive(session):
     stream = session / "ust" / "uid" / "0" / "64-bit" / "s_0"
     stream.write_bytes(b"\0" + stream.read_bytes()[1:])
     place = pack(session, "a.tar.gz")
@@ -88,14 +88,14 @@ def test_a_damaged_stream_is_named_within_its_archive(session):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_archive_that_is_cut_short_is_refused(session, name):
+def test_truncated_archive_is_refused(session, name):
     place = pack(session, name)
     place.write_bytes(place.read_bytes()[: place.stat().st_size // 2])
     assert "cannot be unpacked" in refusal(place).reason
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_so_is_what_only_has_its_name(tmp_path, name):
+def test_file_that_is_no_archive_is_refused(tmp_path, name):
     (tmp_path / name).write_bytes(b"no archive")
     assert "cannot be unpacked" in refusal(tmp_path / name).reason
 
@@ -122,21 +122,21 @@ def test_so_is_what_only_has_its_name(tmp_path, name):
     ],
     ids=["pickle", "sqlite", "mcap", "gzip", "xz", "7z", "bag", "text"],
 )
-def test_what_is_no_trace_is_named(tmp_path, write, what, remedy):
+def test_archive_without_trace_is_refused(tmp_path, write, what, remedy):
     write(tmp_path / "place")
     error = refusal(tmp_path / "place")
     assert error.reason.startswith(what)
     assert remedy in error.remedy
 
 
-def test_a_folder_of_archives_names_one(session):
+def test_folder_of_archives_is_refused_with_an_example(session):
     archive = pack(session, "a.tar.xz")
     (session.parent / "packed").mkdir()
     archive.rename(session.parent / "packed" / archive.name)
     assert "packed/a.tar.xz" in refusal(session.parent / "packed").remedy
 
 
-def test_an_archive_that_is_not_there(tmp_path):
+def test_missing_archive_is_refused(tmp_path):
     assert "No such file" in refusal(tmp_path / "a.zip").reason
 
 
@@ -154,7 +154,7 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.
 
 
 @pytest.mark.parametrize("name", ["../out", "/out", "a/../../out", "..", "a/.."])
-def test_no_name_leads_out_of_the_folder(tmp_path, temporary, name):
+def test_path_outside_the_folder_is_refused(tmp_path, temporary, name):
     assert "leads out of it" in refusal(hostile_tar(tmp_path, member(name))).reason
     zipped = tmp_path / "hostile.zip"
     with zipfile.ZipFile(zipped, "w") as whole:
@@ -168,11 +168,11 @@ def test_no_name_leads_out_of_the_folder(tmp_path, temporary, name):
     [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE],
     ids=["link", "second", "pipe", "device"],
 )
-def test_nothing_but_files_and_folders(tmp_path, kind):
+def test_special_files_are_refused(tmp_path, kind):
     assert "neither file nor folder" in refusal(hostile_tar(tmp_path, member("metadata", kind, "/etc/passwd"))).reason
 
 
-def test_a_link_in_a_zip(tmp_path):
+def test_link_in_zip_is_refused(tmp_path):
     link = zipfile.ZipInfo("metadata")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as whole:
@@ -180,7 +180,7 @@ def test_a_link_in_a_zip(tmp_path):
     assert "neither file nor folder" in refusal(tmp_path / "a.zip").reason
 
 
-def test_a_file_that_is_there_twice(tmp_path):
+def test_duplicate_file_is_refused(tmp_path):
     with tarfile.open(tmp_path / "a.tar", "w") as whole:
         for _ in range(2):
             whole.addfile(member("metadata"), io.BytesIO(b"\0" * 4))
@@ -189,8 +189,8 @@ def test_a_file_that_is_there_twice(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["bomb.zip", "bomb.tar.gz", "bomb.tar.zst"])
-def test_what_expands_beyond_any_trace_is_refused_on_the_way(tmp_path, temporary, monkeypatch, name):
-    """64 MiB of zeros from a few kilobytes, where 1 MiB and a hundredfold are allowed: not all of it is written."""
+def test_decompression_bomb_is_refused_while_unpacking(tmp_path, temporary, monkeypatch, name):
+    """64 MiB of zeros from a few kilobytes; the limit is 1 MiB plus 100 times the archive. Unpacking stops early."""
     monkeypatch.setattr(archives, "_ALWAYS", 1 << 20)
     monkeypatch.setattr(archives, "_CHUNK", 1 << 16)
     (tmp_path / "session").mkdir()
@@ -208,7 +208,7 @@ def test_too_many_files_are_refused(session, monkeypatch):
     assert "more than 3 files" in refusal(pack(session, "a.zip")).reason
 
 
-def test_a_password(session):
+def test_encrypted_zip_is_refused(session):
     place = pack(session, "a.zip")
     content = bytearray(place.read_bytes())
     for magic, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
@@ -220,7 +220,7 @@ def test_a_password(session):
     assert "password" in refusal(place).reason
 
 
-def test_the_package_for_zstandard_is_named_where_it_is_missing(session, monkeypatch):
+def test_missing_zstandard_package_is_named(session, monkeypatch):
     place = pack(session, "a.tar.zst")
     monkeypatch.setitem(sys.modules, archives._ZSTD, None)
     with pytest.raises(Unavailable, match=r"backports\.zstd"):
@@ -238,17 +238,17 @@ def store():
 @pytest.mark.parametrize(
     "address", ["memory://bucket/a.tar.zst", Path("memory://bucket/a.tar.zst")], ids=["text", "path"]
 )
-def test_an_archive_at_an_address(session, store, address):
+def test_archive_is_read_from_an_address(session, store, address):
     store.pipe("/bucket/a.tar.zst", pack(session, "a.tar.zst").read_bytes())
     assert len(read_trace(address)) == 2
 
 
-def test_a_damaged_archive_at_an_address_is_named_by_it(store):
+def test_damaged_archive_is_named_by_its_address(store):
     store.pipe("/bucket/a.zip", b"no archive")
     assert refusal(Path("memory://bucket/a.zip")).path == Path("memory://bucket/a.zip")
 
 
-def test_a_folder_at_an_address(session, store):
+def test_folder_is_read_from_an_address(session, store):
     store.put(str(session), "/bucket/session", recursive=True)
     assert len(read_trace("memory://bucket/session")) == 2
     stream = "/bucket/session/ust/uid/0/64-bit/s_0"
@@ -257,20 +257,20 @@ def test_a_folder_at_an_address(session, store):
         read_trace("memory://bucket/session")
 
 
-def test_an_address_with_nothing_there_or_of_an_unknown_kind():
+def test_missing_or_unknown_address_is_refused():
     assert "nothing is there" in refusal(Path("memory://none/at all")).reason
     assert "cannot be fetched" in refusal(Path("gopher://bucket/a")).reason
     with pytest.raises(ConfigurationError, match="on this machine"):
         read_trace("file://tmp/a")
 
 
-def test_an_address_without_fsspec(monkeypatch):
+def test_address_without_fsspec_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(Unavailable, match=r"pytest-ldos\[fleet\]|fsspec"):
         read_trace("s3://bucket/a")
 
 
-def test_what_is_an_address(tmp_path, monkeypatch):
+def test_address_is_recognised(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert address_of(Path("s3://bucket/a")) == "s3://bucket/a"
     assert [address_of(Path(each)) for each in ("/a", "a/b", "a:b/c", "C:/x")] == [None] * 4

@@ -55,8 +55,8 @@ def test_headers_orders_and_metadata_packets(tmp_path, header, big_endian, packe
     assert (info.domain, info.host, info.clock, info.uuid) == ("ust", "builder", "monotonic", builder.uuid.hex)
 
 
-def test_packets_are_told_by_their_roles(tmp_path):
-    """Sequence numbers, sizes and end times have the names the tracer likes."""
+def test_packet_fields_are_found_by_role(tmp_path):
+    """The tracer chooses the names of sequence numbers, sizes and end times."""
     builder = Ctf2Builder([TICK], instances=True)
     packets = [Packet([Record(TICK, n, {"value": n})], sequence=n, padding=40) for n in (0, 1, 4)]
     builder.write(tmp_path, {"s_0": packets})
@@ -140,7 +140,7 @@ def test_arrays_of_numbers_and_structures(tmp_path):
 
 
 def test_lengths_around_an_event(tmp_path):
-    """A location names the root where its path begins; one of that name in the event is another field."""
+    """A path begins at the root that it names, even if a field of the event has the same name."""
     event = Event("app:e", 1, {"cpu_id": Int(8), "a": Seq(Int(8), "cpu_id"), "b": Array(Int(8), 3)})
     builder = Ctf2Builder([event], packetized=False)
     record = Record(event, 5, {"cpu_id": 1, "a": [1], "b": [2, 3, 4]})
@@ -176,8 +176,8 @@ def test_optional_fields_and_variants(tmp_path):
     assert found["config.level"] == [2, 4, 7]
 
 
-def test_metadata_written_as_lttng_does(tmp_path):
-    """White space, attributes and unknown display hints between what matters."""
+def test_metadata_in_lttngs_layout(tmp_path):
+    """White space, attributes and unknown display hints are ignored."""
     builder = Ctf2Builder([TICK], packetized=False)
     fragments = builder.fragments()
     fragments[-1]["attributes"] = {"lttng.org,2009": {"log-level": 13, "names": ["a", None, 1.5e3, True]}}
@@ -188,7 +188,7 @@ def test_metadata_written_as_lttng_does(tmp_path):
     assert list(read_trace(tmp_path).events["app:tick"].columns["välue"]) == [3]
 
 
-# --- what is refused ---------------------------------------------------------------------------
+# --- refusals ---------------------------------------------------------------------------
 
 
 def refusal(directory: Path) -> str:
@@ -228,13 +228,13 @@ def test_an_error_names_its_place(tmp_path, old, new, complaint):
     assert reason.startswith("line ")
 
 
-def test_metadata_that_is_cut(tmp_path):
+def test_truncated_metadata_is_refused(tmp_path):
     text = Ctf2Builder([TICK], packetized=False).tsdl()
     (tmp_path / "metadata").write_text(text[:-40])
     assert "the metadata ends inside a JSON value" in refusal(tmp_path)
 
 
-def test_an_alias_of_itself(tmp_path):
+def test_recursive_alias_is_refused(tmp_path):
     builder = Ctf2Builder([TICK], packetized=False)
     aliases = [
         {"type": "field-class-alias", "name": name, "field-class": other} for name, other in (("a", "b"), ("b", "a"))
@@ -246,7 +246,7 @@ def test_an_alias_of_itself(tmp_path):
     assert "unknown field class" in refusal(tmp_path)
 
 
-def test_aliases_that_unfold_without_end(tmp_path):
+def test_exponential_aliases_are_refused(tmp_path):
     fragments = Ctf2Builder([TICK], packetized=False).fragments()
     for n in range(60):
         members = [{"name": name, "field-class": f"t{n}" if n else {"type": "null-terminated-string"}} for name in "ab"]
@@ -257,7 +257,7 @@ def test_aliases_that_unfold_without_end(tmp_path):
     assert "too many fields" in refusal(tmp_path)
 
 
-def test_brackets_without_end(tmp_path):
+def test_deep_nesting_is_refused(tmp_path):
     (tmp_path / "metadata").write_text('\x1e{"type":' + "[" * 100_000)
     assert "nested too deeply" in refusal(tmp_path)
 
@@ -270,7 +270,7 @@ def test_extensions_are_refused_by_name(tmp_path):
     assert "extensions of 'my.tracer' are not known" in refusal(tmp_path)
 
 
-def test_what_is_not_read_says_what_to_do(tmp_path):
+def test_unsupported_metadata_has_a_remedy(tmp_path):
     fragments = Ctf2Builder([Event("app:text", 1, {"text": Text()})], packetized=False).fragments()
     fragments[-1]["payload-field-class"]["member-classes"][0]["field-class"]["encoding"] = "utf-16le"
     (tmp_path / "metadata").write_text("\x1e" + "\x1e".join(json.dumps(fragment) for fragment in fragments))

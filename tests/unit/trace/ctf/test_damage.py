@@ -1,4 +1,4 @@
-"""Packets that are cut, unfinished or corrupt: what is read, what is counted, what is refused."""
+"""Truncated, unfinished and corrupt packets are read as far as possible, counted, or refused."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def put(file: Path, at: int, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("kept", range(1, HEAD_BYTES + 3 * EVENT_BYTES))
-def test_a_last_packet_cut_anywhere(tmp_path, kept):
-    """Up to its last whole event; every byte behind that is counted."""
+def test_truncated_last_packet(tmp_path, kept):
+    """It is read up to its last whole event; all bytes after that are counted."""
     file = write(tmp_path, packet(0), packet(1))
     size = file.stat().st_size // 2
     file.write_bytes(file.read_bytes()[: size + kept])
@@ -56,8 +56,8 @@ def test_a_last_packet_cut_anywhere(tmp_path, kept):
 
 @pytest.mark.parametrize("size", [0, NEVER])
 @pytest.mark.parametrize("padding", [0, 4096])
-def test_a_packet_whose_size_was_never_written(tmp_path, size, padding):
-    """As a tracer leaves the packet it is writing: events up to the space that is not used yet."""
+def test_packet_without_written_size(tmp_path, size, padding):
+    """The tracer was still writing the packet: events are read up to the unused space."""
     write(tmp_path, packet(0), packet(1, sizes=(size, size), padding=padding))
     trace = read_trace(tmp_path)
     assert values(trace) == [1, 2, 3, 101, 102, 103]
@@ -77,12 +77,12 @@ def test_an_unfinished_packet_before_others(tmp_path):
     assert values(read_trace(tmp_path)) == [1, 2, 3, 101, 102, 103]
 
 
-def test_an_unfinished_end_time_is_not_believed(tmp_path):
+def test_unfinished_end_time_is_ignored(tmp_path):
     write(tmp_path, packet(0, end=0), packet(1, end=0))
     assert values(read_trace(tmp_path, window=(2, 102))) == [2, 3, 101, 102]
 
 
-def test_events_behind_their_packets_end_time_are_found(tmp_path):
+def test_events_after_their_packets_end_time_are_read(tmp_path):
     """LTTng up to 2.10 may close a packet with a time before its last event."""
     write(tmp_path, packet(0, end=1), packet(1, end=101))
     assert values(read_trace(tmp_path, window=(3, 3))) == [3]
@@ -90,7 +90,7 @@ def test_events_behind_their_packets_end_time_are_found(tmp_path):
 
 
 @pytest.mark.parametrize("blank", [1, 40, 8192])
-def test_space_that_was_never_written_is_no_packet(tmp_path, blank):
+def test_unwritten_space_is_no_packet(tmp_path, blank):
     file = write(tmp_path, packet(0))
     file.write_bytes(file.read_bytes() + bytes(blank))
     trace = read_trace(tmp_path)
@@ -114,8 +114,8 @@ def without_sizes(tmp_path: Path, *names: str) -> Path:
 
 
 @pytest.mark.parametrize("names", [("content_size",), ("packet_size",), ("content_size", "packet_size")])
-def test_sizes_that_are_not_declared(tmp_path, names):
-    """Content is as large as its packet, and a packet without size as large as its file."""
+def test_undeclared_sizes(tmp_path, names):
+    """By default, the content fills the packet, and a packet fills its file."""
     directory = without_sizes(tmp_path, *names)
     trace = read_trace(directory)
     assert values(trace) == [1, 2, 3]
@@ -151,7 +151,7 @@ HEAD_DAMAGE = [
 
 
 @pytest.mark.parametrize(("at", "content", "reason"), HEAD_DAMAGE)
-def test_a_corrupt_head_is_refused_or_skipped(tmp_path, at, content, reason):
+def test_corrupt_header_is_refused_or_skipped(tmp_path, at, content, reason):
     file = damaged(tmp_path, at, content)
     with pytest.raises(TraceUnreadable, match=reason) as caught:
         read_trace(tmp_path)
@@ -165,8 +165,8 @@ def test_a_corrupt_head_is_refused_or_skipped(tmp_path, at, content, reason):
     assert trace.stats.lost_packets == 1
 
 
-def test_a_corrupt_event_ends_its_packet(tmp_path):
-    """Events before the damage are kept; the rest of the packet is passed over."""
+def test_corrupt_event_ends_its_packet(tmp_path):
+    """Events before the damage are kept; the rest of the packet is skipped."""
     file = damaged(tmp_path, HEAD_BYTES + EVENT_BYTES, b"\x4d\x00")
     with pytest.raises(TraceUnreadable, match="event id 77 is not declared") as caught:
         read_trace(tmp_path)
@@ -179,7 +179,7 @@ def test_a_corrupt_event_ends_its_packet(tmp_path):
     assert trace.stats.truncated_bytes == 0
 
 
-def test_a_field_that_runs_over_its_packets_end(tmp_path):
+def test_field_beyond_its_packets_end(tmp_path):
     event = Event("app:text", 1, {"_text": Text()})
     builder = TraceBuilder([event])
     packets = [Packet([Record(event, 10 * i, {"_text": "abc"})], sequence=i) for i in range(2)]
@@ -203,7 +203,7 @@ def test_an_undeclared_tag_is_skipped_with_its_packet(tmp_path):
     assert "variant tag 9" in trace.stats.corruptions[0].reason
 
 
-def test_a_file_of_something_else_is_skipped_whole(tmp_path):
+def test_unrelated_file_is_skipped(tmp_path):
     write(tmp_path, packet(0))
     (tmp_path / "notes.txt").write_text("not a stream")
     with pytest.raises(TraceUnreadable, match="not a packet"):
@@ -213,7 +213,7 @@ def test_a_file_of_something_else_is_skipped_whole(tmp_path):
     assert [(each.path.name, each.offset, each.size) for each in trace.stats.corruptions] == [("notes.txt", 0, 12)]
 
 
-def test_damage_in_several_places_is_told_in_each(tmp_path):
+def test_all_damaged_places_are_reported(tmp_path):
     file = write(tmp_path, *(packet(number) for number in range(8)))
     for number in (1, 2, 5):
         put(file, number * size_of_one(), b"\0\0\0\1")
@@ -223,12 +223,12 @@ def test_damage_in_several_places_is_told_in_each(tmp_path):
     assert found == [(1, 2), (5, 1)]
 
 
-def test_damage_outside_the_window_is_not_looked_at(tmp_path):
+def test_damage_outside_the_window_is_not_read(tmp_path):
     damaged(tmp_path, HEAD_BYTES + EVENT_BYTES, b"\x4d\x00")
     assert values(read_trace(tmp_path, window=(202, 203))) == [202, 203]
 
 
-def test_an_unknown_way_to_treat_damage(tmp_path):
+def test_unknown_on_corrupt_is_refused(tmp_path):
     write(tmp_path, packet(0))
     with pytest.raises(ConfigurationError, match="refuse, skip"):
         read_trace(tmp_path, on_corrupt="ignore")

@@ -1,4 +1,4 @@
-"""What metadata may leave out or write in its own way: each shape with its values, and as babeltrace2 reads it."""
+"""Optional and alternative forms of metadata, with their values, and as babeltrace2 reads them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write(directory: Path, shape: Shape) -> Path:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_shape_of_metadata(tmp_path, name):
+def test_metadata_form(tmp_path, name):
     shape = SHAPES[name]
     trace = read_trace(write(tmp_path, shape))
     assert (trace.traces[0].clock, trace.traces[0].environment) == (shape.clock, shape.environment)
@@ -36,8 +36,8 @@ def test_a_shape_of_metadata(tmp_path, name):
     assert len(trace) == sum(map(len, shape.rows.values()))
 
 
-def test_a_clock_of_32_bits_goes_around(tmp_path):
-    """For babeltrace2 a packet begins at the bits that are told, and time goes back."""
+def test_32_bit_clock_wraps(tmp_path):
+    """babeltrace2 starts a packet at its truncated time stamp, so that time goes back."""
     stream = parts(0xFFFF0000, 0x10000, 10, 9) + parts(0x50000, 0x50010, 5)
     trace = read_trace(write(tmp_path, Shape(PARTS, {"s": stream}, {})))
     assert trace.events["tick"].timestamp_ns.tolist() == [0xFFFF000A, 0x100000009, 0x100050005]
@@ -45,7 +45,7 @@ def test_a_clock_of_32_bits_goes_around(tmp_path):
     assert later.events["tick"]["v"].tolist() == [0]
 
 
-def test_a_tag_in_an_events_header(tmp_path):
+def test_variant_tag_in_an_events_header(tmp_path):
     """babeltrace2's grammar has no path there."""
     metadata = HEAD % f"packet.header := struct {{ {U8} n; }};" + AROUND
     metadata += f" variant <stream.event.header.kind> {{ string NONE; {U8} SOME; }} what; }}; }};\n"
@@ -58,6 +58,6 @@ def test_a_tag_in_an_events_header(tmp_path):
 
 @pytest.mark.skipif(bool(why_unavailable()), reason=why_unavailable() or "available")
 @pytest.mark.parametrize("name", SHAPES)
-def test_it_is_what_babeltrace2_reads(tmp_path, name):
+def test_decoder_agrees_with_babeltrace2(tmp_path, name):
     agreement = compare_with_babeltrace(write(tmp_path, SHAPES[name]))
     assert (agreement.outcome, agreement.difference, agreement.ours, agreement.theirs)[:2] == (Outcome.EQUAL, "")

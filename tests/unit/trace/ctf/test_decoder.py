@@ -1,4 +1,4 @@
-"""The decoder on traces that are built bit by bit."""
+"""The decoder on synthetic traces."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def test_every_header_and_byte_order(tmp_path, header, big_endian):
 
 
 @pytest.mark.parametrize(("header", "bits"), [("compact", 27), ("large", 32)])
-def test_timestamps_that_wrap(tmp_path, header, bits):
-    """A short timestamp that is smaller than the last one has wrapped once."""
+def test_short_timestamps_wrap(tmp_path, header, bits):
+    """A short timestamp smaller than the previous one has wrapped once."""
     start = (1 << bits) * 3 - 10
     times = [start, start + 5, start + 12, start + 12 + (1 << bits) - 1]
     builder = TraceBuilder([TICK], header=header)
@@ -68,7 +68,7 @@ def test_extended_ids(tmp_path, header, event_id):
     assert trace.events["app:tick"].timestamp_ns.tolist() == [10, 30]
 
 
-def test_a_long_pause_needs_the_extended_header(tmp_path):
+def test_long_pause_needs_the_extended_header(tmp_path):
     times = [10, 10 + (1 << 40), 11 + (1 << 40)]
     builder = TraceBuilder([TICK], header="compact")
     builder.write(tmp_path, {"s_0": [Packet([Record(TICK, time, {"_value": 0}) for time in times])]})
@@ -92,7 +92,7 @@ def test_packed_bits_and_signs(tmp_path, big_endian):
 
 @pytest.mark.parametrize("big_endian", [False, True])
 def test_natural_alignment(tmp_path, big_endian):
-    """Fields that are aligned to their size move with what stands before them."""
+    """Fields aligned to their size move with the preceding fields."""
     members = {"_a": Int(8), "_b": Int(32, align=32), "_c": Int(16, align=16), "_d": Int(64, align=64)}
     event = Event("app:aligned", 0, members)
     builder = TraceBuilder([event, TICK], big_endian=big_endian)
@@ -188,8 +188,8 @@ def test_nested_structs_have_dotted_names(tmp_path):
     }
 
 
-def test_members_of_structs_in_arrays_are_lists(tmp_path):
-    """As the kernel's `poll` and `epoll_wait` have them; text in them has no column and is named."""
+def test_struct_members_in_arrays_are_lists(tmp_path):
+    """The kernel's `poll` and `epoll_wait` have these; text members are reported as unread."""
     point = Struct({"_x": Int(8), "_n": Int(8), "_flags": Array(Int(4, align=1), 2), "_label": Text()})
     members = {"__count": Int(16), "_points": Seq(point, "__count"), "_grid": Array(Array(Int(16), 3), 2), "_z": Int(8)}
     event = Event("app:points", 1, members)
@@ -213,7 +213,7 @@ def test_members_of_structs_in_arrays_are_lists(tmp_path):
     assert trace.traces[0].unread == (("app:points", "points.label"),)
 
 
-def test_a_list_that_another_layout_lacks(tmp_path):
+def test_list_missing_from_another_layout(tmp_path):
     old, new = Event("app:grown", 1, {"_a": Array(Int(8), 3)}), Event("app:grown", 2, {"_b": Int(8)})
     records = [Record(old, 1, {"_a": [1, 2, 3]}), Record(new, 2, {"_b": 4})]
     directory = TraceBuilder([old, new]).write(tmp_path, {"s_0": [Packet(records)]})
@@ -222,8 +222,8 @@ def test_a_list_that_another_layout_lacks(tmp_path):
     assert list(table.columns["b"]) == [None, 4]
 
 
-def test_columns_that_would_take_more_than_all_memory(tmp_path):
-    """Many tiny events of one name beside a layout of very many fields."""
+def test_columns_larger_than_memory_are_refused(tmp_path):
+    """One layout has many tiny events, another of the same name very many fields."""
     tiny = Event("app:same", 1)
     huge = Event("app:same", 2, {f"_f{n}": Int(64) for n in range(20_000)})
     records = [Record(tiny, time) for time in range(2000)]
@@ -260,7 +260,7 @@ def test_streams_are_merged_by_time(tmp_path):
     assert table["value"].tolist() == [0, 1, 2] * 20
 
 
-def test_one_event_with_two_layouts_is_one_table(tmp_path):
+def test_two_layouts_of_an_event_share_a_table(tmp_path):
     """Two programs may give an event of one name different fields."""
     old, new = Event("app:grown", 1, {"_a": Int(8)}), Event("app:grown", 2, {"_a": Int(32, signed=True), "_b": Text()})
     builder = TraceBuilder([old, new])
@@ -270,7 +270,7 @@ def test_one_event_with_two_layouts_is_one_table(tmp_path):
     assert list(table.columns["b"]) == [None, "x", None]
 
 
-def test_a_field_that_changes_its_kind_gets_two_columns(tmp_path):
+def test_field_of_two_kinds_has_two_columns(tmp_path):
     old, new = Event("app:turned", 1, {"_a": Int(8)}), Event("app:turned", 2, {"_a": Text()})
     builder = TraceBuilder([old, new])
     records = [Record(old, 1, {"_a": 200}), Record(new, 2, {"_a": "two hundred"})]
@@ -279,7 +279,7 @@ def test_a_field_that_changes_its_kind_gets_two_columns(tmp_path):
     assert list(table.columns["a_text"]) == [None, "two hundred"]
 
 
-def test_a_declared_event_that_never_occurred_is_an_empty_table(tmp_path):
+def test_declared_event_without_occurrence_is_an_empty_table(tmp_path):
     builder = TraceBuilder([TICK, Event("app:never", 2, {"_x": Text()})])
     builder.write(tmp_path, {"s_0": [Packet([Record(TICK, 1, {"_value": 1})])]})
     table = read_trace(tmp_path).events["app:never"]
@@ -287,13 +287,13 @@ def test_a_declared_event_that_never_occurred_is_an_empty_table(tmp_path):
     assert len(table.columns["x"]) == 0
 
 
-def test_a_clock_that_does_not_count_nanoseconds(tmp_path):
+def test_clock_of_another_frequency(tmp_path):
     builder = TraceBuilder([TICK], frequency=10_000_000, clock_offset=30)
     builder.write(tmp_path, {"s_0": [Packet([Record(TICK, 12_345, {"_value": 1})])]})
     assert read_trace(tmp_path).events["app:tick"].timestamp_ns.tolist() == [(12_345 + 30) * 100]
 
 
-def test_names_that_are_not_utf8_are_shown_escaped(tmp_path):
+def test_names_that_are_not_utf8_are_escaped(tmp_path):
     event = Event("app:odd", 0, {"_name": Text()})
     table = read_trace(write_one(tmp_path, event, {"_name": b"caf\xe9\x1b[31m"})).events["app:odd"]
     assert table.columns["name"][0] == "caf\\xe9\x1b[31m"
@@ -306,13 +306,13 @@ def test_metadata_as_packets_or_as_plain_text(tmp_path, packetized):
     assert read_trace(tmp_path).events["app:tick"]["value"].tolist() == [9]
 
 
-def test_padding_behind_the_content_is_no_event(tmp_path):
+def test_padding_is_no_event(tmp_path):
     builder = TraceBuilder([TICK])
     packets = [Packet([Record(TICK, i, {"_value": i})], padding=100, sequence=i) for i in range(3)]
     assert read_trace(builder.write(tmp_path, {"s_0": packets})).events["app:tick"]["value"].tolist() == [0, 1, 2]
 
 
-def test_empty_streams_and_other_files_are_passed_over(tmp_path):
+def test_empty_streams_and_other_files_are_skipped(tmp_path):
     builder = TraceBuilder([TICK])
     builder.write(tmp_path, {"s_0": [Packet([Record(TICK, 1, {"_value": 9})])], "s_1": []})
     (tmp_path / "index").mkdir()
@@ -336,7 +336,7 @@ def losses(tmp_path, counters: list[int], bits: int = 64):
     return read_trace(builder.write(tmp_path, {"s_0": packets})).stats
 
 
-def test_losses_lie_between_packet_ends(tmp_path):
+def test_losses_are_between_packet_ends(tmp_path):
     stats = losses(tmp_path, [0, 0, 7, 7, 9])
     assert [(gap.from_ns, gap.to_ns, gap.events) for gap in stats.gaps] == [(150, 250, 7), (350, 450, 2)]
     assert stats.discarded_events == 9
@@ -344,15 +344,15 @@ def test_losses_lie_between_packet_ends(tmp_path):
     assert stats.gaps_within(0, 140) == []
 
 
-def test_losses_before_the_first_packet_count(tmp_path):
+def test_losses_before_the_first_packet_are_counted(tmp_path):
     assert losses(tmp_path, [4, 4]).discarded_events == 4
 
 
-def test_a_counter_that_steps_back_and_returns_is_no_loss(tmp_path):
+def test_counter_that_steps_back_once_is_no_loss(tmp_path):
     assert losses(tmp_path, [0, 10, 0, 10, 12]).discarded_events == 12
 
 
-def test_a_counter_that_wraps(tmp_path):
+def test_loss_counter_wraps(tmp_path):
     counters = [step * (1 << 30) + 5 for step in range(6)]
     assert losses(tmp_path, [counter % (1 << 32) for counter in counters], bits=32).discarded_events == counters[-1]
 
@@ -363,7 +363,7 @@ def test_missing_packets_are_counted(tmp_path):
     assert read_trace(builder.write(tmp_path, {"s_0": packets})).stats.lost_packets == 3
 
 
-def test_a_packet_that_is_cut_is_read_up_to_its_last_whole_event(tmp_path):
+def test_truncated_packet_is_read_up_to_its_last_whole_event(tmp_path):
     builder = TraceBuilder([TICK])
     builder.write(tmp_path, {"s_0": [Packet([Record(TICK, i, {"_value": i}) for i in range(10)])]})
     file = tmp_path / "s_0"
@@ -373,29 +373,29 @@ def test_a_packet_that_is_cut_is_read_up_to_its_last_whole_event(tmp_path):
     assert trace.stats.truncated_bytes == 7
 
 
-# --- what is refused --------------------------------------------------------------------
+# --- refusals --------------------------------------------------------------------
 
 
 def good_trace(tmp_path):
     return write_one(tmp_path, TICK, {"_value": 1})
 
 
-def test_no_such_directory(tmp_path):
+def test_missing_directory_is_refused(tmp_path):
     assert "no such directory" in str(refusal(tmp_path / "nowhere"))
 
 
-def test_a_file_instead_of_a_directory(tmp_path):
+def test_file_instead_of_a_directory_is_refused(tmp_path):
     good_trace(tmp_path)
     error = refusal(tmp_path / "metadata")
     assert "is the metadata of a trace" in str(error)
     assert "name the folder" in error.remedy
 
 
-def test_a_directory_without_a_trace(tmp_path):
+def test_directory_without_a_trace_is_refused(tmp_path):
     assert "no trace in it" in str(refusal(tmp_path))
 
 
-def test_a_text_file_named_metadata(tmp_path):
+def test_text_file_named_metadata_is_refused(tmp_path):
     (tmp_path / "metadata").write_text("name: something else\n")
     assert "not CTF metadata" in str(refusal(tmp_path))
 
@@ -424,7 +424,7 @@ def test_metadata_with_an_error_names_its_place(tmp_path, old, new, line, compla
     assert error.path == tmp_path / "metadata"
 
 
-def test_an_undeclared_clock(tmp_path):
+def test_undeclared_clock_is_refused(tmp_path):
     builder = TraceBuilder([TICK], packetized=False)
     (tmp_path / "metadata").write_text(builder.tsdl().replace("clock { name = monotonic", "clock { name = other"))
     error = refusal(tmp_path)
@@ -450,14 +450,14 @@ def put(data: bytearray, at: int, value: int, size: int) -> None:
 CONTENT_SIZE, PACKET_SIZE, FIRST_EVENT = 40, 48, 76
 
 
-def test_a_wrong_magic_number(tmp_path):
+def test_wrong_magic_number_is_refused(tmp_path):
     error = corrupt(tmp_path, lambda data: put(data, 0, 0xDEADBEEF, 4))
     assert error.offset == 0
     assert "magic" in error.reason
 
 
-def test_a_packet_of_another_trace(tmp_path):
-    """One among others; a file of them alone is read (see test_declarations)."""
+def test_packet_of_another_trace_is_refused(tmp_path):
+    """One packet among others; a file of only such packets is read (see test_declarations)."""
     builder = TraceBuilder([TICK])
     packets = [Packet([Record(TICK, 10 * i, {"_value": 1})], sequence=i) for i in range(2)]
     builder.write(tmp_path, {"s_0": packets})
@@ -467,31 +467,31 @@ def test_a_packet_of_another_trace(tmp_path):
     assert "uuid" in refusal(tmp_path).reason
 
 
-def test_a_packet_of_an_undeclared_stream(tmp_path):
+def test_packet_of_an_undeclared_stream_is_refused(tmp_path):
     assert "stream 5" in corrupt(tmp_path, lambda data: put(data, 20, 5, 4)).reason
 
 
-def test_content_that_is_larger_than_its_packet(tmp_path):
+def test_content_larger_than_its_packet_is_refused(tmp_path):
     assert "larger than the packet" in corrupt(tmp_path, lambda data: put(data, CONTENT_SIZE, 1 << 40, 8)).reason
 
 
-def test_content_that_ends_in_the_header(tmp_path):
+def test_content_that_ends_in_the_header_is_refused(tmp_path):
     assert "inside its header" in corrupt(tmp_path, lambda data: put(data, CONTENT_SIZE, 64, 8)).reason
 
 
-def test_an_undeclared_event_id(tmp_path):
+def test_undeclared_event_id_is_refused(tmp_path):
     error = corrupt(tmp_path, lambda data: put(data, FIRST_EVENT, 77, 2))
     assert error.offset == FIRST_EVENT
     assert "event id 77" in error.reason
 
 
-def test_an_event_that_goes_beyond_its_packet(tmp_path):
+def test_event_beyond_its_packet_is_refused(tmp_path):
     error = corrupt(tmp_path, lambda data: put(data, CONTENT_SIZE, (FIRST_EVENT + 8) * 8, 8))
     assert error.offset == FIRST_EVENT
     assert "beyond its packet's content" in error.reason
 
 
-def test_a_string_without_end(tmp_path):
+def test_unterminated_string_is_refused(tmp_path):
     event = Event("app:text", 1, {"_text": Text()})
     write_one(tmp_path, event, {"_text": "abc"})
     file = tmp_path / "s_0"
@@ -499,7 +499,7 @@ def test_a_string_without_end(tmp_path):
     assert "beyond its packet's content" in refusal(tmp_path).reason
 
 
-def test_a_sequence_that_claims_too_much(tmp_path):
+def test_oversized_sequence_is_refused(tmp_path):
     event = Event("app:list", 1, {"__n": Int(64), "_list": Seq(Int(8), "__n")})
     write_one(tmp_path, event, {"__n": 2, "_list": [1, 2]})
     file = tmp_path / "s_0"
@@ -509,7 +509,7 @@ def test_a_sequence_that_claims_too_much(tmp_path):
     assert "beyond its packet's content" in refusal(tmp_path).reason
 
 
-def test_a_tag_without_option(tmp_path):
+def test_tag_without_option_is_refused(tmp_path):
     labels = {"a": (0, 0), "b": (1, 1)}
     event = Event("app:either", 1, {"kind": Enum(labels), "_what": Variant("kind", {"a": Int(8), "b": Text()}, labels)})
     write_one(tmp_path, event, {"kind": 0, "_what": 3})
@@ -521,7 +521,7 @@ def test_a_tag_without_option(tmp_path):
 
 
 @pytest.mark.parametrize(("threads", "variable"), [(0, None), (None, "many"), (None, "0")])
-def test_a_wrong_number_of_threads(tmp_path, monkeypatch, threads, variable):
+def test_invalid_number_of_threads_is_refused(tmp_path, monkeypatch, threads, variable):
     good_trace(tmp_path)
     if variable is not None:
         monkeypatch.setenv("LDOS_THREADS", variable)

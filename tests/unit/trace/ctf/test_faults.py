@@ -1,4 +1,4 @@
-"""Directories that are no trace, and metadata that declares none: each is told with what to do."""
+"""Directories and metadata that are no trace are refused with a remedy."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def write(directory: Path, **options) -> TraceBuilder:
     return builder
 
 
-def test_no_such_directory(tmp_path):
+def test_missing_directory(tmp_path):
     assert "there is no such directory" in refusal(tmp_path / "nowhere").reason
 
 
-def test_a_directory_without_metadata(tmp_path):
+def test_directory_without_metadata(tmp_path):
     write(tmp_path)
     (tmp_path / "metadata").unlink()
     error = refusal(tmp_path)
@@ -58,8 +58,8 @@ except TraceUnreadable as error:
 
 
 @pytest.mark.parametrize("closed", ["trace", "trace/ust", "trace/ust/metadata", "trace/ust/s_0"])
-def test_no_permission(tmp_path, closed):
-    """As an ordinary user: root may read everything."""
+def test_missing_permission(tmp_path, closed):
+    """Runs as an ordinary user: root may read everything."""
     write(tmp_path / "trace/ust")
     for folder in (tmp_path, *tmp_path.parents):
         if folder.stat().st_uid == os.geteuid() and folder != Path("/"):
@@ -75,7 +75,7 @@ def test_no_permission(tmp_path, closed):
     assert "as the user who recorded it" in done.stdout
 
 
-def test_metadata_of_zero_bytes(tmp_path):
+def test_empty_metadata(tmp_path):
     write(tmp_path)
     (tmp_path / "metadata").write_bytes(b"")
     error = refusal(tmp_path)
@@ -93,20 +93,20 @@ def test_metadata_of_zero_bytes(tmp_path):
         (b"\0" * 64, "neither text nor a packet"),
     ],
 )
-def test_something_else_named_metadata(tmp_path, content, complaint):
+def test_other_file_named_metadata(tmp_path, content, complaint):
     (tmp_path / "metadata").write_bytes(content)
     error = refusal(tmp_path)
     assert "not CTF metadata" in error.reason
     assert complaint in error.reason
 
 
-def test_metadata_that_is_a_directory_is_none(tmp_path):
+def test_directory_named_metadata_is_ignored(tmp_path):
     (tmp_path / "metadata").mkdir()
     assert "no file named `metadata`" in refusal(tmp_path).reason
 
 
 def test_names_that_are_not_utf8(tmp_path):
-    """Files may be called anything, and so may what metadata declares."""
+    """File names and names in metadata may be any bytes."""
     write(tmp_path)
     odd = os.fsdecode(os.fsencode(tmp_path) + b"/s_\xff")
     (tmp_path / "s_0").rename(odd)
@@ -126,8 +126,8 @@ def test_a_pipe_among_the_streams_does_not_block(tmp_path):
 
 
 @pytest.mark.parametrize("kept", [20, 37, 400])
-def test_metadata_that_is_cut(tmp_path, kept):
-    """As it may be copied while the session is being recorded."""
+def test_truncated_metadata(tmp_path, kept):
+    """For example, it was copied during recording."""
     builder = write(tmp_path)
     (tmp_path / "metadata").write_bytes(builder.metadata()[:kept])
     error = refusal(tmp_path)
@@ -135,7 +135,7 @@ def test_metadata_that_is_cut(tmp_path, kept):
     assert "lttng stop" in error.remedy
 
 
-def test_plain_metadata_that_is_cut(tmp_path):
+def test_truncated_plain_metadata(tmp_path):
     builder = write(tmp_path, packetized=False)
     text = builder.tsdl()
     (tmp_path / "metadata").write_text(text[: text.index("event_header") + 20])
@@ -145,7 +145,7 @@ def test_plain_metadata_that_is_cut(tmp_path):
 
 
 @pytest.mark.parametrize("big_endian", [False, True])
-def test_a_metadata_packet_that_is_damaged(tmp_path, big_endian):
+def test_damaged_metadata_packet(tmp_path, big_endian):
     builder = write(tmp_path, big_endian=big_endian)
     data = bytearray(builder.metadata())
     damage = [
@@ -165,8 +165,8 @@ def test_a_metadata_packet_that_is_damaged(tmp_path, big_endian):
     assert error.offset == len(data)
 
 
-def test_a_clock_that_is_not_declared(tmp_path):
-    """Fields name a clock, wherever they lie."""
+def test_undeclared_clock(tmp_path):
+    """A field at any level may name a clock."""
     builder = write(tmp_path, packetized=False)
     event = Event("app:other", 2, {"_at": Int(64, clock="wall")})
     text = TraceBuilder([TICK, event], packetized=False).tsdl()
@@ -176,8 +176,8 @@ def test_a_clock_that_is_not_declared(tmp_path):
     assert f"line {len(builder.tsdl().splitlines()) + 1}" in reason
 
 
-def test_text_of_packets_without_them(tmp_path):
-    """As somebody may take it out; what to do about it is said."""
+def test_metadata_text_without_its_packets(tmp_path):
+    """The text was extracted from its packets; the error has a remedy."""
     builder = write(tmp_path, packetized=False)
     (tmp_path / "metadata").write_text(builder.tsdl().removeprefix("/* CTF 1.8 */"))
     error = refusal(tmp_path)
@@ -185,7 +185,7 @@ def test_text_of_packets_without_them(tmp_path):
     assert "put `/* CTF 1.8 */` in front" in error.remedy
 
 
-def test_a_last_metadata_packet_without_its_padding(tmp_path):
+def test_last_metadata_packet_without_padding(tmp_path):
     builder = write(tmp_path)
     (tmp_path / "metadata").write_bytes(builder.metadata().rstrip(b"\0"))
     assert len(read_trace(tmp_path)) == 1
@@ -209,8 +209,8 @@ def test_a_last_metadata_packet_without_its_padding(tmp_path):
         ('hostname = "builder"', r'hostname = "\777"', "does not fit a byte"),
     ],
 )
-def test_declarations_that_leave_a_choice(tmp_path, old, new, complaint):
-    """Two streams and two events: everything must say which it belongs to."""
+def test_ambiguous_declarations(tmp_path, old, new, complaint):
+    """With two streams or two events, ids are required."""
     builder = write(tmp_path, packetized=False)
     text = builder.tsdl().replace("stream { id = 0", "stream { id = 4; };\nstream { id = 0", 1)
     text += 'event { name = "app:other"; id = 7; stream_id = 0; };\n'
@@ -219,7 +219,7 @@ def test_declarations_that_leave_a_choice(tmp_path, old, new, complaint):
     assert complaint in refusal(tmp_path).reason
 
 
-def test_events_that_do_not_say_which_they_are(tmp_path):
+def test_events_without_id(tmp_path):
     builder = write(tmp_path, packetized=False, header="none")
     text = builder.tsdl().replace("struct event_header { uint32_t id;", "struct event_header {")
     (tmp_path / "metadata").write_text(text + 'event { name = "app:other"; id = 2; stream_id = 0; };\n')
@@ -249,15 +249,15 @@ def test_events_of_two_clocks(tmp_path):
         ("integer { size = 8; align = 3; } a;", "not a power of two"),
     ],
 )
-def test_fields_that_make_no_sense(tmp_path, members, complaint):
+def test_invalid_fields(tmp_path, members, complaint):
     builder = write(tmp_path, packetized=False)
     text = builder.tsdl().replace("fields := struct {", f"fields := struct {{ {members}", 1)
     (tmp_path / "metadata").write_text(text)
     assert complaint in refusal(tmp_path).reason
 
 
-def test_types_that_unfold_without_end(tmp_path):
-    """Sixty lines can declare 2^60 fields, each type made of two of the one before."""
+def test_exponential_types(tmp_path):
+    """Sixty lines can declare 2^60 fields: each type holds two of the previous one."""
     builder = write(tmp_path, packetized=False)
     doubled = ["typealias struct { uint8_t x; } := t0;"]
     doubled += [f"typealias struct {{ t{n} a; t{n} b; }} := t{n + 1};" for n in range(60)]
@@ -267,7 +267,7 @@ def test_types_that_unfold_without_end(tmp_path):
     assert "too many fields" in refusal(tmp_path).reason
 
 
-def test_a_chain_of_types_is_no_deeper_than_nested_ones(tmp_path):
+def test_chained_types_are_as_limited_as_nested_ones(tmp_path):
     builder = write(tmp_path, packetized=False)
     chain = ["typealias struct { uint8_t x; } := t0;"]
     chain += [f"typealias struct {{ t{n} a; }} := t{n + 1};" for n in range(100_000)]

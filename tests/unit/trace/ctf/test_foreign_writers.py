@@ -1,4 +1,4 @@
-"""Traces of programs that are none of LTTng's tracers: babeltrace2's writer, and whole collections of others."""
+"""Traces of other writers than LTTng: babeltrace2, barectf, and collections of others."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.oracles.babeltrace import why_unavailable, write_with_babeltrace
 pytestmark = pytest.mark.skipif(bool(why_unavailable()), reason=why_unavailable() or "available")
 
 COLLECTIONS = "CTF_COLLECTIONS"
-"""Directories of other people's traces, between colons (see `benchmarks.foreign_traces`)."""
+"""Directories of foreign traces, separated by colons (see `benchmarks.foreign_traces`)."""
 TIMES = [0, 5, 5, 1_000_000, 7_000_000_001, 40_000_000_000, 2**52 + 1, 2**53 + 3, 2**53 + 4]
 CLOCKS = [None, (10**9, 0, 0), (10**9, 1_700_000_000, 999_999_999), (3 * 10**9, 5, 7), (2**26 + 1, -100, 32_767)]
 
 
 @pytest.mark.parametrize("packets", [True, False])
 @pytest.mark.parametrize("clock", CLOCKS)
-def test_what_babeltrace2_writes(tmp_path, clock, packets):
+def test_trace_written_by_babeltrace2(tmp_path, clock, packets):
     trace = write_with_babeltrace(tmp_path / "written", clock=clock, packets=packets, times=TIMES)
     agreement = compare_with_babeltrace(trace)
     assert (agreement.outcome, agreement.difference, agreement.events) == (Outcome.EQUAL, "", len(TIMES))
@@ -43,13 +43,13 @@ def test_what_babeltrace2_writes(tmp_path, clock, packets):
 
 
 @pytest.mark.parametrize(("part", "events"), [("control", 140), ("plain", 40)])
-def test_what_barectf_writes(golden, part, events):
+def test_trace_written_by_barectf(golden, part, events):
     agreement = compare_with_babeltrace(golden("barectf") / part)
     assert (agreement.outcome, agreement.difference, agreement.events) == (Outcome.EQUAL, "", events)
 
 
-def test_barectf_s_values(golden):
-    """Those that its tracer was given; twice, a cycle and its note found no room."""
+def test_values_written_by_barectf(golden):
+    """All values are read; twice, the buffer was full and a cycle and its note were lost."""
     trace = read_trace(golden("barectf") / "control")
     cycle = trace.events["cycle"]
     steps = cycle["step"].astype(int) // 3
@@ -64,8 +64,8 @@ def test_barectf_s_values(golden):
     assert plain.traces[0].clock == ""
 
 
-def test_a_wrapped_clock_in_fields_that_do_not_wrap_is_refused(golden):
-    """barectf's clock function gives 32 bits, which it writes to fields of 64: events would come 4295 s too early."""
+def test_wrapped_clock_in_64_bit_fields_is_refused(golden):
+    """barectf writes its 32-bit clock to 64-bit fields: events would appear 4295 s too early."""
     trace = golden("barectf_wraps") / "fields_64"
     with pytest.raises(TraceUnreadable, match=r"time goes back by 4294\.9\d* s") as caught:
         read_trace(trace)
@@ -78,8 +78,8 @@ def test_a_wrapped_clock_in_fields_that_do_not_wrap_is_refused(golden):
         opened.read(events={"cycle"})
 
 
-def test_a_clock_that_wraps_in_its_fields_goes_on(golden):
-    """40 cycles of 500 µs; babeltrace2 does not carry the clock from packet to packet, and gives up at the second wrap."""
+def test_clock_that_wraps_in_its_fields_continues(golden):
+    """40 cycles of 500 µs; babeltrace2 does not carry the clock over packets, and fails at the second wrap."""
     cycle = read_trace(golden("barectf_wraps") / "fields_32").events["cycle"]
     assert cycle["step"].tolist() == list(range(40))
     assert np.diff(cycle.timestamp_ns).tolist() == [500_000] * 39
@@ -93,7 +93,7 @@ def collected() -> list[Path]:
 
 @pytest.mark.skipif(not collected(), reason=f"{COLLECTIONS} names no directory with traces")
 @pytest.mark.parametrize("trace", collected(), ids=str)
-def test_a_trace_of_a_collection(trace):
-    """What babeltrace2 reads we read; where only it refuses, that is its order of streams or a file that is cut."""
+def test_collected_trace(trace):
+    """The decoder reads all that babeltrace2 reads; traces refused by babeltrace2 alone have unordered or truncated streams."""
     agreement = compare_with_babeltrace(trace)
     assert agreement.outcome not in (Outcome.DIFFERENT, Outcome.ONLY_WE_REFUSE), agreement

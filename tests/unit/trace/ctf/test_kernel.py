@@ -1,4 +1,4 @@
-"""Kernel traces, in the shape in which lttng-modules declares and writes them."""
+"""Kernel traces in the format of lttng-modules."""
 
 from __future__ import annotations
 
@@ -91,20 +91,20 @@ def test_scheduler_events(kernel):
     assert trace.events["sched_waking"]["target_cpu"].tolist() == [1, 1]
 
 
-def test_its_domain_and_host(kernel):
+def test_domain_and_host_of_a_kernel_trace(kernel):
     (info,) = read_trace(kernel).traces
     assert (info.domain, info.host, info.uid, info.pid) == ("kernel", "builder", None, None)
     assert info.environment["kernel_release"] == "6.1.0-25-rt-amd64"
 
 
 @pytest.mark.skipif(bool(why_unavailable()), reason=why_unavailable() or "available")
-def test_it_is_what_babeltrace2_reads(kernel):
+def test_decoder_agrees_with_babeltrace2(kernel):
     agreement = compare_with_babeltrace(kernel)
     assert (agreement.outcome, agreement.difference, agreement.events) == (Outcome.EQUAL, "", 8)
 
 
 def test_user_space_and_kernel_are_merged(kernel):
-    """Both domains of a session, with the same clock: one table a name, in time order."""
+    """Both domains share a clock: one table per name, in time order."""
     tick = Event("app:tick", 1, {"_value": Int(32)})
     user = TraceBuilder([tick], identity=5, clock_offset=1_700_000_000_000_000_000)
     user.write(kernel / "ust/uid/0/64-bit", {"s_0": [Packet([Record(tick, 1015, {"_value": 1})])]})

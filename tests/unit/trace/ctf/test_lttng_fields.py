@@ -1,4 +1,4 @@
-"""Every kind of field and context that LTTng-UST records, by the real one, beside babeltrace2."""
+"""Every kind of field and context of the real LTTng-UST, compared with babeltrace2."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEPS = 20
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory) -> str:
-    """A program with a provider of its own, whose macros define functions that are used by address only."""
+    """A program with its own provider; its macros define functions that are used by address only."""
     built = tmp_path_factory.mktemp("shapes") / "shapes"
     flags = ["-O1", "-Wno-unused-function", f"-I{SOURCE}"]
     subprocess.run(["gcc", *flags, SOURCE / "shapes.c", "-o", built, "-llttng-ust", "-ldl"], check=True)
@@ -40,7 +40,7 @@ def recorded(session, program) -> Path:
     return session.directory
 
 
-def test_they_have_the_values_that_were_written(recorded):
+def test_fields_have_the_recorded_values(recorded):
     table = read_trace(recorded).events["shapes:all"]
     assert len(table) == STEPS
     row = {name: column[7] for name, column in table.columns.items()}
@@ -70,6 +70,6 @@ def test_they_have_the_values_that_were_written(recorded):
 
 
 @pytest.mark.skipif(bool(why_unavailable()), reason=why_unavailable() or "available")
-def test_they_are_what_babeltrace2_reads(recorded):
+def test_fields_agree_with_babeltrace2(recorded):
     agreement = compare_with_babeltrace(recorded)
     assert (agreement.outcome, agreement.difference, agreement.events) == (Outcome.EQUAL, "", 2 * STEPS)

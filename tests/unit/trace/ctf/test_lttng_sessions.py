@@ -1,4 +1,4 @@
-"""Sessions recorded by the real LTTng: rotated, cut into small files, per process, live, as snapshots."""
+"""Sessions recorded by the real LTTng: rotated, in small files, per process, live, as snapshots."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def test_rotated_chunks(session):
     assert_equals_babeltrace(session.directory, trace)
 
 
-def test_losses_go_on_over_chunks(session):
-    """What the first chunk lost is not counted again in the second."""
+def test_losses_continue_over_chunks(session):
+    """Losses of the first chunk are not counted again in the second."""
     session.create("--subbuf-size=4k", "--num-subbuf=2", "--discard")
     session.emit(0, 100_000)
     session.lttng("rotate", "wanted")
@@ -66,7 +66,7 @@ def test_losses_go_on_over_chunks(session):
 
 @pytest.mark.acceptance
 def test_trace_files_that_wrap(session):
-    """Files of a few packets, three at most: the oldest packets are gone, and no packet between."""
+    """At most three files of a few packets: only the oldest packets are missing."""
     session.create("--subbuf-size=4k", "--num-subbuf=1024", "--tracefile-size=8k", "--tracefile-count=3")
     session.emit(0, 20_000)
     session.stop()
@@ -99,8 +99,8 @@ def outcome(directory: Path) -> DecodedTrace | TraceUnreadable:
         return error
 
 
-def test_a_session_that_is_still_recording(session):
-    """What was written so far is read; where that is nothing yet, the refusal says what to do."""
+def test_active_session(session):
+    """The packets written so far are read; without any, the error has a remedy."""
     session.create("--subbuf-size=4k", "--num-subbuf=64")
     session.emit(0, 5000)
     found = outcome(session.directory)
@@ -114,7 +114,7 @@ def test_a_session_that_is_still_recording(session):
 
 
 def test_snapshots_overlap(session, tmp_path):
-    """Two snapshots hold the same packets: one alone is read, both together are told apart."""
+    """Two snapshots hold the same packets: a single one is read, and both together are refused as duplicates."""
     session.create(output=("--snapshot", f"--output={tmp_path / 'wanted'}"))
     session.emit(0, 50)
     session.lttng("snapshot", "record", "-s", "wanted")
@@ -127,8 +127,8 @@ def test_snapshots_overlap(session, tmp_path):
     assert steps(read_trace(session.directory, on_corrupt="skip")) == list(range(50))
 
 
-def test_a_snapshot_of_overwritten_rings(session, tmp_path):
-    """One CPU's ring is full of events; on the other there was one, long before."""
+def test_snapshot_of_overwritten_rings(session, tmp_path):
+    """One CPU's ring is full of events; the other has a single, much older event."""
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         pytest.skip("one CPU has one ring")
@@ -153,14 +153,14 @@ def test_a_snapshot_of_overwritten_rings(session, tmp_path):
     assert_equals_babeltrace(session.directory, trace)
 
 
-def test_a_session_that_was_stopped_lacks_nothing(session):
+def test_stopped_session_is_complete(session):
     session.create("--subbuf-size=4k", "--num-subbuf=64")
     session.emit(0, 1000)
     session.stop()
     assert describe_incomplete(read_trace(session.directory).stats) == ""
 
 
-def test_a_copy_of_the_session_beside_it(session):
+def test_copy_of_the_session_in_the_same_folder(session):
     session.create()
     session.emit(0, 10)
     session.stop()
@@ -171,7 +171,7 @@ def test_a_copy_of_the_session_beside_it(session):
 
 
 def test_both_sessions_of_a_dual_session_are_one_trace(session, tmp_path):
-    """As ``ros2 trace --dual-session`` records: a snapshot of what happened before, then a session of its own."""
+    """``ros2 trace --dual-session`` records a snapshot of the initialisation, then a runtime session."""
     session.create(output=("--snapshot", f"--output={session.directory / 'snapshot'}"))
     session.emit(0, 50)
     session.lttng("snapshot", "record", "-s", "wanted")

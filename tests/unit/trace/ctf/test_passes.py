@@ -1,4 +1,4 @@
-"""Chunks, threads, windows and memory: none of them may show in what is read."""
+"""Results do not depend on chunks, threads, windows or memory."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def rows_of(table: EventTable, mask: np.ndarray) -> list[tuple]:
 
 
 @pytest.mark.parametrize("threads", [2, 3, 7])
-def test_threads_do_not_show(long_trace, threads):
+def test_result_is_independent_of_threads(long_trace, threads):
     one, many = read_trace(long_trace, threads=1), read_trace(long_trace, threads=threads)
     assert len(one) == 2 * 400 * PACKETS
     assert one.stats == many.stats
@@ -57,7 +57,7 @@ def test_threads_do_not_show(long_trace, threads):
         assert_equal_tables(table, many.events[name])
 
 
-def test_long_traces_hold_what_was_written(long_trace):
+def test_long_trace_is_read_back(long_trace):
     table = read_trace(long_trace, threads=2).events[START.name]
     number, within = np.divmod(table.timestamp_ns, PERIOD_NS)
     i = table["handle"].astype(np.int64) & ~(1 << 40)
@@ -69,7 +69,7 @@ def test_long_traces_hold_what_was_written(long_trace):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_a_window_is_what_a_filter_afterwards_is(long_trace, threads):
+def test_window_equals_a_filter(long_trace, threads):
     whole = read_trace(long_trace, threads=1)
     first, last = 100 * PERIOD_NS + 57_000, 103 * PERIOD_NS + 199_250
     part = read_trace(long_trace, window=(first, last), threads=threads)
@@ -79,20 +79,20 @@ def test_a_window_is_what_a_filter_afterwards_is(long_trace, threads):
         assert rows_of(part.events[name], np.full(inside.sum(), True)) == rows_of(table, inside)
 
 
-def test_packets_outside_the_window_are_not_looked_at(long_trace):
-    """One packet of each stream; the one before it may hold events up to where this one begins."""
+def test_packets_outside_the_window_are_not_read(long_trace):
+    """One packet per stream and its predecessor, which may hold events up to the start of the next one."""
     part = read_trace(long_trace, window=(100 * PERIOD_NS + 1001, 101 * PERIOD_NS - 1))
     assert part.stats.events == 2 * 400
 
 
-def test_a_window_without_events_is_empty_tables(long_trace):
+def test_window_without_events_has_empty_tables(long_trace):
     part = read_trace(long_trace, window=(0, 1))
     assert [len(table) for table in part.events.values()] == [0, 0]
     assert list(part.events[START.name].columns) == ["vtid", "procname", "handle", "flag"]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_events_of_one_moment_are_ordered_by_stream_and_place(tmp_path, threads):
+def test_simultaneous_events_are_ordered_by_stream_and_offset(tmp_path, threads):
     builder = TraceBuilder([TICK, TOCK])
     records = {
         stream: [
@@ -109,8 +109,8 @@ def test_events_of_one_moment_are_ordered_by_stream_and_place(tmp_path, threads)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_time_that_goes_back_is_sorted_and_counted_where_damage_is_skipped(tmp_path, threads):
-    """A clock that was set back: packets, and events within one, in no order of time."""
+def test_backward_time_is_sorted_and_counted_when_skipping(tmp_path, threads):
+    """The clock was set back: packets, and events within one, are not in time order."""
     builder = TraceBuilder([TICK], header="none")
     times = [[500, 300, 300, 900], [100, 200], [800, 50]]
     numbers = iter(range(100))
@@ -133,8 +133,8 @@ def test_time_that_goes_back_is_sorted_and_counted_where_damage_is_skipped(tmp_p
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_numbered_packets_whose_places_are_swapped_are_sorted(long_trace, tmp_path, threads):
-    """Times and numbers agree: the packets lie in another order, and no clock went back."""
+def test_swapped_packets_are_sorted_by_number(long_trace, tmp_path, threads):
+    """Times and numbers agree: only the order in the file differs, and no clock went back."""
     for file in long_trace.iterdir():
         data = file.read_bytes()
         if file.name == "s_1":
@@ -146,8 +146,8 @@ def test_numbered_packets_whose_places_are_swapped_are_sorted(long_trace, tmp_pa
         assert_equal_tables(found.events[name], table)
 
 
-def test_a_packet_that_lies_about_its_times_costs_no_event(long_trace, tmp_path):
-    """Chunks are cut by what packets say; a lie makes them uneven, not wrong."""
+def test_wrong_packet_times_lose_no_event(long_trace, tmp_path):
+    """Chunks are cut by packet times; wrong times make chunks uneven, not incorrect."""
     lying = tmp_path / "lying"
     lying.mkdir()
     for file in long_trace.iterdir():
@@ -160,7 +160,7 @@ def test_a_packet_that_lies_about_its_times_costs_no_event(long_trace, tmp_path)
         assert_equal_tables(found.events[name], table)
 
 
-def test_damage_that_is_skipped_is_the_same_for_any_threads(long_trace, tmp_path):
+def test_skipped_damage_is_independent_of_threads(long_trace, tmp_path):
     """One packet ends at an unknown event, another has no head."""
     for file in long_trace.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
@@ -182,8 +182,8 @@ def overwrite(file: Path, at: int, content: bytes) -> None:
         stream.write(content)
 
 
-def test_an_event_of_nothing_belongs_to_the_packet_it_ends(tmp_path):
-    """Its contexts begin where the next packet does."""
+def test_empty_event_belongs_to_the_packet_it_ends(tmp_path):
+    """Its contexts begin at the start of the next packet."""
     nothing = Event("app:nothing", 1)
     packets = [Packet([Record(nothing, i)], cpu=i, sequence=i) for i in range(3)]
     table = read_trace(TraceBuilder([nothing]).write(tmp_path, {"s_0": packets})).events["app:nothing"]
@@ -191,7 +191,7 @@ def test_an_event_of_nothing_belongs_to_the_packet_it_ends(tmp_path):
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_a_cpu_that_never_changes_is_one_number(tmp_path, same):
+def test_constant_cpu_is_stored_once(tmp_path, same):
     builder = TraceBuilder([TICK])
     packets = [Packet([Record(TICK, i, {"_value": i})], cpu=3 if same else i, sequence=i) for i in range(3)]
     table = read_trace(builder.write(tmp_path, {"s_0": packets})).events["app:tick"]
@@ -201,7 +201,7 @@ def test_a_cpu_that_never_changes_is_one_number(tmp_path, same):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_anonymous_memory_is_that_of_the_columns(tmp_path, threads):
+def test_anonymous_memory_is_limited_to_the_columns(tmp_path, threads):
     trace = write_long_trace(tmp_path, packets=1500)
     command = [sys.executable, "-m", "benchmarks.memory", str(trace), str(threads)]
     found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)

@@ -1,4 +1,4 @@
-"""Streams that lie in several files: rotation, counters that go on, and files that are there twice."""
+"""Streams in several files: rotation, continued counters and duplicate files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def count_of(directory: Path, name: str, **options) -> int:
 
 
 def test_rotated_chunks_are_one_sequence(tmp_path):
-    """Chunk directories share the trace's uuid; counters go on from one to the next."""
+    """Chunk directories share the trace's uuid; counters continue from one to the next."""
     builder().write(tmp_path / "archives/first-0/ust", {"s_0": packets([0, 1], discarded=[0, 5])})
     builder().write(tmp_path / "archives/second-1/ust", {"s_0": packets([2, 3], discarded=[5, 5])})
     builder().write(tmp_path / "ust", {"s_0": packets([4], discarded=[8])})
@@ -61,7 +61,7 @@ def test_rotated_chunks_are_one_sequence(tmp_path):
     ]
 
 
-def test_a_chunk_alone_does_not_count_what_was_lost_before_it(tmp_path):
+def test_single_chunk_excludes_earlier_losses(tmp_path):
     directory = builder().write(tmp_path, {"s_0": packets([7, 8], discarded=[100, 103])})
     trace = read_trace(directory)
     assert [(gap.from_ns, gap.events) for gap in trace.stats.gaps] == [(710, 3)]
@@ -75,16 +75,16 @@ def test_a_missing_chunk_is_a_gap(tmp_path):
     assert [(gap.from_ns, gap.to_ns, gap.packets) for gap in stats.gaps] == [(110, 510, 3)]
 
 
-def test_trace_files_that_wrap_are_put_in_order(tmp_path):
-    """With ``--tracefile-count`` the oldest file is written again: names do not tell the order."""
+def test_wrapped_trace_files_are_sorted(tmp_path):
+    """``--tracefile-count`` overwrites the oldest file, so that names do not give the order."""
     streams = {"s_0_0": packets([6, 7]), "s_0_1": packets([2, 3]), "s_0_2": packets([4, 5])}
     trace = read_trace(builder().write(tmp_path, streams))
     assert trace.events["app:tick"]["value"].tolist() == list(range(4, 16))
     assert trace.stats.gaps == []
 
 
-def test_numbers_that_fall_while_time_rises_are_refused(tmp_path):
-    """The clock wrapped from one file of a stream to the next: sorted by time, they would be in the wrong order."""
+def test_decreasing_numbers_with_increasing_times_are_refused(tmp_path):
+    """The clock wrapped between two files of a stream: sorting by time would be wrong."""
     streams = {"s_0_0": packets([4, 5]), "s_0_1": packets([2, 3])}
     for packet, number in zip([*streams["s_0_0"], *streams["s_0_1"]], (0, 1, 2, 3), strict=True):
         packet.sequence = number
@@ -106,7 +106,7 @@ def edges(directory: Path) -> dict[str, tuple[int | None, int, int | None]]:
     return {each.path.name: (each.missing_before_ns, each.earlier_packets, each.missing_after_ns) for each in streams}
 
 
-def test_what_was_overwritten_is_known_by_the_number_of_the_first_packet(tmp_path):
+def test_first_packet_number_shows_overwritten_packets(tmp_path):
     directory = builder().write(tmp_path, {"s_0": packets([0, 1, 5]), "s_1": packets([4, 5], cpu=1)})
     assert edges(directory) == {"s_0": (None, 0, None), "s_1": (401, 4, None)}
     stats = read_trace(directory).stats
@@ -116,8 +116,8 @@ def test_what_was_overwritten_is_known_by_the_number_of_the_first_packet(tmp_pat
 
 
 @pytest.mark.parametrize("numbered", [True, False], ids=["numbers of 0", "no numbers"])
-def test_without_numbers_a_stream_that_begins_late_may_lack_its_begin(tmp_path, numbered):
-    """Tracers before LTTng 2.8 number no packet; one of their rings was overwritten before a snapshot."""
+def test_late_stream_without_numbers_may_lack_its_begin(tmp_path, numbered):
+    """Tracers before LTTng 2.8 do not number packets; here one ring was overwritten before a snapshot."""
     streams = {"s_0": packets([0, 1, 2, 5]), "s_1": packets([4, 5], cpu=1), "s_2": []}
     for packet in (*streams["s_0"], *streams["s_1"]):
         packet.sequence = 0
@@ -131,15 +131,15 @@ def test_without_numbers_a_stream_that_begins_late_may_lack_its_begin(tmp_path, 
 
 
 @pytest.mark.parametrize(("tracer", "end_ns"), [("lttng-ust", 111), ("barectf", None)])
-def test_lttng_ends_its_streams_together(tmp_path, tracer, end_ns):
-    """One that ends earlier was not written to its end: a crash, or a copy of a session that went on."""
+def test_stream_that_ends_early_is_incomplete(tmp_path, tracer, end_ns):
+    """LTTng ends all streams together; one that ends early is due to a crash, or a copy of an active session."""
     made = builder(environment={"tracer_name": tracer})
     directory = made.write(tmp_path, {"s_0": packets([0, 1, 2, 5]), "s_1": packets([0, 1], cpu=1)})
     assert edges(directory) == {"s_0": (None, 0, None), "s_1": (None, 0, end_ns)}
 
 
-def test_streams_that_are_stopped_one_after_the_other_lack_nothing(tmp_path):
-    """Each is flushed a little later than the one before, and behind the last event of all."""
+def test_streams_stopped_one_by_one_are_complete(tmp_path):
+    """Each is flushed a little later than the previous one, after the last event of all."""
     streams = {f"s_{cpu}": packets([0, 1], cpu=cpu) for cpu in range(3)}
     for number, stream in enumerate(streams.values()):
         stream[-1].end = 1000 + number
@@ -147,21 +147,21 @@ def test_streams_that_are_stopped_one_after_the_other_lack_nothing(tmp_path):
     assert set(edges(directory).values()) == {(None, 0, None)}
 
 
-def test_a_stream_that_is_cut_lacks_its_end(tmp_path):
+def test_truncated_stream_lacks_its_end(tmp_path):
     directory = builder().write(tmp_path, {"s_0": packets([0, 1])})
     with (directory / "s_0").open("r+b") as file:
         file.truncate((directory / "s_0").stat().st_size - 2)
     assert edges(directory) == {"s_0": (None, 0, 100)}
 
 
-def test_sequence_numbers_that_wrap(tmp_path):
-    """Differences are signed: the number after the last one is the next, not a loss of all."""
+def test_sequence_numbers_wrap(tmp_path):
+    """Differences are signed: zero follows the largest number without a loss."""
     stream = packets([0, 1])
     stream[0].sequence, stream[1].sequence = (1 << 64) - 1, 0
     assert read_trace(builder().write(tmp_path, {"s_0": stream})).stats.lost_packets == 0
 
 
-def test_instances_of_a_stream_are_counted_apart(tmp_path):
+def test_instances_of_a_stream_are_counted_separately(tmp_path):
     streams = {"s_0": packets([0, 1], discarded=[0, 3]), "s_1": packets([0, 1], cpu=1, discarded=[2, 2])}
     stats = read_trace(builder().write(tmp_path, streams)).stats
     assert {stream.path.name: sum(gap.events for gap in stream.gaps) for stream in stats.streams} == {
@@ -181,12 +181,12 @@ def test_rotated_chunks_equal_babeltrace2(tmp_path):
     assert table["value"].tolist() == [event["payload"]["value"] for event in opinion.events]
 
 
-# --- the same twice -----------------------------------------------------------------------
+# --- duplicates -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("instances", [True, False])
-def test_a_stream_copied_under_a_second_name(tmp_path, instances):
-    """With other streams of the same times and numbers beside it."""
+def test_stream_copied_under_a_second_name(tmp_path, instances):
+    """Other streams have the same times and numbers."""
     streams = {f"s_{cpu}": packets([0, 1], cpu=cpu) for cpu in range(3)}
     TraceBuilder([TICK], instances=instances).write(tmp_path, streams)
     once = sorted(values(tmp_path))
@@ -198,7 +198,7 @@ def test_a_stream_copied_under_a_second_name(tmp_path, instances):
     assert count_of(tmp_path, "repeated_packets", on_corrupt="skip") == 2
 
 
-def test_a_trace_directory_copied_beside_itself(tmp_path):
+def test_trace_directory_copied_into_the_same_folder(tmp_path):
     builder().write(tmp_path / "one", {"s_0": packets([0, 1]), "s_1": packets([0], cpu=1)})
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     error = refusal(tmp_path)
@@ -208,7 +208,7 @@ def test_a_trace_directory_copied_beside_itself(tmp_path):
     assert len(values(tmp_path, on_corrupt="skip")) == 6
 
 
-def test_a_copy_that_was_cut_does_not_add_its_packets(tmp_path):
+def test_truncated_copy_adds_no_packets(tmp_path):
     builder().write(tmp_path / "one", {"s_0": packets([0, 1])})
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     file = tmp_path / "one/s_0"
@@ -242,8 +242,8 @@ def test_a_trace_behind_a_link_is_read(tmp_path):
     assert len(read_trace(tmp_path / "session")) == 4
 
 
-def test_two_traces_at_the_same_time_are_not_the_same(tmp_path):
-    """Equal in all but their uuid: two sessions that recorded the same."""
+def test_simultaneous_traces_are_distinct(tmp_path):
+    """Two sessions recorded the same events: only their uuids differ."""
     builder(identity=1).write(tmp_path / "one", {"s_0": packets([0, 1])})
     builder(identity=2).write(tmp_path / "two", {"s_0": packets([0, 1])})
     assert sorted(values(tmp_path)) == [0, 0, 1, 1, 2, 2, 3, 3]
@@ -253,7 +253,7 @@ def test_two_traces_at_the_same_time_are_not_the_same(tmp_path):
 
 
 @pytest.mark.parametrize("content", [None, b"", b"stale", b"\xc1\xf1\xdc\xc1" + b"\xff" * 92])
-def test_index_files_are_not_believed(tmp_path, content):
+def test_index_files_are_ignored(tmp_path, content):
     builder().write(tmp_path, {"s_0": packets([0, 1])})
     if content is not None:
         (tmp_path / "index").mkdir()
@@ -261,10 +261,10 @@ def test_index_files_are_not_believed(tmp_path, content):
     assert values(tmp_path) == [0, 1, 2, 3]
 
 
-# --- where traces come from ----------------------------------------------------------------
+# --- origin of traces ----------------------------------------------------------------
 
 
-def test_traces_tell_their_domain_host_and_owner(tmp_path):
+def test_traces_have_domain_host_and_owner(tmp_path):
     per_user = {"tracer_buffering_scheme": "uid", "tracer_buffering_id": 1000, "hostname": "robot"}
     per_process = {"tracer_buffering_scheme": "pid", "tracer_buffering_id": 77, "vpid": 77, "procname": "talker"}
     kernel = {"domain": "kernel", "tracer_name": "lttng-modules", "tracer_minor": 13}
@@ -288,7 +288,7 @@ def test_traces_tell_their_domain_host_and_owner(tmp_path):
     ("place", "uid", "pid", "name"),
     [("ust/uid/1001/32-bit", 1001, None, ""), ("ust/pid/my-node-815-20260101-120000", None, 815, "my-node")],
 )
-def test_the_path_tells_what_old_metadata_does_not(tmp_path, place, uid, pid, name):
+def test_path_replaces_missing_metadata(tmp_path, place, uid, pid, name):
     builder().write(tmp_path / place, {"s_0": packets([0])})
     (info,) = read_trace(tmp_path).traces
     assert (info.uid, info.pid, info.process_name) == (uid, pid, name)

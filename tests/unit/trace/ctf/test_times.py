@@ -1,4 +1,4 @@
-"""Moments: to the nanosecond what babeltrace2 says, whatever the clock; what fits no 64 bits is refused."""
+"""Times equal babeltrace2's to the nanosecond for any clock; times beyond 64 bits are refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ event {{ name = tick; fields := struct {{ integer {{ size = 8; }} v; }}; }};
 
 
 def write(directory: Path, times: list[int], *, frequency: int = 10**9, seconds: int = 0, cycles: int = 0) -> Path:
-    """A trace that is nothing but moments of one clock."""
+    """A trace of empty events of one clock."""
     directory.mkdir(exist_ok=True)
     (directory / "metadata").write_text(METADATA.format(frequency=frequency, seconds=seconds, cycles=cycles))
     (directory / "s").write_bytes(b"".join(struct.pack("<QB", time, 7) for time in times))
@@ -40,7 +40,7 @@ def refusal(directory: Path) -> TraceUnreadable:
 
 
 def moments(frequency: int) -> list[int]:
-    """Cycles of all sizes that a clock reaches in 290 years, some on whole nanoseconds and just before them."""
+    """Cycle counts of up to 290 years, some at or just before whole nanoseconds."""
     choose = random.Random(frequency)
     latest = min(290 * 365 * 86400 * frequency, 2**64 - 1)
     found = {choose.randrange(1 << bits) for bits in range(1, latest.bit_length()) for _ in range(8)}
@@ -53,7 +53,7 @@ def moments(frequency: int) -> list[int]:
 @pytest.mark.parametrize(
     "frequency", [1, 3, 1_000, 32_768, 999_999_999, 10**9, 10**9 + 1, 2_399_987_654, 3 * 10**9, 2**40 + 1]
 )
-def test_moments_are_those_of_babeltrace2(tmp_path, frequency, seconds):
+def test_times_agree_with_babeltrace2(tmp_path, frequency, seconds):
     times = moments(frequency)
     agreement = compare_with_babeltrace(
         write(tmp_path, times, frequency=frequency, seconds=seconds, cycles=3 * frequency + frequency // 3)
@@ -64,8 +64,8 @@ def test_moments_are_those_of_babeltrace2(tmp_path, frequency, seconds):
 
 @pytest.mark.parametrize("builder", [TraceBuilder, Ctf2Builder])
 @pytest.mark.parametrize("seconds", [1_300_000_000_000_000_000, 9_223_372_036, -9_223_372_037])
-def test_an_offset_beyond_all_time_is_refused(tmp_path, builder, seconds):
-    """It came out as a time before the epoch."""
+def test_offset_beyond_64_bits_is_refused(tmp_path, builder, seconds):
+    """Regression: the result was a time before the epoch."""
     made = builder([TICK], packetized=False)
     if builder is TraceBuilder:
         text = made.tsdl().replace("offset = 0;", f"offset_s = {seconds}; offset = 999999999;")
@@ -83,12 +83,12 @@ def test_an_offset_beyond_all_time_is_refused(tmp_path, builder, seconds):
     ("seconds", "cycles"),
     [(2**63 - 1, 1), (-(2**63), 0), (0, 2**64 - 1), (0, -(2**63) - 2 * 10**9), (9_223_372_034, 3 * 10**9)],
 )
-def test_a_sum_of_offsets_that_overflows(tmp_path, seconds, cycles):
+def test_sum_of_offsets_beyond_64_bits_is_refused(tmp_path, seconds, cycles):
     assert "offset of clock 'c'" in refusal(write(tmp_path, [1], seconds=seconds, cycles=cycles)).reason
 
 
 def test_offsets_are_whole_numbers_of_cycles_and_may_be_negative(tmp_path):
-    """LTTng writes a negative one where the clock of the day was set back after the start; babeltrace2 refuses it."""
+    """LTTng writes a negative offset if the wall clock was set back; babeltrace2 refuses it."""
     trace = read_trace(write(tmp_path, [1], frequency=3, seconds=1, cycles=-4))
     assert trace.events["tick"].timestamp_ns.tolist() == [-333_333_334 + 333_333_333]
     assert trace.traces[0].clock_offset_ns == -333_333_334
@@ -106,8 +106,8 @@ LAST = 2**63 - 1
         (1, 0, 9 * 10**9),
     ],
 )
-def test_an_event_beyond_all_time_is_refused(tmp_path, frequency, seconds, latest):
-    """The last moment there is can be read; the one behind it ends the packet, or the reading."""
+def test_event_beyond_64_bits_is_refused(tmp_path, frequency, seconds, latest):
+    """The last representable time is read; a later event is refused, or ends its packet."""
     good = read_trace(write(tmp_path / "good", [5, latest], frequency=frequency, seconds=seconds))
     assert good.events["tick"].timestamp_ns[-1] == seconds * 10**9 + latest * (10**9 // frequency)
     beyond = write(tmp_path / "beyond", [5, max(latest + 1, 2**63), 6], frequency=frequency, seconds=seconds)
@@ -121,7 +121,7 @@ def test_an_event_beyond_all_time_is_refused(tmp_path, frequency, seconds, lates
         assert compare_with_babeltrace(beyond).outcome is Outcome.BOTH_REFUSE
 
 
-def test_a_packet_that_begins_beyond_all_time_is_refused(tmp_path):
+def test_packet_beyond_64_bits_is_refused(tmp_path):
     builder = TraceBuilder([TICK], clock_offset=1_700_000_000 * 10**9)
     packets = [Packet([Record(TICK, 5, {"_value": 1})]), Packet([Record(TICK, LAST, {"_value": 2})], sequence=1)]
     builder.write(tmp_path, {"s_0": packets})
@@ -131,8 +131,8 @@ def test_a_packet_that_begins_beyond_all_time_is_refused(tmp_path):
     assert trace.events["app:tick"]["value"].tolist() == [1]
 
 
-def test_traces_that_are_too_far_apart_to_be_compared(tmp_path):
-    """Each is in order, but the difference of their times fits no 64 bits."""
+def test_traces_centuries_apart_are_refused(tmp_path):
+    """The difference of their times exceeds 64 bits."""
     write(tmp_path / "early", [0], seconds=-9_000_000_000)
     write(tmp_path / "late", [0], seconds=9_000_000_000)
     with pytest.raises(TraceUnreadable, match="more than 292 years apart"):
@@ -140,7 +140,7 @@ def test_traces_that_are_too_far_apart_to_be_compared(tmp_path):
     assert len(read_trace(tmp_path / "late")) == 1
 
 
-def test_events_without_a_time_have_no_place_among_others(tmp_path):
+def test_events_without_time_cannot_be_merged(tmp_path):
     write(tmp_path / "timed", [3])
     other = write(tmp_path / "untimed", [])
     text = METADATA.format(frequency=1, seconds=0, cycles=0).splitlines()

@@ -1,4 +1,4 @@
-"""Metadata as each tracer of LTTng writes it: with the comment that says the version, and without."""
+"""Metadata of each LTTng tracer, with and without the version comment."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_metadata_of_each_tracer(tmp_path, tracer, members, header, big_endian):
 @needs_babeltrace
 @pytest.mark.parametrize("header", ["compact", "large"])
 @pytest.mark.parametrize(("tracer", "members"), TRACERS)
-def test_it_is_what_babeltrace2_reads(tmp_path, tracer, members, header):
+def test_decoder_agrees_with_babeltrace2(tmp_path, tracer, members, header):
     write(tmp_path, tracer, members, header=header)
     agreement = compare_with_babeltrace(tmp_path)
     assert (agreement.outcome, agreement.difference, agreement.events) == (Outcome.EQUAL, "", 12)

@@ -1,4 +1,4 @@
-"""Windows of time: each event lies in one of them, and a trace that grows is refused."""
+"""Time windows: each event is in exactly one, and a growing trace is refused."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def test_windows_have_each_event_once_and_in_order(trace, options):
     assert np.array_equal(values, whole["handle"])
 
 
-def test_windows_without_a_length_have_like_sizes(trace):
+def test_windows_without_length_have_similar_sizes(trace):
     sizes = [len(times) for times, _ in handles(trace, window_bytes=20_000)]
     assert max(sizes) < 2 * sum(sizes) / len(sizes)
 
 
-def test_an_event_at_a_border_lies_behind_it(trace):
+def test_event_at_a_border_belongs_to_the_later_window(trace):
     times = read_trace(trace, events={START}).events[START].timestamp_ns
     border = int(times[100])
     before, behind = handles(trace, borders_ns=[border])
     assert before[0][-1] < border == behind[0][0]
 
 
-def test_a_trace_that_is_still_being_written_is_refused(trace):
+def test_growing_trace_is_refused(trace):
     stream = trace / "s_1"
     written = stream.read_bytes()
     stream.write_bytes(written[: len(written) // 12 * 11])
@@ -80,7 +80,7 @@ def test_a_window_without_a_length_is_refused(trace, window_ns):
         assert not opened
 
 
-def test_more_windows_than_anybody_waits_for_are_refused(trace):
+def test_too_many_windows_are_refused(trace):
     with pytest.raises(ConfigurationError, match="make them longer"), open_in_windows(trace, window_ns=1) as opened:
         assert not opened
 

@@ -1,4 +1,4 @@
-"""A trace to what ran in it."""
+"""Building an execution model from a trace."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_trials_have_their_phases_plan_and_end(recorder):
     assert Phase.EXECUTING not in bad.phases
 
 
-def test_goals_that_are_only_planned_belong_to_the_trial_before_them(recorder):
+def test_plan_requests_belong_to_the_preceding_trial(recorder):
     stack = FakeStack(recorder, lambda index: Motion(planning_ms=10))
     send = partial(stack.move, REACH, seed=1)
     send(goal_id="e" * 32, trial=None, plan_only=True)
@@ -62,19 +62,19 @@ def test_goals_that_are_only_planned_belong_to_the_trial_before_them(recorder):
     assert set(model.phases["goal_id"]) == set(model.trials)
 
 
-def test_a_goal_without_a_plan_is_no_planning_request(recorder):
+def test_goal_without_plan_is_no_plan_request(recorder):
     for number, phase in enumerate((Phase.GOAL_SENT, Phase.PLANNING, Phase.RESULT)):
         recorder.emit(PHASE, number * MS, goal_id="a" * 32, phase=phase.value)
     assert model_of(recorder).plan_requests.is_empty()
 
 
-def test_a_trial_without_an_end(recorder):
+def test_trial_without_end(recorder):
     run(recorder, Motion(error_code=None))
     (trial,) = model_of(recorder).trials.values()
     assert (trial.end_ns, trial.error_code) == (None, None)
 
 
-def test_the_speed_of_the_planners_cpu_is_that_until_the_plan_is_made(recorder):
+def test_cpu_speed_is_taken_before_planning_ends(recorder):
     timed, failed, untimed = run(recorder, Motion(), Motion(error_code=ErrorCode.PLANNING_FAILED), Motion())
     sent, planned = (timed.stamps_ns[phase] for phase in (Phase.GOAL_SENT, Phase.EXECUTING))
     for time_ns, work_ns in ((sent - 1, 1), (sent, 2), (planned, 3), (planned + 1, 4)):
@@ -84,7 +84,7 @@ def test_the_speed_of_the_planners_cpu_is_that_until_the_plan_is_made(recorder):
     assert [model.trials[each.goal_id].cpu_work_ns for each in (timed, failed, untimed)] == [3, 5, None]
 
 
-def test_a_phase_counts_when_it_is_entered_first(recorder):
+def test_first_entry_of_a_phase_counts(recorder):
     """MoveGroup sends PLANNING twice."""
     (outcome,) = run(recorder, Motion())
     first = outcome.stamps_ns[Phase.PLANNING]
@@ -94,7 +94,7 @@ def test_a_phase_counts_when_it_is_entered_first(recorder):
     assert trial.phases[Phase.PLANNING] - EPOCH_NS == first
 
 
-def test_only_the_observed_processes_count(recorder):
+def test_only_observed_processes_are_included(recorder):
     run(recorder, Motion())
     steps = len(model_of(recorder).sim_steps)
     recorder.emit(STEP, 2_000 * MS, step=999, sim_time_ns=999)
@@ -106,7 +106,7 @@ def test_only_the_observed_processes_count(recorder):
 
 
 def test_publications_of_a_real_stack_by_topic(golden):
-    """The counts that a hand count of the recorded reach gives, the ROS daemon left out."""
+    """Counts equal a manual count of the recorded reach, without the ROS daemon."""
     trace = read_trace(golden("panda_baseline_1"), events=NEEDED_EVENTS)
     model = build_execution(trace)
     counts = {topic: len(model.publication_times_ns(topic)) for topic in model.topics()}

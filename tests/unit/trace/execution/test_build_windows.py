@@ -1,4 +1,4 @@
-"""A model that is built window by window: any system, any borders, what is open or lost at one."""
+"""A model built window by window equals one built at once, with any borders and losses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.unit.trace.flow.test_random_systems import System, rules, steps
 
 @dataclass
 class TraceInMemory:
-    """As `WindowedTrace`, of a decoded trace."""
+    """Like `WindowedTrace`, for a decoded trace."""
 
     decoded: DecodedTrace
     borders: list[int]
@@ -58,7 +58,7 @@ def assert_equal(decoded, borders):
 
 
 def read_backwards(trace, whole, tasks):
-    """Windows that are read in any order, each by a reader of its own."""
+    """Reads windows in reverse order, each with its own reader."""
     rows = [WindowReader(trace, whole).read(task.window, task.carried)[0] for task in reversed(list(tasks))]
     return reversed(rows)
 
@@ -106,7 +106,7 @@ def system_of_one_callback():
     return recording.trace()
 
 
-def test_a_border_behind_each_event():
+def test_border_after_each_event():
     decoded = system_of_one_callback()
     for time in times_of(decoded)[::3]:
         assert_equal(decoded, [time + 1])
@@ -118,8 +118,8 @@ def test_a_border_behind_each_event():
 
 
 @pytest.mark.parametrize("name", sorted(WINDOWED_EVENTS))
-def test_an_event_that_is_lost_at_a_border(name):
-    """Any event of any kind, with the border before and behind it."""
+def test_lost_event_at_a_border(name):
+    """Any event of any kind, with the border before and after it."""
     decoded = system_of_one_callback()
     table = decoded.events.get(name)
     for row in range(0 if table is None else len(table)):
@@ -131,8 +131,8 @@ def test_an_event_that_is_lost_at_a_border(name):
             assert_equal(lossy, [border])
 
 
-def test_each_event_that_the_model_reads_is_known(monkeypatch):
-    """Threads are counted by a list of names; an event beside it would be of nobody."""
+def test_census_covers_all_events_of_the_model(monkeypatch):
+    """Threads are counted by a list of event names; an unlisted event would have no thread."""
     asked = set()
     original = Observed.events
     monkeypatch.setattr(Observed, "events", lambda self, name: asked.add(str(name)) or original(self, name))
@@ -141,5 +141,5 @@ def test_each_event_that_the_model_reads_is_known(monkeypatch):
     assert WINDOWED_EVENTS <= READ_EVENTS
 
 
-def test_nobody_is_in_a_census_of_nothing():
+def test_census_of_no_event_is_empty():
     assert not ThreadCensus(()).names

@@ -1,4 +1,4 @@
-"""Spans of threads, split by what the thread was doing."""
+"""Spans of threads, split by thread state."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def spans(*rows, host="builder"):
         ((999, 10, 70), 0, 0, 0, 60),
     ],
 )
-def test_a_span_is_split_exactly(states, span, running, runnable, blocked, unknown):
+def test_parts_sum_to_the_span(states, span, running, runnable, blocked, unknown):
     assert split_spans(states, spans(span)).row(0) == (running, runnable, blocked, unknown)
 
 
@@ -63,13 +63,13 @@ def test_a_span_that_ends_before_it_begins_is_refused(states):
         cpu_rivals(states, spans((A, 3, 2)))
 
 
-def test_no_kernel_events_means_that_all_is_unknown(states):
+def test_without_kernel_events_all_time_is_unknown(states):
     nothing = states.clear()
     assert split_spans(nothing, spans((A, 10, 70)))["unknown_ns"].to_list() == [60]
     assert cpu_rivals(nothing, spans((A, 10, 70))).is_empty()
 
 
-def test_who_ran_while_a_thread_waited_for_the_cpu(states):
+def test_rivals_ran_while_a_thread_waited_for_the_cpu(states):
     found = cpu_rivals(states, spans((A, 10, 70), (A, 25, 45), (B, 20, 30), (A, 52, 60)))
     assert found.rows() == [
         (0, B, "thread-102", 10),
@@ -79,7 +79,7 @@ def test_who_ran_while_a_thread_waited_for_the_cpu(states):
     ]
 
 
-def test_several_rivals_in_turn_the_one_that_took_most_first(tmp_path):
+def test_rivals_are_ordered_by_time(tmp_path):
     kernel = KernelTrace()
     kernel.switch(10, 0, 0, A)
     kernel.switch(20, 0, A, B, state=PREEMPTED)
@@ -95,7 +95,7 @@ def test_several_rivals_in_turn_the_one_that_took_most_first(tmp_path):
     assert split_spans(states, spans((A, 0, 100)))["runnable_ns"].to_list() == [30]
 
 
-def test_a_callback_split_into_running_and_waiting(tmp_path):
+def test_callback_is_split_into_running_and_waiting(tmp_path):
     start = Event("ros2:callback_start", 1, {"_callback": Int(64), "_is_intra_process": Int(32)})
     end = Event("ros2:callback_end", 2, {"_callback": Int(64)})
     context = {"_vpid": A, "_vtid": A}

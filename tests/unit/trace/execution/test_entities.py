@@ -1,4 +1,4 @@
-"""Who owns a handle: by host, process and life."""
+"""Owners of handles, by host, process and life."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def topics_of(model) -> list[str | None]:
     return joined["topic"].to_list()
 
 
-def test_an_address_belongs_to_whom_it_was_given_last():
+def test_reused_address_belongs_to_its_latest_owner():
     recording = Recording()
     process = recording.process()
     node, thread = process.node("/talker"), process.thread()
@@ -42,7 +42,7 @@ def test_an_address_belongs_to_whom_it_was_given_last():
     assert model.unknown == {}
 
 
-def test_what_is_used_before_it_was_announced_belongs_to_the_first():
+def test_use_before_the_init_event_belongs_to_the_first_owner():
     recording = Recording()
     process = recording.process()
     publisher = process.node("/talker").publisher("/early", at=500)
@@ -50,8 +50,8 @@ def test_what_is_used_before_it_was_announced_belongs_to_the_first():
     assert topics_of(recording.model()) == ["/early"]
 
 
-def test_equal_addresses_in_other_processes_and_on_other_hosts_are_others():
-    """Every process of the builder gives out the same addresses; both hosts have a process 7."""
+def test_equal_addresses_of_other_processes_are_distinct():
+    """All processes of the builder use the same addresses; both hosts have a process 7."""
     recording = Recording()
     for number, (host, pid) in enumerate((("arm", 7), ("arm", 8), ("base", 7))):
         process = recording.process(pid, host=host)
@@ -84,8 +84,8 @@ def test_hundreds_of_processes_with_many_threads():
     assert (sent["name_right"] == "app" + sent["pid"].cast(str)).all()
 
 
-def test_one_tid_in_two_processes():
-    """Containers have numbers of their own."""
+def test_same_tid_in_two_processes():
+    """Each container numbers its own processes."""
     recording = Recording()
     for pid in (20, 30):
         process = recording.process(pid)
@@ -109,7 +109,7 @@ def test_tids_beyond_the_kernels_limit_and_negative_ones():
     assert sent["tid"].to_list() == [1 << 30, -1, 3]
 
 
-def test_a_process_is_called_like_its_main_thread():
+def test_process_is_named_after_its_main_thread():
     recording = Recording()
     for tid, name in ((9, "worker"), (4, "main"), (9, "worker")):
         recording.emit(Ros2.RCL_TAKE, 10 + tid, pid=4, tid=tid, name=name, message=1)
@@ -131,7 +131,7 @@ def late_start() -> Recording:
     return recording
 
 
-def test_what_began_before_the_trace_is_unknown_and_counted():
+def test_entities_older_than_the_trace_are_unknown_and_counted():
     model = late_start().model()
     assert model.unknown == {"publishers": 1, "subscriptions": 1, "callbacks": 2}
     for table in (model.publishers, model.subscriptions, model.callbacks):
@@ -143,7 +143,7 @@ def test_what_began_before_the_trace_is_unknown_and_counted():
     assert names.run(0) == f"unknown: callback {model.callbacks['handle'][0]:#x}"
 
 
-def test_intra_process_ends_that_began_before_the_trace_are_unknown_and_counted():
+def test_intra_process_endpoints_older_than_the_trace_are_unknown():
     recording = Recording(announcing=False)
     process = recording.process()
     node = process.node("/relay")
@@ -159,7 +159,7 @@ def test_intra_process_ends_that_began_before_the_trace_are_unknown_and_counted(
     assert model.enqueues["subscription"].to_list() == [0]
 
 
-def test_a_node_that_was_made_before_the_trace():
+def test_node_older_than_the_trace():
     recording = Recording(announcing=False)
     process = recording.process()
     node = process.node("/talker")
@@ -172,8 +172,8 @@ def test_a_node_that_was_made_before_the_trace():
     assert Names(model).sender(0) == "unknown"
 
 
-def test_rosout_is_known_by_the_middlewares_handle():
-    """Its rcl handle is an address of the stack, another in each call."""
+def test_rosout_is_identified_by_the_rmw_handle():
+    """Its rcl handle is an address on the call stack that changes with each call."""
     recording = Recording()
     process = recording.process()
     publishers = [process.node(name).publisher("/rosout") for name in ("/one", "/two")]
@@ -187,7 +187,7 @@ def test_rosout_is_known_by_the_middlewares_handle():
     assert model.unknown == {}
 
 
-def test_discovery_of_the_middleware_is_no_publication_and_no_take():
+def test_middleware_discovery_is_neither_publication_nor_take():
     recording = Recording()
     process = recording.process()
     node, thread = process.node("/talker"), process.thread()
@@ -216,8 +216,8 @@ def test_the_second_subscription_object_is_announced_after_its_callback():
     assert runs["node"].to_list() == [0] * 6
 
 
-def test_objects_of_subscriptions_at_one_address_after_the_other():
-    """Each life has its own two objects, callbacks, and buffer, at the same addresses."""
+def test_reused_addresses_of_subscription_objects():
+    """Each life has its own objects, callbacks and buffer, at the same addresses."""
     recording = Recording()
     process = recording.process()
     node, thread = process.node("/relay"), process.thread()
@@ -234,7 +234,7 @@ def test_objects_of_subscriptions_at_one_address_after_the_other():
     assert model.publications["publisher"].to_list() == [0, 1]
 
 
-def test_timers_whose_node_is_linked_later():
+def test_timer_linked_to_its_node_later():
     recording = Recording()
     process = recording.process()
     one, two = process.node("/one"), process.node("/two")
@@ -247,7 +247,7 @@ def test_timers_whose_node_is_linked_later():
     assert model.timers.select("period_ns", "node").rows() == [(50, 0), (70, 1), (90, None)]
 
 
-def test_what_is_executed_is_of_the_kind_that_lives_at_the_address():
+def test_executed_entity_has_the_kind_of_the_current_owner():
     recording = Recording()
     process = recording.process()
     node, thread = process.node("/node"), process.thread()
@@ -269,7 +269,7 @@ def test_symbols_are_demangled():
 
 
 @pytest.mark.parametrize("symbol", ["", "_Z", "_ZN", "_Z" + "N1a" * 2000, "_ZÄ", "_Z1a\0b"])
-def test_no_symbol_harms(symbol):
+def test_any_symbol_is_accepted(symbol):
     assert isinstance(demangle(symbol), str)
 
 
@@ -296,7 +296,7 @@ def test_a_recording_without_contexts_is_one_process_with_one_thread():
     assert model.threads.select("tid", "name").rows() == [(0, None)]
 
 
-def test_processes_cannot_be_chosen_where_the_recording_does_not_tell_them_apart():
+def test_process_selection_needs_vpid():
     recording = Recording()
     recording.process(1).node("/node")
     with pytest.raises(TraceUnreadable, match="no context vpid"):
@@ -325,13 +325,13 @@ def test_processes_of_32_bits():
 
 
 @pytest.mark.parametrize("missing", ["source_timestamp", "taken"])
-def test_a_field_that_every_release_writes_is_demanded(missing):
+def test_field_of_every_release_is_required(missing):
     with pytest.raises(TraceUnreadable, match=rf"rmw_take has no field '{missing}' .*Humble"):
         late_start().model(without={missing})
 
 
 def test_two_releases_of_tracetools_in_one_trace():
-    """Both write one table: the stamp is there, but not in each row."""
+    """Both write the same table: only some rows have the stamp."""
     recording = Recording()
     for pid in (1, 2):
         process = recording.process(pid)
@@ -351,7 +351,7 @@ def test_two_releases_of_tracetools_in_one_trace():
 @pytest.mark.parametrize(
     "events", [set(), {Ros2.CALLBACK_START, Ros2.CALLBACK_END}, {Ros2.RMW_PUBLISH}, {Ros2.RMW_TAKE}]
 )
-def test_any_choice_of_events_makes_a_model(events):
+def test_model_is_built_from_any_subset_of_events(events):
     recording = late_start()
     model = recording.model(events=events)
     assert len(model.callback_runs) == (2 if Ros2.CALLBACK_START in events else 0)
@@ -359,7 +359,7 @@ def test_any_choice_of_events_makes_a_model(events):
 
 
 @pytest.mark.parametrize("left_out", sorted(NEEDED_EVENTS))
-def test_a_model_is_made_whatever_event_was_not_recorded(golden_pipeline, left_out):
+def test_model_is_built_without_any_single_event(golden_pipeline, left_out):
     events = {name: table for name, table in golden_pipeline.events.items() if name != left_out}
     model = build_execution(dataclasses.replace(golden_pipeline, events=events))
     flow = build_flow(model)
@@ -375,8 +375,8 @@ def golden_pipeline(golden):
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 50)), max_size=30),
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(-5, 60)), max_size=30),
 )
-def test_the_life_at_a_moment(inits, questions):
-    """Beside a search by hand: the last birth not after the moment, else the first of all."""
+def test_life_at_a_time(inits, questions):
+    """Equals a linear search: the last birth at or before the time, else the first."""
     inits = sorted(inits, key=lambda init: init[2])
     process, handle, born = (np.array([init[at] for init in inits], dtype=np.int64) for at in range(3))
     registry = Registry(process.astype(np.int32), handle.astype(np.uint64), born)
@@ -390,15 +390,15 @@ def test_the_life_at_a_moment(inits, questions):
 
 
 def test_an_address_with_very_many_lives():
-    """A search that takes one life at a time would not come to an end."""
+    """A linear search would take too long."""
     lives = 300_000
     born, process = np.arange(lives, dtype=np.int64), np.zeros(lives, dtype=np.int32)
     handle = np.full(lives, 0x1000, dtype=np.uint64)
     assert (Registry(process, handle, born).find(process, handle, born) == np.arange(lives)).all()
 
 
-def test_buffers_of_single_processes_name_theirs():
-    """Where the tracer keeps a buffer for each process, the trace's environment has its pid."""
+def test_per_process_buffers_name_their_process():
+    """With per-process buffers, the trace's environment holds the pid."""
     recording = Recording()
     for pid in (1, 2):
         process = recording.process(pid, host=f"host{pid}")
@@ -415,8 +415,8 @@ def test_buffers_of_single_processes_name_theirs():
     assert topics_of(model) == ["/t2"]
 
 
-def test_a_clock_that_was_never_set_beside_one_that_was():
-    """A host without a battery thinks it is 1970; the years between the two leave no room for threads."""
+def test_unset_clock_and_set_clock():
+    """A host without a battery starts in 1970; the decades between need so many bits that none are left for threads."""
     recording = Recording(skew_ns={"arm": 1_795_238_711_000_000_000})
     for host in ("arm", "base"):
         process = recording.process(7, host=host)
@@ -438,7 +438,7 @@ def test_keys_are_in_order_of_thread_then_time_in_all_eras():
     assert clock.last_ns == 10**18 + 7
 
 
-def test_too_many_threads_for_a_recording_of_centuries():
+def test_too_many_threads_for_a_long_trace_are_refused():
     hourly = np.arange(0, 1 << 62, 1 << 42)
     clock = Clock(hourly)
     assert clock.keys(np.array([1]), hourly[-1:]) > 0

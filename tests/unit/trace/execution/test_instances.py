@@ -1,4 +1,4 @@
-"""What happened: publications, takes, runs of callbacks, executors, requests, transitions, clocks."""
+"""Instances: publications, takes, callback runs, executors, requests, transitions, clocks."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def test_a_publication_has_the_times_of_all_layers():
     assert sent["source_ns"].to_list() == [102, 201, 300]
 
 
-def test_publications_of_two_threads_at_once_are_kept_apart():
-    """Both threads publish the same message address in the same moments."""
+def test_concurrent_publications_are_separated_by_thread():
+    """Both threads publish the same message address at the same times."""
     app = App()
     other = app.process.thread(2)
     fields = {"message": 0x77}
@@ -71,7 +71,7 @@ def test_publications_of_two_threads_at_once_are_kept_apart():
     assert sent.select("rclcpp_ns", "rcl_ns", "time_ns").rows() == [(100, 110, 120), (101, 111, 121)]
 
 
-def test_a_take_that_gave_nothing_is_counted_and_no_take():
+def test_empty_take_is_only_counted():
     app = App()
     app.thread.at(100).take(app.subscription, None)
     app.thread.at(200).take(app.subscription, Message(150))
@@ -92,14 +92,14 @@ def test_nested_callbacks():
     assert app.runs() == [(100, 160, None), (110, 131, 0), (120, 130, 1), (140, 150, 0)]
 
 
-def test_a_callback_that_calls_itself():
+def test_recursive_callback():
     app = App()
     with app.thread.at(100).running(app.timer), app.thread.at(110).running(app.timer):
         app.thread.at(120)
     assert app.runs() == [(100, 121, None), (110, 120, 0)]
 
 
-def test_a_callback_that_never_ends():
+def test_callback_without_end():
     app = App()
     start(app, 100, app.timer)
     start(app, 110, app.subscription)
@@ -108,7 +108,7 @@ def test_a_callback_that_never_ends():
     assert model.unpaired == {"callback starts without an end": 2}
 
 
-def test_an_end_without_a_start():
+def test_end_without_start():
     app = App()
     end(app, 50, app.timer)
     with app.thread.at(100).running(app.subscription):
@@ -118,8 +118,8 @@ def test_an_end_without_a_start():
     assert model.unpaired == {"callback ends without a start": 1}
 
 
-def test_a_lost_end_of_a_callback():
-    """Where events were lost, a callback that starts again has ended before, and is nobody's parent."""
+def test_lost_callback_end():
+    """If events were lost, a callback that starts again has ended before, and does not nest."""
     app = App()
     start(app, 100, app.timer)
     with app.thread.at(200).running(app.timer):
@@ -128,7 +128,7 @@ def test_a_lost_end_of_a_callback():
     assert app.runs() == [(100, None, None), (200, 210, 0)]
 
 
-def test_a_lost_start_of_a_callback():
+def test_lost_callback_start():
     app = App()
     start(app, 100, app.timer)
     end(app, 150, app.subscription)
@@ -138,8 +138,8 @@ def test_a_lost_start_of_a_callback():
     assert model.unpaired["callback ends without a start"] == 1
 
 
-def test_two_runs_between_whose_events_some_were_lost_are_counted_as_doubtful():
-    """End and next start were lost: what is left looks like one long run."""
+def test_runs_that_may_be_merged_by_a_loss_are_counted():
+    """An end and the next start were lost: the rest looks like one long run."""
     app = App()
     start(app, 100, app.timer)
     end(app, 500, app.timer)
@@ -168,7 +168,7 @@ runs_within: st.SearchStrategy[Any] = st.recursive(
 @settings(deadline=None, max_examples=50)
 @given(st.lists(runs_within, min_size=1, max_size=3))
 def test_any_nesting_on_any_threads(threads):
-    """Trees of callbacks, some within themselves, are rebuilt as they were."""
+    """Trees of callbacks, including recursive ones, are rebuilt."""
     app = App()
     callbacks = (app.timer, app.subscription, app.service)
     expected: list[list[int | None]] = []
@@ -197,7 +197,7 @@ def test_waits_end_when_the_thread_looks_for_what_is_ready():
     assert waits.select("begin_ns", "end_ns", "timeout_ns").rows() == [(100, 200, 50), (110, 150, -1)]
 
 
-def test_a_wait_whose_end_was_lost_does_not_borrow_the_next_ones():
+def test_wait_with_lost_end_does_not_use_the_next_one():
     app = App()
     app.thread.at(100).emit(Ros2.EXECUTOR_WAIT_FOR_WORK, timeout=-1)
     app.thread.at(300).wait(400)
@@ -205,7 +205,7 @@ def test_a_wait_whose_end_was_lost_does_not_borrow_the_next_ones():
     assert waits.select("begin_ns", "end_ns").rows() == [(100, None), (300, 400)]
 
 
-def test_an_execution_ends_with_its_callback_or_its_futile_take():
+def test_execution_ends_with_its_callback_or_failed_take():
     app = App()
     app.thread.at(100).execute(app.subscription)
     app.thread.at(110).take(app.subscription, None)
@@ -221,7 +221,7 @@ def test_an_execution_ends_with_its_callback_or_its_futile_take():
     ]
 
 
-def test_threads_that_ran_one_callback_share_an_executor():
+def test_threads_of_one_callback_share_an_executor():
     app = App()
     threads = [app.process.thread(tid) for tid in (11, 12, 13, 14)]
     ran = ((0, app.timer), (1, app.timer), (1, app.service), (2, app.service), (3, app.subscription))
@@ -238,7 +238,7 @@ def test_threads_that_ran_one_callback_share_an_executor():
     assert sorted(model.executors["threads"].to_list()) == [1, 1, 3]
 
 
-def test_equal_callbacks_of_two_processes_share_no_executor():
+def test_processes_share_no_executor():
     recording = Recording()
     for pid in (1, 2):
         process = recording.process(pid)
@@ -264,7 +264,7 @@ def test_transitions_of_a_state_machine():
 
 
 def test_steps_of_a_service_call():
-    """As later tracetools report them; a take that gave nothing is no step."""
+    """With the events of newer tracetools; an empty take is no step."""
     recording = Recording()
     server, caller = recording.process(1), recording.process(2)
     service, client = server.node("/server").service("/add"), caller.node("/caller").client("/add")
@@ -355,7 +355,7 @@ def two_hosts():
     return recording.model()
 
 
-def test_all_times_of_a_host_move_and_nothing_else():
+def test_clock_offset_shifts_only_times_of_its_host():
     model = two_hosts()
     moved = shift_clocks(model, {"base": 5_000})
     still = {"source_ns", "timeout_ns", "period_ns"}
@@ -375,12 +375,12 @@ def test_all_times_of_a_host_move_and_nothing_else():
     assert seen == 42
 
 
-def test_no_clock_moves_without_an_offset():
+def test_without_offset_no_clock_is_shifted():
     model = two_hosts()
     for name, frame in shift_clocks(model, {}).frames().items():
         assert frame.equals(model.frames()[name])
 
 
-def test_the_clock_of_a_host_that_is_not_there():
+def test_clock_offset_of_an_unknown_host_is_refused():
     with pytest.raises(ConfigurationError, match=r"no host 'bse' in the trace\n.*it has arm, base"):
         shift_clocks(two_hosts(), {"bse": 1})

@@ -1,4 +1,4 @@
-"""Kernel events to thread states."""
+"""Thread states from kernel events."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_thread_is_woken_waits_for_a_cpu_runs_and_sleeps(kernel, states_of):
 
 
 @pytest.mark.parametrize("state", [0, PREEMPTED])
-def test_a_preempted_thread_is_runnable_and_names_who_took_the_cpu(kernel, tmp_path, state):
+def test_preempted_thread_is_runnable_and_names_its_preemptor(kernel, tmp_path, state):
     kernel.switch(10, 0, 0, A)
     kernel.switch(20, 0, A, B, state=state)
     kernel.switch(30, 0, B, A)
@@ -62,7 +62,7 @@ def test_a_preempted_thread_is_runnable_and_names_who_took_the_cpu(kernel, tmp_p
     assert found.filter(found["state"] != "runnable")["preempted_by"].null_count() == 4
 
 
-def test_a_thread_that_was_woken_was_not_preempted(kernel, tmp_path):
+def test_woken_thread_was_not_preempted(kernel, tmp_path):
     kernel.switch(10, 0, A, B)
     kernel.wake(20, 0, A)
     kernel.switch(30, 0, B, A)
@@ -72,7 +72,7 @@ def test_a_thread_that_was_woken_was_not_preempted(kernel, tmp_path):
     assert found["preempted_by"].null_count() == len(found)
 
 
-def test_a_migration_moves_the_wait_to_another_cpu(kernel, states_of):
+def test_migration_moves_the_wait_to_another_cpu(kernel, states_of):
     kernel.switch(10, 0, 0, A)
     kernel.switch(20, 0, A, B, state=PREEMPTED)
     kernel.migrate(25, 1, A, orig=0, dest=1)
@@ -94,7 +94,7 @@ def test_a_migration_of_a_sleeping_thread_changes_nothing_until_it_wakes(kernel,
     assert states_of(kernel, tid=A) == [(10, 21, "blocked", None), (21, 22, "runnable", 1)]
 
 
-def test_what_was_before_a_threads_first_event_is_not_invented(kernel, states_of):
+def test_state_before_the_first_event_is_unknown(kernel, states_of):
     kernel.switch(10, 0, 0, B)
     kernel.wake(15, 0, C)
     kernel.switch(20, 0, B, A, state=PREEMPTED)
@@ -104,7 +104,7 @@ def test_what_was_before_a_threads_first_event_is_not_invented(kernel, states_of
     assert states_of(kernel, tid=C)[0] == (15, 30, "runnable", 0)
 
 
-def test_a_wakeup_of_a_thread_that_turns_out_to_have_run_says_nothing(kernel, states_of):
+def test_wakeup_of_a_thread_found_running_is_ignored(kernel, states_of):
     kernel.wake(5, 1, A, target=0)
     kernel.switch(10, 0, A, 0)
     kernel.switch(20, 0, 0, B)
@@ -120,8 +120,8 @@ def test_a_wakeup_of_a_running_thread_changes_nothing(kernel, states_of):
     assert states_of(kernel, tid=A) == [(10, 20, "running", 0), (20, 25, "runnable", 0)]
 
 
-def test_cpus_that_switch_at_one_moment(kernel, states_of):
-    """A leaves CPU 1 and is on CPU 0 within one tick of the clock; B likewise the other way."""
+def test_cpus_that_switch_simultaneously(kernel, states_of):
+    """A moves from CPU 1 to CPU 0 within one clock tick; B moves the other way."""
     kernel.switch(10, 1, 0, A)
     kernel.switch(10, 0, 0, B)
     kernel.switch(20, 1, A, B, state=0)
@@ -136,7 +136,7 @@ def test_cpus_that_switch_at_one_moment(kernel, states_of):
     ]
 
 
-def test_a_run_shorter_than_the_clock_can_tell(kernel, states_of):
+def test_run_shorter_than_a_clock_tick(kernel, states_of):
     kernel.switch(10, 0, 0, A)
     kernel.switch(20, 0, A, 0)
     kernel.wake(30, 0, A)
@@ -150,7 +150,7 @@ def test_a_run_shorter_than_the_clock_can_tell(kernel, states_of):
     ]
 
 
-def test_a_thread_that_died_is_in_no_state_and_its_number_can_come_again(kernel, states_of):
+def test_dead_thread_has_no_state_and_its_tid_is_reused(kernel, states_of):
     kernel.switch(10, 0, 0, A)
     kernel.switch(20, 0, A, 0, state=DEAD)
     kernel.wake(60, 0, A, event=WAKEUP_NEW)
@@ -159,14 +159,14 @@ def test_a_thread_that_died_is_in_no_state_and_its_number_can_come_again(kernel,
     assert states_of(kernel, tid=A) == [(10, 20, "running", 0), (60, 70, "runnable", 0), (70, 80, "running", 0)]
 
 
-def test_waking_counts_where_no_wakeup_was_recorded(kernel, states_of):
+def test_waking_is_used_without_wakeup_events(kernel, states_of):
     kernel.switch(10, 0, A, 0)
     kernel.wake(20, 0, A, event=WAKING)
     kernel.switch(30, 0, 0, A)
     assert states_of(kernel, tid=A) == [(10, 20, "blocked", None), (20, 30, "runnable", 0)]
 
 
-def test_waking_does_not_count_beside_wakeups(kernel, states_of):
+def test_waking_is_ignored_with_wakeup_events(kernel, states_of):
     kernel.switch(10, 0, A, 0)
     kernel.wake(20, 0, A, event=WAKING)
     kernel.wake(22, 0, A)
@@ -174,7 +174,7 @@ def test_waking_does_not_count_beside_wakeups(kernel, states_of):
     assert states_of(kernel, tid=A) == [(10, 22, "blocked", None), (22, 30, "runnable", 0)]
 
 
-def test_a_loss_ends_the_states_and_the_next_event_begins_anew(kernel, states_of):
+def test_loss_ends_states_until_the_next_event(kernel, states_of):
     kernel.switch(10, 0, 0, A)
     kernel.switch(20, 0, A, 0)
     kernel.switch(30, 0, 0, B)
@@ -203,8 +203,8 @@ def test_states_are_known_between_two_losses(kernel, states_of):
     assert states_of(kernel) == [(B, 40, 45, "running", 1), (B, 45, 60, "blocked", None)]
 
 
-def test_a_switch_that_contradicts_what_was_known_takes_it_back(kernel, states_of):
-    """Out of a CPU that it was never seen to enter: events are missing, though none is reported."""
+def test_contradictory_switch_drops_the_previous_state(kernel, states_of):
+    """The thread leaves a CPU that it never entered: events are missing without a reported loss."""
     kernel.switch(10, 0, A, 0)
     kernel.switch(30, 1, A, 0)
     kernel.switch(40, 1, 0, B)
@@ -222,7 +222,7 @@ def test_hosts_with_equal_thread_numbers(states_of):
     assert [(row[0], row[3] - EPOCH_NS) for row in found.iter_rows()] == [("one", 10), ("two", 12)]
 
 
-def test_user_space_beside_the_kernel_and_alone(kernel, tmp_path):
+def test_user_space_with_and_without_kernel_events(kernel, tmp_path):
     event = Event("sched_switch", 1, {"_number": Int(32)})  # not the kernel's
     TraceBuilder([event]).write(tmp_path / "ust", {"s": [Packet([Record(event, 15, {"_number": 1})])]})
     assert build_thread_states(read_trace(tmp_path)).is_empty()

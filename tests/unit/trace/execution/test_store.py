@@ -1,4 +1,4 @@
-"""Models on disk."""
+"""Storage of models on disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def model(golden):
 
 
 @pytest.mark.parametrize("name", ["discarded", "pipeline_single_links", "lifecycle", "late_start"])
-def test_a_model_is_read_back_as_it_was(golden, tmp_path, name):
+def test_model_round_trip(golden, tmp_path, name):
     model = build_execution(read_trace(golden(name)))
     write_model(model, tmp_path / "model")
     again = read_model(tmp_path / "model")
@@ -29,12 +29,12 @@ def test_a_model_is_read_back_as_it_was(golden, tmp_path, name):
     assert (again.stats, again.unknown, again.unpaired) == (model.stats, model.unknown, model.unpaired)
 
 
-def test_a_folder_without_a_model(tmp_path):
+def test_folder_without_model_is_refused(tmp_path):
     with pytest.raises(RecordUnreadable, match=r"no complete model.*\n.*ldos analyze"):
         read_model(tmp_path)
 
 
-def test_another_schema(model, tmp_path):
+def test_other_schema_is_refused(model, tmp_path):
     write_model(model, tmp_path)
     manifest = json.loads((tmp_path / MANIFEST).read_text())
     (tmp_path / MANIFEST).write_text(json.dumps(manifest | {"schema_version": 99}))
@@ -50,7 +50,7 @@ def test_a_damaged_table_is_named(model, tmp_path, damage):
         read_model(tmp_path)
 
 
-def test_a_manifest_that_is_no_manifest(model, tmp_path):
+def test_invalid_manifest_is_refused(model, tmp_path):
     write_model(model, tmp_path)
     (tmp_path / MANIFEST).write_text("[1, 2")
     with pytest.raises(RecordUnreadable, match=MANIFEST):
@@ -68,7 +68,7 @@ def test_a_manifest_that_is_no_manifest(model, tmp_path):
         {"unknown": 4},
     ],
 )
-def test_a_manifest_that_holds_something_else(model, tmp_path, damage):
+def test_manifest_of_another_kind_is_refused(model, tmp_path, damage):
     write_model(model, tmp_path)
     manifest = json.loads((tmp_path / MANIFEST).read_text())
     (tmp_path / MANIFEST).write_text(json.dumps(manifest | damage))
@@ -76,7 +76,7 @@ def test_a_manifest_that_holds_something_else(model, tmp_path, damage):
         read_model(tmp_path)
 
 
-def test_a_manifest_that_is_cut(model, tmp_path):
+def test_truncated_manifest_is_refused(model, tmp_path):
     write_model(model, tmp_path)
     manifest = json.loads((tmp_path / MANIFEST).read_text())
     (tmp_path / MANIFEST).write_text(json.dumps({"schema_version": manifest["schema_version"]}))
@@ -84,7 +84,7 @@ def test_a_manifest_that_is_cut(model, tmp_path):
         read_model(tmp_path)
 
 
-def test_a_fault_without_words_has_its_name(model, tmp_path, monkeypatch):
+def test_error_without_message_shows_its_type(model, tmp_path, monkeypatch):
     def panic(path):
         raise pl.exceptions.ComputeError
 

@@ -29,5 +29,5 @@ def states(tmp_path):
         (0, 100, [999], SwitchCounts(0, 0, 0)),
     ],
 )
-def test_sleep_is_voluntary_preemption_is_not(states, begin, end, tids, expected):
+def test_sleep_is_voluntary_and_preemption_is_not(states, begin, end, tids, expected):
     assert count_switches(states, begin_ns=EPOCH_NS + begin, end_ns=EPOCH_NS + end, tids=tids) == expected

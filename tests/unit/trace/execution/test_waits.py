@@ -1,4 +1,4 @@
-"""A process's time, split by whoever had its CPU."""
+"""A process's time, split by the process that occupied its CPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def split(*rows, begin=0, end=100):
     return split_process(states, OWNERS, 1, begin_ns=begin, end_ns=end, own_side={1, 2})
 
 
-def test_each_part_of_a_span():
+def test_parts_of_a_span():
     found = split(
         (PLANNER, RUNNING, -50, 20, 0),
         (PLANNER, RUNNABLE, 20, 60, 0),
@@ -36,8 +36,8 @@ def test_a_process_runs_while_one_of_its_threads_does():
     assert found == ProcessSplit(ran=60, own=0, others=40, blocked=0, unknown=0)
 
 
-def test_no_more_is_a_strangers_than_what_only_strangers_took():
-    """One thread waits for the simulator, another for a stranger: the process would not have run either way."""
+def test_time_counts_for_others_only_if_no_own_thread_waited():
+    """One thread waits for the simulator, another for another process: without the latter, it would still have waited."""
     found = split(
         (PLANNER, RUNNABLE, 0, 100, 0),
         (SIMULATOR, RUNNING, 0, 100, 0),
@@ -48,14 +48,14 @@ def test_no_more_is_a_strangers_than_what_only_strangers_took():
 
 
 @pytest.mark.parametrize("helper", [(), ((HELPER, BLOCKED, 0, 100, None),)])
-def test_a_wait_for_nobody_that_is_known_is_unknown(helper):
+def test_wait_without_known_rival_is_unknown(helper):
     assert split((PLANNER, RUNNABLE, 0, 100, 0), *helper) == ProcessSplit(0, 0, 0, 0, 100)
 
 
-def test_threads_that_nobody_knows_are_strangers_and_other_processes_do_not_count():
+def test_unknown_threads_count_as_other_processes():
     found = split((PLANNER, RUNNABLE, 10, 50, 0), (99, RUNNING, 0, 30, 0), (SIMULATOR, BLOCKED, 0, 100, None))
     assert found == ProcessSplit(ran=0, own=0, others=20, blocked=0, unknown=80)
 
 
-def test_an_empty_span():
+def test_empty_span():
     assert split(begin=5, end=5) == ProcessSplit(0, 0, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""Service calls of distributions that report them."""
+"""Service calls of distributions that trace them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Calls:
         self.emit(Ros2.RMW_SEND_REQUEST, time_ns, client, rmw_client_handle=11, request=5, sequence_number=number)
 
     def serve(self, time_ns, client, number, *, answers=True, answer_ns=5):
-        """Takes a request and runs its callback for 9 ns; the response leaves `answer_ns` after the request was taken."""
+        """Takes a request and runs its callback for 9 ns; the response follows `answer_ns` after the take."""
         of_client = {"client_gid": GIDS[client], "sequence_number": number}
         self.emit(Ros2.RMW_TAKE_REQUEST, time_ns, SERVER, rmw_service_handle=21, request=6, taken=1, **of_client)
         self.emit(Ros2.CALLBACK_START, time_ns + 1, SERVER, callback=30, is_intra_process=0)
@@ -46,7 +46,7 @@ class Calls:
         )  # fmt: skip
 
     def links(self):
-        """(client's pid, times of the four steps, the run that answered) of each call."""
+        """(client's pid, times of the four steps, responding run) of each call."""
         flow = build_flow(self.recording.model())
         model = flow.model
         times = dict(model.requests.select("id", "time_ns").iter_rows())
@@ -64,7 +64,7 @@ class Calls:
         ]
 
 
-def test_each_call_has_its_steps_although_both_clients_use_the_same_numbers():
+def test_calls_with_equal_numbers_of_two_clients_are_separate():
     calls = Calls()
     calls.ask(100, 1, 1)
     calls.ask(110, 2, 1)
@@ -86,8 +86,8 @@ def test_each_call_has_its_steps_although_both_clients_use_the_same_numbers():
     ]
 
 
-def test_what_a_callback_returns_is_sent_after_its_end():
-    """As rclcpp and rclpy do; a response without a run since the request was taken was given by none that is known."""
+def test_returned_response_is_sent_after_the_callback():
+    """Like rclcpp and rclpy. Without a run since the take, the responding run is unknown."""
     calls = Calls()
     calls.ask(100, 1, 1)
     calls.serve(200, 1, 1, answer_ns=12)
@@ -96,7 +96,7 @@ def test_what_a_callback_returns_is_sent_after_its_end():
     assert calls.links() == [(1, 100, 200, 212, None, 0), (2, 300, 400, 400, None, None)]
 
 
-def test_steps_that_did_not_happen_are_missing():
+def test_steps_without_events_are_null():
     calls = Calls()
     calls.ask(100, 1, 1)
     calls.serve(200, 1, 1)

@@ -1,4 +1,4 @@
-"""What was published because of which message: direct, periodic, partial."""
+"""Causes of publications: direct, periodic asynchronous and partial synchronous."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.builders.ros2 import Message, Recording
 
 
 class Node:
-    """A node with inputs, outputs and a timer, whose messages come from outside the trace.
+    """A node with inputs, outputs and a timer; its messages come from outside the trace.
 
-    Messages and publications are numbered by time, as rows of their tables are.
+    Messages and publications are numbered by time, like the rows of their tables.
     """
 
     def __init__(self, inputs=("/a", "/b"), outputs=("/out",)) -> None:
@@ -27,7 +27,7 @@ class Node:
         self.thread = self.process.thread()
 
     def get(self, at, topic, *outputs, thread=None, lasts=10):
-        """A message at a time, from which `outputs` are published within its callback."""
+        """Receives a message and publishes `outputs` in its callback."""
         thread = (thread or self.thread).at(at - 3)
         with thread.receiving(self.inputs[topic], Message(at)):
             for output in outputs:
@@ -54,7 +54,7 @@ def declared(rule, inputs=("/a", "/b"), outputs=("/out",), node="/fusion"):
     return PathSpec(name="fusion", via=("/a", "/out"), links=(link,))
 
 
-def test_what_is_published_in_a_callback_comes_from_its_message():
+def test_publication_in_a_callback_uses_its_message():
     node = Node(outputs=("/x", "/y"))
     node.get(1000, "/a", "/x", "/y", "/x")
     node.get(2000, "/b")
@@ -62,7 +62,7 @@ def test_what_is_published_in_a_callback_comes_from_its_message():
     assert node.uses(rule="direct") == [(0, 0), (0, 1), (0, 2), (2, 3)]
 
 
-def test_what_is_published_outside_of_callbacks_has_no_cause():
+def test_publication_outside_of_callbacks_has_no_cause():
     node = Node()
     node.get(1000, "/a")
     node.thread.at(1500).publish(node.outputs["/out"])
@@ -72,7 +72,7 @@ def test_what_is_published_outside_of_callbacks_has_no_cause():
     assert (len(flow.causes), len(flow.uses), len(flow.triggers)) == (0, 0, 2)
 
 
-def test_what_another_thread_publishes_meanwhile_has_another_cause():
+def test_publication_of_another_thread_has_another_cause():
     node = Node()
     other = node.process.thread(2)
     node.get(1000, "/a", lasts=500)
@@ -81,7 +81,7 @@ def test_what_another_thread_publishes_meanwhile_has_another_cause():
     assert node.uses() == [(1, 1)]
 
 
-def test_a_callback_that_had_not_ended_when_the_trace_did():
+def test_callback_still_running_at_the_end_of_the_trace():
     node = Node()
     thread = node.thread.at(1000)
     thread.take(node.inputs["/a"], Message(1000))
@@ -90,7 +90,7 @@ def test_a_callback_that_had_not_ended_when_the_trace_did():
     assert node.uses() == [(0, 0)]
 
 
-def test_a_callback_whose_end_was_lost_is_over_when_the_next_has_run():
+def test_callback_with_lost_end_is_over_after_the_next_run():
     node = Node()
     thread = node.thread.at(1000)
     thread.take(node.inputs["/a"], Message(1000))
@@ -112,7 +112,7 @@ def test_the_innermost_of_nested_callbacks_is_the_cause():
     assert node.uses() == [(1, 0), (0, 1)]
 
 
-def test_messages_a_callback_takes_itself_are_used_for_what_it_publishes_after():
+def test_polled_messages_are_used_by_later_publications():
     node = Node()
     with node.thread.at(1000).running(node.timer):
         node.thread.publish(node.outputs["/out"])
@@ -126,7 +126,7 @@ def test_messages_a_callback_takes_itself_are_used_for_what_it_publishes_after()
 
 
 def test_a_polled_message_does_not_trigger_the_next_callback():
-    """Not even where nobody knows what that is: both timers began before the trace."""
+    """Not even if the next callback is unknown: both timers are older than the trace."""
     node = Node()
     node.recording.announcing = False
     unknown = node.node.timer(100)
@@ -139,7 +139,7 @@ def test_a_polled_message_does_not_trigger_the_next_callback():
     assert len(flow.uses) == 0
 
 
-def test_a_timer_is_triggered_by_no_message():
+def test_timer_is_not_triggered_by_a_message():
     node = Node()
     node.thread.at(1000).take(node.inputs["/a"], Message(5))
     node.tick(1010, "/out")
@@ -147,7 +147,7 @@ def test_a_timer_is_triggered_by_no_message():
     assert (len(flow.triggers), len(flow.uses)) == (0, 0)
 
 
-def test_a_message_the_middleware_gave_is_not_that_of_an_intra_process_callback():
+def test_intra_process_callback_has_no_middleware_message():
     recording = Recording()
     process = recording.process()
     node, thread = process.node("/app"), process.thread()
@@ -190,7 +190,7 @@ def test_partial_sync_uses_each_message_once():
 
 
 def test_partial_sync_of_two_publishers():
-    """Each publisher has messages of its own: what one used is new to the other."""
+    """Each publisher tracks its own inputs: a message used by one is new to the other."""
     node = Node(outputs=("/x", "/y"))
     node.annotate(Ros2.LINK_PARTIAL_SYNC, outputs=("/x", "/y"))
     node.get(1000, "/a")  # 0
@@ -201,8 +201,8 @@ def test_partial_sync_of_two_publishers():
     assert node.uses() == [(0, 0), (1, 0), (0, 1), (1, 1), (2, 2), (3, 2), (2, 3), (4, 3)]
 
 
-def test_partial_sync_on_several_threads_uses_what_came_in_the_meantime_next():
-    """/a's second message comes and is stored while the callback that publishes is under way."""
+def test_partial_sync_uses_messages_of_other_threads_next():
+    """/a's second message is stored while the publishing callback runs."""
     node = Node()
     other = node.process.thread(2)
     node.annotate(Ros2.LINK_PARTIAL_SYNC)
@@ -215,7 +215,7 @@ def test_partial_sync_on_several_threads_uses_what_came_in_the_meantime_next():
     assert node.uses() == [(0, 0), (1, 0), (2, 1), (3, 1)]
 
 
-def test_periodic_async_with_inputs_the_timer_takes_itself():
+def test_periodic_async_with_polled_inputs():
     node = Node()
     node.annotate(Ros2.LINK_PERIODIC_ASYNC)
     for at in (1000, 2000):
@@ -230,7 +230,7 @@ def test_periodic_async_with_inputs_the_timer_takes_itself():
     ("event", "rule"),
     [(Ros2.LINK_PERIODIC_ASYNC, LinkRule.PERIODIC_ASYNC), (Ros2.LINK_PARTIAL_SYNC, LinkRule.PARTIAL_SYNC)],
 )
-def test_a_declared_link_does_what_an_annotated_one_does(event, rule):
+def test_declared_link_equals_an_annotated_one(event, rule):
     annotated, plain = Node(), Node()
     annotated.annotate(event)
     for node in (annotated, plain):
@@ -251,16 +251,16 @@ def test_a_declared_link_does_what_an_annotated_one_does(event, rule):
         ({"outputs": ("/a",)}, r"/fusion publishes on /a, which it does not\n.*it publishes on /out"),
     ],
 )
-def test_a_declared_link_of_topics_the_node_does_not_have(options, message):
+def test_declared_link_of_unknown_topics_is_refused(options, message):
     with pytest.raises(ConfigurationError, match=message):
         Node().uses(declared(LinkRule.PARTIAL_SYNC, **options))
 
 
-def test_a_declared_link_of_a_node_with_no_topics():
+def test_declared_link_of_a_node_without_topics_is_refused():
     node = Node(outputs=())
     with pytest.raises(ConfigurationError, match="it publishes on nothing"):
         node.uses(declared(LinkRule.PARTIAL_SYNC))
 
 
-def test_a_declared_link_of_a_node_that_did_not_run():
+def test_declared_link_of_an_absent_node_is_ignored():
     assert Node().uses(declared(LinkRule.PARTIAL_SYNC, node="/elsewhere")) == []

@@ -1,4 +1,4 @@
-"""Links and summaries that are made in small chunks, in mapped files: those of the whole tables at once."""
+"""Links and summaries computed in small chunks equal those of whole tables."""
 
 from __future__ import annotations
 

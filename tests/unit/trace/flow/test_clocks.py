@@ -1,4 +1,4 @@
-"""How far the clocks of hosts are off, from the messages between them."""
+"""Clock offsets between hosts, from their messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ S = 1_000_000_000
 
 
 class Hosts:
-    """Hosts that send each other messages which take a known time."""
+    """Hosts that exchange messages of known latency."""
 
     def __init__(self, **skew_ns) -> None:
         self.recording = Recording(skew_ns=skew_ns)
@@ -39,7 +39,7 @@ class Hosts:
         return estimate_clock_offsets(self.flow())
 
 
-def test_the_truth_lies_within_the_uncertainty():
+def test_true_offset_is_within_the_uncertainty():
     hosts = Hosts(arm=0, base=7 * S)
     for number, takes in enumerate((900, 300, 800)):
         hosts.send(S + 10_000 * number, "arm", "base", takes)
@@ -52,7 +52,7 @@ def test_the_truth_lies_within_the_uncertainty():
     st.integers(-10 * S, 10 * S),
     st.lists(st.tuples(st.booleans(), st.integers(1, 5 * S // 1000)), min_size=1, max_size=12),
 )
-def test_the_truth_always_lies_within_the_uncertainty(skew_ns, sent):
+def test_any_true_offset_is_within_the_uncertainty(skew_ns, sent):
     hosts = Hosts(arm=0, base=skew_ns)
     for number, (there, takes) in enumerate(sent):
         hosts.send(100 * S + number * S // 100, *(("arm", "base") if there else ("base", "arm")), takes)
@@ -78,7 +78,7 @@ def test_messages_in_one_direction_bound_one_side(one, other, offset, bound):
 
 
 def test_three_hosts_in_a_chain():
-    """The first never hears of the last; uncertainties add up."""
+    """The first and the last exchange no messages; uncertainties add up."""
     hosts = Hosts(arm=0, base=2 * S, cloud=-3 * S)
     for one, other, takes in (("arm", "base", 100), ("base", "arm", 300), ("base", "cloud", 50), ("cloud", "base", 70)):
         hosts.send(10 * S, one, other, takes)
@@ -87,7 +87,7 @@ def test_three_hosts_in_a_chain():
     assert found["cloud"] == ClockOffset(3 * S + 110, 260, 2)
 
 
-def test_a_chain_is_unbounded_where_one_link_is():
+def test_chain_with_a_one_sided_link_is_one_sided():
     hosts = Hosts(arm=0, base=0, cloud=0)
     for one, other in (("arm", "base"), ("base", "cloud"), ("cloud", "base")):
         hosts.send(10 * S, one, other, 100)
@@ -96,21 +96,21 @@ def test_a_chain_is_unbounded_where_one_link_is():
     assert found["cloud"] == ClockOffset(-100 - 100, None, 2, Bound.LEAST)  # 100 by each link
 
 
-def test_bounds_of_two_sides_in_a_chain_say_nothing():
+def test_opposite_bounds_in_a_chain_give_no_bound():
     hosts = Hosts(arm=0, base=0, cloud=0)
     for one, other in (("arm", "base"), ("cloud", "base")):
         hosts.send(10 * S, one, other, 100)
     assert hosts.offsets()["cloud"].bound is Bound.NONE
 
 
-def test_a_host_that_talks_to_nobody_is_left_out():
+def test_host_without_messages_is_left_out():
     hosts = Hosts(arm=0, base=0, cloud=0)
     hosts.send(10 * S, "arm", "base", 100)
     assert set(hosts.offsets()) == {"arm", "base"}
 
 
-def test_clocks_that_drift_apart_make_the_uncertainty_larger_and_never_negative():
-    """The host's clock is set back by 10 µs between two messages: no one offset fits both."""
+def test_clock_drift_increases_the_uncertainty():
+    """The host's clock is set back by 10 µs between two messages: no single offset fits both."""
     hosts = Hosts(arm=0, base=0)
     hosts.send(10 * S, "base", "arm", 1000)
     hosts.recording.skew_ns["base"] = -10_000
@@ -119,7 +119,7 @@ def test_clocks_that_drift_apart_make_the_uncertainty_larger_and_never_negative(
     assert (found.offset_ns, found.uncertainty_ns) == (5000, 4000)
 
 
-def test_a_clock_that_was_never_set():
+def test_unset_clock():
     hosts = Hosts(arm=1_795_238_711 * S, base=0)
     for number in range(5):
         hosts.send(10 * S + number * 1000, "arm", "base", 500)
@@ -127,8 +127,8 @@ def test_a_clock_that_was_never_set():
     assert hosts.offsets()["base"] == ClockOffset(1_795_238_711 * S - 200, 300, 10)
 
 
-def test_equal_times_of_different_hosts_are_no_confusion():
-    """Threads are those of hosts: shifting them brings causes before their effects."""
+def test_equal_times_of_different_hosts():
+    """Threads belong to hosts: shifting them puts causes before their effects."""
     hosts = Hosts(arm=0, base=-9 * S)
     for number in range(5):
         hosts.send(10 * S + number * 1000, "arm", "base", 500)

@@ -1,4 +1,4 @@
-"""What each node publishes and receives, also where nothing came."""
+"""Topics that each node publishes and receives, including silent ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MS = 1_000_000
 
 
 def relayed():
-    """/talker sends five messages on /a, of which /relay takes four, one late, and makes /b of each; /c is silent."""
+    """/talker sends five messages on /a; /relay takes four, one late, and publishes /b for each; /c is silent."""
     recording = Recording()
     talker, relay = recording.process(1), recording.process(2)
     sender, thread = talker.node("/talker").publisher("/a"), talker.thread()

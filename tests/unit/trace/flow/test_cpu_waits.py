@@ -1,4 +1,4 @@
-"""What of a segment was waiting for a CPU: ROS 2 events beside those of the kernel's scheduler."""
+"""CPU waits within segments, from ROS 2 and scheduler events."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ PERIOD = 20 * MS
 
 
 class Contended:
-    """/relay makes /out of /in in 1 ms of its own CPU time; `waits_ns` of each run it is runnable only.
+    """/relay turns /in into /out in 1 ms of CPU time; in each run it is also runnable for `waits_ns`.
 
-    It is preempted after half of its work, and blocked until each message comes.
+    It is preempted halfway through its work, and blocked between messages.
     """
 
     def __init__(self, folder, waits_ns):
@@ -58,7 +58,7 @@ class Contended:
         return break_down(self.flow, find_path(self.flow, PATH), thread_states=self.states)
 
 
-def test_waiting_for_a_cpu_is_a_segment_of_its_own(tmp_path):
+def test_cpu_wait_is_a_separate_segment(tmp_path):
     waits = [0, 700 * US, 3 * MS]
     contended = Contended(tmp_path, waits)
     table = contended.segments()
@@ -75,7 +75,7 @@ def test_waiting_for_a_cpu_is_a_segment_of_its_own(tmp_path):
         assert durations == {}
 
 
-def test_without_kernel_events_it_is_part_of_the_callback(tmp_path):
+def test_without_kernel_events_cpu_wait_is_part_of_the_callback(tmp_path):
     contended = Contended(tmp_path, [3 * MS])
     table = break_down(contended.flow, find_path(contended.flow, PATH))
     assert "CPU wait" not in table["kind"]
@@ -104,8 +104,8 @@ def run_of(folder, waits_ns):
     return trial_set(trials)
 
 
-def test_contention_for_the_cpu_is_named_first(tmp_path):
-    """By 2 ms more in each run, give or take a fifth, on top of what there always is."""
+def test_cpu_contention_is_the_first_cause(tmp_path):
+    """Each run waits about 2 ms (± 20 %) longer than usual."""
     random = np.random.default_rng(5)
     usual = (300 * US * random.uniform(0.5, 1.5, 20)).astype(int).tolist()
     planted = (2 * MS * random.uniform(0.8, 1.2, 20)).astype(int).tolist()

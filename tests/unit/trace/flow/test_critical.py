@@ -1,4 +1,4 @@
-"""Where the time of a passage went: segments of planted durations."""
+"""Critical paths: segments of known durations."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pytest_ldos.trace.flow.paths import find_path
 from tests.builders.ros2 import Message, Recording
 
 CALL = 2
-"""From a publish call to the middleware; a take comes 3 ns before its callback."""
+"""Time from a publish call to the middleware; a take precedes its callback by 3 ns."""
 
 
 def segments(recording, *via, passage=0):
-    """(kind, subject, duration) of a passage; that they fit together is asserted for all."""
+    """(kind, subject, duration) of each segment; asserts that the segments are contiguous."""
     flow = build_flow(recording.model())
     found = find_path(flow, PathSpec(name="path", via=via))
     table = break_down(flow, found)
@@ -56,7 +56,7 @@ class System:
         pytest.param(400, 1900, id="the wait blocked: the message came at its end"),
     ],
 )
-def test_when_a_message_arrived_is_told_by_the_executors_wait(waited_us, arrived_us):
+def test_executor_wait_gives_the_arrival_time(waited_us, arrived_us):
     """Sent at 1000 µs, while a timer's callback runs from 900 to 1490; the executor waits from 1500 on."""
     us = 1000
     system = System()
@@ -83,7 +83,7 @@ def test_when_a_message_arrived_is_told_by_the_executors_wait(waited_us, arrived
     assert segments(system.recording, "/in", "/out") == [each for each in expected if each[2]]
 
 
-def test_a_message_that_travels_while_the_executor_waits():
+def test_message_in_transit_while_the_executor_waits():
     system = System()
     _, talker, out = system.node("/talker", publishes=["/in"])
     _, thread, relayed, subscription = system.node("/relay", publishes=["/out"], subscribes=["/in"])
@@ -101,7 +101,7 @@ def test_a_message_that_travels_while_the_executor_waits():
 
 
 def test_another_thread_of_the_executor_waited():
-    """Threads that share an executor wait one at a time; the one that woke is not the one that takes."""
+    """Threads of an executor wait one at a time; the woken thread is not the one that takes."""
     system = System()
     _, talker, out = system.node("/talker", publishes=["/in"])
     node, one, relayed, subscription = system.node("/relay", publishes=["/out"], subscribes=["/in"])
@@ -116,7 +116,7 @@ def test_another_thread_of_the_executor_waited():
     assert found[1:3] == [("transport", "/in → /relay", 1400 - 1002), ("executor wait", "/relay", 1503 - 1400)]
 
 
-def test_without_events_of_the_executor_all_is_transport():
+def test_without_executor_events_all_time_is_transport():
     system = System()
     _, talker, out = system.node("/talker", publishes=["/in"])
     _, thread, relayed, subscription = system.node("/relay", publishes=["/out"], subscribes=["/in"])
@@ -128,10 +128,9 @@ def test_without_events_of_the_executor_all_is_transport():
     ]  # fmt: skip
 
 
-def test_a_callback_keeps_an_executor_busy_whether_or_not_its_events_were_recorded():
-    """Nor does it wait between two callbacks that were ready at once: the second's message may be newer.
-
-    How long the message travelled while the executor was busy, nothing shows.
+def test_callback_keeps_its_executor_busy_without_executor_events():
+    """The executor does not wait between two callbacks that are ready together. The transit time of the second's
+    message is unknown while the executor is busy.
     """
     system = System()
     _, talker, out = system.node("/talker", publishes=["/in"])
@@ -162,7 +161,7 @@ def test_a_callback_on_one_thread_keeps_no_other_busy():
 
 
 def cache(system):
-    """Stores /in, and publishes the last of it on /out every 10 µs; the third time 500 ns late."""
+    """Stores /in, and publishes the latest value on /out every 10 µs; the third run is 500 ns late."""
     _, talker, out = system.node("/talker", publishes=["/in"])
     node, thread, cached, subscription, timer = system.node(
         "/cache", publishes=["/out"], subscribes=["/in"], period_ns=10_000
@@ -179,7 +178,7 @@ def cache(system):
     return thread, timer, cached
 
 
-def test_what_is_stored_waits_for_the_timer():
+def test_stored_message_waits_for_the_timer():
     system = System()
     cache(system)
     assert segments(system.recording, "/in", "/out")[3:] == [
@@ -191,8 +190,8 @@ def test_what_is_stored_waits_for_the_timer():
     ]
 
 
-def test_a_timer_that_was_due_before_its_input_was_stored():
-    """The executor was busy with storing: all the waiting is the executor's."""
+def test_timer_due_before_its_input_was_stored():
+    """The executor was busy storing the input: all waiting is executor time."""
     system = System()
     _, talker, out = system.node("/talker", publishes=["/in"])
     node, thread, cached, subscription, timer = system.node(
@@ -213,8 +212,8 @@ def test_a_timer_that_was_due_before_its_input_was_stored():
 
 
 @pytest.mark.parametrize("late_ns", [100, 4_000, 6_000, 9_000])
-def test_a_late_timer_run_leaves_its_neighbours_on_their_grid(late_ns):
-    """Even one that was late by more than half of its period."""
+def test_late_timer_run_does_not_shift_the_grid(late_ns):
+    """Even if it is late by more than half of its period."""
     system = System()
     node, thread, cached, timer = system.node("/cache", publishes=["/out"], period_ns=10_000)
     _, talker, out = system.node("/talker", publishes=["/in"])
@@ -241,7 +240,7 @@ def test_a_late_timer_run_leaves_its_neighbours_on_their_grid(late_ns):
 
 
 def ticking(system, ticks):
-    """A cache whose timer of 1 µs runs at some moments; `/in` is stored before the last."""
+    """A cache whose timer of 1 µs runs at the given times; `/in` is stored before the last."""
     node, thread, cached, timer = system.node("/cache", publishes=["/out"], period_ns=1000)
     _, talker, out = system.node("/talker", publishes=["/in"])
     subscription, service = node.subscription("/in"), node.service("/serve")
@@ -261,8 +260,8 @@ def ticking(system, ticks):
     return thread, service, last
 
 
-def test_a_timer_that_was_held_up_for_several_periods():
-    """The executor was busy from 14900 to 19900; the timer was due at 15000, and skipped what it missed."""
+def test_timer_delayed_by_several_periods():
+    """The executor was busy from 14900 to 19900; the timer was due at 15000, and skipped the missed periods."""
     system = System()
     thread, service, last = ticking(system, [*range(10_000, 14_001, 1000), 19_950])
     with thread.at(14_900).running(service):
@@ -273,8 +272,8 @@ def test_a_timer_that_was_held_up_for_several_periods():
     ]
 
 
-def test_a_timer_that_was_stopped_meanwhile():
-    """The executor had nothing to do: the timer was not due."""
+def test_stopped_timer():
+    """The executor was idle: the timer was not due."""
     system = System()
     _, _, last = ticking(system, [*range(10_000, 14_001, 1000), 19_950])
     assert last() == [
@@ -307,8 +306,8 @@ def fusion(system):
     return thread, out, a, b
 
 
-def test_what_waits_for_another_input_waits_for_that_inputs_own_way():
-    """/a is there at 1100. /b comes from a timer that is due at 20000, through a relay."""
+def test_wait_for_another_input_follows_its_path():
+    """/a arrives at 1100. /b comes through a relay from a timer that is due at 20000."""
     system = System()
     thread, out, a, b = fusion(system)
     _, source_a, to_a = system.node("/source_a", publishes=["/a"])
@@ -346,7 +345,7 @@ def test_what_waits_for_another_input_waits_for_that_inputs_own_way():
     ]
 
 
-def test_only_that_part_of_the_other_inputs_way_counts_during_which_it_was_waited_for():
+def test_other_inputs_path_counts_only_during_the_wait():
     """/b was sent long before /a came."""
     system = System()
     thread, out, a, b = fusion(system)
@@ -365,8 +364,8 @@ def test_only_that_part_of_the_other_inputs_way_counts_during_which_it_was_waite
     ]
 
 
-def test_what_no_event_explains_is_outside_of_callbacks():
-    """Of the other input neither origin nor sender is in the trace."""
+def test_unexplained_time_is_outside_of_callbacks():
+    """The other input's origin and sender are not in the trace."""
     system = System()
     thread, out, a, b = fusion(system)
     _, source_a, to_a = system.node("/source_a", publishes=["/a"])
@@ -383,7 +382,7 @@ def test_what_no_event_explains_is_outside_of_callbacks():
     ]
 
 
-def test_an_input_that_was_published_outside_of_callbacks():
+def test_input_published_outside_of_callbacks():
     system = System()
     thread, out, a, b = fusion(system)
     _, source, to_a, to_b = system.node("/source", publishes=["/a", "/b"])
@@ -400,7 +399,7 @@ def test_an_input_that_was_published_outside_of_callbacks():
     ]
 
 
-def test_what_is_published_outside_of_callbacks_from_a_stored_input():
+def test_publication_outside_of_callbacks_from_a_stored_input():
     system = System()
     _, talker, out = system.node("/talker", publishes=["/in"])
     node, thread, cached, subscription = system.node("/cache", publishes=["/out"], subscribes=["/in"])
@@ -414,7 +413,7 @@ def test_what_is_published_outside_of_callbacks_from_a_stored_input():
     ]
 
 
-def test_a_message_the_callback_took_itself():
+def test_polled_message():
     system = System()
     _, talker, out = system.node("/talker", publishes=["/in"])
     _, thread, polled, subscription, timer = system.node(
@@ -432,8 +431,8 @@ def test_a_message_the_callback_took_itself():
     ]
 
 
-def test_a_callback_that_asks_and_takes_the_answer_itself_did_not_wait_for_it():
-    """What it took while it ran came of what it published: to follow that would never end."""
+def test_polled_answer_is_not_followed():
+    """The callback polls a message that it caused itself: following it would loop forever."""
     system = System()
     _, talker, out = system.node("/talker", publishes=["/in"])
     node, thread, asks, answers, stored, answer = system.node(
@@ -458,8 +457,8 @@ def test_a_callback_that_asks_and_takes_the_answer_itself_did_not_wait_for_it():
     ]
 
 
-def test_clocks_that_disagree_make_a_segment_negative_and_keep_the_sum():
-    """/b's host is ahead by 600 ns: its message seems to be sent after the callback it made run, at 4003."""
+def test_disagreeing_clocks_make_a_segment_negative_and_keep_the_sum():
+    """The clock of /b's host is 600 ns ahead: its message seems to be sent after the callback that it triggered, at 4003."""
     recording = Recording(skew_ns={"base": 600})
     system = System()
     system.recording = recording

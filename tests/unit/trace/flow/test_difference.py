@@ -1,4 +1,4 @@
-"""Two traces compared: what is new, gone, slower beyond chance, and what is not."""
+"""Comparison of two traces: new, removed and significantly slower things."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ US = 1_000
 
 
 def system(seed, *, work_us=200, extra="/only", messages=120, messages_of_b=0):
-    """/talker sends to /worker, whose callback takes about `work_us`; runs that follow each other are alike."""
+    """/talker sends to /worker, whose callback takes about `work_us`; consecutive runs are correlated."""
     generator = np.random.default_rng(seed)
     recording = Recording()
     talker, worker = recording.process(1), recording.process(2)
@@ -55,11 +55,11 @@ def test_a_slower_callback_is_the_only_difference():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_nothing_differs_between_runs_of_one_version(seed):
+def test_runs_of_one_version_do_not_differ(seed):
     assert differing(compare([system(seed)], [system(100 + seed)])) == set()
 
 
-def test_what_is_new_and_gone():
+def test_new_and_removed_things_are_reported():
     found = compare([system(1, extra="/old")], [system(2, extra="/new")])
     assert ("node", "/new", 1) in found.new
     assert ("node", "/old", 1) in found.gone
@@ -78,11 +78,11 @@ def test_what_is_new_and_gone():
         ("/arm_deadbeef_left", "/arm_deadbeef_left"),
     ],
 )
-def test_names_of_one_run_alone_are_alike(name, lasting):
+def test_generated_names_match(name, lasting):
     assert lasting_name(name) == lasting
 
 
-def test_less_than_an_event_costs_is_no_difference():
+def test_difference_below_the_cost_of_an_event_is_ignored():
     found = compare([system(1, work_us=2)], [system(2, work_us=2.6)])
     assert differing(found) == set()
     assert found.compared
@@ -94,12 +94,12 @@ def test_too_few_values_are_not_compared():
 
 
 def run(seed, **how):
-    """A run of a version: each start has a speed of its own, so that passages alone would call runs different."""
+    """A run of a version: starts differ in speed, so that values alone would show a difference between runs."""
     speed = np.random.default_rng(900 + seed).normal(scale=0.08)
     return system(seed, work_us=how.pop("work_us", 200) * (1 + speed), messages=60, **how)
 
 
-def test_runs_of_one_version_differ_over_passages_and_not_over_runs():
+def test_runs_of_one_version_differ_by_values_but_not_by_runs():
     seen = [run(seed) for seed in range(10)]
     fooled = [differing(compare([one], [other])) for one, other in zip(seen[:5], seen[5:], strict=True)]
     assert any(fooled), "starts differ so much that one run each misleads"
@@ -116,7 +116,7 @@ def test_a_slower_callback_is_found_over_runs():
     assert 1.1 < first.low < first.ratio < first.high < 2
 
 
-def test_too_few_runs_must_be_apart():
+def test_with_too_few_runs_versions_must_not_overlap():
     slow = compare([run(seed) for seed in range(3)], [run(seed, work_us=400) for seed in range(3, 6)])
     assert slow.evidence is Evidence.SEPARATION
     assert differing(slow) == {(Kind.CALLBACK, "/worker: /a")}
@@ -125,7 +125,7 @@ def test_too_few_runs_must_be_apart():
     assert differing(compare([run(seed) for seed in range(3)], mixed)) == set()
 
 
-def test_what_some_runs_have():
+def test_quantities_of_some_runs_are_listed():
     heads = [run(1, extra="/new"), run(2), run(3, messages_of_b=9)]
     found = compare([run(4), run(5, messages_of_b=9)], heads)
     assert ("node", "/new", 1) in found.new

@@ -1,4 +1,4 @@
-"""What threads of executors did, and how much of their time they were busy."""
+"""States and busy shares of executor threads."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def test_one_thread_waits_processes_and_executes():
     ]
 
 
-def test_callbacks_no_choice_announces():
-    """Services and actions are executed without being told."""
+def test_callbacks_without_recorded_choice():
+    """Services and actions have no recorded choice."""
     app = App()
     app.thread.at(1000).wait(2000)
     with app.thread.at(2100).running(app.service):
@@ -65,7 +65,7 @@ def test_callbacks_no_choice_announces():
     ]
 
 
-def test_a_callback_that_spins_is_executing_all_the_while():
+def test_spinning_callback_is_executing():
     app = App()
     with app.thread.at(1000).running(app.timer):
         app.thread.at(1100).wait(1500)
@@ -75,7 +75,7 @@ def test_a_callback_that_spins_is_executing_all_the_while():
     assert app.states() == [(1000, 2000, "executing")]
 
 
-def test_callbacks_behind_one_whose_end_was_lost_are_executed_all_the_same():
+def test_callbacks_after_a_lost_end_are_executing():
     app = App()
     with app.thread.at(1000).running(app.timer, ends=False):
         pass
@@ -86,7 +86,7 @@ def test_callbacks_behind_one_whose_end_was_lost_are_executed_all_the_same():
     assert app.states(gaps=[Gap(1000, 2000, 1, 0)]) == expected
 
 
-def test_waiting_whose_end_was_lost_does_not_cover_what_came_after():
+def test_wait_with_lost_end_ends_at_the_next_state():
     app = App()
     app.thread.at(1000).emit(Ros2.EXECUTOR_WAIT_FOR_WORK, timeout=-1)
     with app.thread.at(2000).running(app.timer):
@@ -100,7 +100,7 @@ def test_waiting_whose_end_was_lost_does_not_cover_what_came_after():
 
 
 def test_threads_of_one_executor_look_one_at_a_time():
-    """What passes between a callback and the next wait is queueing for the right to look."""
+    """The time between a callback and the next wait is spent queueing to look."""
     app = App()
     one, two = app.process.thread(11), app.process.thread(12)
     one.at(1000).wait(2000)
@@ -120,7 +120,7 @@ def test_threads_of_one_executor_look_one_at_a_time():
     assert app.states(12) == [(2010, 3000, "waiting"), (3000, 3100, "processing"), (3100, 3500, "executing")]
 
 
-def test_shares_of_the_observed_time():
+def test_busy_shares():
     app = App()
     app.thread.at(0).wait(600)
     with app.thread.at(700).running(app.timer):
@@ -135,8 +135,8 @@ def test_without_executors_there_are_no_states():
     assert len(executor_states(model)) == len(busy_shares(model)) == 0
 
 
-def test_an_executor_that_emits_nothing_has_no_states_and_is_counted():
-    """rclcpp's events executor: callbacks alone. A process beside it that reports is not affected."""
+def test_executor_without_events_is_counted_and_has_no_states():
+    """rclcpp's events executor traces only callbacks. Other processes are not affected."""
     app = App()
     other = app.recording.process(2)
     subscription, silent = other.node("/silent").subscription("/in"), other.thread(2)
@@ -154,7 +154,7 @@ def test_an_executor_that_emits_nothing_has_no_states_and_is_counted():
     assert without_states(model) == 1
 
 
-def test_a_recorded_trace_without_events_of_executors(golden):
+def test_recorded_trace_without_executor_events(golden):
     trace = api.read_trace(golden("talker_listener"), events={each for each in NEEDED_EVENTS if "executor" not in each})
     model = api.build_execution(trace)
     assert len(model.callback_runs) > 100

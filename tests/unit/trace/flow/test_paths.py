@@ -1,4 +1,4 @@
-"""Passages along declared paths, and lineages of single instances."""
+"""Passages along declared paths, and lineages of instances."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ STEP = 100
 
 
 class Chain:
-    """Nodes that each publish on one topic what they make of others, one after the other.
+    """Nodes that each publish one topic from others, one after the other.
 
-    `node` makes one; `send` and `relay` let it work `STEP` later than whatever was last, on its own thread.
+    `node` makes one; `send` and `relay` run it on its own thread, `STEP` after the last action.
     """
 
     def __init__(self) -> None:
@@ -41,13 +41,13 @@ class Chain:
             node.link(Ros2.LINK_PARTIAL_SYNC, own, [self.publishers[output]])
 
     def send(self, output):
-        """A publication from nothing."""
+        """Publishes a message without a cause."""
         self.now += STEP
         self.messages[output] = self.threads[output].at(self.now).publish(self.publishers[output])
         return self
 
     def relay(self, output, source, *, publishes=True, message=None):
-        """The last message of `source` makes one of `output`."""
+        """Publishes on `output` from the last message of `source`."""
         self.now += STEP
         thread = self.threads[output].at(self.now)
         with thread.receiving(self.subscriptions[source, output], message or self.messages[source]):
@@ -75,7 +75,7 @@ def line(length=4):
     return chain
 
 
-def test_through_all_topics_named_or_not():
+def test_passages_with_and_without_named_topics():
     chain = line()
     for _ in range(3):
         chain.send("/0").relay("/1", "/0").relay("/2", "/1").relay("/3", "/2")
@@ -89,25 +89,25 @@ def test_through_all_topics_named_or_not():
 
 
 @pytest.mark.parametrize("via", [("/3", "/0"), ("/0", "/3", "/2"), ("/0", "/9"), ("/9", "/0"), ("/0", "/9", "/3")])
-def test_a_path_nothing_took(via):
+def test_path_without_passages(via):
     found = line().send("/0").relay("/1", "/0").relay("/2", "/1").relay("/3", "/2").find(*via)
     assert len(found) == 0
     assert found.table.columns[:3] == ["from_publication", "to_publication", "takes"]
 
 
-def test_a_passage_needs_its_whole_way():
+def test_incomplete_passage_is_ignored():
     chain = line(3).send("/0").relay("/1", "/0", publishes=False).send("/1").relay("/2", "/1")
     assert passages(chain.find("/1", "/2")) == [(1, 2)]
     assert passages(chain.find("/0", "/2")) == []
 
 
-def test_one_message_makes_many_and_each_is_a_passage():
+def test_message_with_several_results_has_several_passages():
     chain = line(2).send("/0").relay("/1", "/0").relay("/1", "/0")
     assert passages(chain.find("/0", "/1")) == [(0, 1), (0, 2)]
 
 
 def diamond():
-    """/a → /b and /c → /d, which needs both."""
+    """/a → /b and /c; both → /d."""
     chain = Chain()
     chain.node("/a")
     chain.node("/b", "/a")
@@ -116,14 +116,14 @@ def diamond():
     return chain
 
 
-def test_a_diamond_begins_with_the_newest_it_was_made_from():
+def test_diamond_begins_with_its_newest_input():
     chain = diamond().send("/a").relay("/b", "/a").relay("/d", "/b", publishes=False)
     chain.send("/a").relay("/c", "/a").relay("/d", "/c")
     assert passages(chain.find("/a", "/d")) == [(2, 4)]
     assert passages(chain.find("/a", "/b", "/d")) == [(0, 4)]
 
 
-def test_a_diamond_of_one_message_is_one_passage():
+def test_diamond_of_one_message_is_one_passage():
     chain = diamond().send("/a").relay("/b", "/a").relay("/c", "/a")
     chain.relay("/d", "/b", publishes=False).relay("/d", "/c")
     assert passages(chain.find("/a", "/d")) == [(0, 3)]
@@ -145,14 +145,14 @@ def diamonds(count):
     return chain
 
 
-def test_many_ways_are_no_more_work_than_their_messages(monkeypatch):
+def test_search_effort_grows_with_messages_not_ways(monkeypatch):
     monkeypatch.setattr(paths, "_MOST_ROWS", 1000)
     found = diamonds(40).find("/0", "/40")
     assert passages(found) == [(0, 120)]
     assert len(found.table["takes"][0]) == 80
 
 
-def test_a_search_that_grows_too_large_says_so(monkeypatch):
+def test_too_large_search_is_refused(monkeypatch):
     monkeypatch.setattr(paths, "_MOST_ROWS", 2)
     chain = line(2)
     for _ in range(3):
@@ -161,7 +161,7 @@ def test_a_search_that_grows_too_large_says_so(monkeypatch):
         chain.find("/0", "/1")
 
 
-def test_topics_that_lead_back_to_each_other():
+def test_cyclic_topics():
     """/command → /state → /command …: each passage is one round."""
     chain = Chain()
     chain.node("/command", "/state")
@@ -220,7 +220,7 @@ def test_a_path_of_phases():
     assert len(find_path(flow, PathSpec(name="goal", via=("goal_sent", "planning", "result")))) == 0
 
 
-def test_a_goal_that_passed_its_phases_in_another_order_made_no_passage():
+def test_goal_with_other_phase_order_has_no_passage():
     flow = phases((100, "one", "goal_sent"), (400, "one", "executing"), (900, "one", "planning"))
     via = ("goal_sent", "planning", "executing")
     assert len(find_path(flow, PathSpec(name="goal", via=via))) == 0
@@ -249,12 +249,12 @@ def test_a_lineage_in_a_loop_ends():
         chain.relay("/state", "/command").relay("/command", "/state")
     index = LineageIndex(chain.flow())
     assert len(index.forward(Kind.PUBLICATION, 0).instances) == 1 + 100 * 3
-    # From the first message, which left 2 ns after its call, to the end of the last callback, 7 ns after its take.
+    # From the first message, 2 ns after its call, to the end of the last callback, 7 ns after its take.
     assert index.backward(Kind.PUBLICATION, 100).span_ns == 100 * STEP + 5
 
 
-def test_a_lineage_does_not_lead_through_what_was_taken_too_late():
-    """A callback publishes and only then takes a message itself."""
+def test_lineage_excludes_messages_taken_after_publishing():
+    """A callback publishes first and polls a message afterwards."""
     recording = Recording()
     process = recording.process()
     node, thread = process.node("/node"), process.thread()
@@ -270,7 +270,7 @@ def test_a_lineage_does_not_lead_through_what_was_taken_too_late():
     assert [each.kind for each in index.forward(Kind.TAKE, 0).instances] == [Kind.TAKE]
 
 
-def test_no_lineage_of_what_is_not_there():
+def test_lineage_of_an_unknown_instance_is_refused():
     index = LineageIndex(line().send("/0").flow())
     for kind, instance in ((Kind.PUBLICATION, 1), (Kind.TAKE, 0), (Kind.CALLBACK_RUN, -1)):
         with pytest.raises(IndexError, match=f"there is no {kind} {instance}"):

@@ -1,4 +1,4 @@
-"""What holds for every system, whatever its nodes do on which threads."""
+"""Invariants of random systems on any threads."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ rules = st.lists(st.sampled_from([None, Ros2.LINK_PERIODIC_ASYNC, Ros2.LINK_PART
 
 
 class System:
-    """Plays steps; messages arrive some time after they were sent, and are taken in their order."""
+    """Plays steps; messages arrive with a delay, and are taken in order."""
 
     def __init__(self, links, *, skew_ns=0) -> None:
         self.recording = Recording(skew_ns={"base": skew_ns})
@@ -100,7 +100,7 @@ class System:
             self.work(node, thread, lasts, publications)
 
     def poll(self, node, thread, source, lasts, publications):
-        """A callback that publishes, takes what there is, and publishes."""
+        """A callback that publishes, polls all messages, and publishes again."""
         with thread.running(node.service if lasts % 2 else node.timer):
             self.work(node, thread, lasts // 2, publications)
             for arrives, message in node.waiting[source]:
@@ -148,14 +148,14 @@ def check_passages(model, ways=WAYS, *, agree):
 
 @settings(max_examples=20, deadline=None)
 @given(rules, steps, some_ways)
-def test_segments_follow_each_other_and_sum_to_the_latency(links, played, ways):
+def test_segments_are_contiguous_and_sum_to_the_latency(links, played, ways):
     check_passages(System(links).play(played), ways, agree=True)
 
 
 @pytest.mark.acceptance
 @settings(max_examples=10, deadline=None)
 @given(rules, steps, some_ways, st.integers(-1000, 1000))
-def test_they_do_when_clocks_disagree_and_none_is_negative_once_they_are_corrected(links, played, ways, skew_ns):
+def test_segments_sum_with_wrong_clocks_and_are_positive_once_corrected(links, played, ways, skew_ns):
     model = System(links, skew_ns=skew_ns).play(played)
     check_passages(model, ways, agree=False)
     check_passages(shift_clocks(model, {"base": -skew_ns}), ways, agree=True)
@@ -163,7 +163,7 @@ def test_they_do_when_clocks_disagree_and_none_is_negative_once_they_are_correct
 
 @settings(max_examples=15, deadline=None)
 @given(rules, steps)
-def test_nothing_is_used_before_it_was_taken(links, played):
+def test_messages_are_used_after_their_take(links, played):
     model = System(links).play(played)
     flow = build_flow(model)
     taken = model.takes.select("subscription", take="id", taken_ns="time_ns")
@@ -179,7 +179,7 @@ def test_nothing_is_used_before_it_was_taken(links, played):
 
 @settings(max_examples=15, deadline=None)
 @given(rules, steps)
-def test_what_led_to_something_is_what_it_was_led_to_by(links, played):
+def test_forward_and_backward_lineages_agree(links, played):
     flow = build_flow(System(links).play(played))
     index = LineageIndex(flow)
     publications = range(min(len(flow.model.publications), 12))
@@ -195,7 +195,7 @@ def test_what_led_to_something_is_what_it_was_led_to_by(links, played):
 
 @settings(max_examples=15, deadline=None)
 @given(rules, steps)
-def test_states_of_a_thread_follow_each_other(links, played):
+def test_states_of_a_thread_are_contiguous(links, played):
     model = System(links).play(played)
     states = executor_states(model)
     for (thread,), spans in states.group_by("thread"):
@@ -208,8 +208,8 @@ def test_states_of_a_thread_follow_each_other(links, played):
         assert busy == (outermost["end_ns"] - outermost["start_ns"]).sum()
 
 
-def test_the_systems_have_passages_of_all_kinds_of_segments():
-    """That the tests above are about something."""
+def test_random_systems_cover_all_kinds_of_segments():
+    """Guards against vacuous tests above."""
     kinds, passages = set(), 0
     for seed in range(3):
         played = [

@@ -1,4 +1,4 @@
-"""Planning by its stages, as the planner reports them."""
+"""Planning, split by the planner's stages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FEEDBACK = "/move_action/_action/feedback"
 
 
 class Planning:
-    """A goal whose client learns by feedback that move_group began to plan at 1000 and to execute at 9000."""
+    """A goal whose feedback reports planning at 1000 and executing at 9000."""
 
     def __init__(self) -> None:
         self.recording = Recording()
@@ -43,7 +43,7 @@ def test_without_stages_planning_is_one_piece():
     assert Planning().segments() == [("outside callbacks", "/move_group from planning to executing", 7800)]
 
 
-def test_stages_that_the_planner_reports_later_are_placed_where_they_ended():
+def test_late_reports_place_stages_at_their_end():
     planning = Planning()
     planning.reported(2000, "request adapters", 3000)
     planning.reported(4000, "search", 1000)
@@ -56,7 +56,7 @@ def test_stages_that_the_planner_reports_later_are_placed_where_they_ended():
     ]
 
 
-def test_stages_of_another_thread_are_not_of_this_plan():
+def test_stages_of_another_thread_are_ignored():
     planning = Planning()
     planning.recording.process(3).thread().at(4000).emit(Marker.PLANNING_STAGE, stage="search", ago_ns=0)
     assert planning.segments() == [("outside callbacks", "/move_group from planning to executing", 7800)]

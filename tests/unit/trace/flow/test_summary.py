@@ -1,4 +1,4 @@
-"""Summary tables have their columns, whatever the trace holds."""
+"""Summary tables have the same columns for any trace."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def recorded(*, passages: int) -> Recording:
     return recording
 
 
-def test_paths_without_passages_have_the_columns_of_others():
+def test_paths_without_passages_have_the_same_columns():
     empty, full = (summarize_paths(build_flow(recorded(passages=n).model()), [CHAIN]) for n in (0, 3))
     assert (len(empty), full["passages"].to_list()) == (0, [3])
     assert empty.schema == full.schema

@@ -1,4 +1,4 @@
-"""How timely messages arrive, relative to their period."""
+"""Timeliness of messages relative to their period."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Topic:
             self.listeners.append((process.node(f"/listener{number}").subscription("/t"), process.thread()))
 
     def send(self, at, *latencies):
-        """`None` for a message a subscription did not take."""
+        """Sends a message; `None` stands for a missing take."""
         message = self.thread.at(at).publish(self.publisher)
         for (subscription, thread), latency in zip(self.listeners, latencies, strict=True):
             if latency is not None:
@@ -33,7 +33,7 @@ class Topic:
         return table.select("subscription", "period_ns", "on_time", "late", "too_late", "lost").rows()
 
 
-def test_relative_to_the_period():
+def test_limits_are_relative_to_the_period():
     """Period 10 ms: late above 2 ms, too late above 10 ms."""
     topic = Topic()
     latencies = [1 * MS, 2 * MS, 2 * MS + 1, 10 * MS, 10 * MS + 1, None, 1 * MS]
@@ -42,7 +42,7 @@ def test_relative_to_the_period():
     assert topic.rows() == [(0, 10 * MS, 3, 2, 1, 1)]
 
 
-def test_slow_topics_have_limits_of_their_own():
+def test_slow_topics_have_absolute_limits():
     """Period 1 s: late above 5 ms, too late above 50 ms."""
     topic = Topic()
     for number, latency in enumerate([5 * MS, 5 * MS + 1, 50 * MS, 50 * MS + 1]):
@@ -50,14 +50,14 @@ def test_slow_topics_have_limits_of_their_own():
     assert topic.rows() == [(0, 1000 * MS, 1, 2, 1, 0)]
 
 
-def test_subscriptions_each_on_their_own():
+def test_subscriptions_are_counted_separately():
     topic = Topic(subscriptions=2)
     for number, latencies in enumerate([(1, 1), (1, None), (1, None), (1, 1)]):
         topic.send(number * 10 * MS, *latencies)
     assert topic.rows() == [(0, 10 * MS, 4, 0, 0, 0), (1, 10 * MS, 2, 0, 0, 2)]
 
 
-def test_what_was_sent_before_or_after_a_subscription_listened_is_not_lost():
+def test_messages_outside_a_subscriptions_life_are_not_lost():
     topic = Topic()
     for number, latency in enumerate([None, None, 1, 1, None, 1, None]):
         topic.send(number * 10 * MS, latency)
@@ -70,8 +70,8 @@ def test_a_single_message_has_no_period():
     assert topic.rows() == [(0, None, None, None, None, 0)]
 
 
-def test_messages_that_are_sent_on_events_are_not_late():
-    """Bursts, as of parameter events: three messages at once, now and then."""
+def test_messages_sent_on_events_are_not_late():
+    """Bursts of three messages at irregular times, like parameter events."""
     topic = Topic()
     for burst, at in enumerate((0, 700, 1900, 2100)):
         for number in range(3):
@@ -80,7 +80,7 @@ def test_messages_that_are_sent_on_events_are_not_late():
     assert topic.rows() == [(0, None, None, None, None, 3)]
 
 
-def test_jitter_and_a_pause_leave_a_period():
+def test_period_survives_jitter_and_a_pause():
     topic = Topic()
     for number in range(20):
         topic.send(number * 10 * MS + (number * 7919 % 5) * MS + (number > 15) * 400 * MS, 3 * MS)
@@ -93,8 +93,8 @@ def test_no_messages():
     assert Topic().rows() == []
 
 
-def test_each_way_of_a_publisher_on_its_own():
-    """A publisher with subscriptions in its own process and in another publishes each message twice."""
+def test_ways_of_a_publisher_are_counted_separately():
+    """With subscriptions in its own and in another process, a publisher sends each message twice."""
     topic = Topic()
     node = topic.thread.process.node("/inside")
     inside = node.subscription("/t", intra=True)

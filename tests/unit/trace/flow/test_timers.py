@@ -1,4 +1,4 @@
-"""When timers were due."""
+"""Due times of timers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PERIOD_NS = 10_000
 
 
 def due(starts_ns, *, period_ns=PERIOD_NS):
-    """Of runs of a timer, and of one run of a service after them."""
+    """Due times of a timer's runs, and of a service's run after them."""
     recording = Recording()
     process = recording.process()
     node, thread = process.node("/node"), process.thread()
@@ -37,8 +37,8 @@ def due(starts_ns, *, period_ns=PERIOD_NS):
     st.lists(st.integers(0, 9_500), min_size=4, max_size=4),
     st.integers(0, 19),
 )
-def test_a_run_was_due_on_the_grid_whatever_the_others_did(phase_ns, small, big, first):
-    """All are a little late, and one of 20 by up to nearly a period."""
+def test_run_is_due_on_the_grid_of_punctual_runs(phase_ns, small, big, first):
+    """All runs are a little late; one in 20 is late by up to nearly a period."""
     late = np.array(small)
     where = np.arange(first, len(late), 20)
     late[where] += np.array(big)[: len(where)]
@@ -49,7 +49,7 @@ def test_a_run_was_due_on_the_grid_whatever_the_others_did(phase_ns, small, big,
 
 
 @pytest.mark.parametrize("punctual", [0, 10, 39])
-def test_one_punctual_run_shows_how_late_the_others_are(punctual):
+def test_punctual_run_gives_the_lateness_of_others(punctual):
     late = np.full(40, 1_200)
     late[punctual] = 0
     true_ns = 1_000_000 + PERIOD_NS * np.arange(40)
@@ -59,9 +59,9 @@ def test_one_punctual_run_shows_how_late_the_others_are(punctual):
     assert (found[~together] == true_ns[~together] + 1_200).all()
 
 
-def test_a_single_run_was_on_time():
+def test_single_run_is_on_time():
     assert due([50_000]).tolist() == [50_000, NEVER]
 
 
-def test_a_timer_without_a_period_runs_when_it_is_due():
+def test_timer_without_period_is_always_on_time():
     assert due([50_000, 50_700], period_ns=0).tolist() == [NEVER] * 3

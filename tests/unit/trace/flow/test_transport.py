@@ -1,4 +1,4 @@
-"""Which publication each reception came from."""
+"""Links from publications to receptions."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def test_equal_stamps_on_two_topics():
     assert links(net.recording) == [(1, 0), (0, 1)]
 
 
-def test_equal_stamps_on_one_topic():
-    """What a subscription takes first was published first."""
+def test_equal_stamps_on_one_topic_are_linked_in_order():
+    """A subscription takes messages in the order of their publication."""
     net = Net()
     talkers = [net.publisher("/chatter") for _ in range(2)]
     listeners = [net.subscription("/chatter") for _ in range(2)]
@@ -82,7 +82,7 @@ def test_equal_stamps_on_one_topic():
     assert links(net.recording) == [(0, 0), (0, 1), (1, 2), (1, 3)]
 
 
-def test_a_stamp_that_only_another_topic_has_is_no_link():
+def test_equal_stamp_of_another_topic_is_no_link():
     net = Net()
     thread, publisher = net.publisher("/one")
     listener, subscription = net.subscription("/two")
@@ -96,8 +96,8 @@ def test_a_stamp_that_only_another_topic_has_is_no_link():
     }
 
 
-def test_an_unknown_topic_may_be_any():
-    """Each end began before the trace in turn."""
+def test_unknown_topic_matches_any():
+    """Either the publisher or the subscription is older than the trace."""
     for first, second in ((True, False), (False, True), (False, False)):
         net = Net()
         net.recording.announcing = first
@@ -108,7 +108,7 @@ def test_an_unknown_topic_may_be_any():
         assert links(net.recording) == [(0, 0)]
 
 
-def test_a_stamp_of_zero_is_none():
+def test_zero_stamp_is_ignored():
     net = Net()
     thread, publisher = net.publisher("/chatter")
     listener, subscription = net.subscription("/chatter")
@@ -119,7 +119,7 @@ def test_a_stamp_of_zero_is_none():
 
 @pytest.mark.parametrize("unit_ns", [1000, 3])
 def test_rounded_stamps(unit_ns):
-    """A middleware that keeps stamps in another unit hits some of them exactly by chance."""
+    """A middleware with another time unit matches some stamps exactly by chance."""
     net = Net()
     talkers = [net.publisher("/chatter"), net.publisher("/chatter")]
     listener, subscription = net.subscription("/chatter")
@@ -134,8 +134,8 @@ def test_rounded_stamps(unit_ns):
     assert links(net.recording) == [(number, number) for number in range(40)]
 
 
-def test_a_lost_publication_borrows_no_other_that_the_subscription_took():
-    """Where stamps fit exactly, the nearest other message is not the one that is missing."""
+def test_lost_publication_is_not_replaced_by_another():
+    """If stamps match exactly, the nearest other message is not a substitute."""
     net = Net()
     thread, publisher = net.publisher("/chatter")
     listener, subscription = net.subscription("/chatter")
@@ -147,22 +147,22 @@ def test_a_lost_publication_borrows_no_other_that_the_subscription_took():
     assert flow.without_partner == {"receptions whose publication is not in the trace": 1}
 
 
-def test_the_ways_a_message_goes():
+def test_ways_of_transport():
     recording = Recording()
-    here, beside, there = (
+    here, neighbour, there = (
         recording.process(1),
         recording.process(2),
         recording.process(1, host="base"),
     )
     sender = here.node("/sender")
     publisher = sender.publisher("/chatter")
-    subscriptions = [process.node("/receiver").subscription("/chatter") for process in (here, beside, there)]
+    subscriptions = [process.node("/receiver").subscription("/chatter") for process in (here, neighbour, there)]
     within = sender.subscription("/chatter", intra=True)
     thread = here.thread().at(1000)
     close = thread.publish_intra(publisher, {within: 0})
     far = thread.publish(publisher)
     here.thread().at(1100).take_intra(within, close)
-    for number, (process, subscription) in enumerate(zip((here, beside, there), subscriptions, strict=True)):
+    for number, (process, subscription) in enumerate(zip((here, neighbour, there), subscriptions, strict=True)):
         process.thread().at(1200 + 100 * number).take(subscription, far)
     flow = build_flow(recording.model())
     assert flow.transport["way"].to_list() == ["intra_process", "same_process", "same_host", "between_hosts"]
@@ -200,8 +200,8 @@ def test_within_a_process_to_several_subscriptions():
     assert subscriptions == [1, 0, 1, 0, 1, 0]
 
 
-def test_a_slot_that_was_overwritten_gives_the_newer_message():
-    """A ring of two: the third message goes where the first was, which nobody took."""
+def test_overwritten_slot_holds_the_newer_message():
+    """A ring of two: the third message overwrites the first, which was not taken."""
     app = Shared()
     sent = [app.publish(one=number % 2) for number in range(3)]
     app.take("one", sent[1])
@@ -251,7 +251,7 @@ def test_equal_buffers_of_two_processes():
     assert links(recording) == [(0, 0), (1, 1)]
 
 
-def test_nothing_that_was_lost_is_silent():
+def test_losses_are_counted():
     net = Net()
     thread, publisher = net.publisher("/chatter")
     lonely, unheard = net.publisher("/unheard")
@@ -277,8 +277,8 @@ def test_no_messages_at_all():
     assert flow.without_partner == {}
 
 
-def test_a_message_that_goes_both_ways_is_one_publication():
-    """rclcpp gives it to the subscriptions in the process first, then to the middleware."""
+def test_message_sent_both_ways_is_one_publication():
+    """rclcpp delivers it within the process first, then through the middleware."""
     recording = Recording()
     process, other = recording.process(1), recording.process(2)
     node = process.node("/app")

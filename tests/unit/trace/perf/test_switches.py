@@ -1,4 +1,4 @@
-"""Context switches that perf recorded: thread states as from kernel events, whatever is damaged or lost."""
+"""Thread states from perf's context switches, also with damage and losses."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_thread_runs_waits_for_its_rival_and_blocks(tmp_path, data):
     assert cpu_rivals(states, span).rows() == [(0, RIVAL, "cc1plus", 300)]
 
 
-def test_a_thread_that_ends_is_not_blocked_for_ever(tmp_path, data):
+def test_exited_thread_is_not_blocked(tmp_path, data):
     data.fork(50, NEW, OURS)
     data.switch(100, 1, 0, NEW)
     data.switch(150, 0, 0, OURS)
@@ -95,7 +95,7 @@ def test_a_thread_without_records_of_its_own_leaves_when_the_next_one_comes(tmp_
     assert rows_of(states, NEW)[0] == (200, 301, "running", None)
 
 
-def test_nothing_is_known_of_a_pause_or_a_loss(tmp_path, data):
+def test_states_are_unknown_during_pauses_and_losses(tmp_path, data):
     data.switch(100, 0, 0, OURS)
     data.switch(200, 0, OURS, 0)
     later = PerfData()
@@ -121,13 +121,13 @@ def test_kernel_events_of_the_trace_are_preferred(tmp_path, data):
     assert set(states_of(tmp_path, data)["tid"]) == {42}
 
 
-def test_without_a_user_space_trace_or_files_nothing_is_added(tmp_path):
+def test_without_trace_or_files_nothing_is_added(tmp_path):
     trace = user_space_trace(tmp_path)
     assert with_switches(trace) is trace
     assert Kernel.SWITCH not in trace.events
 
 
-def test_of_a_killed_perf_the_whole_records_are_read(tmp_path, data):
+def test_truncated_file_is_read_up_to_its_last_whole_record(tmp_path, data):
     data.switch(100, 0, 0, OURS)
     data.switch(200, 0, OURS, 0)
     data.records[-1] = data.records[-1][:-3]
@@ -135,7 +135,7 @@ def test_of_a_killed_perf_the_whole_records_are_read(tmp_path, data):
     assert len(records.switches) == 1
 
 
-def test_identifiers_behind_records_are_passed_over(tmp_path):
+def test_identifiers_after_records_are_skipped(tmp_path):
     data = PerfData(sample_type=USUAL_TYPE | 1 << 6 | 1 << 16)
     data.switch(100, 3, 0, OURS)
     data.lose(150, 3, 4)
@@ -159,12 +159,12 @@ def test_other_recordings_of_perf_are_refused(tmp_path, change, reason):
 
 
 @pytest.mark.parametrize("content", [b"", b"PERFILE2", b"x" * 500, b"PERFILE2" + b"\xff" * 500])
-def test_what_is_no_data_file_is_refused(tmp_path, content):
+def test_other_file_is_refused(tmp_path, content):
     (tmp_path / "x.data").write_bytes(content)
     with pytest.raises(TraceUnreadable):
         read_perf_records(tmp_path / "x.data")
 
 
-def test_a_file_that_is_gone_is_refused(tmp_path):
+def test_missing_file_is_refused(tmp_path):
     with pytest.raises(TraceUnreadable, match="No such file"):
         read_perf_records(tmp_path / "x.data")
