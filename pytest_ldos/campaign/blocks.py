@@ -77,7 +77,7 @@ def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | N
 
     Raises:
         BringUpFailed: the stack did not start; names the version.
-        Unavailable, RecordingFailed, LoadFailed: see `open_rig` and `RepeatedLoad.beside`.
+        Unavailable, RecordingFailed, LoadFailed: see `open_rig` and `RepeatedLoad.applied_to`.
     """
     bench.observer.block(block, version)
     with ExitStack() as resources:
@@ -111,9 +111,9 @@ def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | N
 
 @contextmanager
 def _beside(loads: Sequence[RepeatedLoad], site: LoadSite) -> Iterator[list[RunningLoad]]:
-    together = replace(site, beside=tuple(load.spec for load in loads))
+    together = replace(site, loads=tuple(load.spec for load in loads))
     with ExitStack() as resources:
-        yield [resources.enter_context(load.beside(together)) for load in loads]
+        yield [resources.enter_context(load.applied_to(together)) for load in loads]
 
 
 @contextmanager

@@ -221,7 +221,7 @@ class Watching:
         return add_syscalls(each.syscalls for each in self.seen)
 
     @contextmanager
-    def beside(self, rig: Rig) -> Iterator[None]:
+    def attached_to(self, rig: Rig) -> Iterator[None]:
         pids = rig.stack.pids()
         with self._watched(process_names(pids), rig.folder.path, rig.folder.logs) as seen:
             with _switches_counted(SwitchCounter(pids), seen):

@@ -12,12 +12,12 @@ from pytest_ldos.measure.load.choose import RepeatedLoad
 
 @pytest.fixture
 def neighbour_found(monkeypatch):
-    """Processes of the neighbour while it runs, and the domain of the stack beside it."""
-    found, beside = {}, RepeatedLoad.beside
+    """Processes of the neighbour while it runs, and the domain of the stack under test."""
+    found, applied_to = {}, RepeatedLoad.applied_to
 
     @contextlib.contextmanager
     def looked_at(load, site):
-        with beside(load, site) as running:
+        with applied_to(load, site) as running:
             if load.spec.KIND == "noisy_neighbour":
                 tree = psutil.Process().children(recursive=True)
                 driver = next(each for each in tree if "pytest_ldos.measure.load.neighbour_driver" in each.cmdline())
@@ -25,5 +25,5 @@ def neighbour_found(monkeypatch):
                 found["ours"] = site.domain
             yield running
 
-    monkeypatch.setattr(RepeatedLoad, "beside", looked_at)
+    monkeypatch.setattr(RepeatedLoad, "applied_to", looked_at)
     return found

@@ -16,17 +16,17 @@ def test_a_stressor_that_dies_makes_the_run_invalid(run, project):
 
         @pytest.fixture
         def death(monkeypatch):
-            beside = RepeatedLoad.beside
+            applied_to = RepeatedLoad.applied_to
 
             @contextlib.contextmanager
             def dying(load, site):
-                with beside(load, site) as running:
+                with applied_to(load, site) as running:
                     for process in psutil.Process().children(recursive=True):
                         if process.name().startswith("stress-ng"):
                             process.kill()
                     yield running
 
-            monkeypatch.setattr(RepeatedLoad, "beside", dying)
+            monkeypatch.setattr(RepeatedLoad, "applied_to", dying)
 
         @pytest.mark.cpu_load
         def test_reach(panda_stack, cpu_load, ldos_trials, ldos_gate, death):

@@ -1,4 +1,4 @@
-"""Load on the CPU's caches: stress-ng's workers evict what others have there."""
+"""Load on the CPU's caches: stress-ng's workers evict other processes' cache lines."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class RunningCacheLoad:
         self._misses = counters.read()
 
     def count(self) -> None:
-        """Notes the misses so far; must be called before the counters are closed."""
+        """Records the misses so far; must be called before the counters are closed."""
         misses = self._counters.read()
         self._misses = self._misses if misses is None else misses
 
@@ -91,11 +91,11 @@ def cache_load_available(spec: CacheLoadSpec, stack: StackSpec) -> Availability:
 
 @contextmanager
 def run_cache_load(spec: CacheLoadSpec, site: LoadSite) -> Iterator[RunningCacheLoad]:
-    """Loads the caches for as long as the context lasts.
+    """Loads the caches inside the ``with`` block.
 
     Raises:
         Unavailable: stress-ng is not installed.
-        LoadFailed: it did not begin to work.
+        LoadFailed: its workers did not start.
     """
     stressor = Stressor(spec.KIND, ("--cache", str(spec.workers)), spec.workers, spec.group)
     with (

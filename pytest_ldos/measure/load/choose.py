@@ -1,4 +1,4 @@
-"""Applies the loads that specs stand for, once or for each of several stacks."""
+"""Applies loads from their specs, to one stack or to each of several."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EMBEDDED_PARTS: Final = ("cyclonedds", "rosbags")
 
 
 def programs_available(stack: StackSpec, package: str, environment: Mapping[str, str] | None = None) -> Availability:
-    """Checks Python's over Cyclone DDS for the embedded stack, those of a package of the ROS workspace for ROS 2."""
+    """Checks for Cyclone DDS's Python package (embedded stack), or for a package of the ROS workspace (ROS 2)."""
     if resolve_kind(stack) is StackKind.ROS2:
         return find_ros_packages([package], environment=environment)
     return find_modules(_EMBEDDED_PARTS, extra="embedded")
@@ -39,20 +39,20 @@ IMPLEMENTATIONS: Final = _Loads()
 
 
 def run_load(spec: LoadSpec, site: LoadSite) -> AbstractContextManager[RunningLoad]:
-    """Applies a load for as long as the context lasts.
+    """Applies a load inside the ``with`` block.
 
     Raises:
         Unavailable: it cannot be applied on this machine.
-        LoadFailed: it was not reached.
+        LoadFailed: the requested load was not reached.
     """
     return IMPLEMENTATIONS[spec.KIND].run(spec, site)
 
 
 def load_available(spec: LoadSpec, stack: StackSpec, environment: Mapping[str, str] | None = None) -> Availability:
-    """Reports if a load can be applied on this machine, given the stack, as far as that is known in advance.
+    """Reports if a load can be applied to a stack on this machine, as far as known in advance.
 
     Args:
-        environment: environment made by sourcing the stack's workspace; ours by default.
+        environment: environment of the stack's sourced workspace; by default that of this process.
     """
     load = IMPLEMENTATIONS[spec.KIND]
     programs = programs_available(stack, load.package, environment) if load.package else Availability(True)
@@ -60,18 +60,18 @@ def load_available(spec: LoadSpec, stack: StackSpec, environment: Mapping[str, s
 
 
 def in_order(specs: Sequence[LoadSpec]) -> list[LoadSpec]:
-    """Sorts limits first and floods last, so that each load applies to what those before it left."""
+    """Sorts loads: limits first, floods last; each load must fit in what the previous ones leave."""
     return sorted(specs, key=lambda spec: list(LOAD_SPECS).index(spec.KIND))
 
 
 @contextmanager
 def apply_loads(specs: Sequence[LoadSpec], site: LoadSite) -> Iterator[list[RunningLoad]]:
-    """Applies all loads for as long as the context lasts; they end in reverse order.
+    """Applies all loads inside the ``with`` block; they end in reverse order.
 
     Raises:
         Unavailable, LoadFailed: see `run_load`; loads that were already running have ended.
     """
-    together = replace(site, beside=tuple(specs))
+    together = replace(site, loads=tuple(specs))
     with ExitStack() as resources:
         yield [resources.enter_context(run_load(spec, together)) for spec in in_order(specs)]
 
@@ -81,11 +81,11 @@ RunLoad = Callable[[LoadSpec, LoadSite], AbstractContextManager[RunningLoad]]
 
 
 class RepeatedLoad:
-    """See `RunningLoad`: a load that runs wherever it is applied.
+    """A load that is applied to every stack started in a run; see `RunningLoad`.
 
     Args:
-        spec: the load to apply for each stack.
-        run: applies it for one stack.
+        spec: the load to apply to each stack.
+        run: applies it to one stack.
     """
 
     def __init__(self, spec: LoadSpec, run: RunLoad = run_load) -> None:
@@ -94,8 +94,8 @@ class RepeatedLoad:
         self._proofs: list[LoadProof] = []
 
     @contextmanager
-    def beside(self, site: LoadSite) -> Iterator[RunningLoad]:
-        """Applies it for as long as the context lasts.
+    def applied_to(self, site: LoadSite) -> Iterator[RunningLoad]:
+        """Applies the load at a site inside the ``with`` block.
 
         Raises:
             LoadFailed, Unavailable: it could not be applied.
@@ -106,10 +106,10 @@ class RepeatedLoad:
 
     @property
     def proof(self) -> LoadProof:
-        """The proof of the place where the least was applied.
+        """The proof of the site with the lowest applied load.
 
         Raises:
-            LoadFailed: it has not been applied anywhere yet.
+            LoadFailed: it has not been applied yet.
         """
         if not self._proofs:
             raise LoadFailed(

@@ -1,4 +1,4 @@
-"""The CPUs that a load's spec selects on this machine."""
+"""Selection of this machine's CPUs by a load's spec."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pytest_ldos.host.cpu import describe_cpus, our_cpus
 from pytest_ldos.scenario.loads.spec import Cpus
 
 _MOST: Final = 1 << 13
-"""Number of CPUs that Linux supports at most."""
+"""Largest number of CPUs that Linux supports."""
 
 
 def choose_cpus(asked: Cpus, where: str) -> frozenset[int]:
@@ -19,7 +19,8 @@ def choose_cpus(asked: Cpus, where: str) -> frozenset[int]:
         where: name of the setting, for messages: ``cpu_limit cpus``.
 
     Raises:
-        ConfigurationError: some of them do not exist, or this process may not use them; names the usable ones.
+        ConfigurationError: some of them do not exist or are forbidden to this process; the message lists the usable
+            ones.
     """
     ours = our_cpus()
     if isinstance(asked, int):
@@ -42,7 +43,7 @@ def _refuse(message: str, ours: frozenset[int]) -> None:
 
 
 def _parse(text: str) -> frozenset[int]:
-    """Returns the CPUs of a list of valid form; numbers beyond `_MOST` are cut to it, which no machine has."""
+    """Returns the CPUs of a valid list; numbers above `_MOST`, which no machine has, are reduced to it."""
     found: set[int] = set()
     for span in text.split(","):
         first, _, last = span.partition("-")

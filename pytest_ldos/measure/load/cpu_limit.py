@@ -1,4 +1,4 @@
-"""A limit of the stack's CPUs: the CPUs on which its threads run, and a quota of CPU time."""
+"""Limits the stack's CPUs: the CPUs on which its threads run, and a quota of CPU time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pytest_ldos.scenario.model import StackSpec
 
 _TOLERANCE: Final = 1.1
 _SLACK_S: Final = 0.2
-"""CPU time allowed beyond a quota: a period begins with its full quota, and the kernel counts in hundredths."""
+"""Tolerance above a quota: a period begins with its full quota, and the kernel counts in hundredths."""
 
 _MOST_PASSES: Final = 20
 
@@ -37,8 +37,8 @@ class CpuLimitProof(LoadProof):
         threads: number of threads at the last check.
         quota_percent: quota as a percentage of a CPU; 0 without one.
         used_percent: percentage of a CPU that the stack used.
-        periods, throttled: periods of the quota in which the stack wanted to run, and those in which it was stopped.
-        throttled_s: time for which it was stopped, summed over CPUs, s.
+        periods, throttled: quota periods in which the stack was runnable, and those in which it was throttled.
+        throttled_s: throttled time, summed over CPUs, s.
     """
 
     cpus: str
@@ -84,7 +84,7 @@ class RunningCpuLimit:
     def look(self) -> None:
         """Checks the allowed CPUs of every thread, and the CPU time used; keeps the first violation.
 
-        A stack that has died is no fault of the limit.
+        A dead stack is not a violation.
         """
         with self._lock:
             if self._ended:
@@ -96,7 +96,7 @@ class RunningCpuLimit:
                 self._throttling = self._quota.read_throttling()
 
     def end(self) -> None:
-        """Checks for the last time: from now on the stack may use its former CPUs."""
+        """Makes the final check, before the stack gets its former CPUs back."""
         self.look()
         self._ended = True
 
@@ -154,7 +154,7 @@ def cpu_limit_available(spec: CpuLimitSpec, stack: StackSpec) -> Availability:
 
 @contextmanager
 def run_cpu_limit(spec: CpuLimitSpec, site: LoadSite) -> Iterator[RunningCpuLimit]:
-    """Limits the stack for as long as the context lasts; then its threads get their former CPUs back.
+    """Limits the stack inside the ``with`` block; afterwards its threads get their former CPUs back.
 
     Raises:
         ConfigurationError: the CPUs do not exist.

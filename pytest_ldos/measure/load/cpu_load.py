@@ -26,13 +26,13 @@ from pytest_ldos.scenario.loads.spec import CpuLoadSpec
 from pytest_ldos.scenario.model import StackSpec
 
 REACHED_FRACTION: Final = 0.8
-"""Fraction of the requested load for which the workers must have run or been ready to run."""
+"""Smallest fraction of the requested load during which workers ran or were runnable."""
 
 _METHODS_FOLLOW: Final = "must be one of:"
 _ASK_LIMIT_S: Final = 10
 
 _SLICE_MS: Final = "10"
-"""By default stress-ng works in whole iterations, and misses small percentages by half."""
+"""Load slice: stress-ng's default of whole iterations misses small percentages by half."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ class RunningCpuLoad:
 
 
 def lacking_effort(stress: Stress, asked_percent: float) -> str:
-    """Returns why workers did not load the CPUs as requested; time spent waiting for a busy CPU counts as load."""
+    """Returns the reason why the requested load was not reached; time waiting for a busy CPU counts as load."""
     if stress.used_percent > 0 and stress.used_percent + stress.waited_percent >= REACHED_FRACTION * asked_percent:
         return ""
     return (
@@ -133,12 +133,12 @@ def is_at_work(effort: Effort) -> bool:
 
 @contextmanager
 def run_cpu_load(spec: CpuLoadSpec, site: LoadSite) -> Iterator[RunningCpuLoad]:
-    """Loads the CPUs for as long as the context lasts.
+    """Loads the CPUs inside the ``with`` block.
 
     Raises:
         Unavailable: stress-ng is not installed.
         ConfigurationError: its method or CPUs do not exist.
-        LoadFailed: it did not begin to work.
+        LoadFailed: its workers did not start.
     """
     cpu_load_available(spec, site.stack).demand()
     cpus = cpus_of_workers(spec)

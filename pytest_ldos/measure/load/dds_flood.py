@@ -1,4 +1,4 @@
-"""A flood of messages alongside the stack: several publishers, and a receiver that counts."""
+"""A flood of DDS messages alongside the stack: several publishers and a counting receiver."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class RunningFlood:
         return self._final or self._measured()
 
     def close(self) -> None:
-        """Freezes the proof: a later end of the processes is no failure."""
+        """Freezes the proof, so that the end of the processes is no failure."""
         self._note_impairment()
         self._final = self._measured()
 
@@ -84,10 +84,10 @@ class RunningFlood:
         return next((fault for stream in self._streams if (fault := stream.find_fault())), "")
 
     def await_begin(self) -> None:
-        """Returns when every publisher sends and every topic is received; measurement begins then.
+        """Waits until every publisher sends and every topic is received, then begins the measurement.
 
         Raises:
-            LoadFailed: that did not happen.
+            LoadFailed: a publisher or topic remained silent.
         """
         self._note_impairment()
         deadline = time.monotonic() + _READY_TIMEOUT_S
@@ -114,7 +114,7 @@ class RunningFlood:
 
 @contextmanager
 def run_dds_flood(spec: DdsFloodSpec, site: LoadSite) -> Iterator[RunningFlood]:
-    """Floods for as long as the context lasts.
+    """Floods the domain inside the ``with`` block.
 
     Raises:
         Unavailable: a program of the flood is not installed.

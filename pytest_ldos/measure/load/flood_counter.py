@@ -1,7 +1,7 @@
-"""A process that counts the messages received on the flooded topics, and those missing among them.
+"""A process that counts received and missing messages on the flooded topics.
 
-It is an instrument, not a part of the load: plain DDS readers without tracepoints, read
-in batches. Ten times per second it prints a JSON line: ``mono_ns``, ``received`` and ``lost`` by topic.
+It is an instrument, not a part of the load: it reads in batches, without tracepoints. Ten times per second it prints a
+JSON line: ``mono_ns``, ``received`` and ``lost`` by topic.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The programs of a flood, and its proof.
+"""Programs of a flood, and its proof.
 
-The messages sent in time decide if the load was reached. Losses on the way to the readers are an effect of the load
-on the machine: they are reported, and do not make the trials under this load doubtful. Only readers that received
-nothing at all show that there was no flood.
+The number of messages sent in time decides if the load was reached. Losses on the way to the readers are an effect of
+the load: they are reported, but do not invalidate its trials. Only readers that received nothing prove that there
+was no flood.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from pytest_ldos.scenario.loads.flood import DdsFloodSpec, FloodDomain, Reliabil
 from pytest_ldos.scenario.loads.spec import SchedulerGroup
 
 REACHED_FRACTION: Final = 0.99
-"""Fraction of the requested rate; a flood below it is not the requested load."""
+"""Smallest accepted fraction of the requested rate."""
 
 _LATE_S: Final = 0.1
-"""A publisher that keeps its rate may be this late at the last measurement."""
+"""Allowed lateness of a publisher at the last measurement."""
 
 _LATE_SHARE: Final = 0.05
-"""Fraction of the measured time, which limits the allowed lateness of short measurements."""
+"""Allowed lateness as a fraction of the measured time, for short measurements."""
 
 _UNREPORTED_NS: Final = 500 * NS_PER_MS
-"""A publisher that keeps its rate reports more often; beyond this time it is taken to have sent nothing."""
+"""Time without a report after which a publisher counts as having sent nothing."""
 
 _BYTES_A_MB: Final = 1e6
 _NS_PER_US: Final = 1e3
@@ -82,15 +82,15 @@ class FloodProof(GroupedProof):
         return self.rate_hz
 
     def describe(self) -> str:
-        told = (
+        text = (
             f"DDS flood: {self.rate_hz:.0f} of {self.requested_hz:.0f} msg/s sent{self._throttled_words}"
             f"{self._received_words} "
             f"({self.details}); {self.sent_mb_s:.1f} MB/s"
         )
         if not self.error_max_us:
-            return told
+            return text
         return (
-            f"{told}; inter-send error p50 {self.error_p50_us:.0f} µs, p99 {self.error_p99_us:.0f} µs, "
+            f"{text}; inter-send error p50 {self.error_p50_us:.0f} µs, p99 {self.error_p99_us:.0f} µs, "
             f"max {self.error_max_us:.0f} µs"
         )
 
@@ -132,8 +132,8 @@ def build_proof(
 
     Args:
         counter: reports of the receiver, for a flood with matched readers.
-        failure: why the flood is incomplete; empty if it is not.
-        is_impaired: True if its messages cross a network that is meant to lose some, or all.
+        failure: reason why the flood is incomplete; empty if it is complete.
+        is_impaired: True if its messages cross a network that deliberately loses messages.
     """
     sent = _sent(publishers, until_ns=_newest_ns([*publishers, *([counter] if counter else [])]))
     allowed_hz = spec.total_hz - sum(_withheld_hz(stream) for stream in publishers)
@@ -178,7 +178,7 @@ def _describe(spec: DdsFloodSpec) -> str:
 
 
 def _shortfall(allowed_hz: float, slack: Slack, sent: Counted) -> str:
-    """Returns why too little was sent; empty if it was enough."""
+    """Returns the reason why too little was sent; empty if it was enough."""
     due = allowed_hz * sent.seconds
     if due and due - sent.messages <= max((1 - REACHED_FRACTION) * due, slack(sent.seconds)):
         return ""
@@ -186,19 +186,19 @@ def _shortfall(allowed_hz: float, slack: Slack, sent: Counted) -> str:
 
 
 def _slack(spec: DdsFloodSpec, allowed_hz: float, seconds: float) -> float:
-    """Messages that may be missing: each publisher may have its last burst still to send, or be a little late."""
+    """Allowed number of missing messages: each publisher's last burst may be pending or a little late."""
     return max(spec.publishers * spec.burst, allowed_hz * min(_LATE_S, _LATE_SHARE * seconds))
 
 
 def _silence(slack: Slack, sent: Counted, received: Counted) -> str:
-    """Returns the failure of readers that received nothing, though more was sent than can be on its way."""
+    """Returns the failure if readers received nothing although more was sent than can be in transit."""
     if received.messages or sent.messages <= slack(sent.seconds):
         return ""
     return f"the flood's matched readers received none of {sent.messages:.0f} messages"
 
 
 def _received_share(slack: Slack, sent: Counted, received: Counted, lost: int) -> float:
-    """Share received; what has neither arrived nor is on its way is missing, even if no later message shows the gap."""
+    """Share received. Messages neither received nor in transit are missing, even without a later message."""
     on_its_way = slack(received.seconds)
     missing = max(lost, sent.rate_hz * received.seconds - received.messages - on_its_way)
     return received.messages / (received.messages + missing) if received.messages else 0.0
@@ -209,14 +209,14 @@ def _newest_ns(streams: Sequence[ReportStream[Received] | ReportStream[Sent]]) -
 
 
 def _sent(publishers: Sequence[ReportStream[Sent]], *, until_ns: int) -> Counted:
-    """Counts all publishers' messages, in the time for which it is known what each of them sent."""
+    """Counts all publishers' messages over the time covered by every publisher's reports."""
     parts = [_counted(stream, until_ns=until_ns - _UNREPORTED_NS) for stream in publishers]
     seconds = min((part.seconds for part in parts), default=0.0)
     return Counted(sum(part.rate_hz for part in parts) * seconds, seconds)
 
 
 def _counted(stream: ReportStream[Received] | ReportStream[Sent], *, until_ns: int = 0) -> Counted:
-    """Counts reported messages, with none between the last report and a later `until_ns`."""
+    """Counts reported messages; none are assumed between the last report and a later `until_ns`."""
     first, last = stream.first, stream.last
     if first is None or last is None:
         return Counted()
@@ -231,7 +231,7 @@ def _lost(stream: ReportStream[Received]) -> int:
 
 
 def _withheld_hz(stream: ReportStream[Sent]) -> float:
-    """Messages per second withheld by a throttle, up to the last report; after it nothing is known."""
+    """Messages per second withheld by a throttle, up to the last report."""
     if stream.first is None or stream.last is None or stream.last.mono_ns <= stream.first.mono_ns:
         return 0.0
     return (stream.last.withheld - stream.first.withheld) * NS_PER_S / (stream.last.mono_ns - stream.first.mono_ns)
@@ -248,7 +248,7 @@ def _errors(stream: ReportStream[Sent]) -> SendErrors:
 
 
 LONGEST_S: Final = 1800.0
-"""A flood ends by itself after this time, whatever happens to its owner."""
+"""Time limit of a flood's processes, in case their owner disappears."""
 
 PACKAGE: Final = "ldos_load"
 """Package of the ROS workspace."""
@@ -325,7 +325,7 @@ def ros_programs(spec: DdsFloodSpec, *, domain: int, environment: Mapping[str, s
     """Returns `ldos_load`'s programs over the stack's middleware.
 
     Args:
-        environment: variables of the stack's processes, in addition to ours.
+        environment: variables of the stack's processes, in addition to this process's.
 
     Raises:
         Unavailable: the workspace is not sourced.

@@ -1,8 +1,8 @@
 """A process that floods topics with `std_msgs/String` at a fixed rate.
 
-Messages are sent by an absolute schedule: a late message is sent at once, so that the
-mean rate holds. Messages later than `LONGEST_LAG_NS` are given up and counted: a publisher that
-cannot keep up, or was stopped for a while, must not catch up with an endless burst.
+The schedule is absolute: a late message is sent at once, so that the mean rate holds. Messages later
+than `LONGEST_LAG_NS` are dropped and counted, so that a publisher that was slow or stopped does not catch
+up with an endless burst.
 Runs until SIGINT or SIGTERM, or until `seconds` have passed.
 
 Its parameter ``throttle``, set through ROS 2's standard service ``set_parameters``, is the share of its

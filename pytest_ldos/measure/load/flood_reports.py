@@ -57,7 +57,7 @@ class SendErrors:
         return sum(self.bins.values())
 
     def percentile_ns(self, percent: float) -> int:
-        """Returns a size that at least `percent` of the errors do not exceed (to a bin's width); 0 without errors."""
+        """Returns a percentile of the error sizes (to a bin's width); 0 without errors."""
         wanted, seen = percent / 100 * self.count, 0
         for number in sorted(self.bins):
             seen += self.bins[number]
@@ -117,8 +117,8 @@ class Sent:
 
     Attributes:
         published: messages by topic.
-        given_up: messages that were due but not sent, because the process was too far behind.
-        withheld: messages that were due but not let through by a throttle.
+        given_up: messages that were dropped because the process was too late.
+        withheld: messages that were due but held back by a throttle.
     """
 
     mono_ns: int
@@ -146,13 +146,13 @@ class Sent:
 
 @dataclass(frozen=True)
 class Guarded:
-    """Observations and actions of a guard so far.
+    """Counts of a guard so far.
 
     Attributes:
         share: share that publishers may use now.
         received, late: messages with a stamp at the end of its path.
-        silent_windows: windows in which it heard nothing for too long.
-        missing: a text, ``NAME: REASON``, for each publisher that does not obey.
+        silent_windows: windows with too long a silence.
+        missing: ``NAME: REASON`` for each publisher that does not obey.
     """
 
     mono_ns: int
@@ -206,9 +206,9 @@ class ReportStream(Generic[Report]):
         return time.monotonic_ns() - self._heard_ns
 
     def find_fault(self) -> str:
-        """Returns what is wrong with its reports: an invalid one, or too long a silence; empty if nothing is.
+        """Returns the fault of its reports: an invalid line, or too long a silence; empty if there is none.
 
-        Must be called with the condition held. Reports that came while this process itself was stopped are read first.
+        Must be called with the condition held. Reports that arrived while this process was stopped are read first.
         """
         longest_ns = _LONGEST_SILENCE_S * NS_PER_S
         if self.misunderstood or self._changed.wait_for(lambda: self.silence_ns() <= longest_ns, _READING_S):
@@ -239,9 +239,9 @@ class ReportStream(Generic[Report]):
 
 @dataclass(frozen=True, kw_only=True)
 class FloodSchedule:
-    """Bursts at equal intervals from a beginning, so that a late burst does not delay those after it.
+    """Bursts at equal intervals from a fixed start, so that a late burst does not delay later ones.
 
-    Several publishers are interleaved: each has its own bursts at its own rate, evenly between the others'.
+    Several publishers are interleaved: each sends at its own rate, evenly between the others' bursts.
 
     Attributes:
         rate_hz: messages per second of each publisher.
@@ -266,7 +266,7 @@ class FloodSchedule:
         return slot // self.burst % self.publishers
 
     def due_by(self, now_ns: int) -> int:
-        """Returns the number of messages due up to and including this moment."""
+        """Returns the number of messages due at or before a time."""
         if now_ns < self.begin_ns:
             return 0
         bursts = int((now_ns - self.begin_ns) / self.between_bursts_ns) + 1
@@ -299,7 +299,7 @@ def number_of(data: bytes) -> int:
     """Returns the number of an encoded message.
 
     Raises:
-        ValueError: it has none; another program writes to this topic.
+        ValueError: it has none, because another program writes to this topic.
     """
     return int(data[_TEXT_AT:_END], 16)
 

@@ -1,4 +1,4 @@
-"""A guard alongside the stack: it measures the lateness of a path, and throttles publishers."""
+"""A guard process alongside the stack that measures the lateness of a path and throttles publishers."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class GuardProgram:
 
 
 def publishers_of(spec: GuardSpec, site: LoadSite) -> tuple[str, ...]:
-    """Returns the names of the nodes to throttle: those given in the settings, or else those of the flood at the site.
+    """Returns the names of the nodes to throttle: from the settings, or else those of the flood at the site.
 
     Raises:
         ConfigurationError: there are none, or they are on another domain.
     """
     if spec.publisher_names:
         return spec.publisher_names
-    flood = next((each for each in site.beside if isinstance(each, DdsFloodSpec)), None)
+    flood = next((each for each in site.loads if isinstance(each, DdsFloodSpec)), None)
     if flood is None and spec.least_share < 1:
         raise ConfigurationError(
             "the guard has nobody to throttle: no flood is beside it",
@@ -118,12 +118,12 @@ class GuardProof(GroupedProof):
     Attributes:
         topic: the topic watched.
         deadline_ms: deadline of its messages.
-        received, late: messages on it, and those of them that came later than the deadline.
+        received, late: messages on it, and those that missed the deadline.
         late_share: share of late messages, 0 to 1.
-        silent_windows: windows of time in which nothing had come for too long.
-        share: share of their rate that publishers might use, mean over time, 0 to 1.
+        silent_windows: windows with too long a silence.
+        share: share of their rate allowed to publishers, mean over time, 0 to 1.
         least: smallest value of that share.
-        throttled_s: time for which it was below 1, s.
+        throttled_s: time with a share below 1, s.
         shares: its mean in each second.
         decreases, increases: numbers of its changes.
         obedient: number of publishers that obeyed.
@@ -172,7 +172,7 @@ def _publishers(count: int) -> str:
 
 @dataclass
 class GuardHistory:
-    """All reports of a guard since its beginning, as far as a proof needs them.
+    """Reports of a guard since its start, as needed for a proof.
 
     Attributes:
         lock: must be held while reading or adding.
@@ -194,24 +194,24 @@ class GuardHistory:
         return guarded
 
     def begin(self) -> None:
-        """Begins the measurement: forgets earlier obedience, which the guard may have reported before checking it."""
+        """Begins the measurement; discards earlier reports of obedience, which the guard may not have verified."""
         self._troubles.clear()
         self._obedient.clear()
 
     @property
     def obedient(self) -> int:
-        """Number of publishers that obeyed at some time."""
+        """Number of publishers that ever obeyed."""
         return len(self._obedient)
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Publishers that never obeyed, with their last problem."""
+        """Publishers that never obeyed, with the last reason."""
         return tuple(f"{name}: {why}" for name, why in self._troubles.items() if name not in self._obedient)
 
     def shares(self, begin_ns: int, end_ns: int) -> list[tuple[int, int, float]]:
-        """Returns intervals with their share: a report's share holds until the next report."""
-        told = pairwise([*self._shares, (end_ns, 1.0)])
-        stretches = ((max(ns, begin_ns), min(end, end_ns), share) for (ns, share), (end, _) in told)
+        """Returns the share over time: a report's share holds until the next report."""
+        shares_with_end = pairwise([*self._shares, (end_ns, 1.0)])
+        stretches = ((max(ns, begin_ns), min(end, end_ns), share) for (ns, share), (end, _) in shares_with_end)
         return [each for each in stretches if each[0] < each[1]]
 
 
@@ -228,7 +228,7 @@ def build_proof(
     """Builds the proof from the reports between the first and the last.
 
     Args:
-        failure: why the guard is incomplete; empty if it is not.
+        failure: reason why the guard is incomplete; empty if it is complete.
     """
     begin = first or last or Guarded(0, 1.0, 0, 0, 0, 0, 0, ())
     end = last or begin
@@ -305,7 +305,7 @@ class RunningGuard:
         return self._final or self._measured()
 
     def close(self) -> None:
-        """Freezes the proof: a later end of the process is no failure."""
+        """Freezes the proof, so that the end of the process is no failure."""
         self._final = self._measured()
 
     def _measured(self) -> GuardProof:
@@ -327,7 +327,7 @@ class RunningGuard:
         return self._stream.find_fault()
 
     def await_begin(self) -> None:
-        """Returns when the guard has received a message of its path; measurement begins then.
+        """Waits until the guard has received a message of its path, then begins the measurement.
 
         Raises:
             LoadFailed: it does not start, or receives nothing.
@@ -365,10 +365,10 @@ class RunningGuard:
 
 @contextmanager
 def run_guard(spec: GuardSpec, site: LoadSite) -> Iterator[RunningGuard]:
-    """Guards for as long as the context lasts; then the publishers may use their whole rate again.
+    """Guards a path inside the ``with`` block; afterwards publishers may use their whole rate again.
 
     Raises:
-        ConfigurationError: there is no publisher to throttle, or no such path, or its messages carry no stamp.
+        ConfigurationError: there is no publisher to throttle or no such path, or its messages carry no stamp.
         Unavailable: the guard's program is not installed.
         LoadFailed: it does not start, or receives nothing of its path.
     """

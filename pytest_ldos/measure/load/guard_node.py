@@ -1,12 +1,12 @@
-"""A node that measures how late the messages of a topic are, and throttles publishers when they are late.
+"""A node that measures the lateness of a topic's messages, and throttles publishers when it is too large.
 
 Its only argument is a JSON object with the same parameters as the ROS workspace's `ldos_guard`: see
 `scenario.loads.GuardSpec`, and ``topic``, ``type``, ``publishers`` (names of nodes), ``report_period_s``, ``seconds``
-(after which it ends by itself). Runs until SIGINT or SIGTERM; then it lets the publishers use their whole rate again.
+(time limit). Runs until SIGINT or SIGTERM; then it lets the publishers use their whole rate again.
 
 Each `report_period_s` it prints a JSON line: ``mono_ns``, ``share``, and since its start ``received`` and ``late``
-messages, ``unstamped`` ones, ``silent_windows``, ``decreases``, ``increases``; ``missing`` has a text for each
-publisher that does not obey.
+messages, ``unstamped`` ones, ``silent_windows``, ``decreases``, ``increases``; ``missing`` has a reason for
+each publisher that does not obey.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from pytest_ldos.robot.dds.node import Context, Node, run_node
 
 _DEPTH: Final = 100
 _FAREWELL_NS: Final = NS_PER_S
-"""Time for publishers to learn that they are no longer throttled."""
+"""Time limit for releasing the publishers at the end."""
 
 
 class Guard:
-    """See the module."""
+    """Node of the guard; see the module."""
 
     def __init__(self, node: Node, parameters: dict[str, Any]) -> None:
         self._node = node
@@ -64,7 +64,7 @@ class Guard:
 
     def end_window(self) -> None:
         now_ns = time.monotonic_ns()
-        if self._lateness.received:  # before its first message, the path may not have begun
+        if self._lateness.received:  # before its first message, the path may not be running
             self._law.judge(self._lateness.end_window(now_ns))
         self._tell(self._law.share, now_ns)
 
@@ -84,11 +84,11 @@ class Guard:
             "increases": self._law.increases,
             "missing": [f"{each.name}: {each.trouble}" for each in self._publishers if each.trouble],
         }
-        with contextlib.suppress(BrokenPipeError):  # it still has to release the publishers that it throttled
+        with contextlib.suppress(BrokenPipeError):  # the throttled publishers must still be released
             os.write(sys.stdout.fileno(), (json.dumps(report) + "\n").encode())
 
     def release(self) -> None:
-        """Lets all present publishers use their whole rate; returns when they have confirmed it, or after a limit."""
+        """Lets all present publishers use their whole rate; waits for their confirmation, up to a limit."""
         executor = self._node.executor
         self._law.share = 1.0
         limit_ns = time.monotonic_ns() + _FAREWELL_NS

@@ -22,7 +22,7 @@ class IoLoadProof(GroupedProof):
     """See `LoadProof`.
 
     Attributes:
-        written_mb: 10^6 bytes that the workers sent towards storage, as the kernel counts them for each process.
+        written_mb: 10^6 bytes that the workers wrote to storage, by the kernel's count per process.
         used_percent: percentage of a CPU used by all workers together.
     """
 
@@ -84,11 +84,11 @@ def io_load_available(spec: IoLoadSpec, stack: StackSpec) -> Availability:
 
 @contextmanager
 def run_io_load(spec: IoLoadSpec, site: LoadSite) -> Iterator[RunningIoLoad]:
-    """Writes to the folder of the logs for as long as the context lasts.
+    """Writes to the log folder inside the ``with`` block.
 
     Raises:
         Unavailable: stress-ng is not installed.
-        LoadFailed: there is not enough room, or it did not begin to work.
+        LoadFailed: there is not enough disk space, or its workers did not start.
     """
     _demand_room(spec, site)
     # stress-ng divides the given size between its workers.

@@ -1,4 +1,4 @@
-"""Load on memory: stress-ng's workers write and read the memory that they hold."""
+"""Load on memory: stress-ng's workers allocate, write and read memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pytest_ldos.scenario.loads.spec import MemoryLoadSpec
 from pytest_ldos.scenario.model import StackSpec
 
 RESIDENT_FRACTION: Final = 0.95
-"""Fraction of the requested memory."""
+"""Smallest accepted fraction of the requested memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class MemoryLoadProof(GroupedProof):
     """See `LoadProof`.
 
     Attributes:
-        resident_mb: smallest total memory that the workers had touched and still held, 10^6 bytes.
+        resident_mb: smallest total resident memory of the workers, 10^6 bytes.
         used_percent: percentage of a CPU used by all workers together.
     """
 
@@ -75,7 +75,7 @@ class RunningMemoryLoad:
 
 
 def memory_load_available(spec: MemoryLoadSpec, stack: StackSpec) -> Availability:
-    """Reports if the memory is available: with a load that does not fit, the kernel would kill a process."""
+    """Reports if the memory is available; otherwise the kernel would kill a process."""
     asked_mb = spec.workers * spec.size_mb
     free_mb = psutil.virtual_memory().available / MB
     if asked_mb > free_mb:
@@ -86,11 +86,11 @@ def memory_load_available(spec: MemoryLoadSpec, stack: StackSpec) -> Availabilit
 
 @contextmanager
 def run_memory_load(spec: MemoryLoadSpec, site: LoadSite) -> Iterator[RunningMemoryLoad]:
-    """Holds memory, and works in it, for as long as the context lasts.
+    """Holds memory and works in it inside the ``with`` block.
 
     Raises:
         Unavailable: stress-ng is not installed, or there is not enough memory.
-        LoadFailed: it did not begin to work.
+        LoadFailed: its workers did not start.
     """
     memory_load_available(spec, site.stack).demand()
     # stress-ng divides the given size between its workers.

@@ -1,8 +1,8 @@
-"""A process that runs a whole stack and sends it goals, one after another, until SIGINT.
+"""A process that runs a second stack and sends it one goal after another until SIGINT.
 
 Its argument is a JSON object: ``stack`` (fields of `StackSpec`) and ``log_directory``. After the start and after
 each goal it prints a JSON line: the stack's DDS domain, and the numbers of goals completed and failed so far.
-It is one process with one session, so that the whole neighbour is in one scheduler group.
+The neighbour has its own session, so that all of it is in one scheduler group.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pytest_ldos.robot.stack.stimulus.protocol import Attempt, Stimulus
 from pytest_ldos.scenario.model import StackSpec
 
 LONGEST_S: Final = 1800.0
-"""A neighbour ends by itself after this time, whatever happens to its owner."""
+"""Time limit of a neighbour, in case its owner disappears."""
 
 
 class Unrecorded:
@@ -63,7 +63,7 @@ def parse_stack(values: Mapping[str, Any]) -> StackSpec:
 
 
 def drive(stack: RunningStack) -> str:
-    """Makes the stack work, and brings it back, until the time is over; returns how the stack died, if it did."""
+    """Sends goals and resets the stack until the time is over; returns the cause of the stack's death, if it died."""
     ends_at = time.monotonic() + LONGEST_S
     ended = {"completed": 0, "failed": 0}
     _say(domain=stack.domain, **ended)
@@ -81,7 +81,7 @@ def drive(stack: RunningStack) -> str:
 
 
 def _work(stimulus: Stimulus) -> Iterator[tuple[MotionOutcome, str]]:
-    """Makes all cases of the first set in turn, each after a reset; yields what came of each."""
+    """Runs all cases of the first set in turn, each after a reset; yields their outcomes."""
     for case in itertools.cycle(stimulus.cases()):
         back = stimulus.reset(_attempt())
         if back is not None:

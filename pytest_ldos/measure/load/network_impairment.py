@@ -1,4 +1,4 @@
-"""An impaired network, only for the messages of the stack's DDS domain (``tc netem`` on loopback)."""
+"""Network impairment of the stack's DDS domain (``tc netem`` on loopback)."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 
 REACHED_FRACTION: Final = 0.9
-"""Fraction of the requested delay, and of the gaps that the requested rate causes."""
+"""Smallest accepted fraction of the requested delay, and of the gaps due to the requested rate."""
 
 _UNLIKELY: Final = 1e-3
-"""A number of lost datagrams less probable than this contradicts the requested loss."""
+"""Significance level at which the number of lost datagrams contradicts the requested loss."""
 
 _MEASURABLE_GAP_NS: Final = 50_000
 _SHARE_OF_RATE: Final = 0.1
@@ -58,12 +58,12 @@ class NetworkImpairmentProof(LoadProof):
     """See `LoadProof`.
 
     Attributes:
-        asked: what was asked for, as a text for people.
-        delay_p50_ms, delay_p99_ms: one-way delays of our probes to a port of the domain.
-        probes, probes_lost: numbers of such datagrams, and of those that did not arrive.
-        gap_p50_us: time between two probes sent at once, as spread by the rate.
+        asked: description of the requested impairment.
+        delay_p50_ms, delay_p99_ms: one-way delays of probes to a port of the domain.
+        probes, probes_lost: numbers of probes, and of lost ones.
+        gap_p50_us: interval between the arrivals of two probes sent together, due to the rate.
         packets: datagrams of the stack that entered the kernel's ``netem``.
-        drops: datagrams that it dropped, of the stack's and of ours.
+        drops: datagrams that it dropped, including probes.
     """
 
     asked: str
@@ -101,7 +101,7 @@ class RunningNetworkImpairment:
         return self._proof or self._measured()
 
     def close(self) -> None:
-        """Freezes the proof: later changes are not measured."""
+        """Freezes the proof, so that later changes are not measured."""
         self._proof = self._measured()
 
     def _measured(self) -> NetworkImpairmentProof:
@@ -117,7 +117,7 @@ def build_proof(
     """Builds the proof from the measurement.
 
     Args:
-        ours: number of the probe's datagrams among those counted.
+        ours: number of probes among the counted datagrams.
     """
     passed = counters or NetemCounters(0, 0)
     delays_ms = sorted(delay / NS_PER_MS for delay in crossing.delays_ns)
@@ -138,7 +138,7 @@ def build_proof(
 
 
 def _shortfall(spec: NetworkImpairmentSpec, crossing: Crossing, counters: NetemCounters | None, *, ours: int) -> str:
-    """Returns why this is not the requested network; empty if it is."""
+    """Returns the difference from the requested network; empty if there is none."""
     if counters is None:
         return "somebody removed the impairment from loopback while it should last"
     if counters.entered <= ours:
@@ -158,7 +158,7 @@ def _delay_shortfall(spec: NetworkImpairmentSpec, crossing: Crossing) -> str:
 
 
 def _loss_shortfall(spec: NetworkImpairmentSpec, crossing: Crossing) -> str:
-    """Returns the failure if there were too few losses to be explained by chance."""
+    """Returns the failure if significantly fewer datagrams were lost than requested."""
     share = spec.loss_percent / 100
     if shortfall_p(successes=crossing.lost, trials=crossing.sent, expected_rate=share) >= _UNLIKELY:
         return ""
@@ -166,7 +166,7 @@ def _loss_shortfall(spec: NetworkImpairmentSpec, crossing: Crossing) -> str:
 
 
 def _rate_shortfall(spec: NetworkImpairmentSpec, crossing: Crossing) -> str:
-    """Checks that the rate spreads datagrams sent at once, where jitter does not hide it and gaps are measurable."""
+    """Checks that the rate spreads datagrams sent together, unless jitter hides it or the gaps are too short."""
     if not spec.rate_mbps or spec.loss_percent == 100:
         return ""
     if not crossing.gaps_ns:
@@ -225,10 +225,10 @@ def _goes_through_network(environment: Mapping[str, str]) -> Availability:
 
 @contextmanager
 def run_network_impairment(spec: NetworkImpairmentSpec, site: LoadSite) -> Iterator[RunningNetworkImpairment]:
-    """Impairs the network for as long as the context lasts; it is always undone, even if this process is killed.
+    """Impairs the network inside the ``with`` block; this is undone even if the process is killed.
 
     Raises:
-        Unavailable: it is not possible here.
+        Unavailable: this machine or stack does not allow it.
         LoadFailed: the kernel refused.
     """
     if site.kind is StackKind.ROS2:
@@ -249,7 +249,7 @@ def run_network_impairment(spec: NetworkImpairmentSpec, site: LoadSite) -> Itera
 
 
 def _probe_interval_s(spec: NetworkImpairmentSpec) -> float:
-    """Returns an interval at which probes take at most a tenth of the rate, unless too few of them would be left."""
+    """Returns an interval at which probes take at most a tenth of the rate, within limits."""
     if not spec.rate_mbps:
         return _SHORTEST_INTERVAL_S
     wanted_s = 2 * WIRE_BITS / (_SHARE_OF_RATE * spec.rate_mbps * _BITS_A_MBIT)

@@ -1,4 +1,4 @@
-"""A second stack alongside the one under test, on another domain, whose arm moves all the time."""
+"""A second stack alongside the one under test, on another domain, with a constantly moving arm."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.scenario.words import StackKind
 
 IDLE_S: Final = 30.0
-"""A neighbour without a finished goal for this time counts as not moving."""
+"""Time without a finished goal after which a neighbour counts as not moving."""
 
 _READY_TIMEOUT_S: Final = 120.0
 _END_TIMEOUT_S: Final = 20.0
@@ -41,8 +41,8 @@ class NeighbourProof(GroupedProof):
 
     Attributes:
         domain: DDS domain of the neighbour.
-        completed, failed: numbers of its goals that ended while it was measured.
-        cpu_seconds: CPU time that it used in this time.
+        completed, failed: numbers of its goals that ended during the measurement.
+        cpu_seconds: CPU time used during the measurement.
     """
 
     stack: str
@@ -99,7 +99,7 @@ class RunningNeighbour:
             self._changed.notify_all()
 
     def await_motion(self) -> None:
-        """Returns when its arm has reached a goal; measurement begins then.
+        """Waits until its arm has reached a goal, then begins the measurement.
 
         Raises:
             LoadFailed: it does not start, or does not reach a goal.
@@ -120,7 +120,7 @@ class RunningNeighbour:
         self.look()
 
     def look(self) -> None:
-        """Notes its CPU time and idle time so far, or that it has died."""
+        """Records its CPU time and idle time so far, or its death."""
         with self._changed:
             if self._trouble or self._driver.process.returncode is not None:
                 return
@@ -166,7 +166,7 @@ def neighbour_available(spec: NoisyNeighbourSpec, stack: StackSpec) -> Availabil
 
 
 def stack_of_neighbour(spec: NoisyNeighbourSpec, stack: StackSpec) -> StackSpec:
-    """Returns the embedded stack, or a second one like that under test; without planted faults."""
+    """Returns the embedded stack, or a copy of the stack under test, without injected faults."""
     if spec.stack == NeighbourStack.EMBEDDED:
         return StackSpec(kind=StackKind.EMBEDDED)
     return replace(stack, kind=StackKind.ROS2, faults=FaultSpec())
@@ -174,7 +174,7 @@ def stack_of_neighbour(spec: NoisyNeighbourSpec, stack: StackSpec) -> StackSpec:
 
 @contextmanager
 def run_neighbour(spec: NoisyNeighbourSpec, site: LoadSite) -> Iterator[RunningNeighbour]:
-    """Runs a second stack for as long as the context lasts. It is not recorded.
+    """Runs a second, unrecorded stack inside the ``with`` block.
 
     Raises:
         Unavailable: its stack is not installed.
@@ -203,7 +203,7 @@ def _command(stack: StackSpec, logs: Path) -> list[str]:
 
 
 def _end(driver: Child) -> None:
-    """Interrupts the driver and gives its stack time to end in its own way."""
+    """Interrupts the driver and waits for its stack to shut down."""
     driver.process.send_signal(signal.SIGINT)
     with suppress(subprocess.TimeoutExpired):
         driver.process.wait(_END_TIMEOUT_S)

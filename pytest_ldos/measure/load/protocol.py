@@ -1,4 +1,4 @@
-"""The common interface of disturbances: their proofs, and their scheduler group."""
+"""Common interface of loads, with their proofs and scheduler groups."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from pytest_ldos.scenario.words import StackKind
 
 @dataclass(frozen=True, kw_only=True)
 class LoadProof:
-    """The load that was really applied, measured while it ran.
+    """The load actually applied, as measured.
 
     Attributes:
         kind: the kind of load, e.g. ``dds_flood``.
         seconds: duration of the measurement.
-        shortfall: why this is not the requested load; empty if it is.
+        shortfall: difference from the requested load; empty if there is none.
     """
 
     kind: str
@@ -34,11 +34,11 @@ class LoadProof:
 
     @property
     def applied(self) -> float:
-        """Amount applied, to be compared with other proofs of the same load."""
+        """Amount applied, comparable between proofs of the same load."""
         return self.seconds
 
     def describe(self) -> str:
-        """Returns a line for people."""
+        """Returns a line of text."""
         return self.kind
 
 
@@ -51,7 +51,7 @@ class RunningLoad(Protocol):
 
     @property
     def proof(self) -> LoadProof:
-        """The load applied so far, or, after the end, in total."""
+        """The load applied so far; after the end, in total."""
 
 
 def _nobody() -> list[int]:
@@ -60,17 +60,17 @@ def _nobody() -> list[int]:
 
 @dataclass(frozen=True)
 class LoadSite:
-    """The place where a load is applied: a stack and its surroundings.
+    """A stack to which loads are applied, and its environment.
 
     Attributes:
         domain: DDS domain of the stack.
-        recorder: recorder of the stack; loads that are ROS nodes are recorded, too.
+        recorder: recorder of the stack; also records loads that are ROS nodes.
         log_directory: folder for the logs of the load's processes.
         kind, has_simulated_clock: of the stack, as in `StackInfo`.
         environment: variables for processes that use the stack's domain and middleware.
         pids: returns the stack's present processes.
         paths: the known causal paths.
-        beside: all loads applied there.
+        loads: all loads applied there.
     """
 
     domain: int
@@ -82,7 +82,7 @@ class LoadSite:
     pids: Callable[[], list[int]] = _nobody
     stack: StackSpec = field(default_factory=StackSpec)
     paths: Sequence[PathSpec] = BUILT_IN_PATHS
-    beside: Sequence[LoadSpec] = ()
+    loads: Sequence[LoadSpec] = ()
 
 
 def _always(spec: LoadSpec, stack: StackSpec) -> Availability:
@@ -94,9 +94,9 @@ class Load:
     """The implementation of a kind of load.
 
     Attributes:
-        run: applies it for as long as its context lasts.
-        available: reports if it can be applied on this machine, given the stack.
-        package: package of the ROS workspace whose programs it runs beside a ROS 2 stack; empty if it runs none.
+        run: context manager that applies it.
+        available: reports if it can be applied to a stack on this machine.
+        package: package of the ROS workspace with its programs for a ROS 2 stack; empty if there is none.
         proof: type of its proof.
     """
 
@@ -116,10 +116,10 @@ PERIOD_S: Final = 1.0
 
 @contextmanager
 def watched(look: Callable[[], None], *, period_s: float = PERIOD_S) -> Iterator[None]:
-    """Calls `look` each period from a thread of its own.
+    """Calls `look` every period in a separate thread.
 
     Raises:
-        Exception: the error that `look` raised; it was not called again.
+        Exception: the error that `look` raised; it is not called again.
     """
     stopping = threading.Event()
     failures: list[BaseException] = []
@@ -143,7 +143,7 @@ def watched(look: Callable[[], None], *, period_s: float = PERIOD_S) -> Iterator
 
 
 OFF: Final = "sched_autogroup is off on this machine: sessions make no difference"
-NOBODY: Final = "no process of the stack is there to compare with"
+NO_STACK_PROCESS: Final = "no process of the stack is there to compare with"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +152,7 @@ class GroupedProof(LoadProof):
 
     Attributes:
         group: the requested group, `stack` or `own`.
-        group_found: the groups in which the load's and the stack's processes compete, according to the kernel.
+        group_found: the kernel's scheduler groups of the load and the stack.
     """
 
     group: str
@@ -164,19 +164,19 @@ class GroupReading:
     """The scheduler group found for a load.
 
     Attributes:
-        found: text for people; also says if the choice makes no difference.
-        shortfall: why this is not the requested group; empty if it is.
+        found: description; also states if the choice makes no difference.
+        shortfall: difference from the requested group; empty if there is none.
     """
 
     found: str
     shortfall: str = ""
 
 
-NOT_READ: Final = GroupReading(NOBODY)
+NOT_READ: Final = GroupReading(NO_STACK_PROCESS)
 
 
 def read_group(asked: SchedulerGroup, pids: Iterable[int], site: LoadSite) -> GroupReading | None:
-    """Compares the load's processes with the stack's; ``None`` if either has no running process."""
+    """Reads the groups of the load's and the stack's processes; ``None`` if either has no running process."""
     load, stack = _groups(pids), _groups(site.pids())
     return judge_group(asked, load, stack) if load and stack else None
 
@@ -192,9 +192,9 @@ def judge_group(
     if asked == SchedulerGroup.STACK:
         found = f"{_names(load)}, {'as the stack' if shared else f'the stack in {_names(stack)}'}"
         return GroupReading(found, "" if shared else f"the load is not in the stack's scheduler group: {found}")
-    apart = not {each.effective for each in load} & {each.effective for each in stack}
+    separate = not {each.effective for each in load} & {each.effective for each in stack}
     found = f"{_names(load)}, the stack in {_names(stack)}"
-    return GroupReading(found, "" if apart else f"the load shares the stack's scheduler group: {found}")
+    return GroupReading(found, "" if separate else f"the load shares the stack's scheduler group: {found}")
 
 
 def _describe_control_groups(

@@ -1,4 +1,4 @@
-"""The common part of all loads by stress-ng: its start and end, and the measured effort of its workers."""
+"""Common part of all stress-ng loads: start, end, and the measured work of the workers."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from pytest_ldos.measure.load.protocol import NOT_READ, GroupReading, LoadSite, 
 from pytest_ldos.scenario.loads.spec import SchedulerGroup
 
 LONGEST_S: Final = 1800
-"""stress-ng ends by itself after this time, whatever happens to its owner."""
+"""Time limit of stress-ng, in case its owner disappears."""
 
 WHOLE_CPU: Final = 100.0
 MB: Final = 10**6
 
 _READY_TIMEOUT_S: Final = 30.0
 _REPLACED_S: Final = 1.0
-"""stress-ng replaces some workers that died; a worker missing for longer is not replaced."""
+"""Time in which stress-ng may replace a dead worker."""
 
 _POLL_S: Final = 0.02
 _NS_PER_S: Final = 1e9
@@ -45,7 +45,7 @@ class Stressor:
 
     Attributes:
         arguments: its options.
-        workers: number of processes that work.
+        workers: number of worker processes.
         cpus: CPUs that they may use; ``None`` for all of this process.
     """
 
@@ -62,9 +62,9 @@ class Effort:
 
     Attributes:
         cpu_s: CPU time used, s.
-        waited_s: time for which it was ready to run while others ran, s.
+        waited_s: time runnable but not running, s.
         resident: private memory of a worker beyond that of its parent, bytes.
-        written: data written towards storage, bytes.
+        written: data written to storage, bytes.
     """
 
     cpu_s: float = 0.0
@@ -79,11 +79,11 @@ class Stress:
 
     Attributes:
         seconds: duration of the measurement.
-        used_percent, waited_percent: percentage of a CPU, by all workers together: running, and ready to run while
-            others ran.
+        used_percent, waited_percent: percentage of a CPU for which all workers together ran, or were runnable
+            but not running.
         resident: smallest total memory of the workers, bytes.
-        written: data written towards storage, bytes, by worker.
-        shortfall: what went wrong with stress-ng; empty if nothing did.
+        written: data written to storage, bytes, by worker.
+        shortfall: failure of stress-ng; empty if there is none.
     """
 
     seconds: float
@@ -96,13 +96,13 @@ class Stress:
 
 
 Readiness = Callable[[Effort], bool]
-"""Returns True if a worker works."""
+"""Predicate: True if a worker is working."""
 
 
 class RunningStressor:
     """A running stress-ng, checked periodically.
 
-    The work of a worker up to its last check counts even after its death.
+    The work of a dead worker counts up to its last check.
     """
 
     def __init__(self, stressor: Stressor, child: Child, site: LoadSite) -> None:
@@ -135,7 +135,7 @@ class RunningStressor:
             )
 
     def look(self) -> None:
-        """Notes the workers' effort so far, or what happened to them."""
+        """Records the workers' effort so far, or their failure."""
         with self._lock:
             if self._trouble or self._child.process.returncode is not None:
                 return
@@ -154,7 +154,7 @@ class RunningStressor:
         self._least_resident = resident if self._least_resident is None else min(resident, self._least_resident)
 
     def _complete_workers(self) -> Mapping[int, Effort] | None:
-        """Returns all workers, once dead ones are replaced; notes the trouble and returns ``None`` if some are not."""
+        """Returns all workers, once dead ones are replaced; otherwise records the failure and returns ``None``."""
         deadline = time.monotonic() + _REPLACED_S
         while len(workers := _workers(self._child.pid)) < self._stressor.workers:
             if self._child.exit_code is not None:
@@ -177,10 +177,10 @@ class RunningStressor:
         return ""
 
     def await_work(self, is_working: Readiness) -> None:
-        """Returns when every worker works; measurement begins then.
+        """Waits until every worker is working, then begins the measurement.
 
         Raises:
-            LoadFailed: they do not begin.
+            LoadFailed: some worker does not start.
         """
         deadline = time.monotonic() + _READY_TIMEOUT_S
         while time.monotonic() < deadline and self._child.exit_code is None:
@@ -203,11 +203,11 @@ class RunningStressor:
 
 @contextmanager
 def run_stressor(stressor: Stressor, site: LoadSite, is_working: Readiness) -> Iterator[RunningStressor]:
-    """Runs stress-ng for as long as the context lasts; temporary files are private and are removed at the end.
+    """Runs stress-ng inside the ``with`` block; its temporary files are private and removed at the end.
 
     Raises:
         Unavailable: stress-ng is not installed.
-        LoadFailed: it did not begin to work.
+        LoadFailed: its workers did not start.
     """
     stress_ng_available().demand()
     with ExitStack() as resources:
@@ -228,7 +228,7 @@ def _command(stressor: Stressor, folder: Path) -> list[str]:
 
 
 def _workers(pid: int) -> dict[int, Effort]:
-    """Returns the working processes by pid: some stressors have a process between stress-ng and each worker."""
+    """Returns the worker processes by pid; some stressors have a process between stress-ng and each worker."""
     processes = _descendants(pid)
     between = {_parent(process) for process in processes}
     workers = {}

@@ -1,9 +1,9 @@
-"""The law by which a guard throttles publishers, by the lateness of a path.
+"""A guard's control law: throttles publishers by the lateness of a path.
 
-It backs off at once and recovers slowly, so that several guards or publishers that do so converge to fair shares.
+It backs off at once and recovers slowly, so that several guards or publishers converge to fair shares.
 
 Reference: D.-M. Chiu and R. Jain, "Analysis of the Increase and Decrease Algorithms for Congestion Avoidance in
-Computer Networks", Computer Networks and ISDN Systems 17 (1989). `ldos_guard` of the ROS workspace has the same law.
+Computer Networks", Computer Networks and ISDN Systems 17 (1989). `ldos_guard` of the ROS workspace uses the same law.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ThrottleLimits:
 
 
 class ThrottleLaw:
-    """Judges windows of time, one after another.
+    """Updates the share after each time window.
 
     Attributes:
         share: share of their own rate that publishers may use, 0 to 1.
@@ -48,8 +48,8 @@ class ThrottleLaw:
         """Returns the share after one more window.
 
         Args:
-            late_share: late share of the window's messages; 1 in silence; ``None`` if none came and none is overdue
-                yet, which changes nothing.
+            late_share: late share of the window's messages; 1 in silence; ``None`` (no change) if none came and none is
+                overdue.
         """
         if late_share is None:
             return self.share
@@ -69,11 +69,11 @@ class ThrottleLaw:
 
 
 ANSWER_NS: Final = 500 * NS_PER_MS
-"""Time after which a publisher that has not answered is asked again."""
+"""Time after which a request to a publisher is repeated."""
 
 
 class ThrottledPublisher:
-    """Sends one publisher the share of its rate that it may use, until it has confirmed it.
+    """Sends one publisher its allowed share of the rate until it confirms.
 
     Attributes:
         name: name of its node, with a leading slash.
@@ -91,7 +91,7 @@ class ThrottledPublisher:
 
     @property
     def trouble(self) -> str:
-        """The reason for which it is not known to obey; empty if it is."""
+        """Reason why its obedience is not confirmed; empty if it is."""
         if not self._is_there:
             return "no such node"
         if self._refusal:
@@ -99,11 +99,11 @@ class ThrottledPublisher:
         return "does not answer" if self._is_mute or self._obeyed is None else ""
 
     def is_settled(self, share: float) -> bool:
-        """Returns True if no answer is pending: it has confirmed or refused this share, or is not present."""
+        """Returns True if no answer is pending: it has confirmed or refused this share, or is absent."""
         return not self._is_there or bool(self._refusal) or self._obeyed == share
 
     def ask(self, share: float, now_ns: int) -> None:
-        """Sends it the share, unless it has confirmed it; to be called repeatedly."""
+        """Sends it the share unless confirmed; must be called repeatedly."""
         self._is_there = self._client.server_is_ready()
         if not self._is_there:
             self._obeyed, self._asked, self._refusal, self._is_mute = None, None, "", False
@@ -127,7 +127,7 @@ class ThrottledPublisher:
 
 
 _MEMORY_NS: Final = NS_PER_S
-"""Older stretches are not needed: no message that late is still sent."""
+"""Age at which stretches are dropped: no message is sent so late."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class _Stretch:
     """An interval with one share.
 
     Attributes:
-        passed_ns: the schedule's time at its beginning.
+        passed_ns: schedule time at its start.
     """
 
     begin_ns: int
@@ -150,7 +150,7 @@ class _Stretch:
 
 
 class ThrottledTime:
-    """Conversion between a schedule's time and real time; `ldos_load`'s `ThrottledSchedule` does the same.
+    """Conversion between schedule time and real time, as in `ldos_load`'s `ThrottledSchedule`.
 
     Args:
         begin_ns: monotonic time from which the two can differ.
@@ -162,21 +162,21 @@ class ThrottledTime:
 
     @property
     def share(self) -> float:
-        """Speed of the schedule's time relative to real time."""
+        """Speed of schedule time relative to real time."""
         return self._stretches[-1].share
 
     def throttle(self, share: float, now_ns: int) -> None:
-        """From now on, time passes at this share of real time, above 0 and up to 1."""
+        """Sets the speed of schedule time from now on, above 0 and up to 1."""
         new = _Stretch(now_ns, self.passed_by(now_ns), share)
         recent = (each for each in self._stretches[:-1] if each.begin_ns > now_ns - _MEMORY_NS)
         self._stretches = (*recent, self._stretches[-1], new)
 
     def passed_by(self, now_ns: int) -> int:
-        """Returns the schedule's time at a moment that is not before the last change."""
+        """Returns the schedule time at a real time at or after the last change."""
         return self._stretches[-1].passed_by(now_ns)
 
     def real_ns(self, passed_ns: int) -> int:
-        """Returns the real time of a time of the schedule."""
+        """Returns the real time of a schedule time."""
         stretches = self._stretches
         last = stretches[-1]
         if last.passed_ns <= passed_ns:  # the case of nearly all messages
@@ -186,23 +186,23 @@ class ThrottledTime:
 
 
 _SHARED_CLOCK_NS: Final = 3600 * NS_PER_S
-"""Stamps closer to the wall clock than this are the wall clock's; others are a simulated clock's, which begins at 0."""
+"""Stamps this close to the wall clock are wall-clock stamps; others belong to a simulated clock, which begins at 0."""
 
 REFERENCE_NS: Final = NS_PER_S // 2
-"""Time for which the smallest offset of a simulated clock is kept: the clock never makes up for lost time."""
+"""Time for which the smallest offset of a simulated clock is kept; the clock never catches up."""
 
 
 class PathLateness:
     """Counts late messages in windows of time.
 
-    A stamp of the wall clock gives a message's age. A stamp of a simulated clock gives how much older it is than the
-    youngest of the last half second: a message that waits, and a simulated clock that runs too slowly, both make it
-    late. (LEDBAT's base delay works in the same way, RFC 6817.)
+    A wall-clock stamp gives a message's age. A stamp of a simulated clock gives its age relative to the youngest
+    message of the last half second: it is late if the message waits or the simulated clock runs too slowly. LEDBAT's
+    base delay (RFC 6817) works in the same way.
 
     Attributes:
-        received, late: messages so far, of those that carry a stamp.
+        received, late: stamped messages so far.
         unstamped: messages so far without a stamp.
-        silent_windows: windows so far at whose end no message had come for too long.
+        silent_windows: windows so far that ended in too long a silence.
 
     Args:
         now_ns: start of listening, monotonic.
@@ -220,7 +220,7 @@ class PathLateness:
         self.silent_windows = 0
 
     def note(self, stamp_ns: int | None, *, wall_ns: int, mono_ns: int) -> None:
-        """Notes a message."""
+        """Records a message."""
         self._heard_ns = mono_ns
         if stamp_ns is None:
             self.unstamped += 1
@@ -240,7 +240,7 @@ class PathLateness:
         return offset_ns - self._least[0][1]
 
     def end_window(self, now_ns: int) -> float | None:
-        """Returns the late share of the messages since the last call; 1 in silence, ``None`` if it is unknown."""
+        """Returns the late share of the messages since the last call; 1 in silence, ``None`` if unknown."""
         received, late = self.received - self._before[0], self.late - self._before[1]
         self._before = (self.received, self.late)
         if now_ns - self._heard_ns >= self._silence_ns:

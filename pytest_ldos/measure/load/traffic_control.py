@@ -1,13 +1,13 @@
-"""The kernel's traffic control on loopback, and its effect measured with probes.
+"""Traffic control on loopback, and probes that measure its effect.
 
-A ``prio`` qdisc with two bands is put on ``lo``: traffic to the ports takes the second band, which has a ``netem``
-qdisc; all other traffic takes the first, which does not change it. Run as a program, this module removes
-only what it put there.
+A ``prio`` qdisc with two bands is attached to ``lo``: traffic to the ports takes the second band, which has a
+``netem`` qdisc; other traffic takes the first band, unchanged. Run as a program, this module removes only its own
+qdiscs.
 
 Reference: ``tc-prio(8)``, ``tc-netem(8)``, ``tc-u32(8)``.
 
-Pairs of probes are sent to a port that no participant uses. The kernel stamps their arrival, so that it does not
-matter when this process reads them.
+Pairs of probes are sent to a port that no participant uses. The kernel stamps their arrival, so that delays in reading
+them do not matter.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ REMOVAL: Final = (sys.executable, "-m", "pytest_ldos.measure.load.traffic_contro
 
 _IMPAIRED: Final = f"{ROOT}2"
 _MOST_PACKETS: Final = 100_000
-"""Packets that may wait in netem; its default of 1000 would drop some when many have long delays."""
+"""Queue length of netem in packets; the default of 1000 would drop packets with long delays."""
 
 _TIMEOUT_S: Final = 10.0
 _ALL_PORTS: Final = 1 << 16
@@ -57,7 +57,7 @@ class NetemCounters:
 
     Attributes:
         packets: packets that left it.
-        drops: packets that it lost.
+        drops: packets that it dropped.
         waiting: packets in its queue.
     """
 
@@ -97,7 +97,7 @@ def _filter_words(port: int, mask: int) -> list[str]:
 
 
 def mask_blocks(ports: range) -> Iterator[tuple[int, int]]:
-    """Yields the fewest pairs of a port and a mask of 16 bits that match these ports and no others."""
+    """Yields the fewest (port, 16-bit mask) pairs that match exactly these ports."""
     first = ports.start
     while first < ports.stop:
         size = first & -first or _ALL_PORTS  # 0 is a multiple of every size
@@ -111,7 +111,7 @@ def apply_commands(commands: Sequence[Sequence[str]]) -> None:
     """Runs ``tc`` for each command.
 
     Raises:
-        LoadFailed: it refused one.
+        LoadFailed: ``tc`` refused a command.
     """
     for arguments in commands:
         done = _run_tc(arguments)
@@ -142,7 +142,7 @@ def read_counters() -> NetemCounters | None:
 
 
 def is_impaired() -> bool:
-    """Returns True if loopback has our netem now; without a working tc it cannot have been put there."""
+    """Returns True if loopback has our netem; False without a working ``tc``."""
     try:
         return read_counters() is not None
     except (Unavailable, LoadFailed):
@@ -150,9 +150,9 @@ def is_impaired() -> bool:
 
 
 def traffic_control_available() -> Availability:
-    """Reports if this process can impair loopback: program, permission, an untouched ``lo``, and the kernel's parts.
+    """Reports if this process can impair loopback: program, permission, unmodified ``lo``, kernel modules.
 
-    The kernel's parts are tried in a separate network namespace, without side effects.
+    Kernel modules are tried in a separate network namespace, without side effects.
     """
     if _find_tc() is None:
         return Availability(False, "tc not found", "sudo apt-get install iproute2")
@@ -177,7 +177,7 @@ def _loopback_untouched() -> Availability:
 
 
 def _kernel_parts() -> Iterator[Availability]:
-    """Yields an answer for each required part of the kernel, as far as it can be tried."""
+    """Yields the availability of each required kernel module, as far as it can be tried."""
     root = ["qdisc", "add", "dev", DEVICE, "root", "handle", ROOT]
     prio = [*root, "prio"]
     for part, commands in {
@@ -199,7 +199,7 @@ def _kernel_parts() -> Iterator[Availability]:
 
 
 def _refusal_elsewhere(commands: Sequence[Sequence[str]]) -> str:
-    """Returns ``tc``'s error for these commands in a separate namespace; empty also if none can be created."""
+    """Returns ``tc``'s error for these commands in a separate namespace; empty if none can be created."""
     tc, unshare = _find_tc(), shutil.which("unshare")
     if tc is None or unshare is None:
         return ""
@@ -215,7 +215,7 @@ def _qdiscs() -> list[dict[str, Any]]:
     """Returns the qdiscs of loopback.
 
     Raises:
-        LoadFailed: tc does not show them.
+        LoadFailed: ``tc`` does not list them.
     """
     done = _run_tc(["-s", "-j", "qdisc", "show", "dev", DEVICE])
     try:
@@ -247,7 +247,7 @@ def _run(command: Sequence[str], *, text: str = "") -> subprocess.CompletedProce
 
 
 def _find_tc() -> str | None:
-    """Also searches its usual folders, which users other than root often lack on their path."""
+    """Also searches its usual folders, which are often on root's path only."""
     return shutil.which("tc", path=os.pathsep.join([os.environ.get("PATH", os.defpath), *_SUPERUSER_PATHS]))
 
 
@@ -277,7 +277,7 @@ if __name__ == "__main__":
 
 PAYLOAD_BYTES: Final = 200
 WIRE_BITS: Final = 8 * (PAYLOAD_BYTES + 8 + 20 + 14)
-"""Size of a datagram in the kernel's queues, with headers of UDP, IP and Ethernet."""
+"""Size of a queued probe, with UDP, IP and Ethernet headers."""
 
 _NUMBER: Final = struct.Struct("<Q")
 _STAMP: Final = struct.Struct("@qq")
@@ -290,9 +290,9 @@ class Crossing:
     """Results of the probes.
 
     Attributes:
-        sent, lost: probes whose time to arrive is over, and those of them that did not arrive.
-        delays_ns: one-way delays of those that arrived, in the order of sending.
-        gaps_ns: time between the two probes of a pair, where both arrived.
+        sent, lost: probes past their time limit, and those that did not arrive by then.
+        delays_ns: one-way delays of the received probes, in the order of sending.
+        gaps_ns: time between the two probes of a pair, if both arrived.
     """
 
     sent: int
@@ -302,11 +302,11 @@ class Crossing:
 
 
 class NetworkProbe:
-    """Sends pairs of probes and receives them, each on a thread.
+    """Sends and receives pairs of probes, in two threads.
 
     Args:
         interval_s: time between two pairs.
-        patience_s: time after which a probe that has not arrived is lost.
+        patience_s: time limit after which a probe counts as lost.
     """
 
     def __init__(self, ports: range, *, interval_s: float, patience_s: float) -> None:
@@ -340,7 +340,7 @@ class NetworkProbe:
 
     @property
     def crossing(self) -> Crossing:
-        """Results of the probes that were sent long enough ago."""
+        """Results of the probes past their time limit."""
         now_ns = time.time_ns()
         arrived = dict(self._arrived)
         sent = [stamp for stamp in list(self._sent) if now_ns - stamp > self._patience_ns]
@@ -370,10 +370,10 @@ class NetworkProbe:
 
 @contextmanager
 def probing(ports: range, *, interval_s: float, patience_s: float) -> Iterator[NetworkProbe]:
-    """Probes for as long as the context lasts.
+    """Sends probes inside the ``with`` block.
 
     Raises:
-        LoadFailed: every port is taken.
+        LoadFailed: no port is free.
     """
     probe = NetworkProbe(ports, interval_s=interval_s, patience_s=patience_s)
     probe.start()
@@ -384,7 +384,7 @@ def probing(ports: range, *, interval_s: float, patience_s: float) -> Iterator[N
 
 
 def _bind_unused(ports: range) -> socket.socket:
-    """Binds the last free port, because participants begin with the first."""
+    """Binds the last free port, because participants use the first ones."""
     for port in reversed(ports):
         sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
@@ -399,7 +399,7 @@ def _bind_unused(ports: range) -> socket.socket:
 
 
 def _stamp_of(ancillary: list[tuple[int, int, bytes]]) -> int:
-    """Time at which the kernel received a datagram; the present time without a stamp."""
+    """Kernel's receive time of a datagram; the current time without a stamp."""
     for level, kind, data in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
             seconds, nanoseconds = _STAMP.unpack(data)

@@ -1,4 +1,4 @@
-"""All metrics that are measured and gated: the built-in ones, and those that users register."""
+"""Catalogue of metrics: built-in, declared and user-defined ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Catalogue = Mapping[str, MeasuredMetric]
 _BUILT_IN: Final = (T1, T1_MEAN, T2, T2X, T3, T3_MEAN, T3_P90, T3_P99, T4, T5, T5_MEAN, T5_P99)
 
 METRICS: Final[Catalogue] = {metric.name: metric for metric in _BUILT_IN}
-"""Built-in metrics. A record carries the descriptions of its own metrics (`TrialSet.metrics`)."""
+"""Built-in metrics. Each record describes its own metrics (`TrialSet.metrics`)."""
 
 
 OF_CALLS: Final[Catalogue] = {metric.name: metric for metric in (CALL, CALL_P99)}
@@ -39,10 +39,10 @@ _SIMULATOR: Final = (T5, T5_MEAN, T5_P99)
 
 
 def built_in_of(stack: StackSpec) -> Catalogue:
-    """Built-in metrics that a stack can have, by what its stimulus makes it do.
+    """Built-in metrics of a stack, by its stimulus.
 
-    The control loop's are there where controllers are named, the simulator's where there is Gazebo. Where nothing tells
-    when execution begins, the loop is measured in the whole trial.
+    Metrics of the control loop need named controllers, those of the simulator need Gazebo. If the begin of execution is
+    unknown, the loop is measured over the whole trial.
     """
     if stack.moves_arm:
         return METRICS
@@ -58,10 +58,10 @@ def built_in_of(stack: StackSpec) -> Catalogue:
 def catalogue_of(
     own: Iterable[OwnMetric], declared: Iterable[MetricSpec] = (), *, built_in: Catalogue = METRICS
 ) -> Catalogue:
-    """Built-in metrics, those of paths, topics and processes, and a user's own.
+    """Combines built-in, declared and user-defined metrics.
 
     Args:
-        built_in: those that the stack can have.
+        built_in: built-in metrics of the stack.
 
     Raises:
         ConfigurationError: an element is no `OwnMetric`, or a name is taken.

@@ -1,7 +1,7 @@
-"""Input of a metric: one trial in the model of its trace; and a metric with its measurement functions.
+"""Input of a metric (one trial and the model of its trace), and metrics with their functions.
 
-The server of MoveGroup publishes the feedback ``PLANNING``, twice, and ``MONITOR`` right before it gives the
-planned trajectory to a controller, which makes the controller accept a goal of ``FollowJointTrajectory``.
+MoveGroup's server publishes the feedback ``PLANNING`` twice, and ``MONITOR`` right before it sends the
+planned trajectory to a controller, which then accepts a goal of ``FollowJointTrajectory``.
 ``MONITOR`` is therefore the last feedback before the first status of a controller. No event contains the text of a
 feedback, the outcome or the plan.
 """
@@ -42,7 +42,7 @@ def find_unmarked(model: ExecutionModel, action: str) -> Mapping[str, TrialSpan]
 
 
 def has_controllers(model: ExecutionModel) -> bool:
-    """True if the trace shows when controllers accept trajectories."""
+    """True if the trace shows controllers accepting trajectories."""
     return any(topic.endswith(CONTROLLER_STATUS) for topic in model.publishers["topic"].drop_nulls())
 
 
@@ -100,9 +100,9 @@ class OutsideTrace:
     """Measurements of a trial outside its trace.
 
     Attributes:
-        numbers: by the stimulus itself, by name.
-        resources: use of resources by the stack's processes; ``None`` where it was not measured.
-        loops: what the controller manager said of the trial, by its own names; ``None`` where it was not asked.
+        numbers: numbers reported by the stimulus, by name.
+        resources: resource use of the stack's processes; ``None`` if not measured.
+        loops: controller manager statistics of the trial, by name; ``None`` if not collected.
     """
 
     numbers: Mapping[str, float] = field(default_factory=dict)
@@ -122,7 +122,7 @@ class TrialContext:
         model: execution model of the whole trace.
         nominal_period_ns: of the control loop.
         trace_flow: message flow of the whole trace.
-        outside: what was measured of the trial outside its trace.
+        outside: measurements of the trial outside its trace.
     """
 
     trial: TrialSpan
@@ -134,7 +134,7 @@ class TrialContext:
 
     @property
     def flow(self) -> FlowGraph:
-        """Message-flow graph; built when the first metric asks for it, once for all trials."""
+        """Message-flow graph; built on first use, once for all trials."""
         return self.trace_flow.graph
 
     def passages(self, path: PathSpec, window: Window) -> pl.DataFrame:
@@ -143,7 +143,7 @@ class TrialContext:
         Columns: `begin_ns`, `end_ns`, `latency_ns` and the others of `PathInstances`.
 
         Raises:
-            ConfigurationError: too many messages could lie on the path.
+            ConfigurationError: the search found too many partial passages.
         """
         found = self.trace_flow.find_path(path).table
         return found.filter(pl.col("end_ns").is_between(*window))
@@ -183,14 +183,14 @@ class MeasuredMetric(Metric):
     """See `Metric`.
 
     Attributes:
-        window: span of time that the measurement rests on, or the reason why there is none.
+        window: time span of the measurement, or the reason why there is none.
         measure: measures the value in that window.
-        definition: from where to where it is measured, or the statistic, as Markdown.
-        phases: first and last phase, if the goal client's stamps of the two check it.
+        definition: start and end of the span, or the statistic, as Markdown.
+        phases: first and last phase, if the goal client's stamps of these check it.
         path: causal path whose latency it is; empty if it is none.
-        refines: name of the metric that it is a part or the tail of; brief tables leave it out.
-        stage: stage of a motion that it measures, for the search for what breaks first; empty for none.
-        in_sweeps: True if tables of a sweep show it, and lines of progress.
+        refines: name of the metric that it is a part or tail of; brief tables omit it.
+        stage: stage of a motion that it measures, for the search for the first failing stage; empty for none.
+        in_sweeps: True if sweep tables and progress lines show it.
     """
 
     window: Callable[[TrialContext], Window | Missing | Invalid]
@@ -203,14 +203,14 @@ class MeasuredMetric(Metric):
     in_sweeps: bool = True
 
     def latency_ns(self, entered: Mapping[str, int] | Mapping[Phase, int]) -> int | None:
-        """Returns the time between its phases, given when each was entered; ``None`` without two such phases."""
+        """Returns the time between its phases, from the time of each phase; ``None`` if one is missing."""
         if self.phases is None or not entered.keys() >= set(self.phases):
             return None
         first, last = self.phases
         return entered[last] - entered[first]
 
     def take(self, context: TrialContext) -> Measurement:
-        """Measures a trial; the result is invalid if the trace lost events in the window."""
+        """Measures a trial; invalid if the trace lost events in the window."""
         window = self.window(context)
         if isinstance(window, Missing | Invalid):
             return Measurement(window)
@@ -221,7 +221,7 @@ class MeasuredMetric(Metric):
 
 
 def require_action(model: ExecutionModel, interfaces: Interfaces, usual: Interfaces) -> None:
-    """Requires an action other than the usual one to be in the trace.
+    """Requires a non-default action to be in the trace.
 
     Raises:
         ConfigurationError: no node serves it in the trace.

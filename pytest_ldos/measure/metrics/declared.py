@@ -1,7 +1,7 @@
-"""Metrics of paths, topics, processes, loops and numbers, made from what a project asks for.
+"""Metrics of paths, topics, processes, loops and numbers, from a project's settings.
 
-Source: the statistics that the controller manager publishes (``~/statistics``, ros2_control 4): of each controller, and
-of reading and writing each hardware component, the time that one takes (µs) and the rate at which they come (Hz).
+Source: the statistics that the controller manager publishes (``~/statistics``, ros2_control 4): for each
+controller, and for reading and writing each hardware component, execution time (µs) and rate (Hz).
 
 Source: ``numbers`` of the line protocol (`robot.stack.stimulus.lines`).
 
@@ -44,7 +44,7 @@ _MS_PER_S: Final = 1e3
 _MS_PER_US: Final = 1e-3
 
 _STATISTICS: Final = ".stats/"
-"""Between the name of a controller or a component and what its statistics are of."""
+"""Separator between a controller's or component's name and the statistic."""
 
 _DURATION: Final = "execution_time"
 _RATE: Final = "periodicity"
@@ -66,19 +66,19 @@ def loop_of(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
 
 
 def since(now: Mapping[str, Moments], earlier: Mapping[str, Moments]) -> dict[str, Moments]:
-    """Statistics of a span of time, from those at its ends."""
+    """Statistics of a time span, from those at its ends."""
     spans = {name: each.since(earlier[name]) for name, each in now.items() if name in earlier}
     return {name: span for name, span in spans.items() if span is not None}
 
 
 def refuse_unknown_loops(specs: Sequence[MetricSpec], statistics: Collection[str]) -> None:
-    """Refuses metrics of controllers and hardware components that the controller manager does not know.
+    """Refuses metrics of controllers and hardware components unknown to the controller manager.
 
     Args:
-        statistics: names of those that it publishes.
+        statistics: names of the statistics that it publishes.
 
     Raises:
-        ConfigurationError: it publishes none, or none of that name; the nearest is named.
+        ConfigurationError: it publishes none of that name; the message has the nearest match.
     """
     known = sorted({name.partition(_STATISTICS)[0] for name in statistics if _STATISTICS in name})
     for spec in specs:
@@ -95,7 +95,7 @@ def refuse_unknown_loops(specs: Sequence[MetricSpec], statistics: Collection[str
 
 
 def _duration(name: str, loops: Mapping[str, Moments]) -> Measurement | None:
-    """Mean duration of an update; of a hardware component, of reading and writing together."""
+    """Mean duration of an update; for a hardware component, of a read and a write."""
     own = loops.get(f"{name}{_STATISTICS}{_DURATION}")
     if own is not None:
         details = {"updates": own.count, "sd_ms": own.sd * _MS_PER_US}
@@ -109,7 +109,7 @@ def _duration(name: str, loops: Mapping[str, Moments]) -> Measurement | None:
 
 
 def _jitter(name: str, loops: Mapping[str, Moments]) -> Measurement | None:
-    """Standard deviation of the periods, to first order from that of their inverses."""
+    """Standard deviation of the periods, derived to first order from that of the rates."""
     rates = loops.get(f"{name}{_STATISTICS}{_RATE}") or loops.get(f"{name}{_STATISTICS}{_OF_COMPONENTS[0]}/{_RATE}")
     if rates is None or rates.mean <= 0:
         return None
@@ -151,7 +151,7 @@ def _misses(path: PathSpec, latencies_ns: pl.Series) -> dict[str, float]:
 
 
 def number_of(name: str) -> Callable[[TrialContext, Window], Measurement]:
-    """Takes the number of that name."""
+    """Reads a number reported by the stimulus."""
 
     def measure(context: TrialContext, _: Window) -> Measurement:
         numbers = context.outside.numbers
@@ -167,10 +167,10 @@ Measure = Callable[[TrialContext, Window], Measurement]
 
 
 def rate_of(topic: str) -> Measure:
-    """Measures publications a second on a topic.
+    """Measures publications per second on a topic.
 
-    Between two publications their number grows evenly: a window that ends right before one has most of it, so that the
-    rate of a slow topic does not jump with where a trial begins.
+    The count is interpolated between publications, so that the rate of a slow topic does not depend on the start of
+    the trial.
     """
 
     def measure(context: TrialContext, window: Window) -> Measurement:
@@ -187,7 +187,7 @@ def rate_of(topic: str) -> Measure:
 
 
 def largest_gap_of(topic: str) -> Measure:
-    """Measures the longest time without a publication on a topic, also at the begin and the end of the window."""
+    """Measures the longest time without a publication on a topic, including the ends of the window."""
 
     def measure(context: TrialContext, window: Window) -> Measurement:
         within = _within(context.model.publication_times_ns(topic), window)
@@ -214,10 +214,10 @@ def _nothing(context: TrialContext, topic: str) -> Missing:
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredMetric(MeasuredMetric):
-    """A metric that comes from the settings.
+    """A metric declared in the settings.
 
     Attributes:
-        spec: what was asked for.
+        spec: the declaration.
     """
 
     spec: MetricSpec
@@ -225,12 +225,12 @@ class DeclaredMetric(MeasuredMetric):
 
 @dataclass(frozen=True)
 class _Sort:
-    """Common properties of the metrics of a kind.
+    """Properties shared by metrics of a kind.
 
     Attributes:
-        title: for people, with a place for the subject.
-        floor, tolerable: usual floor and largest tolerable MDE.
-        grows: True if it grows with the duration of a trial and with how slow the CPU is.
+        title: title, with a placeholder for the subject.
+        floor, tolerable: default floor and largest tolerable MDE.
+        grows: True if it grows with the duration of a trial and the slowness of the CPU.
     """
 
     title: str
@@ -243,10 +243,10 @@ class _Sort:
 
 
 _OF_RATES: Final = 0.01
-"""Usual floor of rates, which differ by some thousandths between trials of one version; that of mean periods."""
+"""Default floor of rates and mean periods, which differ by some thousandths between equal trials."""
 
 _OF_MEMORY: Final = 0.01
-"""Usual floor of memory: between trials and starts of the embedded stack it differs by one or two thousandths."""
+"""Default floor of memory, which differs by one or two thousandths between trials and starts of the embedded stack."""
 
 _SORTS: Final = {
     MetricKind.RATE: _Sort(
@@ -278,7 +278,7 @@ _PATH_SORTS: Final = {
 
 
 def declare(spec: MetricSpec) -> DeclaredMetric:
-    """The metric that was asked for."""
+    """Builds the metric of a declaration."""
     sort = _PATH_SORTS[spec.statistic] if spec.statistic is not None else _SORTS[spec.kind]
     covariates: dict[str, Any] = {"adjust_for": (CPU_WORK,)} if sort.grows and spec.kind is MetricKind.CPU else {}
     if sort.grows:
@@ -303,17 +303,17 @@ def declare(spec: MetricSpec) -> DeclaredMetric:
 
 
 def in_traces(specs: Iterable[MetricSpec]) -> tuple[MetricSpec, ...]:
-    """Those that a trace alone has."""
+    """Metrics that need only a trace."""
     return tuple(spec for spec in specs if spec.kind.is_in_traces)
 
 
 def declared_in(metrics: Iterable[MeasuredMetric]) -> tuple[MetricSpec, ...]:
-    """The settings that some metrics come from."""
+    """The declarations of the given metrics."""
     return tuple(metric.spec for metric in metrics if isinstance(metric, DeclaredMetric))
 
 
 def _unit_in(name: str) -> str:
-    """Unit with which the name of a number ends (``distance_m``); empty without one."""
+    """Unit suffix of a number's name (``distance_m``); empty without one."""
     ending = name.rpartition("_")[2]
     return ending if ending in UNITS and ending != name else ""
 

@@ -1,11 +1,10 @@
-"""Extracts all metrics of a trial, and checks them against the goal client.
+"""Extracts all metrics of a trial, and checks them against the goal client's stamps.
 
-The client stamps each phase where it marks it. If the latencies from markers and from stamps
-differ, the recording (or the client's clock) is wrong, and the trial is invalid.
+The client stamps each phase when it marks it. If latencies from markers and stamps differ, the
+recording (or the client's clock) is wrong, and the trial is invalid.
 
-The phases are marked when the client receives the feedback. Where the feedback publications are
-in the trace, the delay between the two is a segment of its own, and T1 can be measured
-without it.
+The client marks a phase when it receives the feedback. If the trace has the feedback's publications,
+the delay between the two is a separate segment, and T1 can be measured without it.
 
 Tracepoints: ``rmw_publish`` on ``…/_action/feedback``.
 """
@@ -38,10 +37,10 @@ TOLERANCE_FRACTION: Final = 0.01
 
 
 def find_disagreement(trial: TrialSpan, stamps_ns: Mapping[str, int]) -> str | None:
-    """Reason why a trial's recording cannot be trusted, with both numbers; ``None`` if they agree.
+    """Reason why a trial's markers and stamps disagree, with both numbers; ``None`` if they agree.
 
-    For a trial without markers, only phases that both report are compared.
-    No publication shows when the goal was sent.
+    For a trial without markers, only phases present in both are compared; the sending of the goal is not, because
+    no publication shows it.
     """
     for name, metric in METRICS.items():
         stamped, traced = metric.latency_ns(stamps_ns), metric.latency_ns(trial.phases)
@@ -70,7 +69,7 @@ def extract_reception(trial: TrialSpan, model: ExecutionModel, *, action: str) -
     the goal was sent.
 
     Args:
-        action: that the goals are sent to; a stack has other actions with feedback of their own.
+        action: action of the goals; other actions of the stack publish feedback, too.
     """
     published = model.publication_times_ns(action + FEEDBACK)
     sent_ns = trial.phases.get(Phase.GOAL_SENT)
@@ -96,7 +95,7 @@ class TrialMetrics:
         measurements: by metric name.
         reception_ns: delay of the feedback that began each phase, by name.
         cpu_work_ns: see `TrialSpan`.
-        trial: the measured trial; ``None`` where it is not in the trace.
+        trial: the measured trial; ``None`` if it is not in the trace.
     """
 
     measurements: Mapping[str, Measurement]
@@ -135,7 +134,7 @@ def find_trial(
 def span_of_stamps(
     goal_id: str, *, scenario: str, index: int, stamps_ns: Mapping[str, int], clock_offset_ns: int
 ) -> TrialSpan | None:
-    """The trial of a stimulus that marks nothing, from its stamps; ``None`` without those of begin and end.
+    """The trial of a stimulus without markers, from its stamps; ``None`` without begin and end.
 
     Args:
         stamps_ns, clock_offset_ns: see `find_trial`.
@@ -171,9 +170,9 @@ def extract_trial(
 
     Args:
         trial: result of `find_goals` or `find_trial`.
-        stamps_ns: the goal client's own, used to check the recording.
+        stamps_ns: the goal client's stamps, used to check the recording.
         nominal_period_ns: of the control loop.
-        trace_flow: shared by all trials of a trace; if not given, built when a metric asks for it.
+        trace_flow: shared by all trials of a trace; built on first use by default.
         outside: what was measured of the trial outside its trace.
     """
     if trial is None:
@@ -208,13 +207,12 @@ def extract_metrics(
 ) -> dict[str, TrialMetrics]:
     """Measures every goal of a trace (`find_goals`) from the trace alone, by goal id.
 
-    Each metric comes from the best source in the trace, and names it: markers and probes, otherwise
-    ROS 2's own events.
+    Each metric uses and names the best source in the trace: markers and probes, or else ROS 2's own events.
 
     Args:
-        own: metrics of a user's own, measured in addition to the built-in ones.
-        declared: metrics of paths and topics; those of processes are left out, because no trace has them.
-        flow: message flow that they see; if not given, built when one of them asks for it.
+        own: user-defined metrics, measured in addition to the built-in ones.
+        declared: metrics of paths and topics; those of processes are left out, because a trace does not contain them.
+        flow: message flow for them; built on first use by default.
 
     Raises:
         ConfigurationError: an own metric has a name that is taken.

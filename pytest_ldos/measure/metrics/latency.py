@@ -1,15 +1,15 @@
-"""Latencies of a trial: T1, T1mean, T2, T2x, T4, calls of a service, and what planning consists of.
+"""Latencies of a trial: T1, T1mean, T2, T2x, T4, service calls, and parts of planning.
 
-Source: `ldos:phase` and `ldos:plan`, all by one clock; for goals without markers, publications of the planner's
+Source: `ldos:phase` and `ldos:plan`, on one clock; for goals without markers, publications of the planner's
 action (`metrics.context`).
 
-A motion takes seconds and gives one planning latency of some milliseconds, which varies with what the CPU did just
-then. So the goal of each trial is planned again after its motion, from the same start with the same random numbers.
+A motion takes seconds and gives one planning latency of some milliseconds, which varies with the state of the CPU.
+Therefore each trial's goal is planned again after the motion, from the same start with the same random numbers.
 
 Source: `ldos:phase` and `ldos:plan` of goals that are planned and not executed, `ldos:cpu_speed` before each plan.
 
-The planner is the process that emits `ldos:cpu_speed`. perf must have recorded context switches: kernel events
-alone do not tell which threads a process has.
+The planner is the process that emits `ldos:cpu_speed`. perf must have recorded context switches, because kernel
+events alone do not give the threads of a process.
 
 Source: the stimulus ``service``, which times each call from its sending to its answer
 (`robot.stack.ros2.service_caller`).
@@ -52,11 +52,11 @@ from pytest_ldos.trace.execution.model import TrialSpan
 from pytest_ldos.trace.perf.switches import thread_owners
 
 _FLOOR_OF_WHOLE: Final = 0.01
-"""Relative effect that matters of a whole motion, most of which the arm needs whatever the software does."""
+"""Smallest relevant effect on a whole motion, most of which is the arm's own movement."""
 
 
 def _span(without_markers: Source) -> Callable[[TrialContext, Window], Measurement]:
-    """Measures the length of the window; for goals without markers, the source is another one."""
+    """Measures the length of the window; goals without markers have another source."""
 
     def measure(context: TrialContext, window: Window) -> Measurement:
         source = (STAMPS if context.trial.is_stamped else MARKERS) if context.trial.marked else without_markers
@@ -149,10 +149,10 @@ REACTION: Final = replace(
     adjust_for=(),
     definition="goal sent → what the settings call the begin of execution",
 )
-"""T1 of an action that is not MoveGroup's."""
+"""T1 of an action other than MoveGroup's."""
 
 EXECUTION: Final = replace(T2, adjust_where_alike=(), definition="begin of execution → result", in_sweeps=True)
-"""T2 of such an action."""
+"""T2 of an action other than MoveGroup's."""
 
 WHOLE: Final = replace(T4, adjust_where_alike=())
 """T4 of a goal that plans no trajectory."""
@@ -174,7 +174,7 @@ def _mean_latency(context: TrialContext, window: Window) -> Measurement:
 
 
 def geometric_mean_ms(durations_ns: Sequence[int]) -> float:
-    """Mean of logarithms, as effects are ratios: one plan that took much longer moves it less than the plain mean."""
+    """Geometric mean: effects are ratios, and a single long plan has less weight than in the arithmetic mean."""
     return float(np.exp(np.mean(np.log(durations_ns)))) / NS_PER_MS
 
 
@@ -204,7 +204,7 @@ class PlanningSplits:
 
     Args:
         states: result of `build_thread_states`.
-        own_side: processes of the measurement: the stack, loads, recorders, and this one.
+        own_side: processes of the measurement: the stack, loads, recorders, and this process.
     """
 
     def __init__(self, trace: DecodedTrace, states: pl.DataFrame, own_side: Collection[int]) -> None:
@@ -216,10 +216,10 @@ class PlanningSplits:
         self._planner = pids[0] if len(pids) == 1 else None
 
     def of(self, trial: TrialSpan | None) -> Mapping[str, float]:
-        """Parts of a trial's T1, ms; empty where they are not known.
+        """Parts of a trial's T1, ms; empty if unknown.
 
-        Names: ``ran_ms``, ``waited_for_own_ms``, ``waited_for_strangers_ms``, ``blocked_ms``. Time that no
-        context switches cover is in none.
+        Names: ``ran_ms``, ``waited_for_own_ms``, ``waited_for_strangers_ms``, ``blocked_ms``. Time not covered by
+        context switches is in none of them.
         """
         phases = {} if trial is None else trial.phases
         begin_ns, end_ns = (phases.get(phase) for phase in (Phase.PLANNING, Phase.EXECUTING))
@@ -229,10 +229,10 @@ class PlanningSplits:
         return {**_parts([found]), WAITED_FOR_OTHERS: ns_to_ms(found.others)}
 
     def of_plans(self, trial: TrialSpan | None) -> Mapping[str, float]:
-        """Parts of a trial's T1mean, ms; empty where they are not known of each of its plans.
+        """Parts of a trial's T1mean, ms; empty unless they are known for all its plans.
 
         Names: ``ran_ms``, ``waited_for_own_ms`` and ``blocked_ms``, means of the plans;
-        ``plans_waited_for_strangers_ms``: T1mean less what it is without these waits.
+        ``plans_waited_for_strangers_ms``: T1mean minus its value without these waits.
         """
         requests = () if trial is None else trial.plan_requests
         found = [each for request in requests if (each := self._split(request.begin_ns, request.end_ns)) is not None]
@@ -243,7 +243,7 @@ class PlanningSplits:
         return {**_parts(found), PLANS_WAITED_FOR_OTHERS: taken}
 
     def _split(self, begin_ns: int, end_ns: int) -> ProcessSplit | None:
-        """Parts of the planner's time; ``None`` where nothing is known of it."""
+        """Parts of the planner's time; ``None`` if unknown."""
         if self._planner is None or self._planner not in self._owners.values() or end_ns < begin_ns:
             return None
         found = split_process(
@@ -253,7 +253,7 @@ class PlanningSplits:
 
 
 def _parts(splits: Sequence[ProcessSplit]) -> dict[str, float]:
-    """Means of the parts that are the planner's own, ms."""
+    """Means of the planner's own parts, ms."""
     return {
         f"{name}_ms": float(np.mean([getattr(each, part) for each in splits])) / NS_PER_MS
         for name, part in (("ran", "ran"), ("waited_for_own", "own"), ("blocked", "blocked"))
@@ -266,7 +266,7 @@ _TOLERABLE_OF_TAILS: Final = 2.0
 
 
 def _number(name: str) -> Callable[[TrialContext, Window], Measurement]:
-    """Measures one of the numbers that the stimulus reported, with the others as details."""
+    """Measures one of the stimulus's numbers; the others are details."""
 
     def measure(context: TrialContext, _: Window) -> Measurement:
         found = context.outside.numbers.get(name)

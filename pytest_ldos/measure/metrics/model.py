@@ -15,10 +15,10 @@ from pytest_ldos.scenario.model import StackSpec
 
 @dataclass(frozen=True)
 class Source:
-    """Origin of a number. Numbers of different sources are not compared.
+    """Origin of a number. Numbers from different sources are not compared.
 
     Attributes:
-        name: short, as reports show it.
+        name: short name for reports.
         caveat: difference between the number and the metric's definition; empty if there is none.
     """
 
@@ -40,22 +40,22 @@ SIMULATOR_PROBE: Final = Source("simulator probe")
 """``ldos:sim_step``."""
 
 STAMPS: Final = Source("stimulus' stamps")
-"""Stamps of a program that sends goals of its own kind and marks nothing in the trace; of the trace's clock, too."""
+"""Stamps, on the trace's clock, of a program that sends its own goals without markers."""
 
 STIMULUS: Final = Source("stimulus' numbers")
-"""Numbers that such a program reports with the end of a trial."""
+"""Numbers that a stimulus program reports at the end of a trial."""
 
 OWN: Final = frozenset({MARKERS, STAMPS, STIMULUS, CONTROL_PROBE, SIMULATOR_PROBE})
-"""Sources in the definitions of the metrics."""
+"""Sources in the metrics' definitions."""
 
 FEEDBACK: Final = Source("feedback publications")
-"""Feedback of the planner's action: as T1 is defined, without the transport of the feedback to its client."""
+"""Feedback of the planner's action, without the transport to its client."""
 
 FEEDBACK_AND_STATUS: Final = Source("feedback and status publications")
-"""Feedback of the planner's action for the begin, its status for the end, without the transport of either."""
+"""Feedback of the planner's action (begin) and its status (end), without the transport of either."""
 
 STATUS: Final = Source("status publications", "begins when the goal was accepted, 1 to 4 ms after it was sent")
-"""Status of the planner's action for both ends."""
+"""Status of the planner's action (begin and end)."""
 
 PUBLICATIONS: Final = Source("publications")
 """Publications on a topic, of all its publishers."""
@@ -67,28 +67,28 @@ KERNEL_COUNTERS: Final = Source("kernel's counters")
 """Counters of the kernel for each process or thread, read before and after a trial."""
 
 PEAK_MEMORY: Final = Source("peak of memory")
-"""Peak of resident memory, which is reset before each trial, without pages of files and shared memory."""
+"""Peak resident memory without file pages and shared memory, reset before each trial."""
 
 MEMORY_AT_ENDS: Final = Source("memory before and after", "a peak within the trial is not seen")
-"""Resident memory where the kernel's peak cannot be reset."""
+"""Resident memory if the kernel's peak cannot be reset."""
 
 CONTROLLER_MANAGER: Final = Source("controller manager")
-"""Statistics that ros2_control's controller manager keeps of each loop."""
+"""Statistics of each loop from ros2_control's controller manager."""
 
 MANAGERS_RATES: Final = Source("controller manager's rates", "a single long gap counts for less than it lasts")
-"""Spread of the rates (inverse periods) that it keeps, as one of periods."""
+"""Spread of the periods, derived from its spread of the rates."""
 
 DECLARED: Final = frozenset({PUBLICATIONS, PASSAGES, KERNEL_COUNTERS, PEAK_MEMORY, CONTROLLER_MANAGER})
 """Sources in the definitions of metrics of paths, topics, processes and loops."""
 
 
 def published_states(topic: str) -> Source:
-    """Joint states in place of control cycles."""
+    """Joint states as a substitute for control cycles."""
     return Source(f"{topic} publications", "when the publisher sent them, not when the control loop ran")
 
 
 def published_clock(topic: str) -> Source:
-    """The simulator's clock topic in place of its steps."""
+    """The simulator's clock topic as a substitute for its steps."""
     return Source(f"{topic} publications", "when the clock was published, not when the simulator stepped")
 
 
@@ -102,25 +102,25 @@ PLANS_CPU_WORK: Final = "plans_cpu_work_ms"
 """Covariate: mean of this duration over all plans of a trial."""
 
 WAITED_FOR_OTHERS: Final = "waited_for_strangers_ms"
-"""Covariate, part of T1 and T4: time for which the planner could run, and other processes had its CPU."""
+"""Covariate, part of T1 and T4: time for which other processes had the CPU of the runnable planner."""
 
 PLANS_WAITED_FOR_OTHERS: Final = "plans_waited_for_strangers_ms"
-"""Covariate, part of T1mean: the amount by which such waits of its plans raise it."""
+"""Covariate, part of T1mean: its increase due to such waits."""
 
 PRIMARY_SHARE: Final = 0.18
-"""Weight of a metric that is judged for itself, where metrics divide the false-alarm probability."""
+"""Weight of a judged metric in the division of the false-alarm probability."""
 
 SECONDARY_SHARE: Final = 0.02
-"""Weight of a metric of which large effects alone matter."""
+"""Weight of a metric of which only large effects matter."""
 
 USUAL_FLOOR: Final = 0.05
-"""Relative effect below which nothing is reported of most metrics, unless the host was calibrated."""
+"""Smallest reported relative effect of most metrics on an uncalibrated host."""
 
 OWN_SHARES: Final = 0.04
 """Weight of all user metrics together; the k-th receives ``6 / (π k)²`` of it."""
 
 DECLARED_SHARE: Final = PRIMARY_SHARE / 3
-"""Weight of a metric of a path, a topic or a process."""
+"""Weight of a declared metric of a path, a topic or a process."""
 
 COVARIATES: Final = (
     PLANNED_DURATION,
@@ -136,9 +136,9 @@ class Measurement:
     """Value of a metric in one trial.
 
     Attributes:
-        details: further numbers of the same window, by name with their unit at the end
+        details: further numbers of the same window, by name with a unit suffix
             (``p99_ms``, ``misses``); displayed, not gated.
-        source: origin of the number in the trace; ``None`` where there is none.
+        source: origin of the number; ``None`` without one.
     """
 
     value: Value
@@ -147,17 +147,17 @@ class Measurement:
 
     @property
     def number(self) -> float | None:
-        """The value if it can be used, otherwise ``None``."""
+        """The value if it is usable, else ``None``."""
         return None if isinstance(self.value, Missing | Invalid) else self.value
 
 
 Window = tuple[int, int]
-"""First and last moment that a measurement rests on, nanoseconds since the epoch."""
+"""First and last time of a measurement's window, nanoseconds since the epoch."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Interfaces:
-    """Names in a stack that identify goals and loops if the trace has neither markers nor probes.
+    """Names that identify goals and loops in a trace without markers and probes.
 
     Attributes:
         action: MoveGroup's.
@@ -175,7 +175,7 @@ class Interfaces:
 
     @classmethod
     def of(cls, stack: StackSpec) -> Self:
-        """The names configured for a stack."""
+        """The configured names of a stack."""
         return cls(action=stack.ros2.action, joint_states=stack.ros2.joint_states)
 
 
@@ -184,24 +184,24 @@ USUAL: Final = Interfaces()
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """Quantity measured in each trial and gated: the description that gate and reports need.
+    """Description of a quantity that is measured in each trial and gated.
 
     Attributes:
         name: identifier under which measurements and floors are stored.
         unit: one of `UNITS`.
         better: direction of improvement.
-        censored_by_failure: True if a failed trial counts as infinitely slow: for latencies that
-            a failure cuts short. False for regularity, of which a failed trial simply has a
+        censored_by_failure: True if a failed trial counts as infinitely slow, for latencies that
+            a failure cuts short. False for regularity, of which a failed trial only has a
             shorter record.
         adjust_for: covariates (`COVARIATES`) whose effect the gate removes.
-        adjust_where_alike: covariates whose effect it removes only if both versions have similar values of
-            them: differences between trials are chance, but a difference between versions is a real one.
-        error_share: weight of the metric where the metrics of a scenario divide the false-alarm probability.
+        adjust_where_alike: covariates whose effect it removes only if both versions have similar values:
+            a difference between versions is a real effect.
+        error_share: weight in the division of the false-alarm probability among a scenario's metrics.
         largest_tolerable_mde: largest acceptable minimum detectable effect (relative); above it, the
-            metric is not judged, or `inconclusive` where it is required.
-        usual_floor: relative effect below which nothing matters, and nothing is reported.
+            metric is not judged, or `inconclusive` if it is required.
+        usual_floor: default for the smallest relative effect that is reported.
         score_weight: weight in the overall score, which is displayed but not gated; 0 leaves it out.
-        asked_as: text of the setting `metrics` that it comes from (``cpu:move_group``); empty for all others.
+        asked_as: its text in the setting `metrics` (``cpu:move_group``); empty for others.
 
     Raises:
         ConfigurationError: a name that is no identifier, an unknown unit, direction or covariate, a title

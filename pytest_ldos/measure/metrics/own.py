@@ -1,4 +1,4 @@
-"""Metrics of a user's own: registration, loading, and conversion to measured metrics."""
+"""User-defined metrics: registration, loading, and conversion to measured metrics."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from pytest_ldos.measure.metrics.context import MeasuredMetric, TrialContext
 from pytest_ldos.measure.metrics.model import Measurement, Metric, Window
 
 HOOK: Final = "pytest_ldos_metrics"
-"""Name of the function with which a plugin, a conftest.py or a module registers metrics."""
+"""Name of the function by which a plugin, a conftest.py or a module registers metrics."""
 
 _ARGUMENTS: Final = {"measure": ("context", "window"), "window": ("context",)}
-"""The arguments that each function of a metric is called with, by position."""
+"""Positional arguments of each function of a metric."""
 
 _LONGEST_REASON: Final = 200
 _LONGEST_SHOWN: Final = 60
@@ -34,16 +34,16 @@ _LAST_MOMENT_NS: Final = 2**63
 
 @dataclass(frozen=True, kw_only=True)
 class OwnMetric(Metric):
-    """Metric of a user's own; measured, recorded, judged and reported like T1 to T5.
+    """A user-defined metric; measured, recorded, judged and reported like T1 to T5.
 
     Attributes:
         measure: called with the trial's context and the window, once per trial. Returns a number of 0 or more
-            in the metric's unit, or `Missing` with the reason why this trial has none. Any other result,
-            or an exception, makes the value of that trial invalid; the run continues.
-        window: span of time that the number rests on: `TrialContext.trial_window` (from the goal to its result),
+            in the metric's unit, or `Missing` with a reason. Any other result or an exception makes that trial's
+            value invalid; the run continues.
+        window: time span of the measurement: `TrialContext.trial_window` (from the goal to its result),
             `TrialContext.execution_window`, `TrialContext.planning_window`, or a function that returns the first and
-            the last nanosecond. If the trace lost events within it, the value is invalid; if the trial
-            has no such window, it is missing. In neither case is `measure` called.
+            the last nanosecond. If the trace lost events within it, the value is invalid; if the trial has no such
+            window, the value is missing. In both cases, `measure` is not called.
 
     Raises:
         ConfigurationError: see `Metric`.
@@ -66,7 +66,7 @@ class OwnMetric(Metric):
         return f"{Path(code.co_filename).name}:{code.co_firstlineno}" if code else type(self.measure).__name__
 
     def to_measured(self, *, error_share: float) -> MeasuredMetric:
-        """The same metric, with all results and exceptions of its functions turned into values."""
+        """Converts the metric; results and exceptions of its functions become values."""
         described = {**{each.name: getattr(self, each.name) for each in fields(Metric)}, "error_share": error_share}
         return MeasuredMetric(**described, window=self._guarded_window, measure=self._guarded_measure)
 
@@ -97,7 +97,7 @@ class OwnMetric(Metric):
         return Invalid(f"the window of {self.name} is {_shown(found)}; it must be two whole numbers of nanoseconds")
 
     def _checked(self, found: Any) -> float | Missing | Invalid:
-        """The result of the user's function if it is allowed, otherwise `Invalid`."""
+        """The result of the user's function if it is valid, else `Invalid`."""
         if isinstance(found, Missing | Invalid):
             return _with_text(found)
         if not isinstance(found, Real) or isinstance(found, bool):
@@ -111,7 +111,7 @@ class OwnMetric(Metric):
 
 
 def _require_arguments(function: Callable[..., Any], arguments: tuple[str, ...], what: str) -> None:
-    """Refuses a function that cannot be called with these arguments; one that shows no parameters is tried later."""
+    """Refuses a function that cannot take these arguments; one without a signature is tried later."""
     try:
         parameters = signature(function)
     except (TypeError, ValueError):
@@ -142,7 +142,7 @@ def require_own(found: object) -> tuple[OwnMetric, ...]:
 
 
 def _with_text(found: Missing | Invalid) -> Missing | Invalid:
-    """The same with its reason as text, whatever type was given."""
+    """Converts the reason to text."""
     return type(found)(str(found.reason))
 
 
@@ -163,7 +163,7 @@ def _shown(value: object) -> str:
 
 
 def _where(error: Exception, function: Callable[..., Any]) -> str:
-    """Last line in the function's own file, otherwise where the exception was raised: ``conftest.py:12 in age``."""
+    """Last traceback line in the function's file, or else where the exception was raised: ``conftest.py:12 in age``."""
     frames = traceback.extract_tb(error.__traceback__)
     code = getattr(function, "__code__", None)
     own = [frame for frame in frames if code is not None and frame.filename == code.co_filename]
@@ -176,11 +176,11 @@ _LOADED_AS: Final = "ldos_own_metrics"
 
 @dataclass(frozen=True)
 class OwnSource:
-    """Location of own metrics, independent of the machine that loads them.
+    """Location of user-defined metrics, independent of the machine.
 
     Attributes:
         given: a file, or a module's name.
-        folder: folder from which both are found.
+        folder: folder that the file or module is relative to.
     """
 
     given: str
@@ -203,10 +203,10 @@ def load_metrics(given: str | None) -> tuple[OwnMetric, ...]:
 
 
 def load_own(source: OwnSource) -> tuple[OwnMetric, ...]:
-    """Loads own metrics: a file is executed again each time, a module is imported as usual.
+    """Loads user-defined metrics: a file is executed each time, a module is imported as usual.
 
     Raises:
-        ConfigurationError: it is not there, cannot be loaded, or registers something that is no metric.
+        ConfigurationError: it does not exist, cannot be loaded, or registers an object that is no metric.
     """
     given = source.given
     try:
@@ -239,13 +239,13 @@ def _load(source: OwnSource) -> ModuleType:
 
 
 def _load_file(file: Path) -> ModuleType:
-    """Loads a file as pytest loads a conftest.py: files beside it can be imported."""
+    """Loads a file like a conftest.py: modules in its folder can be imported."""
     spec = importlib.util.spec_from_file_location(_LOADED_AS, file)
     if spec is None or spec.loader is None:
         raise ConfigurationError(f"{file} is no Python file", remedy="give one that ends in .py, or a module's name")
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(file.parent.resolve()))
-    sys.modules[_LOADED_AS] = module  # where dataclasses look up the module of a class
+    sys.modules[_LOADED_AS] = module  # dataclasses look up a class's module here
     try:
         spec.loader.exec_module(module)
     except BaseException:

@@ -1,9 +1,8 @@
-"""T3 and T5: regularity of the control loop and the simulator, overall and in the tail, and their mean periods.
+"""T3 and T5: regularity of the control loop and the simulator, overall and in the tail, with mean periods.
 
-A trial contributes one value of each tail, as of every metric: periods within a trial depend on each other, trials
-do not.
+A trial contributes one value per metric, also for tails: periods within a trial are correlated, trials are independent.
 
-Source: `ldos:control_cycle`, `ldos:sim_step`; where a trace has none, publications of joint states and of the
+Source: `ldos:control_cycle`, `ldos:sim_step`; without these, publications of joint states and of the
 clock. Periods are measured in trace time, never taken from the loops' own arguments.
 """
 
@@ -34,11 +33,11 @@ from pytest_ldos.trace.execution.model import TimesNs
 
 _FEWEST_PERIODS: Final = 2
 _OTHER_RATE: Final = 1.5
-"""Joint states whose median period differs from the loop's by more than this factor are not sent once per cycle."""
+"""Largest ratio between the median periods of joint states and loop, if they are sent once per cycle."""
 
 
 _FLOOR_OF_RATES: Final = 0.01
-"""Usual floor of mean periods, which differ by some thousandths between trials of one version."""
+"""Default floor of mean periods, which differ by some thousandths between equal trials."""
 
 _TOLERABLE_OF_RATES: Final = 0.1
 """Largest tolerable MDE of mean periods."""
@@ -46,7 +45,7 @@ _TOLERABLE_OF_RATES: Final = 0.1
 _TOLERABLE_OF_TAILS: Final = 2.0
 """Largest tolerable MDE of tails.
 
-Between trials of one version, the logarithm of a tail varies about twice as much as that of the whole.
+Between equal trials, the logarithm of a tail varies about twice as much as that of the whole.
 """
 
 _NO_CYCLES: Final = "the trace has no control cycles meanwhile"
@@ -64,7 +63,7 @@ def _periods_ms(times: TimesNs) -> npt.NDArray[np.float64]:
 
 
 def _published_most(context: TrialContext, topic: str, window: Window) -> TimesNs:
-    """Publication times, in the whole trace, of the publisher that published most within the window."""
+    """Publication times in the whole trace, of the window's busiest publisher."""
     none = np.empty(0, dtype=np.int64)
     by_publisher = context.model.publishers_times_ns(topic)
     return max(by_publisher, key=lambda times: len(times[_within(times, window)]), default=none)
@@ -112,7 +111,7 @@ def _enough(times: TimesNs, window: Window, source: Source, otherwise: str) -> _
 def _control_jitter(context: TrialContext, window: Window) -> Measurement:
     """Root mean square deviation of the period from the nominal one.
 
-    The details include the standard deviation, which is blind to a rate that is wrong but steady.
+    The details include the standard deviation, which does not show a wrong but steady rate.
     """
     found = _control_periods(context, window)
     if isinstance(found, Missing):
@@ -176,8 +175,8 @@ def _step_deviation(context: TrialContext, window: Window) -> Measurement:
 def _step_deviation_tail(context: TrialContext, window: Window) -> Measurement:
     """99th percentile of the deviation of the time between steps from its mean.
 
-    Not of the time itself, which consists mostly of the nominal step length: a doubled deviation would
-    hardly show in a ratio. The mean step length is covered by the real-time factor.
+    The time itself is mostly the nominal step length, so that a doubled deviation would hardly change its ratio.
+    The real-time factor covers the mean step length.
     """
     found = _step_periods(context, window)
     if isinstance(found, Missing):
@@ -190,7 +189,7 @@ def _p99(values: npt.NDArray[np.float64]) -> float:
 
 
 def _real_time_factor(context: TrialContext, window: Window, source: Source) -> dict[str, float]:
-    """Ratio of simulated to real time; available from the simulator's own steps only."""
+    """Ratio of simulated to real time; only available from the simulator's own steps."""
     if source != SIMULATOR_PROBE:
         return {}
     steps = _within(context.model.step_times_ns, window)

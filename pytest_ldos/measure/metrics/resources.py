@@ -1,6 +1,6 @@
-"""CPU time, memory, context switches and page faults of processes of the stack during a trial.
+"""CPU time, memory, context switches and page faults of the stack's processes during a trial.
 
-A name that several processes have, or a pattern, stands for their sum. Source: the kernel's own counts, see
+A shared name or a pattern selects the sum of several processes. Source: the kernel's counts, see
 `host.process_resources`.
 """
 
@@ -26,7 +26,7 @@ _NOT_MEASURED: Final = "use of resources is measured while a trial is made; no t
 
 
 def use_of(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
-    """Measures what processes, or threads of theirs, used during a trial."""
+    """Measures resource use of processes or their threads during a trial."""
 
     def measure(context: TrialContext, window: Window) -> Measurement:
         if context.outside.resources is None:
@@ -42,13 +42,13 @@ def use_of(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
 
 
 def refuse_absent(specs: Sequence[MetricSpec], names: Sequence[str]) -> None:
-    """Refuses metrics of processes that the stack does not have.
+    """Refuses metrics of processes that the stack lacks.
 
     Args:
-        names: of the stack's processes.
+        names: names of the stack's processes.
 
     Raises:
-        ConfigurationError: no process has a name; says which there are.
+        ConfigurationError: no process has a given name; the message lists the existing ones.
     """
     for spec in specs:
         if spec.process and not spec.node and not any(fnmatchcase(name, spec.process) for name in names):
@@ -59,13 +59,13 @@ def refuse_absent(specs: Sequence[MetricSpec], names: Sequence[str]) -> None:
 
 
 def refuse_absent_nodes(specs: Sequence[MetricSpec], nodes: Sequence[str]) -> None:
-    """Refuses metrics of processes that are named by a node which the stack does not have.
+    """Refuses metrics of processes that are selected by a node that the stack lacks.
 
     Args:
-        nodes: full names of the stack's nodes, by its trace so far.
+        nodes: full names of the nodes in the trace so far.
 
     Raises:
-        ConfigurationError: no node has a name; says which there are.
+        ConfigurationError: no node has a given name; the message lists the existing ones.
     """
     for spec in specs:
         if spec.node and spec.node not in nodes:
@@ -87,7 +87,7 @@ def _processes(spec: MetricSpec, used: StackUse, model: ExecutionModel) -> list[
 
 
 def _of_node(node: str, used: StackUse, model: ExecutionModel) -> list[ProcessUse] | Missing:
-    """The process in which a node runs, by the trace; a node that was started again had two."""
+    """The process of a node, from the trace; a restarted node has two."""
     nodes = model.nodes.join(model.processes.select("pid", process="id"), on="process")
     pids = set(nodes.filter(pl.col("name") == node)["pid"])
     if not pids:
@@ -140,7 +140,7 @@ def _memory(processes: Sequence[ProcessUse]) -> Measurement:
 
 
 def _peak(processes: Sequence[ProcessUse]) -> float:
-    """Peak of processes of one name: their sum, but of one that ended and its successor only the larger."""
+    """Peak of processes of one name: their sum; of a process and its successor, the larger one."""
     living = sum(each.peak_bytes for each in processes if not each.has_ended)
     begun = sum(each.peak_bytes for each in processes if each.has_begun and not each.has_ended)
     ended = max((each.peak_bytes for each in processes if each.has_ended), default=0)
@@ -148,7 +148,7 @@ def _peak(processes: Sequence[ProcessUse]) -> float:
 
 
 PART: Final = "of_"
-"""Beginning of the name of a detail that is a process' part in a sum; its unit is at the end."""
+"""Prefix of the name of a detail with a process's part in a sum; the suffix is the unit."""
 
 _ENDINGS: Final = {MetricKind.CPU: "_ms", MetricKind.MEMORY: "_mb"}
 
@@ -160,7 +160,7 @@ def _parts(kind: MetricKind, by_name: dict[str, float]) -> dict[str, float]:
 
 
 def _changes(processes: Sequence[ProcessUse]) -> dict[str, float]:
-    """Number of processes that began during the trial, and of those that ended; empty for none."""
+    """Numbers of processes that began and ended during the trial; empty for none."""
     counts = {"began": sum(each.has_begun for each in processes), "ended": sum(each.has_ended for each in processes)}
     return {name: float(count) for name, count in counts.items() if count}
 
@@ -188,7 +188,7 @@ def _thread_counts(kind: MetricKind, threads: Sequence[ThreadUse]) -> Iterator[f
 
 
 def parts_of(metric: Metric, found: Measurement) -> dict[str, float]:
-    """Part of each process in a sum over several, by its name; empty for other metrics."""
+    """Part of each process in a sum, by name; empty for other metrics."""
     kind = metric.asked_as.partition(":")[0]
     if kind not in set(MetricKind):
         return {}

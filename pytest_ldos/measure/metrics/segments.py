@@ -27,7 +27,7 @@ _SEPARATOR: Final = ": "
 
 
 def kind_of(segment: str) -> SegmentKind | None:
-    """The kind in a segment's name; ``None`` for `LATENCY`, and for kinds of other versions."""
+    """The kind in a segment's name; ``None`` for `LATENCY` and for unknown kinds."""
     kind, _, _ = segment.partition(_SEPARATOR)
     return SegmentKind(kind) if kind in set(SegmentKind) else None
 
@@ -44,7 +44,7 @@ class PathSegments:
         self._paths = [(each, _by_segment(each, segments)) for each, segments in zip(found, parts, strict=True)]
 
     def of(self, trial: TrialSpan) -> dict[str, dict[str, int]]:
-        """Medians over the passages that ended while the goal was served; paths without any are left out."""
+        """Medians over the passages that ended while the goal was active, by path; paths without any are left out."""
         medians = {found.path.name: _medians(segments, passages_of(found, trial)) for found, segments in self._paths}
         return {name: found for name, found in medians.items() if found}
 
@@ -61,7 +61,7 @@ def _by_segment(instances: PathInstances, segments: pl.DataFrame) -> pl.DataFram
 
 
 def passages_of(instances: PathInstances, trial: TrialSpan) -> pl.Series:
-    """Numbers of the passages that ended while the goal was served."""
+    """Rows of the passages that ended while the goal was active."""
     numbered = instances.table.with_columns(passage=pl.int_range(pl.len(), dtype=pl.Int32))
     if instances.path.of_phases:
         return numbered.filter(pl.col("goal_id") == trial.goal_id)["passage"]
@@ -72,7 +72,7 @@ def passages_of(instances: PathInstances, trial: TrialSpan) -> pl.Series:
 
 
 def _medians(segments: pl.DataFrame, passages: pl.Series) -> dict[str, int]:
-    """Median of each segment; a segment that a passage lacks counts as 0 in it."""
+    """Median of each segment; a missing segment counts as 0."""
     own = segments.filter(pl.col("passage").is_in(passages.implode()))
     wide = own.pivot("segment", index="passage", values="duration_ns").fill_null(0).drop("passage")
     return {name: round(np.median(column.to_numpy())) for name, column in wide.to_dict().items()}
@@ -83,8 +83,8 @@ class Kept:
     """Passages of a path that ended during a trial.
 
     Attributes:
-        passages: all of them.
-        in_time: those within the deadline.
+        passages: number of passages.
+        in_time: number within the deadline.
     """
 
     passages: int
@@ -92,12 +92,12 @@ class Kept:
 
     @property
     def share(self) -> float:
-        """Fraction of passages in time; 0 if there was none."""
+        """Fraction of passages in time; 0 without passages."""
         return self.in_time / self.passages if self.passages else 0.0
 
 
 class Deadlines:
-    """Deadlines of a scenario with the passages of a trace, evaluated per trial."""
+    """Compliance with a scenario's deadlines, evaluated per trial."""
 
     def __init__(self, flow: FlowGraph, paths: Sequence[PathSpec], deadlines: Sequence[DeadlineSpec]) -> None:
         by_name = {path.name: path for path in paths}
@@ -106,7 +106,7 @@ class Deadlines:
         ]
 
     def of(self, trial: TrialSpan) -> dict[str, Kept]:
-        """Compliance with each deadline while the goal was served, by path."""
+        """Compliance with each deadline while the goal was active, by path."""
         return {deadline.path: _kept(deadline, instances, trial) for deadline, instances in self._found}
 
 

@@ -1,8 +1,8 @@
 """Files of a run: their locations, atomic writing, and removal.
 
 ``.ldos/runs/<time>-<id>/<scenario>/`` holds ``trials.json``, ``logs/`` and ``trace/``. For two interleaved
-versions, ``trials.json`` is the head's, ``base/trials.json`` the base's, and logs and trace of each stack
-start lie in ``blocks/<number>-<version>/``.
+versions, ``trials.json`` is the head's, ``base/trials.json`` the base's, and ``blocks/<number>-<version>/``
+holds the logs and the trace of each stack start.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ OTHER_OUTPUT: Final = "name another place with --ldos-output"
 """Remedy if a run's own folder cannot be written."""
 
 LARGEST_RECORD: Final = 64 * 1024 * 1024
-"""Largest accepted trials file in bytes, since it may come from a stranger; ten thousand trials fit."""
+"""Largest accepted trials file in bytes (it may be untrusted); ten thousand trials fit."""
 
 
 @dataclass(frozen=True)
@@ -62,18 +62,18 @@ class ScenarioFolder:
 
     @property
     def base(self) -> ScenarioFolder:
-        """Folder of the other version's record, if there was one."""
+        """Folder of the base's record, if there is one."""
         return ScenarioFolder(self.path / BASE)
 
 
 def new_run_folder(output: Path) -> Path:
-    """Creates a folder for a run that begins now."""
+    """Creates the folder of a new run."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     return new_folder(output, f"{RUNS}/{stamp}-{secrets.token_hex(3)}")
 
 
 def new_folder(output: Path, name: str) -> Path:
-    """Creates a folder below `output`, which gets a ``.gitignore`` if it has none: git passes over what it holds.
+    """Creates a folder below `output`; a missing ``.gitignore`` is written there, so that git ignores all of it.
 
     Raises:
         NotWritten, ConfigurationError: see `writing`.
@@ -87,7 +87,7 @@ def new_folder(output: Path, name: str) -> Path:
 
 
 def new_scenario_folder(run: Path, scenario: str) -> ScenarioFolder:
-    """Creates a folder for a scenario; a second one of the same name gets a number."""
+    """Creates a folder for a scenario; a duplicate name gets a number."""
     safe = re.sub(r"[^A-Za-z0-9_.+-]", "_", scenario)
     for number in range(1, 10_000):
         path = run / (safe if number == 1 else f"{safe}-{number}")
@@ -97,7 +97,7 @@ def new_scenario_folder(run: Path, scenario: str) -> ScenarioFolder:
 
 
 def is_used(folder: ScenarioFolder) -> bool:
-    """True if a stack or trials have left files in it."""
+    """True if it holds files of a stack or of trials."""
     return any(folder.logs.iterdir()) or any(each != folder.logs for each in folder.path.iterdir())
 
 
@@ -114,7 +114,7 @@ def _made(folder: ScenarioFolder) -> ScenarioFolder:
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Adds to a fault of writing that what was kept before is whole, and can be gone on from."""
+    """Adds to a write error that the files so far are intact and the run can be resumed."""
     try:
         yield
     except NotWritten as error:
@@ -123,10 +123,10 @@ def resumable() -> Iterator[None]:
 
 
 def write_trials(folder: ScenarioFolder, trials: TrialSet) -> None:
-    """Writes the record of a scenario; where it cannot be, elsewhere, and says so.
+    """Writes the record of a scenario; if that fails, writes it elsewhere and raises.
 
     Raises:
-        NotWritten: it is not where it is to be; says where it is, and what room the whole run needs.
+        NotWritten: it was written elsewhere or not at all; the message names the place and the required space.
     """
     content = encode_trials(trials)
     try:
@@ -140,10 +140,10 @@ def write_trials(folder: ScenarioFolder, trials: TrialSet) -> None:
 
 
 def _kept_elsewhere(folder: ScenarioFolder, content: str) -> str:
-    """Keeps a record in another place; returns a clause that names the place."""
+    """Saves a record in another place; returns a clause that names it."""
     for refuge in (_refuge_of(folder), folder):
         if refuge is folder:
-            drop_traces(folder)  # a full disk has no whole trace, and its room is enough for what was measured
+            drop_traces(folder)  # on a full disk the trace is incomplete; its space suffices for the record
         if refuge is not None:
             with contextlib.suppress(NotWritten):
                 write_atomically(refuge.trials_file, content)
@@ -153,7 +153,7 @@ def _kept_elsewhere(folder: ScenarioFolder, content: str) -> str:
 
 @cache
 def _refuge_of(folder: ScenarioFolder) -> ScenarioFolder | None:
-    """A folder for a scenario's record outside of the run's, the same each time; ``None`` where there is none."""
+    """A fixed folder for a scenario's record outside the run's folder; ``None`` if there is none."""
     for place in (tempfile.gettempdir(), "/var/tmp", Path.home()):  # noqa: S108 - a private folder in it
         with contextlib.suppress(LdosError), writing(Path(place)):
             refuge = Path(tempfile.mkdtemp(prefix=f"{KEPT_ELSEWHERE}{folder.path.name}-", dir=place))
@@ -163,7 +163,7 @@ def _refuge_of(folder: ScenarioFolder) -> ScenarioFolder | None:
 
 
 def trace_not_whole(trace: Path, reason: str) -> NotWritten:
-    """Error for a trace that the tracer could not write to its end."""
+    """Error for a trace that the tracer could not complete."""
     written = format_bytes(_size(trace))
     return NotWritten(
         f"the trace could not be written to {trace}: {reason}",
@@ -172,10 +172,10 @@ def trace_not_whole(trace: Path, reason: str) -> NotWritten:
 
 
 def read_trials(path: str | os.PathLike[str]) -> TrialSet:
-    """Reads the trials of a ``trials.json`` or of the folder that holds it.
+    """Reads the trials of a ``trials.json`` or of its folder.
 
     Raises:
-        RecordUnreadable: see `decode_trials`; also if there is no such file.
+        RecordUnreadable: see `decode_trials`; also if the file does not exist.
     """
     place = Path(path)
     file = place / TRIALS_FILE if place.is_dir() else place
@@ -191,7 +191,7 @@ def read_trials(path: str | os.PathLike[str]) -> TrialSet:
 
 
 def is_worth_keeping(trials: TrialSet, *, regressed: bool, policy: KeepTraces) -> bool:
-    """True if a trace is to be kept: by default, that of a scenario that regressed or had a failure."""
+    """True if a trace should be kept: by default, after a regression or failure."""
     if policy is KeepTraces.FAILED:
         return regressed or trials.successes < len(trials.trials)
     return policy is KeepTraces.ALL
@@ -205,7 +205,7 @@ def drop_traces(folder: ScenarioFolder) -> None:
 def drop_folder(folder: ScenarioFolder) -> None:
     """Removes all files of a scenario, and its run's folder with the last scenario."""
     shutil.rmtree(folder.path, ignore_errors=True)
-    with contextlib.suppress(OSError):  # another scenario's folder is there
+    with contextlib.suppress(OSError):  # another scenario has a folder there
         folder.path.parent.rmdir()
 
 
@@ -213,7 +213,7 @@ def enforce_disk_limit(output: Path, *, limit_bytes: int, keep: Path) -> list[Pa
     """Deletes the oldest kept traces until the rest fits the limit; returns the deleted ones.
 
     Args:
-        keep: run whose traces are never deleted: the current one.
+        keep: the current run, whose traces are never deleted.
     """
     patterns = (f"*/*/{TRACE_FOLDER}", f"*/*/{BLOCKS}/*/{TRACE_FOLDER}")
     traces = sorted(trace for pattern in patterns for trace in (output / RUNS).glob(pattern))

@@ -1,6 +1,6 @@
-"""Converts trial sets to JSON text and back, and finds sets that cannot come from a run.
+"""Converts trial sets to JSON text and back, and validates them.
 
-The schema has a version; a file of another version is refused, not guessed at.
+The schema is versioned; a file of another version is refused.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def require_undamaged(trials: TrialSet) -> None:
     """Checks a trial set read from a file.
 
     Raises:
-        ValueError: the message states the damage.
+        ValueError: it is damaged; the message describes the damage.
     """
     _require_described(trials)
     _require_ascending(trials.looks)
@@ -92,7 +92,7 @@ def _require_counts(value: int | None, what: str) -> None:
 SCHEMA_VERSION: Final = 5
 KIND: Final = "pytest-ldos trials"
 _OTHERS: Final = frozenset({"pytest-ldos report", "pytest-ldos calibration"})
-"""Other kinds of files that this project writes beside trials."""
+"""Other kinds of files that this project writes."""
 _DAMAGE: Final = (
     AttributeError,
     KeyError,
@@ -102,7 +102,7 @@ _DAMAGE: Final = (
     RecursionError,
     ConfigurationError,
 )
-"""Exceptions that a damaged document can raise."""
+"""Exceptions raised by damaged documents."""
 
 
 def encode_trials(trials: TrialSet) -> str:
@@ -144,7 +144,7 @@ def decode_trials(text: str, path: Path) -> TrialSet:
 
 
 def _parse(text: str) -> Any:
-    """JSON in which all text can be encoded; an unpaired surrogate, which could not be written again, becomes ``?``."""
+    """Parses JSON; an unpaired surrogate, which cannot be encoded, is replaced by ``?``."""
     document = json.loads(text.removeprefix("\ufeff"))
     if _SURROGATE.search(text) is None:
         return document
@@ -166,14 +166,14 @@ _USUAL: Final[Mapping[str, object]] = {
     "influences": {},
     "withheld": (),
 }
-"""Values that are omitted, so that builds from before these fields existed read such records."""
+"""Default values that are omitted, so that older versions without these fields can read the record."""
 
 _LATER_FAULTS: Final = ("cpu_waste", "leak_mb")
-"""Faults that are omitted where they are not planted, likewise."""
+"""Fault defaults that are omitted for the same reason."""
 
 _FIRST: Final = ("index", "goal", "goal_id", "seed", "block", "outcome", "error_code", "message", "stamps_ns")
 _THEN: Final = ("plan_duration_ns", "plan_points", "position_error_m", "rotation_error_rad", "measurements")
-"""Order of a trial's fields in a file; others follow."""
+"""Order of a trial's first fields in a file."""
 
 _KINDS: Final[Mapping[str, type[Trial]]] = {each.KIND: each for each in (MotionTrial, RoundTrial)}
 _OF_MOTIONS: Final = {each.name for each in fields(MotionTrial)} - {each.name for each in fields(RoundTrial)}
@@ -210,7 +210,7 @@ def _spec_to_plain(spec: ScenarioSpec) -> dict[str, Any]:
 def _metric_to_plain(metric: Metric) -> dict[str, Any]:
     plain = asdict(metric)
     if metric.usual_floor == USUAL_FLOOR:
-        del plain["usual_floor"]  # as in files of versions that knew no other
+        del plain["usual_floor"]  # as in files of versions that had only this kind
     if not metric.asked_as:
         del plain["asked_as"]
     return plain
@@ -221,7 +221,7 @@ def _trial_to_plain(trial: Trial) -> dict[str, Any]:
     plain["measurements"] = {name: _measurement_to_plain(found) for name, found in trial.measurements.items()}
     if isinstance(trial, MotionTrial):
         plain["deadlines"] = {path: asdict(kept) for path, kept in trial.deadlines.items()}
-        del plain["interference"]  # is left out where it was not measured, as in records from before it was
+        del plain["interference"]  # omitted if not measured, as in older records
         if trial.interference is not None:
             plain["interference"] = asdict(trial.interference)
         for name in ("numbers", "reset_failure"):
@@ -243,7 +243,7 @@ def _measurement_to_plain(measurement: Measurement) -> dict[str, Any]:
 def _to_trials(document: Mapping[str, Any]) -> TrialSet:
     values = _with_kind({name: value for name, value in document.items() if name not in ("kind", "schema")})
     trials: TrialSet = _reader(values["trial_kind"]).read(TrialSet, values, "the record")
-    json.dumps(trials.loads, allow_nan=False)  # refuses what could not be written again
+    json.dumps(trials.loads, allow_nan=False)  # refuses values that cannot be encoded
     require_undamaged(trials)
     _refuse_no_moment(trials.started_at)
     _refuse_ways_out(trials.scenario, trials.stack_kind)
@@ -251,7 +251,7 @@ def _to_trials(document: Mapping[str, Any]) -> TrialSet:
 
 
 def _refuse_ways_out(*names: str) -> None:
-    """Refuses names that would lead out of a folder, since files are named after them."""
+    """Refuses names with path components, because files are named after them."""
     for name in names:
         if name.startswith((".", "/")) or ".." in name.split("/") or "\0" in name:
             raise ValueError(f"{name!r} cannot name a file")
@@ -265,9 +265,9 @@ def _refuse_no_moment(text: str) -> None:
 
 
 def _with_kind(values: dict[str, Any]) -> dict[str, Any]:
-    """Adds the kind of the trials to a file without one: motions, or rounds from before rounds had a kind.
+    """Adds the kind of the trials to an old file without one: motions or rounds.
 
-    Such rounds are recognised by their stack's name; the fields of a motion that they have, too, are dropped.
+    Rounds are recognised by their stack's name; their unused fields of a motion are dropped.
     """
     if "trial_kind" in values:
         return {**values, "trial_kind": TrialKind(values["trial_kind"])}

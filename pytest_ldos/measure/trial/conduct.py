@@ -1,4 +1,4 @@
-"""Conducts trials: sends goals one after another and records the outcomes; judges nothing."""
+"""Conducts trials: sends one goal after another and records the outcomes."""
 
 from __future__ import annotations
 
@@ -36,48 +36,48 @@ from pytest_ldos.scenario.metrics import MetricSpec
 from pytest_ldos.scenario.model import ScenarioSpec
 
 Disturb = Callable[[], AbstractContextManager[Sequence[RunningLoad]]]
-"""Applies loads while the context lasts; yields the running loads."""
+"""Context manager that applies loads; yields the running loads."""
 
 
 def undisturbed() -> AbstractContextManager[Sequence[RunningLoad]]:
-    """See `Disturb`: applies no load."""
+    """Applies no load; see `Disturb`."""
     return nullcontext(())
 
 
 TRIALS_PER_REPETITION: Final = 5
-"""Requested trials for each that may be made again."""
+"""Number of requested trials per allowed repetition."""
 
 Save = Callable[[TrialSet], None]
-"""Writes the record of unfinished trials to disk."""
+"""Writes the record of the trials so far to disk."""
 
 
 class Observer(Protocol):
-    """Observes trials in order to show progress."""
+    """Callbacks for showing progress."""
 
     def begin(self, spec: ScenarioSpec, *, trials: range, warmup: int) -> None:
-        """Called before the trials of a scenario, with their indices and the number of preceding warm-up trials."""
+        """Called before a scenario's trials, with their indices and the number of warm-up trials before them."""
 
     def surroundings(self, found: Interference) -> None:
-        """Called before the first trial of a start, with the interference since the stack was asked for."""
+        """Called before the first trial of a start, with the interference since the stack's launch."""
 
     def warm_up(self, number: int) -> None:
-        """Called when a warm-up trial (counted from 1) has ended."""
+        """Called after a warm-up trial (counted from 1)."""
 
     def trial(self, trial: MotionTrial) -> None:
-        """Called when a trial has ended; its measurements are not available yet."""
+        """Called after a trial; its measurements are not available yet."""
 
     def repeat(self, trial: MotionTrial) -> None:
-        """Called when a trial has ended that is made again, because others took too much from the machine."""
+        """Called after a trial that is repeated because of interference by other processes."""
 
     def reset_again(self, failure: str) -> None:
-        """Called when the stack could not be brought back (`failure`) and the second attempt begins."""
+        """Called before the second attempt to reset the stack, with the first one's failure."""
 
     def end(self) -> None:
-        """Called when there are no more trials."""
+        """Called after the last trial."""
 
 
 class Unwatched:
-    """See `Observer`; shows nothing."""
+    """Observer that shows nothing; see `Observer`."""
 
     def begin(self, spec: ScenarioSpec, *, trials: range, warmup: int) -> None: ...
 
@@ -95,22 +95,22 @@ class Unwatched:
 
 
 class _StackIsGone(Exception):
-    """No further goal can be sent."""
+    """The stack has died; no further goal can be sent."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Procedure:
-    """Procedure of the trials: the same for all that are compared.
+    """Procedure of the trials, equal for all compared versions.
 
     Attributes:
-        goals: used in turn.
-        disturb: applies the loads after the warm-up trials, which warm up the stack without them.
+        goals: goals, used in turn.
+        disturb: applies the loads, after the warm-up trials.
         paths: causal paths whose segments are kept with each trial.
-        catalogue: metrics to measure: the built-in ones and a user's own.
-        watch: watches the stack during the trials, in addition to the tracer; not during warm-up. ``None``: nothing.
-        clock: adds up the time of each phase of the run.
-        is_under_test: False for the version that another one is compared with: it need not have each process of which
-            a metric is asked for.
+        catalogue: metrics to measure, built-in and user-defined.
+        watch: observes the stack during the trials (not during warm-up), in addition to the tracer; ``None`` for
+            nothing.
+        clock: sums the time of each phase of the run.
+        is_under_test: False for the base, which need not have every process of the requested metrics.
     """
 
     goals: Sequence[Case]
@@ -134,14 +134,14 @@ def conduct(
     declared: Iterable[MetricSpec] = (),
     observer: Observer | None = None,
 ) -> TrialSet:
-    """Makes the trials of a scenario and measures them; see `add_trials` and `Procedure`.
+    """Runs and measures the trials of a scenario; see `add_trials` and `Procedure`.
 
     Args:
-        own: metrics of a user's own, measured in addition to the built-in ones.
+        own: user-defined metrics, measured in addition to the built-in ones.
         declared: metrics of paths, topics and processes, likewise.
 
     Raises:
-        ConfigurationError: an own metric has a name that is taken, or the stack lacks a process of a metric.
+        ConfigurationError: a user-defined metric has a name that is taken, or the stack lacks a process of a metric.
     """
     catalogue = catalogue_of(own, declared, built_in=built_in_of(spec.stack))
     procedure = Procedure(
@@ -167,19 +167,19 @@ def add_trials(
     block: int = 0,
     is_last: bool = False,
 ) -> TrialSet:
-    """Makes the trials that a record lacks, and measures them.
+    """Runs and measures the trials that a record lacks.
 
-    The stack is brought back after each trial (an arm: home), by a second attempt if the first one fails. Warm-up
-    trials come first and leave no markers. The record is saved after each trial. If an exception ends the trials
-    early, those made so far are measured and saved as `incomplete`, and the exception is raised again.
+    The stack is reset after each trial (an arm moves home), with a second attempt if the first one fails. Warm-up
+    trials come first and have no markers. The record is saved after each trial. If an exception ends the trials early,
+    those so far are measured and saved as `incomplete`, and the exception is raised again.
 
     Args:
         until: total number of trials in the record at the end.
         block: number of the stack start of `rig`; see `Trial`.
-        is_last: nothing will be recorded on this rig afterwards, which then ends sooner.
+        is_last: True if nothing is recorded on this rig afterwards, so that it can end sooner.
     """
     session = _Session(rig, procedure, record, block, save)
-    watched = nullcontext() if procedure.watch is None else procedure.watch.beside(rig)
+    watched = nullcontext() if procedure.watch is None else procedure.watch.attached_to(rig)
     procedure.observer.begin(record.spec, trials=range(len(record.trials), until), warmup=warmup)
     try:
         with _measured_at_end(session, is_last=is_last):
@@ -202,7 +202,7 @@ def add_trials(
 
 
 def why_ended(reason: BaseException) -> str:
-    """Text in a record for the reason of an early end."""
+    """Reason of an early end, for the record."""
     if isinstance(reason, LdosError):
         return str(reason)
     if isinstance(reason, KeyboardInterrupt):
@@ -217,8 +217,8 @@ class _Session:
     Attributes:
         record: the record before, without `trials`.
         trials: the added trials.
-        repeated: trials that were made again.
-        own_pids: processes that ran during trials and belong to the measurement.
+        repeated: trials that were repeated.
+        own_pids: processes of the measurement that ran during trials.
         outside: measures the trials outside their trace.
         loads: loads applied during them.
     """
@@ -250,7 +250,7 @@ class _Session:
         return Attempt(uuid.uuid4().hex, index, seed, tag)
 
     def reset(self, index: int) -> str:
-        """Brings the stack back to where every trial begins, by a second attempt if the first one fails.
+        """Resets the stack to the start of a trial, with a second attempt if the first one fails.
 
         Returns:
             The failure of the first attempt; empty if there was none.
@@ -310,12 +310,12 @@ class _Session:
         return trial, attempt, outcome
 
     def is_to_be_repeated(self, trial: MotionTrial) -> bool:
-        """True if others took too much, and not all repetitions are used up. A failure counts as it is."""
+        """True if a successful trial had too much interference and repetitions are left."""
         left = self.spec.trials // TRIALS_PER_REPETITION - len(self.record.repeated) - len(self.repeated)
         return left > 0 and trial.succeeded and trial.interference is not None and trial.interference.is_heavy
 
     def end_trial(self, trials: list[MotionTrial]) -> None:
-        """Brings the stack back after the last of the trials, and notes there if that took two attempts."""
+        """Resets the stack after a trial, and records a failed first attempt in it."""
         trial = trials[-1]
         if trial.outcome is OutcomeClass.STACK_DIED:
             raise _StackIsGone(trial.message)
@@ -323,7 +323,7 @@ class _Session:
         trials[-1] = replace(trial, reset_failure=self.reset(trial.index))
 
     def take_proofs(self) -> None:
-        """Records the proofs of the loads in this block, replacing earlier ones of the same block."""
+        """Records the proofs of the loads in this block; replaces earlier ones of the same block."""
         proofs = [{**proof_to_dict(load.proof), "block": self.block} for load in self.loads]
         others = [proof for proof in self.record.loads if proof["block"] != self.block]
         self.record = replace(self.record, loads=(*others, *proofs))
@@ -331,14 +331,14 @@ class _Session:
     def take_losses(self, discarded_events: int) -> None:
         """Adds the tracer's losses since this stack's start.
 
-        If the block is continued, they replace the record's count.
+        In a continued block, they replace the record's count.
         """
         is_continued = any(trial.block == self.block for trial in self.record.trials)
         before = 0 if is_continued else self.record.discarded_events
         self.record = replace(self.record, discarded_events=before + discarded_events)
 
     def measure(self, recorded: RecordingReport) -> None:
-        """Takes the trials' numbers from the trace; of one that is not whole none can be trusted."""
+        """Measures the trials from the trace; those of an incomplete trace are invalid."""
         if recorded.fault:
             reason = Measurement(Invalid(f"the trace is not whole: {recorded.fault}"))
             distrusted = dict.fromkeys(self.procedure.catalogue, reason)
@@ -357,19 +357,19 @@ class _Session:
             self.trials, self.repeated = measured[: len(self.trials)], measured[len(self.trials) :]
 
     def take_watch(self) -> None:
-        """Reads what was watched, and records the tools that actually watched, of those requested."""
+        """Reads the results of the watch, and records the tools that actually ran."""
         watch = self.procedure.watch
         if watch is not None:
             watch.read(self.rig, len(self.trials) + len(self.repeated))
             self.record = replace(self.record, watched=watch.tools, distortion=watch.distortion)
 
     def take_surroundings(self) -> None:
-        """Adds the interference since this stack was asked for, or since the last trials on it."""
+        """Adds the interference since this stack's launch, or since the last trials on it."""
         spans = [self.record.surroundings, self.rig.surroundings.lap()]
         self.record = replace(self.record, surroundings=add_up(span for span in spans if span is not None))
 
     def leave_incomplete(self, reason: str) -> None:
-        """Records the reason why the remaining trials were not made."""
+        """Records the reason why the remaining trials are missing."""
         self.record = replace(self.record, incomplete=reason)
         self.save(self.snapshot())
 
@@ -380,7 +380,7 @@ class _Session:
 
 @contextmanager
 def _measured_at_end(session: _Session, *, is_last: bool) -> Iterator[None]:
-    """Takes proofs, reads the trace and saves the record, however the trials end."""
+    """Takes proofs, reads the trace and saves the record, even after an exception."""
     try:
         yield
     finally:
@@ -425,11 +425,12 @@ def new_record(
     commit: tuple[str, str] | None = None,
     watch: Watch | None = None,
 ) -> TrialSet:
-    """Creates a record without trials for what the rig runs.
+    """Creates a record without trials for a rig.
 
     Args:
-        watch: watches the stack in addition to the tracer, if given.
-        commit: of the project under test, and why it is unknown (see `commit_of`); by default of the current checkout.
+        watch: observes the stack in addition to the tracer.
+        commit: commit of the project under test, or the reason why it is unknown (see `commit_of`); default: the
+            checkout's.
     """
     info = rig.stack.info
     known, unknown = commit_of(Path.cwd()) if commit is None else commit

@@ -1,4 +1,4 @@
-"""Files of durations: a run writes one beside its record, and estimates of later runs rest on it."""
+"""Files of durations: each run writes one in its record's folder, for the estimates of later runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DURATIONS_FILE: Final = "durations.json"
 
 
 def write_durations(folder: ScenarioFolder, durations: Durations, *, stack: str) -> None:
-    """Writes the durations of a run beside its record.
+    """Writes the durations of a run to its record's folder.
 
     Args:
         stack: its name, as in the record.
@@ -29,10 +29,10 @@ def write_durations(folder: ScenarioFolder, durations: Durations, *, stack: str)
 
 
 def read_durations(file: Path) -> tuple[str, Durations]:
-    """The name of the stack and the durations of a run.
+    """Reads the name of the stack and the durations of a run.
 
     Raises:
-        OSError, ValueError, LookupError, TypeError: it cannot be read, or is not of this kind.
+        OSError, ValueError, LookupError, TypeError: it cannot be read, or is no such file.
     """
     document = json.loads(file.read_text("utf-8"))
     phases: Durations = read_plain(Mapping[RunPhase, Spent], document["phases"], "phases")

@@ -1,4 +1,4 @@
-"""Reads the trace of a rig and adds the measurements to its trials, and what is measured outside of it."""
+"""Measures the trials on a rig, from its trace and from other sources."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from pytest_ldos.trace.execution.scheduling import SCHEDULING_EVENTS, build_thre
 from pytest_ldos.trace.flow.build import build_flow
 
 RECEPTION: Final = "feedback reception"
-"""Listed among the paths: delays within T1 and T2 that are the client's own."""
+"""Pseudo path of the client's own delays within T1 and T2."""
 
 
 def measure_trials(
@@ -47,18 +47,18 @@ def measure_trials(
 ) -> list[MotionTrial]:
     """Returns the trials with their measurements from the trace.
 
-    The recording must be paused. A trace that cannot be read makes every trial invalid,
-    with the reason.
+    The recording must be paused. If the trace cannot be read, every trial is invalid, with
+    the reason.
 
     Args:
         paths: paths whose segments are kept with each trial.
-        deadlines: expected deadlines of some of them.
-        scenario: its name, for trials that have no markers.
-        own_pids: processes that belong to the measurement; all others are not.
-        outside: what was measured outside the trace, by goal id; numbers of the stimulus are the trials' own.
+        deadlines: deadlines of some of these paths.
+        scenario: name of the scenario, for trials without markers.
+        own_pids: processes of the measurement; all others count as other processes.
+        outside: measurements outside the trace, by goal id; the stimulus's numbers come from the trials.
 
     Raises:
-        ConfigurationError: a path declares a link that the stack does not have.
+        ConfigurationError: a path declares a link that the stack lacks.
     """
     try:
         trace = read_trace(rig.recorder.directory, events=NEEDED_EVENTS | SCHEDULING_EVENTS)
@@ -106,7 +106,7 @@ def measure_trials(
 
 
 def nodes_so_far(rig: Rig) -> list[str]:
-    """Full names of the stack's nodes, by the trace of its start. The recording pauses for that.
+    """Full names of the stack's nodes, from the trace of its start; pauses the recording.
 
     Raises:
         TraceUnreadable: it cannot be read.
@@ -133,7 +133,7 @@ def _with_metrics(
 
 
 def _with_parts(trial: MotionTrial, parts: Mapping[str, Mapping[str, float]]) -> MotionTrial:
-    """Adds parts of metrics, by name, to the details of those that were measured."""
+    """Adds parts of metrics, by name, to the details of their measurements."""
     measurements = dict(trial.measurements)
     for name, details in parts.items():
         found = measurements.get(name)
@@ -148,10 +148,10 @@ def _segments(measured: TrialMetrics, segments: PathSegments) -> SegmentsNs:
 
 
 class OutsideMeter:
-    """Measures the trials on a rig, as far as a metric of the catalogue asks for it.
+    """Measures trials outside the trace, as far as the catalogue's metrics need it.
 
     Attributes:
-        found: what was measured, by goal id.
+        found: measurements by goal id.
     """
 
     def __init__(self, rig: Rig, catalogue: Catalogue) -> None:
@@ -162,14 +162,14 @@ class OutsideMeter:
         self.found: dict[str, OutsideTrace] = {}
 
     def begin(self, *, is_under_test: bool) -> None:
-        """Prepares for trials of the warm stack, and refuses metrics of what it does not have.
+        """Prepares for trials of the warm stack, and refuses metrics of things that it lacks.
 
         Args:
-            is_under_test: False for a version that need not have each process, node and control loop.
+            is_under_test: False for the base, which may lack processes, nodes and control loops.
 
         Raises:
-            ConfigurationError: names them, and what there is.
-            Unavailable, BringUpFailed: the controller manager cannot be asked.
+            ConfigurationError: such a metric; the message lists the existing things.
+            Unavailable, BringUpFailed: the controller manager does not answer.
         """
         loops = self._loops() or {}
         if not is_under_test:
@@ -182,7 +182,7 @@ class OutsideMeter:
 
     @contextmanager
     def measured(self, goal_id: str) -> Iterator[None]:
-        """Measures a trial, which lasts as long as the context."""
+        """Measures the trial that runs in the ``with`` block."""
         stack = self._rig.stack
         before = self._loops()
         meter = ResourceMeter(stack.processes, stack.all_processes) if self._of_processes else None
@@ -193,5 +193,5 @@ class OutsideMeter:
         self.found[goal_id] = OutsideTrace(resources=used, loops=loops)
 
     def _loops(self) -> Mapping[str, Moments] | None:
-        """Statistics of the control loops so far; ``None`` if no metric asks for them."""
+        """Statistics of the control loops so far; ``None`` if no metric needs them."""
         return self._rig.stack.loop_statistics() if self._of_loops else None

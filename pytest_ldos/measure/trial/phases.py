@@ -1,4 +1,4 @@
-"""Seconds of a run by phase: what a stack start costs beside the trials that it is for."""
+"""Seconds of a run by phase, which show the cost of stack starts relative to trials."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Spent:
     """Time spent in a phase.
 
     Attributes:
-        times: how often it began.
+        times: number of times it began.
     """
 
     times: int = 0
@@ -45,12 +45,12 @@ class Spent:
 
 
 Durations = Mapping[RunPhase, Spent]
-"""Time spent in each phase; one that never began is left out."""
+"""Time spent in each phase; phases that never began are left out."""
 
 
 @dataclass
 class PhaseClock:
-    """Adds up the time of each phase; between phases it stands still.
+    """Sums the time of each phase; stops between phases.
 
     Attributes:
         now_s: a clock that is never set.
@@ -62,7 +62,7 @@ class PhaseClock:
     _began_s: float = 0.0
 
     def enter(self, phase: RunPhase | None) -> None:
-        """Ends the present phase and begins another one, or none."""
+        """Ends the current phase and begins another one, or none."""
         now_s = self.now_s()
         if self._phase is not None:
             self.durations[self._phase] += Spent(0, now_s - self._began_s)
@@ -73,7 +73,7 @@ class PhaseClock:
 
 @contextmanager
 def clocked(stack: AbstractContextManager[_Stack], clock: PhaseClock) -> Iterator[_Stack]:
-    """The stack of a context, with the times that its start and its end take."""
+    """Wraps a stack's context manager to time its start and end."""
     clock.enter(RunPhase.STARTING)
     try:
         with stack as running:
@@ -87,5 +87,5 @@ def clocked(stack: AbstractContextManager[_Stack], clock: PhaseClock) -> Iterato
 
 
 def describe_durations(durations: Durations) -> str:
-    """The seconds of each phase, in the order of a run: ``starting 4.5 s, warm-up 1.7 s, …``."""
+    """Seconds of each phase, in the order of a run: ``starting 4.5 s, warm-up 1.7 s, …``."""
     return ", ".join(f"{phase} {durations[phase].seconds:.1f} s" for phase in RunPhase if phase in durations)

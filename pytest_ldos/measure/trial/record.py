@@ -1,8 +1,7 @@
 """Trials and trial sets: the raw data of baselines and verdicts, and one series per metric.
 
-Out of planning latencies comes the time for which programs outside the measurement had the planner's CPU. It is
-subtracted as it was measured in each trial, so no more is taken out than was measured. It stays in where it is not
-known of every trial of both versions: otherwise one would be compared without what the other still contains.
+The time for which other processes had the planner's CPU is subtracted from planning latencies, as measured in each
+trial. It is subtracted only if it is known for every trial of both versions, so that both are corrected alike.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.model import ScenarioSpec
 
 _IN_DETAILS: Final = frozenset({PLANS_CPU_WORK, WAITED_FOR_OTHERS, PLANS_WAITED_FOR_OTHERS})
-"""Covariates that a metric finds while it is measured."""
+"""Covariates that are found while measuring a metric."""
 
 OURS: Final = tuple(metric.description for metric in METRICS.values())
 """Metrics of a trial set if no user has registered one."""
 
 
 class TrialKind(StrEnum):
-    """Kind of a trial: a motion of an arm, or a round of an instrument."""
+    """Kind of a trial: a motion of a stack, or a round of an instrument."""
 
     MOTION = "motion"
     ROUND = "round"
@@ -51,12 +50,12 @@ class TrialKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One measured repetition, a `MotionTrial` or a `RoundTrial`: all that gate and statistics need.
+    """One measured repetition, a `MotionTrial` or a `RoundTrial`, as seen by gate and statistics.
 
     Attributes:
-        index: of the trial in its scenario, from 0.
+        index: index of the trial in its scenario, from 0.
         goal: name of a motion's goal, or a round's case; trials of the same goal are compared with each other.
-        block: start of the measured processes that it belongs to, counted from 0 over all versions of a session.
+        block: number of the stack start, counted from 0 over all versions of a session.
         message: reason of a failure.
         measurements: by metric name; empty until the trace has been read.
     """
@@ -76,17 +75,17 @@ class Trial:
 
     @property
     def identity(self) -> str:
-        """Name of the trial among those of its run."""
+        """Unique name of the trial within its run."""
         return str(self.index)
 
     @property
     def question(self) -> str:
-        """The question that was asked, as a goal planned with a seed; empty where nothing makes trials alike."""
+        """The question, such as a goal and a seed; empty if trials are not matched."""
         return ""
 
     @property
     def moveit_code(self) -> int | None:
-        """MoveIt's error code, if MoveIt was asked and answered."""
+        """MoveIt's error code, if it answered."""
         return None
 
     @property
@@ -104,21 +103,20 @@ class RoundTrial(Trial):
 
 @dataclass(frozen=True, kw_only=True)
 class MotionTrial(Trial):
-    """One motion of an arm to a goal, or whatever else a stimulus makes a stack do.
+    """One motion of an arm to a goal, or another stimulus of a stack.
 
     Attributes:
         goal_id: unique, 32 hexadecimal characters.
         seed: of the planner; ``None`` for a planner that takes none.
-        error_code: MoveIt's; ``None`` if there was no answer, or if MoveIt was not asked.
-        stamps_ns: the goal client's, ``CLOCK_MONOTONIC``, by phase name.
+        error_code: MoveIt's; ``None`` without an answer or without MoveIt.
+        stamps_ns: the goal client's stamps, ``CLOCK_MONOTONIC``, by phase name.
         segments_ns: durations of the segments of the causal paths; see `metrics.segments`.
         deadlines: compliance of its passages with the scenario's deadlines, by path.
-        cpu_work_ns: duration of a fixed computation on the planner's CPU right before
-            planning, or as it begins; ``None`` if it was not timed.
-        interference: what others took from the machine during the motion; ``None`` if it was not measured.
-        numbers: what the stimulus measured itself, by name with the unit at the end.
-        reset_failure: failure of the first attempt to bring the stack back after the trial, where the second one
-            succeeded; empty if one sufficed.
+        cpu_work_ns: duration of a fixed computation on the planner's CPU right before or at
+            the start of planning; ``None`` if not timed.
+        interference: resources used by other processes during the motion; ``None`` if not measured.
+        numbers: numbers measured by the stimulus, by name with a unit suffix.
+        reset_failure: failure of the first attempt to reset the stack after the trial; empty if it succeeded.
     """
 
     KIND = TrialKind.MOTION
@@ -162,14 +160,14 @@ class MotionTrial(Trial):
 
 @dataclass(frozen=True)
 class Look:
-    """Interim look of a comparison, given by the number of trials of both versions."""
+    """Interim look of a comparison, by the numbers of trials of both versions."""
 
     head: int
     base: int
 
     @property
     def information(self) -> float:
-        """Information about the difference of two locations, in trials: inverse of its variance at unit variance."""
+        """Statistical information about the difference of two locations: inverse of its variance at unit variance."""
         return self.head * self.base / max(self.head + self.base, 1)
 
 
@@ -179,27 +177,26 @@ class TrialSet:
 
     Attributes:
         trial_kind: kind of all its trials.
-        looks: interim looks at which a decision could have ended the run, in order; empty for a run that was not
-            to be extended.
-        last_look: look at the largest possible extension of the run.
-        session: common to sets that were measured interleaved; empty for others.
+        looks: interim looks at which the run could have ended, in order; empty for a run of fixed size.
+        last_look: look at the largest size of the run.
+        session: identifier shared by interleaved sets; empty for others.
         started_at: ISO 8601, UTC.
-        commit: of the project under test; empty where git names none.
-        influences: inherited settings that changed its processes from outside, by name; see `find_influences`.
-        withheld: variables that they did not inherit because they belong to the tests.
-        commit_unknown: git's words on why it names none; empty where it does, or was not asked.
+        commit: commit of the project under test; empty if unknown to git.
+        influences: inherited settings that affected its processes, by name; see `find_influences`.
+        withheld: variables that were not passed on because they belong to the tests.
+        commit_unknown: git's reason why the commit is unknown; empty if it is known.
         stack_kind, stack: kind of the stack, and its description.
         loads: proofs of the applied loads, as plain values.
-        discarded_events: by the tracer's own count.
-        incomplete: reason why fewer trials were made than requested; empty if all were made.
-        trace: present or former location of the trace, relative to the run's folder.
+        discarded_events: number of events discarded by the tracer.
+        incomplete: reason why trials are missing; empty if none are.
+        trace: current or former location of the trace, relative to the run's folder.
         metrics: metrics of the trials' measurements, in display order.
-        watched: tools that watched the processes in addition to the tracer; such trials become no baseline.
-        distortion: reason why their times are not comparable with others; empty if they are.
-        surroundings: interference over its stack starts, each from when the stack was asked for to the end of its
-            trials; ``None`` if it was not measured.
-        repeated: trials that were made again, and are not judged, because others took too much from the machine;
-            a trial of the same index is among `trials`.
+        watched: tools that observed the processes in addition to the tracer; such trials cannot be a baseline.
+        distortion: reason why times are not comparable with other sets; empty if they are.
+        surroundings: interference over its stack starts, each from launch to the end of its trials; ``None`` if
+            not measured.
+        repeated: trials with too much interference, which are not judged; `trials` holds the repetition with the
+            same index.
 
     Raises:
         ValueError: a trial is of another kind.
@@ -237,17 +234,17 @@ class TrialSet:
 
     @property
     def motions(self) -> tuple[MotionTrial, ...]:
-        """Its trials if they are motions; otherwise none."""
+        """Its trials if they are motions, else none."""
         return tuple(trial for trial in self.trials if isinstance(trial, MotionTrial))
 
     @property
     def interference(self) -> Interference | None:
-        """Interference during its trials; over whole starts where it is incomplete, or where that alone is known."""
+        """Interference during its trials; over whole starts if it is incomplete or only that is known."""
         of_trials = add_up(each.interference for each in self.motions if each.interference is not None)
         return self.surroundings or of_trials if self.incomplete else of_trials or self.surroundings
 
     def without_programs(self) -> TrialSet:
-        """The same trials without the names of the programs that interfered: they are the machine's own business."""
+        """Removes the names of interfering programs, which are private to the machine."""
         return replace(
             self,
             trials=tuple(map(_without_programs, self.trials)),
@@ -282,16 +279,16 @@ CONTAINED_IN: Final[Mapping[str, str]] = {
     T1_MEAN.name: PLANS_WAITED_FOR_OTHERS,
     T4.name: WAITED_FOR_OTHERS,
 }
-"""Covariates that are a part of a metric's values, by metric."""
+"""Covariates that are part of a metric's values, by metric."""
 
 
 def to_series(trials: TrialSet, metric: Metric) -> Series:
     """Series of a metric over the trials.
 
-    A failed trial counts as infinitely slow in latencies that a failure cuts short, so
-    that failing fast never reads as getting faster; in other metrics it keeps its value. A latency
-    that no successful trial has is not measured in this set, and its failed trials do not count either.
-    Invalid values are left out; the caller must have counted them before (`invalid_trials`).
+    A failed trial counts as infinitely slow in latencies that a failure cuts short, so that failing fast
+    is no improvement; in other metrics it keeps its value. A latency without a value in any successful trial
+    is not measured in this set, and its failed trials are ignored. Invalid values are left out; callers
+    report them separately (`invalid_trials`).
     """
     counted = trials.trials if not metric.censored_by_failure or _is_measured(trials, metric) else ()
     chosen = [(trial, value) for trial in counted if (value := _value(trial, metric)) is not None]
@@ -315,18 +312,18 @@ def all_series(trials: TrialSet) -> dict[str, Series]:
 
 
 def metrics_of(head: TrialSet, base: TrialSet) -> dict[str, Metric]:
-    """Metrics of both sets, by name; where both describe one, the head's description is used."""
+    """Metrics of both sets, by name; the head's description has precedence."""
     return {metric.name: metric for metric in (*head.metrics, *base.metrics, *head.metrics)}
 
 
 def sources_of(trials: TrialSet, metric: Metric) -> frozenset[Source]:
-    """Sources of a metric's values; more than one if trials differ."""
+    """Sources of a metric's values; several if trials differ."""
     measured = (trial.measurements.get(metric.name) for trial in trials.trials)
     return frozenset(each.source for each in measured if each is not None and each.source is not None)
 
 
 def invalid_trials(trials: TrialSet, metric: Metric) -> dict[int, str]:
-    """Index and reason of each trial whose value of a metric cannot be trusted."""
+    """Index and reason of each trial with an invalid value of a metric."""
     reasons = {}
     for trial in trials.trials:
         measurement = trial.measurements.get(metric.name)
@@ -336,7 +333,7 @@ def invalid_trials(trials: TrialSet, metric: Metric) -> dict[int, str]:
 
 
 def missing_reasons(trials: TrialSet, metric: Metric) -> dict[int, str]:
-    """Index and reason of each successful trial that has no value of a metric."""
+    """Index and reason of each successful trial without a value of a metric."""
     reasons = {}
     for trial in trials.trials:
         measurement = trial.measurements.get(metric.name)
@@ -358,7 +355,7 @@ def _value(trial: Trial, metric: Metric) -> float | None:
 
 
 def without_other_processes(head: Series, base: Series) -> tuple[Series, Series]:
-    """Series of one metric, less what other processes took if that is known of both."""
+    """Series of one metric, minus the time taken by other processes if known for both versions."""
     part = CONTAINED_IN.get(head.name)
     if part is None or not all(_is_known(part, each) for each in (head, base)):
         return head, base

@@ -1,4 +1,4 @@
-"""A running stack under a running recording, ready for trials, and what observes it."""
+"""A rig: a recorded, running stack that is ready for trials, and its observation."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Rig:
     """Stack, recorder and folder of trials.
 
     Attributes:
-        surroundings: measures interference since the recording was started.
-        site: where loads are applied.
+        surroundings: measures interference since the start of the recording.
+        site: site for loads.
     """
 
     stack: RunningStack
@@ -54,15 +54,15 @@ def open_rig(
     on_waiting: Callable[[str], None] | None = None,
     installation: Installation = OURS,
 ) -> Iterator[Rig]:
-    """Starts the recording, then the stack: events during the start name the entities that run later.
+    """Starts the recording, then the stack, because events during the start name the entities.
 
     Args:
-        on_waiting: called now and then with what the stack is still waiting for.
-        installation: from which the stack is started.
+        on_waiting: called periodically with the conditions that the stack still waits for.
+        installation: installation of the stack.
 
     Raises:
-        Unavailable: something needed is not installed.
-        RecordingFailed: the tracer refused.
+        Unavailable: a requirement is not installed.
+        RecordingFailed: the tracer failed.
         BringUpFailed: the stack did not become ready.
     """
     surroundings = InterferenceMeter()
@@ -76,10 +76,10 @@ def open_rig(
 
 
 class Watch(Protocol):
-    """Watches one version of a stack, in all its starts.
+    """Observes one version of a stack in all its starts, with other tools than the tracer.
 
     Attributes:
-        tools: tools that are to watch; after watching, those that did. Empty if there are none.
+        tools: requested tools; after the trials, those that ran. Empty if there are none.
         distortion: reason why the trials' times are not comparable with others; empty if they are.
     """
 
@@ -89,8 +89,8 @@ class Watch(Protocol):
     @property
     def distortion(self) -> str: ...
 
-    def beside(self, rig: Rig) -> AbstractContextManager[None]:
-        """Watches while the context lasts, during trials. A failure to watch ends no trials."""
+    def attached_to(self, rig: Rig) -> AbstractContextManager[None]:
+        """Observes the trials in the ``with`` block. A failure to observe does not end the trials."""
 
     def read(self, rig: Rig, trials: int) -> None:
-        """Reads what was watched; called while the recording is paused, after the given number of trials."""
+        """Reads the results; called while the recording is paused, after the given number of trials."""

@@ -68,7 +68,7 @@ def test_a_stack_is_sampled_and_its_calls_are_counted(tmp_path, monkeypatch):
     assert watching.tools == "perf at 499 Hz and strace"
     assert watching.distortion == DISTORTION
     with busy_process(gently=True) as process, rig_of(process.pid, tmp_path, monkeypatch) as rig:
-        with watching.beside(rig):
+        with watching.attached_to(rig):
             run_for(process, 0.2)
         rig.recorder.pause()
         watching.read(rig, trials=4)
@@ -84,7 +84,7 @@ def test_a_stack_is_sampled_and_its_calls_are_counted(tmp_path, monkeypatch):
 
 def test_a_profiler_that_is_killed_costs_the_profile_alone(tmp_path, monkeypatch):
     watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF))
-    with busy_process() as process, rig_of(process.pid, tmp_path, monkeypatch) as rig, watching.beside(rig):
+    with busy_process() as process, rig_of(process.pid, tmp_path, monkeypatch) as rig, watching.attached_to(rig):
         (perf,) = [int(pid) for pid in _children() if "perf" in _name(pid)]
         os.kill(perf, signal.SIGKILL)
         _await_death(perf)
@@ -115,7 +115,7 @@ def test_where_nothing_is_permitted_the_measurement_goes_on_and_says_why(tmp_pat
     forbid("strace", tmp_path / "bin", "ptrace")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF, syscalls=True))
-    with busy_process() as process, rig_of(process.pid, tmp_path, monkeypatch) as rig, watching.beside(rig):
+    with busy_process() as process, rig_of(process.pid, tmp_path, monkeypatch) as rig, watching.attached_to(rig):
         pass
     notes = list(write_watched(watching, tmp_path / "out", DRAWN, title="it"))
     assert any(note.startswith("no profile: perf may not sample here: ") and " → " in note for note in notes), notes
@@ -127,7 +127,7 @@ def test_where_nothing_is_permitted_the_measurement_goes_on_and_says_why(tmp_pat
 def test_processes_that_are_gone_cost_no_trials(tmp_path, monkeypatch):
     watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF))
     with rig_of(4_194_303, tmp_path, monkeypatch) as rig:
-        with watching.beside(rig):
+        with watching.attached_to(rig):
             pass
         rig.recorder.pause()
         watching.read(rig, trials=1)
@@ -148,7 +148,7 @@ def test_an_empty_profile_is_said(tmp_path, monkeypatch):
     watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF))
     with busy_process() as process, rig_of(process.pid, tmp_path, monkeypatch) as rig:
         suspend(process)
-        with watching.beside(rig):
+        with watching.attached_to(rig):
             pass
     assert any("there are no samples" in note for note in watching.notes)
 
@@ -214,7 +214,7 @@ def test_interrupted_while_the_second_tool_begins_the_first_is_ended(tmp_path, m
     monkeypatch.setattr(SyscallCounter, "start", interrupted)
     watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF, rate_hz=499, syscalls=True))
     with busy_process() as process, rig_of(process.pid, tmp_path, monkeypatch) as rig:
-        with pytest.raises(KeyboardInterrupt), watching.beside(rig):
+        with pytest.raises(KeyboardInterrupt), watching.attached_to(rig):
             pytest.fail("nothing is measured")
         assert not [pid for pid in _children() if "perf" in _name(pid)]
 
@@ -223,7 +223,7 @@ def test_tools_that_never_began_did_not_watch(tmp_path, monkeypatch):
     """Trials are no worse for a tool that was refused: they are as if nobody had asked for it."""
     watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF, syscalls=True))
     assert (watching.tools, watching.distortion) == ("perf at 99 Hz and strace", DISTORTION)
-    with rig_of(4_194_303, tmp_path, monkeypatch) as rig, watching.beside(rig):
+    with rig_of(4_194_303, tmp_path, monkeypatch) as rig, watching.attached_to(rig):
         pass
     assert (watching.tools, watching.distortion) == ("", "")
 
@@ -266,7 +266,7 @@ def test_a_profiler_whose_disk_is_full_says_so(tmp_path, monkeypatch):
     (tmp_path / "perf").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF, rate_hz=999))
-    with busy_process() as process, rig_of(process.pid, tmp_path, monkeypatch) as rig, watching.beside(rig):
+    with busy_process() as process, rig_of(process.pid, tmp_path, monkeypatch) as rig, watching.attached_to(rig):
         (perf,) = [int(pid) for pid in _children() if "perf" in _name(pid)]
         _await_death(perf)
     (said,) = [note for note in watching.notes if note.startswith("no profile: ")]

@@ -93,17 +93,17 @@ def every_thread(pids):
 
 @pytest.fixture
 def found(monkeypatch):
-    found, beside = [], RepeatedLoad.beside
+    found, applied_to = [], RepeatedLoad.applied_to
 
     @contextlib.contextmanager
     def looked_at(load, site):
         found.append(every_thread(site.pids()))
-        with beside(load, site) as running:
+        with applied_to(load, site) as running:
             yield running
             found.append(every_thread(site.pids()))
         found.append(every_thread(site.pids()))
 
-    monkeypatch.setattr(RepeatedLoad, "beside", looked_at)
+    monkeypatch.setattr(RepeatedLoad, "applied_to", looked_at)
     return found
 
 @pytest.mark.cpu_limit

@@ -1,4 +1,4 @@
-"""A guard over real DDS: a path that is late or silent, and publishers that obey, refuse or are not there."""
+"""A guard over real DDS: late and silent paths; obedient, refusing and missing publishers."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ QUICK = {"deadline_ms": 200.0, "calm_windows": 2, "increase": 0.5, "window_ms": 
 
 
 class Arm:
-    """Stands for a stack: `/tf` each 20 ms, with stamps of the wall clock.
+    """Stands for a stack: sends `/tf` every 20 ms, with wall-clock stamps.
 
     Attributes:
-        age_s: of its messages; ``None`` for silence.
+        age_s: age of its messages; ``None`` for silence.
     """
 
     def __init__(self, domain: int) -> None:
@@ -98,7 +98,7 @@ def guarded_flood(
 
 
 def rate_from_now(flood: RunningFlood) -> float:
-    """Messages that it sends in the next second."""
+    """Number of messages that it sends in the next second."""
     began = flood.proof
     wait_until(lambda: flood.proof.seconds > began.seconds + 1)
     since = flood.proof
@@ -107,7 +107,7 @@ def rate_from_now(flood: RunningFlood) -> float:
 
 
 @pytest.mark.measures_time
-def test_a_late_path_throttles_the_flood_which_stays_whole(site, arm):
+def test_late_path_throttles_the_flood_without_shortfall(site, arm):
     with guarded_flood(site) as (guard, flood):
         wait_until(lambda: guard.proof.obedient == 2)
         assert guard.proof.decreases == 0
@@ -130,7 +130,7 @@ def test_a_late_path_throttles_the_flood_which_stays_whole(site, arm):
 
 
 @pytest.mark.acceptance
-def test_a_silent_path_is_late(site, arm):
+def test_silent_path_is_late(site, arm):
     with guarded_flood(site) as (guard, _):
         wait_until(lambda: guard.proof.obedient == 2)
         arm.age_s = None
@@ -142,9 +142,9 @@ def test_a_silent_path_is_late(site, arm):
 
 @pytest.mark.acceptance
 @pytest.mark.measures_time
-def test_a_guard_that_ends_gives_publishers_their_rate_back(site, arm):
+def test_guard_releases_publishers_at_its_end(site, arm):
     arm.age_s = 0.5
-    together = dataclasses.replace(site, beside=[FLOOD])
+    together = dataclasses.replace(site, loads=[FLOOD])
     with run_dds_flood(FLOOD, site) as flood:
         with run_guard(GuardSpec(**QUICK), together) as guard:
             wait_until(lambda: guard.proof.least == 0.05 and guard.proof.throttled_s > 0.5)
@@ -153,7 +153,7 @@ def test_a_guard_that_ends_gives_publishers_their_rate_back(site, arm):
 
 
 @pytest.mark.acceptance
-def test_a_publisher_that_is_not_there_is_said_and_the_guard_goes_on(site, arm):
+def test_missing_publisher_is_reported_and_the_guard_continues(site, arm):
     arm.age_s = 0.5
     with guarded_flood(site, publishers="/flood_publisher_1,/nobody") as (guard, _):
         wait_until(lambda: guard.proof.least == 0.05 and guard.proof.obedient)
@@ -163,7 +163,7 @@ def test_a_publisher_that_is_not_there_is_said_and_the_guard_goes_on(site, arm):
 
 
 @pytest.mark.acceptance
-def test_a_flood_that_others_rely_on_refuses(site, arm):
+def test_reliable_flood_refuses(site, arm):
     reliable = dataclasses.replace(FLOOD, reliability="reliable", depth=50)
     with guarded_flood(site, reliable) as (guard, flood):
         wait_until(lambda: "reliable publisher is not throttled" in guard.proof.shortfall)
@@ -174,13 +174,13 @@ def test_a_flood_that_others_rely_on_refuses(site, arm):
 
 
 @pytest.mark.acceptance
-def test_another_parameter_than_they_have_is_refused(site, arm):
+def test_unknown_parameter_is_refused(site, arm):
     with guarded_flood(site, parameter="brake") as (guard, _):
         wait_until(lambda: "parameter 'brake' is not declared" in guard.proof.shortfall)
 
 
 @pytest.mark.acceptance
-def test_a_publisher_that_hangs_is_said(site, arm):
+def test_hanging_publisher_is_reported(site, arm):
     with guarded_flood(site, dataclasses.replace(FLOOD, publishers=1)) as (guard, _):
         wait_until(lambda: guard.proof.obedient == 1)
         publisher = processes("flood_publisher")[0]
@@ -192,7 +192,7 @@ def test_a_publisher_that_hangs_is_said(site, arm):
         wait_until(lambda: last.last and not last.last.missing)
 
 
-def test_a_guard_that_is_killed_is_a_shortfall(site, arm):
+def test_killed_guard_is_a_shortfall(site, arm):
     with guarded_flood(site) as (guard, _):
         processes("guard")[0].kill()
         wait_until(lambda: "SIGKILL" in guard.proof.shortfall)
@@ -201,7 +201,7 @@ def test_a_guard_that_is_killed_is_a_shortfall(site, arm):
 
 @pytest.mark.acceptance
 @pytest.mark.measures_time
-def test_a_guard_that_hangs_is_a_shortfall(site, arm, monkeypatch):
+def test_hanging_guard_is_a_shortfall(site, arm, monkeypatch):
     monkeypatch.setattr(flood_reports, "_LONGEST_SILENCE_S", 0.5)
     with guarded_flood(site) as (guard, _):
         process = processes("guard")[0]
@@ -210,7 +210,7 @@ def test_a_guard_that_hangs_is_a_shortfall(site, arm, monkeypatch):
         process.send_signal(signal.SIGCONT)
 
 
-def test_a_path_of_which_nothing_is_heard_says_so(site, arm, monkeypatch):
+def test_path_without_messages_is_an_error(site, arm, monkeypatch):
     arm.age_s = None
     monkeypatch.setattr(guard_load, "_HEARING_TIMEOUT_S", 1.0)
     silent = pytest.raises(LoadFailed, match="heard nothing on /tf within 1 s")
@@ -219,7 +219,7 @@ def test_a_path_of_which_nothing_is_heard_says_so(site, arm, monkeypatch):
     assert processes("guard") == []
 
 
-def test_a_guard_that_does_not_start_says_why(site, monkeypatch):
+def test_failed_start_has_a_reason(site, monkeypatch):
     monkeypatch.setattr("pytest_ldos.measure.load.guard._MODULE", "pytest_ldos.no_such_room")
     with (
         pytest.raises(LoadFailed, match="guard ended with exit code 1") as caught,
@@ -230,9 +230,9 @@ def test_a_guard_that_does_not_start_says_why(site, monkeypatch):
 
 
 @pytest.mark.measures_time
-def test_a_guard_ends_with_whoever_asked_for_it_and_still_gives_publishers_their_rate_back(site, arm):
+def test_guard_ends_with_its_owner_and_releases_publishers(site, arm):
     arm.age_s = 0.5
-    together = dataclasses.replace(site, beside=[FLOOD])
+    together = dataclasses.replace(site, loads=[FLOOD])
     with run_dds_flood(FLOOD, site) as flood:
         with owner_of(run_guard(GuardSpec(**QUICK), together)) as owner:
             wait_until(lambda: flood.proof.allowed_hz < 700)
@@ -242,10 +242,10 @@ def test_a_guard_ends_with_whoever_asked_for_it_and_still_gives_publishers_their
         wait_until(lambda: rate_from_now(flood) == pytest.approx(1000, rel=0.1))
 
 
-# --- what is guarded -----------------------------------------------------------------------
+# --- guarded publishers and paths -----------------------------------------------------------------------
 
 
-def test_without_a_flood_somebody_must_be_named(site):
+def test_without_a_flood_publishers_must_be_named(site):
     with pytest.raises(ConfigurationError, match="nobody to throttle") as caught:
         publishers_of(GuardSpec(), site)
     assert 'publishers = "/camera,/lidar"' in caught.value.remedy
@@ -253,10 +253,10 @@ def test_without_a_flood_somebody_must_be_named(site):
     assert publishers_of(GuardSpec(publishers="/camera, /lidar"), site) == ("/camera", "/lidar")
 
 
-def test_the_flood_beside_it_is_throttled(site):
-    beside = dataclasses.replace(site, beside=[GuardSpec(), DdsFloodSpec(publishers=5, participants=2)])
-    assert publishers_of(GuardSpec(), beside) == ("/flood_publisher_1", "/flood_publisher_2")
-    elsewhere = dataclasses.replace(site, beside=[DdsFloodSpec(domain="other")])
+def test_flood_at_the_site_is_throttled(site):
+    other_site = dataclasses.replace(site, loads=[GuardSpec(), DdsFloodSpec(publishers=5, participants=2)])
+    assert publishers_of(GuardSpec(), other_site) == ("/flood_publisher_1", "/flood_publisher_2")
+    elsewhere = dataclasses.replace(site, loads=[DdsFloodSpec(domain="other")])
     with pytest.raises(ConfigurationError, match="another DDS domain"):
         publishers_of(GuardSpec(), elsewhere)
 
@@ -272,9 +272,9 @@ def test_the_flood_beside_it_is_throttled(site):
         ({"topic": "/chatter", "deadline_ms": 5, "type": "no_msgs/msg/Such"}, "are not known here"),
     ],
 )
-def test_paths_that_cannot_be_guarded_are_refused_before_anything_runs(site, settings, reason):
+def test_unsuitable_paths_are_refused_before_the_start(site, settings, reason):
     own = PathSpec(name="own", via=("/joint_states", "/cmd"))
-    known = dataclasses.replace(site, paths=(*site.paths, own), beside=[FLOOD])
+    known = dataclasses.replace(site, paths=(*site.paths, own), loads=[FLOOD])
     with pytest.raises(ConfigurationError, match=reason), run_guard(GuardSpec(**settings), known):
         pass
     assert processes("guard") == []
@@ -300,11 +300,11 @@ def settings_of(command: list[str]) -> dict[str, object]:
     return {word.split(":=")[0]: yaml.safe_load(word.split(":=")[1]) for word in command[5::2]}
 
 
-def test_a_ros_stack_is_guarded_by_the_workspaces_program(site, workspace):
-    beside = dataclasses.replace(
+def test_ros_stack_uses_the_workspaces_program(site, workspace):
+    other_site = dataclasses.replace(
         site, kind=StackKind.ROS2, has_simulated_clock=True, environment={"ROS_DOMAIN_ID": "7"}
     )
-    program = ros_program(GuardSpec(late_share=0.2), TF, ["/flood_publisher_1"], beside)
+    program = ros_program(GuardSpec(late_share=0.2), TF, ["/flood_publisher_1"], other_site)
     assert program.environment == {"ROS_DOMAIN_ID": "7"}
     path, *words = program.command
     assert path == str(workspace / "lib/ldos_guard/guard")
@@ -312,14 +312,14 @@ def test_a_ros_stack_is_guarded_by_the_workspaces_program(site, workspace):
     given = settings_of(list(program.command))
     assert given["publishers"] == ["/flood_publisher_1"]
     assert (given["late_share"], given["deadline_ms"], given["use_sim_time"]) == (0.2, 10.0, True)
-    mock = dataclasses.replace(beside, has_simulated_clock=False)
+    mock = dataclasses.replace(other_site, has_simulated_clock=False)
     assert "use_sim_time" not in settings_of(list(ros_program(GuardSpec(), TF, [], mock).command))
 
 
-def test_the_workspaces_parameters_are_those_it_is_given(site, workspace):
-    """The parameter file of `ldos_guard` is read here, so that drift fails without ROS 2."""
-    beside = dataclasses.replace(site, kind=StackKind.ROS2)
-    given = settings_of(list(ros_program(GuardSpec(), TF, ["/a"], beside).command))
+def test_parameters_match_the_workspace(site, workspace):
+    """Reads the parameter file of `ldos_guard`, so that a difference is found without ROS 2."""
+    other_site = dataclasses.replace(site, kind=StackKind.ROS2)
+    given = settings_of(list(ros_program(GuardSpec(), TF, ["/a"], other_site).command))
     declared = yaml.safe_load((WORKSPACE / "src/guard_parameters.yaml").read_text())["guard"]
     types = {"int": int, "double": float, "bool": bool, "string": str, "string_array": list}
     assert {key: type(value) for key, value in given.items()} == {key: types[declared[key]["type"]] for key in given}
@@ -337,18 +337,18 @@ def test_the_workspaces_parameters_are_those_it_is_given(site, workspace):
         assert declared[name]["default_value"] == getattr(ours, name), name
 
 
-def test_without_the_workspace_it_says_what_to_do(site, workspace, monkeypatch):
+def test_missing_workspace_has_a_remedy(site, workspace, monkeypatch):
     assert load_available(GuardSpec(), ROS2).ok
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(workspace.parent))
     assert load_available(GuardSpec(), ROS2).reason == "ROS package ldos_guard not found"
-    beside = dataclasses.replace(
-        site, kind=StackKind.ROS2, environment={"AMENT_PREFIX_PATH": "/nowhere"}, beside=[FLOOD]
+    other_site = dataclasses.replace(
+        site, kind=StackKind.ROS2, environment={"AMENT_PREFIX_PATH": "/nowhere"}, loads=[FLOOD]
     )
-    with pytest.raises(Unavailable, match="ROS package ldos_guard not found"), run_guard(GuardSpec(), beside):
+    with pytest.raises(Unavailable, match="ROS package ldos_guard not found"), run_guard(GuardSpec(), other_site):
         pass
 
 
-def test_the_embedded_guard_needs_the_embedded_parts(monkeypatch):
+def test_embedded_guard_needs_the_embedded_packages(monkeypatch):
     embedded = StackSpec(kind=StackKind.EMBEDDED)
     assert load_available(GuardSpec(), embedded).ok
     monkeypatch.setattr(programs, "_EMBEDDED_PARTS", ("no_such_dds",))

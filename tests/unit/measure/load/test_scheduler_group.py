@@ -1,4 +1,4 @@
-"""Loads compete in the group that was asked for, or it is said that they do not."""
+"""Loads compete in the requested group, or a shortfall is reported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from pytest_ldos.host.cpu import SchedulingGroup, is_grouped_by_session
 from pytest_ldos.measure.load.cpu_load import run_cpu_load
-from pytest_ldos.measure.load.protocol import NOBODY, OFF, judge_group, read_group
+from pytest_ldos.measure.load.protocol import NO_STACK_PROCESS, OFF, judge_group, read_group
 from pytest_ldos.scenario.loads.spec import CpuLoadSpec, SchedulerGroup
 from tests.builders.needs import needs_stress_ng
 from tests.builders.stressors import running, wait_until
@@ -25,7 +25,7 @@ def at(autogroup: str, cgroup: str = "", *, by_session: bool = True) -> frozense
 @needs_stress_ng
 @needs_autogroup
 @pytest.mark.parametrize("group", ["own", "stack"])
-def test_workers_are_where_the_kernel_says(site, group):
+def test_workers_are_in_the_kernels_group(site, group):
     with run_cpu_load(CpuLoadSpec(workers=1, percent=10, group=group), site) as load:
         wait_until(lambda: load.proof.shortfall == "")
         proof = load.proof
@@ -38,9 +38,9 @@ def test_workers_are_where_the_kernel_says(site, group):
 
 @needs_stress_ng
 @needs_autogroup
-def test_without_a_stack_there_is_nothing_to_compare_with(site):
+def test_group_is_unknown_without_a_stack(site):
     with run_cpu_load(CpuLoadSpec(workers=1, percent=10), replace(site, pids=list)) as load:
-        assert NOBODY in load.proof.group_found
+        assert NO_STACK_PROCESS in load.proof.group_found
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def test_without_a_stack_there_is_nothing_to_compare_with(site):
         (STACK, at("/autogroup-1"), at("/autogroup-1", "/quota"), "these groups, not sessions", ""),
     ],
 )
-def test_what_is_said_of_groups(asked, load, stack, found, shortfall):
+def test_description_of_groups(asked, load, stack, found, shortfall):
     reading = judge_group(asked, load, stack)
     assert found in reading.found
     assert bool(reading.shortfall) == bool(shortfall)
     assert shortfall in reading.shortfall
 
 
-def test_what_has_ended_is_in_no_group(site):
+def test_ended_process_has_no_group(site):
     assert read_group(STACK, [], site) is None
