@@ -1,4 +1,4 @@
-"""Where loads of these tests are applied: beside this process."""
+"""Site for the loads of these tests: this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads together: each is what it is alone, and nothing of them is left, however they end."""
+"""Combined loads: each is fully applied, and all are removed at any end."""
 
 from __future__ import annotations
 
@@ -101,15 +101,15 @@ def stack():
 
 @needs_stress_ng
 @pytest.mark.alone
-def test_each_load_is_there_beside_the_others(site, stack, tmp_path):
-    beside = site.__class__(**{**vars(site), "pids": lambda: [stack.pid]})
+def test_all_loads_are_applied_together(site, stack, tmp_path):
+    site_of_stack = site.__class__(**{**vars(site), "pids": lambda: [stack.pid]})
     specs = [
         CpuLoadSpec(workers=1, percent=30),
         CpuLimitSpec(cpus=1, quota_percent=quota()),
         MemoryLoadSpec(workers=1, size_mb=20),
         CacheLoadSpec(workers=1),
     ]
-    with apply_loads(specs, beside) as loads:
+    with apply_loads(specs, site_of_stack) as loads:
         wait_until(lambda: all(load.proof.seconds > 1 for load in loads))
         wait_until(lambda: not any(load.proof.shortfall for load in loads))
         assert [load.spec.KIND for load in loads] == ["cpu_limit", "memory_load", "cache_load", "cpu_load"]
@@ -122,7 +122,7 @@ def test_each_load_is_there_beside_the_others(site, stack, tmp_path):
 
 
 @needs_stress_ng
-def test_where_one_cannot_be_applied_those_before_it_end(site, tmp_path):
+def test_failed_load_ends_the_earlier_ones(site, tmp_path):
     specs = [MemoryLoadSpec(workers=1, size_mb=20), IoLoadSpec(workers=1024, size_mb=1_000_000)]
     with pytest.raises(LoadFailed, match="MB are free"), apply_loads(specs, site):
         pass
@@ -132,7 +132,7 @@ def test_where_one_cannot_be_applied_those_before_it_end(site, tmp_path):
 
 @needs_stress_ng
 @pytest.mark.alone
-def test_nothing_outlives_an_owner_that_is_killed(tmp_path):
+def test_loads_end_with_a_killed_owner(tmp_path):
     mark = secrets.token_hex(8)
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(tmp_path)],

@@ -1,4 +1,4 @@
-"""Limits of the stack's CPUs: every thread is where it must be, and gets back what it had."""
+"""CPU limits apply to every thread of the stack, and are undone."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def affinities(stack: SmallStack) -> set[frozenset[int]]:
 
 
 @needs_two_cpus
-def test_every_thread_is_limited_and_later_ones_too_and_all_get_back_what_they_had(site, stack):
+def test_all_threads_are_limited_and_restored(site, stack):
     one = frozenset([min(our_cpus())])
     with run_cpu_limit(CpuLimitSpec(cpus=1), site) as limit:
         assert limit.proof.threads == 3
@@ -104,7 +104,7 @@ def test_every_thread_is_limited_and_later_ones_too_and_all_get_back_what_they_h
 
 
 @needs_two_cpus
-def test_a_thread_that_escapes_is_named_and_stays_named(site, stack):
+def test_escaped_thread_is_reported_until_the_end(site, stack):
     with run_cpu_limit(CpuLimitSpec(cpus=1), site) as limit:
         assert stack.ask("escape") == "escaped"
         wait_until(lambda: limit.proof.shortfall)
@@ -114,7 +114,7 @@ def test_a_thread_that_escapes_is_named_and_stays_named(site, stack):
 
 
 @needs_two_cpus
-def test_an_escape_is_seen_without_anybody_asking(site, stack):
+def test_escape_is_detected_periodically(site, stack):
     with run_cpu_limit(CpuLimitSpec(cpus=1), site) as limit:
         stack.ask("escape")
         wait_until(lambda: limit._trouble)
@@ -129,14 +129,14 @@ def test_named_cpus(site, stack):
 
 
 @pytest.mark.parametrize("cpus", [100_000, "100000", "0,5000-70000", "3-2"])
-def test_cpus_that_are_not_there(cpus):
+def test_missing_cpus_are_refused(cpus):
     with pytest.raises(ConfigurationError, match=f"this process may use {len(our_cpus())}: "):
         load_available(CpuLimitSpec(cpus=cpus), StackSpec())
 
 
 @needs_quota
 @pytest.mark.alone
-def test_a_quota_is_kept_and_nothing_of_it_is_left(site, stack):
+def test_quota_is_enforced_and_removed(site, stack):
     home = find_home(stack.process.pid)
     with run_cpu_limit(CpuLimitSpec(cpus=len(our_cpus()), quota_percent=4), site) as limit:
         child = int(stack.ask("work"))
@@ -155,7 +155,7 @@ def test_a_quota_is_kept_and_nothing_of_it_is_left(site, stack):
 
 @needs_quota
 @pytest.mark.alone
-def test_one_that_leaves_the_quota_is_named(site, stack):
+def test_process_outside_the_quota_is_reported(site, stack):
     with run_cpu_limit(CpuLimitSpec(cpus=len(our_cpus()), quota_percent=50), site) as limit:
         home = find_place().folder
         (home / "cgroup.procs").write_text(str(stack.process.pid))
@@ -164,7 +164,7 @@ def test_one_that_leaves_the_quota_is_named(site, stack):
 
 @needs_quota
 @pytest.mark.alone
-def test_a_quota_that_somebody_changes_is_a_shortfall(site, stack):
+def test_changed_quota_is_a_shortfall(site, stack):
     with run_cpu_limit(CpuLimitSpec(cpus=len(our_cpus()), quota_percent=50), site) as limit:
         folder = find_home(stack.process.pid)
         setting, text = ("cpu.max", "max") if find_place().version == 2 else ("cpu.cfs_quota_us", "-1")
@@ -182,14 +182,14 @@ def test_without_permission_for_a_quota_the_remedy_is_named(site, monkeypatch):
     assert load_available(CpuLimitSpec(cpus=1), StackSpec()).ok
 
 
-def test_a_stack_that_does_not_run_cannot_be_limited(site, stack):
+def test_stopped_stack_cannot_be_limited(site, stack):
     stack.end()
     with pytest.raises(LoadFailed, match="none of its processes runs"), run_cpu_limit(CpuLimitSpec(), site):
         pass
 
 
 @needs_two_cpus
-def test_a_stack_that_dies_is_no_fault_of_its_limit(site, stack):
+def test_death_of_the_stack_is_no_shortfall(site, stack):
     with run_cpu_limit(CpuLimitSpec(cpus=1), site) as limit:
         stack.end()
     assert limit.proof.shortfall == ""
@@ -208,6 +208,6 @@ def test_using_more_than_the_quota_is_a_shortfall(site, stack):
 
 
 @pytest.mark.parametrize("arguments", [{"cpus": 0}, {"cpus": "all"}, {"quota_percent": 0.5}, {"quota_percent": -1}])
-def test_limits_that_make_no_sense(arguments):
+def test_invalid_limits_are_refused(arguments):
     with pytest.raises(ConfigurationError):
         CpuLimitSpec(**arguments)

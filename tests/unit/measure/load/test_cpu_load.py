@@ -22,7 +22,7 @@ needs_two_cpus = pytest.mark.skipif(len(our_cpus()) < 2, reason="one CPU leaves 
 
 
 @needs_stress_ng
-def test_the_proof_is_the_cpu_time_really_used(site):
+def test_proof_is_the_used_cpu_time(site):
     with run_cpu_load(CpuLoadSpec(workers=1, percent=50), site) as load:
         wait_until(lambda: load.proof.seconds > 1.0 and load.proof.used_percent + load.proof.waited_percent > 20)
         measured = load.proof
@@ -35,7 +35,7 @@ def test_the_proof_is_the_cpu_time_really_used(site):
 
 
 @needs_stress_ng
-def test_a_stressor_that_dies_is_a_shortfall(site):
+def test_dead_stressor_is_a_shortfall(site):
     with run_cpu_load(CpuLoadSpec(workers=1, percent=10), site) as load:
         for process in running():
             process.kill()
@@ -44,7 +44,7 @@ def test_a_stressor_that_dies_is_a_shortfall(site):
 
 
 @needs_stress_ng
-def test_a_worker_that_dies_leaves_what_it_used_and_is_a_shortfall(site):
+def test_dead_worker_counts_and_is_a_shortfall(site):
     with run_cpu_load(CpuLoadSpec(workers=2, percent=50), site) as load:
         wait_until(lambda: load.proof.seconds > 0.5 and not load.proof.shortfall)
         before = load.proof
@@ -70,7 +70,7 @@ def test_workers_leave_the_reserved_cpus_to_the_stack(site):
 
 
 @needs_stress_ng
-def test_reserved_cpus_that_leave_none_or_do_not_exist():
+def test_invalid_reserved_cpus_are_refused():
     with pytest.raises(ConfigurationError, match="leaves none for its workers"):
         load_available(CpuLoadSpec(reserved=len(our_cpus())), StackSpec())
     with pytest.raises(ConfigurationError, match=f"'4000'; this process may use {len(our_cpus())}: "):
@@ -78,7 +78,7 @@ def test_reserved_cpus_that_leave_none_or_do_not_exist():
 
 
 @needs_stress_ng
-def test_methods_are_stress_ngs_own(site):
+def test_methods_are_those_of_stress_ng(site):
     assert {"all", "matrixprod", "fft"} <= set(cpu_methods())
     with run_cpu_load(CpuLoadSpec(workers=1, percent=10, method="fft"), site) as load:
         assert "fft" in load.proof.describe()
@@ -87,7 +87,7 @@ def test_methods_are_stress_ngs_own(site):
 
 
 @needs_stress_ng
-def test_nothing_is_left_behind_where_the_user_works_or_the_logs_are(site, tmp_path, monkeypatch):
+def test_no_temporary_files_are_left(site, tmp_path, monkeypatch):
     work = tmp_path / "work"
     work.mkdir()
     monkeypatch.chdir(work)
@@ -101,18 +101,18 @@ def stress(*, used: float, waited: float) -> Stress:
     return Stress(1.0, used, waited, 0, (), NOT_READ, "")
 
 
-def test_a_load_that_was_not_reached_is_a_shortfall():
+def test_unreached_load_is_a_shortfall():
     assert lacking_effort(stress(used=64, waited=0), 80) == ""
     assert "used 10 % of a CPU and waited 0 % for one; 80 %" in lacking_effort(stress(used=10, waited=0), 80)
 
 
-def test_workers_that_waited_for_others_did_what_was_asked():
+def test_time_waiting_for_a_cpu_counts_as_load():
     assert lacking_effort(stress(used=30, waited=50), 80) == ""
     assert lacking_effort(stress(used=0, waited=80), 80)
 
 
 @pytest.mark.parametrize("arguments", [{"workers": 0}, {"percent": 0}, {"percent": 101}, {"reserved": "0-"}])
-def test_loads_that_make_no_sense(arguments):
+def test_invalid_loads_are_refused(arguments):
     with pytest.raises(ConfigurationError):
         CpuLoadSpec(**arguments)
 
@@ -127,7 +127,7 @@ def test_without_stress_ng_the_remedy_is_named(site, monkeypatch):
 
 
 @needs_stress_ng
-def test_a_stressor_that_does_not_start_says_why(site, monkeypatch):
+def test_failed_start_has_a_reason(site, monkeypatch):
     monkeypatch.setattr(stress_ng, "LONGEST_S", "soon")
     with pytest.raises(LoadFailed, match="did not begin to work"), run_cpu_load(CpuLoadSpec(workers=1), site):
         pass
@@ -135,13 +135,13 @@ def test_a_stressor_that_does_not_start_says_why(site, monkeypatch):
 
 
 @needs_stress_ng
-def test_a_load_longer_than_it_may_last_is_a_shortfall(site, monkeypatch):
+def test_load_beyond_its_time_limit_is_a_shortfall(site, monkeypatch):
     monkeypatch.setattr(stress_ng, "LONGEST_S", 1)
     with run_cpu_load(CpuLoadSpec(workers=1, percent=10), site) as load:
         wait_until(lambda: "ended with exit code 0 while it was measured" in load.proof.shortfall)
 
 
-def test_a_stress_ng_that_takes_too_long_to_answer_is_believed(tmp_path, monkeypatch):
+def test_slow_version_check_is_accepted(tmp_path, monkeypatch):
     program = tmp_path / "stress-ng"
     program.write_text("#!/bin/sh\nexec sleep 60\n")
     program.chmod(0o700)
@@ -150,6 +150,6 @@ def test_a_stress_ng_that_takes_too_long_to_answer_is_believed(tmp_path, monkeyp
     assert cpu_methods.__wrapped__() == ()
 
 
-def test_a_stress_ng_that_does_not_list_its_methods_is_believed(monkeypatch):
+def test_missing_list_of_methods_is_accepted(monkeypatch):
     monkeypatch.setattr(cpu_load, "cpu_methods", lambda: ())
     cpu_load._refuse_unknown_method("a new one")

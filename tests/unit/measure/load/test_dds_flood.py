@@ -1,4 +1,4 @@
-"""A flood over real DDS, counted at its receiver."""
+"""Floods over real DDS, counted at their receiver."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def flooders(name: str = "flood_") -> list[psutil.Process]:
 
 @contextmanager
 def flooding(site: LoadSite, *, seconds: float, **arguments):
-    """A flood that has lasted for some time."""
+    """A flood that has run for some time."""
     with run_dds_flood(DdsFloodSpec(**arguments), site) as flood:
         wait_until(lambda: flood.proof.seconds > seconds)
         yield flood
 
 
 @pytest.mark.measures_time
-def test_what_arrives_is_what_was_asked_for(site):
+def test_received_rate_is_the_requested_one(site):
     with flooding(site, seconds=1.0, publishers=2, rate_hz=200, size_bytes=64) as flood:
         proof = flood.proof
     assert proof.requested_hz == 400
@@ -70,7 +70,7 @@ def test_what_arrives_is_what_was_asked_for(site):
 
 @pytest.mark.acceptance
 @pytest.mark.measures_time
-def test_bursts_keep_the_rate_and_few_participants_carry_many_publishers(site):
+def test_bursts_and_shared_participants_keep_the_rate(site):
     arguments = {
         "publishers": 3,
         "rate_hz": 200,
@@ -88,7 +88,7 @@ def test_bursts_keep_the_rate_and_few_participants_carry_many_publishers(site):
 
 
 @pytest.mark.measures_time
-def test_without_readers_the_publishers_count(site):
+def test_without_readers_sent_messages_are_counted(site):
     with flooding(site, seconds=1.0, publishers=2, rate_hz=200, readers=False) as flood:
         assert flooders("flood_counter") == []
         proof = flood.proof
@@ -98,7 +98,7 @@ def test_without_readers_the_publishers_count(site):
 
 
 @pytest.mark.acceptance
-def test_another_domain_is_none_of_the_stacks(site):
+def test_flood_on_another_domain(site):
     with flooding(site, seconds=0.3, publishers=1, rate_hz=200, domain="other") as flood:
         commands = [" ".join(process.cmdline()) for process in flooders()]
         assert "on another domain" in flood.proof.describe()
@@ -107,8 +107,8 @@ def test_another_domain_is_none_of_the_stacks(site):
 
 
 @pytest.mark.measures_time
-def test_a_rate_that_is_not_reached_is_a_shortfall_with_its_number(site):
-    """Also, what a publisher could not send is given up: it does not owe it for ever."""
+def test_unreached_rate_is_a_shortfall_with_its_value(site):
+    """Messages that a publisher could not send are dropped, not postponed."""
     with flooding(site, seconds=1.0, publishers=1, rate_hz=1_000_000, size_bytes=16, readers=False) as flood:
         proof = flood.proof
     assert 1000 < proof.rate_hz < 900_000
@@ -118,11 +118,11 @@ def test_a_rate_that_is_not_reached_is_a_shortfall_with_its_number(site):
 
 
 @pytest.mark.acceptance
-def test_a_publisher_that_was_stopped_sends_no_endless_burst(site):
+def test_resumed_publisher_does_not_catch_up(site):
     with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=1000), site) as flood:
         publisher = flooders("flood_publisher")[0]
         publisher.send_signal(signal.SIGSTOP)
-        time.sleep(0.6)  # what is missed in this time is what is measured
+        time.sleep(0.6)  # messages missed during the stop are measured
         publisher.send_signal(signal.SIGCONT)
         wait_until(lambda: flood.proof.given_up)
         assert flood.proof.given_up >= 500
@@ -130,7 +130,7 @@ def test_a_publisher_that_was_stopped_sends_no_endless_burst(site):
 
 
 @pytest.mark.parametrize("name", ["flood_publisher", "flood_counter"])
-def test_a_process_that_dies_is_a_shortfall(site, name):
+def test_dead_process_is_a_shortfall(site, name):
     with run_dds_flood(DdsFloodSpec(publishers=2, rate_hz=200), site) as flood:
         flooders(name)[0].kill()
         wait_until(lambda: "SIGKILL" in flood.proof.shortfall)
@@ -139,7 +139,7 @@ def test_a_process_that_dies_is_a_shortfall(site, name):
 
 @pytest.mark.acceptance
 @pytest.mark.measures_time
-def test_a_counter_that_hangs_is_a_shortfall(site, monkeypatch):
+def test_hanging_counter_is_a_shortfall(site, monkeypatch):
     monkeypatch.setattr(flood_reports, "_LONGEST_SILENCE_S", 0.5)
     with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=200), site) as flood:
         counter = flooders("flood_counter")[0]
@@ -150,8 +150,8 @@ def test_a_counter_that_hangs_is_a_shortfall(site, monkeypatch):
 
 @pytest.mark.acceptance
 @pytest.mark.measures_time
-def test_while_this_process_stands_still_nobody_is_silent(site, monkeypatch):
-    """What was said meanwhile is read before it is judged; a lock that is held stands for all that stops a process."""
+def test_stop_of_this_process_is_no_silence(site, monkeypatch):
+    """Reports of the meantime are read before silence is judged; a held lock simulates the stop."""
     monkeypatch.setattr(flood_reports, "_LONGEST_SILENCE_S", 0.5)
     with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=200), site) as flood, flood._changed:
         wait_until(lambda: all(stream.silence_ns() > 600 * MS for stream in flood._streams))
@@ -160,13 +160,13 @@ def test_while_this_process_stands_still_nobody_is_silent(site, monkeypatch):
 
 @pytest.mark.acceptance
 @pytest.mark.measures_time
-def test_what_is_lost_on_its_way_is_told_and_is_no_shortfall(site):
-    """A counter that sleeps for a while misses messages, and knows how many: the flood was there all the same."""
+def test_lost_messages_are_reported_and_no_shortfall(site):
+    """A stopped counter misses messages, and counts them; the flood was applied nevertheless."""
     with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=8000, size_bytes=16), site) as flood:
         counter = flooders("flood_counter")[0]
         counter.send_signal(signal.SIGSTOP)
         before = flood.proof
-        time.sleep(1.0)  # longer than its history and its socket's buffer last
+        time.sleep(1.0)  # longer than its history and its socket's buffer can bridge
         counter.send_signal(signal.SIGCONT)
         wait_until(lambda: flood.proof.seconds > before.seconds + 1.0)
         proof = flood.proof
@@ -178,12 +178,12 @@ def test_what_is_lost_on_its_way_is_told_and_is_no_shortfall(site):
 
 
 @pytest.mark.acceptance
-def test_its_processes_compete_where_it_was_asked(site):
-    """The stack is this process here."""
-    beside = dataclasses.replace(site, pids=lambda: [os.getpid()])
+def test_flood_runs_in_the_requested_scheduler_group(site):
+    """This process stands for the stack."""
+    site_of_stack = dataclasses.replace(site, pids=lambda: [os.getpid()])
     ours, found = os.getsid(0), {}
     for group in ("stack", "own"):
-        with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=200, group=group), beside) as flood:
+        with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=200, group=group), site_of_stack) as flood:
             sessions = {os.getsid(process.pid) for process in flooders()}
             found[group] = flood.proof.group_found
         assert (sessions == {ours}) == (group == "stack")
@@ -193,8 +193,8 @@ def test_its_processes_compete_where_it_was_asked(site):
         assert "the stack in" in found["own"] or "control group" in found["own"]
 
 
-def test_a_flood_that_never_arrives_says_so(site, monkeypatch):
-    """Its publishers see no reader, as theirs is on another domain: they never begin."""
+def test_flood_without_reception_fails(site, monkeypatch):
+    """The reader is on another domain, so that the publishers never begin."""
 
     def elsewhere(module: str, *, domain: int, **parameters: object) -> list[str]:
         return command(module, domain=domain + (module == "flood_publisher"), **parameters)
@@ -208,7 +208,7 @@ def test_a_flood_that_never_arrives_says_so(site, monkeypatch):
     assert flooders() == []
 
 
-def test_a_flood_whose_processes_end_at_once_says_so(site, monkeypatch):
+def test_flood_with_exiting_processes_fails(site, monkeypatch):
     monkeypatch.setattr(flood_programs, "_ROOM", "pytest_ldos.no_such_room")
     with pytest.raises(LoadFailed, match="ended with exit code 1") as caught, run_dds_flood(DdsFloodSpec(), site):
         pass
@@ -216,8 +216,8 @@ def test_a_flood_whose_processes_end_at_once_says_so(site, monkeypatch):
 
 
 @pytest.mark.acceptance
-def test_a_slow_flood_ends_at_once(site):
-    """Its publisher is not asleep until its next message is due."""
+def test_slow_flood_ends_immediately(site):
+    """Its publisher does not sleep until the next message."""
     with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=0.05), site) as flood:
         arrived = flood.proof
         began = time.monotonic()
@@ -225,8 +225,8 @@ def test_a_slow_flood_ends_at_once(site):
     assert arrived.requested_hz == 0.05
 
 
-def test_nothing_outlives_whoever_asked_for_it(site):
-    """Not even where it is killed."""
+def test_flood_ends_with_its_owner(site):
+    """Even if the owner is killed."""
     with owner_of(run_dds_flood(DdsFloodSpec(publishers=2, rate_hz=2000), site)) as owner:
         children = psutil.Process(owner).children(recursive=True)
         assert len(children) >= 3
@@ -249,7 +249,7 @@ def workspace(tmp_path, monkeypatch) -> Path:
     return tmp_path / "install"
 
 
-def test_a_ros_stack_is_flooded_by_the_workspaces_programs(workspace):
+def test_ros_stack_uses_the_workspaces_programs(workspace):
     spec = DdsFloodSpec(publishers=3, participants=2, rate_hz=2000, reliability="reliable", readers=False)
     programs = ros_programs(spec, domain=7, environment={"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp"})
     assert programs.environment == {"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp", "ROS_DOMAIN_ID": "7"}
@@ -265,8 +265,8 @@ def test_a_ros_stack_is_flooded_by_the_workspaces_programs(workspace):
     assert "publishers:=3" in programs.counter
 
 
-def test_the_workspaces_parameters_are_those_it_is_given(workspace):
-    """The parameter files of `ldos_load` are read here, so that drift fails without ROS 2."""
+def test_parameters_match_the_workspace(workspace):
+    """Reads the parameter files of `ldos_load`, so that a difference is found without ROS 2."""
     programs = ros_programs(DdsFloodSpec(), domain=7, environment={})
     commands = {"flood_counter": programs.counter, "flood_publisher": programs.publishers["flood_publisher_1"]}
     for name, command in commands.items():
@@ -278,7 +278,7 @@ def test_the_workspaces_parameters_are_those_it_is_given(workspace):
         }
 
 
-def test_without_the_workspace_it_says_what_to_do(site, workspace, monkeypatch):
+def test_missing_workspace_has_a_remedy(site, workspace, monkeypatch):
     assert load_available(DdsFloodSpec(), ROS2).ok
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(workspace.parent))
     answer = load_available(DdsFloodSpec(), ROS2)
@@ -289,14 +289,14 @@ def test_without_the_workspace_it_says_what_to_do(site, workspace, monkeypatch):
         pass
 
 
-def test_the_embedded_flood_needs_the_embedded_parts(monkeypatch):
+def test_embedded_flood_needs_the_embedded_packages(monkeypatch):
     embedded = StackSpec(kind=StackKind.EMBEDDED)
     assert load_available(DdsFloodSpec(), embedded).ok
     monkeypatch.setattr(programs, "_EMBEDDED_PARTS", ("no_such_dds",))
     assert "pip install 'pytest-ldos[embedded]'" in load_available(DdsFloodSpec(), embedded).remedy
 
 
-# --- what can be asked for ------------------------------------------------------------------
+# --- valid and invalid specs ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -313,10 +313,10 @@ def test_the_embedded_flood_needs_the_embedded_parts(monkeypatch):
         ({"participants": 5}, "5 participants for 4 publishers"),
     ],
 )
-def test_floods_that_make_no_sense(arguments, range_):
+def test_invalid_floods_are_refused(arguments, range_):
     with pytest.raises(ConfigurationError, match=range_):
         DdsFloodSpec(**arguments)
 
 
-def test_find_breaking_may_ask_for_two_hundred_thousand():
+def test_rate_limit_allows_two_hundred_thousand():
     assert DdsFloodSpec(publishers=1, rate_hz=200_000).total_hz == 200_000

@@ -1,4 +1,4 @@
-"""What a flood is made of, without DDS: schedule, errors, numbers, shares."""
+"""Parts of a flood, without DDS: schedule, errors, numbers, shares."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from pytest_ldos.scenario.loads.flood import DdsFloodSpec
 SECOND = 1_000_000_000
 
 
-def test_bursts_are_due_together_at_the_same_rate():
+def test_messages_of_a_burst_are_due_together():
     schedule = FloodSchedule(rate_hz=1000, burst=10, publishers=1, begin_ns=5)
     assert [schedule.due_ns(slot) for slot in (0, 9, 10, 19)] == [5, 5, 10_000_005, 10_000_005]
     assert schedule.due_by(4) == 0
     assert schedule.due_by(SECOND + 4) == 1000
 
 
-def test_publishers_take_turns():
+def test_publishers_are_interleaved():
     schedule = FloodSchedule(rate_hz=100, burst=2, publishers=4, begin_ns=0)
     assert [schedule.publisher_of(slot) for slot in range(9)] == [0, 0, 1, 1, 2, 2, 3, 3, 0]
     assert schedule.due_ns(8) - schedule.due_ns(0) == SECOND * 2 // 100
@@ -43,15 +43,15 @@ def test_publishers_take_turns():
 
 @pytest.mark.parametrize("rate_hz", [0.3, 7.0, 999.9, 30_000.0])
 @pytest.mark.parametrize("burst", [1, 3, 100])
-def test_what_is_due_agrees_with_when_it_is_due(rate_hz, burst):
+def test_due_counts_agree_with_due_times(rate_hz, burst):
     schedule = FloodSchedule(rate_hz=rate_hz, burst=burst, publishers=3, begin_ns=12_345)
     for slot in range(0, 100_000, 997):
         due_ns = schedule.due_ns(slot)
         assert schedule.due_by(due_ns - 1) <= slot < schedule.due_by(due_ns)
 
 
-def test_a_bin_holds_errors_of_nearly_one_size():
-    """`ldos_load` tests the same numbers."""
+def test_error_bins_are_narrow():
+    """`ldos_load` tests the same values."""
     assert [bin_of(error) for error in (0, -31, 32, 33, 63, 64, 1_000_000)] == [0, 31, 32, 32, 47, 48, 270]
     for error in range(0, 1 << 22, 77):
         top = top_of(bin_of(error))
@@ -59,7 +59,7 @@ def test_a_bin_holds_errors_of_nearly_one_size():
         assert error <= top <= error * 17 / 16
 
 
-def test_percentiles_are_of_what_came_later():
+def test_percentiles_cover_only_later_errors():
     early = SendErrors({bin_of(10): 50, bin_of(5_000_000): 1})
     late = SendErrors({bin_of(10): 148, bin_of(20): 1, bin_of(1000): 1, bin_of(5_000_000): 1})
     errors = late.since(early)
@@ -78,12 +78,12 @@ def test_a_message_has_its_size_and_its_number(size):
     assert number_of(texts.message(0x1234)) == 0x1234
 
 
-def test_what_is_missing_between_numbers_is_lost():
+def test_gaps_between_numbers_are_losses():
     texts, tally = NumberedText(16), Tally()
     assert tally.lost == 0
     tally.add([])
     tally.add([texts.message(number) for number in (7, 8)])
-    assert (tally.received, tally.lost) == (2, 0)  # what came before the first is not missed
+    assert (tally.received, tally.lost) == (2, 0)  # messages before the first received one are not lost
     tally.add([texts.message(number) for number in (10, 14)])
     assert (tally.received, tally.lost) == (4, 4)
 
@@ -101,7 +101,7 @@ def report_of(published: int, **more: object) -> Sent:
     return Sent.parse({"mono_ns": 5, "published": {"/flood_topic_1": published}, "final": False, **more})
 
 
-def test_a_report_says_how_far_its_publishers_got():
+def test_report_counts_the_publishers_messages():
     sent = report_of(7, given_up=2, error_bins={"270": 6})
     assert (sent.given_up, sent.errors.count, sent.has_begun) == (2, 6, True)
     older = report_of(0, requested=1)
@@ -110,7 +110,7 @@ def test_a_report_says_how_far_its_publishers_got():
 
 @dataclass(frozen=True)
 class Reports:
-    """What a process said when the measuring began, and last."""
+    """First and last report of a process."""
 
     first: Sent | Received | None
     last: Sent | Received | None
@@ -139,38 +139,38 @@ def proof_of(*publishers: Any, counter: Any, **more: Any) -> FloodProof:
     [
         (10.0, 39_600, ""),
         (10.0, 39_400, "3940"),
-        (4.0, 15_600, ""),  # 100 ms late at the last look
+        (4.0, 15_600, ""),  # 100 ms late at the last measurement
         (4.0, 15_500, "3875"),
         (0.0, 0, "0"),
     ],
 )
 @pytest.mark.parametrize("readers", [True, False])
-def test_what_was_sent_in_time_decides_whether_the_load_was_reached(seconds, sent, reached, readers):
+def test_messages_sent_in_time_decide_the_shortfall(seconds, sent, reached, readers):
     counter = reader(sent, seconds=seconds) if readers else None
     proof = proof_of(sender(sent, seconds=seconds), counter=counter)
-    told = f"the flood reached {reached} of 4000 msg/s: its publishers sent no more in time" if reached else ""
-    assert (proof.shortfall, proof.seconds) == (told, seconds)
+    expected = f"the flood reached {reached} of 4000 msg/s: its publishers sent no more in time" if reached else ""
+    assert (proof.shortfall, proof.seconds) == (expected, seconds)
 
 
-def test_what_was_lost_on_its_way_is_told_and_no_shortfall():
+def test_losses_are_reported_and_no_shortfall():
     proof = proof_of(sender(40_000), counter=reader(10_000, lost=30_000))
     assert (proof.shortfall, proof.rate_hz, proof.received_hz, proof.received_share) == ("", 4000, 1000, 0.25)
     assert "4000 of 4000 msg/s sent, 25.0 % of them received, 30000 lost (4 publishers" in proof.describe()
 
 
-def test_a_gap_that_no_later_message_shows_is_missing_too():
+def test_gap_at_the_end_is_missing():
     proof = proof_of(sender(40_000), counter=reader(19_600))
     assert (proof.shortfall, proof.lost, proof.received_share) == ("", 0, pytest.approx(0.495, abs=0.001))
     assert "49.5 % of them received (" in proof.describe()
 
 
-def test_what_is_just_on_its_way_is_not_missing():
+def test_messages_in_transit_are_not_missing():
     proof = proof_of(sender(40_000), counter=reader(39_700))
     assert proof.received_share == 1
     assert "4000 of 4000 msg/s sent, all received (" in proof.describe()
 
 
-def test_readers_that_got_nothing_are_a_shortfall():
+def test_readers_without_messages_are_a_shortfall():
     proof = proof_of(sender(40_000), counter=reader(0))
     assert proof.shortfall == "the flood's matched readers received none of 40000 messages"
     assert "0.0 % of them received" in proof.describe()
@@ -178,14 +178,14 @@ def test_readers_that_got_nothing_are_a_shortfall():
     assert proof_of(sender(40_000), counter=reader(1)).shortfall == ""
 
 
-def test_a_publisher_that_says_nothing_any_more_has_sent_nothing_any_more():
+def test_silent_publisher_counts_as_stopped():
     proof = proof_of(sender(10_000), sender(5_000, seconds=5.0), counter=reader(15_000))
     assert proof.rate_hz == pytest.approx(1000 + 5000 / 9.5)
     assert "the flood reached 1526 of 4000 msg/s" in proof.shortfall
 
 
-def test_what_is_no_report_is_told(tmp_path):
-    """What another program says is shown without its control characters."""
+def test_invalid_report_is_reported(tmp_path):
+    """Its text is shown without control characters."""
     group = ProcessGroup(log_directory=tmp_path)
     try:
         child = group.start("flood_counter", ["printf", "\\033[2Jgone\\n"], talk=True)

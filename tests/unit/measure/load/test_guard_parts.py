@@ -1,4 +1,4 @@
-"""What a guard is made of, without DDS: law, lateness, throttled time, proof."""
+"""Parts of a guard, without DDS: control law, lateness, throttled time, proof."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ SECOND = 1000 * MS
 WALL = 1_700_000_000 * SECOND
 
 
-# --- the law -------------------------------------------------------------------------------
+# --- control law -------------------------------------------------------------------------------
 
 
 def late_share(received: int, late: int, silent: int) -> float | None:
-    """Of a window, as the table has it."""
+    """Late share of a window, from the table."""
     if silent:
         return 1.0
     return late / received if received else None
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_the_law_is_that_of_ldos_guard(case):
-    """Its table is read here, so that one of both cannot change alone."""
+def test_control_law_matches_ldos_guard(case):
+    """Reads its table, so that neither can change alone."""
     usual = {name: getattr(GuardSpec(), name) for name in (each.name for each in dataclasses.fields(ThrottleLimits))}
     law = ThrottleLaw(ThrottleLimits(**{**usual, **case["settings"]}))
     shares = [law.judge(late_share(*window)) for window in case["windows"]]
@@ -46,7 +46,7 @@ def test_the_law_is_that_of_ldos_guard(case):
     assert (law.decreases, law.increases) == (case["decreases"], case["increases"])
 
 
-def test_a_guard_whose_least_share_is_all_only_watches():
+def test_guard_with_full_least_share_only_measures():
     law = ThrottleLaw(ThrottleLimits(late_share=0.1, least_share=1.0, decrease=0.5, calm_windows=1, increase=0.5))
     assert [law.judge(1.0), law.judge(None), law.judge(0.0)] == [1.0, 1.0, 1.0]
     assert (law.decreases, law.increases) == (0, 0)
@@ -59,7 +59,7 @@ def lateness() -> PathLateness:
     return PathLateness(deadline_ns=10 * MS, silence_ns=200 * MS, now_ns=0)
 
 
-def test_a_stamp_of_the_wall_clock_tells_the_age():
+def test_wall_clock_stamp_gives_the_age():
     path = lateness()
     for number, age_ms in enumerate((0, 10, 11, 500)):
         path.note(WALL - age_ms * MS, wall_ns=WALL, mono_ns=number * MS)
@@ -67,15 +67,15 @@ def test_a_stamp_of_the_wall_clock_tells_the_age():
     assert path.end_window(4 * MS) == 0.5
 
 
-def test_a_stamp_of_a_simulated_clock_is_held_against_the_youngest_of_late():
+def test_simulated_stamp_is_compared_with_the_youngest_recent_one():
     path = lateness()
-    for step in range(10):  # each 20 ms, and 3 s behind for reasons of its own
+    for step in range(10):  # every 20 ms, with a constant offset of 3 s
         delay_ms = 30 if step == 7 else 5
         path.note((20 * step) * MS + 1, wall_ns=WALL, mono_ns=(3000 + 20 * step + delay_ms) * MS)
     assert (path.received, path.late) == (10, 1)
 
 
-def test_a_simulated_clock_that_runs_too_slowly_is_late_and_is_forgiven_what_it_lost():
+def test_slow_simulated_clock_is_late_until_it_keeps_up():
     path, mono_ms, stamp_ms = lateness(), 0.0, 0.0
 
     def run(seconds: float, pace: float) -> float | None:
@@ -94,7 +94,7 @@ def test_a_simulated_clock_that_runs_too_slowly_is_late_and_is_forgiven_what_it_
     assert run(1.0, 1.0) == 0.0
 
 
-def test_silence_is_late_and_a_window_without_messages_says_nothing():
+def test_silence_is_late_and_an_empty_window_is_unknown():
     path = lateness()
     path.note(WALL, wall_ns=WALL, mono_ns=0)
     assert [path.end_window(ns * MS) for ns in (100, 199, 200, 300)] == [0.0, None, 1.0, 1.0]
@@ -102,7 +102,7 @@ def test_silence_is_late_and_a_window_without_messages_says_nothing():
     assert (path.end_window(400 * MS), path.silent_windows, path.unstamped, path.received) == (None, 2, 1, 1)
 
 
-def test_a_stamp_is_the_headers_or_that_of_the_first_transform():
+def test_stamp_comes_from_header_or_first_transform():
     stamp = default("builtin_interfaces/msg/Time", sec=3, nanosec=5)
     header = default("std_msgs/msg/Header", stamp=stamp)
     assert stamp_reader("sensor_msgs/msg/Imu")(default("sensor_msgs/msg/Imu", header=header)) == 3 * SECOND + 5
@@ -135,8 +135,8 @@ def test_throttled_time_passes_more_slowly():
     assert (time.passed_by(6000), time.real_ns(5000)) == (5000, 6000)
 
 
-def test_what_was_due_before_a_change_was_due_when_it_was():
-    """A message that is a little late is not made later by a throttle that comes now."""
+def test_throttling_does_not_move_earlier_due_times():
+    """A slightly late message is not delayed further by a later throttle."""
     time = ThrottledTime(0)
     time.throttle(0.01, 100 * MS)
     assert time.real_ns(90 * MS) == 90 * MS
@@ -144,7 +144,7 @@ def test_what_was_due_before_a_change_was_due_when_it_was():
     assert (time.real_ns(90 * MS), time.real_ns(100 * MS + MS // 2)) == (90 * MS, 150 * MS)
 
 
-def test_it_forgets_what_is_long_past():
+def test_old_stretches_are_dropped():
     time = ThrottledTime(0)
     for second in range(1, 50):
         time.throttle(0.5 if second % 2 else 1.0, second * SECOND)
@@ -156,7 +156,7 @@ def test_it_forgets_what_is_long_past():
 WATCHED = GuardedTopic("/tf", "tf2_msgs/msg/TFMessage", 10.0)
 
 
-def told(seconds: float, share: float, *missing: str, received: int = 0, late: int = 0, decreases: int = 0) -> dict:
+def reported(seconds: float, share: float, *missing: str, received: int = 0, late: int = 0, decreases: int = 0) -> dict:
     return {
         "mono_ns": int(seconds * SECOND), "share": share, "received": received, "late": late, "unstamped": 0,
         "silent_windows": 0, "decreases": decreases, "increases": 0, "missing": list(missing),
@@ -170,20 +170,22 @@ def guard_proof(*reports: dict, publishers: tuple[str, ...] = ("/a", "/b"), fail
     return build_proof(GuardSpec(), WATCHED, history, failure=failure, group=NOT_READ, **ends)
 
 
-def test_a_guards_proof_tells_its_share_over_time():
+def test_proof_has_the_share_over_time():
     proof = guard_proof(
-        told(10, 1.0), told(11, 0.5, received=20, late=4, decreases=1), told(12.5, 1.0, received=50, late=5)
+        reported(10, 1.0), reported(11, 0.5, received=20, late=4, decreases=1), reported(12.5, 1.0, received=50, late=5)
     )
     assert (proof.seconds, proof.shares, proof.least) == (2.5, (1.0, 0.5, 0.5), 0.5)
     assert (proof.share, proof.throttled_s) == (pytest.approx(0.7), 1.5)
     assert (proof.received, proof.late, proof.late_share, proof.shortfall) == (50, 5, 0.1, "")
 
 
-def test_a_guards_proof_in_words():
-    proof = guard_proof(told(0, 1.0), told(1, 0.5, received=10, late=4, decreases=1), told(2, 0.5, received=20, late=4))
+def test_proof_as_text():
+    proof = guard_proof(
+        reported(0, 1.0), reported(1, 0.5, received=10, late=4, decreases=1), reported(2, 0.5, received=20, late=4)
+    )
     assert proof.describe() == "guard of /tf: 4 of 20 messages later than 10 ms; never throttled 2 publishers"
     proof = guard_proof(
-        told(0, 1.0, "/b: no such node"), told(1, 0.5, "/b: no such node", received=9, late=4, decreases=1)
+        reported(0, 1.0, "/b: no such node"), reported(1, 0.5, "/b: no such node", received=9, late=4, decreases=1)
     )
     assert proof.describe() == (
         "guard of /tf: 4 of 9 messages later than 10 ms; throttled 1 publisher for 0.0 of 1.0 s, to 100 % at the least, "
@@ -192,23 +194,23 @@ def test_a_guards_proof_in_words():
     assert proof.shortfall == ""
 
 
-def test_a_publisher_that_came_later_is_not_missing():
-    proof = guard_proof(told(0, 1.0, "/a: no such node", "/b: no such node"), told(1, 1.0, received=9))
+def test_late_publisher_is_not_missing():
+    proof = guard_proof(reported(0, 1.0, "/a: no such node", "/b: no such node"), reported(1, 1.0, received=9))
     assert (proof.obedient, proof.missing, proof.shortfall) == (2, (), "")
 
 
 @pytest.mark.parametrize(
     ("reports", "shortfall"),
     [
-        ([told(0, 1.0), told(5, 1.0)], "the guard heard nothing on /tf"),
+        ([reported(0, 1.0), reported(5, 1.0)], "the guard heard nothing on /tf"),
         (
-            [told(0, 1.0, "/a: x", "/b: y", received=1), told(5, 1.0, "/a: x", "/b: z: q", received=9)],
+            [reported(0, 1.0, "/a: x", "/b: y", received=1), reported(5, 1.0, "/a: x", "/b: z: q", received=9)],
             r"no publisher obeyed the guard \(/a: x; /b: z: q\)",
         ),
         ([], "no publisher obeyed"),
     ],
 )
-def test_what_a_guard_lacks(reports, shortfall):
+def test_shortfalls_of_a_guard(reports, shortfall):
     if reports:
         assert re.match(shortfall, guard_proof(*reports).shortfall)
     assert guard_proof(*reports, failure="guard was killed").shortfall == "guard was killed"
@@ -216,7 +218,7 @@ def test_what_a_guard_lacks(reports, shortfall):
 
 @dataclasses.dataclass(frozen=True)
 class Reports:
-    """What a process said when the measuring began, and last."""
+    """First and last report of a process."""
 
     first: Sent
     last: Sent
@@ -227,8 +229,8 @@ def throttled(sent: int, *, requested: int, allowed: int, seconds: float = 10.0)
     return Reports(Sent(0, {"/a": 0}, 0, SendErrors({})), Sent.parse(last))
 
 
-def test_a_flood_that_is_throttled_is_whole():
-    """1000 Hz each; the second publisher was let through a quarter of its messages."""
+def test_throttled_flood_is_complete():
+    """1000 Hz each; the second publisher was throttled to a quarter."""
     spec = DdsFloodSpec(publishers=2, rate_hz=1000)
     parts = [throttled(10_000, requested=10_000, allowed=10_000), throttled(2_500, requested=10_000, allowed=2_500)]
     proof = build_flood_proof(spec, counter=None, publishers=parts, failure="")
@@ -236,7 +238,7 @@ def test_a_flood_that_is_throttled_is_whole():
     assert "DDS flood: 1250 of 2000 msg/s sent, throttled to 1250 (2 publishers" in proof.describe()
 
 
-def test_what_it_did_not_send_beyond_its_throttle_is_a_shortfall():
+def test_messages_missing_beyond_the_throttle_are_a_shortfall():
     spec = DdsFloodSpec(publishers=1, rate_hz=1000)
     part = throttled(2_000, requested=10_000, allowed=2_500)
     proof = build_flood_proof(spec, counter=None, publishers=[part], failure="")

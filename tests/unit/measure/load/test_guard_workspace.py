@@ -1,4 +1,4 @@
-"""The workspace's guard and flood publisher say what ours say, by their sources."""
+"""The workspace's guard and flood publisher print the same reports as the Python ones (compares sources)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pytest_ldos.measure.load.flood_reports import Guarded, Sent
 SOURCES = Path(__file__).parents[4] / "ros_ws/src"
 
 
-def said_there(file: str) -> list[str]:
+def keys_in_source(file: str) -> list[str]:
     """Keys of the first line of JSON that a C++ source writes."""
     keys = re.findall(r'^    \{"(\w+)", ', (SOURCES / file).read_text("utf-8"), re.MULTILINE)
     return keys[: keys.index("final") + 1]
@@ -24,14 +24,14 @@ def said_here(function: Callable[..., object]) -> list[str]:
 
 
 def test_both_guards_report_the_same():
-    theirs = said_there("ldos_guard/src/report.cpp")
+    theirs = keys_in_source("ldos_guard/src/report.cpp")
     assert theirs == [*said_here(guard_node.Guard.report), "final"]
     known = {**dict.fromkeys(theirs, 1), "missing": ["/a: no answer"]}
     assert Guarded.parse(known).missing == ("/a: no answer",)
 
 
 def test_both_flood_publishers_report_the_same():
-    theirs = said_there("ldos_load/src/counts.cpp")
+    theirs = keys_in_source("ldos_load/src/counts.cpp")
     assert theirs == said_here(flood_publisher.Flood._report)
     known = {**dict.fromkeys(theirs, 1), "published": {"/a": 3}, "error_bins": {}, "requested": 9, "allowed": 4}
     assert Sent.parse(known).withheld == 5

@@ -1,4 +1,4 @@
-"""An impaired network: on this kernel where it can be, and with a `tc` that keeps state where it cannot."""
+"""Network impairment: on this kernel if possible, and with a stateful fake `tc`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def site(tmp_path):
 
 @pytest.fixture
 def tc(tmp_path, monkeypatch) -> FakeTc:
-    """On the path, with a kernel and a permission to fit."""
+    """The fake `tc` on the path, with a suitable kernel and permission."""
     fake = FakeTc(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(traffic_control, "_kernel_parts", lambda: [Availability(True)])
@@ -61,11 +61,11 @@ def tc(tmp_path, monkeypatch) -> FakeTc:
     return fake
 
 
-# --- which traffic ------------------------------------------------------------------------
+# --- selected traffic ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("domain", [0, 1, 5, 42, 101])
-def test_the_masks_match_the_ports_of_the_domain_and_no_others(domain):
+def test_masks_match_exactly_the_domains_ports(domain):
     blocks = list(mask_blocks(ports_of(domain)))
     matched = [port for port in range(1 << 16) if any(port & mask == first for first, mask in blocks)]
     assert matched == list(ports_of(domain))
@@ -96,12 +96,12 @@ def test_only_datagrams_to_the_domain_take_the_second_band():
         assert words[-2:] == ["flowid", f"{ROOT}2"]
 
 
-# --- whether it can be done ---------------------------------------------------------------
+# --- availability ---------------------------------------------------------------
 
 
 @pytest.mark.skipif(shutil.which("tc") is None, reason="tc is not installed")
-def test_this_kernel_is_asked_and_says_what_it_lacks():
-    """Real: the answer is what tc itself says in a network namespace, and lo stays as it was."""
+def test_kernel_reports_missing_modules():
+    """Real: `tc` is tried in a network namespace, and lo is unchanged."""
     before = subprocess.run(["tc", "qdisc", "show", "dev", "lo"], capture_output=True, text=True, check=True).stdout
     tried = subprocess.run(
         ["unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"],
@@ -118,8 +118,8 @@ def test_this_kernel_is_asked_and_says_what_it_lacks():
     assert after == before
 
 
-def test_what_is_unavailable_is_said_before_anything_is_changed(site):
-    """Real, wherever this machine lacks something."""
+def test_unavailability_is_reported_before_any_change(site):
+    """Real, if this machine lacks a requirement."""
     answer = network_impairment_available(NetworkImpairmentSpec(delay_ms=5), EMBEDDED)
     if answer.ok:
         pytest.skip("this machine can impair its network")
@@ -130,17 +130,17 @@ def test_what_is_unavailable_is_said_before_anything_is_changed(site):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has a permission to give up")
-def test_without_permission_it_says_so():
+def test_missing_permission_is_reported():
     """Real: a process without CAP_NET_ADMIN."""
     code = "from pytest_ldos.measure.load.traffic_control import *; print(traffic_control_available())"
     command = ["setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin", sys.executable, "-c", code]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "no permission to change the network (CAP_NET_ADMIN)" in said
-    assert "--cap-add NET_ADMIN" in said
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "no permission to change the network (CAP_NET_ADMIN)" in printed
+    assert "--cap-add NET_ADMIN" in printed
 
 
-def test_without_a_tc_that_works_nothing_is_impaired(tc, monkeypatch):
-    """A flood beside no impairment at all asks for this, too."""
+def test_broken_tc_means_no_impairment(tc, monkeypatch):
+    """A flood without any impairment also checks this."""
     assert not traffic_control.is_impaired()
     tc.change(qdiscs=[{"kind": "netem", "handle": NETEM}])
     assert traffic_control.is_impaired()
@@ -150,15 +150,15 @@ def test_without_a_tc_that_works_nothing_is_impaired(tc, monkeypatch):
     assert not traffic_control.is_impaired()
 
 
-def test_without_tc_it_says_so(monkeypatch):
+def test_missing_tc_is_reported(monkeypatch):
     monkeypatch.setattr(traffic_control, "_find_tc", lambda: None)
     answer = traffic_control_available()
     assert (answer.ok, answer.reason, answer.remedy) == (False, "tc not found", "sudo apt-get install iproute2")
 
 
 @pytest.mark.parametrize("part", ["netem", "prio", "u32"])
-def test_each_part_of_the_kernel_has_its_own_reason(part, monkeypatch):
-    """A kernel that refuses one of them."""
+def test_each_missing_kernel_module_has_a_reason(part, monkeypatch):
+    """A kernel that refuses one module."""
 
     def refuse(commands):
         return "Error: it is unknown." if any(part in command for command in commands) else ""
@@ -169,7 +169,7 @@ def test_each_part_of_the_kernel_has_its_own_reason(part, monkeypatch):
     assert f"modprobe {answer.reason.split()[4]}" in answer.remedy
 
 
-def test_traffic_control_of_others_is_not_touched(tc, site):
+def test_foreign_qdiscs_are_not_changed(tc, site):
     tc.change(qdiscs=[{"kind": "fq_codel", "handle": "8001:"}])
     refused = pytest.raises(Unavailable, match="has traffic control that is not ours to change: fq_codel 8001:")
     with refused, run_network_impairment(NetworkImpairmentSpec(delay_ms=5), site):
@@ -211,19 +211,24 @@ def test_zenoh_sends_over_tcp(tc):
     assert "rmw_zenoh_cpp sends messages over TCP" in answer.reason
 
 
-def test_beside_fast_dds_nothing_is_changed(tc, site):
-    beside = dataclasses.replace(site, kind=StackKind.ROS2, environment={"RMW_IMPLEMENTATION": "rmw_fastrtps_cpp"})
-    with pytest.raises(Unavailable, match="shared memory"), run_network_impairment(NetworkImpairmentSpec(), beside):
+def test_fast_dds_stack_is_refused_without_changes(tc, site):
+    site_of_stack = dataclasses.replace(
+        site, kind=StackKind.ROS2, environment={"RMW_IMPLEMENTATION": "rmw_fastrtps_cpp"}
+    )
+    with (
+        pytest.raises(Unavailable, match="shared memory"),
+        run_network_impairment(NetworkImpairmentSpec(), site_of_stack),
+    ):
         pass
     assert tc.calls == []
 
 
-# --- what was measured --------------------------------------------------------------------
+# --- measurement --------------------------------------------------------------------
 
 
 @pytest.mark.measures_time
-def test_it_lasts_as_long_as_its_context_and_is_not_believed(tc, site):
-    """This tc only says that it delays: the probes see that nothing is delayed."""
+def test_impairment_ends_with_its_context_and_is_verified(tc, site):
+    """This tc only pretends to delay: the probes show no delay."""
     with run_network_impairment(NetworkImpairmentSpec(delay_ms=30), site) as impairment:
         assert [qdisc["handle"] for qdisc in tc.qdiscs] == [ROOT, NETEM]
         assert len(tc.filters) == len(list(mask_blocks(ports_of(site.domain))))
@@ -238,7 +243,7 @@ def test_it_lasts_as_long_as_its_context_and_is_not_believed(tc, site):
     assert tc.qdiscs == DEFAULT
 
 
-def test_what_the_kernel_refuses_is_undone(tc, site):
+def test_refused_impairment_is_undone(tc, site):
     tc.change(refuses="u32")
     refused = pytest.raises(LoadFailed, match=r"tc refused: Error: \\x1b\[31mSpecified qdisc kind is unknown")
     with refused, run_network_impairment(NetworkImpairmentSpec(delay_ms=5), site):
@@ -246,27 +251,27 @@ def test_what_the_kernel_refuses_is_undone(tc, site):
     assert tc.qdiscs == DEFAULT
 
 
-def test_a_stack_that_dies_is_not_somebody_who_removed_it(tc, site):
+def test_dead_stack_is_not_reported_as_removal(tc, site):
     with pytest.raises(KeyError), run_network_impairment(NetworkImpairmentSpec(loss_percent=1), site) as impairment:
         raise KeyError("the stack is gone")
     assert tc.qdiscs == DEFAULT
     assert impairment.proof.shortfall == ""
 
 
-def test_an_impairment_that_somebody_removes_is_a_shortfall(tc, site):
+def test_removed_impairment_is_a_shortfall(tc, site):
     with run_network_impairment(NetworkImpairmentSpec(delay_ms=5), site) as impairment:
         tc.change(qdiscs=DEFAULT)
         assert "somebody removed" in impairment.proof.shortfall
 
 
-def test_it_is_undone_when_its_owner_is_killed(tc, site):
+def test_impairment_is_undone_if_its_owner_is_killed(tc, site):
     with owner_of(run_network_impairment(NetworkImpairmentSpec(delay_ms=5), site)) as owner:
         assert tc.qdiscs != DEFAULT
         os.kill(owner, signal.SIGKILL)
         wait_until(lambda: tc.qdiscs == DEFAULT)
 
 
-def test_removing_what_is_not_ours_does_nothing(tc):
+def test_removal_ignores_foreign_qdiscs(tc):
     foreign = [{"kind": "netem", "handle": "8001:"}]
     tc.change(qdiscs=foreign)
     traffic_control.remove_impairment()
@@ -274,7 +279,7 @@ def test_removing_what_is_not_ours_does_nothing(tc):
 
 
 @pytest.mark.measures_time
-def test_probes_cross_loopback_in_no_time():
+def test_probes_cross_loopback_without_delay():
     """Real datagrams, stamped by the kernel."""
     with claim_domain() as domain, probing(ports_of(domain), interval_s=0.005, patience_s=0.1) as probe:
         wait_until(lambda: probe.crossing.sent >= 40)
@@ -299,7 +304,7 @@ def crossing(*, delay_ms: float = 0.1, lost: int = 0, sent: int = 1000, gap_us: 
         ({"loss_percent": 5}, {"lost": 45}, ""),
         ({"loss_percent": 5}, {"lost": 20}, "20 of 1000 probes were lost, 5 % were asked for"),
         ({"loss_percent": 100, "delay_ms": 5}, {"lost": 1000}, ""),
-        ({"loss_percent": 0.01}, {"lost": 0}, ""),  # a thousand do not show it
+        ({"loss_percent": 0.01}, {"lost": 0}, ""),  # a thousand probes do not show it
         ({"rate_mbps": 1}, {"gap_us": WIRE_BITS}, ""),
         (
             {"rate_mbps": 1},
@@ -318,12 +323,12 @@ def crossing(*, delay_ms: float = 0.1, lost: int = 0, sent: int = 1000, gap_us: 
         ({"rate_mbps": 1, "loss_percent": 100}, {"lost": 1000}, ""),
     ],
 )
-def test_what_was_not_reached_is_a_shortfall(asked, found, shortfall):
+def test_unreached_impairment_is_a_shortfall(asked, found, shortfall):
     proof = build_proof(NetworkImpairmentSpec(**asked), crossing(**found), MANY, ours=2000, seconds=10)
     assert proof.shortfall == shortfall
 
 
-def test_messages_that_take_another_way_are_told():
+def test_messages_on_another_route_are_reported():
     spec = NetworkImpairmentSpec(delay_ms=5)
     counters = NetemCounters(packets=1990, drops=0, waiting=10)
     proof = build_proof(spec, crossing(delay_ms=5), counters, ours=2000, seconds=10)
@@ -342,6 +347,6 @@ def test_probes_leave_most_of_the_rate_to_the_stack(rate_mbps):
     "arguments",
     [{"delay_ms": -1}, {"delay_ms": 1e6}, {"jitter_ms": 1}, {"loss_percent": 101}, {"rate_mbps": 1e9}],
 )
-def test_impairments_that_make_no_sense(arguments):
+def test_invalid_impairments_are_refused(arguments):
     with pytest.raises(ConfigurationError):
         NetworkImpairmentSpec(**arguments)

@@ -1,4 +1,4 @@
-"""A second stack beside the first: the real embedded one, and what can become of it."""
+"""A second stack alongside the first: the real embedded stack, and its failures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ needs_embedded = needs(lambda: load_available(NoisyNeighbourSpec(), StackSpec())
 @pytest.mark.acceptance
 @needs_embedded
 @pytest.mark.alone
-def test_a_second_stack_moves_apart_from_the_first_and_its_death_is_a_shortfall(site):
+def test_second_stack_is_separate_and_its_death_is_a_shortfall(site):
     with run_neighbour(NoisyNeighbourSpec(group=SchedulerGroup.OWN), site) as load:
         processes = psutil.Process(load._driver.pid).children(recursive=True)
         assert {"simulator", "move_group", "goal_client"} <= {each.name() for each in processes}
@@ -53,7 +53,7 @@ def test_a_second_stack_moves_apart_from_the_first_and_its_death_is_a_shortfall(
 
 
 @needs_embedded
-def test_one_that_does_not_start_says_why(site, monkeypatch, tmp_path):
+def test_failed_start_has_a_reason(site, monkeypatch, tmp_path):
     broken = StackSpec(kind=StackKind.EMBEDDED, goals=str(tmp_path / "none.yaml"))
     monkeypatch.setattr(noisy_neighbour, "stack_of_neighbour", lambda spec, stack: broken)
     with (
@@ -66,7 +66,7 @@ def test_one_that_does_not_start_says_why(site, monkeypatch, tmp_path):
     assert running("simulator") == []
 
 
-def test_a_stack_that_is_not_installed_is_said_before(site):
+def test_missing_stack_is_reported_before_the_start(site):
     spec = NoisyNeighbourSpec(stack=NeighbourStack.ROS2)
     elsewhere = StackSpec(ros2=Ros2Spec(launch_file="there_is_no_such_package/stack.launch.py"))
     assert not load_available(spec, elsewhere).ok
@@ -74,7 +74,7 @@ def test_a_stack_that_is_not_installed_is_said_before(site):
         pass
 
 
-def test_the_same_stack_once_more_is_without_faults_and_reaches_the_driver_whole():
+def test_copied_stack_has_no_faults_and_reaches_the_driver_unchanged():
     stack = StackSpec(
         faults=FaultSpec(planning_delay_ms=5),
         ros2=Ros2Spec(launch_file="arm/arm.launch.py", sim=Simulation.MOCK, controllers=("one",)),
@@ -88,7 +88,7 @@ def test_the_same_stack_once_more_is_without_faults_and_reaches_the_driver_whole
 
 @pytest.fixture
 def say(site, tmp_path):
-    """A driver that says some lines and then nothing any more; when the last of them has been read."""
+    """A driver that prints some lines and then stops; returns when all are read."""
     group = ProcessGroup(log_directory=tmp_path)
 
     def start(*lines: str) -> RunningNeighbour:
@@ -104,14 +104,14 @@ def ended(completed: int, failed: int) -> str:
     return json.dumps({"domain": 3, "completed": completed, "failed": failed})
 
 
-def test_one_that_fails_more_often_than_not_is_a_shortfall(say):
+def test_mostly_failing_neighbour_is_a_shortfall(say):
     assert say(ended(1, 0))._idleness(3, 1) == ""
     load = say(ended(1, 2))
     wait_until(lambda: load.proof.failed)
     assert load.proof.shortfall == "the neighbour failed in 2 of 3 goals"
 
 
-def test_one_that_moved_and_then_stands_still_is_a_shortfall(say, monkeypatch):
+def test_stalled_neighbour_is_a_shortfall(say, monkeypatch):
     monkeypatch.setattr(noisy_neighbour, "IDLE_S", 0.2)
     load = say(ended(5, 0))
     wait_until(lambda: load.proof.completed)
@@ -119,7 +119,7 @@ def test_one_that_moved_and_then_stands_still_is_a_shortfall(say, monkeypatch):
     assert "none of the neighbour's goals ended in 0 s" in load.proof.shortfall
 
 
-def test_one_that_says_something_else_is_heard_further_and_a_shortfall(say):
+def test_invalid_line_is_a_shortfall_and_reading_continues(say):
     load = say(ended(1, 0), "\x1b[2Jmoving", '{"domain": "?"}', ended(2, 0))
     wait_until(lambda: load.proof.completed == 2)
     assert load.proof.shortfall == r"the neighbour said '\\x1b[2Jmoving'"

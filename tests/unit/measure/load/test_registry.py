@@ -1,4 +1,4 @@
-"""A load is a line in `words.LOADS` and two modules of its name: everything else reads these."""
+"""A load is defined by a line in `words.LOADS` and two modules of its name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FanLoadSpec(LoadSpec):
     """Heats the machine.
 
     Attributes:
-        speed_hz: of the fan.
+        speed_hz: speed of the fan.
     """
 
     KIND: ClassVar[str] = "fan_load"
@@ -77,7 +77,7 @@ def fan_load(monkeypatch) -> Iterator[str]:
     IMPLEMENTATIONS.pop(kind, None)
 
 
-def test_toml_has_it(fan_load):
+def test_toml_accepts_the_load(fan_load):
     scenarios = parse_table({"scenarios": {"hot": {"loads": {fan_load: {"speed_hz": 30}}}}}).scenarios
     assert scenarios["hot"].loads == {fan_load: FanLoadSpec(speed_hz=30)}
     with pytest.raises(ConfigurationError, match="did you mean 'fan_load'") as error:
@@ -85,16 +85,16 @@ def test_toml_has_it(fan_load):
     assert "fan_loads" in error.value.message
 
 
-def test_sweeps_have_it(fan_load):
+def test_sweeps_accept_the_load(fan_load):
     assert known_addresses()["fan_load.speed_hz"] == 20.0
     assert assign(ScenarioSpec(name="any"), "fan_load.speed", "1kHz").loads == (FanLoadSpec(speed_hz=1000),)
 
 
-def test_it_is_applied_last(fan_load):
+def test_load_is_applied_last(fan_load):
     assert in_order([FanLoadSpec(), CpuLimitSpec()]) == [CpuLimitSpec(), FanLoadSpec()]
 
 
-def test_it_is_applied(fan_load, tmp_path):
+def test_load_is_applied(fan_load, tmp_path):
     assert load_available(FanLoadSpec(), StackSpec()).reason == "no fan"
     with run_load(
         FanLoadSpec(), LoadSite(domain=1, recorder=FakeRecorder(tmp_path), log_directory=tmp_path)
@@ -102,14 +102,14 @@ def test_it_is_applied(fan_load, tmp_path):
         assert running.proof.seconds == 20.0
 
 
-def test_the_reference_has_it(fan_load):
+def test_reference_lists_the_load(fan_load):
     text = "\n".join(loads_page())
     assert "## `loads.fan_load`\n\nHeats the machine.\n" in text
-    assert "| `speed_hz` | a number, Hz | `20` | of the fan. |" in text
+    assert "| `speed_hz` | a number, Hz | `20` | speed of the fan. |" in text
 
 
 @pytest.mark.parametrize("kind", LOAD_SPECS)
-def test_each_load_is_whole(kind):
+def test_each_load_is_complete(kind):
     assert kind == LOAD_SPECS[kind].KIND
     assert isinstance(IMPLEMENTATIONS[kind], Load)
     assert LOAD_SPECS[kind].__name__ in api.__all__

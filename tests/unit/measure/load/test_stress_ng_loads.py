@@ -1,4 +1,4 @@
-"""Memory, cache and I/O load with the real stress-ng: what is proven is what was applied."""
+"""Memory, cache and I/O loads with the real stress-ng, and their proofs."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def test_memory_is_held_and_worked_in(site, tmp_path):
 
 
 @needs_stress_ng
-def test_what_a_worker_is_made_of_is_not_the_memory_that_was_asked_for(site):
+def test_memory_of_the_worker_itself_does_not_count(site):
     """It is several times as much as this load."""
     with run_memory_load(MemoryLoadSpec(workers=1, size_mb=1), site) as load:
         assert 0.95 <= load.proof.resident_mb < 1.5
 
 
 @needs_stress_ng
-def test_a_memory_worker_that_is_killed_is_replaced_but_one_without_replacement_is_missed(site):
+def test_killed_memory_worker_is_replaced_or_reported(site):
     with run_memory_load(MemoryLoadSpec(workers=1, size_mb=20), site) as load:
         (worker,) = [process for process in running("stress-ng-vm") if not process.children()]
         keeper = worker.parent()
@@ -55,14 +55,14 @@ def test_a_memory_worker_that_is_killed_is_replaced_but_one_without_replacement_
         assert "0 of 1 workers" in load.proof.shortfall or "ended with" in load.proof.shortfall
 
 
-def test_memory_that_was_not_held_or_not_touched_is_a_shortfall():
+def test_unheld_or_untouched_memory_is_a_shortfall():
     load = RunningMemoryLoad(MemoryLoadSpec(workers=2, size_mb=50), stressor=None)
     assert load._shortfall(100, 50) == ""
     assert load._shortfall(60, 50) == "the workers held 60 of 100 MB"
     assert "did not touch" in load._shortfall(100, 0)
 
 
-def test_more_memory_than_there_is():
+def test_too_much_memory_is_refused():
     answer = load_available(MemoryLoadSpec(workers=1000, size_mb=1_000_000), StackSpec())
     assert not answer.ok
     assert "asks for 1000 × 1000000 MB" in answer.reason
@@ -70,7 +70,7 @@ def test_more_memory_than_there_is():
 
 
 @needs_stress_ng
-def test_caches_are_used_and_misses_counted_or_it_is_said(site):
+def test_cache_misses_are_counted_or_the_reason_is_given(site):
     with run_cache_load(CacheLoadSpec(workers=1), site) as load:
         wait_until(lambda: load.proof.seconds > 0.5 and load.proof.used_percent > 0)
     assert (load.proof.misses is None) == bool(load.proof.uncounted)
@@ -78,8 +78,8 @@ def test_caches_are_used_and_misses_counted_or_it_is_said(site):
 
 
 @needs_stress_ng
-def test_what_is_counted_is_what_the_workers_did(site, monkeypatch):
-    """With an event that every machine has in the place of cache misses."""
+def test_only_the_workers_events_are_counted(site, monkeypatch):
+    """Uses an event of every machine instead of cache misses."""
     monkeypatch.setattr(cache_load, "COUNTED", Event.PAGE_FAULTS)
     with suppress(KeyError), run_cache_load(CacheLoadSpec(workers=1), site) as load:
         if load.proof.uncounted:
@@ -91,7 +91,7 @@ def test_what_is_counted_is_what_the_workers_did(site, monkeypatch):
     assert load.proof.misses == counted
 
 
-def test_misses_are_told_in_millions():
+def test_misses_are_shown_in_millions():
     proof = CacheLoadProof(
         kind="cache_load", seconds=1, shortfall="", group="stack", group_found="/", workers=1, used_percent=99,
         waited_percent=0, misses=2_500_000, uncounted="",
@@ -100,7 +100,7 @@ def test_misses_are_told_in_millions():
 
 
 @needs_stress_ng
-def test_what_is_written_is_measured_for_each_worker(site, tmp_path):
+def test_written_bytes_are_measured_per_worker(site, tmp_path):
     if is_in_memory(tmp_path):
         pytest.skip(f"{tmp_path} is in memory")
     with run_io_load(IoLoadSpec(workers=2, size_mb=4), site) as load:
@@ -111,7 +111,7 @@ def test_what_is_written_is_measured_for_each_worker(site, tmp_path):
 
 
 @needs_stress_ng
-def test_files_in_memory_are_no_storage(site):
+def test_tmpfs_is_refused(site):
     shared_memory = Path("/dev/shm")
     if not is_in_memory(shared_memory):
         pytest.skip("/dev/shm is no tmpfs here")
@@ -122,7 +122,7 @@ def test_files_in_memory_are_no_storage(site):
         assert "0 of 1 workers wrote to storage; is /dev/shm" in load.proof.shortfall
 
 
-def test_files_that_do_not_fit(site):
+def test_too_large_files_are_refused(site):
     with (
         pytest.raises(LoadFailed, match=r"io_load writes 1024 files of 1000000 MB, \d+ MB are free"),
         run_io_load(IoLoadSpec(workers=1024, size_mb=1_000_000), site),
@@ -139,6 +139,6 @@ def test_files_that_do_not_fit(site):
         lambda: IoLoadSpec(size_mb=0),
     ],
 )
-def test_loads_that_make_no_sense(make):
+def test_invalid_loads_are_refused(make):
     with pytest.raises(ConfigurationError):
         make()

@@ -1,4 +1,4 @@
-"""Metrics of paths, topics and processes: their values, and the reasons where there are none."""
+"""Metrics of paths, topics and processes: values, and reasons of missing values."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def published(model, *times, topic="/scan"):
     return changed(model, publications={topic: np.concatenate(times)})
 
 
-def test_the_rate_of_a_slow_topic_does_not_depend_on_where_the_trial_begins(model):
+def test_rate_of_a_slow_topic_is_independent_of_the_trials_start(model):
     """20 Hz for two seconds are 40 or 41 publications."""
     rates = [take(published(model, every(50, first_ns=shift * MS)), "rate:/scan") for shift in (0, 10, 49.9)]
     assert [each.value for each in rates] == pytest.approx([20.0] * 3, rel=1e-6)
@@ -88,7 +88,7 @@ def test_the_rate_of_a_slow_topic_does_not_depend_on_where_the_trial_begins(mode
     assert {each.source.name for each in rates} == {"publications"}
 
 
-def test_a_topic_that_stops_halfway_has_half_its_rate_and_a_gap(model):
+def test_topic_that_stops_halfway_has_half_the_rate_and_a_gap(model):
     stopped = published(model, every(10, last_ns=START + LENGTH // 2 + 1))
     assert take(stopped, "rate:/scan").value == pytest.approx(50.0, rel=0.01)
     assert take(stopped, "gap:/scan").value == pytest.approx(1000.0)
@@ -102,7 +102,7 @@ def test_the_largest_gap_is_between_publications_or_at_an_end(model):
 
 
 @pytest.mark.parametrize("kind", ["rate", "gap"])
-def test_a_topic_on_which_nothing_was_published_has_no_value_and_a_reason(model, kind):
+def test_silent_topic_has_a_reason(model, kind):
     silent = published(model, every(10, last_ns=START - MS))
     assert take(silent, f"{kind}:/scan").value == Missing("nothing was published on /scan in the trial")
     reason = take(silent, f"{kind}:/scann").value.reason
@@ -110,14 +110,14 @@ def test_a_topic_on_which_nothing_was_published_has_no_value_and_a_reason(model,
     assert take(model, f"{kind}:/scan").value == Missing("the trace has no topics")
 
 
-def test_events_that_the_trace_lacks_are_part_of_the_reason(model):
+def test_reason_names_missing_events(model):
     lacks = MissingEvent("ros2:rmw_publish", (0,), "publications are not known", ("publications",))
     silent = replace(model, missing_events=(lacks,))
     for name in ("rate:/scan", "path:state feedback:p99"):
         assert take(silent, name).value.reason.endswith("or the trace does not show it (without ros2:rmw_publish)")
 
 
-def test_a_path_of_phases_is_that_of_the_trial(model, trial):
+def test_path_of_phases_belongs_to_the_trial(model, trial):
     both = changed(model, trials=[trial])
     found = take(both, "path:goal:p50")
     assert found.value == pytest.approx(LENGTH / MS)
@@ -126,7 +126,7 @@ def test_a_path_of_phases_is_that_of_the_trial(model, trial):
     assert take(both, "path:planning:misses").details == {"passages": 1.0, "misses": 0.0}
 
 
-def test_a_path_that_nothing_passed_has_no_value(model):
+def test_path_without_passages_has_no_value(model):
     reason = "no passage along path 'state feedback' ended in the trial"
     assert take(model, "path:state feedback:p99").value == Missing(reason)
 
@@ -163,18 +163,18 @@ PAIR = StackUse((used(), used("simulator", 8, cpu_ns=70 * MS, peak_bytes=10_000_
         ("faults:*", 6.0),
     ],
 )
-def test_use_of_resources_is_that_of_a_process_or_the_sum_of_several(model, text, value):
+def test_resources_are_summed_over_matching_processes(model, text, value):
     assert take(model, text, PAIR).value == pytest.approx(value)
 
 
-def test_a_sum_says_the_part_of_each_process(model):
+def test_sum_has_the_part_of_each_process(model):
     assert take(model, "cpu:*", PAIR).details == {"of_planner_ms": 30.0, "of_simulator_ms": 70.0}
     details = take(model, "memory:*", PAIR).details
     assert details == {"resident_mb": 180.0, "grown_mb": 2.0, "of_planner_mb": 50.0, "of_simulator_mb": 10.0}
     assert take(model, "memory:planner", PAIR).details == {"resident_mb": 90.0, "grown_mb": 1.0}
 
 
-def test_a_process_that_restarted_counts_before_and_after_and_is_said_to_have(model):
+def test_restarted_process_counts_twice_and_is_noted(model):
     first = used(pid=7, cpu_ns=5 * MS, switches=3, faults=2, peak_bytes=70_000_000, has_ended=True, grown_bytes=-MS)
     again = StackUse((used(pid=9, has_begun=True), first))
     assert take(model, "cpu:planner", again).value == pytest.approx(35.0)
@@ -183,17 +183,17 @@ def test_a_process_that_restarted_counts_before_and_after_and_is_said_to_have(mo
     assert take(model, "cpu:planner", again).details == {"began": 1.0, "ended": 1.0}
 
 
-def test_of_the_memory_of_a_process_and_its_successor_the_larger_peak_counts(model):
-    beside = used(pid=5, peak_bytes=1_000_000)
+def test_larger_peak_of_a_process_and_its_successor_counts(model):
+    sibling = used(pid=5, peak_bytes=1_000_000)
     for before, after in ((70, 50), (50, 70)):
         first = used(pid=7, peak_bytes=before * 1_000_000, has_ended=True, grown_bytes=-MS)
         second = used(pid=9, peak_bytes=after * 1_000_000, has_begun=True)
-        found = take(model, "memory:planner", StackUse((beside, second, first)))
+        found = take(model, "memory:planner", StackUse((sibling, second, first)))
         assert found.value == pytest.approx(71.0)
         assert found.details == {"resident_mb": 180.0, "grown_mb": 1.0, "began": 1.0, "ended": 1.0}
 
 
-def test_memory_without_its_peak_has_another_source(model):
+def test_memory_without_peak_has_another_source(model):
     known, other = (StackUse((used(is_peak_known=known),)) for known in (True, False))
     sources = {take(model, "memory:planner", each).source for each in (known, other)}
     assert {source.is_approximate for source in sources} == {True, False}
@@ -226,12 +226,12 @@ def test_threads_are_chosen_by_name(model):
         ("cpu:node:/planner", PAIR, "the trace has no node /planner: known are: "),
     ],
 )
-def test_a_process_that_cannot_be_measured_has_no_value_and_a_reason(model, text, resources, reason):
+def test_unmeasured_process_has_a_reason(model, text, resources, reason):
     assert take(model, text, resources).value == Missing(reason)
 
 
-def test_the_process_of_a_node_is_that_of_the_trace(golden):
-    """A recorded trace of real ROS 2: each node is in a process of its own."""
+def test_process_of_a_node_comes_from_the_trace(golden):
+    """Recorded trace of real ROS 2 with one node per process."""
     model = api.build_execution(api.read_trace(golden("talker_listener")))
     pids = dict(
         model.nodes.join(model.processes.select("pid", process="id"), on="process").select("name", "pid").rows()
@@ -256,7 +256,7 @@ def test_the_process_of_a_node_is_that_of_the_trace(golden):
     assert take(with_trial, f"cpu:node:{node}", stack).value == pytest.approx(1.0)
 
 
-def test_a_name_that_no_process_has_is_refused_with_those_there_are():
+def test_unknown_process_is_refused_with_the_existing_ones():
     names = ["simulator", "move_group"]
     refuse_absent(specs("cpu:move_group", "cpu:*", "rate:/scan", "cpu:node:/any", "path:goal:p50"), names)
     with pytest.raises(ConfigurationError) as refused:
@@ -269,25 +269,25 @@ def test_a_name_that_no_process_has_is_refused_with_those_there_are():
         refuse_absent(specs("cpu:*"), [])
 
 
-def test_a_rate_is_better_when_higher_and_all_else_when_lower():
+def test_only_rates_are_better_when_higher():
     better = {spec.kind.value: declare(spec).better for spec in specs("rate:/a", "gap:/a", "cpu:a", "memory:a")}
     assert better == {"rate": Better.HIGHER, "gap": Better.LOWER, "cpu": Better.LOWER, "memory": Better.LOWER}
 
 
-def test_a_name_of_the_settings_is_taken_for_a_users_own():
+def test_name_of_a_declared_metric_is_taken():
     own = api.OwnMetric(name="cpu_planner", title="mine", unit="ms", better="lower", measure=lambda *_: 1.0)
     with pytest.raises(ConfigurationError, match=r"'cpu_planner' .* it is our name of CPU time of planner"):
         catalogue_of([own], specs("cpu:planner"))
 
 
-def test_a_trace_alone_has_those_of_paths_and_topics(model):
+def test_trace_alone_has_metrics_of_paths_and_topics(model):
     declared = specs("cpu:planner", "rate:/scan", "path:goal:p50")
     (found,) = api.extract_metrics(model, nominal_period_ns=2 * MS, declared=declared).values()
     assert list(found.measurements) == [*METRICS, "rate_scan", "path_goal_p50"]
 
 
 def reported(model, text, **numbers):
-    """A metric of a trial whose stimulus reported numbers."""
+    """Measures a metric of a trial with the stimulus's numbers."""
     (trial,) = model.trials.values()
     (spec,) = specs(text)
     metric = declare(spec)
@@ -302,7 +302,7 @@ def reported(model, text, **numbers):
     return metric, found.measurements[metric.name]
 
 
-def test_a_number_of_the_stimulus_is_a_metric_with_the_direction_that_was_asked_for(model):
+def test_stimulus_number_has_the_declared_direction(model):
     metric, found = reported(model, "number:distance_m", distance_m=3.25, hits=2.0)
     assert (metric.name, metric.better, metric.unit, found.value) == ("number_distance_m", Better.LOWER, "m", 3.25)
     metric, found = reported(model, "number:hits:higher", distance_m=3.25, hits=2.0)
@@ -311,7 +311,7 @@ def test_a_number_of_the_stimulus_is_a_metric_with_the_direction_that_was_asked_
     assert found.source.name == "stimulus' numbers"
 
 
-def test_a_number_that_was_not_reported_has_a_reason(model):
+def test_unreported_number_has_a_reason(model):
     _, found = reported(model, "number:distanec_m", distance_m=3.25)
     assert found.value == Missing("the stimulus reported no number 'distanec_m': did you mean 'distance_m'?")
     _, found = reported(model, "number:distance_m")
@@ -322,10 +322,10 @@ def test_a_number_that_was_not_reported_has_a_reason(model):
     ("text", "message"),
     [("number:", "names nothing to measure"), ("number:a:hihger", "did you mean 'higher'?")],
 )
-def test_a_number_that_cannot_be_meant(text, message):
+def test_invalid_number_is_refused(text, message):
     with pytest.raises(ConfigurationError, match=re.escape(message)):
         specs(text)
 
 
-def test_no_trace_alone_has_a_number_of_the_stimulus():
+def test_trace_alone_has_no_stimulus_numbers():
     assert in_traces(specs("number:a", "rate:/a", "cpu:a")) == specs("rate:/a")

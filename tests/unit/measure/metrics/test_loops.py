@@ -1,4 +1,4 @@
-"""Metrics of control loops, from statistics as a controller manager names them."""
+"""Metrics of control loops, from a controller manager's statistics."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from pytest_ldos.scenario.metrics import parse_metrics
 from pytest_ldos.trace.execution.model import TrialSpan
 from tests.builders.models import empty_model
 
-SAID = {
+STATISTICS = {
     "arm.stats/execution_time": Moments(1000, 25.0, 5.0),
     "arm.stats/periodicity": Moments(1000, 500.0, 10.0),
     "hinge.stats/read_cycle/execution_time": Moments(1000, 3.0, 1.0),
     "hinge.stats/read_cycle/periodicity": Moments(1000, 500.0, 20.0),
     "hinge.stats/write_cycle/execution_time": Moments(1000, 4.0, 1.0),
 }
-"""What controller_manager 4.46 publishes of a controller and a hardware component: µs and Hz."""
+"""Statistics of controller_manager 4.46 for a controller and a hardware component: µs and Hz."""
 
 
 def specs(*texts):
@@ -56,45 +56,45 @@ def take(text, loops):
     return found.measurements[spec.name]
 
 
-def test_an_update_takes_the_mean_of_its_durations():
-    found = take("update:arm", SAID)
+def test_update_duration_is_the_mean():
+    found = take("update:arm", STATISTICS)
     assert found.value == pytest.approx(0.025)
     assert found.details == {"updates": 1000, "sd_ms": pytest.approx(0.005)}
 
 
-def test_an_update_of_hardware_is_reading_and_writing():
-    found = take("update:hinge", SAID)
+def test_hardware_update_is_read_plus_write():
+    found = take("update:hinge", STATISTICS)
     assert found.value == pytest.approx(0.007)
     assert found.details["write_cycle_ms"] == pytest.approx(0.004)
 
 
 @pytest.mark.parametrize(("name", "expected_ms"), [("arm", 0.04), ("hinge", 0.08)])
 def test_jitter_is_the_spread_of_periods_and_marked_as_approximate(name, expected_ms):
-    found = take(f"jitter:{name}", SAID)
+    found = take(f"jitter:{name}", STATISTICS)
     assert found.value == pytest.approx(expected_ms)
     assert found.source.is_approximate
 
 
-def test_a_controller_that_was_activated_again_has_no_number_of_the_trial():
-    now = {**SAID, "arm.stats/execution_time": Moments(10, 1.0, 1.0)}
-    assert "arm.stats/execution_time" not in since(now, SAID)
-    reason = take("update:arm", since(now, SAID)).value.reason
+def test_reactivated_controller_has_no_value():
+    now = {**STATISTICS, "arm.stats/execution_time": Moments(10, 1.0, 1.0)}
+    assert "arm.stats/execution_time" not in since(now, STATISTICS)
+    reason = take("update:arm", since(now, STATISTICS)).value.reason
     assert reason == "'arm' was not updated in the trial, or activated in it"
 
 
-def test_a_trace_alone_has_none():
+def test_trace_alone_has_no_loop_metrics():
     assert "no trace has it" in take("update:arm", None).value.reason
     assert in_traces(specs("update:arm", "jitter:arm")) == ()
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("statistics", "message"),
     [
-        (SAID, "metric 'jitter:hing': the controller manager has no 'hing'; it has arm, hinge"),
+        (STATISTICS, "metric 'jitter:hing': the controller manager has no 'hing'; it has arm, hinge"),
         ({}, "metric 'jitter:hing': no controller manager publishes statistics of its loops"),
     ],
 )
-def test_a_name_that_it_does_not_know_is_refused(said, message):
-    refuse_unknown_loops(specs("update:arm"), SAID)
+def test_unknown_controller_is_refused(statistics, message):
+    refuse_unknown_loops(specs("update:arm"), STATISTICS)
     with pytest.raises(ConfigurationError, match=re.escape(message)):
-        refuse_unknown_loops(specs("jitter:hing"), said)
+        refuse_unknown_loops(specs("jitter:hing"), statistics)

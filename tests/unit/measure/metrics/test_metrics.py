@@ -1,4 +1,4 @@
-"""Each metric on a trace whose numbers are known."""
+"""Each metric on a trace with known values."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_latencies(model):
     assert measured["T4"] == 114.0
 
 
-def test_the_mean_of_planning_is_geometric_with_the_cpus_speed_beside_it(model, trial):
+def test_planning_mean_is_geometric_and_has_the_cpu_speed(model, trial):
     found = measure(model)["T1mean"]
     assert found.value == pytest.approx(4.0)
     assert found.details == {"plans": 2, "plans_cpu_work_ms": pytest.approx(2.0)}
@@ -93,12 +93,12 @@ def test_the_mean_of_planning_is_geometric_with_the_cpus_speed_beside_it(model, 
     assert measure(once)["T1mean"].value == Missing("the goal was not planned again")
 
 
-def test_an_event_lost_while_the_goal_is_planned_again_concerns_that_alone(model):
+def test_loss_while_replanning_invalidates_only_the_planning_mean(model):
     lossy = changed(model, stats=stats(Gap(START + 117 * MS, START + 118 * MS, 3, 1)))
     assert [name for name, found in measure(lossy).items() if found.number is None] == ["T1mean"]
 
 
-def test_a_speed_that_is_not_known_of_each_plan_is_no_covariate(model, trial):
+def test_incomplete_cpu_speed_is_no_covariate(model, trial):
     first, second = trial.plan_requests
     unknown = dataclasses.replace(trial, plan_requests=(first, dataclasses.replace(second, cpu_work_ns=None)))
     assert measure(changed(model, trials=[unknown]))["T1mean"].details == {"plans": 2}
@@ -113,7 +113,7 @@ def test_mean_periods_and_the_percentile_of_jitter(model):
     assert measure(model)["T3p90"].value == 0.0
 
 
-def test_a_perfect_loop_has_no_jitter(model):
+def test_perfect_loop_has_no_jitter(model):
     measured = measure(model)
     assert measured["T3"].value == 0.0
     assert measured["T5"].value == 0.0
@@ -121,8 +121,8 @@ def test_a_perfect_loop_has_no_jitter(model):
     assert measured["T5"].details["real_time_factor"] == pytest.approx(1.0)
 
 
-def test_jitter_is_the_root_mean_square_from_the_nominal_period(model):
-    """A loop that runs steadily at 400 Hz has no deviation of its own, but half a millisecond of jitter."""
+def test_jitter_is_the_rms_deviation_from_the_nominal_period(model):
+    """A steady loop at 400 Hz has no standard deviation, but half a millisecond of jitter."""
     steady = changed(model, control_cycles=times([2.5] * 48))
     found = measure(steady)["T3"]
     assert found.value == pytest.approx(0.5)
@@ -143,8 +143,8 @@ def test_jitter_only_counts_the_execution_window(model):
     assert found.details["misses"] == 1
 
 
-def test_the_tail_of_the_loop_is_a_metric_of_its_own(model):
-    """One period in thirty is long: hardly any in the mean, nearly all of it in the 99th percentile."""
+def test_loop_tail_is_a_separate_metric(model):
+    """One long period in thirty hardly changes the mean, but dominates the 99th percentile."""
     periods = [2.0] * 60
     periods[20] = 6.0
     found = measure(changed(model, control_cycles=times(periods)))
@@ -159,8 +159,8 @@ def test_the_tail_of_the_loop_is_a_metric_of_its_own(model):
     assert steady["T3p99"].value == pytest.approx(0.5)
 
 
-def test_the_tail_of_the_steps_is_taken_from_their_mean(model):
-    """A step that is late makes the next one early; how long all are is not the tail's matter."""
+def test_step_tail_is_relative_to_the_mean(model):
+    """A late step makes the next one early; the mean length does not affect the tail."""
     slow = measure(changed(model, sim_steps=times([1.25] * 90)))
     assert slow["T5p99"].value == pytest.approx(0.0, abs=1e-9)
     late = measure(changed(model, sim_steps=times([1.0] * 50 + [1.8, 0.2] * 3 + [1.0] * 62)))
@@ -177,7 +177,7 @@ def test_step_deviation_and_real_time_factor(model):
     assert measure(uneven)["T5"].value == pytest.approx(0.5, rel=0.01)
 
 
-def test_what_a_failed_trial_does_not_have_is_missing_with_its_reason(model):
+def test_missing_values_of_a_failed_trial_have_a_reason(model):
     measured = measure(without(model, Phase.EXECUTING, plan=False))
     for name in ("T1", "T2", "T2x", "T3"):
         assert measured[name].value == Missing("the trial never entered phase 'executing'")
@@ -191,15 +191,15 @@ def test_without_a_plan_only_the_excess_is_missing(model):
     assert measured["T2"].value == 100.0
 
 
-def test_loops_that_are_not_in_the_trace_are_missing(model):
+def test_loops_absent_from_the_trace_are_missing(model):
     empty = changed(model, control_cycles=np.empty(0, np.int64), sim_steps=np.empty(0, np.int64))
     measured = measure(empty)
     assert isinstance(measured["T3"].value, Missing)
     assert isinstance(measured["T5"].value, Missing)
 
 
-def test_a_gap_invalidates_what_it_touches_and_nothing_else(model):
-    """Events were lost while the plan was executed: planning is still good."""
+def test_gap_invalidates_only_the_metrics_that_it_touches(model):
+    """Events were lost during execution: planning remains valid."""
     lossy = changed(model, stats=stats(Gap(START + 50 * MS, START + 51 * MS, 3, 0)))
     measured = measure(lossy)
     assert measured["T1"].value == 12.0
@@ -233,12 +233,12 @@ def test_stamps_that_disagree_invalidate_the_trial_with_both_numbers(model, stam
     assert all(isinstance(found.value, Invalid) and reason in found.value.reason for found in measured.values())
 
 
-def test_markers_that_are_missing_although_the_client_stamped(model):
+def test_missing_markers_invalidate_a_stamped_trial(model):
     measured = measure(without(model, Phase.PLANNING), planning=2 * MS, executing=14 * MS)
     assert all("not marked in the trace" in found.value.reason for found in measured.values())
 
 
-def test_a_trial_that_is_not_in_the_trace(model):
+def test_trial_absent_from_the_trace(model):
     measured = extract_trial(None, model, stamps_ns={}, nominal_period_ns=PERIOD).measurements
     assert set(measured) == set(METRICS)
     assert all(isinstance(found.value, Invalid) for found in measured.values())
@@ -253,7 +253,7 @@ def test_reception_delays_are_segments(model, trial):
     assert found.reception_ns == {PLANNING_DELAY: 300_000, EXECUTING_DELAY: 400_000}
 
 
-def test_a_publication_before_the_goal_is_not_its_feedback(model, trial):
+def test_publication_before_the_goal_is_no_feedback(model, trial):
     publications = {"/m/_action/feedback": [START - MS]}
     found = extract_trial(trial, changed(model, publications=publications), stamps_ns={}, nominal_period_ns=PERIOD)
     assert found.reception_ns == {}
@@ -270,7 +270,7 @@ def test_all_trials_of_a_trace_are_measured_by_their_markers(model, trial):
     }
 
 
-def test_the_overall_score_has_the_weights_of_the_seed_and_no_tails():
+def test_overall_score_excludes_tails():
     weights = {name: metric.score_weight for name, metric in METRICS.items() if metric.score_weight}
     assert weights == {"T1": 1.0, "T2": 1.0, "T3": 0.5, "T4": 1.5, "T5": 0.3}
 
@@ -294,8 +294,8 @@ def without_probes(model, **publications):
     )
 
 
-def test_where_there_are_no_probes_publications_are_measured_and_called_approximate(model):
-    """The other metrics keep their markers: each takes the best source on its own."""
+def test_without_probes_publications_are_an_approximate_source(model):
+    """Other metrics keep their markers: each chooses its best source."""
     found = measure(without_probes(model, joint_states=times([2.5] * 48), clock=times([0.5, 1.5] * 60)))
     assert found["T3"].value == pytest.approx(0.5)
     assert found["T5"].value == pytest.approx(0.5, rel=0.01)
@@ -307,14 +307,14 @@ def test_where_there_are_no_probes_publications_are_measured_and_called_approxim
     assert found["T1"].source == MARKERS
 
 
-def test_probes_win_over_publications(model):
+def test_probes_have_precedence_over_publications(model):
     topics = {"/joint_states": times([2.5] * 48).tolist(), "/clock": times([0.5, 1.5] * 60).tolist()}
     found = measure(changed(model, publications=topics))
     assert found["T3"].source == CONTROL_PROBE
     assert found["T5"].source == SIMULATOR_PROBE
 
 
-def test_probes_that_fall_silent_are_not_replaced(model):
+def test_silent_probes_are_not_replaced(model):
     """Trials of one run must not come from different sources."""
     topics = {"/joint_states": times([2.0] * 60).tolist(), "/clock": times([1.0] * 120).tolist()}
     early = np.array([START - 300 * MS, START - 298 * MS, START - 296 * MS])
@@ -323,7 +323,7 @@ def test_probes_that_fall_silent_are_not_replaced(model):
     assert found["T5"].value == Missing("the trace has no simulator steps in the trial")
 
 
-def test_joint_states_at_another_rate_do_not_show_the_loop(model):
+def test_joint_states_at_another_rate_are_not_used(model):
     found = measure(without_probes(model, joint_states=times([10.0] * 20)))["T3"]
     assert found.value == Missing(
         "the trace has no control cycles; /joint_states does not show them: it comes at 100 Hz, the loop runs at 500 Hz"
@@ -331,7 +331,7 @@ def test_joint_states_at_another_rate_do_not_show_the_loop(model):
 
 
 def test_the_busiest_publisher_of_a_topic_is_measured(model):
-    """A gripper's joint states on the same topic are no cycles of the arm's loop."""
+    """A gripper's joint states on the same topic are not the arm's cycles."""
     arm, gripper = times([2.0] * 60), times([20.0] * 6) + MS // 2
     both = without_probes(model, joint_states=arm)
     second = both.publications.head(len(gripper)).with_columns(
@@ -349,7 +349,7 @@ def test_a_stack_without_a_simulator_has_no_step_deviation(model):
     assert found.source is None
 
 
-def test_topics_can_be_called_otherwise(model):
+def test_topic_names_are_configurable(model):
     there = without_probes(model, states=times([2.0] * 60), time=times([1.0] * 120))
     (trial,) = there.trials.values()
     names = Interfaces(joint_states="/states", clock="/time")
@@ -358,7 +358,7 @@ def test_topics_can_be_called_otherwise(model):
     assert found["T5"].source.name == "/time publications"
 
 
-def test_a_name_that_is_not_full_is_refused():
+def test_relative_name_is_refused():
     with pytest.raises(ConfigurationError, match="'move_action' is no full name") as caught:
         Interfaces(action="move_action")
     assert "'/move_action'" in caught.value.remedy

@@ -1,4 +1,4 @@
-"""Metrics of a user's own: what may be registered, and what comes of what their functions do."""
+"""User-defined metrics: registration, and results of their functions."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def take(model, metric):
     return found.measurements[metric.name].value
 
 
-def test_a_number_is_taken_beside_ours(model):
+def test_user_metric_is_measured_with_the_built_in_ones(model):
     assert take(model, own()) == 10.0
     assert isinstance(take(model, own(lambda context, window: np.int64(3))), float)
 
 
-def test_the_window_is_the_one_that_was_asked_for(model):
+def test_window_is_the_requested_one(model):
     def length_ms(context, window):
         return (window[1] - window[0]) / MS
 
@@ -72,7 +72,7 @@ def test_the_window_is_the_one_that_was_asked_for(model):
     assert take(model, own(length_ms, window=lambda context: (START, START + MS))) == 1
 
 
-def test_what_the_trial_does_not_have_is_missing_and_nothing_is_called(model):
+def test_missing_window_calls_no_function(model):
     (trial,) = model.trials.values()
     short = changed(model, trials=[replace(trial, phases={Phase.GOAL_SENT: START, Phase.RESULT: START + MS})])
     metric = own(lambda context, window: 1 / 0, window=api.TrialContext.execution_window)
@@ -80,7 +80,7 @@ def test_what_the_trial_does_not_have_is_missing_and_nothing_is_called(model):
     assert found.measurements["plan_points"].value == Missing("the trial never entered phase 'executing'")
 
 
-def test_absent_events_can_be_told(model):
+def test_absent_events_are_reported_as_missing(model):
     def age(context, window):
         passages = context.passages(api.PathSpec(name="feedback", via=("/joint_states", "/tf")), window)
         return api.Missing("no /tf") if passages.is_empty() else 1.0
@@ -88,7 +88,7 @@ def test_absent_events_can_be_told(model):
     assert take(model, own(age)) == Missing("no /tf")
 
 
-def test_the_flow_is_built_once_and_only_when_it_is_asked_for(model, monkeypatch):
+def test_flow_is_built_once_on_demand(model, monkeypatch):
     from pytest_ldos.measure.metrics import extract
 
     built = []
@@ -101,7 +101,7 @@ def test_the_flow_is_built_once_and_only_when_it_is_asked_for(model, monkeypatch
     assert built == [both]
 
 
-def test_lost_events_invalidate_it_unasked(model):
+def test_lost_events_invalidate_the_value(model):
     gap = Gap(START + 50 * MS, START + 51 * MS, 3, 0)
     stats = ReadStats((StreamStats(path=Path("s"), trace=0, packets=1, events=1, truncated_bytes=0, gaps=(gap,)),))
     lossy = changed(model, stats=stats)
@@ -133,7 +133,7 @@ def fails(context, window):
         (lambda context, window: [1.0] * 100, "gave .{60}…; it must give a number"),
     ],
 )
-def test_what_a_function_does_wrong_is_said_and_concerns_its_value_alone(model, measure, reason):
+def test_faulty_function_invalidates_only_its_value(model, measure, reason):
     import re
 
     value = take(model, own(measure))
@@ -142,7 +142,7 @@ def test_what_a_function_does_wrong_is_said_and_concerns_its_value_alone(model, 
     assert "\n" not in value.reason
 
 
-def test_a_window_that_is_none(model):
+def test_invalid_window(model):
     assert "is 7; it must be two whole numbers of nanoseconds" in take(model, own(window=lambda context: 7)).reason
     assert "ZeroDivisionError" in take(model, own(window=lambda context: 1 / 0)).reason
     assert "two whole numbers" in take(model, own(window=lambda context: (1.5, 2.5))).reason
@@ -152,7 +152,7 @@ def test_a_window_that_is_none(model):
         assert "it must begin before it ends" in reason
 
 
-def test_a_window_of_numpy_numbers_is_one_of_ours(model):
+def test_window_of_numpy_numbers_is_accepted(model):
     def length_ns(context, window):
         assert [type(end) for end in window] == [int, int]
         return window[1] - window[0]
@@ -190,12 +190,12 @@ def test_reasons_are_kept_as_text(model, reason):
         ({"window": "execution"}, "window of metric 'plan_points' is 'execution'\n.*a function"),
     ],
 )
-def test_a_description_that_makes_no_sense_is_refused(settings, message):
+def test_invalid_description_is_refused(settings, message):
     with pytest.raises(ConfigurationError, match=message):
         own(**settings)
 
 
-def test_a_direction_can_be_written_as_a_word():
+def test_direction_may_be_a_string():
     assert own(better="higher").better is Better.HIGHER
 
 
@@ -210,12 +210,12 @@ def test_a_direction_can_be_written_as_a_word():
         ("T9", "gave 'T9', no list of metrics"),
     ],
 )
-def test_what_cannot_be_registered(registered, message):
+def test_invalid_registrations_are_refused(registered, message):
     with pytest.raises(ConfigurationError, match=message):
         catalogue_of(registered)
 
 
-def test_what_can_be_registered():
+def test_valid_registrations_are_accepted():
     assert require_own(iter([])) == ()
     assert list(catalogue_of(metric for metric in (own(), own(name="other")))) == [*METRICS, "plan_points", "other"]
 
@@ -229,12 +229,12 @@ def test_what_can_be_registered():
         ("window", lambda: (0, 1), r"\(context\)"),
     ],
 )
-def test_a_function_that_cannot_be_called_is_refused_when_it_is_registered(name, function, called_with):
+def test_uncallable_function_is_refused_at_registration(name, function, called_with):
     message = rf"{name} of metric 'plan_points' \(test_own.py:\d+\) cannot be called with {called_with}: "
     with pytest.raises(ConfigurationError, match=message):
         own(**{name: function})
 
 
 @pytest.mark.parametrize("function", [lambda *both: 1.0, lambda context, window, unit="": 1.0, max])
-def test_any_function_that_can_be_called_is_taken(function):
+def test_any_callable_is_accepted(function):
     assert own(function).measure is function

@@ -1,4 +1,4 @@
-"""Parts of T1 and T1mean, by context switches that perf recorded beside a trace."""
+"""Parts of T1 and T1mean, from perf's context switches."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def splits(folder, *pids, switches=True):
     return PlanningSplits(trace, build_thread_states(trace), {PLANNER, SIMULATOR})
 
 
-def test_the_planner_ran_and_waited_for_its_own_side_and_for_strangers(tmp_path):
+def test_planner_time_is_split_into_parts(tmp_path):
     found = splits(tmp_path, PLANNER).of(TRIAL)
     assert found == {
         "ran_ms": pytest.approx(13, abs=0.001),
@@ -56,8 +56,8 @@ def planned(*spans_ms):
     return TrialSpan(**{**vars(TRIAL), "plan_requests": tuple(requests)})
 
 
-def test_parts_of_the_mean_of_plans_are_means_and_what_it_is_less_by_without_strangers(tmp_path):
-    """The first plan takes 8 ms, of which strangers had 2; the second 9 ms, all its own."""
+def test_parts_of_the_planning_mean(tmp_path):
+    """The first plan takes 8 ms, 2 of them waiting for other processes; the second takes 9 ms without waits."""
     found = splits(tmp_path, PLANNER).of_plans(planned((9, 17), (21, 30)))
     assert found == {
         "ran_ms": pytest.approx((5 + 9) / 2, abs=0.001),
@@ -67,21 +67,23 @@ def test_parts_of_the_mean_of_plans_are_means_and_what_it_is_less_by_without_str
     }
 
 
-@pytest.mark.parametrize("spans", [(), ((16, 20),), ((9, 17), (-50, -40))], ids=["none", "strangers' alone", "unseen"])
-def test_where_a_plan_is_not_known_or_was_strangers_alone_the_mean_has_no_parts(tmp_path, spans):
+@pytest.mark.parametrize(
+    "spans", [(), ((16, 20),), ((9, 17), (-50, -40))], ids=["none", "other processes alone", "unseen"]
+)
+def test_incomplete_plans_have_no_parts(tmp_path, spans):
     assert splits(tmp_path, PLANNER).of_plans(planned(*spans)) == {}
 
 
 @pytest.mark.parametrize("pids", [(), (PLANNER, SIMULATOR), (77,)], ids=["none", "two", "unseen"])
-def test_without_one_planner_that_was_seen_nothing_is_known(tmp_path, pids):
+def test_unidentified_planner_has_no_parts(tmp_path, pids):
     assert splits(tmp_path, *pids).of(TRIAL) == {}
 
 
-def test_without_context_switches_nothing_is_known(tmp_path):
+def test_without_context_switches_there_are_no_parts(tmp_path):
     assert splits(tmp_path, PLANNER, switches=False).of(TRIAL) == {}
 
 
-def test_a_trial_that_never_planned_or_was_before_the_recording_has_no_parts(tmp_path):
+def test_unplanned_or_unrecorded_trial_has_no_parts(tmp_path):
     found = splits(tmp_path, PLANNER)
     early = {phase: time_ns - 100 * MS for phase, time_ns in PHASES.items()}
     for trial in (None, *(TrialSpan(**{**vars(TRIAL), "phases": phases}) for phases in ({}, early))):

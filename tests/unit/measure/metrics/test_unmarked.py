@@ -1,4 +1,4 @@
-"""Goals without markers: which publication marks what."""
+"""Goals without markers: phases from publications."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONTROLLER = "/arm_controller/follow_joint_trajectory"
 
 
 class Arm:
-    """MoveGroup and a controller: an executor that accepts goals, and a thread a goal."""
+    """MoveGroup and a controller: an executor that accepts goals, and one thread per goal."""
 
     def __init__(self, action: str = ACTION, *, controller: bool = True) -> None:
         self.recording = Recording()
@@ -38,7 +38,7 @@ class Arm:
         self.loop.at(int(at_ms * MS)).publish(self.controller)
 
     def goal(self, at_ms: float, *, tid: int, monitor_ms: float | None = 12, result_ms: float = 100) -> None:
-        """Accepted 1 ms after it was sent, planning from the second on; all times after `at_ms`."""
+        """A goal that is accepted after 1 ms and planned from 2 ms on; times relative to `at_ms`."""
         worker = self.process.thread(tid)
         self.accept(at_ms + 1)
         for feedback_ms in (2, 3, *(() if monitor_ms is None else (monitor_ms,))):
@@ -89,7 +89,7 @@ def test_metrics_of_a_goal_name_their_sources():
     assert "no simulator" in measured["T5"].value.reason
 
 
-def test_a_goal_that_could_not_be_planned_was_never_executed():
+def test_unplanned_goal_has_no_execution():
     arm = Arm()
     arm.goal(1000, tid=9, monitor_ms=None)
     measured = arm.measure()
@@ -97,7 +97,7 @@ def test_a_goal_that_could_not_be_planned_was_never_executed():
     assert measured["T4"].number is not None
 
 
-def test_without_a_controller_nothing_tells_when_execution_began():
+def test_without_controller_begin_of_execution_is_unknown():
     arm = Arm(controller=False)
     arm.goal(1000, tid=9)
     measured = arm.measure()
@@ -106,7 +106,7 @@ def test_without_a_controller_nothing_tells_when_execution_began():
     assert measured["T4"].number is not None
 
 
-def test_goals_one_after_another_whose_threads_are_reused_or_not():
+def test_consecutive_goals_with_and_without_reused_threads():
     arm = Arm()
     for number, tid in enumerate((9, 10, 10, 9)):
         arm.goal(1000 + 200 * number, tid=tid)
@@ -114,7 +114,7 @@ def test_goals_one_after_another_whose_threads_are_reused_or_not():
     assert all(in_ms(span)["result"] - in_ms(span)["executing"] == 88 for span in arm.spans())
 
 
-def test_an_idle_that_comes_after_the_next_goal_was_accepted_begins_no_goal():
+def test_idle_feedback_after_the_next_acceptance_begins_no_goal():
     arm = Arm()
     first, second = arm.process.thread(9), arm.process.thread(10)
     arm.accept(1000)
@@ -136,7 +136,7 @@ def test_a_request_to_cancel_is_neither_an_end_nor_a_goal():
     worker = arm.process.thread(9)
     arm.accept(1000)
     worker.at(1001 * MS).publish(arm.feedback)
-    arm.accept(1050)  # canceling, from the executor's thread like an acceptance
+    arm.accept(1050)  # canceling, on the executor's thread like an acceptance
     worker.at(1060 * MS).publish(arm.status)
     arm.goal(2000, tid=10)
     spans = arm.spans()
@@ -160,7 +160,7 @@ def test_a_second_plan_of_a_goal_does_not_move_the_first():
     assert in_ms(span)["executing"] == 1020
 
 
-def test_a_goal_that_still_runs_has_no_result():
+def test_running_goal_has_no_result():
     arm = Arm()
     arm.accept(1000)
     arm.process.thread(9).at(1001 * MS).publish(arm.feedback)
@@ -168,7 +168,7 @@ def test_a_goal_that_still_runs_has_no_result():
     assert measured["T4"].value == Missing("the trial never entered phase 'result'")
 
 
-def test_a_goal_from_before_the_trace_has_no_metrics_but_a_reason():
+def test_goal_older_than_the_trace_has_reasons_instead_of_metrics():
     arm = Arm()
     worker = arm.process.thread(9)
     worker.at(1001 * MS).publish(arm.feedback)
@@ -181,7 +181,7 @@ def test_a_goal_from_before_the_trace_has_no_metrics_but_a_reason():
     assert len(arm.spans()) == 2
 
 
-def test_an_acceptance_may_come_right_behind_the_first_feedback():
+def test_acceptance_may_follow_the_first_feedback():
     arm = Arm()
     for at in (1000, 3000):
         worker = arm.process.thread(at)
@@ -196,7 +196,7 @@ def test_an_acceptance_may_come_right_behind_the_first_feedback():
     assert first.begin_ns // MS == 1001
 
 
-def test_a_status_long_before_a_goal_or_behind_its_second_feedback_does_not_accept_it():
+def test_early_or_late_status_is_no_acceptance():
     arm = Arm()
     arm.accept(1000)
     for at in (2500, 2600):
@@ -207,7 +207,7 @@ def test_a_status_long_before_a_goal_or_behind_its_second_feedback_does_not_acce
     assert in_ms(span) == {"result": 2700}
 
 
-def test_the_actions_name_is_a_parameter():
+def test_action_name_is_configurable():
     arm = Arm("/left/move_action")
     arm.goal(1000, tid=9)
     assert arm.spans() == []
@@ -216,13 +216,13 @@ def test_the_actions_name_is_a_parameter():
 
 
 def stamps(sent_ms, planning_ms, executing_ms, result_ms, *, clock_ms=500):
-    """A client's, on a clock that is `clock_ms` behind the trace's."""
+    """A client's stamps, on a clock `clock_ms` behind the trace's."""
     phases = (Phase.GOAL_SENT, Phase.PLANNING, Phase.EXECUTING, Phase.RESULT)
     times_ms = (sent_ms, planning_ms, executing_ms, result_ms)
     return {phase.value: round((time - clock_ms) * MS) for phase, time in zip(phases, times_ms, strict=True)}
 
 
-def test_a_clients_goal_is_found_by_its_stamps_and_checked_against_them():
+def test_goal_is_found_and_checked_by_client_stamps():
     arm = Arm()
     arm.goal(1000, tid=9)
     arm.goal(1200, tid=10)

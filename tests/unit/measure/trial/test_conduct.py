@@ -1,4 +1,4 @@
-"""The conductor, with made-up motions: order of goals, records, and every way to end early."""
+"""The conductor with fake motions: order of goals, records, and early ends."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run(folder, script=TYPICAL, goals=REACH, observer=None, disturb=undisturbed,
         return trials, rig
 
 
-def test_every_trial_begins_at_home_and_warm_ups_leave_no_trace(folder):
+def test_trials_begin_at_home_and_warm_ups_are_not_recorded(folder):
     trials, rig = run(folder)
     assert rig.stack.goals == ["reach", "home"] * 4
     assert [trial.index for trial in trials.trials] == [0, 1, 2]
@@ -48,21 +48,21 @@ def test_every_trial_begins_at_home_and_warm_ups_leave_no_trace(folder):
     assert all(trial.measurements["T1"].number is not None for trial in trials.trials)
 
 
-def test_what_helped_the_stack_to_start_has_ended_when_trials_begin(folder):
+def test_start_helpers_end_before_trials(folder):
     _, rig = run(folder, trials=1, warmup=2)
     warmed_up = rig.stack.goals[: rig.stack.settled_after[0]]
     assert warmed_up == ["reach", "home"] * 2
     assert len(rig.stack.settled_after) == 1
 
 
-def test_a_trials_goal_is_planned_again_before_the_arm_goes_home(folder):
+def test_goal_is_replanned_before_the_reset(folder):
     trials, rig = run(folder, script=lambda index: Motion(planning_ms=10 + index))
     assert rig.stack.plan_requests == 3 * 25
     assert [trial.measurements["T1mean"].value for trial in trials.trials] == pytest.approx([10.0, 11.0, 12.0])
     assert {trial.measurements["T1mean"].details["plans"] for trial in trials.trials} == {25}
 
 
-def test_an_arm_that_warms_up_by_planning_is_not_moved_for_it(folder):
+def test_warm_up_by_planning_does_not_move_the_arm(folder):
     with open_fake_rig(StackSpec(), folder) as rig:
         rig.stack.warms_up_by_planning = True
         conduct(rig, ScenarioSpec(name="baseline", trials=1, warmup=2), REACH)
@@ -70,7 +70,7 @@ def test_an_arm_that_warms_up_by_planning_is_not_moved_for_it(folder):
     assert rig.stack.plan_requests == 2 * 3 + 25
 
 
-def test_an_arm_that_cannot_plan_alone_warms_up_by_moving(folder):
+def test_arm_without_plan_requests_warms_up_by_moving(folder):
     with open_fake_rig(StackSpec(), folder) as rig:
         rig.stack.warms_up_by_planning, rig.stack.can_plan_only = True, False
         conduct(rig, ScenarioSpec(name="baseline", trials=1, warmup=1), REACH)
@@ -78,18 +78,18 @@ def test_an_arm_that_cannot_plan_alone_warms_up_by_moving(folder):
 
 
 @pytest.mark.parametrize(("planning_ms", "requests"), [(40, 25), (166, 6), (400, 2), (1100, 0)])
-def test_a_slow_planner_is_asked_less_often(folder, planning_ms, requests):
+def test_slow_planner_makes_fewer_plans(folder, planning_ms, requests):
     trials, rig = run(folder, script=lambda index: Motion(planning_ms=planning_ms), trials=1)
     assert rig.stack.plan_requests == requests
     assert (trials.trials[0].measurements["T1mean"].number is not None) == (requests > 0)
 
 
-def test_a_failed_goal_is_not_planned_again(folder):
+def test_failed_goal_is_not_replanned(folder):
     _, rig = run(folder, script=lambda index: Motion(error_code=ErrorCode.PLANNING_FAILED))
     assert rig.stack.plan_requests == 0
 
 
-def test_a_stack_that_cannot_plan_alone_is_not_asked_to(folder):
+def test_stack_without_plan_requests_is_not_replanned(folder):
     with open_fake_rig(StackSpec(), folder) as rig:
         rig.stack.can_plan_only = False
         trials = conduct(rig, ScenarioSpec(name="baseline", trials=1), REACH)
@@ -97,7 +97,7 @@ def test_a_stack_that_cannot_plan_alone_is_not_asked_to(folder):
     assert trials.trials[0].measurements["T1mean"].value == Missing("the goal was not planned again")
 
 
-def test_goals_take_turns(folder):
+def test_goals_alternate(folder):
     other = Goal("other", pose=Pose((0.3, 0, 0.6), (1, 0, 0, 0)))
     trials, _ = run(folder, goals=(*REACH, other), trials=5)
     assert [trial.goal for trial in trials.trials] == ["reach", "other", "reach", "other", "reach"]
@@ -110,7 +110,7 @@ def test_seeds_are_fixed_for_each_index_or_random(folder):
     assert {trial.seed for trial in trials.trials} | set(rig.stack.seeds) == {None}
 
 
-def test_measurements_are_those_of_the_trace(folder):
+def test_measurements_come_from_the_trace(folder):
     trials, _ = run(
         folder, script=lambda index: Motion(planning_ms=10 + index, planned_ms=50, settle_ms=7, jitter_ms=0)
     )
@@ -131,8 +131,8 @@ def test_the_record_is_on_disk_after_each_trial(folder):
     assert read_trials(folder.path) == trials
 
 
-def test_an_interruption_keeps_what_was_measured(folder):
-    """Ctrl-C in the third trial: two trials are on disk, with their measurements."""
+def test_interrupt_keeps_finished_trials(folder):
+    """Ctrl-C in the third trial: two trials with measurements are on disk."""
 
     def script(index):
         if index == 2:
@@ -146,7 +146,7 @@ def test_an_interruption_keeps_what_was_measured(folder):
 
 
 @pytest.mark.parametrize(
-    ("end", "said"),
+    ("end", "reason"),
     [
         (KeyboardInterrupt(), "the run was interrupted"),
         (ValueError("no such joint"), "ValueError: no such joint"),
@@ -154,7 +154,7 @@ def test_an_interruption_keeps_what_was_measured(folder):
         (RecordingFailed("the tracer refused", remedy="restart it"), "the tracer refused\n  → restart it"),
     ],
 )
-def test_whatever_ends_it_early_is_in_the_record(folder, end, said):
+def test_reason_of_an_early_end_is_recorded(folder, end, reason):
     def script(index):
         if index == 2:
             raise end
@@ -164,7 +164,7 @@ def test_whatever_ends_it_early_is_in_the_record(folder, end, said):
         run(folder, script=script, trials=5)
     saved = read_trials(folder.path)
     assert [trial.measurements["T1"].value for trial in saved.trials] == [10.0, 10.0]
-    assert saved.incomplete == said
+    assert saved.incomplete == reason
 
 
 def test_a_failed_goal_is_a_trial_and_the_next_one_follows(folder):
@@ -174,7 +174,7 @@ def test_a_failed_goal_is_a_trial_and_the_next_one_follows(folder):
     assert trials.successes == 2
 
 
-def test_a_stack_that_dies_ends_the_trials(folder):
+def test_dead_stack_ends_the_trials(folder):
     death = Motion(error_code=None, message="simulator was killed by SIGKILL")
     trials, _ = run(folder, script=lambda index: death if index == 1 else Motion(), trials=5)
     assert [trial.outcome for trial in trials.trials] == [OutcomeClass.SUCCESS, OutcomeClass.STACK_DIED]
@@ -189,7 +189,7 @@ def test_wrong_stamps_make_a_trial_invalid(folder):
     assert not isinstance(values[0], Invalid)
 
 
-def test_a_trace_that_cannot_be_read_makes_all_trials_invalid(folder):
+def test_unreadable_trace_makes_all_trials_invalid(folder):
     def script(index):
         return Motion()
 
@@ -235,7 +235,7 @@ def test_loads_begin_when_the_stack_is_warm(folder):
     assert order == ["warm-up 1", "loads begin", "trial 0", "trial 1", "loads end"]
 
 
-def test_interference_is_a_fact_of_each_trial_and_known_before_the_first(folder):
+def test_interference_is_recorded_per_trial_and_before_the_first(folder):
     order = []
 
     class Watching(Unwatched):
@@ -256,7 +256,7 @@ def test_interference_is_a_fact_of_each_trial_and_known_before_the_first(folder)
     assert read_trials(folder.trials_file) == trials
 
 
-def test_of_an_early_end_the_whole_start_is_told(folder):
+def test_interference_covers_the_whole_start_after_an_early_end(folder):
     trials, _ = run(folder, script=lambda index: Motion(error_code=None, message="it died"), trials=2)
     assert trials.incomplete
     assert trials.interference == trials.surroundings
@@ -264,7 +264,7 @@ def test_of_an_early_end_the_whole_start_is_told(folder):
 
 @pytest.fixture
 def interfered(monkeypatch):
-    """Makes the next trials last for a second, in which others use so many of two CPUs."""
+    """Makes the next trials last a second, in which other processes use the given number of two CPUs."""
 
     def script(*others_s):
         following = iter(others_s)
@@ -280,7 +280,7 @@ def interfered(monkeypatch):
     return script
 
 
-def test_trials_beside_a_heavy_load_are_made_again_and_kept(folder, interfered):
+def test_trials_with_heavy_interference_are_repeated_and_kept(folder, interfered):
     again = []
 
     class Watching(Unwatched):
@@ -297,7 +297,7 @@ def test_trials_beside_a_heavy_load_are_made_again_and_kept(folder, interfered):
     assert read_trials(folder.trials_file) == trials
 
 
-def test_a_failure_beside_a_heavy_load_counts(folder, interfered):
+def test_failure_under_heavy_interference_counts(folder, interfered):
     interfered(1.9, 1.9)
     trials, _ = run(folder, script=lambda index: Motion(error_code=ErrorCode.PLANNING_FAILED), trials=5)
     assert (trials.repeated, trials.successes) == ((), 0)
@@ -325,7 +325,7 @@ def brought_back(folder, *ways_home):
     return read_trials(folder.trials_file), rig.stack.goals, again
 
 
-def test_a_way_home_that_fails_once_is_made_again_and_noted(folder):
+def test_failed_reset_is_retried_and_recorded(folder):
     came, lost = OutcomeClass.SUCCESS, OutcomeClass.TIMED_OUT
     trials, goals, again = brought_back(folder, came, lost, came)
     assert [trial.reset_failure for trial in trials.trials] == [NOT_HOME, ""]
@@ -333,13 +333,13 @@ def test_a_way_home_that_fails_once_is_made_again_and_noted(folder):
     assert (again, trials.incomplete) == ([NOT_HOME], "")
 
 
-def test_after_a_warm_up_too(folder):
+def test_failed_reset_after_a_warm_up_is_retried(folder):
     trials, goals, again = brought_back(folder, OutcomeClass.CONTROL_FAILED)
     assert goals[:4] == ["reach", "home", "home", "reach"]
     assert (len(again), len(trials.trials), trials.incomplete) == (1, 2, "")
 
 
-def test_a_way_home_that_fails_twice_ends_the_trials(folder):
+def test_second_failed_reset_ends_the_trials(folder):
     came, lost = OutcomeClass.SUCCESS, OutcomeClass.TIMED_OUT
     trials, goals, again = brought_back(folder, came, lost, lost)
     assert goals == ["reach", "home", "reach", "home", "home"]
@@ -347,7 +347,7 @@ def test_a_way_home_that_fails_twice_ends_the_trials(folder):
     assert [trial.reset_failure for trial in trials.trials] == [""]
 
 
-def test_a_stack_that_dies_on_the_way_home_is_not_asked_again(folder):
+def test_stack_that_dies_in_a_reset_is_not_retried(folder):
     trials, goals, again = brought_back(folder, OutcomeClass.SUCCESS, OutcomeClass.STACK_DIED)
     assert goals == ["reach", "home", "reach", "home"]
     assert (again, trials.incomplete) == ([], "it stood still")
@@ -360,7 +360,7 @@ def declared(*texts):
     return parse_metrics(list(texts), BUILT_IN_PATHS)
 
 
-def test_metrics_of_the_settings_are_measured_and_recorded_with_what_was_asked_for(folder):
+def test_declared_metrics_are_measured_and_recorded(folder):
     with open_fake_rig(StackSpec(), folder) as rig:
         conduct(rig, ScenarioSpec(name="baseline", trials=2), REACH, declared=declared(*DECLARED))
     trials = read_trials(folder.trials_file)
@@ -374,13 +374,13 @@ def test_metrics_of_the_settings_are_measured_and_recorded_with_what_was_asked_f
         assert found["rate_scan"].value == Missing("the trace has no topics")
 
 
-def test_use_of_resources_is_read_only_where_it_is_asked_for(folder):
+def test_resources_are_read_only_on_request(folder):
     with open_fake_rig(StackSpec(), folder) as rig:
         rig.stack.processes = lambda: pytest.fail("nobody asked")
         conduct(rig, ScenarioSpec(name="baseline", trials=1), REACH, declared=declared("rate:/scan"))
 
 
-def test_a_process_that_the_stack_does_not_have_is_refused_before_the_first_trial(folder):
+def test_unknown_process_is_refused_before_the_first_trial(folder):
     with open_fake_rig(StackSpec(), folder) as rig, pytest.raises(ConfigurationError) as refused:
         conduct(rig, ScenarioSpec(name="baseline", trials=2), REACH, declared=declared("cpu:planer"))
     assert str(refused.value).splitlines() == [
@@ -390,7 +390,7 @@ def test_a_process_that_the_stack_does_not_have_is_refused_before_the_first_tria
     assert read_trials(folder.trials_file).trials == ()
 
 
-def test_the_base_need_not_have_a_process_that_head_has(folder):
+def test_base_may_lack_a_process(folder):
     catalogue = catalogue_of((), declared("cpu:new_node", "cpu:planner"))
     with open_fake_rig(StackSpec(), folder) as rig:
         procedure = Procedure(goals=REACH, catalogue=catalogue, is_under_test=False)
@@ -402,7 +402,7 @@ def test_the_base_need_not_have_a_process_that_head_has(folder):
     assert trial.measurements["cpu_planner"].number > 0
 
 
-def test_a_process_that_restarts_twice_in_a_trial_is_measured_whole(folder):
+def test_process_that_restarts_twice_is_measured_completely(folder):
     with TaskExits() as heard:
         if not heard.is_whole:
             pytest.skip("this kernel tells us nothing of threads that end")
@@ -445,11 +445,11 @@ def test_a_process_that_restarts_twice_in_a_trial_is_measured_whole(folder):
     assert second.number == pytest.approx(0.0, abs=5.0)
 
 
-def test_what_the_controller_manager_says_is_that_of_the_trial(folder):
-    """It counts on from its start: 500 updates a second between two looks."""
-    said = iter([Moments(count, 20.0 + count / 1000, 0.0) for count in (0, 1000, 1500, 2000, 2500)])
+def test_controller_manager_statistics_are_per_trial(folder):
+    """It counts from its start: 500 updates per second between two readings."""
+    statistics = iter([Moments(count, 20.0 + count / 1000, 0.0) for count in (0, 1000, 1500, 2000, 2500)])
     with open_fake_rig(StackSpec(), folder) as rig:
-        rig.stack.loop_statistics = lambda: {"arm.stats/execution_time": next(said)}
+        rig.stack.loop_statistics = lambda: {"arm.stats/execution_time": next(statistics)}
         trials = conduct(rig, ScenarioSpec(name="baseline", trials=2), REACH, declared=declared("update:arm"))
     first, second = (trial.measurements["update_arm"] for trial in trials.trials)
     assert (first.details["updates"], second.details["updates"]) == (500, 500)
@@ -457,6 +457,6 @@ def test_what_the_controller_manager_says_is_that_of_the_trial(folder):
     assert second.number == pytest.approx((2500 * 22.5 - 2000 * 22.0) / 500 / 1000)
 
 
-def test_a_controller_of_a_stack_without_a_controller_manager_is_refused(folder):
+def test_controller_metric_without_controller_manager_is_refused(folder):
     with open_fake_rig(StackSpec(), folder) as rig, pytest.raises(ConfigurationError, match="no controller manager"):
         conduct(rig, ScenarioSpec(name="baseline", trials=2), REACH, declared=declared("update:arm"))

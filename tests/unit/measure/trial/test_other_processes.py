@@ -1,4 +1,4 @@
-"""What strangers took from the planner is taken out of the latencies that contain it, and nothing else is."""
+"""Time taken by other processes is subtracted only from the latencies that contain it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.builders.trials import noisy_set
 POLICY = Policy(floors={"T1": 0.05})
 
 
-def delayed(trials, *, most_ms, seed, told=1.0, unknown=()):
-    """Trials from whose planner strangers took some milliseconds; a share of that is told, except of some trials."""
+def delayed(trials, *, most_ms, seed, known_share=1.0, unknown=()):
+    """Trials in which other processes delayed the planner by some milliseconds; a share of that is known, except for some trials."""
     rng, changed = random.Random(seed), []
     for each in trials.trials:
         taken, planning = rng.uniform(0, most_ms), each.measurements["T1"]
-        details = {} if each.index in unknown else {WAITED_FOR_OTHERS: told * taken}
+        details = {} if each.index in unknown else {WAITED_FOR_OTHERS: known_share * taken}
         longer = dataclasses.replace(planning, value=planning.number + taken, details=details)
         changed.append(dataclasses.replace(each, measurements={**each.measurements, "T1": longer}))
     return dataclasses.replace(trials, trials=tuple(changed))
@@ -32,7 +32,7 @@ def t1(head, base):
     return decide(head, base, POLICY).comparison("T1")
 
 
-def test_a_version_that_strangers_delayed_is_not_slower():
+def test_version_delayed_by_other_processes_is_not_slower():
     head, base = (noisy_set(seed, n=30, session="one") for seed in (1, 2))
     busy, quiet = delayed(head, most_ms=12, seed=3), delayed(base, most_ms=0, seed=4)
     assert t1(busy, quiet).verdict is Verdict.PASSED
@@ -40,7 +40,7 @@ def test_a_version_that_strangers_delayed_is_not_slower():
     assert t1(delayed(head, most_ms=12, seed=3, unknown=range(30)), quiet).verdict is Verdict.REGRESSED
 
 
-def test_a_slower_version_is_found_beside_strangers():
+def test_slower_version_is_found_with_other_processes():
     head = noisy_set(1, n=30, factors={"T1": 1.2}, session="one")
     base = noisy_set(2, n=30, session="one")
     sides = delayed(head, most_ms=12, seed=3), delayed(base, most_ms=12, seed=4)
@@ -49,7 +49,7 @@ def test_a_slower_version_is_found_beside_strangers():
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_nothing_is_taken_out_where_one_trial_of_either_version_does_not_tell(side):
+def test_nothing_is_subtracted_if_one_trial_is_unknown(side):
     unknown = [(), ()]
     unknown[side] = (7,)
     sets = [delayed(noisy_set(seed), most_ms=5, seed=seed, unknown=unknown[seed]) for seed in (0, 1)]
@@ -57,13 +57,13 @@ def test_nothing_is_taken_out_where_one_trial_of_either_version_does_not_tell(si
     assert case.series("T1") == (case.head_series["T1"], case.base_series["T1"])
 
 
-def test_no_more_is_taken_out_than_there_is():
-    sets = [delayed(noisy_set(seed), most_ms=50, seed=seed, told=10.0) for seed in (0, 1)]
+def test_no_more_than_the_latency_is_subtracted():
+    sets = [delayed(noisy_set(seed), most_ms=50, seed=seed, known_share=10.0) for seed in (0, 1)]
     case = Case.of(*sets)
     assert case.series("T1") == (case.head_series["T1"], case.base_series["T1"])
 
 
-def test_what_contains_the_planning_is_less_by_it_and_other_metrics_stay_as_they_are():
+def test_only_metrics_that_contain_planning_change():
     head, base = (delayed(noisy_set(seed), most_ms=5, seed=seed) for seed in (0, 1))
     case = Case.of(head, base)
     assert case.series("T2") == (case.head_series["T2"], case.base_series["T2"])
@@ -73,7 +73,7 @@ def test_what_contains_the_planning_is_less_by_it_and_other_metrics_stay_as_they
         assert ours.values == tuple(map(float.__sub__, case.head_series[name].values, taken))
 
 
-def test_the_mean_of_plans_is_less_by_what_strangers_took_from_them():
+def test_planning_mean_is_corrected():
     def taken(trials, ms):
         changed = []
         for each in trials.trials:

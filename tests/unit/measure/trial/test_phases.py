@@ -1,4 +1,4 @@
-"""Where the time of a run goes."""
+"""Durations of the phases of a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.fakes.rig import FakeRecorder, open_fake_rig
 
 
 class Ticking:
-    """A clock that goes on by a second whenever it is read."""
+    """A clock that advances by a second at each reading."""
 
     def __init__(self) -> None:
         self.now_s = 100.0
@@ -27,7 +27,7 @@ class Ticking:
         return self.now_s
 
 
-def test_phases_follow_one_another_and_none_is_no_time():
+def test_phases_are_consecutive_and_none_stops_the_clock():
     clock = PhaseClock(Ticking())
     for phase in (RunPhase.STARTING, RunPhase.TRIALS, RunPhase.HOMING, RunPhase.TRIALS, None, RunPhase.STOPPING, None):
         clock.enter(phase)
@@ -40,7 +40,7 @@ def test_phases_follow_one_another_and_none_is_no_time():
     assert describe_durations(clock.durations) == "starting 1.0 s, trials 2.0 s, homing 1.0 s, stopping 1.0 s"
 
 
-def test_start_and_end_of_a_stack_count_even_if_it_fails():
+def test_start_and_end_of_a_failed_stack_count():
     clock = PhaseClock(Ticking())
 
     @contextmanager
@@ -55,7 +55,7 @@ def test_start_and_end_of_a_stack_count_even_if_it_fails():
     assert clock.durations == {RunPhase.STARTING: Spent(1, 1.0), RunPhase.STOPPING: Spent(1, 1.0)}
 
 
-def test_a_start_that_fails_is_a_start():
+def test_failed_start_counts_as_a_start():
     clock = PhaseClock(Ticking())
 
     @contextmanager
@@ -88,7 +88,7 @@ def test_trials_are_counted_by_phase(tmp_path):
 
 
 @pytest.mark.parametrize(("is_last", "resumed"), [(False, 1), (True, 0)])
-def test_after_the_last_trials_the_recording_stays_paused(tmp_path, monkeypatch, is_last, resumed):
+def test_recording_stays_paused_after_the_last_trials(tmp_path, monkeypatch, is_last, resumed):
     calls = []
     monkeypatch.setattr(FakeRecorder, "resume", lambda recorder: calls.append("resume"))
     folder = ScenarioFolder(tmp_path / "scenario")
@@ -100,7 +100,7 @@ def test_after_the_last_trials_the_recording_stays_paused(tmp_path, monkeypatch,
     assert len(calls) == resumed
 
 
-def test_durations_are_read_as_they_were_written(tmp_path):
+def test_durations_round_trip(tmp_path):
     durations = {RunPhase.STARTING: Spent(10, 45.25), RunPhase.TRIALS: Spent(20, 75.0)}
     write_durations(ScenarioFolder(tmp_path), durations, stack="embedded")
     assert read_durations(tmp_path / DURATIONS_FILE) == ("embedded", durations)

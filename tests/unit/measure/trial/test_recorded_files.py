@@ -1,4 +1,4 @@
-"""Files in ``recorded/``, written by the first version of this format, are read and come back byte for byte."""
+"""Files in ``recorded/``, of the first version of this format, are read and written back byte for byte."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_starts_of_a_sweep_come_back_byte_for_byte(tmp_path):
     assert encode_start(decode_start(text, tmp_path)) == text
 
 
-def test_motions_are_read_with_everything_in_them():
+def test_motions_are_read_completely():
     trials = read("motions")
     whole, odd, failed = trials.trials
     assert trials.spec.loads == (CpuLoadSpec(), DdsFloodSpec(rate_hz=2000))
@@ -79,7 +79,7 @@ def test_rounds_are_written_with_their_kind_and_without_the_fields_of_a_motion(t
     assert document["trial_kind"] == "round"
     assert list(document["trials"][0]) == ["index", "goal", "block", "outcome", "message", "measurements"]
     assert decode_trials(text, tmp_path) == read("rounds")
-    # Not by its stack's name, which anybody may choose.
+    # Not recognised by its stack's name, which is arbitrary.
     renamed = dataclasses.replace(read("rounds"), stack_kind="other")
     assert decode_trials(encode_trials(renamed), tmp_path) == renamed
 
@@ -92,13 +92,13 @@ def test_rounds_are_written_with_their_kind_and_without_the_fields_of_a_motion(t
         ("motions", {"trial_kind": "dance"}, "'dance' is not a valid TrialKind"),
     ],
 )
-def test_trials_of_another_kind_than_their_record_says_are_refused(name, change, message, tmp_path):
+def test_trials_of_another_kind_than_their_record_are_refused(name, change, message, tmp_path):
     document = json.loads(encode_trials(read(name))) | change
     with pytest.raises(RecordUnreadable, match=message):
         decode_trials(json.dumps(document), tmp_path)
 
 
-def test_a_set_of_two_kinds_is_none():
+def test_set_of_two_kinds_is_refused():
     with pytest.raises(ValueError, match="trial 0 is a motion among trials that are rounds"):
         dataclasses.replace(read("rounds"), trials=read("motions").trials)
 
@@ -107,7 +107,7 @@ HARM: tuple[Any, ...] = (None, True, -1, 2**70, 1.5, float("nan"), "x", [], {}, 
 
 
 def containers(value: Any) -> Iterator[Any]:
-    """Every object and array in a document."""
+    """All objects and arrays in a document."""
     if isinstance(value, dict | list):
         yield value
         for each in value.values() if isinstance(value, dict) else value:
@@ -115,7 +115,7 @@ def containers(value: Any) -> Iterator[Any]:
 
 
 def damaged(document: Any) -> Iterator[Any]:
-    """The document itself, each time with one value replaced, missing or added."""
+    """Copies of the document with one value replaced, missing or added."""
     for container in [*containers(document)]:
         sound = copy.copy(container)
         for key in sound if isinstance(sound, dict) else range(len(sound)):
@@ -133,7 +133,7 @@ def damaged(document: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("name", [pytest.param("motions", marks=pytest.mark.acceptance), "rounds"])
-def test_one_wrong_value_ends_in_trials_that_can_be_written_or_in_a_refusal(name, tmp_path):
+def test_wrong_value_is_refused_or_writable(name, tmp_path):
     refused = 0
     for document in damaged(json.loads(text_of(name))):
         try:

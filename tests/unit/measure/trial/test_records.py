@@ -1,4 +1,4 @@
-"""Records survive being written, and damaged ones are refused by name."""
+"""Records round-trip, and damaged ones are refused by name."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def mixed():
     return trial_set([failed_trial(0), odd, detailed], loads=({"kind": "dds_flood", "shortfall": "", "summary": "x"},))
 
 
-def test_a_record_survives_its_file(mixed, tmp_path):
+def test_record_round_trip(mixed, tmp_path):
     folder = ScenarioFolder(tmp_path)
     write_trials(folder, mixed)
     assert read_trials(tmp_path) == mixed
@@ -48,7 +48,7 @@ def test_a_record_survives_its_file(mixed, tmp_path):
     assert read_trials(tmp_path) == mixed, "a byte order mark is no part of the record"
 
 
-def test_details_survive(tmp_path):
+def test_details_round_trip(tmp_path):
     measured = trial(0, {})
     measured.measurements["T3"] = Measurement(0.1, {"p99_ms": 0.3, "misses": 0.0})
     measured.measurements["T5"] = Measurement(0.2, {}, published_clock("/clock"))
@@ -83,7 +83,7 @@ def test_damaged_records_are_refused_with_their_path(mixed, tmp_path, change, me
     assert "--ldos-update-baseline" in caught.value.remedy
 
 
-def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+def test_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
     file = tmp_path / "x.json"
     write_atomically(file, "old")
 
@@ -98,7 +98,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     assert "the kernel's log" in caught.value.remedy
 
 
-def test_failures_are_censored_in_latencies_and_left_out_of_regularity(mixed):
+def test_failures_are_censored_in_latencies_only(mixed):
     assert to_series(mixed, METRICS["T4"]).values[0] == CENSORED
     assert to_series(mixed, METRICS["T1"]).values == (CENSORED, 14.123456789012344)
     assert to_series(mixed, METRICS["T5"]).values == (0.07,)
@@ -108,12 +108,12 @@ def test_failures_are_censored_in_latencies_and_left_out_of_regularity(mixed):
     assert missing_reasons(mixed, METRICS["T1"]) == {1: "never"}
 
 
-def test_a_latency_that_no_success_has_was_not_measured(mixed):
+def test_latency_without_success_is_not_measured(mixed):
     assert to_series(mixed, METRICS["T1mean"]).values == ()
     assert to_series(trial_set([failed_trial(0)]), METRICS["T1mean"]).values == (CENSORED,)
 
 
-def test_scenarios_of_one_name_get_folders_of_their_own(tmp_path):
+def test_scenarios_of_one_name_get_separate_folders(tmp_path):
     run = new_run_folder(tmp_path)
     names = [new_scenario_folder(run, "msg_load").path.name for _ in range(3)]
     assert names == ["msg_load", "msg_load-2", "msg_load-3"]
@@ -121,11 +121,11 @@ def test_scenarios_of_one_name_get_folders_of_their_own(tmp_path):
     assert (tmp_path / ".gitignore").read_text() == "*\n"
 
 
-def test_runs_sort_by_time_and_never_collide(tmp_path):
+def test_run_folders_sort_by_time_and_are_unique(tmp_path):
     assert len({new_run_folder(tmp_path) for _ in range(20)}) == 20
 
 
-def test_a_full_disk_is_told_of_the_run_and_not_of_what_git_passes_over(tmp_path, monkeypatch):
+def test_full_disk_error_names_the_run(tmp_path, monkeypatch):
     def fail(*arguments):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -146,7 +146,7 @@ def test_a_full_disk_is_told_of_the_run_and_not_of_what_git_passes_over(tmp_path
         (KeepTraces.NONE, True, 1, False),
     ],
 )
-def test_which_traces_are_kept(policy, regressed, failures, kept):
+def test_kept_traces(policy, regressed, failures, kept):
     assert is_worth_keeping(noisy_set(1, failures=failures), regressed=regressed, policy=policy) is kept
 
 
@@ -157,7 +157,7 @@ def make_trace(output, run: str, size: int):
     return folder
 
 
-def test_the_oldest_traces_go_first_and_the_newest_run_stays(tmp_path):
+def test_oldest_traces_are_deleted_first(tmp_path):
     old, middle, new = (make_trace(tmp_path, name, 1000) for name in ("20260101", "20260102", "20260103"))
     dropped = enforce_disk_limit(tmp_path, limit_bytes=2500, keep=tmp_path / "runs/20260103")
     assert dropped == [old]
@@ -167,18 +167,18 @@ def test_the_oldest_traces_go_first_and_the_newest_run_stays(tmp_path):
     assert new.exists()
 
 
-def test_numbers_are_written_in_full(mixed):
+def test_numbers_keep_full_precision(mixed):
     assert "14.123456789012344" in encode_trials(mixed)
     assert json.loads(encode_trials(mixed))["kind"] == "pytest-ldos trials"
 
 
-def test_trials_that_are_not_there(tmp_path):
+def test_missing_trials_are_refused(tmp_path):
     with pytest.raises(RecordUnreadable, match=r"nothing.json cannot be read: No such file"):
         read_trials(tmp_path / "nothing.json")
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
-def test_a_record_of_an_earlier_version_is_to_be_recorded_again(mixed, tmp_path, version):
+def test_record_of_an_earlier_version_is_refused(mixed, tmp_path, version):
     document = {**json.loads(encode_trials(mixed)), "schema": version}
     with pytest.raises(RecordUnreadable, match=f"has schema version {version}, .* reads 5") as caught:
         decode_trials(json.dumps(document), tmp_path)
@@ -188,7 +188,7 @@ def test_a_record_of_an_earlier_version_is_to_be_recorded_again(mixed, tmp_path,
 OWN = Metric(name="plan_points", title="points of the plan", unit="", better=Better.HIGHER, adjust_for=("cpu_work_ms",))
 
 
-def test_a_record_says_what_its_metrics_are(tmp_path):
+def test_record_describes_its_metrics(tmp_path):
     own = trial_set([trial(0, {"T1": 14.0, "plan_points": 10.0})], metrics=(*OURS, OWN))
     read = decode_trials(encode_trials(own), tmp_path)
     assert read == own
@@ -196,8 +196,8 @@ def test_a_record_says_what_its_metrics_are(tmp_path):
     assert to_series(read, read.metrics[-1]).better is Better.HIGHER
 
 
-def test_what_only_later_versions_know_is_left_out_where_it_is_not_used(tmp_path):
-    """So that versions from before read such records."""
+def test_unused_newer_fields_are_omitted(tmp_path):
+    """Older versions can then read the record."""
     usual = json.loads(encode_trials(trial_set([trial(0, {"T1": 14.0})])))
     assert not any("asked_as" in each for each in usual["metrics"])
     assert not {"cpu_waste", "leak_mb"} & set(usual["spec"]["stack"]["faults"])
@@ -221,7 +221,7 @@ def test_what_only_later_versions_know_is_left_out_where_it_is_not_used(tmp_path
         (lambda document: document.update(metrics="T1"), "is damaged"),
     ],
 )
-def test_descriptions_that_are_damaged(tmp_path, change, message):
+def test_damaged_descriptions_are_refused(tmp_path, change, message):
     own = trial_set([trial(0, {"plan_points": 10.0})], metrics=(*OURS, OWN))
     document = json.loads(encode_trials(own))
     change(document)
@@ -230,7 +230,7 @@ def test_descriptions_that_are_damaged(tmp_path, change, message):
 
 
 def changed_in(part, **changes):
-    """Changes of a document, in the first of its trials, looks, loads or metrics."""
+    """Changes the document's first trial, look, load or metric."""
 
     def change(document):
         (document[part][0] if part else document).update(changes)
@@ -292,7 +292,7 @@ DESCENDING = [{"head": 10, "base": 10}, {"head": 5, "base": 5}]
         (value_of(True), "a measured value is True"),
     ],
 )
-def test_what_no_run_recorded_is_refused_with_what_is_wrong(tmp_path, change, message):
+def test_impossible_records_are_refused_with_a_reason(tmp_path, change, message):
     looked = noisy_set(1, looks=(Look(5, 5), Look(10, 10)), last_look=Look(20, 20))
     document = json.loads(encode_trials(looked))
     change(document)
@@ -302,12 +302,12 @@ def test_what_no_run_recorded_is_refused_with_what_is_wrong(tmp_path, change, me
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, '{"value": ' + "1" * 5000 + "}"])
-def test_what_json_readers_choke_on_is_refused(tmp_path, text):
+def test_invalid_json_numbers_are_refused(tmp_path, text):
     with pytest.raises(RecordUnreadable, match=r"here\.json is no JSON of ours"):
         decode_trials(text, tmp_path / "here.json")
 
 
-def test_looks_and_loads_survive(tmp_path):
+def test_looks_and_loads_round_trip(tmp_path):
     loads = ({"kind": "dds_flood", "seconds": 3.5, "shortfall": "", "summary": "x", "block": 0},)
     looked = noisy_set(1, looks=(Look(5, 0), Look(5, 5), Look(10, 10)), last_look=Look(20, 20), loads=loads)
     assert decode_trials(encode_trials(looked), tmp_path) == looked
@@ -315,7 +315,7 @@ def test_looks_and_loads_survive(tmp_path):
 
 @pytest.mark.parametrize("name", ["..", "../../up", "/etc/passwd", ".hidden", "a/../b", "a\0b"])
 @pytest.mark.parametrize("place", ["stack_kind", "scenario"])
-def test_names_that_lead_elsewhere_are_refused(mixed, tmp_path, place, name):
+def test_names_with_path_components_are_refused(mixed, tmp_path, place, name):
     document = json.loads(encode_trials(mixed))
     if place == "scenario":
         document["spec"]["name"] = name
@@ -325,7 +325,7 @@ def test_names_that_lead_elsewhere_are_refused(mixed, tmp_path, place, name):
         decode_trials(json.dumps(document), tmp_path)
 
 
-def test_half_a_surrogate_pair_is_text_that_can_be_kept(mixed, tmp_path):
+def test_unpaired_surrogate_is_replaced(mixed, tmp_path):
     text = encode_trials(mixed)
     read = decode_trials(text.replace('"markers"', '"\\ud83e\\uddbe \\udc80"'), tmp_path)
     sources = [each.source for trial in read.trials for each in trial.measurements.values()]
@@ -333,7 +333,7 @@ def test_half_a_surrogate_pair_is_text_that_can_be_kept(mixed, tmp_path):
 
 
 @pytest.mark.parametrize("version", [[1], {}, "5", 5.5, True])
-def test_a_version_that_is_no_number_of_ours(mixed, tmp_path, version):
+def test_invalid_version_is_refused(mixed, tmp_path, version):
     document = {**json.loads(encode_trials(mixed)), "schema": version}
     with pytest.raises(RecordUnreadable, match="has schema version"):
         decode_trials(json.dumps(document), tmp_path)
