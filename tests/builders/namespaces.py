@@ -1,4 +1,4 @@
-"""Programs that run in namespaces of their own: nothing that is mounted or plugged in there is seen outside, or stays."""
+"""Programs in separate namespaces, whose mounts and network interfaces are invisible outside and disappear at their end."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 
 @cache
-def why_not_apart(*kinds: str) -> str:
-    """Why this machine gives no such namespaces; empty where it does."""
+def why_no_namespaces(*kinds: str) -> str:
+    """Reason why namespaces are not available; empty if they are."""
     if "net" in kinds and shutil.which("ip") is None:
         return "iproute2 is not installed"
     try:
@@ -24,8 +24,8 @@ def why_not_apart(*kinds: str) -> str:
     return done.stderr.strip()
 
 
-def apart(script: str, command: Sequence[str], *, kinds: Sequence[str] = ("mount",)) -> list[str]:
-    """A command in namespaces of its own, behind a shell script that prepares them; skips where there are none."""
-    if reason := why_not_apart(*kinds):
+def in_namespaces(script: str, command: Sequence[str], *, kinds: Sequence[str] = ("mount",)) -> list[str]:
+    """Returns a command that runs a preparing shell script and a program in new namespaces; skips if there are none."""
+    if reason := why_no_namespaces(*kinds):
         pytest.skip(f"no {' and '.join(kinds)} namespaces of one's own here: {reason}")
     return ["unshare", *(f"--{kind}" for kind in kinds), "sh", "-euc", f'{script}\nexec "$@"', "sh", *command]

@@ -131,7 +131,7 @@ class _Course:
     def _await_peers(self) -> bool:
         late = self.conversation.await_all("matched", limit_s=self.patience.limit_s(len(self.conversation.reports)))
         if late:
-            waiting = {name: report["for"] for name, report in self.conversation.said("waiting") if name in late}
+            waiting = {name: report["for"] for name, report in self.conversation.reports_of("waiting") if name in late}
             named = ", ".join(each for ends in waiting.values() for each in ends[:3]) or ", ".join(late)
             self.failures.append(f"these did not meet their peers: {named}")
         return not late
@@ -165,20 +165,20 @@ class _Course:
     def _sent(self) -> dict[int, int]:
         return {
             int(number): count
-            for _, report in self.conversation.said("sent")
+            for _, report in self.conversation.reports_of("sent")
             for number, count in report["counts"].items()
         }
 
     def recorded(self, launched_ns: int, folder: Path) -> Recorded:
         resources: dict[str, list[ResourceSample]] = {name: [] for name in self.conversation.reports}
-        for name, report in self.conversation.said("resources"):
+        for name, report in self.conversation.reports_of("resources"):
             resources[name].append(ResourceSample(**{key: value for key, value in report.items() if key != "event"}))
         return Recorded(
             launched_ns=launched_ns,
             start_ns=self.start_ns,
             end_ns=self.end_ns,
             ended_ns=self.ended_ns,
-            matched_ns={name: report["mono_ns"] for name, report in self.conversation.said("matched")},
+            matched_ns={name: report["mono_ns"] for name, report in self.conversation.reports_of("matched")},
             sent=self._sent(),
             samples=read_samples(sorted(folder.glob(f"*{_SAMPLES}"))),
             resources={name: tuple(each) for name, each in resources.items()},

@@ -1,10 +1,10 @@
 """ROS 2 services, parameters and actions over Cyclone DDS, as rmw_cyclonedds maps them.
 
-A request and its reply are topics of their own; both begin with the client's 64-bit id
-and a sequence number, by which a client knows its replies.
+Requests and replies are separate topics; both begin with the client's 64-bit id and a sequence
+number, which identify a client's replies.
 
 As in Jazzy, an action emits initialisation events and transport events, but no callback
-events: rclcpp runs actions as waitables.
+events, because rclcpp runs actions as waitables.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ _RUNNING: Final = frozenset({GoalStatus.ACCEPTED, GoalStatus.EXECUTING, GoalStat
 
 
 def to_uuid(goal_id: str) -> Message:
-    """The ROS message of 32 hex characters."""
+    """The ROS message for 32 hexadecimal characters."""
     data = np.frombuffer(bytes.fromhex(goal_id), dtype=np.uint8)
     return default("unique_identifier_msgs/msg/UUID", uuid=data)
 
@@ -215,7 +215,7 @@ class ActionServer:
     """Serves an action: `on_goal` gets each goal and returns true to accept it.
 
     The receiver of an accepted goal executes it, and calls `ServerGoal.finish` once.
-    `on_cancel` gets the goals that a client wants to end.
+    `on_cancel` gets the goals that a client cancels.
     """
 
     def __init__(
@@ -280,7 +280,7 @@ class ActionServer:
             self._publish_status()
 
     def _forget_finished(self) -> None:
-        """Keeps only the last finished goal, whose result may still be requested."""
+        """Drops finished goals except the last one, whose result may still be requested."""
         finished = [goal_id for goal_id, goal in self._goals.items() if goal.status not in _RUNNING]
         for goal_id in finished[:-1]:
             del self._goals[goal_id]
@@ -373,7 +373,7 @@ class ActionClient:
         self._send_goal.call(answer, goal_id=to_uuid(goal_id), goal=goal)
 
     def cancel_goal(self, goal_id: str) -> None:
-        """Asks the server to end a goal; the result shows if it did."""
+        """Requests cancellation of a goal; the result shows if it was cancelled."""
         info = default("action_msgs/msg/GoalInfo", goal_id=to_uuid(goal_id))
         self._cancel_goal.call(lambda _: None, goal_info=info)
 
@@ -382,7 +382,7 @@ class ActionClient:
             self._on_feedback(message.feedback)
 
     def _ignore_status(self, message: Message) -> None:
-        """Takes statuses, as rclcpp's client does, and ignores them: the result has the same information."""
+        """Takes statuses, like rclcpp's client, and ignores them: the result has the same information."""
 
 
 _SET_PARAMETERS: Final = "rcl_interfaces/srv/SetParameters"
@@ -392,7 +392,7 @@ SetParameter = Callable[[Message], str]
 
 
 class ParameterType(IntEnum):
-    """`rcl_interfaces/msg/ParameterType`, as far as it is used here."""
+    """The used values of `rcl_interfaces/msg/ParameterType`."""
 
     NOT_SET = 0
     INTEGER = 2
@@ -400,7 +400,7 @@ class ParameterType(IntEnum):
 
 
 class ParameterService:
-    """Lets others set parameters of a node, each by its own rule."""
+    """Service that sets parameters of a node, each with its own rule."""
 
     def __init__(self, node: Node, rules: Mapping[str, SetParameter]) -> None:
         self._rules = rules
@@ -418,9 +418,9 @@ class ParameterService:
 
 
 class IntegerParameters:
-    """Integer parameters of a node, which others may set.
+    """Integer parameters of a node that other nodes may set.
 
-    A parameter is unset (``None``) until somebody sets it, and again when it is set to
+    A parameter is unset (``None``) initially, and after it is set to
     `ParameterType.NOT_SET`.
     """
 

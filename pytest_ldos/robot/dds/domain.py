@@ -1,8 +1,8 @@
-"""DDS domains on loopback: one for each run, claimed until the run ends.
+"""DDS domains on loopback, claimed for the duration of a run.
 
-Middleware binds to every device: Cyclone DDS (up to 11.0.1) whatever its settings are, Fast DDS where ROS 2
-limits discovery to the machine. A preloaded library (``native/loopback.c``) drops everything that arrives from
-another device.
+Middleware binds to every network interface: Cyclone DDS (up to 11.0.1) always, Fast DDS if ROS 2 limits
+discovery to the machine. A preloaded library (``native/loopback.c``) drops everything that arrives from
+another interface.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from pytest_ldos.base.text import one_line
 
 FIRST_DOMAIN: Final = 1
 LAST_DOMAIN: Final = 101
-"""Above it, the ports of a domain reach into Linux's ephemeral range (`ROS_DOMAIN_ID` docs)."""
+"""Largest domain id below Linux's ephemeral ports (`ROS_DOMAIN_ID` docs)."""
 
 MOST_PARTICIPANTS: Final = 60
-"""Processes on one domain; each has two ports of its 250-port range."""
+"""Largest number of processes on a domain; each has two of its 250 ports."""
 
 LOOPBACK: Final = "127.0.0.1"
 
@@ -38,10 +38,10 @@ _PARTICIPANT_PORT: Final = 10
 
 
 def loopback_config() -> str:
-    """Cyclone DDS configuration that never leaves this machine; see also `loopback.bound_to_loopback`.
+    """Cyclone DDS configuration limited to this machine; see also `bound_to_loopback`.
 
-    Discovery is by unicast, as multicast on `lo` is off by default on Linux; participants look for each other on all
-    ports of the domain. Its peer is an address, because a machine need not have the name `localhost`.
+    Discovery is by unicast to all ports of the domain, because Linux disables multicast on `lo` by default. The peer is
+    an address, because the name `localhost` may be undefined.
     """
     return (
         '<CycloneDDS><Domain id="any">'
@@ -64,12 +64,12 @@ def ports_of(domain: int) -> range:
 
 @contextmanager
 def claim_domain() -> Iterator[int]:
-    """Claims a domain id that nobody on this machine uses, until the context ends.
+    """Claims an unused domain id of this machine inside the ``with`` block.
 
     The claim is an abstract socket, so it cannot outlive this process.
 
     Raises:
-        Unavailable: every domain is taken.
+        Unavailable: all domains are in use.
     """
     candidates = list(range(FIRST_DOMAIN, LAST_DOMAIN + 1))
     random.SystemRandom().shuffle(candidates)
@@ -95,9 +95,9 @@ def _try_claim(domain: int) -> socket.socket | None:
 
 
 def _taken_port(domain: int) -> int | None:
-    """A port that one of our participants would use and another process holds; ``None`` if all are free.
+    """The first needed port that another process holds; ``None`` if all are free.
 
-    A DDS process takes the first free port; programs without DDS may hold any.
+    A DDS process takes the first free port; other programs may hold any.
     """
     first = ports_of(domain).start + _PARTICIPANT_PORT
     return next((port for port in range(first, first + 2 * MOST_PARTICIPANTS + 2) if not _is_free(port)), None)
@@ -113,7 +113,7 @@ def _is_free(port: int) -> bool:
 
 
 def _describe_taken() -> str:
-    """Names the holder of the first port that is taken."""
+    """Names the holder of a port that is in use."""
     port = next((port for domain in range(FIRST_DOMAIN, LAST_DOMAIN + 1) if (port := _taken_port(domain))), None)
     if port is None:
         return "other runs of pytest-ldos have claimed them"
@@ -138,16 +138,16 @@ _PORTS: Final = "PYTEST_LDOS_LOOPBACK"
 
 
 def bound_to_loopback() -> Mapping[str, str]:
-    """Variables for processes with `loopback_config`: their sockets get a loopback address, on any domain."""
+    """Environment variables that bind sockets of processes with `loopback_config` to loopback."""
     first, last = ports_of(FIRST_DOMAIN).start, ports_of(LAST_DOMAIN).stop - 1
     return {**_preloaded(_library(), os.environ), _PORTS: f"{first}-{last},address"}
 
 
 def deaf_to_other_devices(domain: int, environment: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """Variables for processes of other middleware on a domain, which may announce any address of this machine.
+    """Environment variables for other middleware on a domain, which may announce any address of this machine.
 
     Args:
-        environment: the environment that they are added to, on top of ours.
+        environment: the environment to which they are added, in addition to this process's.
     """
     ports = ports_of(domain)
     preloaded = _preloaded(_library(), {**os.environ, **(environment or {})})
@@ -155,7 +155,7 @@ def deaf_to_other_devices(domain: int, environment: Mapping[str, str] | None = N
 
 
 def _preloaded(library: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Variables that preload one more library; `LD_PRELOAD` cannot name a path with spaces."""
+    """Environment variables that preload one more library; `LD_PRELOAD` cannot hold a path with spaces."""
     if " " not in str(library):
         return {_PRELOAD: _in_front(str(library), environment.get(_PRELOAD, ""))}
     return {

@@ -1,7 +1,7 @@
 """Tracepoints of the node layer: LTTng if the provider was built, otherwise no events.
 
-`emit` has one function for each event of `pytest_ldos.base.tracepoints`, named as the event
-without its provider, arguments in the order of the fields.
+`emit` has one function per event of `pytest_ldos.base.tracepoints`, named after the event
+without its provider, with arguments in the order of the fields.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 
 class _Silent:
-    """Ignores every event."""
+    """Provider that ignores every event."""
 
     def __getattr__(self, name: str) -> Any:
         return _ignore
@@ -36,7 +36,7 @@ TRACEPOINT_SYMBOL: Final = "ldos_cost_tracepoint"
 
 
 def time_tracepoints(count: int) -> int:
-    """Total time of `count` calls of ``ros2:rclcpp_publish`` without any Python between them, ns.
+    """Total time of `count` consecutive native calls of ``ros2:rclcpp_publish``, ns.
 
     Raises:
         ImportError: the provider was not built.
@@ -46,7 +46,7 @@ def time_tracepoints(count: int) -> int:
 
 
 def provider_library() -> str:
-    """The file that holds the provider.
+    """Path of the provider's library.
 
     Raises:
         ImportError: it was not built.
@@ -60,5 +60,5 @@ _handles = itertools.count(_FIRST_HANDLE, _HANDLE_STEP)
 
 
 def new_handle() -> int:
-    """A number that this process uses once, in place of a pointer in a trace."""
+    """A number that is unique in this process, used in traces in place of a pointer."""
     return next(_handles)

@@ -1,10 +1,10 @@
-"""A DDS writer and a DDS reader of encoded samples: names, types and QoS as ROS 2 uses them.
+"""DDS writers and readers of encoded samples, with ROS 2's names, types and QoS.
 
 Reference: "Topic and Service name mapping to DDS", design.ros2.org; `rmw_cyclonedds_cpp`
 of Jazzy does the same.
 
-Only the description is used: Cyclone needs it to create a topic and to describe the type
-to others. Samples are encoded by `messages`.
+Only the type's description is used, which Cyclone needs to create and announce a topic.
+`messages` encodes the samples.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ _BASES: dict[str, Any] = {
 }
 
 
-# Both are subscripted at run time only, which their stubs do not say.
+# Both are generic at run time, but not in their stubs.
 _ARRAY: Any = types.array
 _SEQUENCE: Any = types.sequence
 
 
 @cache
 def describe_type(ros_type: str) -> type[IdlStruct]:
-    """The Cyclone DDS type of ``package/msg/Name``, named as ROS 2 names it."""
+    """The Cyclone DDS type of ``package/msg/Name``, with ROS 2's name."""
     fields = {name: _describe_field(field) for name, field in fields_of(ros_type)}
     return make_idl_struct(ros_type.replace("/", "_"), dds_type(ros_type).replace("::", "."), fields)
 
@@ -189,7 +189,7 @@ class Reader:
                 return Sample(data, info.source_timestamp)
 
     def take_many(self, most: int) -> list[bytes]:
-        """The data of up to `most` samples, oldest first."""
+        """Takes the data of up to `most` samples, oldest first."""
         taken: list[tuple[bytes, SampleInfo]] | int = ddspy_take(self._entity, _ANY, most)
         if isinstance(taken, int):
             raise DdsFailed(f"Cyclone DDS could not take from {self._topic.name} (code {taken})")

@@ -1,4 +1,4 @@
-"""A single-threaded executor: waits for work and runs it, as rclcpp's does.
+"""A single-threaded executor like rclcpp's.
 
 Tracepoints: ``rclcpp_executor_get_next_ready``, ``rclcpp_executor_wait_for_work``, and
 ``rclcpp_executor_execute`` in front of subscriptions and timers.
@@ -24,7 +24,7 @@ _FOREVER: Final = -1
 
 
 class Waitable(Protocol):
-    """Something that becomes ready and is then executed.
+    """An entity that can become ready and be executed.
 
     Attributes:
         condition: condition for a wait set; ``None`` for timers.
@@ -35,7 +35,7 @@ class Waitable(Protocol):
     def is_ready(self) -> bool: ...
 
     def due_ns(self) -> int | None:
-        """Monotonic time at which it becomes ready by itself, if it does."""
+        """Monotonic time at which it becomes ready by itself; ``None`` if it does not."""
 
     def execute(self) -> None: ...
 
@@ -59,7 +59,7 @@ class Executor:
         self.wake()
 
     def post(self, work: Callable[[], None]) -> None:
-        """Has `work` done on the executor's thread; may be called from any thread."""
+        """Runs `work` on the executor's thread; may be called from any thread."""
         self._posted.append(work)
         self.wake()
 
@@ -77,7 +77,7 @@ class Executor:
             self.spin_once()
 
     def spin_once(self) -> None:
-        """Waits for work and does all that is ready."""
+        """Waits for work and executes everything that is ready."""
         emit.rclcpp_executor_get_next_ready()
         timeout_ns = self._timeout_ns()
         emit.rclcpp_executor_wait_for_work(timeout_ns)
@@ -98,17 +98,17 @@ class Executor:
 
 
 def stop_on_signals(executor: Executor) -> None:
-    """Ends `executor` on SIGINT or SIGTERM; must be called on the main thread.
+    """Stops `executor` on SIGINT or SIGTERM; must be called on the main thread.
 
-    A Python handler would only run when the executor's wait in C returns, so a thread
-    listens to what CPython's own handler writes.
+    A Python handler would only run after the executor's wait in C returns, so a thread
+    reads the wakeup descriptor that CPython's handler writes to.
     """
     listener, signalled = socket.socketpair()
     signalled.setblocking(False)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
     signal.set_wakeup_fd(signalled.fileno())
-    # The thread holds both ends: a closed one would look like a signal.
+    # The thread holds both ends: a closed end would look like a signal.
     arguments = (listener, signalled, executor)
     threading.Thread(target=_stop_when_signalled, args=arguments, name="signals", daemon=True).start()
 

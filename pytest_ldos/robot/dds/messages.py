@@ -49,12 +49,12 @@ def decode(data: bytes, ros_type: str) -> Message:
 
 @cache
 def prepare(ros_type: str) -> None:
-    """Generates a type's codec now, which would otherwise delay its first message."""
+    """Generates a type's codec in advance, so that it does not delay the first message."""
     decode(encode(default(ros_type)), ros_type)
 
 
 def type_hash(ros_type: str) -> str:
-    """REP-2016 hash of a message, ``RIHS01_…``, which rmw expects in an endpoint's user data."""
+    """REP-2016 hash of a message, ``RIHS01_…``, as expected by rmw in an endpoint's user data."""
     return _store().hash_rihs01(ros_type)
 
 
@@ -111,7 +111,7 @@ def _store() -> Typestore:
     store = get_typestore(Stores(DEFAULT.messages))
     types: dict[str, Any] = {}
     for ros_type, text in _own_definitions():
-        # The parser would rename services, so that its name for the type is not used.
+        # The parser renames services, so that its name for the type is not used.
         (types[ros_type],) = get_types_from_msg(text, ros_type).values()
     store.register(types)
     return store
@@ -151,10 +151,10 @@ def _expand_action(ros_type: str, goal: str, result: str, feedback: str) -> Iter
 
 
 def fill(ros_type: str, values: Mapping[str, Any], where: str) -> Message:
-    """Builds a message with the given fields, and ROS's defaults for all others.
+    """Builds a message with the given fields, and ROS's defaults for the others.
 
     Raises:
-        ConfigurationError: a field that the type does not have (the nearest is named), or a value of another type;
+        ConfigurationError: an unknown field (the message has the nearest match), or a value of another type;
             `where` names the place.
     """
     known = dict(fields_of(ros_type))
@@ -183,7 +183,7 @@ def _value(description: Any, value: Any, where: str) -> Any:
 
 
 def _base(base: str, value: Any, where: str) -> Any:
-    """A value of a basic type; whole numbers are floats, too."""
+    """Converts a value of a basic type; integers are valid floats."""
     if base.startswith("float") and type(value) is int:
         return float(value)
     kinds = {"string": str, "wstring": str, "bool": bool}

@@ -1,6 +1,6 @@
-"""A ROS 2 node over Cyclone DDS: publishers, subscriptions, timers, services; the process that runs it.
+"""A ROS 2 node over Cyclone DDS, with publishers, subscriptions and timers, and the process that runs it.
 
-Each entity emits the tracepoints of rclcpp, rcl and rmw of Jazzy, in their order.
+Each entity emits the tracepoints of Jazzy's rclcpp, rcl and rmw, in the same order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pytest_ldos.robot.dds.messages import Message, decode, encode, type_hash
 
 
 class DelayedWriter:
-    """Writes each sample after a delay, in order, on a thread of its own.
+    """Writes samples after a delay, in order, in a separate thread.
 
     Args:
         delay_s: the delay, seconds.
@@ -57,16 +57,16 @@ class DelayedWriter:
 
 
 _TRACETOOLS_VERSION: Final = "8.2.2"
-"""Version of tracetools whose events are emitted; a field of `rcl_init`."""
+"""Emulated version of tracetools; a field of `rcl_init`."""
 
 
 class Context:
-    """Parts that the nodes of a process share: the DDS participant and the executor.
+    """DDS participant and executor, shared by the nodes of a process.
 
     Tracepoints: ``rcl_init``.
 
     Args:
-        is_first: true for the first context of this process on the domain, which configures it for the others.
+        is_first: true for the process's first context on the domain, which configures the domain.
     """
 
     def __init__(self, domain: int, *, is_first: bool = True) -> None:
@@ -76,7 +76,7 @@ class Context:
         emit.rcl_init(new_handle(), _TRACETOOLS_VERSION)
 
     def close(self) -> None:
-        """Leaves the domain, so that processes that stay in it learn that this one is gone."""
+        """Leaves the domain, which notifies the remaining processes."""
         for entity in (self.participant, self._domain):
             if entity is not None:
                 entity._delete(entity._ref)  # noqa: SLF001 - otherwise it lasts until the interpreter lets go of it
@@ -117,12 +117,12 @@ class Node:
 
 
 def symbol_of(callback: Callable[..., Any]) -> str:
-    """Module and qualified name of a callable, in place of a demangled C++ symbol."""
+    """Module and qualified name of a callable, used as its symbol."""
     return f"{callback.__module__}.{callback.__qualname__}"
 
 
 def register_callback(handle: int, callback: Callable[..., Any]) -> None:
-    """Records in the trace which function a callback handle stands for."""
+    """Traces the function of a callback handle."""
     emit.rclcpp_callback_register(handle, symbol_of(callback))
 
 
@@ -134,7 +134,7 @@ class Publisher:
     ``rcl_publish``, ``rmw_publish``, whose timestamp is the sample's source timestamp.
 
     Args:
-        delay_s: a planted fault: delay of each message.
+        delay_s: an injected fault: delay of each message.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class Publisher:
         self._writer.write(encode(message), timestamp_ns)
 
     def publish_encoded(self, data: bytes) -> None:
-        """Writes a message that was encoded before (see `messages.encode`)."""
+        """Writes an encoded message (see `messages.encode`)."""
         self._writer.write(data, self._announce(id(data)))
 
     def _announce(self, message: int) -> int:
@@ -184,7 +184,7 @@ def _type_hash_entry(ros_type: str) -> str:
 
 
 class Subscription(ReaderWaitable):
-    """Calls back for each message.
+    """Calls a function for each message.
 
     Tracepoints: ``rmw_subscription_init``, ``rcl_subscription_init``,
     ``rclcpp_subscription_init``, ``rclcpp_subscription_callback_added``,
@@ -254,7 +254,7 @@ class Subscription(ReaderWaitable):
 
 
 class Timer:
-    """Calls back periodically; ticks that were missed are skipped, as in rcl.
+    """Calls a function periodically; missed ticks are skipped, as in rcl.
 
     Tracepoints: ``rcl_timer_init``, ``rclcpp_timer_callback_added``,
     ``rclcpp_callback_register``, ``rclcpp_timer_link_node``; at each tick
@@ -292,7 +292,7 @@ class Timer:
 
 
 def next_tick(due_ns: int, period_ns: int, now_ns: int) -> int:
-    """Next due time of a timer after a tick: on its grid, and not before now."""
+    """Next due time of a timer after a tick: the first on its grid from now on."""
     missed = max(0, now_ns - due_ns - 1) // period_ns
     return due_ns + (missed + 1) * period_ns
 
@@ -305,13 +305,12 @@ _TIMER_SLACK_NS: Final = 1
 def run_node(name: str, build: Callable[[Context, dict[str, Any]], Callable[[], None]]) -> None:
     """Runs a node until SIGINT or SIGTERM.
 
-    The process gets the node's name, which is what a trace shows as `procname`, and the
-    finest timer slack. Its only argument is a JSON object of parameters, with the DDS
-    domain as ``domain``. It ends at once when it has left the domain: the interpreter would take a quarter of a
-    second to let go of its modules, in each process of each start.
+    The process gets the node's name (`procname` in traces) and the finest timer slack. Its only argument is a JSON
+    object of parameters, with the DDS domain as ``domain``. It exits at once after leaving the domain, because the
+    interpreter's shutdown would take a quarter of a second.
 
     Args:
-        build: makes the node in a context, and returns the function to call at the end.
+        build: creates the node in a context, and returns the function to call at the end.
     """
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_NAME, name.encode("ascii"), 0, 0, 0)

@@ -1,8 +1,8 @@
-"""The plan of each process of a topology, and the conversation with it.
+"""Plans of the processes of a topology, and communication with them.
 
-`ros_ws/src/ldos_topology` reads the same keys.
+`ros_ws/src/ldos_topology` reads the same JSON keys.
 
-Columns: ``receiver`` and ``sender`` (ids of the topology; for a reply both are the client), ``number``, ``sent_ns``,
+Columns: ``receiver`` and ``sender`` (ids of the topology; both are the client for a reply), ``number``, ``sent_ns``,
 ``received_ns`` (CLOCK_MONOTONIC).
 """
 
@@ -37,18 +37,18 @@ class ProcessEnded(LdosError):
     """A process of the topology ended too early.
 
     Attributes:
-        at_ns: time at which that was noticed.
+        at_ns: time of detection.
     """
 
     def __init__(self, child: Child, at_ns: int) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            child.process.wait(timeout=1)  # its output is closed a moment before it can be reaped
+            child.process.wait(timeout=1)  # its output is closed shortly before it can be reaped
         super().__init__(child.describe_end(), details=child.last_lines())
         self.at_ns = at_ns
 
 
 class Conversation:
-    """The conversation with all processes of a topology. Every wait reads their reports."""
+    """Communication with all processes of a topology. Every wait reads their reports."""
 
     def __init__(self, children: Sequence[Child]) -> None:
         self._children = {child.name: child for child in children}
@@ -67,7 +67,7 @@ class Conversation:
         self._selector.close()
 
     def tell(self, command: Report) -> None:
-        """Sends a command to all processes that still listen."""
+        """Sends a command to all processes that are still running."""
         line = json.dumps(command) + "\n"
         for child in self._children.values():
             assert child.process.stdin is not None
@@ -76,7 +76,7 @@ class Conversation:
                 child.process.stdin.flush()
 
     def await_all(self, event: str, *, limit_s: float, tolerant: bool = False) -> list[str]:
-        """Reads until each process has reported an event; returns the names of those that did not in time.
+        """Reads until every process has reported an event; returns the names of processes without a report in time.
 
         Args:
             tolerant: True if processes may have ended.
@@ -95,7 +95,7 @@ class Conversation:
         return []
 
     def await_end(self, *, limit_s: float) -> None:
-        """Waits until all processes have ended, or for `limit_s`."""
+        """Waits until all processes have ended, for at most `limit_s`."""
         deadline_s = time.monotonic() + limit_s
         while self._selector.get_map() and (left_s := deadline_s - time.monotonic()) > 0:
             for _ in self._read(left_s):
@@ -118,14 +118,14 @@ class Conversation:
                 self._note(child.name, line)
 
     def _note(self, name: str, line: bytes) -> None:
-        """Stores a report; ignores other lines, which come from the middleware."""
+        """Stores a report; ignores other lines (of the middleware)."""
         with contextlib.suppress(ValueError, TypeError, KeyError):
             report = json.loads(line)
             if report["event"] == "done":
                 self._done.add(name)
             self.reports[name].append(report)
 
-    def said(self, event: str) -> Iterator[tuple[str, Report]]:
+    def reports_of(self, event: str) -> Iterator[tuple[str, Report]]:
         """Yields all reports of an event, each with the name of its process."""
         for name, reports in self.reports.items():
             yield from ((name, each) for each in reports if each["event"] == event)
@@ -238,7 +238,7 @@ class Sample(NamedTuple):
 
 
 class SampleFile:
-    """Samples of the messages received in this process; any thread may add."""
+    """Samples of the messages received in this process; any thread may add to it."""
 
     def __init__(self, path: str) -> None:
         self._file = Path(path).open("wb")  # noqa: SIM115 - closed with the process
@@ -253,7 +253,7 @@ class SampleFile:
         self._newest[key] = max(sample.number, self._newest.get(key, -1))
 
     def has_all(self, receiver: int, sender: int, sent: int) -> bool:
-        """Returns True if the last of `sent` messages arrived."""
+        """Returns True if the last of `sent` messages has arrived."""
         return self._newest.get((receiver, sender), -1) >= sent - 1
 
     def flush(self) -> None:
@@ -265,7 +265,7 @@ class SampleFile:
 
 
 def read_samples(files: Iterable[Path]) -> Samples:
-    """Reads all samples of some processes; drops a record that a killed process left incomplete."""
+    """Reads the samples of processes; drops incomplete records of killed processes."""
     found = [_read(file) for file in files if file.exists()]
     return np.concatenate([np.empty((0, COLUMNS), dtype=np.int64), *found])
 

@@ -1,9 +1,9 @@
-"""A process of our node layer that runs some nodes of a topology.
+"""A process of the embedded node layer that runs nodes of a topology.
 
-It reports its progress on standard output and follows commands on standard input, in lines of JSON, as the workspace's
-`ldos_topology` does. It reports ``waiting`` (for which peers) and ``matched``; receives ``start_ns`` and ``end_ns``;
-reports ``resources`` now and then, and ``sent`` (counts by id); receives ``drain`` with the counts of all; reports
-``done``.
+It prints reports to standard output and reads commands from standard input, one JSON object per line, like the
+workspace's `ldos_topology`. It reports ``waiting`` (for which peers) and ``matched``; receives ``start_ns`` and
+``end_ns``; reports ``resources`` periodically, and ``sent`` (counts by id); receives ``drain`` with all counts;
+reports ``done``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _DRAIN_S: Final = 1.0
 
 
 class _Sender:
-    """Publishes one topic."""
+    """Publishes a topic."""
 
     def __init__(self, node: Node, plan: Mapping[str, Any]) -> None:
         self.id: int = plan["id"]
@@ -53,12 +53,12 @@ class _Sender:
         self._message.tracking_number = self.sent
         self.sent += 1
         self._message.sent_ns = time.monotonic_ns()
-        with contextlib.suppress(WriteTimedOut):  # readers miss its number, so that it counts as lost
+        with contextlib.suppress(WriteTimedOut):  # its number is missing at the readers, so that it counts as lost
             self.publisher.publish(self._message)
 
 
 class _Asker:
-    """Calls one service periodically."""
+    """Calls a service periodically."""
 
     def __init__(self, node: Node, plan: Mapping[str, Any], samples: SampleFile) -> None:
         self.id: int = plan["id"]
@@ -81,7 +81,7 @@ class _Asker:
 
 
 class _Taker:
-    """Subscribes to one topic."""
+    """Subscribes to a topic."""
 
     def __init__(self, node: Node, plan: Mapping[str, Any], samples: SampleFile) -> None:
         self.id: int = plan["id"]
@@ -113,7 +113,7 @@ class _Input:
         self._text = b""
 
     def next(self, deadline_ns: int | None = None) -> str | None:
-        """Returns the next line; ``None`` if none came in time.
+        """Returns the next line; ``None`` after the time limit.
 
         Raises:
             EOFError: standard input ended.
@@ -131,7 +131,7 @@ class _Input:
 
 
 class _Part:
-    """All nodes of this process; driven by a thread of its own."""
+    """All nodes of this process, driven by a separate thread."""
 
     def __init__(self, context: Context, plan: Mapping[str, Any]) -> None:
         self._executor = context.executor
@@ -161,7 +161,7 @@ class _Part:
             self._samples.flush()
             _say(event="done")
         except EOFError:
-            pass  # the parent has gone
+            pass  # the parent has exited
         finally:
             self._executor.stop()
 
@@ -174,7 +174,7 @@ class _Part:
             time.sleep(_LOOK_S)
         matched_ns = time.monotonic_ns()
         gc.collect()
-        gc.disable()  # a collection would delay messages
+        gc.disable()  # garbage collection would delay messages
         _say(event="matched", mono_ns=matched_ns)
 
     def _unmatched(self) -> Iterator[str]:
@@ -189,7 +189,7 @@ class _Part:
                 yield f"/{node.name} subscribing {taker.subscription.topic}"
 
     def _send(self) -> str | None:
-        """Sends from start to end, and reports resources meanwhile; returns the line that ended it early."""
+        """Sends from start to end, and reports resources periodically; returns the line that ended it early."""
         command = json.loads(self._input.next() or "")
         early = self._input.next(command["start_ns"])
         self._executor.post(self._begin)
@@ -215,7 +215,7 @@ class _Part:
         return send_now
 
     def _end(self) -> None:
-        """Returns when the executor no longer sends anything."""
+        """Waits until the executor has stopped sending."""
         ended = threading.Event()
 
         def end() -> None:
@@ -241,11 +241,11 @@ def _say(**report: Any) -> None:
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Takes the parameter ``plan``, a file (see `plan.encode_plan`)."""
+    """Builds the nodes of the file in parameter ``plan`` (see `encode_plan`)."""
     part = _Part(context, json.loads(Path(parameters["plan"]).read_text("utf-8")))
     thread = threading.Thread(target=part.drive, name="topology", daemon=True)
     thread.start()
-    return lambda: None  # all results are already written
+    return lambda: None  # all results are written by now
 
 
 if __name__ == "__main__":

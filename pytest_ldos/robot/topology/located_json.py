@@ -1,6 +1,6 @@
-"""JSON files named by the user, whose values know their line.
+"""JSON files of users, with the line number of each value.
 
-`json` reads the values; a pass over the tokens of the same text adds the lines.
+`json` reads the values; a second pass over the tokens adds the lines.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from pytest_ldos.base.errors import ConfigurationError, suggest
 _DEEPEST: Final = 100
 _LONGEST_WORD: Final = 200
 _SHOWN: Final = 60
-"""Number of characters of a wrong value that a message quotes."""
+"""Largest length of a wrong value in a message."""
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\]]|[^\s{}\[\]:,"]+')
-"""A text, a bracket, or a number or word: all of JSON but commas and colons."""
+"""A string, a bracket, or a number or word: all JSON tokens except commas and colons."""
 
 Tokens = Iterator[tuple[str, int]]
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """A value, with the line of its key, or, without one, the line where it begins; counted from 1."""
+    """A value, with the line (from 1) of its key, or of its start if it has no key."""
 
     value: Any
     line: int
@@ -40,7 +40,7 @@ class _Members(list[tuple[str, Any]]):
 
 
 class _Refused(Exception):
-    """A value that is valid JSON by its grammar, but still wrong."""
+    """A value that is refused although its JSON syntax is valid."""
 
     def __init__(self, message: str, line: int, remedy: str) -> None:
         super().__init__(message)
@@ -66,7 +66,7 @@ def _refuse_deep(tokens: Tokens) -> None:
 
 
 def _locate(value: Any, tokens: Tokens, key_line: int | None = None) -> _Entry:
-    """Adds lines to a value and to all within it; takes its tokens."""
+    """Consumes the tokens of a value, and adds lines to it and all nested values."""
     _, line = next(tokens)
     if isinstance(value, _Members):
         value = _locate_members(value, tokens)
@@ -91,7 +91,7 @@ def _locate_members(members: _Members, tokens: Tokens) -> dict[str, _Entry]:
 
 @dataclass(frozen=True)
 class Place:
-    """A value of a file, with all that an error message about it needs.
+    """A value of a file, with its location for error messages.
 
     Attributes:
         address: path from the root: ``nodes[2].publishers[0].period_ms``; empty for the root.
@@ -103,17 +103,17 @@ class Place:
 
     @property
     def value(self) -> Any:
-        """The value as the standard library reads it; for members of objects and arrays use `members` and `items`."""
+        """The plain value; for members of objects and arrays use `members` and `items`."""
         return self.entry.value
 
     @property
     def line(self) -> int:
-        """The line of its key, or, without one, the line where it begins; counted from 1."""
+        """The line (from 1) of its key, or of its start if it has no key."""
         return self.entry.line
 
     @property
     def shown(self) -> str:
-        """Short description of the value, for a message that something else was expected."""
+        """Short description of the value, for messages about a wrong type."""
         if isinstance(self.value, dict):
             return "an object"
         if isinstance(self.value, list):
@@ -127,7 +127,7 @@ class Place:
         raise ConfigurationError(f"{self.file}, line {self.line}: {where}{problem}", remedy=remedy)
 
     def members(self, known: Collection[str], *, required: Collection[str] = ()) -> dict[str, Place]:
-        """Returns an object's members by key; refuses other values, unknown keys, and missing required keys."""
+        """Returns an object's members by key; refuses other types, unknown keys and missing required keys."""
         if not isinstance(self.value, dict):
             self.refuse(f"is {self.shown}", remedy="it must be an object: { … }")
         longest = max(map(len, self.value), default=0)
@@ -168,7 +168,7 @@ class Place:
             self.refuse(f"is {self.shown}", remedy="write a number that a program can read")
 
     def whole(self, *, least: int, most: int) -> int:
-        """Returns a whole number in a range."""
+        """Returns an integer in a range."""
         value = self.number()
         if not value.is_integer() or not least <= value <= most:
             self.refuse(f"is {self.shown}", remedy=f"it must be a whole number from {least} to {most}")
@@ -179,8 +179,8 @@ def read_located(text: str, file: str) -> Place:
     """Returns the root of a file.
 
     Raises:
-        ConfigurationError: the file is not JSON, repeats a key or has a number that JSON does not allow; with file
-            and line.
+        ConfigurationError: the file is not JSON, repeats a key or has an invalid number; the message has file and
+            line.
     """
     try:
         _refuse_deep(_tokens(text))
@@ -196,7 +196,7 @@ def read_located(text: str, file: str) -> Place:
 
 
 LONGEST_FILE: Final = 4 * 1024 * 1024
-"""Bytes."""
+"""Largest size of a file in bytes."""
 
 
 def read_source(path: Path, what: str, *, remedy: str) -> str:
@@ -204,7 +204,7 @@ def read_source(path: Path, what: str, *, remedy: str) -> str:
 
     Args:
         what: description of the file for errors: ``the topology``.
-        remedy: remedy if there is no such file.
+        remedy: remedy if the file does not exist.
 
     Raises:
         ConfigurationError: it cannot be read, is a device or a pipe, too long, or not UTF-8.
@@ -215,7 +215,7 @@ def read_source(path: Path, what: str, *, remedy: str) -> str:
             data = file.read(LONGEST_FILE + 1)
     except OSError as error:
         raise ConfigurationError(f"{what} {path.absolute()} cannot be read: {error.strerror}", remedy=remedy) from None
-    except ValueError as error:  # a null character in its name
+    except ValueError as error:  # its name contains a null character
         raise ConfigurationError(f"{what} {str(path)!r} cannot be read: {error}", remedy=remedy) from None
     if len(data) > LONGEST_FILE:
         raise ConfigurationError(f"{what} {path} is longer than {LONGEST_FILE // 1024} KiB", remedy=remedy)
@@ -227,7 +227,7 @@ def read_source(path: Path, what: str, *, remedy: str) -> str:
 
 
 def _refuse_endless(path: Path, what: str) -> None:
-    """Refuses pipes, which block until a writer comes, and devices, which may never end."""
+    """Refuses pipes, which may block, and devices, which may never end."""
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise ConfigurationError(f"{what} {path} is a pipe or a device", remedy="write it to a file")

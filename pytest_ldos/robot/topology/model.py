@@ -15,7 +15,7 @@ class TopicQos:
     transient_local: bool = False
 
     def is_offered_by(self, other: TopicQos) -> bool:
-        """Returns True if a subscription with this QoS matches a publisher with the other."""
+        """Returns True if a subscription with this QoS matches a publisher with the `other` QoS."""
         return (other.reliable or not self.reliable) and (other.transient_local or not self.transient_local)
 
 
@@ -26,7 +26,7 @@ class Publisher:
     Attributes:
         id: unique in the topology, among all publishers, subscriptions and clients.
         size_bytes: size of the payload.
-        by_unique_ptr: True if rclcpp is given a message to move, False if by reference.
+        by_unique_ptr: True if messages are passed to rclcpp as `unique_ptr`, False if by reference.
         line: line of the file, for messages.
     """
 
@@ -77,7 +77,7 @@ class Node:
 
     Attributes:
         namespace: absolute; ``/`` for none.
-        executor: nodes with the same number share an executor, where there are several.
+        executor: number of the node's executor, if there are several.
     """
 
     name: str

@@ -32,10 +32,10 @@ class _Mallinfo2(ctypes.Structure):
 
 
 def own_resources() -> dict[str, int]:
-    """Returns CPU time since the start (``cpu_ns``), and memory in KiB by glibc's allocator and by the kernel.
+    """Returns CPU time since the start (``cpu_ns``), and memory in KiB according to glibc and the kernel.
 
-    ``arena_kb`` is the allocator's memory from ``sbrk``, ``mmap_kb`` that from ``mmap``, ``in_use_kb`` the part that is
-    allocated; all are zero with another C library, or with a glibc older than 2.33.
+    ``arena_kb`` is the allocator's memory from ``sbrk``, ``mmap_kb`` that from ``mmap``, ``in_use_kb`` the allocated
+    part; all are zero with another C library, or glibc before 2.33.
 
     Reference: mallinfo(3), proc_pid_statm(5).
     """

@@ -1,8 +1,8 @@
-"""Topology files: JSON in the format of iRobot's performance framework, read strictly.
+"""Topology files: JSON in the format of iRobot's performance framework, strictly validated.
 
 A type of the format is a header (number and stamp) and a payload: ``stamped10b`` carries 10 B, ``stamped4_int32`` four
 32-bit numbers, ``stamped_vector`` as many bytes as ``msg_size``. All are sent as `ldos_topology_msgs/Stamped`, whose
-header is the same for every size; only the size of the payload differs.
+header has a fixed size; only the payload's size differs.
 
 Reference: github.com/irobot-ros/ros2-performance, ``performance_test_factory/create_new_topology.md``: ``nodes``, each
 with ``node_name``, ``publishers``, ``subscribers``, ``clients``, ``servers``, ``number`` of copies, ``node_namespace``,
@@ -26,10 +26,10 @@ from pytest_ldos.robot.topology.model import Client, Node, Publisher, Server, Su
 
 
 def check_graph(topology: Topology, file: str) -> None:
-    """Rejects connections that could never carry a message: each needs a sender with matching type and QoS.
+    """Rejects connections without a sender of matching type and QoS.
 
     Raises:
-        ConfigurationError: with file, line and key.
+        ConfigurationError: a connection is invalid; the message has file, line and key.
     """
     _Checks(file).check(topology)
 
@@ -58,7 +58,7 @@ class _Checks:
             self._refuse(1, "nodes", "nobody takes anything: there is nothing to measure", "add subscribers or clients")
 
     def _refuse_half(self, topology: Topology) -> None:
-        """Refuses a file of takers alone, such as iRobot's ``debug_*``: another file has what they listen to."""
+        """Refuses a file with receivers only, such as iRobot's ``debug_*``."""
         wanted = [each.topic for _, each in topology.subscriptions] + [each.service for _, each in topology.clients]
         if wanted and not any(node.publishers or node.servers for node in topology.nodes):
             raise ConfigurationError(
@@ -118,13 +118,13 @@ _BYTES: Final = re.compile(r"stamped(\d{1,9})(b|kb|mb)")
 _ARRAY: Final = re.compile(rf"stamped(\d{{0,9}})_({'|'.join(_NUMBERS)})")
 
 VECTOR: Final = "stamped_vector"
-"""The type whose name does not contain its size."""
+"""The type with a variable size."""
 
 EXAMPLES: Final = ("stamped10b", "stamped100kb", "stamped4mb", "stamped4_int32", "stamped_int64", VECTOR)
 
 
 def size_of_type(msg_type: str) -> int | None:
-    """Payload of a type in bytes; ``None`` if its name does not contain it. Ignores the name of a plugin in front."""
+    """Payload of a type in bytes; ``None`` if its name does not contain it. Ignores a plugin prefix."""
     name = msg_type.rpartition("::")[2]
     if found := _BYTES.fullmatch(name):
         return int(found[1]) * _MULTIPLES[found[2]]
@@ -135,12 +135,12 @@ def size_of_type(msg_type: str) -> int | None:
 
 MOST_NODES: Final = 500
 MOST_ENDS: Final = 3000
-"""Publishers, subscribers, clients and servers: all their counts are sent in one line, which must fit a pipe."""
+"""Largest number of endpoints: their counts are sent in one line, which must fit in a pipe."""
 
 LARGEST_BYTES: Final = 64 * 1024 * 1024
 LONGEST_NAME: Final = 100
 _LONGEST_TITLE: Final = 60
-"""Length of a topology's name, which is also used in file names."""
+"""Largest length of a topology's name, which is used in file names."""
 
 SHORTEST_PERIOD_NS: Final = 10_000
 LONGEST_PERIOD_NS: Final = 3600 * NS_PER_S
@@ -155,7 +155,7 @@ _QOS_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "qos_liveliness_lease_duration": ("default",),
     "qos_avoid_ros_namespace_conventions": ("false",),
 }
-"""Accepted words of each key; where there is only one, no other setting is measured here."""
+"""Accepted words of each QoS key; keys with one word have no other supported setting."""
 
 _QOS: Final = ("qos_depth", *_QOS_WORDS)
 _RATE: Final = ("period_ms", "freq_hz")
@@ -184,16 +184,16 @@ End = TypeVar("End")
 
 
 def our_topologies() -> list[str]:
-    """Returns the names of the topologies in this package."""
+    """Returns the names of the built-in topologies."""
     folder = files(__package__).joinpath(_OURS)
     return sorted(each.name.removesuffix(_SUFFIX) for each in folder.iterdir() if each.name.endswith(_SUFFIX))
 
 
 def read_topology(file: str) -> Topology:
-    """Reads a topology by its file, or by its name if it is in this package.
+    """Reads a topology from a file, or a built-in one by name.
 
     Raises:
-        ConfigurationError: it cannot be read, or its content makes no sense; with line and key.
+        ConfigurationError: it cannot be read, or its content is invalid; the message has line and key.
     """
     if file in our_topologies():
         return decode_topology(
@@ -298,7 +298,7 @@ def _read_server(place: Place, namespace: str) -> Server:
 
 
 def _read_size(msg_type: Place, msg_size: Place | None) -> int:
-    """Returns the payload in bytes, by the type's name or as given."""
+    """Returns the payload in bytes, from the type's name or `msg_size`."""
     named = size_of_type(msg_type.word())
     if msg_size is None:
         if named is None:
@@ -307,10 +307,12 @@ def _read_size(msg_type: Place, msg_size: Place | None) -> int:
             remedy = f'add "msg_size" in bytes, or take another type; {like}'
             msg_type.refuse(f"is {msg_type.value!r}: {known}", remedy=remedy)
         return _within(named, msg_type)
-    said = msg_size.whole(least=0, most=LARGEST_BYTES)
-    if named is not None and said != named:
-        msg_size.refuse(f"is {said}, but {msg_type.value} has {named} B", remedy=f"leave it out, or take {VECTOR}")
-    return said
+    given_bytes = msg_size.whole(least=0, most=LARGEST_BYTES)
+    if named is not None and given_bytes != named:
+        msg_size.refuse(
+            f"is {given_bytes}, but {msg_type.value} has {named} B", remedy=f"leave it out, or take {VECTOR}"
+        )
+    return given_bytes
 
 
 def _within(size_bytes: int, place: Place) -> int:
@@ -337,16 +339,16 @@ def _read_period(owner: Place, keys: Mapping[str, Place]) -> int:
 
 
 def _read_qos(keys: Mapping[str, Place]) -> TopicQos:
-    said = {key: _one_of(keys[key], words) for key, words in _QOS_WORDS.items() if key in keys}
+    qos = {key: _one_of(keys[key], words) for key, words in _QOS_WORDS.items() if key in keys}
     return TopicQos(
         depth=keys["qos_depth"].whole(least=1, most=100_000) if "qos_depth" in keys else 10,
-        reliable=said.get("qos_reliability") != "best_effort",
-        transient_local=said.get("qos_durability") == "transient_local",
+        reliable=qos.get("qos_reliability") != "best_effort",
+        transient_local=qos.get("qos_durability") == "transient_local",
     )
 
 
 def _refuse_service_qos(keys: Mapping[str, Place]) -> None:
-    """Refuses other QoS for services: they have ROS 2's own, and the measurement must be what the file says."""
+    """Refuses non-default QoS settings of services."""
     usual = {"qos_depth": 10, "qos_reliability": "reliable", "qos_durability": "volatile"}
     _read_qos(keys)
     for key, value in usual.items():
@@ -369,7 +371,7 @@ def _one_of(place: Place, words: tuple[str, ...]) -> str:
 
 
 def _absolute(place: Place, namespace: str) -> str:
-    """Returns a name as the middleware uses it."""
+    """Returns an absolute name."""
     name = _read_name(place, _PATH)
     return name if name.startswith("/") else f"{namespace.rstrip('/')}/{name}"
 

@@ -1,4 +1,4 @@
-"""A node on a domain of its own, spun in a thread, with every tracepoint it emits."""
+"""A node on a separate domain, spun in a thread, with all its tracepoints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pytest_ldos.robot.dds.node import Context
 
 
 class Emitted:
-    """Keeps the events in the order of their emission, with the thread that emitted them."""
+    """Collects events with their threads, in order of emission."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str, tuple]] = []
@@ -45,7 +45,7 @@ def context(emitted) -> Iterator[Context]:
 
 @pytest.fixture
 def spinning(context) -> Iterator[Context]:
-    """The context, spun in a thread until the test ends."""
+    """The context, spun in a thread until the end of the test."""
     thread = threading.Thread(target=context.executor.spin)
     thread.start()
     yield context

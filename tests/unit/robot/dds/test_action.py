@@ -1,4 +1,4 @@
-"""Actions over real Cyclone DDS, client and server in two nodes."""
+"""Actions over real Cyclone DDS, with client and server in two nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ACTION = "control_msgs/action/FollowJointTrajectory"
 
 
 class Side:
-    """What a client hears of its goal."""
+    """Callbacks received by a client about its goal."""
 
     def __init__(self) -> None:
         self.responses: queue.Queue = queue.Queue()
@@ -40,7 +40,7 @@ class Side:
 
 @pytest.fixture
 def pair(spinning):
-    """A server that accepts goals for joint `a`, and a client that sees it."""
+    """A server that accepts goals for joint `a`, and a connected client."""
     goals = queue.Queue()
     cancelled = queue.Queue()
 
@@ -56,7 +56,7 @@ def pair(spinning):
     return client, goals, cancelled
 
 
-def test_a_goal_is_accepted_fed_back_and_finished(pair):
+def test_goal_is_accepted_with_feedback_and_result(pair):
     client, goals, _ = pair
     side = Side()
     goal_id = side.send(client, ["a"])
@@ -70,7 +70,7 @@ def test_a_goal_is_accepted_fed_back_and_finished(pair):
     assert (status, result.error_string) == (GoalStatus.SUCCEEDED, "done")
 
 
-def test_a_goal_that_ends_at_once_still_delivers_its_result(pair):
+def test_immediate_goal_delivers_its_result(pair):
     client, goals, _ = pair
     for _ in range(5):
         side = Side()
@@ -118,8 +118,8 @@ def test_an_action_emits_transport_events_only(pair, emitted):
     assert "rclcpp_subscription_init" not in init
 
 
-def test_initialisation_is_in_the_order_of_real_actions(pair, emitted, golden):
-    """The server's and the client's first events, as recorded from rclcpp."""
+def test_initialisation_order_matches_rclcpp(pair, emitted, golden):
+    """Expected: first events of server and client, as recorded from rclcpp."""
     from pytest_ldos.trace.ctf.read import read_trace
 
     trace = read_trace(golden("service_action"))

@@ -1,4 +1,4 @@
-"""Messages from the plain values of a user's file."""
+"""Messages built from plain values of a user's file."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_fields_keep_their_values_and_others_their_defaults():
         ({"trajectory": {"points": [{"time_from_start": {"sec": 1.5}}]}}, "of type int32"),
     ],
 )
-def test_what_the_type_does_not_have_is_refused(values, message):
+def test_unknown_fields_and_wrong_types_are_refused(values, message):
     with pytest.raises(ConfigurationError) as caught:
         fill(GOAL, values, "goal 'nod'")
     assert caught.value.message.startswith("goal 'nod'")
     assert message in caught.value.remedy
 
 
-def test_types_that_are_there():
+def test_known_types():
     assert is_known(GOAL)
     assert not is_known("control_msgs/action/FollowTheLeader_Goal")

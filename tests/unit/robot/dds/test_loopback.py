@@ -1,4 +1,4 @@
-"""Sockets under the preloaded library, in a network of two machines: what arrives from where."""
+"""Sockets with the preloaded library, in a network of two machines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from pytest_ldos.robot.dds import domain as loopback
 from pytest_ldos.robot.dds.domain import bound_to_loopback, deaf_to_other_devices, ports_of
-from tests.builders.namespaces import apart
+from tests.builders.namespaces import in_namespaces
 
 DOMAIN = 5
 PORT = ports_of(DOMAIN).start + 10
@@ -72,7 +72,7 @@ other.communicate(timeout=60)
 
 
 def hear(environment, *, port=PORT, family="v4") -> tuple[str, list[str]]:
-    """The address that a socket for every device got, and what it heard from whom, in that order."""
+    """Returns the address of a socket bound to any device, then the received messages with their senders."""
     settings = {
         "environment": dict(environment),
         "family": family,
@@ -82,7 +82,7 @@ def hear(environment, *, port=PORT, family="v4") -> tuple[str, list[str]]:
         "port": port,
         "theirs": THEIRS,
     }
-    command = apart("", [sys.executable, "-c", TWO_MACHINES + SEND, json.dumps(settings)], kinds=("net",))
+    command = in_namespaces("", [sys.executable, "-c", TWO_MACHINES + SEND, json.dumps(settings)], kinds=("net",))
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
     assert done.returncode == 0, done.stderr
     address, *heard = done.stdout.splitlines()
@@ -96,35 +96,35 @@ OUTSIDE, OTHER_ADDRESS, LOOPBACK = (
 )
 
 
-def test_without_it_a_socket_hears_another_machine():
+def test_without_library_other_machines_are_received():
     assert hear({}) == ("0.0.0.0", [OUTSIDE, OTHER_ADDRESS, LOOPBACK])
 
 
-def test_our_own_processes_have_a_loopback_address():
+def test_embedded_processes_bind_to_loopback():
     assert hear(bound_to_loopback()) == ("127.0.0.1", [LOOPBACK])
     assert hear(bound_to_loopback(), family="v6") == ("::1", [LOOPBACK])
 
 
-def test_other_middleware_keeps_its_addresses_and_hears_no_other_machine():
+def test_other_middleware_keeps_its_addresses_but_receives_no_other_machine():
     assert hear(deaf_to_other_devices(DOMAIN)) == ("0.0.0.0", [OTHER_ADDRESS, LOOPBACK])
 
 
-def test_ports_of_no_domain_are_left_alone():
-    """Such as those on which a robot's driver hears its arm."""
+def test_other_ports_are_not_affected():
+    """Such as the ports of a robot's driver."""
     assert hear(deaf_to_other_devices(DOMAIN), port=ports_of(DOMAIN).stop) == (
         "0.0.0.0",
         [OUTSIDE, OTHER_ADDRESS, LOOPBACK],
     )
 
 
-def test_what_others_preload_stays(monkeypatch):
+def test_other_preloaded_libraries_are_kept(monkeypatch):
     monkeypatch.setenv("LD_PRELOAD", "libm.so.6")
     mine, other = bound_to_loopback()["LD_PRELOAD"].split(":")
     assert (Path(mine).name, other) == ("libldos_loopback.so", "libm.so.6")
     assert deaf_to_other_devices(1, {"LD_PRELOAD": "libdl.so.2"})["LD_PRELOAD"] == f"{mine}:libdl.so.2"
 
 
-def test_a_place_with_spaces_can_be_preloaded_from(tmp_path, monkeypatch):
+def test_library_path_may_contain_spaces(tmp_path, monkeypatch):
     folder = tmp_path / "my project"
     folder.mkdir()
     shutil.copy(bound_to_loopback()["LD_PRELOAD"], folder)
@@ -133,7 +133,7 @@ def test_a_place_with_spaces_can_be_preloaded_from(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM"])
-def test_servers_of_other_kinds_and_given_addresses_are_left_alone(kind):
+def test_tcp_and_explicit_addresses_are_not_affected(kind):
     code = f"""
 import contextlib, socket
 ports = iter(range({PORT}, {ports_of(DOMAIN).stop}))
@@ -145,10 +145,10 @@ for address in ("", "127.0.0.2"):
         print(bound.getsockname()[0])
 """
     environment = {**os.environ, **bound_to_loopback()}
-    said = subprocess.run(
+    addresses = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     ).stdout
-    assert said.split() == ["127.0.0.1" if kind == "SOCK_DGRAM" else "0.0.0.0", "127.0.0.2"]
+    assert addresses.split() == ["127.0.0.1" if kind == "SOCK_DGRAM" else "0.0.0.0", "127.0.0.2"]
 
 
 PARTICIPANT = """
@@ -185,8 +185,8 @@ for each in (*inside, outside, other):
 
 
 @pytest.mark.parametrize("is_deaf", [False, True])
-def test_cyclone_dds_as_ros_2_has_it_meets_itself_and_no_other_machine(is_deaf):
-    """With the settings of `rmw_cyclonedds` for ``LOCALHOST``, which announce an address of another device."""
+def test_ros_2s_cyclone_dds_discovers_only_this_machine(is_deaf):
+    """Uses the settings of `rmw_cyclonedds` for ``LOCALHOST``, which announce another interface's address."""
     settings = {
         "domain": str(DOMAIN),
         "environment": dict(deaf_to_other_devices(DOMAIN)) if is_deaf else {},
@@ -195,7 +195,7 @@ def test_cyclone_dds_as_ros_2_has_it_meets_itself_and_no_other_machine(is_deaf):
         "patience_s": "3" if is_deaf else "60",
         "theirs": THEIRS,
     }
-    command = apart("", [sys.executable, "-c", TWO_MACHINES + MEET, json.dumps(settings)], kinds=("net",))
+    command = in_namespaces("", [sys.executable, "-c", TWO_MACHINES + MEET, json.dumps(settings)], kinds=("net",))
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["[1, 1]", "0" if is_deaf else "2"]

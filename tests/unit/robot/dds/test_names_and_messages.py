@@ -29,7 +29,7 @@ ALL_TYPES = [
 ]
 
 
-def test_the_mapping_of_names():
+def test_name_mapping():
     assert naming.dds_topic("/joint_states") == "rt/joint_states"
     assert naming.dds_request_topic("/move_action/_action/send_goal") == "rq/move_action/_action/send_goalRequest"
     assert naming.dds_reply_topic("/a") == "rr/aReply"
@@ -38,7 +38,7 @@ def test_the_mapping_of_names():
 
 
 @pytest.mark.parametrize("ros_type", ALL_TYPES)
-def test_every_type_survives_the_wire_and_has_a_description(ros_type):
+def test_every_type_round_trips_and_has_a_description(ros_type):
     message = messages.default(ros_type)
     data = messages.encode(message)
     assert len(data) % 4 == 0
@@ -47,8 +47,8 @@ def test_every_type_survives_the_wire_and_has_a_description(ros_type):
     assert described.__idl_typename__.replace(".", "::") == naming.dds_type(ros_type)
 
 
-def test_bytes_on_the_wire_are_those_of_the_binding():
-    """Our codec and the interpreted one of the Cyclone DDS binding write the same bytes."""
+def test_encoding_equals_that_of_the_binding():
+    """The codec and the interpreted one of the Cyclone DDS binding write the same bytes."""
     described = describe_type("std_msgs/msg/String")
     assert messages.encode(messages.default("std_msgs/msg/String", data="abc")) == described(data="abc").serialize()
     clock = messages.default("rosgraph_msgs/msg/Clock")
@@ -71,7 +71,7 @@ def test_an_unknown_field_is_an_error():
         messages.default("std_msgs/msg/String", text="abc")
 
 
-def test_hashes_are_those_of_rep_2016():
-    """`ros2 topic info --verbose` of Jazzy shows this one for /joint_states."""
+def test_type_hash_matches_rep_2016():
+    """Expected: the hash that Jazzy's `ros2 topic info --verbose` prints for /joint_states."""
     expected = "RIHS01_a13ee3a330e346c9d87b5aa18d24e11690752bd33a0350f11c5882bc9179260e"
     assert messages.type_hash("sensor_msgs/msg/JointState") == expected

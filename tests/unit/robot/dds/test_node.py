@@ -1,4 +1,4 @@
-"""Nodes over real Cyclone DDS: what arrives, and what is traced in which order."""
+"""Nodes over real Cyclone DDS: received messages, and traced events in order."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_message_arrives_and_is_traced_as_in_rclcpp(spinning, emitted):
 
 
 def test_publication_and_take_share_the_source_timestamp(spinning, emitted):
-    """This is how flow is found: the same wall-clock nanoseconds on both sides."""
+    """Links publication and take: both have the same wall-clock nanoseconds."""
     node = Node(spinning, "talker")
     received = queue.Queue()
     publisher = node.create_publisher("std_msgs/msg/String", "/chatter")
@@ -64,7 +64,7 @@ def test_publication_and_take_share_the_source_timestamp(spinning, emitted):
     assert events["rcl_publish"] == (publisher.handle, events["rclcpp_publish"][0])
 
 
-def test_handles_tie_the_entities_together(context, emitted):
+def test_handles_link_the_entities(context, emitted):
     node = Node(context, "n")
     node.create_subscription("std_msgs/msg/String", "/t", lambda _: None)
     events = dict(emitted.events)
@@ -80,7 +80,7 @@ def test_handles_tie_the_entities_together(context, emitted):
 
 
 @pytest.mark.parametrize(("now_ns", "expected_ns"), [(100, 110), (105, 110), (110, 110), (111, 120), (155, 160)])
-def test_a_timer_stays_on_its_grid_and_skips_what_it_missed(now_ns, expected_ns):
+def test_timer_stays_on_its_grid_and_skips_missed_ticks(now_ns, expected_ns):
     assert next_tick(100, 10, now_ns) == expected_ns
 
 
@@ -113,7 +113,7 @@ def test_parameters_are_set_over_dds(spinning):
     assert parameters["seed"] is None
 
 
-def test_a_parameter_has_its_own_rule_and_its_type_arrives(spinning):
+def test_parameter_rule_gets_the_typed_value(spinning):
     given = queue.Queue()
 
     def rule(value):
@@ -130,8 +130,8 @@ def test_a_parameter_has_its_own_rule_and_its_type_arrives(spinning):
         assert given.get() == (ParameterType.DOUBLE, value)
 
 
-def test_best_effort_and_reliable_do_not_mix_up(spinning):
-    """A reliable reader does not match a best-effort writer, as DDS has it."""
+def test_reliable_reader_does_not_match_best_effort_writer(spinning):
+    """Follows the DDS matching rules."""
     node = Node(spinning, "n")
     publisher = node.create_publisher("std_msgs/msg/String", "/a", qos=CLOCK)
     node.create_subscription("std_msgs/msg/String", "/a", lambda _: None)
@@ -142,7 +142,7 @@ def test_best_effort_and_reliable_do_not_mix_up(spinning):
 
 
 def test_only_loopback_is_used(context):
-    """Every address that the participant is bound or connected to lies on this machine."""
+    """All bound and connected addresses belong to this machine."""
     Node(context, "n").create_publisher("std_msgs/msg/String", "/a")
     sockets = [each for each in psutil.Process().net_connections(kind="inet") if each.laddr]
     assert sockets

@@ -1,4 +1,4 @@
-"""One table of tracepoints: the provider, its stub, the table and recorded ROS 2 agree."""
+"""Tracepoints of the provider, its stub, the table and recorded ROS 2 agree."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def test_the_c_provider_has_exactly_these_events_and_fields():
         assert declared[name] == fields, name
 
 
-def test_the_stub_has_one_function_an_event():
+def test_stub_has_one_function_per_event():
     functions = set(re.findall(r"^def ([a-z]\w+)", STUB.read_text("utf-8"), re.MULTILINE))
     assert functions == {name.partition(":")[2] for name in EMITTED}
 
 
-def test_the_module_has_one_function_an_event():
+def test_module_has_one_function_per_event():
     _lttng = pytest.importorskip("pytest_ldos.robot.dds._lttng", reason="built without LTTng-UST")
     functions = {name for name, value in vars(_lttng).items() if not name.startswith("_") and callable(value)}
     assert functions == {name.partition(":")[2] for name in EMITTED}

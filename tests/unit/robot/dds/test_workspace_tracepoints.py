@@ -1,4 +1,4 @@
-"""The markers that the ROS 2 workspace defines: those of the embedded provider, to the type."""
+"""The ROS 2 workspace defines the same markers as the embedded provider, including types."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def test_every_marker_is_defined_with_its_fields_in_order():
     assert names == {str(marker): FIELDS[marker] for marker in Marker}
 
 
-def test_types_are_those_of_the_embedded_provider():
+def test_types_match_the_embedded_provider():
     assert fields_of(defined()) == fields_of(EMBEDDED)
 
 
-def test_phases_that_are_documented_are_those_that_are_read():
+def test_documented_phases_are_those_that_are_read():
     documented = re.search(r"`phase` \((.*?)\)", (PACKAGE / "README.md").read_text("utf-8"))
     assert documented is not None
     assert re.findall(r"\w+", documented[1]) == [str(phase) for phase in Phase]
@@ -80,7 +80,7 @@ def session(tmp_path):
 
 @pytest.fixture(scope="module")
 def emitter(tmp_path_factory) -> str:
-    """A program that emits every marker through the package's library, built without ROS."""
+    """A program, built without ROS, that emits every marker with the package's library."""
     if shutil.which("gcc") is None or shutil.which("g++") is None:
         pytest.skip("there is no C++ compiler (Debian, Ubuntu: g++)")
     folder = tmp_path_factory.mktemp("emitter")
@@ -104,7 +104,7 @@ def emitter(tmp_path_factory) -> str:
 
 
 @needs_lttng
-def test_what_is_emitted_is_read_back(session, emitter):
+def test_emitted_markers_are_read_back(session, emitter):
     session.create(events="ldos:*")
     session.run(emitter)
     session.stop()
