@@ -25,14 +25,13 @@ def recorder_name() -> str:
 
 
 def choose_recorder(directory: Path, log_directory: Path, *, switches: bool = False) -> Recorder:
-    """A recorder that writes to `directory`.
+    """Returns a recorder that writes to `directory`.
 
     Args:
-        switches: records context switches of the machine, too, where that is permitted.
+        switches: also records the machine's context switches, if permitted.
 
     Raises:
-        Unavailable: there is none; the message says why and what to install. A run without a trace
-            would measure nothing.
+        Unavailable: there is none; the message has the reason and the package to install.
     """
     recording_available().demand()
     recorder = LttngRecorder(directory, log_directory)
@@ -40,10 +39,10 @@ def choose_recorder(directory: Path, log_directory: Path, *, switches: bool = Fa
 
 
 def resolve_profiler(kind: ProfilerKind) -> ProfilerKind:
-    """The profiler to use here: for `AUTO` perf if it is permitted, otherwise py-spy.
+    """Resolves `AUTO` to perf if it is permitted, else to py-spy.
 
     Raises:
-        Unavailable: it cannot be used here, or for `AUTO` none can; says why, and what to do.
+        Unavailable: it cannot be used here, or none can for `AUTO`.
     """
     wanted = list(_AVAILABLE) if kind is ProfilerKind.AUTO else [kind]
     absent: list[Availability] = []
@@ -56,7 +55,7 @@ def resolve_profiler(kind: ProfilerKind) -> ProfilerKind:
 
 
 def choose_profiler(kind: ProfilerKind, log_directory: Path, *, rate_hz: int) -> Profiler:
-    """Makes a profiler of a kind that `resolve_profiler` returned."""
+    """Creates a profiler of a kind returned by `resolve_profiler`."""
     if kind is ProfilerKind.PY_SPY:
         return PySpyProfiler(log_directory, rate_hz=rate_hz)
     return PerfProfiler(log_directory, rate_hz=rate_hz)

@@ -1,9 +1,8 @@
-"""Records with LTTng-UST: a session, its channel and contexts, in a daemon of our own.
+"""Records with LTTng-UST: a session with its channel and contexts, in a private session daemon.
 
-The session daemon is ours alone, so that no other process of the user lands in the trace:
-it has a private ``LTTNG_HOME``, and as root, where that is not enough, a private mount
-namespace with its own run directory, which the recorded processes join. All of it ends
-with this process.
+The session daemon is private, so that the trace has no other processes of the user: it has
+its own ``LTTNG_HOME``. As root, it also has a private mount namespace with its own run
+directory, which the recorded processes join. All of it ends with this process.
 """
 
 from __future__ import annotations
@@ -35,20 +34,20 @@ from pytest_ldos.record.protocol import RecordingReport
 _NAMESPACE: Final = {"mi": "https://lttng.org/xml/ns/lttng-mi"}
 
 _FALSE_WRAP: Final = 1 << 63
-"""LTTng's consumer adds this whenever a stream's counter of discarded events steps back, taking that for an overflow.
+"""Excess that LTTng's consumer adds when a stream's counter of discarded events decreases, as if it had overflowed.
 
-An unfinished packet has a counter of 0; with the next one the counter returns, and only this excess stays.
+An unfinished packet has a counter of 0, so that the counter decreases once and then returns.
 """
 
 
 _WRITE_FAULT: Final = re.compile(
     r"Error in write mmap .*?: (?P<reason>[^:]+?) \(in lttng_consumer_on_read_subbuffer_mmap"
 )
-"""Messages in the consumer's log for data that it could not write; it does not count them."""
+"""Messages in the consumer's log about data that it failed to write and does not count."""
 
 
 def write_fault(log: Path) -> str:
-    """Reason in its log why LTTng's consumer could not write the trace; empty if it could."""
+    """Reason of a write failure, from the log of LTTng's consumer; empty without a failure."""
     found = _WRITE_FAULT.search(log.read_text("utf-8", errors="replace")) if log.is_file() else None
     return "" if found is None else one_line(found["reason"])
 
@@ -71,14 +70,14 @@ _SIZES: Final = {"k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def require_room_for_buffers(size: str, count: int, *, place: Path = PLACE, cpus: Path = _POSSIBLE_CPUS) -> None:
-    """Demands room for a channel's buffers: one per possible CPU, with an additional sub-buffer for the reader.
+    """Requires space for a channel's buffers: one per possible CPU, each with an extra sub-buffer for the reader.
 
     Args:
-        size: of a sub-buffer, as LTTng takes it: ``1M``.
-        count: of sub-buffers.
+        size: size of a sub-buffer in LTTng's notation: ``1M``.
+        count: number of sub-buffers.
 
     Raises:
-        NotWritten: there is too little.
+        NotWritten: there is too little space.
     """
     needed = possible_cpus(cpus) * (count + 1) * _bytes_of(size) + _METADATA_BYTES
     try:
@@ -98,7 +97,7 @@ def require_room_for_buffers(size: str, count: int, *, place: Path = PLACE, cpus
 
 
 def possible_cpus(file: Path = _POSSIBLE_CPUS) -> int:
-    """CPUs as LTTng counts them: one more than the last of ``0-3`` or ``0,2-5``; those there are without ``/sys``."""
+    """Number of CPUs for LTTng: one more than the last of ``0-3`` or ``0,2-5``; without ``/sys``, the present CPUs."""
     try:
         return int(file.read_text("ascii").strip().replace("-", ",").split(",")[-1]) + 1
     except FileNotFoundError:
@@ -116,10 +115,10 @@ SUBBUFFER_COUNT: Final = 16
 """Sub-buffers per CPU and user: two seconds of a 4000 msg/s flood with all its events."""
 
 _MARK: Final = "PYTEST_LDOS_TRACER"
-"""Variable of the daemon's processes alone; recorded processes do not have it."""
+"""Environment variable of the daemon's processes, absent from recorded processes."""
 
 _LONGEST_SOCKET: Final = ".lttng/ustconsumerd64/command"
-"""Socket with the longest path in the daemon's home, where that holds them (``defaults.h`` of lttng-tools)."""
+"""The longest socket path below the daemon's home (``defaults.h`` of lttng-tools)."""
 
 _READY_TIMEOUT_S: Final = 10.0
 _COMMAND_TIMEOUT_S: Final = 30.0
@@ -127,16 +126,16 @@ _POLL_S: Final = 0.01
 
 
 def daemon_home() -> Path:
-    """Unused path for the home of a session daemon, short enough for its sockets.
+    """Returns an unused path for a session daemon's home that is short enough for its sockets.
 
     Raises:
-        NotWritten: there is no such place.
+        NotWritten: no folder's path is short enough.
     """
     return temporary_place("ldos-lttng-", socket=_LONGEST_SOCKET)
 
 
 def lttng_available() -> Availability:
-    """Checks for the programs, for a place of the daemon's sockets, and that root can have a mount namespace."""
+    """Checks for the programs, a short path for sockets, and, as root, for mount namespaces."""
     programs = find_programs(("lttng", "lttng-sessiond"), package="lttng-tools")
     if not programs.ok:
         return programs
@@ -167,10 +166,10 @@ class LttngRecorder:
     """A recording session; see `Recorder`.
 
     Args:
-        directory: gets the trace; must not exist yet.
-        log_directory: gets the daemon's log.
-        lossless: has recorded processes wait for room in full buffers instead of losing events. That
-            disturbs them: for traces of a known size, not for measurements.
+        directory: folder of the trace; must not exist yet.
+        log_directory: folder of the daemon's log.
+        lossless: recorded processes wait for space in full buffers instead of losing events. That
+            disturbs them, so it is not for measurements.
     """
 
     def __init__(self, directory: Path, log_directory: Path, *, lossless: bool = False) -> None:
@@ -234,7 +233,7 @@ class LttngRecorder:
             return
         self._is_stopped = True
         if self._daemon.is_running:
-            # The client waits in steps of 200 ms for data, of which a paused session has none left.
+            # The client polls for data every 200 ms; a paused session has no data left.
             self._run("destroy", *(["--no-wait"] if self._is_on_disk else []), self._session)
         self._daemon.stop()
 
@@ -242,7 +241,7 @@ class LttngRecorder:
         """Runs a command of the client.
 
         Raises:
-            RecordingFailed: it was refused, or the daemon is gone.
+            RecordingFailed: it failed, or the daemon has ended.
         """
         done = self._run(*arguments)
         if done.returncode != 0:
@@ -292,7 +291,7 @@ class _SessionDaemon:
         undo = self._resources.enter_context(undone_at_end(Path(os.devnull)))
         self._home = daemon_home()
         make_folder(self._home, undo)
-        # Its consumer, and workers of both, go on for ever where it is killed before they have met.
+        # Its consumer, and workers of both, would run forever if it is killed before they connect.
         undo.register(EndProcesses(_MARK, self._home.name))
         self.environment = {"LTTNG_HOME": str(self._home)}
         command = ["lttng-sessiond", "--no-kernel"]
@@ -308,9 +307,9 @@ class _SessionDaemon:
         self.open_environment = {"LTTNG_HOME": str(self._open_door())} if _is_root() else self.environment
 
     def _open_door(self) -> Path:
-        """A home whose sockets lead into the private run directory, for processes outside its mount namespace.
+        """Creates a home with links to the private run directory's sockets, for processes outside its mount namespace.
 
-        A process inside must not have it: it would register twice.
+        A process inside must not use it, because it would register twice.
         """
         assert self._child is not None
         assert self._home is not None
@@ -340,7 +339,7 @@ class _SessionDaemon:
         )
 
     def _has_own_run_directory(self) -> bool:
-        """True if the private run directory is mounted; before, a client would find another daemon."""
+        """True if the private run directory is mounted; before that, a client would connect to another daemon."""
         assert self._child is not None
         try:
             mounts = Path(f"/proc/{self._child.pid}/mountinfo").read_text("utf-8")

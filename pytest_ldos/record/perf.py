@@ -1,4 +1,4 @@
-"""Linux's own profiler: samples of processes, and context switches of the whole machine.
+"""perf: samples of processes, and context switches of the whole machine.
 
 Reference: ``perf-record(1)`` (``--control``, ``-D``).
 
@@ -10,8 +10,8 @@ line::
 
 Reference: ``perf-record(1)``, ``perf-script(1)``; the kernel's ``Documentation/admin-guide/perf-security.rst``.
 
-perf writes who leaves a CPU and who gets it, by the clock of LTTng's user-space traces; `trace.perf` reads it. Each
-time that the recording goes on gets a file of its own, because perf's is whole only when perf has ended.
+perf records the thread that leaves a CPU and the next one, on the clock of LTTng's user-space traces; `trace.perf`
+reads its files. Each resumption of the recording gets a new file, because a file is complete only after perf's end.
 
 Reference: ``perf_event_open(2)`` (``PERF_RECORD_SWITCH_CPU_WIDE``); the kernel's
 ``Documentation/admin-guide/perf-security.rst``.
@@ -48,11 +48,11 @@ _POLL_S: Final = 0.005
 
 
 class PerfProcess:
-    """``perf record`` with the given arguments, which writes to a file.
+    """A ``perf record`` process that writes to a file.
 
     Args:
-        log_directory: gets perf's log.
-        name: of that log.
+        log_directory: folder of perf's log.
+        name: name of that log.
     """
 
     def __init__(self, log_directory: Path, name: str = "perf-record") -> None:
@@ -61,16 +61,16 @@ class PerfProcess:
         self._child: Child | None = None
 
     def start(self, arguments: Sequence[str], data: Path) -> None:
-        """As `starting`, beside nothing."""
+        """Starts perf and waits until it records; see `starting`."""
         with self.starting(arguments, data):
             pass
 
     @contextmanager
     def starting(self, arguments: Sequence[str], data: Path) -> Iterator[None]:
-        """Starts perf beside what the context does; the context's end returns when perf records.
+        """Starts perf concurrently with the ``with`` block; the block's exit waits until perf records.
 
         Raises:
-            ProfilingFailed: it could not begin; quotes perf's output.
+            ProfilingFailed: it could not begin; the message quotes perf's output.
         """
         with temporary_folder("ldos-perf-") as folder:
             control, answer = folder / "control", folder / "answer"
@@ -89,21 +89,21 @@ class PerfProcess:
     def _await_begin(self, child: Child, reader: int) -> None:
         """Waits for perf's acknowledgement."""
         deadline = time.monotonic() + _READY_S
-        answered = select.poll()  # unlike select, it takes file descriptors of any size
+        answered = select.poll()  # unlike select, it accepts file descriptors of any size
         answered.register(reader, select.POLLIN)
         while time.monotonic() < deadline and child.exit_code is None:
             if answered.poll(1000 * _POLL_S):
                 os.read(reader, 64)
                 return
-        said = first_reason(child.last_lines())
+        reason = first_reason(child.last_lines())
         how = "did not begin" if child.exit_code is None else "ended"
-        raise ProfilingFailed(f"perf record {how}: {said}", remedy=f"see {child.log}")
+        raise ProfilingFailed(f"perf record {how}: {reason}", remedy=f"see {child.log}")
 
     def stop(self) -> None:
-        """Ends it; returns when its file is whole.
+        """Stops perf and waits until its file is complete.
 
         Raises:
-            ProfilingFailed: it had ended before, or does not end.
+            ProfilingFailed: it had already ended, or does not end.
         """
         assert self._child is not None
         try:
@@ -112,13 +112,13 @@ class PerfProcess:
             self.cancel()
 
     def cancel(self) -> None:
-        """Ends it, whatever becomes of its file. May be called at any time, also twice."""
+        """Stops perf and discards its file. May be called at any time and repeatedly."""
         self._group.stop()
 
 
 @contextmanager
 def _asked_to_begin(control: Path, answer: Path) -> Iterator[int]:
-    """Asks perf to begin; gives the descriptor on which it answers."""
+    """Requests the start of sampling; yields the descriptor of perf's acknowledgement."""
     with ExitStack() as resources:
         reader = os.open(answer, os.O_RDWR | os.O_NONBLOCK)
         resources.callback(os.close, reader)
@@ -128,9 +128,9 @@ def _asked_to_begin(control: Path, answer: Path) -> Iterator[int]:
         yield reader
 
 
-def first_reason(said: str) -> str:
-    """The reason in perf's output: its first line that is no heading."""
-    lines = [one_line(line).strip() for line in said.splitlines()]
+def first_reason(output: str) -> str:
+    """The error in perf's output: its first line that is no heading."""
+    lines = [one_line(line).strip() for line in output.splitlines()]
     return next((line for line in lines if line and not line.endswith("Error:")), "no reason given")
 
 
@@ -142,17 +142,17 @@ _FRAMES: Final = (
     re.compile(r"^\s+(?P<ip>[0-9a-f]+) (?P<name>.*) \((?P<dso>[^()]+(?: \(deleted\))?)\)$"),
     re.compile(r"^\s+(?P<ip>[0-9a-f]+) (?P<name>.*?) \((?P<dso>[/\[].*)\)$"),
 )
-"""The last bracket is the file; names of functions may contain brackets, too, and so may paths."""
+"""The last bracket is the file; function names and paths may also contain brackets."""
 
 _UNKNOWN: Final = "[unknown]"
 
 
 @dataclass(frozen=True)
 class ReadSamples:
-    """Samples, and the amount of text that was not understood.
+    """Samples, and the number of invalid lines.
 
     Attributes:
-        damaged: number of lines that are neither a sample nor a frame, and of samples without a frame.
+        damaged: number of invalid lines, and of samples without a frame.
     """
 
     profile: FoldedStacks
@@ -160,11 +160,11 @@ class ReadSamples:
 
 
 def fold_perf_script(lines: Iterable[str], names: Mapping[int, str]) -> ReadSamples:
-    """Samples of ``perf script -F`` `FIELDS`.
+    """Parses the output of ``perf script -F`` `FIELDS`.
 
     Args:
-        names: process names by pid; other processes take the kernel's name of their first thread or,
-            if that has no sample, of any of their threads.
+        names: process names by pid; other processes are named after their main thread or,
+            if that has no sample, any other thread.
     """
     counts: Counter[tuple[int, Stack]] = Counter()
     threads: dict[int, str] = {}
@@ -185,7 +185,7 @@ def fold_perf_script(lines: Iterable[str], names: Mapping[int, str]) -> ReadSamp
 
 
 def _samples(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Groups of lines that belong to one sample."""
+    """Groups of lines, one per sample."""
     found: list[str] = []
     for line in lines:
         text = line.rstrip("\n")
@@ -220,7 +220,7 @@ def _name(frame: re.Match[str]) -> str:
 
 
 CALL_GRAPH: Final = "dwarf,8192"
-"""Keeps bytes of the stack and unwinds them afterwards: most distributions' libraries have no frame pointers."""
+"""Copies stack memory and unwinds it afterwards, because most distributions' libraries lack frame pointers."""
 
 _READ_S: Final = 600.0
 _PROBE_S: Final = 20.0
@@ -231,7 +231,7 @@ _DIE_WITH_US: Final = ("setpriv", "--pdeathsig", "KILL", "--")
 
 
 def perf_available() -> Availability:
-    """Checks that perf is installed for this kernel and permitted, by sampling a program that ends at once."""
+    """Checks that perf is installed for this kernel and permitted, by sampling a short program."""
     programs = find_programs(("perf",), package="linux-perf (Ubuntu: linux-tools-generic)")
     if not programs.ok:
         return programs
@@ -257,8 +257,8 @@ class PerfProfiler:
     """See `Profiler`.
 
     Args:
-        rate_hz: samples per second of each CPU that runs these processes.
-        log_directory: gets perf's log.
+        rate_hz: samples per second on each CPU that runs these processes.
+        log_directory: folder of perf's log.
     """
 
     def __init__(self, log_directory: Path, *, rate_hz: int) -> None:
@@ -294,7 +294,7 @@ class PerfProfiler:
             self.cancel()
 
     def _read(self) -> Sampled:
-        """Unwinds the samples. Inlined functions are not looked up, which would take minutes."""
+        """Unwinds the samples, without inlined functions, which would take minutes."""
         command = [*_DIE_WITH_US, "perf", "script", "-i", str(self._data), "--no-inline", "-F", FIELDS]
         text, log = self._data.with_suffix(".txt"), self._log_directory / "perf-script.log"
         with text.open("wb") as out, log.open("wb") as errors:
@@ -304,10 +304,10 @@ class PerfProfiler:
                 raise ProfilingFailed("perf script did not end", remedy="sample less: --ldos-profile-rate") from None
         with text.open(encoding="utf-8", errors="replace", newline="\n") as lines:
             read = fold_perf_script(lines, self._names)
-        said = first_reason(log.read_text("utf-8", errors="replace"))
+        reason = first_reason(log.read_text("utf-8", errors="replace"))
         if code != 0 and not read.profile:
-            raise ProfilingFailed(f"perf script cannot read what perf record wrote: {said}", remedy=f"see {log}")
-        return Sampled(read.profile, tuple(_remarks(read, said if code != 0 else "")))
+            raise ProfilingFailed(f"perf script cannot read what perf record wrote: {reason}", remedy=f"see {log}")
+        return Sampled(read.profile, tuple(_remarks(read, reason if code != 0 else "")))
 
     def cancel(self) -> None:
         self._perf.cancel()
@@ -324,28 +324,28 @@ def _remarks(read: ReadSamples, fault: str) -> Iterator[str]:
 
 
 def _find_event() -> str:
-    """The event to sample: cycles if the CPU counts them, otherwise the kernel's timer."""
+    """The event to sample: cycles if the CPU counts them, else the kernel's timer."""
     counters = Counters(Event.CPU_CYCLES, [os.getpid()])
     counters.close()
     return "cpu-clock" if counters.reason else "cycles"
 
 
 SWITCHES_FOLDER: Final = "switches"
-"""Folder for perf's files in that of the trace; `trace.perf.switches` looks there."""
+"""Folder of perf's files in the trace's folder, as read by `trace.perf.switches`."""
 
 _ARGUMENTS: Final = ("-e", "dummy:u", "--switch-events", "-k", "mono", "-a", "--synth=task")
 
 
 def switches_available() -> Availability:
-    """Checks that perf is installed and the kernel reports context switches of all processes to this user."""
+    """Checks that perf is installed and may record context switches of all processes."""
     programs = find_programs(("perf",), package="linux-perf (Ubuntu: linux-tools-generic)")
     return switches_permitted() if programs.ok else programs
 
 
 class WithSwitches:
-    """A recorder beside which perf records context switches; see `Recorder`.
+    """Adds context switches by perf to another recorder; see `Recorder`.
 
-    If perf fails, the other recording goes on; its log says why, and spans without switches are unknown.
+    If perf fails, the other recording continues; perf's log has the reason, and time without switches is unknown.
     """
 
     def __init__(self, recorder: Recorder, log_directory: Path) -> None:
@@ -386,7 +386,7 @@ class WithSwitches:
         self._recorder.stop()
 
     def _begin(self, other: Callable[[], None]) -> None:
-        """Has the other recording begin while perf starts, which takes each a third of a second."""
+        """Starts the other recording and perf concurrently; each takes a third of a second."""
         folder = self.directory / SWITCHES_FOLDER
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -404,4 +404,4 @@ class WithSwitches:
             try:
                 self._perf.stop()
             except ProfilingFailed:
-                return  # what it wrote is read up to its last whole record
+                return  # its file is read up to the last whole record

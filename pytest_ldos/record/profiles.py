@@ -1,13 +1,13 @@
-"""Folded stacks: the number of samples per call stack, as trees, as differences of two versions, for speedscope.
+"""Folded stacks (samples per call stack): trees, differences of two versions, export to speedscope.
 
 As text, one line per stack: frames from the outermost on, separated by ``;``, a space, the number of samples.
-Reference: the form that Brendan Gregg's FlameGraph made common; perf's and py-spy's tools write and read it.
+Reference: Brendan Gregg's FlameGraph; perf's and py-spy's tools read and write the same format.
 
 Samples are counts, so a share has sampling error. The interval of a difference is Agresti
 and Caffo's, with the family-wise error divided over all frames by Bonferroni's rule. If a version was
-sampled in several starts, their variation beyond chance widens all intervals (the dispersion of
-quasi-likelihood; Student's distribution accounts for the uncertainty of its estimate). With a single start it is
-unknown, and `Difference.knows_starts` is false.
+sampled in several starts, overdispersion between starts widens all intervals (the dispersion of quasi-likelihood;
+Student's distribution accounts for the uncertainty of its estimate). With a single start it is unknown, and
+`Difference.knows_starts` is false.
 
 References: A. Agresti, B. Caffo, "Simple and effective confidence intervals for proportions and differences of
 proportions result from adding two successes and two failures", The American Statistician 54, 2000;
@@ -38,11 +38,11 @@ Stack = tuple[str, ...]
 """Frame names, the outermost (the process) first; at least one."""
 
 MOST_FRAMES: Final = 512
-"""Largest depth of a stack; perf's own limit is 127. Deeper stacks lose their innermost frames."""
+"""Largest depth of a stack; perf's limit is 127. Deeper stacks lose their innermost frames."""
 
 _LONGEST_NAME: Final = 400
 _KEPT_END: Final = 150
-"""Characters kept from the end of a name, where names of templates differ."""
+"""Number of characters kept at the end of a long name, where names of templates differ."""
 
 _SEPARATOR: Final = ";"
 _LARGEST: Final = 2**53
@@ -50,7 +50,7 @@ _REMEDY: Final = "name a .folded file as ldos, perf's stackcollapse or py-spy (-
 
 
 def frame_name(text: str) -> str:
-    """Turns a name from another program into a frame name: one line, without the separator of frames."""
+    """Converts an untrusted name to a frame name: one line, without the separator of frames."""
     name = one_line(text).replace(_SEPARATOR, ":").strip()
     if len(name) > _LONGEST_NAME:
         name = f"{name[: _LONGEST_NAME - _KEPT_END - 1]}…{name[-_KEPT_END:]}"
@@ -84,7 +84,7 @@ def merge(profiles: Iterable[FoldedStacks]) -> FoldedStacks:
 
 
 def render_folded(profile: FoldedStacks) -> str:
-    """Text that `parse_folded` reads, in a fixed order."""
+    """Text in the format of `parse_folded`, in a fixed order."""
     return "".join(f"{_SEPARATOR.join(stack)} {count}\n" for stack, count in sorted(profile.counts.items()))
 
 
@@ -95,7 +95,7 @@ def parse_folded(text: str, source: str) -> FoldedStacks:
         source: named in errors.
 
     Raises:
-        RecordUnreadable: a line is no stack with a number; the message names the line.
+        RecordUnreadable: a line is no stack with a count; the message has the line number.
     """
     counts: Counter[Stack] = Counter()
     for number, line in enumerate(text.split("\n"), 1):
@@ -112,7 +112,7 @@ def read_folded(file: Path) -> FoldedStacks:
     """Reads a file; see `parse_folded`.
 
     Raises:
-        RecordUnreadable: also if there is no such file, or no sample in it.
+        RecordUnreadable: see `parse_folded`; also if the file is missing or has no sample.
     """
     try:
         text = file.read_text("utf-8", errors="replace")
@@ -130,8 +130,8 @@ class Frame:
 
     Attributes:
         path: from the outermost frame to this one; empty for the root.
-        counts: samples in it and in the functions it called, one number per profile.
-        own: samples in itself.
+        counts: samples in it and its callees, one number per profile.
+        own: samples in the function itself.
     """
 
     path: Stack
@@ -149,7 +149,7 @@ class Frame:
         return len(self.path)
 
     def walk(self) -> Iterator[Frame]:
-        """This frame and all below it, each before the functions it called, children sorted by name."""
+        """Yields this frame and all below it in depth-first order, children sorted by name."""
         waiting = [self]
         while waiting:
             frame = waiting.pop()
@@ -158,7 +158,7 @@ class Frame:
 
 
 def build_tree(profiles: Iterable[FoldedStacks]) -> Frame:
-    """Builds one tree of several profiles, so that frames of the same path can be compared."""
+    """Builds one tree of several profiles to compare frames of the same path."""
     given = list(profiles)
     whole = Frame((), [0] * len(given), [0] * len(given))
     for number, profile in enumerate(given):
@@ -181,17 +181,17 @@ def _add(whole: Frame, stack: Stack, count: int, number: int) -> None:
 
 
 ALPHA: Final = 0.05
-"""Upper limit of the probability that any frame of equal versions is reported as changed."""
+"""Upper limit of the probability of any false alarm between equal versions."""
 
 _FEWEST_EXPECTED: Final = 5.0
-"""Expected samples of a stack per start, below which it does not contribute to the spread between starts."""
+"""Fewest expected samples of a stack per start that contributes to the spread between starts."""
 
 _FEWEST_DEGREES: Final = 0.5
 
 
 @dataclass(frozen=True)
 class Change:
-    """Change of a frame's share, including the functions it called.
+    """Change of a frame's share, including its callees.
 
     Attributes:
         base, head: shares of all samples, 0 to 1.
@@ -210,7 +210,7 @@ class Change:
 
     @property
     def is_certain(self) -> bool:
-        """True if the interval excludes no change."""
+        """True if the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
 
@@ -219,9 +219,9 @@ class Difference:
     """Comparison of two profiles.
 
     Attributes:
-        tree: of both; the first count of a frame is the base's.
-        changes: of every frame except the root, by path.
-        dispersion: ratio of the counts' variance between starts to that of chance; at least 1.
+        tree: tree of both; the first count of a frame is the base's.
+        changes: change of every frame except the root, by path.
+        dispersion: ratio of the counts' variance between starts to the Poisson variance; at least 1.
         degrees: degrees of freedom of the dispersion; 0 if it was not estimated.
     """
 
@@ -251,8 +251,8 @@ class Difference:
         """Changes whose interval excludes 0, the largest first."""
         return sorted((each for each in self.changes.values() if each.is_certain), key=lambda each: -abs(each.change))
 
-    def detectable(self, share: float) -> float:
-        """Half the width of the interval for a frame with this share in both versions."""
+    def half_width(self, share: float) -> float:
+        """Half-width of the interval for a frame with this share in both versions."""
         low, high = _interval(
             (share * self.base_samples, self.base_samples),
             (share * self.head_samples, self.head_samples),
@@ -283,7 +283,7 @@ def compare_profiles(base: Sequence[FoldedStacks], head: Sequence[FoldedStacks])
 
 
 def _quantile(frames: int, degrees: float) -> float:
-    """Quantile for simultaneous intervals: Student's if the dispersion was estimated, otherwise the normal one."""
+    """Quantile for simultaneous intervals: Student's if the dispersion was estimated, else normal."""
     beyond = ALPHA / 2 / max(frames, 1)
     return float(-stdtrit(degrees, beyond)) if degrees else NormalDist().inv_cdf(1 - beyond)
 
@@ -304,7 +304,7 @@ def _interval(base: tuple[float, int], head: tuple[float, int], width: float) ->
 def _deviations(parts: Sequence[FoldedStacks]) -> tuple[float, float]:
     """Pearson's chi-squared of frequent stacks over starts, and its degrees of freedom; 0 if it cannot be estimated.
 
-    If these are all stacks of the profile, there is one degree less, because their shares sum to 1.
+    If all stacks are frequent, there is one degree less, because their shares sum to 1.
     """
     sampled = [part for part in parts if part]
     whole = merge(sampled)

@@ -20,9 +20,9 @@ class RecordingReport:
     """The tracer's report on a recording.
 
     Attributes:
-        discarded_events: discarded because buffers were full, by the tracer's own count.
-        lost_packets: whole packets lost, likewise.
-        fault: any other reason why the trace is incomplete; empty without one.
+        discarded_events: events discarded because of full buffers, by the tracer's own count.
+        lost_packets: lost packets, by the tracer's own count.
+        fault: other reason why the trace is incomplete; empty if there is none.
     """
 
     discarded_events: int
@@ -31,14 +31,14 @@ class RecordingReport:
 
 
 class Recorder(Protocol):
-    """A recording that processes can be started under.
+    """A recording of processes.
 
     Attributes:
         name: tracer and version, for headers and records.
-        prefix: command in front of every process that is to be recorded.
-        environment: variables for these processes.
-        open_environment: variables for processes that cannot be started behind `prefix`, instead of both.
-        directory: where the trace lies.
+        prefix: command prefix of recorded processes.
+        environment: environment variables of recorded processes.
+        open_environment: environment variables of recorded processes that cannot use `prefix`; replace both.
+        directory: folder of the trace.
     """
 
     name: str
@@ -54,19 +54,19 @@ class Recorder(Protocol):
     def open_environment(self) -> Mapping[str, str]: ...
 
     def start(self) -> None:
-        """Begins to record; processes that run already are recorded from now on."""
+        """Starts recording; running processes are recorded from now on."""
 
     def pause(self) -> RecordingReport:
-        """Stops writing and flushes: the trace can be read until `resume`."""
+        """Pauses recording and flushes buffers: the trace can be read until `resume`."""
 
     def resume(self) -> None:
-        """Goes on after `pause`."""
+        """Resumes recording after `pause`."""
 
     def rotate(self) -> Path:
-        """Makes the recording so far readable, while recording goes on without a gap; returns its folder."""
+        """Makes the recording so far readable without interrupting it; returns its folder."""
 
     def stop(self) -> None:
-        """Ends the recording and whatever serves it. May be called at any time, also twice."""
+        """Ends the recording and its processes. May be called at any time and repeatedly."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Sampled:
     """Samples of a profiler.
 
     Attributes:
-        notes: for the reader: samples that were not understood, processes that were not sampled.
+        notes: notes on invalid samples and processes without samples.
     """
 
     profile: FoldedStacks
@@ -82,7 +82,7 @@ class Sampled:
 
 
 class Profiler(Protocol):
-    """Samples running processes, and processes they start from now on.
+    """Samples running processes, and processes that they start later.
 
     Attributes:
         name: tool, version and rate, for notes.
@@ -91,31 +91,31 @@ class Profiler(Protocol):
     name: str
 
     def start(self, processes: Mapping[int, str]) -> None:
-        """Begins to sample; returns when it does.
+        """Starts sampling; returns once it is active.
 
         Args:
             processes: names of processes, by pid.
 
         Raises:
-            ProfilingFailed: it could not begin; quotes the tool's output.
+            ProfilingFailed: it could not start; the message quotes the tool's output.
         """
 
     def stop(self) -> Sampled:
-        """Ends the sampling and reads the samples.
+        """Stops sampling and reads the samples.
 
         Raises:
-            ProfilingFailed: it had ended before, or wrote nothing that can be read.
+            ProfilingFailed: it had already ended, or its output cannot be read.
         """
 
     def cancel(self) -> None:
-        """Ends the sampling and drops the samples. May be called at any time, also twice."""
+        """Stops sampling and discards the samples. May be called at any time and repeatedly."""
 
 
 def interrupt(child: Child, *, limit_s: float) -> None:
-    """Interrupts a tool; returns when it has written its results and ended, or had ended before without a failure.
+    """Interrupts a tool, and waits until it has written its results; succeeds if it had already ended normally.
 
     Raises:
-        ProfilingFailed: it had failed before, fails now, or does not end; quotes its output.
+        ProfilingFailed: it failed or does not end; the message quotes its output.
     """
     if child.exit_code not in (None, 0):
         raise _failed(f"{child.describe_end()} before it was interrupted", child)
@@ -129,12 +129,12 @@ def interrupt(child: Child, *, limit_s: float) -> None:
 
 
 def _failed(what: str, child: Child) -> ProfilingFailed:
-    said = said_of_faults(child.last_lines())
-    return ProfilingFailed(f"{what}: {said}" if said else what, remedy=f"see {child.log}")
+    reason = last_error_line(child.last_lines())
+    return ProfilingFailed(f"{what}: {reason}" if reason else what, remedy=f"see {child.log}")
 
 
-def said_of_faults(text: str) -> str:
-    """The last line that names a fault, otherwise the last line; empty without any."""
+def last_error_line(text: str) -> str:
+    """The last line that mentions an error, or the last line; empty without lines."""
     lines = [line for each in text.splitlines() if (line := one_line(each).strip())]
     faults = [line for line in lines if any(word in line.lower() for word in ("error:", "failed", "no space", "fatal"))]
     return next(reversed(faults or lines), "")

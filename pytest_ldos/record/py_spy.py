@@ -1,11 +1,11 @@
-"""Samples Python's own stacks with py-spy, which reads them from outside.
+"""Samples Python stacks with py-spy.
 
-Lines are folded stacks already. With ``--subprocesses`` they begin with a frame of the process, which contains its
-command line verbatim, including any separators of frames::
+Lines are folded stacks. With ``--subprocesses`` they begin with a frame of the process, which contains its command
+line verbatim, including any separators of frames::
 
     process 25036:"/usr/bin/python3 node.py";main (node.py:8);inner (node.py:4) 49
 
-Python 3.12. Each process has a py-spy process of its own; processes without Python are not sampled.
+Python 3.12. Each process has its own py-spy; processes without Python are not sampled.
 
 Reference: https://github.com/benfred/py-spy
 """
@@ -38,17 +38,17 @@ from pytest_ldos.record.profiles import MOST_FRAMES, FoldedStacks, Stack, frame_
 from pytest_ldos.record.protocol import Sampled
 
 _PROCESS: Final = re.compile(r'^(?:.*;)?process (?P<pid>\d+):"(?P<command>.*?)";(?P<stack>.*)$')
-"""Greedy: a process follows the processes that started it."""
+"""Greedy: a process follows its ancestors."""
 
 _LINE: Final = re.compile(r"^(?P<stack>.*\S) (?P<count>\d{1,15})$")
 
 
 def fold_py_spy(text: str, names: Mapping[int, str], process: str) -> ReadSamples:
-    """Folds samples that py-spy wrote.
+    """Folds py-spy's samples.
 
     Args:
         names: process names by pid.
-        process: name of the process for lines that name none.
+        process: process name for lines without one.
     """
     counts: Counter[Stack] = Counter()
     damaged = 0
@@ -87,14 +87,14 @@ def py_spy_available() -> Availability:
 
 
 def _find_py_spy() -> str | None:
-    """Path of py-spy: next to our interpreter, otherwise on the path."""
+    """Path of py-spy: next to this interpreter, or on `PATH`."""
     own = Path(sys.executable).with_name("py-spy")
     return str(own) if own.is_file() else shutil.which("py-spy")
 
 
 @dataclass(frozen=True)
 class _Spy:
-    """A process that watches one of ours."""
+    """A py-spy process that samples one process."""
 
     pid: int
     process: str
@@ -103,11 +103,12 @@ class _Spy:
 
 
 class PySpyProfiler:
-    """See `Profiler`. Processes are not stopped for their samples: a stack that changed meanwhile is dropped.
+    """Profiler with py-spy; see `Profiler`. Processes are not stopped: a stack that changes while it is read is
+    dropped.
 
     Args:
         rate_hz: samples per second of each process.
-        log_directory: gets logs.
+        log_directory: folder of the logs.
     """
 
     def __init__(self, log_directory: Path, *, rate_hz: int) -> None:
@@ -173,7 +174,7 @@ class PySpyProfiler:
         return Sampled(merge(each.profile for each in read), tuple(self._notes))
 
     def _read(self, spy: _Spy) -> ReadSamples | None:
-        """Reads its samples; ``None``, and a note, if there are none."""
+        """Reads its samples; adds a note and returns ``None`` if there are none."""
         try:
             code = spy.child.process.wait(_END_S)
         except subprocess.TimeoutExpired:
@@ -190,7 +191,7 @@ class PySpyProfiler:
 
 
 def _without_descendants(pids: Iterable[int]) -> list[int]:
-    """Processes without those whose ancestors are listed, because samples of these include theirs."""
+    """Removes processes with a listed ancestor, whose samples include theirs."""
     wanted = list(pids)
     return [pid for pid in wanted if not _ancestors(pid) & set(wanted)]
 
@@ -203,8 +204,8 @@ def _ancestors(pid: int) -> set[int]:
 
 
 def _reason(spy: Child) -> str:
-    """Its error message, otherwise the way it ended."""
+    """Its error message, or how it ended."""
     lines = [one_line(line).strip() for line in spy.last_lines().splitlines()]
-    said = next((line for line in lines if line.startswith(("Error:", "Reason:", "Permission"))), "")
+    message = next((line for line in lines if line.startswith(("Error:", "Reason:", "Permission"))), "")
     how = "it did not begin in time" if spy.exit_code is None else spy.describe_end()
-    return f"{how}, {said}" if said else how
+    return f"{how}, {message}" if message else how

@@ -1,10 +1,10 @@
-"""Runs a program whose `/run/lttng` is private: a file system of its own in a mount namespace of its own.
+"""Runs a program with a private `/run/lttng`: a separate file system in a separate mount namespace.
 
     python -m pytest_ldos.record.run_directory PROGRAM [ARGUMENT…]
 
-`unshare(1)` would do, but for a root directory that is no mount point (a chroot): nothing below it
-can be made private from inside, so what is mounted could appear in the namespace we came from.
-Entering the new namespace once more leads to its real root, where it can; then we go back.
+`unshare(1)` is not sufficient if the root directory is no mount point (a chroot): nothing below it can be made
+private from inside, so that the mount would propagate to the original namespace. This program enters the new
+namespace again, which leads to its real root, makes it private, and returns.
 
 Reference: mount_namespaces(7), setns(2).
 """
@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 RUN_DIRECTORY: Final = "/run/lttng"
-"""Folder of root's LTTng session daemon, where traced programs look for it."""
+"""Run directory of root's LTTng session daemon."""
 
 COMMAND: Final = (sys.executable, "-m", "pytest_ldos.record.run_directory")
-"""Command in front of the program to run."""
+"""Command prefix of the program to run."""
 
 _CLONE_NEWNS: Final = 0x00020000
 _MS_NOSUID: Final = 0x2
@@ -35,10 +35,10 @@ _libc.mount.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctype
 
 
 def enter_private_run_directory() -> None:
-    """Moves this process to a mount namespace with an empty `RUN_DIRECTORY` that no other process sees.
+    """Moves this process to a new mount namespace with an empty, private `RUN_DIRECTORY`.
 
     Raises:
-        OSError: it needs root's rights, CAP_SYS_ADMIN among them.
+        OSError: the process lacks root's capabilities (CAP_SYS_ADMIN).
     """
     Path(RUN_DIRECTORY).mkdir(mode=0o755, exist_ok=True)
     _check(_libc.unshare(_CLONE_NEWNS), "make a mount namespace")

@@ -1,6 +1,6 @@
 """Counts system calls of running processes with ``strace -c``.
 
-Each call then stops its process twice, so that times measured meanwhile say nothing about normal runs.
+Each call stops its process twice, so that times measured with strace are not comparable with normal runs.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _REMEDY: Final = "see strace's log, and run the command by hand: strace -c -f -p
 
 @dataclass(frozen=True)
 class SyscallCount:
-    """One system call.
+    """Counts of a system call.
 
     Attributes:
-        seconds: time in the kernel, as strace accounts for it.
-        share: fraction of the total of such seconds, 0 to 1.
+        seconds: time in the kernel, as reported by strace.
+        share: fraction of the total of `seconds`, 0 to 1.
     """
 
     name: str
@@ -49,7 +49,7 @@ def parse_syscalls(text: str) -> tuple[SyscallCount, ...]:
     """Rows of the table, longest total time first; the total row is left out.
 
     Raises:
-        ProfilingFailed: it is no such table, or a row of it is damaged.
+        ProfilingFailed: it is no such table, or a row is damaged.
     """
     lines = iter(text.splitlines())
     if not any(_is_heading(line) for line in lines):
@@ -126,7 +126,7 @@ _NOT_PERMITTED: Final = "let the container trace (docker run --cap-add=SYS_PTRAC
 
 
 def strace_available() -> Availability:
-    """Checks that strace is installed and permitted, by tracing a program that ends at once."""
+    """Checks that strace is installed and permitted, by tracing a short program."""
     programs = find_programs(("strace",), package="strace")
     permitted = tracing_permitted("strace") if programs.ok else programs
     return _try() if permitted.ok else permitted
@@ -142,15 +142,15 @@ def _try() -> Availability:
         return Availability(False, "strace does not return", "run by hand: strace -c true")
     if done.returncode == 0:
         return Availability(True)
-    said = next((one_line(line).strip() for line in done.stderr.splitlines()), "no reason given")
-    return Availability(False, f"strace may not trace here: {said}", _NOT_PERMITTED)
+    reason = next((one_line(line).strip() for line in done.stderr.splitlines()), "no reason given")
+    return Availability(False, f"strace may not trace here: {reason}", _NOT_PERMITTED)
 
 
 class SyscallCounter:
-    """Counts system calls of processes, all their threads, and their descendants.
+    """Counts system calls of processes, with their threads and descendants.
 
     Args:
-        log_directory: gets strace's log.
+        log_directory: folder of strace's log.
 
     Attributes:
         name: tool and version.
@@ -164,10 +164,10 @@ class SyscallCounter:
         self.name = program_version("strace", "strace", "-V")
 
     def start(self, pids: Iterable[int]) -> None:
-        """Begins to count; returns when all processes are traced.
+        """Starts counting; returns when all processes are traced.
 
         Raises:
-            ProfilingFailed: it could not attach to one; says why.
+            ProfilingFailed: it could not attach to a process; the message has the reason.
         """
         wanted = list(pids)
         self._folder = self._resources.enter_context(temporary_folder("ldos-strace-"))
@@ -181,10 +181,10 @@ class SyscallCounter:
             raise
 
     def stop(self) -> tuple[SyscallCount, ...]:
-        """Ends the counting and returns the calls.
+        """Stops counting and returns the calls.
 
         Raises:
-            ProfilingFailed: it had ended before, or its table makes no sense.
+            ProfilingFailed: it had already ended, or its table is invalid.
         """
         assert self._child is not None
         assert self._folder is not None
@@ -195,7 +195,7 @@ class SyscallCounter:
             self.cancel()
 
     def cancel(self) -> None:
-        """Ends the counting and drops the calls. May be called at any time, also twice."""
+        """Stops counting and discards the calls. May be called at any time and repeatedly."""
         self._group.stop()
         self._resources.close()
 
@@ -209,7 +209,7 @@ def _await_attached(child: Child, wanted: Sequence[int]) -> None:
 
 
 def _traces_all(child: Child, wanted: Sequence[int]) -> bool:
-    """True if the kernel names this child as the tracer of every thread."""
+    """True if this child traces every thread, according to the kernel."""
     tracers = [_tracers_of(pid) for pid in wanted]
     return all(each == {child.pid} for each in tracers)
 

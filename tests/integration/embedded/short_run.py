@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.builders.namespaces import apart, why_not_apart
+from tests.builders.namespaces import in_namespaces, why_no_namespaces
 from tests.integration.project import Project, left_in_memory, running, shared_memory
 
 TRIALS = 2
@@ -74,8 +74,8 @@ class ShortRun:
             "--ldos-report=Größe/report.html",
         )
         self.project = project
-        self.not_bare = why_not_apart("mount")
-        self.code, self.output = self.call(*(command if self.not_bare else apart(NO_NAMES, command)))
+        self.not_bare = why_no_namespaces("mount")
+        self.code, self.output = self.call(*(command if self.not_bare else in_namespaces(NO_NAMES, command)))
         self.left_running = running() - before
         self.left_in_memory = left_in_memory(memory)
         self.folder = next(project.path.glob(".ldos/runs/*/baseline"), Path("absent"))

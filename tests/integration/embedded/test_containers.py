@@ -12,7 +12,7 @@ from pytest_ldos.record.lttng import lttng_available
 from pytest_ldos.record.run_directory import COMMAND
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import build_execution
-from tests.builders.namespaces import apart
+from tests.builders.namespaces import in_namespaces
 from tests.builders.pages import ROOT
 
 RECORD = ROOT / "examples/containers/record"
@@ -35,7 +35,7 @@ BOTH = '"$@" && "$@"'
 def test_two_containers_are_two_processes(tmp_path):
     if os.geteuid() != 0 or not lttng_available().ok:
         pytest.skip("LTTng as root is needed, for a session daemon that containers see")
-    container = apart(
+    container = in_namespaces(
         "mount -t tmpfs none /dev/shm", [sys.executable, "-c", EMIT], kinds=("mount", "uts", "ipc", "pid")
     )
     container[1:1] = ["--fork", "--mount-proc"]

@@ -11,14 +11,14 @@ import pytest
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.series import Invalid
 from pytest_ldos.measure.trial.artifacts import read_trials
-from tests.builders.namespaces import apart
+from tests.builders.namespaces import in_namespaces
 
 KEPT = re.compile(r"what was measured so far is kept in (\S+trials\.json)")
 
 
 def run_on(project, script: str, *arguments: str) -> tuple[int, str]:
     """A run behind a script that mounts something in the project's folder."""
-    command = apart(script, project.command("--ldos-warmup=0", *arguments))
+    command = in_namespaces(script, project.command("--ldos-warmup=0", *arguments))
     done = subprocess.run(
         command, cwd=project.path, env=project.environment, capture_output=True, text=True, check=False, timeout=300
     )

@@ -9,11 +9,11 @@ import sys
 import pytest
 
 from pytest_ldos.base import exit_codes
-from tests.builders.namespaces import apart
+from tests.builders.namespaces import in_namespaces
 
 
 def run_on(project, script: str, *, kinds: tuple[str, ...], prefix: tuple[str, ...] = ()) -> tuple[int, str]:
-    command = apart(script, [*prefix, *project.command("--ldos-warmup=0", "--ldos-trials=1")], kinds=kinds)
+    command = in_namespaces(script, [*prefix, *project.command("--ldos-warmup=0", "--ldos-trials=1")], kinds=kinds)
     done = subprocess.run(
         command, cwd=project.path, env=project.environment, capture_output=True, text=True, check=False, timeout=300
     )

@@ -17,7 +17,7 @@ import pytest
 
 from pytest_ldos.host.fingerprint import take_fingerprint
 from tests.builders.command_line import run_ldos
-from tests.builders.namespaces import apart
+from tests.builders.namespaces import in_namespaces
 from tests.builders.needs import needs_lttng
 
 LDOS = Path(sys.executable).with_name("ldos")
@@ -104,7 +104,7 @@ def finding(done, name):
 
 def test_a_checkout_that_can_only_be_read(environment, tmp_path):
     (tmp_path / "project").mkdir()
-    command = apart(
+    command = in_namespaces(
         "mount --bind project project; mount -o remount,bind,ro project; cd project",
         [str(LDOS), "doctor", "--stack=embedded", "--json"],
     )

@@ -1,4 +1,4 @@
-"""What the tracer says was lost."""
+"""Losses reported by the tracer."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def test_losses_of_all_channels_are_added():
 
 
 @pytest.mark.parametrize("steps_back", [1, 2, 3])
-def test_a_counter_that_steps_back_and_returns_is_no_overflow(steps_back):
-    """The first number is from a real recording, whose consumer read a packet before it was finished."""
+def test_counter_that_steps_back_once_is_no_overflow(steps_back):
+    """The first number is from a real recording: the consumer read an unfinished packet."""
     counted = (steps_back * (1 << 63) + 15366) % (1 << 64)
     assert parse_losses(listing((counted, 0))).discarded_events == 15366
 

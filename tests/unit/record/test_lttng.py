@@ -1,4 +1,4 @@
-"""Recording with real LTTng: what lands in the trace, what does not, and what is left."""
+"""Recording with real LTTng: recorded processes, losses and cleanup."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def steps_in(directory: Path) -> list:
 
 
 def daemons() -> list[str]:
-    """Ours; others may record on this machine too."""
+    """Daemons of this test; others may record on this machine, too."""
     running = psutil.Process().children(recursive=True)
     return [process.name() for process in running if process.name().startswith("lttng-")]
 
 
-def test_a_lossless_recording_waits_instead_of_losing(tmp_path, monkeypatch):
-    """Buffers far too small for what is emitted."""
+def test_lossless_recording_loses_no_events(tmp_path, monkeypatch):
+    """The buffers are far too small for the emitted events."""
     monkeypatch.setattr(lttng, "SUBBUFFER_SIZE", "4k")
     monkeypatch.setattr(lttng, "SUBBUFFER_COUNT", 2)
     recorder = LttngRecorder(tmp_path / "trace", tmp_path, lossless=True)
@@ -69,7 +69,7 @@ def test_a_lossless_recording_waits_instead_of_losing(tmp_path, monkeypatch):
     assert steps_in(recorder.directory) == list(range(2_000))
 
 
-def test_what_a_recorded_process_emits_is_in_the_trace(recorder):
+def test_events_of_a_recorded_process_are_in_the_trace(recorder):
     recorder.start()
     emit(5, recorder)
     assert recorder.pause().discarded_events == 0
@@ -80,7 +80,7 @@ def test_what_a_recorded_process_emits_is_in_the_trace(recorder):
 
 
 def test_processes_outside_are_not_recorded(recorder):
-    """The daemon is ours: another process of the same user does not reach it."""
+    """The daemon is private: other processes of the same user do not connect to it."""
     recorder.start()
     emit(1, recorder)
     emit(500)
@@ -100,7 +100,7 @@ def test_a_paused_recording_can_be_read_and_resumed(recorder):
     assert len(steps_in(recorder.directory)) == 5
 
 
-def test_what_was_recorded_so_far_can_be_read_while_recording_goes_on(recorder):
+def test_rotated_part_is_readable_during_recording(recorder):
     recorder.start()
     emit(2, recorder)
     assert steps_in(recorder.rotate()) == [0, 1]
@@ -111,8 +111,8 @@ def test_what_was_recorded_so_far_can_be_read_while_recording_goes_on(recorder):
     assert steps_in(recorder.directory) == [0, 1, 0, 1, 2, 0]
 
 
-def test_a_process_outside_the_namespace_can_be_recorded_too(recorder):
-    """With the open environment and no prefix, each event once; without it, not at all."""
+def test_process_outside_the_namespace_is_recorded(recorder):
+    """With the open environment and no prefix, each event is recorded once; without it, none is."""
     recorder.start()
     environment = {**os.environ, **recorder.open_environment}
     subprocess.run([sys.executable, "-c", EMIT, "5"], env=environment, check=True)
@@ -123,14 +123,14 @@ def test_a_process_outside_the_namespace_can_be_recorded_too(recorder):
 
 @pytest.fixture
 def long_temporary_folder(tmp_path, monkeypatch):
-    """A ``TMPDIR`` that is a good path of files, and too long for the sockets of a session daemon."""
+    """A ``TMPDIR`` that is too long for the sockets of a session daemon."""
     folder = tmp_path / ("t" * 150)
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     return folder
 
 
-def test_a_temporary_folder_too_long_for_sockets_is_not_used_for_them(long_temporary_folder, recorder):
+def test_too_long_temporary_folder_is_not_used_for_sockets(long_temporary_folder, recorder):
     assert lttng_available().ok
     recorder.start()
     environment = {**os.environ, **recorder.open_environment}
@@ -144,7 +144,7 @@ def test_a_temporary_folder_too_long_for_sockets_is_not_used_for_them(long_tempo
     assert not list(long_temporary_folder.iterdir())
 
 
-def test_a_machine_without_a_place_for_sockets_is_refused_with_the_reason(long_temporary_folder, monkeypatch):
+def test_missing_place_for_sockets_has_a_reason(long_temporary_folder, monkeypatch):
     monkeypatch.setattr(temporary, "SHORT_FOLDERS", ("/nowhere",))
     refusal = lttng_available()
     assert not refusal.ok
@@ -153,7 +153,7 @@ def test_a_machine_without_a_place_for_sockets_is_refused_with_the_reason(long_t
 
 
 def test_lost_events_are_counted_by_the_tracer_and_in_the_trace(tmp_path, monkeypatch):
-    """Buffers far too small for what is emitted: both counts agree, and none is zero."""
+    """The buffers are far too small: both counts agree and are not zero."""
     monkeypatch.setattr(lttng, "SUBBUFFER_SIZE", "4k")
     monkeypatch.setattr(lttng, "SUBBUFFER_COUNT", 2)
     recorder = LttngRecorder(tmp_path / "trace", tmp_path)
@@ -183,7 +183,7 @@ def test_nothing_is_left_behind(recorder):
     assert not recorder._daemon.is_running
 
 
-def test_two_recordings_do_not_see_each_other(tmp_path):
+def test_two_recordings_are_independent(tmp_path):
     one, other = (LttngRecorder(tmp_path / name, tmp_path) for name in ("one", "other"))
     try:
         one.start()
@@ -198,14 +198,14 @@ def test_two_recordings_do_not_see_each_other(tmp_path):
         other.stop()
 
 
-def test_a_refused_command_says_why(recorder, monkeypatch):
+def test_refused_command_has_a_reason(recorder, monkeypatch):
     monkeypatch.setattr(lttng, "SUBBUFFER_SIZE", "3")
     with pytest.raises(RecordingFailed, match="enable-channel"):
         recorder.start()
     assert not recorder._daemon.is_running
 
 
-def test_a_daemon_that_dies_is_reported(recorder):
+def test_dead_daemon_is_reported(recorder):
     recorder.start()
     recorder._daemon._child.process.kill()
     recorder._daemon._child.process.wait()
@@ -228,8 +228,8 @@ exec {consumer} "$@"
 """
 
 
-def test_a_consumer_that_never_meets_its_daemon_ends_with_us(tmp_path):
-    """It would wait for a daemon that was killed in the meantime."""
+def test_unconnected_consumer_ends_with_this_process(tmp_path):
+    """It would wait forever for a daemon that was killed."""
     consumers = list(Path("/usr/lib").glob("*/lttng/libexec/lttng-consumerd"))
     if not consumers:
         pytest.skip("LTTng's consumer is not where Debian and Ubuntu have it")
@@ -250,7 +250,7 @@ def test_a_consumer_that_never_meets_its_daemon_ends_with_us(tmp_path):
     wait_until(lambda: not list(temporary.iterdir()))
 
 
-# Makes this environment's packages, an editable install among them, known to another interpreter and its children.
+# Makes this environment's packages, including editable installs, importable in another interpreter and its children.
 OUR_PACKAGES = f"import site; site.addsitedir({sysconfig.get_paths()['purelib']!r})\n"
 
 NOBODY = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
@@ -271,8 +271,8 @@ recorder.stop()
 """
 
 
-def python_for_nobody(environment: dict[str, str]) -> str | None:
-    """An interpreter that somebody else can run too, with our packages."""
+def python_for_other_users(environment: dict[str, str]) -> str | None:
+    """An interpreter, with this environment's packages, that other users can run."""
     for python in ("/usr/bin/python3", os.path.realpath(sys.executable)):
         probe = [*NOBODY, python, "-c", "import pytest_ldos.robot.dds._lttng, pytest_ldos.trace.ctf.read"]
         done = subprocess.run(probe, env=environment, cwd="/", capture_output=True, check=False)
@@ -283,7 +283,7 @@ def python_for_nobody(environment: dict[str, str]) -> str | None:
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A folder that everybody can use; what pytest makes is for its user alone."""
+    """A folder for all users; pytest's folders are private."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o777)
         yield Path(folder)
@@ -292,14 +292,14 @@ def home() -> Iterator[Path]:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 @pytest.mark.parametrize("length", [1, 50, 150])
 def test_an_ordinary_user_can_record(home, length):
-    """Without root the private daemon lies in a home of its own, which holds its sockets."""
+    """Without root, the private daemon has a separate home with its sockets."""
     (home / "sitecustomize.py").write_text(OUR_PACKAGES)
     folder = home / ("t" * length)
     folder.mkdir()
     folder.chmod(0o777)
     places = {"HOME": str(folder), "TMPDIR": str(folder)}
     environment = {**os.environ, **places, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(home)}
-    python = python_for_nobody(environment)
+    python = python_for_other_users(environment)
     if python is None:
         pytest.skip("no interpreter with this environment's packages can be run by another user")
     command = [*NOBODY, python, "-c", RECORD, EMIT, python]
@@ -320,7 +320,7 @@ exec chroot "$root" "$@"
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its root directory")
 def test_root_can_record_in_a_chroot(tmp_path):
-    """Its root directory is no mount point: what is mounted below it cannot be made private from inside."""
+    """The root directory is no mount point, so that mounts below it cannot be made private from inside."""
     root = tmp_path / "root"
     root.mkdir()
     probe = [sys.executable, "-c", RECORD, EMIT, sys.executable]
@@ -331,7 +331,7 @@ def test_root_can_record_in_a_chroot(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user needs no rights")
-def test_root_without_rights_is_told_what_it_needs(monkeypatch):
+def test_root_without_capabilities_gets_a_remedy(monkeypatch):
     monkeypatch.setattr(run_directory, "COMMAND", ("setpriv", "--bounding-set=-sys_admin", *run_directory.COMMAND))
     refusal = lttng_available()
     assert not refusal.ok
@@ -350,7 +350,7 @@ def test_without_lttng_the_reason_and_the_remedy_are_named(monkeypatch, tmp_path
 
 
 @pytest.mark.parametrize("lossless", [False, True])
-def test_tracepoints_that_a_user_switched_off_are_on_where_it_is_recorded(tmp_path, monkeypatch, lossless):
+def test_disabled_tracepoints_are_enabled_in_recorded_processes(tmp_path, monkeypatch, lossless):
     monkeypatch.setenv(TRACEPOINTS_OFF, "1")
     recorder = LttngRecorder(tmp_path / "trace", log_directory=tmp_path, lossless=lossless)
     for given in (recorder.environment, recorder.open_environment):

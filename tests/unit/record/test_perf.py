@@ -1,4 +1,4 @@
-"""perf beside real processes, and what becomes of it where it is missing, forbidden or killed."""
+"""perf with real processes, and if it is missing, forbidden or killed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ABLE = perf_here()
 pytestmark = pytest.mark.skipif(not ABLE.ok, reason=ABLE.reason or "perf can sample")
 
 
-def test_a_running_process_is_sampled_with_its_stacks(tmp_path):
+def test_running_process_is_sampled_with_its_stacks(tmp_path):
     profiler = PerfProfiler(tmp_path, rate_hz=499)
     assert profiler.name.startswith("perf ")
     with busy_process() as process:
@@ -38,7 +38,7 @@ def test_a_running_process_is_sampled_with_its_stacks(tmp_path):
 
 @pytest.mark.acceptance
 @pytest.mark.skipif(bool(hostile.REASON), reason=hostile.REASON or "a compiler is there")
-def test_hostile_names_of_functions_and_threads_are_inert(tmp_path):
+def test_hostile_names_are_sanitised(tmp_path):
     profiler = PerfProfiler(tmp_path, rate_hz=499)
     with ready_process(str(hostile.build_hostile(tmp_path)), hostile.THREAD) as process:
         profiler.start({process.pid: hostile.THREAD})
@@ -60,13 +60,13 @@ def test_hostile_names_of_functions_and_threads_are_inert(tmp_path):
     assert any((each.text or "").startswith(f"{evil}: ") for each in ET.fromstring(svg).iter())
 
 
-def test_a_process_that_is_not_there_is_said(tmp_path):
+def test_missing_process_is_reported(tmp_path):
     profiler = PerfProfiler(tmp_path, rate_hz=99)
     with pytest.raises(ProfilingFailed, match=r"perf record ended: .*No such process"):
         profiler.start({4_194_303: "nobody"})
 
 
-def test_perf_that_is_killed_gives_no_profile_and_leaves_nothing(tmp_path, monkeypatch):
+def test_killed_perf_gives_no_profile_and_leaves_nothing(tmp_path, monkeypatch):
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     profiler = PerfProfiler(tmp_path, rate_hz=99)
@@ -81,7 +81,7 @@ def test_perf_that_is_killed_gives_no_profile_and_leaves_nothing(tmp_path, monke
     assert not list((tmp_path / "temporary").iterdir())
 
 
-def test_what_was_sampled_of_a_process_that_ended_is_kept(tmp_path):
+def test_samples_of_an_ended_process_are_kept(tmp_path):
     profiler = PerfProfiler(tmp_path, rate_hz=499)
     with busy_process() as process:
         profiler.start({process.pid: "worker"})
@@ -89,7 +89,7 @@ def test_what_was_sampled_of_a_process_that_ended_is_kept(tmp_path):
     assert profiler.stop().profile.samples > 0
 
 
-def test_a_recording_that_is_damaged_is_said(tmp_path):
+def test_damaged_recording_is_reported(tmp_path):
     profiler = PerfProfiler(tmp_path, rate_hz=99)
     with busy_process() as process:
         profiler.start({process.pid: "worker"})
@@ -102,7 +102,7 @@ def test_a_recording_that_is_damaged_is_said(tmp_path):
             profiler.stop()
 
 
-def test_a_process_that_only_sleeps_gives_no_samples(tmp_path):
+def test_sleeping_process_gives_no_samples(tmp_path):
     profiler = PerfProfiler(tmp_path, rate_hz=99)
     with busy_process() as process:
         suspend(process)
@@ -110,7 +110,7 @@ def test_a_process_that_only_sleeps_gives_no_samples(tmp_path):
         assert not profiler.stop().profile
 
 
-def test_where_the_kernel_forbids_it_the_reason_is_said(tmp_path, monkeypatch):
+def test_missing_permission_has_a_reason(tmp_path, monkeypatch):
     forbid("perf", tmp_path / "bin", "perf_event_open")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     able = perf_available()
@@ -119,7 +119,7 @@ def test_where_the_kernel_forbids_it_the_reason_is_said(tmp_path, monkeypatch):
     assert "perf_event_paranoid" in able.remedy
 
 
-def test_where_it_is_not_installed_the_package_is_named(tmp_path, monkeypatch):
+def test_missing_package_is_named(tmp_path, monkeypatch):
     (tmp_path / "true").symlink_to(shutil.which("true") or "/bin/true")
     monkeypatch.setenv("PATH", str(tmp_path))
     able = perf_available()

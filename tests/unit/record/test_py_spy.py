@@ -1,4 +1,4 @@
-"""py-spy beside real processes."""
+"""py-spy with real processes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sleeper():
         process.kill()
 
 
-def test_functions_of_python_have_names_and_others_are_named_as_not_sampled(tmp_path, sleeper):
+def test_python_functions_are_sampled_and_other_processes_noted(tmp_path, sleeper):
     profiler = PySpyProfiler(tmp_path, rate_hz=200)
     with busy_process() as process:
         profiler.start({process.pid: "worker", sleeper.pid: "sleeper"})
@@ -47,7 +47,7 @@ def test_without_any_python_there_is_no_profile(tmp_path, sleeper):
         profiler.start({sleeper.pid: "sleeper"})
 
 
-def test_one_that_is_killed_is_said(tmp_path):
+def test_killed_py_spy_is_reported(tmp_path):
     profiler = PySpyProfiler(tmp_path, rate_hz=100)
     with busy_process() as process:
         profiler.start({process.pid: "worker"})
@@ -59,14 +59,14 @@ def test_one_that_is_killed_is_said(tmp_path):
 
 
 @pytest.mark.skipif(not PERF.ok, reason="perf cannot sample here anyway")
-def test_it_takes_the_place_of_perf_where_that_is_forbidden(tmp_path, monkeypatch):
+def test_py_spy_replaces_forbidden_perf(tmp_path, monkeypatch):
     assert resolve_profiler(ProfilerKind.AUTO) is ProfilerKind.PERF
     forbid("perf", tmp_path, "perf_event_open")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     assert resolve_profiler(ProfilerKind.AUTO) is ProfilerKind.PY_SPY
 
 
-def test_where_neither_runs_both_reasons_and_remedies_are_said(tmp_path, monkeypatch):
+def test_without_profiler_both_reasons_are_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(py_spy.sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Unavailable) as caught:

@@ -1,4 +1,4 @@
-"""strace beside real processes."""
+"""strace with real processes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ pytestmark = pytest.mark.skipif(not ABLE.ok, reason=ABLE.reason or "strace can c
 
 
 SWITCHES_A_ROUND = 5
-"""Of two calls, one of which sleeps: strace stops each at its begin and at its end."""
+"""Two calls per round, one of which sleeps; strace stops at the begin and end of each."""
 
 
 def run_for_rounds(pid: int, rounds: int) -> None:
-    """Waits until a process that is being watched has made so many rounds."""
+    """Waits until a traced process has made the given number of rounds."""
     enough = switches(pid) + rounds * SWITCHES_A_ROUND
     deadline = time.monotonic() + 60
     while switches(pid) < enough:
@@ -51,19 +51,19 @@ def test_calls_of_a_running_process_are_counted(tmp_path):
     assert sum(each.share for each in found.values()) == pytest.approx(1 if took_time else 0)
 
 
-def test_a_process_that_is_not_there_is_said(tmp_path):
+def test_missing_process_is_reported(tmp_path):
     with pytest.raises(ProfilingFailed, match=r"could not attach: .*No such process"):
         SyscallCounter(tmp_path).start([4_194_303])
 
 
-def test_where_the_kernel_forbids_it_the_reason_is_said(tmp_path, monkeypatch):
+def test_missing_permission_has_a_reason(tmp_path, monkeypatch):
     forbid("strace", tmp_path / "bin", "ptrace")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     with busy_process() as process, pytest.raises(ProfilingFailed, match="not permitted"):
         SyscallCounter(tmp_path).start([process.pid])
 
 
-def test_where_no_process_may_be_traced_it_is_not_available(tmp_path, monkeypatch):
+def test_forbidden_ptrace_makes_strace_unavailable(tmp_path, monkeypatch):
     forbid("strace", tmp_path / "bin", "ptrace")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     able = strace_available()
@@ -73,7 +73,7 @@ def test_where_no_process_may_be_traced_it_is_not_available(tmp_path, monkeypatc
     assert "SYS_PTRACE" in able.remedy
 
 
-def test_one_that_is_killed_is_said_and_the_process_runs_on(tmp_path):
+def test_killed_strace_is_reported_and_the_process_continues(tmp_path):
     counter = SyscallCounter(tmp_path)
     with busy_process() as process:
         counter.start([process.pid])
@@ -85,7 +85,7 @@ def test_one_that_is_killed_is_said_and_the_process_runs_on(tmp_path):
         assert process.poll() is None
 
 
-def test_where_it_is_not_installed_the_package_is_named(tmp_path, monkeypatch):
+def test_missing_package_is_named(tmp_path, monkeypatch):
     assert shutil.which("strace")
     monkeypatch.setenv("PATH", str(tmp_path))
     able = strace_available()

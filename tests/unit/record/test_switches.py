@@ -1,4 +1,4 @@
-"""perf beside a recording: real context switches of real processes, by the clock of user-space traces."""
+"""perf alongside a recording: real context switches, on the clock of user-space traces."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ for _ in range(5):
 
 
 class Other:
-    """Another recording; see `Recorder`."""
+    """The other recording; see `Recorder`."""
 
     name = "another tracer"
     prefix: Sequence[str] = ("nice",)
@@ -99,8 +99,8 @@ def test_writer_and_reader_agree_on_the_folder():
 
 
 @needs_switches
-def test_its_clock_is_that_of_user_space_traces(recorder):
-    """A thread that sleeps leaves its CPU and gets it back between its own stamps of CLOCK_MONOTONIC."""
+def test_clock_matches_user_space_traces(recorder):
+    """A sleeping thread leaves its CPU and gets it back between its own CLOCK_MONOTONIC stamps."""
     recorder.start()
     pid, sleeps = sleep_five_times()
     assert recorder.pause() == RecordingReport(3, 0)
@@ -114,8 +114,8 @@ def test_its_clock_is_that_of_user_space_traces(recorder):
 
 
 @needs_switches
-def test_a_process_with_many_open_files_records_too(recorder, many_open_files):
-    """File descriptors above 1023, which select() does not take."""
+def test_recording_with_many_open_files(recorder, many_open_files):
+    """Uses file descriptors above 1023, which select() does not support."""
     recorder.start()
     recorder.pause()
     (file,) = files(recorder)
@@ -123,7 +123,7 @@ def test_a_process_with_many_open_files_records_too(recorder, many_open_files):
 
 
 @needs_switches
-def test_each_part_of_a_recording_has_a_file_of_its_own(recorder):
+def test_each_part_of_a_recording_has_a_file(recorder):
     recorder.start()
     recorder.pause()
     recorder.resume()
@@ -137,7 +137,7 @@ def test_each_part_of_a_recording_has_a_file_of_its_own(recorder):
 
 
 @needs_switches
-def test_where_perf_fails_the_other_recording_goes_on(tmp_path, monkeypatch, recorder):
+def test_failed_perf_does_not_end_the_other_recording(tmp_path, monkeypatch, recorder):
     forbid("perf", tmp_path / "bin", "perf_event_open")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
     recorder.start()
@@ -148,7 +148,7 @@ def test_where_perf_fails_the_other_recording_goes_on(tmp_path, monkeypatch, rec
 
 
 @pytest.mark.parametrize("able", [True, False])
-def test_switches_are_recorded_where_they_are_asked_for_and_permitted(tmp_path, monkeypatch, able):
+def test_switches_are_recorded_on_request_if_permitted(tmp_path, monkeypatch, able):
     monkeypatch.setattr(choose, "recording_available", lambda: Availability(True))
     monkeypatch.setattr(choose, "switches_available", lambda: Availability(able))
     made = choose.choose_recorder(tmp_path / "trace", tmp_path, switches=True)

@@ -47,7 +47,7 @@ def describe_noise(difference: Difference) -> Iterator[str]:
     if not difference.has_common_frame:
         yield "the profiles have no frame in common: are they of the same program?"
     yield f"{difference.base_samples} samples of the base, {difference.head_samples} of the head; width: mean share"
-    shown = ", ".join(f"{percent(difference.detectable(share))} at {percent(share)}" for share in _EXAMPLES)
+    shown = ", ".join(f"{percent(difference.half_width(share))} at {percent(share)}" for share in _EXAMPLES)
     yield f"coloured: certain changes of share (red more, blue less; together 95 % sure); smallest that show: {shown}"
     if difference.knows_starts:
         yield f"counts vary {difference.dispersion:.2f} × as much between starts as by chance: that is in the intervals"

@@ -14,7 +14,7 @@ import pytest
 
 from pytest_ldos.host.inherited import pids_with
 from tests.builders.colcon import COMPILED, HELD, TOO_LARGE, add_package, find_colcon
-from tests.builders.namespaces import apart
+from tests.builders.namespaces import in_namespaces
 from tests.builders.repository import Repository
 from tests.builders.ros import add_packages
 
@@ -142,7 +142,7 @@ def test_a_disk_that_a_build_fills(held):
     held.repository.commit()
     script = f"mkdir {store}; mount -t tmpfs -o size=8m none {store}"
     after = ["sh", "-c", f'"$@"; code=$?; du -sm {store} | cut -f1; find {store} -name install; exit $code', "sh"]
-    command = apart(script, [*after, sys.executable, "-c", RUN, str(held.path)])
+    command = in_namespaces(script, [*after, sys.executable, "-c", RUN, str(held.path)])
     done = subprocess.run(command, env=held.environment, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 1
     assert "cannot be built: the disk is full, in package arm_planner" in done.stderr

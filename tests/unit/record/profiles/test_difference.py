@@ -1,4 +1,4 @@
-"""What a difference of two profiles can show, and what not."""
+"""Differences of two profiles, and their false alarms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def drawn(rng, samples: int, shares) -> FoldedStacks:
     return FoldedStacks({stack: int(count) for stack, count in zip(STACKS, counts, strict=True) if count})
 
 
-def test_equal_versions_show_a_change_in_at_most_one_of_twenty_comparisons():
+def test_equal_versions_rarely_show_a_change():
     rng = np.random.default_rng(1)
     shares = np.array([30, 20, 15, 10, 8, 6, 5, 3, 2, 1]) / 100
     false = sum(
@@ -25,7 +25,7 @@ def test_equal_versions_show_a_change_in_at_most_one_of_twenty_comparisons():
     assert false <= 400 * 0.05 + 3 * np.sqrt(400 * 0.05 * 0.95)
 
 
-def test_a_function_that_took_more_is_found_with_its_interval():
+def test_slower_function_is_found_with_its_interval():
     rng = np.random.default_rng(2)
     before, after = np.full(10, 0.1), np.array([0.25] + [0.75 / 9] * 9)
     difference = compare_profiles([drawn(rng, 2000, before)], [drawn(rng, 2000, after)])
@@ -35,8 +35,8 @@ def test_a_function_that_took_more_is_found_with_its_interval():
     assert difference.certain()[0] is found
 
 
-def test_what_starts_differ_by_is_in_the_intervals():
-    """Starts whose shares differ much: without that, equal versions would show changes nearly always."""
+def test_spread_between_starts_widens_the_intervals():
+    """With a large spread between starts, equal versions would otherwise nearly always show changes."""
     rng = np.random.default_rng(3)
 
     def version() -> list[FoldedStacks]:
@@ -49,7 +49,7 @@ def test_what_starts_differ_by_is_in_the_intervals():
 
 
 @pytest.mark.parametrize("count", [2, 10])
-def test_two_starts_of_each_version_are_few_and_intervals_know_it(count):
+def test_two_starts_per_version_widen_the_intervals(count):
     rng, stacks = np.random.default_rng(5), STACKS[:count]
 
     def start() -> FoldedStacks:
@@ -63,12 +63,12 @@ def test_two_starts_of_each_version_are_few_and_intervals_know_it(count):
     assert false <= 200 * 0.05 + 3 * np.sqrt(200 * 0.05 * 0.95)
 
 
-def test_one_stack_tells_nothing_of_starts():
+def test_single_stack_gives_no_dispersion():
     alone = FoldedStacks({("p",): 500})
     assert not compare_profiles([alone, alone], [alone, alone]).knows_starts
 
 
-def test_one_start_knows_nothing_of_others():
+def test_single_start_gives_no_dispersion():
     profile = FoldedStacks({("p", "a"): 100, ("p", "b"): 100})
     difference = compare_profiles([profile], [profile])
     assert not difference.knows_starts
@@ -76,19 +76,19 @@ def test_one_start_knows_nothing_of_others():
     assert not difference.certain()
 
 
-def test_what_is_new_and_what_is_gone_are_changes_too():
+def test_new_and_removed_functions_are_changes():
     difference = compare_profiles([FoldedStacks({("p", "old"): 500})], [FoldedStacks({("p", "new"): 500})])
     changes = {each.path[-1]: each.change for each in difference.certain()}
     assert changes == {"old": -1.0, "new": 1.0}
 
 
-def test_more_samples_show_less():
+def test_more_samples_narrow_the_intervals():
     few, many = (compare_profiles([FoldedStacks({("a",): n})], [FoldedStacks({("a",): n})]) for n in (100, 10_000))
-    assert many.detectable(0.1) < few.detectable(0.1) / 5
+    assert many.half_width(0.1) < few.half_width(0.1) / 5
 
 
 @pytest.mark.parametrize("empty", ["base", "head"])
-def test_a_version_without_samples_compares_with_nothing(empty):
+def test_version_without_samples_is_refused(empty):
     sides = {"base": [FoldedStacks({("a",): 1})], "head": [FoldedStacks({("a",): 1})], empty: [FoldedStacks({})]}
     with pytest.raises(ProfilingFailed, match=f"the {empty} has no samples"):
         compare_profiles(sides["base"], sides["head"])

@@ -1,4 +1,4 @@
-"""Folded stacks: read, written, merged, and refused where they are none."""
+"""Folded stacks are read, written, merged, and refused if invalid."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROFILES = st.dictionaries(st.lists(NAMES, min_size=1, max_size=5).map(tuple), s
 
 
 @given(PROFILES)
-def test_what_is_written_is_read_back(counts):
+def test_folded_stacks_round_trip(counts):
     profile = FoldedStacks(counts)
     assert parse_folded(render_folded(profile), "it") == profile
 
@@ -40,32 +40,32 @@ def test_profiles_add_up():
 @pytest.mark.parametrize(
     "line", ["a;b", "a;b x", "a;b -1", "a;b 0", " 5", "a;b ٣", "a;b 1.5", f"a {10**30}", "\x1b[31m"]
 )
-def test_what_is_no_stack_is_refused_with_its_line(line):
+def test_invalid_line_is_refused_with_its_number(line):
     with pytest.raises(RecordUnreadable, match="it, line 2: no stack"):
         parse_folded(f"a 1\n{line}\n", "it")
 
 
-def test_hostile_names_are_made_inert():
+def test_hostile_names_are_sanitised():
     name = frame_name("std::vector<a<b>, &c>::f()\x1b[31m;\nevil\u202e")
     assert name == "std::vector<a<b>, &c>::f()\\x1b[31m: evil\\x202e"
     assert len(frame_name("x" * 10_000)) == 400
     assert frame_name(" ") == "?"
 
 
-def test_long_names_keep_what_they_differ_by():
-    """Names of templates begin alike."""
+def test_long_names_keep_their_ends():
+    """Names of templates have common prefixes."""
     long = f"std::_Function_handler<{'rclcpp::AnySubscriptionCallback, ' * 30}>"
     names = {frame_name(f"{long}::_M_invoke"), frame_name(f"{long}::_M_manager")}
     assert len(names) == 2
     assert all(len(name) == 400 and frame_name(name) == name for name in names)
 
 
-def test_a_bottomless_stack_loses_what_is_innermost():
+def test_too_deep_stack_loses_its_innermost_frames():
     (stack,) = parse_folded(";".join(["f"] * 100_000) + " 1", "it").counts
     assert len(stack) == MOST_FRAMES
 
 
-def test_files_that_hold_nothing_or_are_not_there_are_refused(tmp_path):
+def test_empty_and_missing_files_are_refused(tmp_path):
     empty = tmp_path / "empty.folded"
     empty.write_text("\n")
     with pytest.raises(RecordUnreadable, match="holds no samples"):
@@ -76,7 +76,7 @@ def test_files_that_hold_nothing_or_are_not_there_are_refused(tmp_path):
         read_folded(tmp_path)
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path):
+def test_binary_file_is_refused(tmp_path):
     file = tmp_path / "x.folded"
     file.write_bytes(bytes(range(256)))
     with pytest.raises(RecordUnreadable, match="no stack"):

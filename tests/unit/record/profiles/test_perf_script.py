@@ -1,4 +1,4 @@
-"""The text of perf script, as it is and damaged."""
+"""Output of perf script, intact and damaged."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def fold(text: str, names=None):
     return fold_perf_script(text.splitlines(keepends=True), names or {})
 
 
-def test_stacks_stand_from_the_outermost_frame_below_their_process():
+def test_stacks_begin_with_process_and_outermost_frame():
     read = fold(SAMPLE + SAMPLE, {23180: "simulator"})
     assert read.damaged == 0
     assert read.profile.counts == {("simulator", "[unknown]", "_PyEval_EvalFrameDefault", "PyLong_FromLong"): 2}
 
 
-def test_threads_with_blanks_and_files_without_symbols_have_names():
+def test_thread_names_with_blanks_and_files_without_symbols():
     assert fold(KERNEL).profile.counts == {("my thread 7", "[memfd:jit code (deleted)]", "do_syscall_64"): 1}
 
 
-def test_functions_with_brackets_in_their_names_have_them_whole():
-    """The file is in the last bracket, whatever stands before it."""
+def test_function_names_may_contain_brackets():
+    """The last bracket is the file."""
     handler = "std::_Function_handler<void (std_msgs::msg::String_<x.so> const&), F (*)(int)>::_M_invoke(Any&)"
     frames = {
         f"{handler} (/opt/ros/lib/librclcpp.so)": handler,
@@ -49,7 +49,7 @@ def test_functions_with_brackets_in_their_names_have_them_whole():
     assert fold(text).profile.counts == {("a", name): 1 for name in frames.values()}
 
 
-def test_threads_of_a_process_that_nobody_named_are_of_that_process():
+def test_unnamed_process_takes_a_threads_name():
     def sample(comm: str, pid: int, tid: int) -> str:
         return f"{comm} {pid}/{tid} 1.5: e:\n\t 1f f (/lib/a.so)\n\n"
 
@@ -58,7 +58,7 @@ def test_threads_of_a_process_that_nobody_named_are_of_that_process():
     assert fold(text, {7: "ladder"}).profile.counts == {("ladder", "f"): 3, ("tev", "f"): 1}
 
 
-def test_names_of_templates_and_of_attackers_are_names():
+def test_template_and_hostile_names_are_kept_as_names():
     name = "std::map<int, a&>::operator()(char const*) const"
     evil = "\x1b]0;owned\x07</title><script>alert(1)</script>;x"
     text = f"a 1/1 1.5: e:\n\t 1f {name} (/lib/a.so)\n\t 2f {evil} (/lib/b.so)\n\n"
@@ -70,7 +70,7 @@ def test_names_of_templates_and_of_attackers_are_names():
     assert ";" not in outer
 
 
-def test_damaged_samples_are_left_out_and_counted():
+def test_damaged_samples_are_counted_and_left_out():
     lines = SAMPLE.splitlines(keepends=True)
     assert fold(SAMPLE + lines[0] + "\n").damaged == 1, "a sample without a frame"
     assert fold(SAMPLE + lines[1] + "\n").damaged == 1, "a frame without a sample"
@@ -79,12 +79,12 @@ def test_damaged_samples_are_left_out_and_counted():
     assert cut.damaged == 2
 
 
-def test_nothing_is_nothing():
+def test_empty_output_has_no_samples():
     assert not fold("").profile
     assert not fold("# a comment\n\n").profile
 
 
-def test_any_damage_leaves_good_samples_and_raises_nothing():
+def test_damage_keeps_good_samples_and_raises_nothing():
     rng = random.Random(1)
     text = (SAMPLE + KERNEL) * 5
     for _ in range(200):

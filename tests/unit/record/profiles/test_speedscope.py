@@ -41,12 +41,12 @@ SCHEMA = {
         },
     },
 }
-"""What speedscope's own schema demands of sampled profiles."""
+"""Keys required by speedscope's schema for sampled profiles."""
 
 PROFILE = FoldedStacks({("p", "f", "g"): 3, ("p", "f"): 2, ("q", "<script>"): 4})
 
 
-def test_the_file_is_as_the_schema_demands():
+def test_file_matches_the_schema():
     validate(json.loads(render_speedscope(PROFILE, "it")), SCHEMA)
     with pytest.raises(ValidationError):
         validate({**json.loads(render_speedscope(PROFILE, "it")), "profiles": [{}]}, SCHEMA)

@@ -1,4 +1,4 @@
-"""The table of strace -c."""
+"""The table of ``strace -c``."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_a_table_without_time_has_no_shares():
     assert {each.share for each in parse_syscalls(table)} == {0.0}
 
 
-def test_people_read_a_table():
+def test_rendered_table():
     assert " 75.00%    0.030000       1000      100  futex\n" in render_syscalls(parse_syscalls(TABLE))
 
 
 @pytest.mark.parametrize(
-    ("damaged", "said"),
+    ("damaged", "message"),
     [
         ("", "no table"),
         ("strace: Process 7 attached\n", "no table"),
@@ -56,7 +56,7 @@ def test_people_read_a_table():
         (TABLE.replace("1000       100 futex", "\x1b[31m"), "a row that makes no sense"),
     ],
 )
-def test_what_is_no_table_is_refused(damaged, said):
-    with pytest.raises(ProfilingFailed, match=said) as caught:
+def test_invalid_table_is_refused(damaged, message):
+    with pytest.raises(ProfilingFailed, match=message) as caught:
         parse_syscalls(damaged)
     assert "\x1b" not in str(caught.value)

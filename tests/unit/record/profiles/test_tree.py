@@ -1,4 +1,4 @@
-"""Stacks put together to a tree."""
+"""Trees of stacks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ ONE = FoldedStacks({("p", "f", "g"): 3, ("p", "f"): 2, ("p", "h"): 1})
 OTHER = FoldedStacks({("p", "f", "g"): 1, ("q",): 4})
 
 
-def test_counts_are_of_a_frame_and_what_it_called_own_of_itself():
+def test_counts_include_callees_and_own_does_not():
     tree = build_tree([ONE, OTHER])
     found = {frame.path: (frame.counts, frame.own) for frame in tree.walk()}
     assert found[()] == ([6, 5], [0, 0])
@@ -18,11 +18,11 @@ def test_counts_are_of_a_frame_and_what_it_called_own_of_itself():
     assert found["q",] == ([0, 4], [0, 4])
 
 
-def test_frames_are_walked_from_the_outside_in_order_of_names():
+def test_walk_is_depth_first_and_sorted_by_name():
     names = ["".join(frame.path) for frame in build_tree([ONE, OTHER]).walk()]
     assert names == ["", "p", "pf", "pfg", "ph", "q"]
 
 
-def test_a_function_that_calls_itself_for_ever_is_no_trouble():
+def test_deep_recursion_is_supported():
     deep = FoldedStacks({("f",) * 512: 1})
     assert sum(1 for _ in build_tree([deep]).walk()) == 513
