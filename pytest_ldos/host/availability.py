@@ -1,4 +1,4 @@
-"""Answers to "can this machine do it?", with a remedy where it cannot."""
+"""Checks of programs and modules on this machine, with remedies."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pytest_ldos.base.errors import Unavailable
 
 @dataclass(frozen=True)
 class Availability:
-    """An answer with its reason.
+    """Availability of a feature.
 
     Attributes:
-        reason: why not; empty where `ok`.
-        remedy: what to do about it.
+        reason: reason why it is not available; empty if `ok`.
+        remedy: how to make it available.
     """
 
     ok: bool
@@ -32,7 +32,7 @@ class Availability:
 
 
 def find_programs(names: Sequence[str], *, package: str) -> Availability:
-    """Looks for programs on the path; `package` is their name in Debian and Ubuntu."""
+    """Looks for programs on `PATH`; `package` is their package in Debian and Ubuntu."""
     missing = [name for name in names if shutil.which(name) is None]
     if not missing:
         return Availability(True)
@@ -47,7 +47,7 @@ def program_version(name: str, command: str, option: str = "--version") -> str:
 
 
 def find_modules(names: Sequence[str], *, extra: str) -> Availability:
-    """Looks for Python modules that can be imported, and imports none."""
+    """Looks for importable Python modules without importing them."""
     missing = [name for name in names if importlib.util.find_spec(name) is None]
     if not missing:
         return Availability(True)

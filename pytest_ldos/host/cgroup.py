@@ -1,4 +1,4 @@
-"""A control group that limits the CPU time of processes, in version 2 or 1, and the memory that a program may use.
+"""A control group (version 2 or 1) that limits CPU time, and the memory available to a program.
 
 Reference: the kernel's ``Documentation/admin-guide/cgroup-v2.rst`` (CPU, delegation, "no internal
 processes") and ``Documentation/scheduler/sched-bwc.rst``.
@@ -32,12 +32,12 @@ _NS_PER_S: Final = 1e9
 
 @dataclass(frozen=True)
 class CgroupPlace:
-    """A group in which a child with a quota can be made.
+    """A group in which a child with a quota can be created.
 
     Attributes:
-        folder: the group that gets a child.
+        folder: folder of the group.
         version: 1 or 2.
-        switch_on: whether children of it have the CPU controller only after it was switched on for them.
+        switch_on: True if the CPU controller must first be enabled for its children.
     """
 
     folder: Path
@@ -47,12 +47,12 @@ class CgroupPlace:
 
 @dataclass(frozen=True)
 class Throttling:
-    """The effect of a quota, by the kernel's counters.
+    """The kernel's counters of a quota.
 
     Attributes:
-        periods: periods in which something in the group wanted to run.
-        throttled: those of them in which it was stopped.
-        throttled_s: time for which it was stopped, summed over CPUs, s.
+        periods: periods in which the group was runnable.
+        throttled: periods in which it was throttled.
+        throttled_s: throttled time, summed over CPUs, s.
     """
 
     periods: int
@@ -68,7 +68,7 @@ class Throttling:
 
 
 def find_place(root: Path = Path("/")) -> CgroupPlace | Availability:
-    """The nearest group above us in which a child with a quota can be made, or why there is none.
+    """The nearest ancestor group in which a child with a quota can be created, or the reason why there is none.
 
     Args:
         root: below which ``proc`` and ``sys`` are, for tests.
@@ -93,7 +93,7 @@ def find_home(pid: int | str, root: Path = Path("/")) -> Path | None:
 
 @dataclass(frozen=True)
 class _Mount:
-    """A mounted hierarchy; `shown` is the group that its folder shows."""
+    """A mounted hierarchy; `shown` is the group at its mount point."""
 
     folder: Path
     shown: str
@@ -101,7 +101,7 @@ class _Mount:
 
 
 def _find_mount(root: Path) -> _Mount | None:
-    """Finds version 1's hierarchy with the CPU controller, otherwise version 2's."""
+    """Finds version 1's hierarchy with the CPU controller, or else version 2's."""
     found = None
     for line in read_setting(root / "proc/self/mountinfo").splitlines():
         before, _, after = line.partition(" - ")
@@ -124,13 +124,13 @@ def _place_in_v1(home: Path) -> CgroupPlace | Availability:
 
 
 def _place_in_v2(home: Path, mount: Path) -> CgroupPlace | Availability:
-    """The nearest group below which processes can be moved: its own list of processes must be writable."""
+    """The nearest group with a writable list of processes, which allows moving processes below it."""
     folder = home
     while folder.is_relative_to(mount):
         if _is_writable(folder) and "cpu" in _words(folder / "cgroup.controllers"):
             if "cpu" in _words(folder / "cgroup.subtree_control"):
                 return CgroupPlace(folder, 2)
-            # But for the machine's root, only a group without processes of its own can have children with controllers.
+            # Except for the machine's root, only a group without processes can have children with controllers.
             if _is_machine_root(folder) or not _words(folder / "cgroup.procs"):
                 return CgroupPlace(folder, 2, switch_on=True)
         folder = folder.parent
@@ -144,7 +144,7 @@ def _place_in_v2(home: Path, mount: Path) -> CgroupPlace | Availability:
 
 
 def _is_machine_root(folder: Path) -> bool:
-    """True for the machine's root group: only the root has no type."""
+    """True for the machine's root group, the only one without a type."""
     return not (folder / "cgroup.type").exists()
 
 
@@ -153,14 +153,14 @@ def _is_writable(folder: Path) -> bool:
 
 
 class QuotaGroup:
-    """A control group of ours with a quota.
+    """A new control group with a quota.
 
     Args:
-        percent: of a CPU, for all processes in it together.
-        undo: removes it at the end, whatever becomes of us; what is in it goes to the group above.
+        percent: quota of all its processes together, percent of a CPU.
+        undo: removes the group in any case; its processes move to the parent group.
 
     Attributes:
-        folder: the group's.
+        folder: folder of the group.
 
     Raises:
         OSError: the kernel refuses.
@@ -198,7 +198,7 @@ class QuotaGroup:
         return float("inf") if quota in ("max", "-1", "") else _ALL * int(quota) / int(period)
 
     def take_in(self, pids: Iterable[int]) -> None:
-        """Moves processes into the group; children that they start later begin in it.
+        """Moves processes into the group; their later children start in it.
 
         Raises:
             OSError: a process may not be moved.
@@ -213,7 +213,7 @@ class QuotaGroup:
                         self._homes[pid] = home
 
     def send_home(self) -> None:
-        """Moves processes back to their former groups; `Undo` moves their children and those whose group is gone."""
+        """Moves processes back to their former groups; `Undo` moves children and processes without a group."""
         for pid in self.members():
             if pid in self._homes:
                 with contextlib.suppress(OSError):
@@ -238,12 +238,12 @@ _GROUPS: Final = Path("/sys/fs/cgroup")
 
 
 def available_bytes() -> int:
-    """Memory of this machine that is free or can be freed, within the limits of our control group."""
+    """Available memory of this machine, within the limits of this process's control groups."""
     return min((psutil.virtual_memory().available, *_left_in_groups()))
 
 
 def _left_in_groups() -> list[int]:
-    """Bytes left below the limit of each group above this process (cgroup v2); empty where there is none."""
+    """Bytes left below the limit of each ancestor group (cgroup v2); empty without limits."""
     try:
         lines = _OURS.read_text("ascii").splitlines()
     except OSError:
@@ -260,6 +260,6 @@ def _left(folder: Path) -> int | None:
     try:
         limit, used = (int((folder / name).read_text("ascii")) for name in ("memory.max", "memory.current"))
         cached = dict(line.split() for line in (folder / "memory.stat").read_text("ascii").splitlines())
-    except (OSError, ValueError):  # no limit is "max", which is no number
+    except (OSError, ValueError):  # an unlimited group has "max"
         return None
     return max(limit - used + int(cached.get("inactive_file", 0)), 0)

@@ -1,4 +1,4 @@
-"""Git's answers about a folder, digests of folders, and files that the distribution's packages installed."""
+"""Git queries of a folder, digests of folders, and files installed by the distribution's packages."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from typing import Final, NamedTuple
 from pytest_ldos.base.writable import write_atomically
 
 ABBREVIATION: Final = 12
-"""Characters of a commit that are shown and recorded."""
+"""Number of characters of an abbreviated commit."""
 
 CHANGED: Final = "+"
-"""Mark behind a commit whose checkout has uncommitted changes."""
+"""Suffix of a commit whose checkout has uncommitted changes."""
 
 UNSHALLOW: Final = "git fetch --unshallow (fetch-depth: 0 of actions/checkout)"
-"""Remedy for a clone without the whole history."""
+"""Remedy for a shallow clone."""
 
 OF_ANOTHER_CHECKOUT: Final = (
     "GIT_COMMON_DIR",
@@ -33,17 +33,17 @@ OF_ANOTHER_CHECKOUT: Final = (
     "GIT_PREFIX",
     "GIT_WORK_TREE",
 )
-"""Variables of git hooks that make git look elsewhere than in the folder it is given."""
+"""Environment variables of git hooks that redirect git to another repository."""
 
 
 _DESCRIBE: Final = ("describe", "--always", f"--dirty={CHANGED}", f"--abbrev={ABBREVIATION}", "--exclude=*")
 _FATAL: Final = "fatal: "
 _SAYS_NOTHING: Final = "Needed a single revision"
-"""Git's words on any revision that it cannot resolve."""
+"""Git's message for a revision that it cannot resolve."""
 
 
 class GitWords(NamedTuple):
-    """Git's own words on why it gave no answer, and its cure; each may be empty."""
+    """Git's error message and its proposed fix; each may be empty."""
 
     reason: str
     remedy: str = ""
@@ -58,49 +58,49 @@ def is_changed(commit: str) -> bool:
 
 
 def describe_commit(folder: Path) -> str:
-    """The checkout's commit, with `CHANGED` where it has uncommitted changes; empty outside of git."""
+    """The checkout's commit, with `CHANGED` if it has uncommitted changes; empty outside of git."""
     return ask_git(folder, *_DESCRIBE) or ""
 
 
 def commit_of(folder: Path) -> tuple[str, str]:
-    """The checkout's commit (see `describe_commit`), and git's words on why there is none; one of them is empty."""
+    """The checkout's commit (see `describe_commit`), or git's reason why there is none; the other one is empty."""
     commit = describe_commit(folder)
     return commit, "" if commit else str(why_no_commit(folder) or "")
 
 
 def abbreviate(commit: str, folder: Path) -> str:
-    """A commit as `describe_commit` shows it."""
+    """A commit, abbreviated as by `describe_commit`."""
     return ask_git(folder, "rev-parse", f"--short={ABBREVIATION}", commit) or commit
 
 
 def top_of_checkout(folder: Path) -> Path | None:
-    """The folder that holds the checkout; ``None`` outside of git."""
+    """The top-level folder of the checkout; ``None`` outside of git."""
     top = ask_git(folder, "rev-parse", "--show-toplevel")
     return Path(top) if top else None
 
 
 def read_subjects(folder: Path) -> dict[str, str]:
-    """The first lines of the checkout's commits, by their first `ABBREVIATION` characters; none outside of git."""
+    """Subjects of the checkout's commits, by abbreviated commit; empty outside of git."""
     lines = (ask_git(folder, "log", "--no-show-signature", "--format=%H %s") or "").split("\n")
     return {commit[:ABBREVIATION]: subject for commit, _, subject in (line.partition(" ") for line in lines) if commit}
 
 
 def why_no_commit(folder: Path) -> GitWords | None:
-    """Git's reason why `describe_commit` finds none; ``None`` where it finds one."""
+    """Git's reason why `describe_commit` finds no commit; ``None`` if it finds one."""
     described = _run(folder, *_DESCRIBE)
     if not isinstance(described, GitWords):
         return None
-    asked = _run(folder, "log", "--max-count=1", "--format=%H")  # has better words where there is no commit yet
+    asked = _run(folder, "log", "--max-count=1", "--format=%H")  # has a better message if there is no commit yet
     return asked if isinstance(asked, GitWords) else described
 
 
 def is_shallow(folder: Path) -> bool:
-    """True for a clone without the whole history."""
+    """True for a shallow clone."""
     return ask_git(folder, "rev-parse", "--is-shallow-repository") == "true"
 
 
 def why_unknown(revision: str, folder: Path) -> GitWords:
-    """Git's reason why it does not know a revision; without words where there is just no such name."""
+    """Git's reason why it cannot resolve a revision; empty if there is just no such name."""
     refused = why_no_commit(folder)
     if refused is not None:
         return refused
@@ -111,13 +111,13 @@ def why_unknown(revision: str, folder: Path) -> GitWords:
 
 
 def ask_git(folder: Path, *arguments: str) -> str | None:
-    """Git's answer in a folder; ``None`` if it has none, or is not installed (`why_no_commit` has its words)."""
+    """Git's output in a folder; ``None`` if it fails or is not installed (`why_no_commit` has the reason)."""
     answer = _run(folder, *arguments)
     return None if isinstance(answer, GitWords) else answer
 
 
 def _run(folder: Path, *arguments: str) -> str | GitWords:
-    """Git's answer, or its words on why it gives none: in English, so that they can be told apart."""
+    """Git's output, or its error message, in English so that messages can be recognised."""
     environment = {name: value for name, value in os.environ.items() if name not in OF_ANOTHER_CHECKOUT}
     command = ["git", "-C", str(folder), *arguments]
     try:
@@ -134,18 +134,18 @@ def _run(folder: Path, *arguments: str) -> str | GitWords:
 
 
 _RECENT_NS: Final = 2_000_000_000
-"""A file that changed less than this before it was read may change again without a new time stamp."""
+"""Age below which a file may change again without a new time stamp."""
 _LEFT_OUT: Final = frozenset({".git", "__pycache__"})
 
 Skip = Callable[[str, bool], bool]
-"""True for a path that is left out; the second argument is true for a folder."""
+"""Predicate: True for an excluded path; the second argument is true for a folder."""
 
 
 class FileDigests:
-    """Digests of files, kept by path, size, inode and time stamps.
+    """Digests of files, cached by path, size, inode and time stamps.
 
     Args:
-        cache: file that they are kept in from run to run; unreadable ones are ignored.
+        cache: file of the cache; ignored if unreadable.
     """
 
     def __init__(self, cache: Path) -> None:
@@ -171,7 +171,7 @@ class FileDigests:
         return total.hexdigest()
 
     def save(self) -> None:
-        """Keeps the digests that were used.
+        """Saves the used digests.
 
         Raises:
             NotWritten, ConfigurationError: see `writing`.
@@ -199,7 +199,7 @@ class FileDigests:
 
 
 def _entries(folder: str, skip: Skip, seen: set[tuple[int, int]]) -> Iterator[os.DirEntry[str]]:
-    """Files and links below a folder in the order of their names. Strings, because a distribution has 10⁵ files."""
+    """Files and links below a folder, sorted by name. Strings, because a distribution has 10⁵ files."""
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda entry: entry.name)
     for entry in entries:
@@ -213,7 +213,7 @@ def _entries(folder: str, skip: Skip, seen: set[tuple[int, int]]) -> Iterator[os
 
 
 def _is_new(folder: os.DirEntry[str], seen: set[tuple[int, int]]) -> bool:
-    """True the first time a folder is met: links may lead round in circles."""
+    """True on the first visit of a folder, because links may form cycles."""
     found = folder.stat()
     identity = (found.st_dev, found.st_ino)
     is_new = identity not in seen
@@ -231,7 +231,7 @@ _FORMAT: Final = "${binary:Package}\t${Version}\n"
 
 @dataclass(frozen=True)
 class Packaged:
-    """Part of a folder that packages installed.
+    """Part of a folder that was installed by packages.
 
     Attributes:
         versions: versions of the packages, by name.
@@ -243,7 +243,7 @@ class Packaged:
 
 
 def find_packaged(folder: Path) -> Packaged:
-    """Looks for the packages that own files below a folder; none where dpkg is not installed."""
+    """Finds the packages that own files below a folder; none without dpkg."""
     owners: dict[str, str] = {}
     for line in _ask("--search", "--", _GLOB.sub(r"\\\1", str(folder)) + "/*").splitlines():
         names, separator, file = line.partition(": ")
@@ -257,7 +257,7 @@ def find_packaged(folder: Path) -> Packaged:
 
 
 def _ask(*arguments: str) -> str:
-    """The answer of ``dpkg-query``; empty if it has none."""
+    """Output of ``dpkg-query``; empty if it fails."""
     try:
         done = subprocess.run(
             ["dpkg-query", *arguments], capture_output=True, encoding="utf-8", errors="surrogateescape", check=False

@@ -1,17 +1,17 @@
-"""CPUs: their settings and speed, the CPUs that processes run on, and the scheduler's groups.
+"""CPUs: settings, speed, affinity of processes, and scheduler groups.
 
 Reference: the kernel's ``Documentation/admin-guide/pm/cpufreq.rst`` and ``intel_pstate.rst``,
-``Documentation/ABI/testing/sysfs-devices-system-cpu``. Places are below a root, for tests.
+``Documentation/ABI/testing/sysfs-devices-system-cpu``. Paths are relative to a root, for tests.
 
 Affinity belongs to a thread. A new thread inherits it from its creator, also across ``fork`` and ``exec``.
 
-Where ``sched_autogroup`` is on, each session is a group. It says so only for processes in the root
-of the CPU controller: a control group takes its place.
+With ``sched_autogroup``, each session is a group, but only in the root of the CPU controller:
+elsewhere, the control group has precedence.
 
 Reference: ``sched(7)``, "The autogroup feature"; ``cgroups(7)``.
 
-On shared machines a core's speed changes by half within seconds (its other hyperthread, its clock,
-its caches); work then takes longer for no fault of the program.
+On shared machines a core's speed can halve within seconds (hyperthread, clock, caches), so that work takes longer
+without a change of the program.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _FLAGS: Final = {"1": "on", "0": "off"}
 
 @dataclass(frozen=True)
 class TurboSwitch:
-    """The file that turns the clock's boost off.
+    """The file that disables the clock's boost.
 
     Attributes:
-        place: below the root.
+        place: path relative to the root.
         off: value to write there.
     """
 
@@ -55,13 +55,13 @@ def read_smt(root: Path = Path("/")) -> str:
 
 
 def read_governors(root: Path = Path("/")) -> Mapping[str, str]:
-    """Governor of each CPU, by the place of its setting; empty without frequency scaling."""
+    """Governor of each CPU, by the path of its setting; empty without frequency scaling."""
     files = sorted((root / SYSFS_CPU).glob("cpu[0-9]*/cpufreq/scaling_governor"))
     return {str(file.relative_to(root)): read_setting(file) for file in files}
 
 
 def read_governor(root: Path = Path("/")) -> str:
-    """The first CPU's; ``none`` without frequency scaling."""
+    """Governor of the first CPU; ``none`` without frequency scaling."""
     return read_setting(root / SYSFS_CPU / "cpu0/cpufreq/scaling_governor") or NO_SCALING
 
 
@@ -75,18 +75,18 @@ def read_turbo(root: Path = Path("/")) -> str:
 
 
 def find_turbo_switch(root: Path = Path("/")) -> TurboSwitch | None:
-    """Finds the switch; that of Intel's own driver means the opposite of all others."""
+    """Finds the switch; that of Intel's own driver has the opposite meaning."""
     switches = (TurboSwitch(_NO_TURBO, off="1"), TurboSwitch(_BOOST, off="0"))
     return next((switch for switch in switches if (root / switch.place).is_file()), None)
 
 
 def read_isolated_cpus(root: Path = Path("/")) -> str:
-    """The kernel's list, e.g. ``2-3``; empty where the scheduler uses all."""
+    """The kernel's list, e.g. ``2-3``; empty if no CPU is isolated."""
     return read_setting(root / SYSFS_CPU / "isolated")
 
 
 def read_setting(file: Path) -> str:
-    """Content of a small file, empty where it cannot be read."""
+    """Content of a small file, empty if it cannot be read."""
     try:
         return file.read_text("utf-8", errors="replace").strip()
     except OSError:
@@ -103,7 +103,7 @@ class Thread:
     """One thread of a process.
 
     Attributes:
-        name: as the kernel has it, ``move_group/dq.recv`` where it differs from the process's.
+        name: the kernel's name; ``move_group/dq.recv`` if it differs from the process's.
     """
 
     pid: int
@@ -115,12 +115,12 @@ class Thread:
 
 
 def our_cpus() -> Cpus:
-    """The CPUs that this process may use: those of the machine that we were given."""
+    """The CPUs that this process may use."""
     return frozenset(os.sched_getaffinity(0))
 
 
 def describe_cpus(cpus: Collection[int]) -> str:
-    """``0-2,5``, as the kernel writes it."""
+    """CPU list in the kernel's notation: ``0-2,5``."""
     spans: list[list[int]] = []
     for cpu in sorted(cpus):
         if spans and cpu == spans[-1][1] + 1:
@@ -131,7 +131,7 @@ def describe_cpus(cpus: Collection[int]) -> str:
 
 
 def with_descendants(pids: Iterable[int]) -> list[int]:
-    """Those of the processes that still run, and all their descendants."""
+    """The running ones of the given processes, with all their descendants."""
     found: dict[int, None] = {}
     for pid in pids:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -141,7 +141,7 @@ def with_descendants(pids: Iterable[int]) -> list[int]:
 
 
 def read_affinities(pids: Iterable[int]) -> dict[Thread, Cpus]:
-    """CPUs of every thread of the processes, without those that have ended meanwhile."""
+    """CPUs of every running thread of the processes."""
     found = {}
     for pid in pids:
         for thread in _threads(pid):
@@ -151,13 +151,12 @@ def read_affinities(pids: Iterable[int]) -> dict[Thread, Cpus]:
 
 
 def confine(pids: Callable[[], Iterable[int]], cpus: Cpus) -> dict[Thread, Cpus]:
-    """Confines all threads of the processes to `cpus`; returns the CPUs that each had before.
+    """Confines all threads of the processes to `cpus`; returns the former CPUs of each.
 
-    A thread that is confined to fewer of them already stays so. Passes are repeated until they find no new
-    thread; whoever reads back sees a thread that resists.
+    A thread that is already confined to fewer CPUs is unchanged. Passes are repeated until they find no new thread.
 
     Raises:
-        PermissionError: the processes are another user's; those that were confined have their CPUs back.
+        PermissionError: the processes belong to another user; threads confined so far get their CPUs back.
         OSError: none of the CPUs exists.
     """
     before = read_affinities(pids())
@@ -176,9 +175,9 @@ def confine(pids: Callable[[], Iterable[int]], cpus: Cpus) -> dict[Thread, Cpus]
 
 
 def release(pids: Callable[[], Iterable[int]], before: dict[Thread, Cpus]) -> None:
-    """Gives every thread its former CPUs, and a thread created since those that its process had.
+    """Restores the CPUs of every thread; a new thread gets the former CPUs of its process.
 
-    Finds threads that are created meanwhile as `confine` does.
+    Like `confine`, repeats passes until they find no new thread.
     """
     if not before:
         return
@@ -191,7 +190,7 @@ def release(pids: Callable[[], Iterable[int]], before: dict[Thread, Cpus]) -> No
     for _ in range(_MOST_PASSES):
         left = read_affinities(pids()).keys() - released
         for thread in left:
-            with contextlib.suppress(PermissionError):  # one that may not be touched was never confined
+            with contextlib.suppress(PermissionError):  # a thread without permission was never confined
                 _set(thread, had_by_tid.get(thread.tid, of_process.get(thread.pid, widest)))
         released |= left
         if not left:
@@ -227,12 +226,12 @@ _V2_FILE: Final = "cpu.weight"
 
 @dataclass(frozen=True)
 class SchedulingGroup:
-    """The group that a process competes in.
+    """Scheduler group of a process.
 
     Attributes:
-        autogroup: the kernel's name of its session's group, e.g. ``/autogroup-913``; empty where not known.
-        cgroup: path of its control group where that has a share of the CPUs of its own; empty in the root.
-        by_session: whether the kernel groups by session at all.
+        autogroup: the kernel's name of its session's group, e.g. ``/autogroup-913``; empty if unknown.
+        cgroup: path of its control group if that has a CPU share; empty in the root.
+        by_session: True if the kernel groups by session.
     """
 
     autogroup: str
@@ -241,7 +240,7 @@ class SchedulingGroup:
 
     @property
     def effective(self) -> str:
-        """The group that CPU time is given to."""
+        """The group that receives CPU time."""
         return self.cgroup or (self.autogroup if self.by_session else "/")
 
     def describe(self) -> str:
@@ -279,7 +278,7 @@ def _cpu_cgroup(pid: int, root: Path) -> str:
 
 
 def _nearest_with_share(path: str, root: Path) -> str:
-    """The nearest group, upwards from `path`, with a share of its own: in version 2, one with the CPU controller."""
+    """The nearest group, upwards from `path`, with a CPU share: in version 2, one with the CPU controller."""
     mounts = [root / each for each in _V2_MOUNTS if (root / each / "cgroup.controllers").is_file()]
     while path.strip("/"):
         if any((mount / path.lstrip("/") / _V2_FILE).is_file() for mount in mounts):
@@ -294,8 +293,8 @@ _LOOPS: Final = 40_000
 def time_fixed_work() -> int:
     """CPU time of a fixed computation of about a millisecond, ns.
 
-    The thread's CPU time does not include waits for a CPU or for the interpreter, which the
-    program under test may cause.
+    The thread's CPU time excludes waits for a CPU or for the interpreter, which the program
+    under test may cause.
     """
     began_ns = time.thread_time_ns()
     total = 0

@@ -1,10 +1,9 @@
-"""A process that takes a share of one CPU: ``python -m pytest_ldos.host.cpu_thief CPU SHARE``.
+"""A process that uses a share of one CPU: ``python -m pytest_ldos.host.cpu_thief CPU SHARE``.
 
 It computes for that share of each period and sleeps for the rest, like a neighbour on the same machine with a
-higher priority. Where it may (`SCHED_FIFO`, root or ``CAP_SYS_NICE``), it takes precedence over everything, also a
-real-time control loop (ros2_control's has priority 50); otherwise it competes, and takes less where others compute
-as well. It never takes more, because it counts its own CPU time. It ends with its parent, as all children of a
-`ProcessGroup` do.
+higher priority. If permitted (`SCHED_FIFO`, root or ``CAP_SYS_NICE``), it preempts everything, even a real-time
+control loop (ros2_control's has priority 50); otherwise it competes, and gets less on a busy CPU. It never uses more,
+because it measures its own CPU time. Like all children of a `ProcessGroup`, it ends with its parent.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def thief_commands(share: float) -> dict[str, list[str]]:
 
 
 def steal(cpu: int, share: float) -> NoReturn:
-    """Takes the share of the CPU until killed."""
+    """Uses the share of the CPU until killed."""
     os.sched_setaffinity(0, {cpu})
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))

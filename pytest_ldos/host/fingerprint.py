@@ -1,4 +1,4 @@
-"""Identity of a machine: the facts that decide if two measurements can be compared."""
+"""Fingerprint of a machine, which decides if two measurements are comparable."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ _CPU_INFO: Final = Path("/proc/cpuinfo")
 class Fingerprint:
     """A machine and the software installed on it.
 
-    The first six fields and the middleware make the host class; the others are recorded
-    and shown, and never keep two runs from being compared: a regression that came with an
-    upgrade must be seen.
+    The first six fields and the middleware form the host class. The others are recorded and
+    shown, but do not prevent comparisons, so that regressions due to upgrades are found.
 
     Attributes:
         smt: ``on``, ``off`` or ``unknown``.
-        governor: of the first CPU; ``none`` without frequency scaling.
+        governor: governor of the first CPU; ``none`` without frequency scaling.
         turbo: ``on``, ``off`` or ``unknown``.
-        versions: of packages that matter, by name.
+        versions: versions of relevant packages, by name.
     """
 
     cpu_model: str
@@ -42,7 +41,7 @@ class Fingerprint:
 
     @property
     def host_class(self) -> str:
-        """Name of the folder that holds this class's baselines."""
+        """Name of the folder of this class's baselines."""
         parts = (
             self.cpu_model,
             f"{self.cores}-cores",
@@ -55,7 +54,7 @@ class Fingerprint:
 
 
 def take_fingerprint(*, rmw: str, versions: Mapping[str, str]) -> Fingerprint:
-    """Takes this machine's fingerprint now."""
+    """Takes this machine's current fingerprint."""
     return Fingerprint(
         cpu_model=_cpu_model(),
         cores=os.cpu_count() or 1,
@@ -70,7 +69,7 @@ def take_fingerprint(*, rmw: str, versions: Mapping[str, str]) -> Fingerprint:
 
 
 def find_differences(head: Fingerprint, base: Fingerprint) -> list[tuple[str, str, str]]:
-    """Packages of different versions: name, version of the base, version of the head; ``absent`` without one."""
+    """Packages whose versions differ: name, base version, head version (``absent`` if not installed)."""
     names = sorted({*head.versions, *base.versions})
     found = [(name, base.versions.get(name, "absent"), head.versions.get(name, "absent")) for name in names]
     found.append(("kernel", base.kernel, head.kernel))

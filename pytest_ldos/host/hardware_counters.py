@@ -1,6 +1,6 @@
-"""Counters of the CPU and the kernel, read for single processes, and the permission to attach to others.
+"""Hardware and kernel counters of processes, and the permission to attach to processes.
 
-Reference: ``perf_event_open(2)``. Virtual machines often have none of the CPU's; the kernel may refuse them
+Reference: ``perf_event_open(2)``. Virtual machines often lack hardware counters; the kernel may refuse them
 to users (``kernel.perf_event_paranoid``).
 
 Reference: ``ptrace(2)``; the kernel's ``Documentation/admin-guide/LSM/Yama.rst``.
@@ -31,7 +31,7 @@ _ANY_CPU: Final = -1
 _ANY_PROCESS: Final = -1
 _PARANOID: Final = "proc/sys/kernel/perf_event_paranoid"
 _SWITCHES: Final = 1 << 5 | 1 << 18 | 1 << 26
-"""Flags: not the kernel's own events, thread and time with each record, context switches."""
+"""Flags: exclude kernel events, thread and time in each record, context switches."""
 _NO_GROUP: Final = -1
 
 
@@ -46,10 +46,10 @@ class Event(Enum):
 
 
 class Counters:
-    """Counts an event of several processes, and of processes they start from now on, until `close`.
+    """Counts an event of processes and their later children until `close`.
 
     Attributes:
-        reason: why it cannot be counted here; empty where it can.
+        reason: reason why it cannot be counted here; empty if it can.
     """
 
     def __init__(self, event: Event, pids: Iterable[int]) -> None:
@@ -62,22 +62,22 @@ class Counters:
             self.close()
 
     def read(self) -> int | None:
-        """Events so far, of all processes; ``None`` where they cannot be counted.
+        """Events of all processes so far; ``None`` if they cannot be counted.
 
-        If the CPU had to share its counters, the counts are scaled to the whole time.
+        If the CPU multiplexed its counters, the counts are scaled to the whole time.
         """
         if not self._descriptors:
             return None
         return sum(_read(descriptor) for descriptor in self._descriptors)
 
     def close(self) -> None:
-        """Ends the counting. May be called twice."""
+        """Stops counting. May be called repeatedly."""
         while self._descriptors:
             os.close(self._descriptors.pop())
 
 
 def switches_permitted(root: Path = Path("/")) -> Availability:
-    """Asks the kernel for context switches of all processes on one CPU.
+    """Checks if the kernel permits recording context switches of all processes.
 
     Args:
         root: below which ``proc`` is, for tests.
@@ -122,7 +122,7 @@ _CAP_SYS_PTRACE: Final = 19
 
 
 def tracing_permitted(program: str, root: Path = Path("/")) -> Availability:
-    """Asks the kernel if a child of ours may attach to other processes of this user.
+    """Checks if a child process may attach to other processes of this user.
 
     Args:
         root: below which ``proc`` is, for tests.

@@ -1,8 +1,8 @@
-"""Variables that processes inherit: those that change a program from outside, and processes found by others.
+"""Inherited environment variables that influence a program, and processes found by their variables.
 
-Coverage, debuggers and the like that somebody uses on the tests would reach the measured processes by inheritance. What
-belongs to the tests is withheld from every process that we start. What somebody may have set for the measured programs
-is passed on, recorded, and named where two runs differ in it.
+Measured processes would inherit coverage tools and debuggers of the tests. Variables of the tests are withheld from all
+child processes. Variables that may be meant for the measured programs are passed on and recorded; differences between
+two runs are reported.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ WITHHELD: Final[Mapping[str, str]] = {
     "LD_TRACE_LOADED_OBJECTS": "lists libraries in place of running",
     "MALLOC_TRACE": "logs every allocation (mtrace)",
 }
-"""Variables that no process of ours inherits, each with what it does; names are patterns of `fnmatch`."""
+"""Withheld variables, by `fnmatch` pattern, with their effect."""
 
 PASSED_ON: Final[Mapping[str, str]] = {
     "LD_PRELOAD": "libraries in front of the program's own, such as an allocator",
@@ -69,7 +69,7 @@ PASSED_ON: Final[Mapping[str, str]] = {
     "MKL_*": "threads of numerical libraries",
     "RUST_LOG": "logging of Zenoh",
 }
-"""Variables that are passed on, because somebody may have set them for the measured programs, likewise."""
+"""Variables that are passed on, because they may be meant for the measured programs, with their effect."""
 
 _PATH: Final = "PYTHONPATH"
 _CUSTOMIZE: Final = ("sitecustomize.py", "usercustomize.py")
@@ -85,11 +85,11 @@ _IS_PASSED_ON: Final = _matching(PASSED_ON).match
 
 
 def pass_on(environment: Mapping[str, str], inherited: Mapping[str, str] | None = None) -> dict[str, str]:
-    """An environment for processes, without what they would inherit of `WITHHELD`.
+    """An environment for processes, without inherited variables of `WITHHELD`.
 
     Args:
-        environment: what they would get; a value that is not the inherited one was set for them, and stays.
-        inherited: the environment that it was made from; ours by default.
+        environment: the full environment; a value that differs from the inherited one was set on purpose and is kept.
+        inherited: the environment that it was derived from; by default that of this process.
     """
     ours = os.environ if inherited is None else inherited
     kept = {name: value for name, value in environment.items() if not (_IS_WITHHELD(name) and ours.get(name) == value)}
@@ -99,13 +99,13 @@ def pass_on(environment: Mapping[str, str], inherited: Mapping[str, str] | None 
 
 
 def find_withheld(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of the variables that `pass_on` withholds; ``PYTHONPATH`` where it leaves out folders of it."""
+    """Names of the variables that `pass_on` withholds; ``PYTHONPATH`` if it removes folders of it."""
     names = [name for name, value in environment.items() if value and _IS_WITHHELD(name)]
     return tuple(sorted([*names, *([_PATH] if any(map(_starts_a_tool, _folders(environment))) else [])]))
 
 
 def find_influences(environment: Mapping[str, str]) -> dict[str, str]:
-    """Inherited settings that change a program from outside, by name: variables, priority, scheduler and CPUs."""
+    """Inherited settings that influence a program, by name: variables, priority, scheduler and CPUs."""
     found = {name: value for name, value in sorted(environment.items()) if value and _is_influence(name)}
     for name in {"LD_PRELOAD", "LD_AUDIT"} & found.keys():
         found[name] = " ".join(Path(each).name for each in re.split("[: ]+", found[name]) if each)
@@ -116,7 +116,7 @@ def find_influences(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_tracers(pids: Iterable[int]) -> dict[str, str]:
-    """Programs that trace one of these processes (``strace -f``, a debugger), as one more influence."""
+    """Programs that trace these processes (``strace -f``, a debugger), as an influence."""
     tracers = sorted({name for pid in pids if (name := _tracer_of(pid))})
     return {"ptrace": ", ".join(tracers)} if tracers else {}
 
@@ -145,9 +145,7 @@ def _customizes(folder: str) -> bool:
 
 
 def _starts_a_tool(folder: str) -> bool:
-    """True for a folder within an installed package with which that starts in every Python, as ddtrace's and
-    OpenTelemetry's do.
-    """
+    """True for a folder by which an installed tool starts in every Python, such as ddtrace's and OpenTelemetry's."""
     return _customizes(folder) and not _INSTALLED.isdisjoint(Path(folder).parent.parts)
 
 
@@ -161,13 +159,13 @@ def _tracer_of(pid: int) -> str:
 
 
 def pids_with(environment: Mapping[str, str]) -> list[int]:
-    """Processes that were started with all these variables, except zombies and those of other users."""
+    """Processes started with all these variables, except zombies and those of other users."""
     entries = {f"{name}={value}".encode() for name, value in environment.items()}
     return [pid for pid in psutil.pids() if _has(pid, entries)]
 
 
 def _has(pid: int, entries: set[bytes]) -> bool:
-    """True if the process has all entries; a zombie's environment is empty, another user's is secret."""
+    """True if the process has all entries; the environments of zombies are empty, those of other users unreadable."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 - a thousand times a second at the end
             return entries <= set(file.read().split(b"\0"))

@@ -1,11 +1,11 @@
-"""Interference by other programs: what they and the machine took from a measurement.
+"""Interference with a measurement by other programs and the machine.
 
 Reference: ``proc(5)`` (``/proc/stat``); the kernel's ``Documentation/accounting/psi.rst``,
 ``Documentation/admin-guide/cgroup-v2.rst`` (``cpu.stat``) and
 ``Documentation/ABI/testing/sysfs-devices-system-cpu`` (``thermal_throttle``).
 
-A process that begins and ends between two readings is seen as well: others' time is the time in which CPUs were busy,
-less ours. It is named after its parent, which got its time.
+A process that begins and ends between two readings is included: others' time is busy CPU time minus the
+measurement's. It is named after its parent, which inherits its time.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from pytest_ldos.host.process_times import TICK_S, Key, ProcessTimes, is_owned, 
 from pytest_ldos.host.processes import name_of_command
 
 MOST_PROGRAMS: Final = 5
-"""Programs that are kept of one span."""
+"""Number of programs recorded per span."""
 
 NOTABLE_SHARE: Final = 0.1
-"""Share of the machine's CPU time from which on others are reported, and trials are no longer alike."""
+"""Share of the machine's CPU time above which others are reported and trials count as disturbed."""
 
 _NOTABLE_STALL: Final = 0.02
-"""Share of a span from which on throttling and waits for memory are reported."""
+"""Share of a span above which throttling and memory stalls are reported."""
 
 _SHORTEST_S: Final = 0.5
 """Shortest span that is reported: the kernel counts CPU time in hundredths of a second."""
@@ -42,19 +42,19 @@ _MOST_NAMED: Final = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Interference:
-    """Interference during a span of time. A fact that this machine does not report is ``None``.
+    """Interference during a time span. A value that this machine does not report is ``None``.
 
-    Others are all processes but the measuring one and its descendants, and the kernel's own threads.
+    Others are the kernel's threads and all processes except the measuring one and its descendants.
 
     Attributes:
         seconds: length of the span.
         cpus: CPUs of the machine.
-        others_s: CPU time that others used.
-        steal_s: CPU time that the hypervisor gave to others.
-        throttled_s: time for which a quota stopped our own control group.
-        thermal_throttles: number of times that a core slowed down for heat.
-        memory_stall_s: time in which some process of the machine waited for memory.
-        programs: CPU time [s] of the others that used most, by program.
+        others_s: CPU time used by others.
+        steal_s: CPU time given to other virtual machines (steal).
+        throttled_s: time for which this process's control group was throttled.
+        thermal_throttles: number of thermal throttling events of cores.
+        memory_stall_s: time in which some process waited for memory.
+        programs: CPU time [s] of the busiest other programs.
     """
 
     seconds: float
@@ -68,18 +68,18 @@ class Interference:
 
     @property
     def others_share(self) -> float:
-        """Share of the machine's CPU time that others and the hypervisor took; 0 where it is not known."""
+        """Share of the machine's CPU time used by others and the hypervisor; 0 if unknown."""
         all_s = self.seconds * self.cpus
         return ((self.others_s or 0.0) + (self.steal_s or 0.0)) / all_s if all_s > 0 else 0.0
 
     @property
     def is_heavy(self) -> bool:
-        """True if others took so much that what was measured is unlike the rest."""
+        """True if others used so much that a trial is not comparable with the rest."""
         return self.seconds >= _SHORTEST_S and self.others_share >= NOTABLE_SHARE
 
 
 def add_up(spans: Iterable[Interference]) -> Interference | None:
-    """The interference of several spans together; ``None`` without any."""
+    """Total interference of several spans; ``None`` without spans."""
     every = list(spans)
     if not every:
         return None
@@ -105,12 +105,12 @@ def _sum(values: Iterable[float | None]) -> float | None:
 
 
 def describe_interference(found: Interference | None) -> str:
-    """``others used 1.6 of 2 CPUs: cargo, cc1plus``; empty if there was none to speak of."""
+    """``others used 1.6 of 2 CPUs: cargo, cc1plus``; empty if negligible."""
     return "" if found is None else "; ".join(_describe(found))
 
 
 def describe_others(found: Interference) -> str:
-    """``others used 0.1 of 2 CPUs: cargo``, however little that is; empty if it is not known."""
+    """``others used 0.1 of 2 CPUs: cargo``, also if negligible; empty if unknown."""
     if found.others_s is None or found.seconds <= 0:
         return ""
     named = [one_line(name) for name in islice(found.programs, _MOST_NAMED)]
@@ -136,10 +136,10 @@ def _describe(found: Interference) -> Iterator[str]:
 
 
 _IDLE, _STEAL = 3, 7
-"""Columns of ``/proc/stat``: idle, iowait, irq and softirq, which are nobody's, and steal."""
+"""Columns of ``/proc/stat``: time of no process (idle, iowait, irq, softirq), and steal."""
 
 _THROTTLED: Final = {"throttled_usec": 1e-6, "throttled_time": 1e-9}
-"""Names of control groups' throttled time, in versions 2 and 1, with their units in seconds."""
+"""Keys of a control group's throttled time in versions 2 and 1, with their units in seconds."""
 
 
 @dataclass(frozen=True)
@@ -148,15 +148,15 @@ class MachineCounters:
 
     Attributes:
         cpus: number of CPUs.
-        nobody_s: time in which CPUs were idle or served interrupts, of all CPUs together.
-        steal_s: CPU time that the hypervisor gave to others.
-        throttled_s: time for which its quota stopped this process's control group, or one around it.
-        thermal_throttles: number of times that a core slowed down for heat.
+        unowned_s: idle and interrupt time, summed over CPUs.
+        steal_s: CPU time given to other virtual machines (steal).
+        throttled_s: time for which this process's control group or an ancestor was throttled.
+        thermal_throttles: number of thermal throttling events of cores.
         memory_stall_s: time in which some process waited for memory.
     """
 
     cpus: int
-    nobody_s: float | None
+    unowned_s: float | None
     steal_s: float | None
     throttled_s: float | None
     thermal_throttles: int | None
@@ -164,11 +164,11 @@ class MachineCounters:
 
 
 def read_machine_counters(root: Path = Path("/")) -> MachineCounters:
-    """The counters now; `root` is the folder above ``proc`` and ``sys``."""
+    """Reads the counters; `root` is the folder of ``proc`` and ``sys``."""
     cpus, columns = _read_cpu_times(root)
     return MachineCounters(
         cpus=cpus,
-        nobody_s=sum(columns[_IDLE:_STEAL]) * TICK_S if len(columns) >= _STEAL else None,
+        unowned_s=sum(columns[_IDLE:_STEAL]) * TICK_S if len(columns) >= _STEAL else None,
         steal_s=columns[_STEAL] * TICK_S if len(columns) > _STEAL else None,
         throttled_s=_read_throttled_s(root),
         thermal_throttles=_read_thermal_throttles(root),
@@ -177,14 +177,14 @@ def read_machine_counters(root: Path = Path("/")) -> MachineCounters:
 
 
 def _read_cpu_times(root: Path) -> tuple[int, list[int]]:
-    """Number of CPUs, and the columns of all of them together."""
+    """Number of CPUs, and the columns of their total."""
     lines = [line.split() for line in read_setting(root / "proc/stat").splitlines() if line.startswith("cpu")]
     together = next((line[1:] for line in lines if line[0] == "cpu"), [])
     return sum(line[0] != "cpu" for line in lines), _numbers(together)
 
 
 def _read_throttled_s(root: Path) -> float | None:
-    """The longest of all groups that this process is in: each stops it."""
+    """The longest time of all ancestor groups, each of which can throttle this process."""
     folder = find_home("self", root)
     found: list[float] = []
     while folder is not None and (folder / "cpu.stat").is_file():
@@ -211,7 +211,7 @@ def _numbers(words: list[str]) -> list[int]:
 
 
 BRIEFLY_S: Final = 0.7
-"""Long enough for a share of the CPUs in steps of 0.01, s."""
+"""Seconds that resolve a share of the CPUs to 0.01."""
 
 _INTERPRETER: Final = "python"
 _Number = TypeVar("_Number", int, float)
@@ -226,14 +226,14 @@ class _Reading:
 
 
 class InterferenceMeter:
-    """Measures interference from when it is made. Each reading takes some 30 µs for each process of the machine.
+    """Measures interference from its creation on. A reading takes about 30 µs per process of the machine.
 
     Args:
         root: below which ``proc`` and ``sys`` are, for tests.
-        pid: of the measuring process; by default this one.
+        pid: the measuring process; by default this one.
 
     Attributes:
-        own_pids: processes that were seen and are no others.
+        own_pids: processes of the measurement so far.
     """
 
     def __init__(self, root: Path = Path("/"), pid: int | None = None) -> None:
@@ -249,20 +249,20 @@ class InterferenceMeter:
         return _Reading(time.monotonic(), machine, processes, ours)
 
     def measure(self) -> Interference:
-        """Interference since this object was made, or since the last `lap`."""
+        """Interference since creation, or since the last `lap`."""
         return self._between(self._began, self._read())
 
     def lap(self) -> Interference:
-        """The same; measures from now on afterwards."""
+        """Returns `measure()` and begins a new span."""
         before, self._began = self._began, self._read()
         return self._between(before, self._began)
 
     def _between(self, before: _Reading, now: _Reading) -> Interference:
         seconds, then, machine = now.at_s - before.at_s, before.machine, now.machine
         others, orphans = self._others(before, now)
-        steal_s, nobody_s = _growth(then.steal_s, machine.steal_s), _growth(then.nobody_s, machine.nobody_s)
+        steal_s, unowned_s = _growth(then.steal_s, machine.steal_s), _growth(then.unowned_s, machine.unowned_s)
         ours_s = _grown_s(before.processes, now.processes, before.ours | now.ours | orphans)
-        busy_s = None if nobody_s is None else seconds * machine.cpus - nobody_s - (steal_s or 0.0)
+        busy_s = None if unowned_s is None else seconds * machine.cpus - unowned_s - (steal_s or 0.0)
         return Interference(
             seconds=seconds,
             cpus=machine.cpus,
@@ -275,7 +275,7 @@ class InterferenceMeter:
         )
 
     def _others(self, before: _Reading, now: _Reading) -> tuple[Mapping[Key, int], set[Key]]:
-        """Ticks that each other process used, and the orphans of ours, which have a parent outside our tree."""
+        """Ticks used by each other process, and orphans of the measurement, whose parents are outside its tree."""
         known = {key: each.ticks for key, each in before.processes.items()}
         for key, heir in _heirs(before.processes, now.processes):
             known[heir] += known[key]
@@ -286,7 +286,7 @@ class InterferenceMeter:
         return {key: ticks for key, ticks in used.items() if key not in orphans}, orphans
 
     def _by_program(self, processes: ProcessTimes, used: Mapping[Key, int]) -> Mapping[str, float]:
-        """CPU seconds of the programs that used most; a script has its own name."""
+        """CPU seconds of the busiest programs; a script has its own name."""
         programs: Counter[str] = Counter()
         for key, ticks in used.items():
             name = processes[key].name
@@ -298,14 +298,14 @@ class InterferenceMeter:
 
 
 def measure_briefly(seconds: float = BRIEFLY_S) -> Interference:
-    """Interference with this process from now on, for a moment."""
+    """Measures interference with this process for a moment."""
     meter = InterferenceMeter()
     time.sleep(seconds)
     return meter.measure()
 
 
 def _heirs(before: ProcessTimes, now: ProcessTimes) -> Iterator[tuple[Key, Key]]:
-    """Each process that ended, and its nearest ancestor that still runs, which got its time."""
+    """The nearest running ancestor of each ended process, which inherits its time."""
     by_pid = {key[0]: key for key in before}
     for key in before.keys() - now.keys():
         parent = by_pid.get(before[key].parent)
@@ -316,7 +316,7 @@ def _heirs(before: ProcessTimes, now: ProcessTimes) -> Iterator[tuple[Key, Key]]
 
 
 def _grown_s(before: ProcessTimes, now: ProcessTimes, keys: Iterable[Key]) -> float:
-    """CPU time that processes used between two readings, s; a parent has that of children which ended."""
+    """CPU time that processes used between two readings, s; a parent inherits that of ended children."""
     every = set(keys)
     return TICK_S * (_ticks(now, every) - _ticks(before, every))
 
@@ -326,5 +326,5 @@ def _ticks(processes: ProcessTimes, keys: Iterable[Key]) -> int:
 
 
 def _growth(before: _Number | None, now: _Number | None) -> _Number | None:
-    """Growth of a counter, ``None`` where it is not reported; the kernel lets idle and steal go back a little."""
+    """Growth of a counter, ``None`` if not reported; idle and steal may decrease slightly."""
     return None if before is None or now is None else max(now - before, type(now)(0))

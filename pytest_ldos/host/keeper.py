@@ -1,13 +1,12 @@
-"""A program that ends a tree of processes when the process that asked for it has ended.
+"""A program that ends a tree of processes when its owner has ended.
 
 ``python -m pytest_ldos.host.keeper MARK PATIENCE_S COMMAND…`` runs a command until its own standard
-input ends, which it does when the asking process closes it or dies, however it dies; or
-until SIGINT or SIGTERM; or until the command ends. Then the command gets SIGINT, to end its
-processes in its own way. After PATIENCE_S seconds everything that is left gets SIGINT, SIGTERM and
-SIGKILL, PATIENCE_S seconds each.
+input ends (because the owner closed it or died), until SIGINT or SIGTERM, or until the
+command ends. Then the command gets SIGINT, to end its processes in its own way. After PATIENCE_S
+seconds, all remaining processes get SIGINT, SIGTERM and SIGKILL, PATIENCE_S seconds each.
 
 Signals to the command alone are not enough: a launcher that is killed leaves its processes
-behind, and a process with a session of its own gets no signal to the group. So the keeper
+behind, and a process in its own session gets no signal of the group. So the keeper
 adopts orphans (``PR_SET_CHILD_SUBREAPER``), and recognises its processes by descent and by
 the mark in their environment (variable `MARK_VARIABLE`).
 """
@@ -60,7 +59,7 @@ class _Keeper:
         return 1 if code is None else abs(code)
 
     def _await_reason_to_stop(self) -> None:
-        """Returns when the command has ended or the keeper is asked to stop."""
+        """Waits until the command has ended or the keeper is asked to stop."""
         with selectors.DefaultSelector() as selector:
             selector.register(sys.stdin.fileno(), selectors.EVENT_READ)
             selector.register(self._wakeup, selectors.EVENT_READ)
@@ -72,7 +71,7 @@ class _Keeper:
                 self._reap()
 
     def _stop_all(self) -> None:
-        """Signals the command first: a launcher passes SIGINT on, and nodes that get it twice do not clean up."""
+        """Signals the command first: a launcher forwards SIGINT, and nodes that get it twice do not clean up."""
         if self._command.poll() is None:
             self._command.send_signal(signal.SIGINT)
             self._await(lambda: self._command.poll() is not None)
@@ -84,7 +83,7 @@ class _Keeper:
                 return
 
     def _await(self, condition: Callable[[], bool]) -> bool:
-        """True if the condition came true within the patience."""
+        """True if the condition became true within the patience."""
         deadline = time.monotonic() + self._patience_s
         while not condition():
             if time.monotonic() > deadline:
@@ -97,7 +96,7 @@ class _Keeper:
         return {*marked_pids(self._mark), *_descendants()} - {os.getpid()}
 
     def _reap(self) -> None:
-        """Reaps the command, whose exit status is kept, and orphans."""
+        """Reaps orphans and the command, and stores the command's exit status."""
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
                 if ended.si_pid == self._command.pid:
@@ -107,7 +106,7 @@ class _Keeper:
 
 
 def _noted(number: int, frame: object) -> None:
-    """Does nothing: the wake-up descriptor has the signal, which without a handler would end the keeper."""
+    """Does nothing: the wake-up descriptor has the signal, and a handler prevents the default action."""
 
 
 def _descendants() -> Iterator[int]:

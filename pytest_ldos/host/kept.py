@@ -1,4 +1,4 @@
-"""Processes that end with us however we end, and processes that answer each line with a line of JSON."""
+"""Processes that always end with their owner, and processes that answer lines with JSON."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from pytest_ldos.host.keeper import LADDER, marked_pids
 from pytest_ldos.host.processes import Child, owned_by_us, quoted
 
 _BY_SHELL: Final = ("sh", "-c", 'exec "$@"', "sh")
-"""Debuggers and tracers of the tests (debugpy, VizTracer) rewrite commands that begin with Python, to follow them."""
+"""Shell in front of Python, because debuggers (debugpy, VizTracer) rewrite commands that begin with Python."""
 
 PATIENCE_S: Final = 5.0
-"""Wait after each signal. Gazebo takes 2.2 s from SIGINT to its end."""
+"""Seconds to wait after each signal. Gazebo takes 2.2 s from SIGINT to its end."""
 
 _GRACE_S: Final = 5.0
 _KILL_S: Final = 2.0
@@ -38,10 +38,10 @@ class KeptTree:
     """A running command, its descendants, and the keeper that ends them all.
 
     Args:
-        name: what messages call it.
-        log: gets the command's standard error; its standard output is a pipe, ``child.process.stdout``.
-        environment: added to ours, of which it gets what `pass_on` leaves.
-        patience_s: for each of SIGINT, SIGTERM and SIGKILL.
+        name: name in messages.
+        log: file of the command's standard error; its standard output is a pipe, ``child.process.stdout``.
+        environment: added to this process's environment as filtered by `pass_on`.
+        patience_s: time to wait after each of SIGINT, SIGTERM and SIGKILL.
         holds: descriptors that the keeper holds open until everything has ended, such as that of a locked file.
 
     Attributes:
@@ -76,11 +76,11 @@ class KeptTree:
         self.child = Child(name, process, log)
 
     def pids(self) -> list[int]:
-        """The command and its descendants that still run."""
+        """Running processes among the command and its descendants."""
         return marked_pids(self._mark)
 
     def stop(self) -> None:
-        """Ends everything. May be called twice.
+        """Ends all processes. May be called repeatedly.
 
         Raises:
             RuntimeError: a process survived even SIGKILL.
@@ -99,7 +99,7 @@ class KeptTree:
         process.stdout.close()
 
     def _kill_survivors(self) -> None:
-        """Kills what the keeper left because it was killed itself."""
+        """Kills processes that a killed keeper left."""
         deadline = time.monotonic() + _KILL_S
         while survivors := self.pids():
             if time.monotonic() > deadline:
@@ -111,7 +111,7 @@ class KeptTree:
 
 
 LONGEST_LINE: Final = 1 << 24
-"""Bytes; a longer line is treated as damaged."""
+"""Largest length of a valid line in bytes."""
 
 _POLL_FOR_ANSWER_S: Final = 0.05
 _LAST_WORDS_S: Final = 0.5
@@ -121,7 +121,7 @@ Read = TypeVar("Read")
 
 
 class ChildFailed(LdosError):
-    """A process ended, did not answer in time, or gave an answer that makes no sense."""
+    """A process ended, did not answer in time, or gave an invalid answer."""
 
 
 class NotAnsweredYet(ChildFailed):
@@ -137,12 +137,12 @@ class AnsweringChild:
         threading.Thread(target=self._read, name=f"answers of {child.name}", daemon=True).start()
 
     def _read(self) -> None:
-        """Reads bytes, not text: `answer` reports what cannot be decoded."""
+        """Reads bytes, so that `answer` can report undecodable ones."""
         stream = cast("BufferedReader", cast("TextIOWrapper", self.child.process.stdout).buffer)
         try:
             while line := stream.readline(LONGEST_LINE):
                 self._lines.put(line)
-        except ValueError:  # it was closed at the end
+        except ValueError:  # closed by `close`
             return
 
     def ask(self, question: str, *, limit_s: float) -> Mapping[str, Any]:
@@ -168,8 +168,8 @@ class AnsweringChild:
         except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
-            said = quoted(line.decode("utf-8", errors="replace"))
-            raise ChildFailed(f"{self.child.name} said what is no answer: {said}")
+            answer = quoted(line.decode("utf-8", errors="replace"))
+            raise ChildFailed(f"{self.child.name} said what is no answer: {answer}")
         return answer
 
     def _next_line(self, limit_s: float) -> bytes:
@@ -194,7 +194,7 @@ class AnsweringChild:
         return ChildFailed(how, details=self.child.last_lines())
 
     def close(self) -> None:
-        """Ends the conversation: the process then ends by itself after a while; otherwise its owner ends it."""
+        """Closes the pipes, so that the process ends by itself; otherwise its owner ends it."""
         pipe = self.child.process.stdin
         assert pipe is not None
         try:
@@ -203,17 +203,17 @@ class AnsweringChild:
             return
 
     def await_end(self) -> None:
-        """Waits, for a limited time, until the process has ended by itself."""
+        """Waits for a limited time until the process has ended by itself."""
         deadline = time.monotonic() + _END_S
         while self.child.exit_code is None and time.monotonic() < deadline:
             time.sleep(_POLL_FOR_ANSWER_S / 10)
 
 
 def whole(answer: Mapping[str, Any], key: str, *, least: int = 0) -> int:
-    """Returns a whole number from an answer.
+    """Returns an integer of an answer.
 
     Raises:
-        ChildFailed: the value is missing, no whole number, or below `least`.
+        ChildFailed: the value is missing, no integer, or below `least`.
     """
     value = answer.get(key)
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
@@ -222,13 +222,13 @@ def whole(answer: Mapping[str, Any], key: str, *, least: int = 0) -> int:
 
 
 def summary_of(error: LdosError) -> str:
-    """Returns the error in one line, as the failure of a round."""
+    """Returns the error in one line, for the failure of a round."""
     last = error.details.strip().splitlines()[-1:]
     return ": ".join([error.message, *last])
 
 
 def attempt(action: Callable[[], Read]) -> Read | str:
-    """Returns the action's result, or a text with the reason if a process failed."""
+    """Returns the action's result, or the reason if a process failed."""
     try:
         return action()
     except ChildFailed as error:

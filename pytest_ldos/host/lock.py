@@ -1,8 +1,8 @@
 """The machine's lock: one measuring session at a time.
 
-The lock is an abstract Unix socket that we listen on. It belongs to the machine (its
-network namespace), needs no file, ends with its holder, and tells a client which
-process holds it. A second such socket, beside it, has what it measures in its name.
+The lock is a listening abstract Unix socket. It belongs to the machine (its network
+namespace), needs no file, ends with its holder, and identifies the holder to clients. The
+name of a second socket describes the measurement.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from pytest_ldos.base.errors import ConfigurationError, MachineBusy
 from pytest_ldos.base.text import one_line
 
 LOCK_VARIABLE: Final = "LDOS_LOCK"
-"""Environment variable that names another lock; for tests of this project."""
+"""Environment variable with the name of another lock; for tests of this project."""
 
 _DEFAULT_NAME: Final = "ldos-measuring"
 _CREDENTIALS: Final = struct.Struct("3i")
 _LONGEST_NAME: Final = 107
-"""Bytes of a socket's name."""
+"""Largest length of a socket's name in bytes."""
 
 _SOCKETS: Final = Path("/proc/net/unix")
 
@@ -39,9 +39,9 @@ _SOCKETS: Final = Path("/proc/net/unix")
 def measuring_lock(
     *, wait_s: float = 0.0, on_waiting: Callable[[str], None] | None = None
 ) -> Iterator[Callable[[str], None]]:
-    """Holds the machine for as long as the context lasts; yields a function that tells others what is measured.
+    """Holds the lock inside the ``with`` block; yields a function that publishes a description of the measurement.
 
-    Of several that wait, any may be the next.
+    Waiting processes acquire the lock in any order.
 
     Args:
         wait_s: longest time to wait for other holders to end, seconds.
@@ -74,18 +74,18 @@ def _busy(name: str, waited_s: float) -> MachineBusy:
 
 
 class _Sign(ExitStack):
-    """Socket whose name says what the holder measures, to every user of the machine."""
+    """Socket whose name describes the measurement to all users of the machine."""
 
     def __init__(self, lock: str) -> None:
         super().__init__()
         self._prefix = _sign_prefix(lock, os.getpid())
 
     def show(self, what: str) -> None:
-        """Replaces what is said; what does not fit is cut."""
+        """Replaces the description; a too long one is truncated."""
         self.close()
         text = f"{self._prefix}{one_line(what)}".encode("ascii", "replace")[:_LONGEST_NAME]
         sign = self.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
-        with contextlib.suppress(OSError):  # it is for people, and no measurement fails for it
+        with contextlib.suppress(OSError):  # informative only; a failure must not end the measurement
             sign.bind(text)
 
 
@@ -94,7 +94,7 @@ def _sign_prefix(lock: str, pid: int) -> str:
 
 
 def _read_sign(lock: str, pid: int) -> str:
-    """Reads what the holder says it measures; empty if it says nothing."""
+    """Reads the holder's description; empty without one."""
     prefix = _sign_prefix(lock, pid).replace("\0", "@")
     with contextlib.suppress(OSError):
         for line in _SOCKETS.read_text("ascii", "replace").splitlines():
@@ -117,7 +117,7 @@ def _bind(holder: socket.socket, name: str) -> bool:
 
 
 def _await_end(name: str, limit_s: float) -> None:
-    """Returns when the holder has released the lock: it answers no connection, but its end breaks it."""
+    """Waits until the holder's end closes a connection to its socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as waiting, contextlib.suppress(OSError):
         waiting.connect(name)
         waiting.settimeout(None if math.isinf(limit_s) else limit_s)
@@ -125,7 +125,7 @@ def _await_end(name: str, limit_s: float) -> None:
 
 
 def find_holder() -> int | None:
-    """Pid of the process that measures on this machine now; ``None`` if none does."""
+    """Pid of the process that holds the lock; ``None`` without one."""
     return _ask_holder(f"\0{os.environ.get(LOCK_VARIABLE, _DEFAULT_NAME)}")
 
 

@@ -1,8 +1,8 @@
-"""CPU time, peak memory, context switches and page faults of processes during a span of time.
+"""CPU time, peak memory, context switches and page faults of processes during a time span.
 
-Counters grow, so a span is what they gained; a process that began within it has gained all that it has. One that ended
-within it counts up to its end, where the kernel tells (`host.task_exits`). The peak of memory is reset when the span
-begins.
+Use during a span is the growth of counters. A process that began within the span counts completely. One that ended
+within it counts up to its end, if the kernel reports exits (`host.task_exits`). The peak of memory is reset when the
+span begins.
 
 Reference: ``proc(5)`` (``/proc/PID/stat``, ``status``, ``clear_refs``, ``task/TID/schedstat``);
 ``clock_getcpuclockid(3)`` for the CPU time of a process, which has that of threads which ended.
@@ -20,7 +20,7 @@ from pytest_ldos.host.process_times import Key, ProcessTimes, process_cpu_ns, re
 from pytest_ldos.host.task_exits import TaskExit, TaskExits
 
 Names = Mapping[int, str]
-"""Processes by pid, under the names that they have in their stack."""
+"""Names of a stack's processes, by pid."""
 
 _RESET_PEAK: Final = "5"
 _KIB: Final = 1024
@@ -29,10 +29,10 @@ _SWITCHES: Final = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
 
 @dataclass(frozen=True, kw_only=True)
 class ThreadUse:
-    """Resources that a thread used in a span.
+    """Resource use of a thread in a span.
 
     Attributes:
-        cpu_ns: ``None`` where the kernel does not count it.
+        cpu_ns: ``None`` if the kernel does not count it.
     """
 
     name: str
@@ -43,17 +43,17 @@ class ThreadUse:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessUse:
-    """Resources that a process and those that it started used in a span.
+    """Resource use of a process and its children in a span.
 
     Attributes:
-        name: that in its stack; a process that another one started has that one's.
-        has_begun: True if it began within the span, in place of another one of its name or beside it.
+        name: name in the stack; a child process has its parent's.
+        has_begun: True if it began within the span.
         has_ended: True if it ended within the span.
-        peak_bytes: most memory of its own at one time: neither pages of files nor shared memory, such as the tracer's
-            buffers; of a process that began within the span since then.
-        resident_bytes: most memory at one time, all of it.
-        grown_bytes: memory of its own at the end beyond that at the begin.
-        is_peak_known: False where the kernel could not be told to begin again: the peak is then that at either end.
+        peak_bytes: peak of private memory, without file pages and shared memory such as the tracer's
+            buffers.
+        resident_bytes: peak of resident memory.
+        grown_bytes: growth of private memory over the span.
+        is_peak_known: False if the kernel could not reset the peak, which is then the larger value at the ends.
     """
 
     name: str
@@ -72,10 +72,10 @@ class ProcessUse:
 
 @dataclass(frozen=True)
 class StackUse:
-    """Resources that the processes of a stack used in a span.
+    """Resource use of a stack's processes in a span.
 
     Attributes:
-        lost: names, by pid, of processes that ended within the span and whose use is not known.
+        lost: names, by pid, of processes that ended within the span and whose use is unknown.
     """
 
     processes: tuple[ProcessUse, ...]
@@ -83,7 +83,7 @@ class StackUse:
 
     @property
     def names(self) -> list[str]:
-        """Names of its processes, also of those that ended."""
+        """Names of its processes, including ended ones."""
         return sorted({*(each.name for each in self.processes), *self.lost.values()})
 
 
@@ -115,11 +115,11 @@ _NO_THREAD: Final = _Thread("", 0, 0, 0)
 
 
 class ResourceMeter:
-    """Measures the use of resources from when it is made, until it is closed.
+    """Measures resource use from its creation until it is closed.
 
     Args:
-        processes: tells the processes of a stack that run, by pid; is asked at both ends of the span.
-        all_processes: the same with those that have ended, of which some may have begun within the span as well.
+        processes: returns a stack's running processes, by pid; called at both ends of the span.
+        all_processes: the same including ended processes.
     """
 
     def __init__(self, processes: Callable[[], Names], all_processes: Callable[[], Names] = dict) -> None:
@@ -133,7 +133,7 @@ class ResourceMeter:
         self._is_reset = {key for key in self._before if _reset_peak(key[0])}
 
     def measure(self) -> StackUse:
-        """Use of resources since this object was made."""
+        """Resource use since creation."""
         now = _read_all(self._processes())
         self._exits += self._ends.take()
         ended = self._ended(now)
@@ -168,7 +168,7 @@ class ResourceMeter:
         )
 
     def _ended(self, now: Mapping[Key, _Process]) -> list[ProcessUse]:
-        """Processes of the stack that ended, up to their ends."""
+        """Use of the stack's ended processes, up to their ends."""
         running = {key[0] for key in now}
         before = {key[0]: each for key, each in self._before.items() if key[0] not in running}
         exits: dict[int, list[TaskExit]] = {}
@@ -198,7 +198,7 @@ class ResourceMeter:
 
 
 def _name_of(pid: int | None, names: Names, parents: Mapping[int, int]) -> str | None:
-    """Name of an ended process, or of the nearest one above it that has one."""
+    """Name of an ended process, or of its nearest named ancestor."""
     for _ in range(len(parents) + 1):
         if pid is None or pid in names:
             break
@@ -225,7 +225,7 @@ def _ended_process(pid: int, before: _Process, exits: Sequence[TaskExit], *, has
 
 
 def _ended_thread(process: _Process, end: TaskExit) -> ThreadUse:
-    """Counts a thread from the begin of the span to its end."""
+    """Use of a thread from the begin of the span to its exit."""
     before = process.threads.get(str(end.tid), _NO_THREAD)
     now = _Thread(end.name, end.cpu_ns, end.switches, end.faults)
     return _thread_use(before, now)
@@ -239,7 +239,7 @@ def _thread_use(before: _Thread, now: _Thread) -> ThreadUse:
 
 
 def _read_all(names: Names) -> dict[Key, _Process]:
-    """The processes and their descendants; those that end meanwhile are left out."""
+    """Reads the processes and their descendants; skips those that end meanwhile."""
     found = {}
     times = read_process_times()
     for key, name in _with_descendants(names, times).items():
@@ -249,7 +249,7 @@ def _read_all(names: Names) -> dict[Key, _Process]:
 
 
 def _with_descendants(names: Names, times: ProcessTimes) -> dict[Key, str]:
-    """Names by process: its own, or that of the nearest ancestor that has one."""
+    """Name of each process: its own, or that of its nearest named ancestor."""
     parents = {key[0]: each.parent for key, each in times.items()}
     found = {}
     for key in times:
@@ -287,7 +287,7 @@ def _read_thread(task: Path) -> _Thread:
 
 
 def _schedstat_ns(file: Path) -> int | None:
-    """Time for which a thread ran; ``None`` with a kernel that does not count it."""
+    """Run time of a thread; ``None`` if the kernel does not count it."""
     try:
         return int(file.read_text("ascii").split()[0])
     except (FileNotFoundError, IndexError):
@@ -306,7 +306,7 @@ def _status(file: Path) -> dict[str, str]:
 
 
 def _reset_peak(pid: int) -> bool:
-    """Makes a process' peak of memory that of now; False where that is not possible."""
+    """Resets a process's peak of memory; False if that is not possible."""
     try:
         Path(f"/proc/{pid}/clear_refs").write_text(_RESET_PEAK, "ascii")
     except OSError:

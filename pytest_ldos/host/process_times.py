@@ -1,7 +1,6 @@
-"""CPU time and context switches of processes, and the tree of those that belong to one.
+"""CPU time and context switches of processes, and process trees.
 
-A process's time contains that of the children that it has waited for, so the sum over a tree only grows: what ends
-goes on counting in its parent.
+A process's time includes that of reaped children, so that the sum over a tree never decreases.
 
 Reference: ``proc(5)`` (``/proc/PID/stat``).
 
@@ -29,15 +28,15 @@ TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
 """Unit of the kernel's CPU times, s."""
 
 Key = tuple[int, int]
-"""A pid and the begin of its process, which together name one process only."""
+"""A pid and the start time of its process, which identify a process uniquely."""
 
 
 @dataclass(frozen=True)
 class ProcessTime:
-    """A process and the CPU time that it has used so far.
+    """A process and its CPU time so far.
 
     Attributes:
-        name: as the kernel has it (15 characters).
+        name: the kernel's name (15 characters).
         own, ended_children: user and system time, in ticks (`TICK_S`).
     """
 
@@ -50,7 +49,7 @@ class ProcessTime:
 
     @property
     def ticks(self) -> int:
-        """Time of the process and of the children that it has waited for."""
+        """Time of the process and its reaped children."""
         return self.own + self.ended_children
 
 
@@ -58,7 +57,7 @@ ProcessTimes = Mapping[Key, ProcessTime]
 
 
 def read_process_times(root: Path = Path("/")) -> ProcessTimes:
-    """Reads all processes that can be seen; empty without ``/proc``."""
+    """Reads all visible processes; empty without ``/proc``."""
     try:
         names = os.listdir(root / "proc")  # noqa: PTH208 - twice in each trial, of a thousand processes
     except OSError:
@@ -68,7 +67,7 @@ def read_process_times(root: Path = Path("/")) -> ProcessTimes:
 
 
 def _read(file: str) -> tuple[Key, ProcessTime] | None:
-    """One process; ``None`` if it has ended."""
+    """Reads one process; ``None`` if it has ended."""
     try:
         with open(file, "rb") as opened:  # noqa: PTH123 - as above
             text = opened.read().decode("utf-8", "replace")
@@ -83,7 +82,7 @@ def _read(file: str) -> tuple[Key, ProcessTime] | None:
 
 
 def tree_of(top: int, processes: ProcessTimes, root: Path = Path("/")) -> set[Key]:
-    """A process and its descendants; of those in other sessions only those that it owns (see `host.processes`)."""
+    """A process and its descendants; in other sessions only those that it owns (see `host.processes`)."""
     children: dict[int, list[Key]] = defaultdict(list)
     for key, process in processes.items():
         children[process.parent].append(key)
@@ -103,7 +102,7 @@ def tree_of(top: int, processes: ProcessTimes, root: Path = Path("/")) -> set[Ke
 
 
 def is_owned(pid: int, owner: int, root: Path = Path("/")) -> bool:
-    """True if a process inherited the variable of its owner; also for an orphan in whatever session."""
+    """True if a process inherited its owner's variable, in any session and also as an orphan."""
     try:
         with open(f"{root}/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 - as above
             entries = file.read().split(b"\0")
@@ -118,10 +117,10 @@ def _values(entries: list[bytes], prefix: bytes) -> Iterator[str]:
 
 
 class CpuTime:
-    """CPU time that processes used since this object was made; an ended process counts with its last known time.
+    """CPU time of processes since creation; an ended process counts with its last known time.
 
     Args:
-        pids: processes that run already; those noted later count with all their time.
+        pids: running processes; those added later count with their whole time.
     """
 
     def __init__(self, pids: Iterable[int]) -> None:
@@ -130,23 +129,23 @@ class CpuTime:
         self._began_s = self._noted_s = time.monotonic()
 
     def note(self, pids: Iterable[int]) -> None:
-        """Reads the present CPU time of the processes."""
+        """Reads the current CPU time of the processes."""
         self._last.update(_read_cpu_time(pids))
         self._noted_s = time.monotonic()
 
     @property
     def elapsed_s(self) -> float:
-        """Time until the last note, s."""
+        """Time until the last reading, s."""
         return self._noted_s - self._began_s
 
     @property
     def used_s(self) -> float:
-        """CPU time until the last note, s; the kernel counts it in hundredths."""
+        """CPU time until the last reading, s; the kernel's resolution is 0.01 s."""
         return sum(self._last.values()) - sum(self._at_begin.values())
 
     @property
     def used_percent(self) -> float:
-        """CPU time until the last note, percent of a CPU."""
+        """CPU time until the last reading, percent of a CPU."""
         return 100.0 * self.used_s / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
 
@@ -160,12 +159,12 @@ def _read_cpu_time(pids: Iterable[int]) -> dict[int, float]:
 
 
 def process_cpu_ns(pid: int) -> int:
-    """CPU time of all threads of a process so far, also of those that ended, by the kernel's own clock.
+    """CPU time of all threads of a process so far, including ended ones, from the kernel's clock.
 
     Raises:
         OSError: there is no such process.
 
-    Reference: ``clock_getcpuclockid(3)``: the clock of a process is its number, inverted, and 2 for the scheduler's.
+    Reference: ``clock_getcpuclockid(3)``: the clock id is the inverted pid, shifted, plus 2 for the scheduler's.
     """
     return time.clock_gettime_ns((~pid << 3) | 2)
 
@@ -176,9 +175,9 @@ _MIGRATIONS: Final = "se.nr_migrations"
 
 
 class SwitchCounter:
-    """Counts switches of processes from now on.
+    """Counts context switches of processes from its creation on.
 
-    Threads that start later are counted from their start; threads that are gone at the end are not counted.
+    New threads are counted from their start; threads that have ended are not counted.
 
     Args:
         root: below which ``proc`` is, for tests.
@@ -210,7 +209,7 @@ class SwitchCounter:
 
 
 class OwnSwitchCounter:
-    """Counts switches of this process and its children from now on; migrations of ended children are not known."""
+    """Counts context switches of this process and its children from its creation on; excludes ended children's migrations."""
 
     def __init__(self) -> None:
         self._own = SwitchCounter([os.getpid()])
@@ -240,7 +239,7 @@ def _since(before: SwitchCounts, now: SwitchCounts) -> SwitchCounts:
 
 
 def _numbers(file: Path) -> dict[str, int]:
-    """Reads lines of a name and an integer; empty if the thread is gone or the kernel has no such file."""
+    """Reads lines of a name and an integer; empty if the thread or file does not exist."""
     try:
         pairs = (line.split(":", 1) for line in file.read_text("utf-8", errors="replace").splitlines() if ":" in line)
         return {name.strip(): int(value) for name, value in pairs if value.strip().isdigit()}

@@ -1,10 +1,9 @@
-"""Child processes that never outlive us, their names, their output and how they ended.
+"""Child processes that end with their parent, with their names, output and exit status.
 
-Children share the caller's session, hence its scheduler group (see `autogroup`): a stressor
-started this way competes with the stack as processes of one terminal do. On demand each child has a
-session of its own; if several processes are to share one, let one child start the others. Children
-die with their parent (``setpriv --pdeathsig``), also when that is killed. If it dies before they have asked
-for the signal, they find another parent, and do not begin.
+Children share the caller's session, hence its scheduler group (see `host.cpu`): a stressor competes with
+the stack like processes of one terminal. On demand each child has its own session; to share one, let a child
+start the others. Children die with their parent (``setpriv --pdeathsig``), even if it is killed. If the parent
+dies before they have requested the signal, they find another parent and do not begin.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from pytest_ldos.base.writable import opened_log
 from pytest_ldos.host.inherited import pass_on
 
 _CAUSES: Final[dict[int, str]] = {signal.SIGBUS: ", as where a file in memory has no room: is /dev/shm full?"}
-"""Likely causes of a signal, for messages."""
+"""Likely causes of signals, for messages."""
 
 
 def describe_end(name: str, code: int) -> str:
     """``arm-1 ended with exit code 1``, or ``arm-1 was killed by SIGKILL``.
 
     Args:
-        code: its exit code, or minus the number of the signal that killed it.
+        code: its exit code, or the negative number of the signal that killed it.
     """
     if code >= 0:
         return f"{name} ended with exit code {code}"
@@ -54,7 +53,7 @@ _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def last_lines(log: Path) -> str:
-    """The last lines of a log; empty where it cannot be read."""
+    """The last lines of a log; empty if it cannot be read."""
     try:
         lines = log.read_text("utf-8", errors="replace").splitlines()[-_LAST_LINES:]
     except OSError:
@@ -63,38 +62,38 @@ def last_lines(log: Path) -> str:
 
 
 def quoted(line: str) -> str:
-    """The beginning of a line in quotes, for a message."""
+    """The beginning of a line, quoted for a message."""
     return repr(line.strip()[:_QUOTED])
 
 
 def last_words(logs: Iterable[Path]) -> str:
-    """The ends of all logs that are not empty, each below its name."""
+    """The ends of all non-empty logs, each below its name."""
     ends = ((log.stem, last_lines(log)) for log in logs)
     return "\n".join(f"--- {name} ---\n{lines}" for name, lines in ends if lines)
 
 
 OWNER_VARIABLE: Final = "PYTEST_LDOS_OWNER"
-"""Variable with the process that started another and ends it: its pid, and its start in ticks since boot."""
+"""Environment variable with a process's owner: its pid, and its start in ticks since boot."""
 
 _STATE, _BEGAN = 0, 19
-"""Fields of ``/proc/PID/stat`` behind the name; see proc(5)."""
+"""Indices of fields of ``/proc/PID/stat`` after the name; see proc(5)."""
 
 _ENDED: Final = frozenset({"Z", "X"})
 
 
 def owned_by_us() -> Mapping[str, str]:
-    """The variable that marks a process as ours."""
+    """The environment variable that marks children of this process."""
     return {OWNER_VARIABLE: f"{os.getpid()} {_began(os.getpid())}"}
 
 
 def living_owner(environment: Mapping[str, str]) -> int | None:
-    """Pid of the owner named in a process's environment; ``None`` if it does not run."""
+    """Pid of the owner in a process's environment; ``None`` if it has ended."""
     pid, _, began = environment.get(OWNER_VARIABLE, "").partition(" ")
     return int(pid) if pid.isascii() and pid.isdecimal() and began and _began(pid) == began else None
 
 
 def _began(pid: int | str) -> str:
-    """Start of a process, which distinguishes it from an earlier one with its pid; empty if it has ended."""
+    """Start time of a process, which distinguishes reused pids; empty if it has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
     except OSError:
@@ -104,9 +103,9 @@ def _began(pid: int | str) -> str:
 
 _DIE_WITH_PARENT: Final = ("setpriv", "--pdeathsig")
 _UNLESS_ORPHANED: Final = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
-"""Shell prefix, followed by the parent's pid: a parent that dies before ``setpriv`` is ready sends no signal."""
+"""Shell prefix, followed by the parent's pid: checks that the parent is still alive after ``setpriv``."""
 _UNDISTURBED: Final = {"RUST_LOG": "off"}
-"""Environment of a child that talks: Zenoh would log to the standard output on which it does."""
+"""Environment of a child with pipes: Zenoh would log to its standard output."""
 _LADDER: Final = ((signal.SIGINT, 2.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 20.0))
 _POLL_S: Final = 0.005
 _NO_GROUP: Final = -1
@@ -118,7 +117,7 @@ class Child:
 
     Attributes:
         name: its name in messages.
-        log: file for its standard error (and its output, unless that is piped).
+        log: file of its standard error (and its output, unless piped).
     """
 
     name: str
@@ -131,7 +130,7 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """Its exit code, or ``None`` while it runs."""
+        """Its exit code; ``None`` while it runs."""
         return self.process.poll()
 
     def last_lines(self) -> str:
@@ -147,14 +146,14 @@ class Child:
 
 
 class ProcessGroup:
-    """Children that are started and ended together.
+    """Children that end together.
 
     Args:
-        prefix: command in front of each child's own (it must end in ``exec``).
-        environment: added to ours, of which they get what `pass_on` leaves.
-        death_signal: signal that children get when we die; those that must clean up can do so on SIGINT.
-        log_directory: gets one ``NAME.log`` a child.
-        own_session: gives each child its own session, hence its own scheduler group.
+        prefix: command prefix of all children (must end in ``exec``).
+        environment: added to this process's environment as filtered by `pass_on`.
+        death_signal: signal that children get when this process dies; SIGINT allows them to clean up.
+        log_directory: folder of a ``NAME.log`` per child.
+        own_session: starts each child in its own session, hence its own scheduler group.
     """
 
     def __init__(
@@ -174,10 +173,10 @@ class ProcessGroup:
         self.children: list[Child] = []
 
     def start(self, name: str, command: Sequence[str], *, talk: bool = False, fresh_log: bool = False) -> Child:
-        """Starts a child; with `talk`, its standard input and output are pipes (lines).
+        """Starts a child; with `talk`, its standard input and output are line-buffered pipes.
 
         Args:
-            fresh_log: deletes the log of an earlier child of that name.
+            fresh_log: deletes the log of an earlier child of the same name.
         """
         log = self._log_directory / f"{name}.log"
         if fresh_log:
@@ -207,15 +206,15 @@ class ProcessGroup:
         return bool(self.children) and self.children[0].exit_code is None
 
     def ended(self) -> list[Child]:
-        """Children that do not run any more."""
+        """Children that have ended."""
         return [child for child in self.children if child.exit_code is not None]
 
     def describe_ended(self) -> str:
-        """Names the children that have ended, and how; empty while all run."""
+        """Names of the ended children, with their exit status; empty while all run."""
         return "; ".join(child.describe_end() for child in self.ended())
 
     def last_words(self) -> str:
-        """Ends of all logs that are not empty."""
+        """Ends of all non-empty logs."""
         return last_words(child.log for child in self.children)
 
     def stop(self) -> None:
@@ -237,9 +236,9 @@ class ProcessGroup:
             raise RuntimeError(f"processes {survivors} survived SIGKILL")
 
     def survivors(self) -> list[int]:
-        """Pids that still run in our process groups: children and their descendants.
+        """Running pids in the children's process groups.
 
-        A child runs until it can be reaped: its first thread may be gone before the others.
+        A child counts as running until it can be reaped, because its main thread may end before the others.
         """
         children = {child.pid for child in self.children}
         running = [child.pid for child in self.children if child.exit_code is None]
@@ -252,7 +251,7 @@ class ProcessGroup:
 
     def _await_end(self, patience_s: float) -> None:
         deadline = time.monotonic() + patience_s
-        # All processes of the machine are looked through only when no child is left to wait for.
+        # All processes of the machine are searched only when no child is left to wait for.
         while (self._has_running_child() or self.survivors()) and time.monotonic() < deadline:
             time.sleep(_POLL_S)
 
@@ -284,11 +283,11 @@ def _group_of(pid: int) -> int:
 
 _PYTHON: Final = re.compile(r"(?:python|pypy)[\d.]*[dt]*")
 _WITH_VALUE: Final = re.compile(r"-[^-cmWX]*([cmWX])(.*)", re.DOTALL)
-"""Python's options, one letter or several together, of which the last takes the rest or the next argument."""
+"""Python's combined options, of which the last takes the rest or the next argument."""
 
 
 def process_names(pids: Iterable[int]) -> dict[int, str]:
-    """Names by pid; processes that are gone are left out."""
+    """Names of running processes, by pid."""
     named = {}
     for pid in pids:
         try:
@@ -309,7 +308,7 @@ def name_of_command(command: Sequence[str]) -> str:
 
 
 def _of_python(arguments: Iterator[str]) -> str:
-    """Script or module of an interpreter's arguments; empty if it runs neither."""
+    """Script or module in an interpreter's arguments; empty without one."""
     for argument in arguments:
         if found := _WITH_VALUE.fullmatch(argument):
             option, value = found[1], found[2] or next(arguments, "")

@@ -1,13 +1,13 @@
-"""ROS 2 on this machine, by its environment and files; imports nothing of ROS.
+"""Detection of ROS 2 on this machine, from environment and files, without importing ROS.
 
-Every function reads `environment` (ours by default) and nothing else but files it names.
+Every function depends only on `environment` (this process's by default) and on files named there.
 
 Reference: ament's resource index (``share/ament_index/resource_index/packages/NAME`` below each
-prefix of ``AMENT_PREFIX_PATH``); REP 2000 for what a distro's packages are called.
+prefix of ``AMENT_PREFIX_PATH``); REP 2000 (names of a distro's packages).
 
 Reference: Fast DDS 2.14: a segment ``fastrtps_ID`` or port ``fastrtps_portN`` in ``/dev/shm`` is in use
-while somebody holds a lock on its file ``…_el`` (one owner) or ``…_sl`` (several). They are removed at a
-regular end only: a killed process leaves them, with locks that the kernel has released.
+while a process holds a lock on its file ``…_el`` (one owner) or ``…_sl`` (several). A killed process leaves these
+files, with released locks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pytest_ldos.host.availability import Availability
 
 ROS_PYTHON: Final = ("launch", "launch_ros", "rclpy")
 _THEIR_NEEDS: Final = {"lark": "python3-lark", "yaml": "python3-yaml", "packaging": "python3-packaging"}
-"""Modules outside of ROS that these packages import, with their packages in Debian and Ubuntu."""
+"""Non-ROS modules that these packages import, with their packages in Debian and Ubuntu."""
 
 _INSTALLED: Final = "opt/ros"
 _PACKAGES: Final = "share/ament_index/resource_index/packages"
@@ -45,7 +45,7 @@ class RosDistro:
     """A ROS 2 distribution.
 
     Attributes:
-        is_sourced: true if our environment is its own, so that its programs and packages can be used.
+        is_sourced: true if its environment is sourced, so that its programs and packages can be used.
     """
 
     name: str
@@ -53,9 +53,9 @@ class RosDistro:
 
 
 def find_distro(environment: Mapping[str, str] | None = None, *, root: Path = Path("/")) -> RosDistro | None:
-    """The distro that is sourced, otherwise the newest that is installed; ``None`` without any.
+    """The sourced distro, or the newest installed one; ``None`` without any.
 
-    ``ROS_DISTRO`` alone is not enough: ROS's container images set it, and source nothing.
+    ``ROS_DISTRO`` alone is not sufficient: ROS's container images set it without sourcing.
     """
     sourced = _ours_unless(environment).get("ROS_DISTRO", "")
     if sourced and ros_prefixes(environment):
@@ -65,7 +65,7 @@ def find_distro(environment: Mapping[str, str] | None = None, *, root: Path = Pa
 
 
 def installed_distros(root: Path = Path("/")) -> list[str]:
-    """Names of the distros below ``/opt/ros``, in alphabetical order, which is that of their releases."""
+    """Names of the distros below ``/opt/ros``, in alphabetical order, hence by release."""
     return sorted(file.parent.name for file in (root / _INSTALLED).glob("*/local_setup.sh"))
 
 
@@ -75,7 +75,7 @@ def ros_prefixes(environment: Mapping[str, str] | None = None) -> tuple[Path, ..
 
 
 def find_ros_package(name: str, environment: Mapping[str, str] | None = None) -> Path | None:
-    """The sourced prefix that holds a package; ``None`` if none does."""
+    """The sourced prefix of a package; ``None`` if it is not found."""
     return next((prefix for prefix in ros_prefixes(environment) if (prefix / _PACKAGES / name).is_file()), None)
 
 
@@ -93,7 +93,7 @@ def find_ros_packages(names: Sequence[str], *, environment: Mapping[str, str] | 
 
 
 def remedy_for_packages(missing: Sequence[str], *, environment: Mapping[str, str] | None = None) -> str:
-    """Remedy that installs packages: apt for those of the distro, our workspace for ours."""
+    """Remedy that installs packages: apt for the distro's, the workspace for this project's."""
     distro = find_distro(environment)
     name = distro.name if distro else DEFAULT.name
     theirs = [f"ros-{name}-{each.replace('_', '-')}" for each in missing if not each.startswith(_OURS)]
@@ -106,10 +106,10 @@ def remedy_for_packages(missing: Sequence[str], *, environment: Mapping[str, str
 def ros_python_available(
     environment: Mapping[str, str] | None = None, *, path: Sequence[str] | None = None
 ) -> Availability:
-    """Looks for ROS's Python packages in this interpreter, and imports none.
+    """Looks for ROS's Python packages in this interpreter without importing them.
 
     Args:
-        path: folders to search for modules, instead of ``sys.path``.
+        path: folders to search instead of ``sys.path``.
     """
     if not ros_prefixes(environment):
         return _not_sourced()
@@ -153,7 +153,7 @@ def installed_rmws(environment: Mapping[str, str] | None = None) -> list[str]:
 
 
 def rmw_installed(name: str, *, environment: Mapping[str, str] | None = None) -> Availability:
-    """Looks for a middleware among those that are installed."""
+    """Looks for a middleware among the installed ones."""
     if not ros_prefixes(environment):
         return _not_sourced()
     there = installed_rmws(environment)
@@ -180,7 +180,7 @@ def _not_sourced() -> Availability:
 
 
 def _find_module(name: str, path: Sequence[str] | None) -> Path | None:
-    """A module's file; folders without ``__init__.py`` do not count: any project may have one named ``launch``."""
+    """A module's file; folders without ``__init__.py`` are ignored, because many projects have one named ``launch``."""
     spec = importlib.util.find_spec(name) if path is None else PathFinder.find_spec(name, list(path))
     return Path(spec.origin) if spec is not None and spec.origin is not None else None
 
@@ -198,7 +198,7 @@ def _version_in(place: Path) -> str:
 
 
 def _installed_folders(name: str, prefix: Path) -> Iterator[Path]:
-    """A module's folders in a prefix, for whatever version of Python."""
+    """A module's folders in a prefix, for any version of Python."""
     for place in ("lib/python*/site-packages", "local/lib/python*/dist-packages"):
         yield from prefix.glob(f"{place}/{name}")
 
@@ -215,10 +215,10 @@ _LOCK: Final = re.compile(r"(fast(?:rtps|dds)_(?:port\d{1,5}|[0-9a-z]{16}))_[es]
 
 
 def find_stale(folder: Path) -> Sequence[Path]:
-    """Files of segments and ports whose locks nobody holds; those that this user may not try count as held.
+    """Files of segments and ports without a held lock; inaccessible locks count as held.
 
     Args:
-        folder: where shared memory is mounted; without it there are none.
+        folder: mount point of shared memory.
     """
     found = (_LOCK.fullmatch(path.name) for path in sorted(folder.glob("fast*_[es]l")))
     names = [(match.group(), match.group(1)) for match in found if match]
@@ -233,7 +233,7 @@ def _files_of(folder: Path, name: str) -> Iterator[Path]:
 
 
 def _is_held(lock: Path) -> bool:
-    """True if a process holds a lock on the file, or if we may not try it."""
+    """True if a process holds a lock on the file, or the lock is inaccessible."""
     try:
         descriptor = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:

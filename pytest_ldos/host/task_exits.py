@@ -1,8 +1,7 @@
-"""Resources that threads had used when they ended, by the kernel's own records of exits.
+"""Resource use of ended threads, from the kernel's exit records.
 
-Nothing else has them: ``/proc`` forgets a process when its parent has waited for it. The records need the capability
-``CAP_NET_ADMIN``, the first namespaces of users and processes, and Linux 5.19, whose records name the process of a
-thread.
+``/proc`` drops a process once its parent has reaped it. The records need ``CAP_NET_ADMIN``, the initial user and PID
+namespaces, and Linux 5.19, whose records have the pid of a thread's process.
 
 Reference: Linux ``Documentation/accounting/taskstats.rst``, ``include/uapi/linux/taskstats.h``.
 """
@@ -19,7 +18,7 @@ from typing import Final, Self
 _NETLINK_GENERIC: Final = 16
 _SO_RCVBUFFORCE: Final = 33
 _BUFFER: Final = 8 << 20
-"""Bytes; a record takes one to two thousand of them."""
+"""Socket buffer in bytes; a record takes 1000 to 2000."""
 _ANSWER_S: Final = 2.0
 
 _CONTROLLER, _GET_FAMILY, _FAMILY_ID, _FAMILY_NAME = 16, 3, 1, 2
@@ -41,19 +40,19 @@ _FIELDS: Final = {
     "involuntary": ("=Q", 280),
     "process": ("=I", 368),
 }
-"""Format and offset in ``struct taskstats``, to whose end the kernel only adds."""
+"""Format and offset in ``struct taskstats``, which the kernel extends only at its end."""
 _SHORTEST: Final = 372
 _NAME: Final = slice(80, 112)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskExit:
-    """A thread at its end; its counts are those of its whole life.
+    """Exit record of a thread, with counts over its lifetime.
 
     Attributes:
-        tid, name: of the thread.
-        pid, parent: of its process, and of the one that started that.
-        peak_bytes: most memory that its process had at one time, all of it, since its peak was last reset.
+        tid, name: id and name of the thread.
+        pid, parent: pids of its process and of that process's parent.
+        peak_bytes: peak of its process's resident memory since the last reset.
     """
 
     tid: int
@@ -67,10 +66,10 @@ class TaskExit:
 
 
 class TaskExits:
-    """Hears of each thread on this machine that ends from now on.
+    """Receives an exit record of each thread on this machine from its creation on.
 
     Attributes:
-        is_whole: False if the kernel keeps no records for us, or had to drop some.
+        is_whole: False if the kernel refuses or dropped records.
     """
 
     def __init__(self) -> None:
@@ -83,7 +82,7 @@ class TaskExits:
             self.is_whole = True
 
     def take(self) -> list[TaskExit]:
-        """Records that came since the last call, or since the beginning."""
+        """Records since the last call, or since creation."""
         found: list[TaskExit] = []
         while self._socket is not None:
             try:
@@ -108,10 +107,10 @@ class TaskExits:
 
 
 def _listen() -> socket.socket:
-    """Opens a socket that gets the records of all CPUs.
+    """Opens a socket for the records of all CPUs.
 
     Raises:
-        OSError: the kernel refuses; ValueError, struct.error: it says what is not understood.
+        OSError: the kernel refuses; ValueError, struct.error: its answer is invalid.
     """
     opened = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_GENERIC)
     try:
@@ -129,7 +128,7 @@ def _listen() -> socket.socket:
 
 
 def _ask(opened: socket.socket, family: int, command: int, attribute: int, value: bytes) -> bytes:
-    """Sends a request; returns what follows the headers of the answer, empty for a mere acknowledgement."""
+    """Sends a request; returns the answer's payload, empty for an acknowledgement."""
     body = struct.pack("=BBH", command, 1, 0) + struct.pack("=HH", 4 + len(value), attribute) + value
     body += bytes(-len(body) % 4)
     opened.send(struct.pack("=IHHII", 16 + len(body), family, _REQUEST_WITH_ANSWER, 1, 0) + body)
@@ -152,7 +151,7 @@ def _family(attributes: bytes) -> int:
 
 
 def _parse_exits(message: bytes) -> Iterator[TaskExit]:
-    """Records of threads in a message; the sums over a process that the kernel also sends lack most counts."""
+    """Records of threads in a message; the kernel's records of whole processes lack most counts."""
     for kind, nested in _attributes(message[20:]):
         if kind == _OF_THREAD:
             for inner, record in _attributes(nested):

@@ -1,4 +1,4 @@
-"""Temporary folders that are removed in any case, SIGTERM that ends a program cleanly, and folders of the user."""
+"""Temporary folders that are always removed, clean termination by SIGTERM, and user folders."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from pytest_ldos.host.undo import Undo, undone_at_end
 from pytest_ldos.host.undo_actions import RemoveTree
 
 LONGEST_SOCKET: Final = 107
-"""Bytes of a Unix socket's path, without the zero behind it (``sun_path`` in unix(7))."""
+"""Largest length of a Unix socket's path without the terminating zero (``sun_path`` in unix(7))."""
 
 SHORT_FOLDERS: Final = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - private folders are made in them
-"""Temporary folders for sockets where the user's own has too long a path."""
+"""Temporary folders for sockets if the user's has too long a path."""
 
 
 @contextmanager
 def temporary_folder(prefix: str, *, within: Path | None = None) -> Iterator[Path]:
-    """Makes a folder that only we can read, for as long as the context lasts.
+    """Creates a private folder for the ``with`` block.
 
     Args:
         within: its parent folder; the system's temporary folder (`TMPDIR`) by default.
 
     Raises:
-        NotWritten: it cannot be made.
+        NotWritten: it cannot be created.
         MendFailed: it could not be removed.
     """
     folder = temporary_place(prefix) if within is None else within.absolute() / f"{prefix}{secrets.token_hex(8)}"
@@ -43,14 +43,14 @@ def temporary_folder(prefix: str, *, within: Path | None = None) -> Iterator[Pat
 
 
 def temporary_place(prefix: str, *, socket: str = "") -> Path:
-    """Path of a temporary folder that could be made, with an unused name.
+    """Unused path for a temporary folder.
 
     Args:
-        socket: path below it of the longest Unix socket in it. Where the system's temporary folder has too long a path
-            for that, the place is in one of `SHORT_FOLDERS`.
+        socket: relative path of the longest Unix socket in it. If the system's temporary folder has too long a path
+            for that, one of `SHORT_FOLDERS` is used.
 
     Raises:
-        NotWritten: the system has no temporary folder that can be written, or none that is short enough.
+        NotWritten: there is no writable temporary folder with a short enough path.
     """
     name = f"{prefix}{secrets.token_hex(8)}"
     usual = _system_folder()
@@ -66,10 +66,10 @@ def temporary_place(prefix: str, *, socket: str = "") -> Path:
 
 
 def make_folder(folder: Path, undo: Undo) -> None:
-    """Makes a private folder that `undo` removes.
+    """Creates a private folder that `undo` removes.
 
     Raises:
-        NotWritten: it cannot be made.
+        NotWritten: it cannot be created.
     """
     undo.register(RemoveTree(str(folder)))
     with writing(folder, otherwise="set TMPDIR to a folder elsewhere"):
@@ -79,7 +79,7 @@ def make_folder(folder: Path, undo: Undo) -> None:
 def _system_folder() -> Path:
     try:
         return Path(tempfile.gettempdir())
-    except FileNotFoundError as error:  # each was tried
+    except FileNotFoundError as error:  # all folders failed
         raise NotWritten(
             f"no temporary folder can be written: {error.strerror}",
             remedy="make room there, or set TMPDIR to a folder that can be written",
@@ -90,13 +90,13 @@ REASON: Final = "the run was ended by SIGTERM"
 
 
 class Termination:
-    """The present effect of SIGTERM."""
+    """Current effect of SIGTERM."""
 
     def __init__(self) -> None:
         self._is_settled = False
 
     def settle(self) -> None:
-        """Ignores the signal from now on: only the results are left to write, which takes no time."""
+        """Ignores the signal from now on, because only the results remain to be written."""
         self._is_settled = True
 
     def take(self, number: int, frame: FrameType | None) -> None:
@@ -106,9 +106,9 @@ class Termination:
 
 @contextmanager
 def terminated_like_interrupted() -> Iterator[Termination]:
-    """Has SIGTERM raise KeyboardInterrupt while the context lasts; does nothing off the main thread.
+    """Makes SIGTERM raise KeyboardInterrupt inside the ``with`` block; does nothing off the main thread.
 
-    A handler that was installed before stays in place.
+    An existing handler is kept.
     """
     is_ours = (
         threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
@@ -124,16 +124,16 @@ def terminated_like_interrupted() -> Iterator[Termination]:
 
 
 def state_folder(environment: Mapping[str, str]) -> Path:
-    """For what lasts, but is no setting: ``$XDG_STATE_HOME``."""
+    """Folder of persistent state: below ``$XDG_STATE_HOME``."""
     return _folder(environment, "XDG_STATE_HOME", ".local/state")
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
-    """For what can be made again: ``$XDG_CACHE_HOME``."""
+    """Folder of caches: below ``$XDG_CACHE_HOME``."""
     return _folder(environment, "XDG_CACHE_HOME", ".cache")
 
 
 def _folder(environment: Mapping[str, str], variable: str, default: str) -> Path:
-    """A path that is not absolute does not count, as the specification says."""
+    """A user folder; a relative path is ignored, as specified."""
     asked = Path(environment.get(variable, ""))
     return asked if asked.is_absolute() else Path.home() / default

@@ -1,4 +1,4 @@
-"""Undoes changes of this machine in any case, also when we are killed (see `undoer`).
+"""Undoes changes of this machine, even if this process is killed (see `undoer`).
 
 An action is registered before its change is made::
 
@@ -25,12 +25,12 @@ from pytest_ldos.host.undoer import REGISTERED, UNDO
 
 
 class Undo:
-    """Registered actions, and the process that carries them out.
+    """Registered actions, and the process that executes them.
 
-    The process has a session of its own, so that neither Ctrl-C nor the end of our process group ends it.
+    The process has its own session, so that neither Ctrl-C nor the end of the process group ends it.
 
     Args:
-        log: gets a line for each action that failed.
+        log: file with a line per failed action.
     """
 
     def __init__(self, log: Path) -> None:
@@ -48,14 +48,14 @@ class Undo:
 
     @property
     def pid(self) -> int:
-        """Pid of that process."""
+        """Pid of the executing process."""
         return self._process.pid
 
     def register(self, action: UndoAction) -> None:
-        """Returns when the action is sure to be carried out, however we end; only then make the change.
+        """Registers an action; after the return, it is executed in any case and the change may be made.
 
         Raises:
-            MendFailed: that process has ended.
+            MendFailed: the executing process has ended.
         """
         if self._ask(action_to_dict(action)) != REGISTERED:
             raise MendFailed(
@@ -68,20 +68,20 @@ class Undo:
         """Undoes everything, the last change first. Further calls do nothing.
 
         Raises:
-            MendFailed: something could not be undone; everything else was.
+            MendFailed: some change could not be undone; all others were.
         """
         actions, self._actions = self._actions, []
         answer = self._ask(dict(UNDO))
-        while answer == REGISTERED:  # of a `register` that was interrupted
+        while answer == REGISTERED:  # answer to an interrupted `register`
             answer = self._hear()
         self._close()
-        # Where the process was killed, the same actions are ours.
+        # If the process was killed, this one executes the actions.
         failures = json.loads(answer) if answer else undo_all(actions)
         if failures:
             raise MendFailed("could not be undone: " + "; ".join(failures), remedy="undo it by hand")
 
     def _ask(self, request: dict[str, object]) -> str:
-        """The line of the answer; empty if the process has ended."""
+        """Line of the answer; empty if the process has ended."""
         assert self._process.stdin is not None
         if self._process.stdin.closed:
             return "[]"
@@ -107,10 +107,10 @@ class Undo:
 
 @contextmanager
 def undone_at_end(log: Path) -> Iterator[Undo]:
-    """Undoes what was registered when the context ends.
+    """Executes the registered actions at the end of the ``with`` block.
 
     Raises:
-        MendFailed: something could not be undone.
+        MendFailed: some change could not be undone.
     """
     undo = Undo(log)
     try:

@@ -1,4 +1,4 @@
-"""Actions that undo changes of this machine: plain values that any process can carry out.
+"""Actions that undo changes of this machine: plain values that any process can execute.
 
 `RemoveCgroup` and `RemoveTree` succeed if there is nothing to remove; `RunCommand` fails by the command's exit
 code.
@@ -50,7 +50,7 @@ class RemoveCgroup:
 
     Attributes:
         path: its folder.
-        refuge: folder of the group that its processes move to; without one they are killed.
+        refuge: folder of the group to which its processes are moved; without one they are killed.
     """
 
     path: str
@@ -84,7 +84,7 @@ class RemoveCgroup:
 
 @dataclass(frozen=True)
 class WriteSetting:
-    """Writes a text to a file that exists, such as one of the kernel's settings."""
+    """Writes a text to an existing file, such as a kernel setting."""
 
     path: str
     text: str
@@ -96,7 +96,7 @@ class WriteSetting:
 
 @dataclass(frozen=True)
 class RemoveTree:
-    """Removes a folder of ours with everything in it, also while processes still write or clean up there."""
+    """Removes a folder with its contents, even if processes are still writing or cleaning up there."""
 
     path: str
 
@@ -113,10 +113,10 @@ class RemoveTree:
 
 @dataclass(frozen=True)
 class EndProcesses:
-    """Kills all processes that inherited a variable, in whatever session they run.
+    """Kills all processes that inherited an environment variable, in any session.
 
     Attributes:
-        name, value: of the variable.
+        name, value: name and value of the variable.
     """
 
     name: str
@@ -148,7 +148,7 @@ def action_from_dict(values: dict[str, Any]) -> UndoAction:
 
 
 def undo_all(actions: list[UndoAction]) -> list[str]:
-    """Carries out all actions, the last registered first; returns the failures."""
+    """Executes all actions, the last registered first; returns the failures."""
     failures = []
     for action in reversed(actions):
         try:

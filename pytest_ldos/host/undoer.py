@@ -1,10 +1,10 @@
-"""A program that undoes changes of this machine when the process that made them has ended, however it ended.
+"""A program that undoes changes of this machine when their owner has ended.
 
 ``python -m pytest_ldos.host.undoer OWNER_PID`` reads actions from its standard input, one JSON object a line, and
-answers each with ``registered``. When the owner asks (``{"undo": true}``), when its standard input ends, when the
-owner dies or on SIGTERM, it carries out all of them, the last first, prints a JSON list of the failures, and ends.
+answers each with ``registered``. On request (``{"undo": true}``), at the end of standard input, at the owner's death
+or on SIGTERM, it executes all of them, the last first, prints a JSON list of the failures, and exits.
 
-It also watches a descriptor of the owner, because a child that the owner forked may still hold the pipe.
+It also polls a descriptor of the owner, because a forked child of the owner may still hold the pipe.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ class _Undoer:
                 selector.register(descriptor, selectors.EVENT_READ)
             while True:
                 ready = {key.fd for key, _ in selector.select()}
-                # What was registered in the last moment comes first: its change may have been made.
-                if sys.stdin.fileno() in ready and self._is_told_to_end():
+                # Pending registrations are read first, because their changes may have been made.
+                if sys.stdin.fileno() in ready and self._should_end():
                     return
                 if ready - {sys.stdin.fileno()}:
                     return
 
-    def _is_told_to_end(self) -> bool:
-        """Reads from the owner; true if it asks to undo, or has ended."""
+    def _should_end(self) -> bool:
+        """Reads from the owner; True if it requests undoing, or has ended."""
         heard = os.read(sys.stdin.fileno(), _CHUNK)
         *lines, self._unread = (self._unread + heard).split(b"\n")
         for line in lines:
@@ -70,7 +70,7 @@ class _Undoer:
 
 
 def _open_owner(pid: int) -> int | None:
-    """A descriptor that becomes readable when the owner ends; ``None`` if it has already."""
+    """A descriptor that becomes readable when the owner ends; ``None`` if it has ended."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -79,13 +79,13 @@ def _open_owner(pid: int) -> int | None:
 
 
 def _say(line: str) -> None:
-    """Prints a line; the owner may be gone."""
+    """Prints a line, even if the owner has ended."""
     with contextlib.suppress(BrokenPipeError):
         os.write(sys.stdout.fileno(), f"{line}\n".encode())
 
 
 def _noted(number: int, frame: object) -> None:
-    """Does nothing: the wake-up descriptor has the signal, which without a handler would end the program."""
+    """Does nothing: the wake-up descriptor has the signal, and a handler prevents the default action."""
 
 
 def main() -> int:
