@@ -1,4 +1,4 @@
-"""Affinity reaches every thread of every process, and is given back."""
+"""Affinity is set for every thread of every process, and restored."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def threaded():
     process.communicate()
 
 
-def test_lists_of_cpus_are_written_as_the_kernel_does():
+def test_cpu_lists_use_the_kernels_notation():
     assert describe_cpus({0, 1, 2, 5, 7, 8}) == "0-2,5,7-8"
     assert describe_cpus(()) == ""
 
 
 @needs_two_cpus
-def test_every_thread_is_confined_and_what_comes_later_too(threaded):
+def test_all_threads_and_later_ones_are_confined(threaded):
     child = int(threaded.stdout.readline())
     one = frozenset([max(our_cpus())])
     pids = partial(with_descendants, [threaded.pid])
@@ -66,7 +66,7 @@ def test_every_thread_is_confined_and_what_comes_later_too(threaded):
 
 
 @needs_two_cpus
-def test_a_thread_that_had_fewer_cpus_keeps_and_gets_back_its_own(threaded):
+def test_thread_with_fewer_cpus_keeps_them(threaded):
     child = int(threaded.stdout.readline())
     narrow, others = frozenset([min(our_cpus())]), frozenset(our_cpus())
     os.sched_setaffinity(child, narrow)
@@ -77,7 +77,7 @@ def test_a_thread_that_had_fewer_cpus_keeps_and_gets_back_its_own(threaded):
     assert os.sched_getaffinity(child) == narrow
 
 
-def test_what_has_ended_is_left_out(threaded):
+def test_ended_processes_are_left_out(threaded):
     ended = subprocess.Popen(["true"])
     ended.wait()
     assert with_descendants([ended.pid]) == []
@@ -87,8 +87,8 @@ def test_what_has_ended_is_left_out(threaded):
 
 
 @needs_two_cpus
-def test_what_cannot_be_confined_as_a_whole_stays_as_it_was(threaded, monkeypatch):
-    """Some threads may not be touched; here the kernel is said to refuse the last of them."""
+def test_failed_confinement_changes_nothing(threaded, monkeypatch):
+    """Simulates a kernel that refuses the last thread."""
     child, set_affinity = int(threaded.stdout.readline()), os.sched_setaffinity
 
     def refuse(tid: int, cpus: frozenset[int]) -> None:
@@ -103,7 +103,7 @@ def test_what_cannot_be_confined_as_a_whole_stays_as_it_was(threaded, monkeypatc
 
 
 @needs_two_cpus
-def test_a_thread_that_is_made_while_others_are_released_is_released_too(threaded, monkeypatch):
+def test_thread_created_during_release_is_released(threaded, monkeypatch):
     threaded.stdout.readline()
     pids = partial(with_descendants, [threaded.pid])
     before = confine(pids, frozenset([min(our_cpus())]))

@@ -1,4 +1,4 @@
-"""Processes that answer lines: what they may do instead."""
+"""Processes that answer lines, and their failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def start(tmp_path):
     group.stop()
 
 
-def test_each_question_has_its_answer(start):
+def test_questions_are_answered(start):
     child = start(ECHO)
     assert [child.ask(word, limit_s=60)["said"] for word in ("a", "abc")] == [2, 4]
     child.close()
@@ -31,19 +31,19 @@ def test_each_question_has_its_answer(start):
     assert child.child.exit_code == 0
 
 
-@pytest.mark.parametrize("said", ["nonsense", "[1, 2]", "7", "{", '{"a": }', "[" * 20_000])
-def test_what_is_no_object_is_quoted(start, said):
+@pytest.mark.parametrize("output", ["nonsense", "[1, 2]", "7", "{", '{"a": }', "[" * 20_000])
+def test_invalid_answer_is_quoted(start, output):
     with pytest.raises(ChildFailed, match="child said what is no answer: "):
-        start(f"print({said!r}, flush=True); input()").answer(limit_s=60)
+        start(f"print({output!r}, flush=True); input()").answer(limit_s=60)
 
 
-def test_bytes_that_are_no_text_are_damage_too(start):
+def test_undecodable_answer_is_an_error(start):
     program = "import sys; sys.stdout.buffer.write(b'\\xff\\xfe\\x00{}\\n'); sys.stdout.flush(); input()"
     with pytest.raises(ChildFailed, match="no answer"):
         start(program).answer(limit_s=60)
 
 
-def test_one_that_dies_says_how_and_its_last_words(start):
+def test_death_is_reported_with_the_last_output(start):
     child = start("import sys; input(); sys.stderr.write('no memory\\n'); sys.exit(3)")
     with pytest.raises(ChildFailed) as caught:
         child.ask("exchange", limit_s=60)
@@ -52,20 +52,20 @@ def test_one_that_dies_says_how_and_its_last_words(start):
         child.ask("once more", limit_s=60)
 
 
-def test_what_is_said_right_before_the_end_counts(start):
+def test_line_right_before_the_end_is_read(start):
     child = start("import sys; print('{\"last\": 1}', flush=True); sys.exit(0)")
     assert child.answer(limit_s=60) == {"last": 1}
     with pytest.raises(ChildFailed, match="exit code 0"):
         child.answer(limit_s=60)
 
 
-def test_one_that_is_silent_is_not_waited_for(start):
+def test_silent_process_times_out(start):
     with pytest.raises(ChildFailed, match=r"did not answer within 0\.2 s"):
         start("input(); input()").ask("exchange", limit_s=0.2)
 
 
 @pytest.mark.parametrize("value", [-1, 1.5, True, "3", None, float("nan")])
-def test_numbers_that_are_none_are_refused(value):
+def test_invalid_numbers_are_refused(value):
     with pytest.raises(ChildFailed, match="no whole number"):
         whole({"n": value}, "n")
     assert whole({"n": 3}, "n") == 3

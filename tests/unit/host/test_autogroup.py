@@ -1,4 +1,4 @@
-"""Which group of the scheduler a process is in, from the kernel's own files."""
+"""Scheduler group of a process, from the kernel's files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def make_proc(root, *, switch: str = "1", cgroup: str = "1:cpu:/\n0::/", autogro
 
 
 @pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="this kernel has no sched_autogroup")
-def test_a_session_of_its_own_is_a_group_of_its_own(tmp_path):
+def test_new_session_is_a_new_group(tmp_path):
     own = ProcessGroup(log_directory=tmp_path, own_session=True)
     shared = ProcessGroup(log_directory=tmp_path)
     try:
@@ -39,25 +39,25 @@ def test_a_session_of_its_own_is_a_group_of_its_own(tmp_path):
     assert own.survivors() == []
 
 
-def test_a_session_is_the_group_where_the_kernel_groups_by_session(tmp_path):
+def test_session_is_the_group_with_autogroup(tmp_path):
     group = read_scheduling_group(42, make_proc(tmp_path))
     assert group.effective == group.describe() == "/autogroup-7"
 
 
-def test_without_grouping_all_are_one(tmp_path):
+def test_without_autogroup_all_share_a_group(tmp_path):
     root = make_proc(tmp_path, switch="0")
     assert not is_grouped_by_session(root)
     assert read_scheduling_group(42, root).effective == "/"
 
 
-def test_a_control_group_takes_the_sessions_place(tmp_path):
+def test_control_group_has_precedence_over_the_session(tmp_path):
     group = read_scheduling_group(42, make_proc(tmp_path, cgroup="3:cpuset:/\n1:cpu,cpuacct:/robots/arm\n0::/"))
     assert group.effective == "/robots/arm"
     assert group.describe() == "control group /robots/arm"
 
 
 @pytest.mark.parametrize(("enabled_at", "effective"), [("a", "/a"), ("a/b", "/a/b"), ("", "/autogroup-7")])
-def test_in_version_2_the_group_that_has_the_controller_counts(tmp_path, enabled_at, effective):
+def test_version_2_uses_the_group_with_the_controller(tmp_path, enabled_at, effective):
     root = make_proc(tmp_path, cgroup="0::/a/b")
     mount = root / "sys/fs/cgroup"
     (mount / "a/b").mkdir(parents=True)
@@ -67,7 +67,7 @@ def test_in_version_2_the_group_that_has_the_controller_counts(tmp_path, enabled
     assert read_scheduling_group(42, root).effective == effective
 
 
-def test_one_that_has_ended_has_none():
+def test_ended_process_has_no_group():
     process = subprocess.Popen(["true"])
     process.wait()
     assert read_scheduling_group(process.pid) is None

@@ -1,4 +1,4 @@
-"""Where a group with a quota can be made, on made folders; and the kernel's own, where it may be made here."""
+"""Groups with a quota, in fake folders and, if permitted, in the kernel's."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ BUSY = "while True: pass"
 
 
 class Machine:
-    """Folders below `root` that look as the kernel's do.
+    """Folders below `root` that imitate the kernel's.
 
-    Version 2 makes the files of a group itself; here `QuotaGroup`'s own writing does.
+    The kernel creates a group's files in version 2; here `QuotaGroup`'s writing does.
     """
 
     def __init__(self, root, mountinfo: str, own: str) -> None:
@@ -46,7 +46,7 @@ class Machine:
 
 @pytest.fixture
 def unwritable(monkeypatch):
-    """Folders that are somebody else's; for root, too, whom no file's mode stops."""
+    """Folders without write permission, even for root."""
     folders = set()
     access = os.access
     monkeypatch.setattr(
@@ -67,13 +67,13 @@ def machine(tmp_path):
     return machine
 
 
-def test_the_nearest_group_above_whose_children_have_the_controller(machine):
+def test_nearest_ancestor_with_the_controller_is_found(machine):
     found = find_place(machine.root)
     assert found == CgroupPlace(machine.root / "sys/fs/cgroup/user.slice/app.slice", 2)
     assert find_home("self", machine.root) == machine.root / "sys/fs/cgroup/user.slice/app.slice/run.scope"
 
 
-def test_a_group_without_processes_gets_the_controller_switched_on(machine):
+def test_controller_is_enabled_for_a_group_without_processes(machine):
     folder = machine.group("user.slice/app.slice", on="")
     assert find_place(machine.root) == CgroupPlace(folder, 2, switch_on=True)
 
@@ -83,14 +83,14 @@ def test_a_group_with_processes_cannot_have_children_with_controllers(machine):
     assert find_place(machine.root) == CgroupPlace(machine.root / "sys/fs/cgroup/user.slice", 2)
 
 
-def test_but_the_roots_can(machine):
+def test_root_group_may_have_processes(machine):
     machine.group("user.slice/app.slice", on="", procs="43")
     machine.group("user.slice", on="", procs="44")
     folder = machine.group("", on="", procs="1", root=True)
     assert find_place(machine.root) == CgroupPlace(folder, 2, switch_on=True)
 
 
-def test_a_container_whose_root_has_processes_has_no_place(machine):
+def test_container_root_with_processes_is_refused(machine):
     for path in ("", "user.slice", "user.slice/app.slice"):
         machine.group(path, on="", procs="43")
     found = find_place(machine.root)
@@ -98,7 +98,7 @@ def test_a_container_whose_root_has_processes_has_no_place(machine):
     assert "no control group with the CPU controller may be made" in found.reason
 
 
-def test_without_permission_the_remedy_is_named(machine, unwritable):
+def test_missing_permission_has_a_remedy(machine, unwritable):
     unwritable.add(machine.root / "sys/fs/cgroup")
     found = find_place(machine.root)
     assert isinstance(found, Availability)
@@ -106,17 +106,17 @@ def test_without_permission_the_remedy_is_named(machine, unwritable):
     assert "systemd-run --user --scope" in found.remedy
 
 
-def test_without_the_controller_it_is_said(machine):
+def test_missing_controller_is_reported(machine):
     for path in ("", "user.slice", "user.slice/app.slice", "user.slice/app.slice/run.scope"):
         machine.group(path, controllers="memory", root=not path)
     assert "CPU controller is not available" in find_place(machine.root).reason
 
 
-def test_without_control_groups_it_is_said(tmp_path):
+def test_missing_control_groups_are_reported(tmp_path):
     assert "not mounted" in find_place(Machine(tmp_path, "1 0 8:1 / / rw - ext4 /dev/vda rw", "").root).reason
 
 
-def test_version_1_is_used_where_it_still_has_the_controller(tmp_path, unwritable):
+def test_version_1_is_used_if_it_has_the_controller(tmp_path, unwritable):
     machine = Machine(tmp_path, HYBRID, "5:cpu,cpuacct:/robots\n0::/robots")
     folder = machine.group("cpu/robots")
     assert "CONFIG_CFS_BANDWIDTH" in find_place(machine.root).reason
@@ -126,14 +126,14 @@ def test_version_1_is_used_where_it_still_has_the_controller(tmp_path, unwritabl
     assert "as root" in find_place(machine.root).remedy
 
 
-def test_a_mount_that_shows_a_part_of_the_tree(tmp_path):
+def test_mount_of_a_subtree(tmp_path):
     shown = HYBRID.replace("0:27 / ", "0:27 /docker/7 ")
     machine = Machine(tmp_path, shown, "5:cpu,cpuacct:/docker/7/inner")
     assert find_home("self", machine.root) == tmp_path / "sys/fs/cgroup/cpu/inner"
 
 
-class Unremembering(Undo):
-    """Keeps what it was given, and nothing more."""
+class RecordingUndo(Undo):
+    """Records registered actions only."""
 
     def __init__(self) -> None:
         self.actions: list[UndoAction] = []
@@ -142,9 +142,9 @@ class Unremembering(Undo):
         self.actions.append(action)
 
 
-def test_what_is_written_in_version_2(machine, monkeypatch):
+def test_files_written_in_version_2(machine, monkeypatch):
     folder = machine.group("user.slice/app.slice", on="")
-    undo = Unremembering()
+    undo = RecordingUndo()
     group = QuotaGroup(find_place(machine.root), 150, undo, machine.root)
     assert (folder / "cgroup.subtree_control").read_text() == "+cpu"
     assert group.folder.parent == folder
@@ -165,8 +165,8 @@ def test_what_is_written_in_version_2(machine, monkeypatch):
     assert group.members() == [42]
 
 
-def test_what_the_kernel_says_in_version_2(machine):
-    group = QuotaGroup(find_place(machine.root), 50, Unremembering(), machine.root)
+def test_counters_of_version_2(machine):
+    group = QuotaGroup(find_place(machine.root), 50, RecordingUndo(), machine.root)
     (group.folder / "cpu.stat").write_text("usage_usec 9\nnr_periods 10\nnr_throttled 4\nthrottled_usec 250000\n")
     assert group.read_throttling() == Throttling(10, 4, 0.25)
     assert Throttling(12, 5, 0.5).since(group.read_throttling()) == Throttling(2, 1, 0.25)
@@ -182,7 +182,7 @@ def real_place() -> CgroupPlace:
 
 
 @pytest.mark.alone
-def test_a_real_quota_is_kept_and_nothing_is_left(tmp_path):
+def test_real_quota_is_enforced_and_removed(tmp_path):
     place = real_place()
     busy = subprocess.Popen([sys.executable, "-c", BUSY])
     try:

@@ -1,4 +1,4 @@
-"""Git's own words where it gives no commit or knows no revision: repositories that are really so."""
+"""Git's reasons for unknown commits and revisions, from real repositories."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def repository(tmp_path) -> Repository:
 
 @pytest.fixture
 def of_another(repository, monkeypatch) -> Path:
-    """A repository that git takes for another user's, as in a container."""
+    """A repository that git attributes to another user, as in a container."""
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     monkeypatch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
@@ -44,13 +44,13 @@ def damage_index(repository: Repository) -> None:
     (repository.path / ".git/index").write_text("x")
 
 
-def test_a_commit_needs_no_reason(repository):
+def test_known_commit_has_no_reason(repository):
     commit = repository.git("rev-parse", "--short=12", "HEAD")
     assert commit_of(repository.path) == (commit, "")
     assert why_no_commit(repository.path) is None
 
 
-def test_an_owner_that_git_does_not_trust_is_named_with_the_cure(of_another):
+def test_untrusted_owner_is_reported_with_a_fix(of_another):
     commit, unknown = commit_of(of_another)
     assert commit == ""
     assert unknown.startswith(f"{DUBIOUS} in repository at '{of_another}'")
@@ -60,7 +60,7 @@ def test_an_owner_that_git_does_not_trust_is_named_with_the_cure(of_another):
 @pytest.mark.parametrize(
     ("damage", "reason"), [(corrupt, "is corrupt"), (damage_index, "index file smaller than expected")]
 )
-def test_a_damaged_repository_is_named(repository, damage, reason):
+def test_damaged_repository_is_reported(repository, damage, reason):
     damage(repository)
     commit, unknown = commit_of(repository.path)
     assert commit == ""
@@ -73,31 +73,31 @@ def test_a_repository_without_commits(tmp_path):
     assert why_unknown("main", tmp_path).reason == "your current branch 'main' does not have any commits yet"
 
 
-def test_git_that_is_not_installed(repository, monkeypatch):
+def test_missing_git(repository, monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
     assert commit_of(repository.path) == ("", "git is not installed → install git")
 
 
-def test_other_languages_change_nothing(of_another, monkeypatch):
+def test_messages_are_independent_of_the_locale(of_another, monkeypatch):
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     monkeypatch.setenv("LANGUAGE", "de")
     assert commit_of(of_another)[1].startswith(DUBIOUS)
 
 
 @pytest.mark.parametrize("role", Role)
-def test_a_version_that_git_refuses_to_look_for(of_another, role):
+def test_invalid_revision_name(of_another, role):
     with pytest.raises(ConfigurationError, match=f"--ldos-{role} main: .*{DUBIOUS}") as caught:
         find_version(role, "main", folder=of_another, root=of_another)
     assert caught.value.remedy.endswith(f"git config --global --add safe.directory {of_another}")
 
 
-def test_commits_that_git_refuses_to_list(of_another):
+def test_failed_list_of_commits(of_another):
     with pytest.raises(ConfigurationError, match=DUBIOUS) as caught:
         list_commits("main", "main", of_another)
     assert "safe.directory" in caught.value.remedy
 
 
-def test_a_base_that_a_shallow_clone_lacks(repository, tmp_path):
+def test_base_missing_from_a_shallow_clone(repository, tmp_path):
     old = repository.git("rev-parse", "HEAD")
     repository.commit(a_txt="2")
     clone = tmp_path / "clone"
@@ -109,7 +109,7 @@ def test_a_base_that_a_shallow_clone_lacks(repository, tmp_path):
         assert "git fetch --unshallow" in caught.value.remedy
 
 
-def test_commits_that_a_shallow_clone_does_not_connect(repository, tmp_path):
+def test_commits_unconnected_in_a_shallow_clone(repository, tmp_path):
     repository.git("branch", "old")
     repository.commit(a_txt="2")
     clone = tmp_path / "clone"

@@ -1,4 +1,4 @@
-"""How often threads left their CPUs, as the kernel counts it."""
+"""Context switches, by the kernel's counts."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ while getrusage(RUSAGE_THREAD).ru_nvcsw < 50: time.sleep(0.0005)
 """
 
 
-def test_a_sleeping_thread_leaves_by_itself():
+def test_sleeping_thread_switches_voluntarily():
     counter = SwitchCounter([0])
     assert counter.counts() == SwitchCounts(0, 0, 0), "no such process"
     counter = SwitchCounter([os.getpid()])
     enough = getrusage(RUSAGE_THREAD).ru_nvcsw + 20
-    while getrusage(RUSAGE_THREAD).ru_nvcsw < enough:  # one that is preempted for as long does not leave by itself
+    while (
+        getrusage(RUSAGE_THREAD).ru_nvcsw < enough
+    ):  # a thread that is preempted for as long does not switch voluntarily
         time.sleep(0.0005)
     assert counter.counts().voluntary >= 20
 
 
-def test_what_ended_children_did_is_known():
+def test_switches_of_ended_children_are_counted():
     counter = OwnSwitchCounter()
     subprocess.run([sys.executable, "-c", SLEEPY], check=True)
     counts = counter.counts()
@@ -45,7 +47,7 @@ def task(root, tid: int, voluntary: int, involuntary: int, migrations: int | Non
         (folder / "sched").write_text(f"x (7, #threads: 1)\n---\nse.nr_migrations : {migrations}\nse.load.weight : 1\n")
 
 
-def test_threads_add_up_and_new_ones_count_from_their_start(tmp_path):
+def test_threads_are_summed_and_new_ones_count_from_their_start(tmp_path):
     task(tmp_path, 7, 100, 10, 3)
     counter = SwitchCounter([7], tmp_path)
     task(tmp_path, 7, 150, 11, 5)
@@ -53,14 +55,14 @@ def test_threads_add_up_and_new_ones_count_from_their_start(tmp_path):
     assert counter.counts() == SwitchCounts(70, 3, 3)
 
 
-def test_where_the_kernel_does_not_say_it_migrations_are_unknown(tmp_path):
+def test_unreported_migrations_are_unknown(tmp_path):
     task(tmp_path, 7, 1, 1, None)
     counter = SwitchCounter([7], tmp_path)
     task(tmp_path, 7, 2, 1, None)
     assert counter.counts() == SwitchCounts(1, 0, None)
 
 
-def test_damaged_files_say_nothing(tmp_path):
+def test_damaged_files_are_ignored(tmp_path):
     task(tmp_path, 7, 1, 1, 1)
     (tmp_path / "proc/7/task/7/status").write_text("voluntary_ctxt_switches: many\n\x00")
     assert SwitchCounter([7], tmp_path).counts() == SwitchCounts(0, 0, 0)

@@ -1,4 +1,4 @@
-"""What takes CPU time from a stack: its share, and its end."""
+"""The CPU thief: its share, and its end."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def taken_s(process: psutil.Process) -> float:
 
 
 def await_thief(pid: int) -> psutil.Process:
-    """When it has begun to steal: before, it is an interpreter that starts."""
+    """Waits until it has begun to steal, after the interpreter's start."""
     process = psutil.Process(pid)
     deadline = time.monotonic() + 60
     while process.name() != NAME:
@@ -45,19 +45,19 @@ def await_thief(pid: int) -> psutil.Process:
     return process
 
 
-def test_there_is_one_for_each_cpu_and_none_for_nothing():
+def test_one_thief_per_cpu_and_none_for_no_share():
     assert thief_commands(0.0) == {}
     assert set(thief_commands(0.5)) == {f"{NAME}_{cpu}" for cpu in os.sched_getaffinity(0)}
 
 
 @pytest.mark.measures_time
-def test_it_takes_its_share_of_its_cpu_and_no_more(tmp_path):
+def test_thief_uses_exactly_its_share(tmp_path):
     group = ProcessGroup(log_directory=tmp_path)
     name, command = next(iter(thief_commands(SHARE).items()))
     try:
         thief = await_thief(group.start(name, command).pid)
         before, began = taken_s(thief), time.monotonic()
-        time.sleep(WATCHED_S)  # what is measured is a rate
+        time.sleep(WATCHED_S)  # measures a rate
         share = (taken_s(thief) - before) / (time.monotonic() - began)
         precedes = os.sched_getscheduler(thief.pid) == os.SCHED_FIFO
         assert thief.cpu_affinity() == [int(name.removeprefix(f"{NAME}_"))]
@@ -70,7 +70,7 @@ def test_it_takes_its_share_of_its_cpu_and_no_more(tmp_path):
     assert not thief.is_running()
 
 
-def test_it_does_not_outlive_a_parent_that_is_killed(tmp_path):
+def test_thief_ends_with_a_killed_parent(tmp_path):
     command = [sys.executable, "-c", PARENT, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None

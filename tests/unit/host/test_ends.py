@@ -1,4 +1,4 @@
-"""How a process ended, in words."""
+"""Descriptions of exit statuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Digests of folders: everything that counts changes them, and a file that did not change is not read again."""
+"""Digests of folders, and their cache."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def digest(folder: Path, **settings) -> str:
     ],
     ids=["content", "mode", "name", "new file", "link"],
 )
-def test_what_counts(folder, change):
+def test_relevant_changes_change_the_digest(folder, change):
     before = digest(folder)
     change(folder)
     assert digest(folder) != before
 
 
-def test_what_does_not_count(folder):
+def test_irrelevant_changes_keep_the_digest(folder):
     before = digest(folder)
     (folder / "lib/__pycache__").mkdir()
     (folder / "lib/__pycache__/arm.pyc").write_text("compiled")
@@ -51,7 +51,7 @@ def test_what_does_not_count(folder):
     assert digest(folder, skip=lambda path, is_folder: path.endswith("/left out")) == before
 
 
-def test_equal_folders_have_equal_digests_wherever_they_lie(folder, tmp_path):
+def test_digest_is_independent_of_the_path(folder, tmp_path):
     other = tmp_path / "elsewhere/prefix"
     other.parent.mkdir()
     before = digest(folder)
@@ -59,7 +59,7 @@ def test_equal_folders_have_equal_digests_wherever_they_lie(folder, tmp_path):
     assert digest(other) == before
 
 
-def test_what_links_lead_to_counts_and_circles_end(folder, tmp_path):
+def test_link_targets_count_and_cycles_end(folder, tmp_path):
     sources = tmp_path / "sources"
     sources.mkdir()
     (sources / "file").write_text("one")
@@ -70,8 +70,8 @@ def test_what_links_lead_to_counts_and_circles_end(folder, tmp_path):
     assert digest(folder) != before
 
 
-def test_a_file_that_did_not_change_is_not_read_again(folder, monkeypatch):
-    """Not even in another process: the cache says that it is what it was."""
+def test_unchanged_file_is_not_read_again(folder, monkeypatch):
+    """Even in another process, due to the cache."""
     monkeypatch.setattr("pytest_ldos.host.checkout._RECENT_NS", -1)
     first = FileDigests(folder.parent / "digests.json")
     known = first.of_folder(folder)
@@ -80,8 +80,8 @@ def test_a_file_that_did_not_change_is_not_read_again(folder, monkeypatch):
     assert digest(folder) == known
 
 
-def test_a_file_that_has_just_changed_is_read_again(folder):
-    """It may change once more within one tick of the file system's clock."""
+def test_recently_changed_file_is_read_again(folder):
+    """It may change again within one tick of the file system's clock."""
     first = FileDigests(folder.parent / "digests.json")
     before = first.of_folder(folder)
     first.save()
@@ -91,7 +91,7 @@ def test_a_file_that_has_just_changed_is_read_again(folder):
     assert digest(folder) != before
 
 
-def test_a_cache_that_cannot_be_read_is_not_used(folder):
+def test_unreadable_cache_is_ignored(folder):
     before = digest(folder)
     (folder.parent / "digests.json").write_text("{")
     assert digest(folder) == before

@@ -1,4 +1,4 @@
-"""The host class names what decides comparability, and nothing else."""
+"""The host class contains exactly the facts that decide comparability."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_versions_do_not_change_the_class_but_are_named():
     assert ("kernel", base.kernel, "9.9") in differences
 
 
-def test_what_makes_a_class():
+def test_facts_of_the_host_class():
     base = take_fingerprint(rmw="cyclonedds", versions={})
     changes = {"cpu_model": "other", "cores": 999, "smt": "?", "governor": "?", "turbo": "?", "rmw": "fastrtps"}
     classes = {dataclasses.replace(base, **{name: value}).host_class for name, value in changes.items()}

@@ -1,4 +1,4 @@
-"""Counters of single processes, where this kernel gives them."""
+"""Counters of processes, if this kernel has them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_ldos.host import hardware_counters
 from pytest_ldos.host.hardware_counters import Counters, Event
 
 
-def test_what_a_process_did_is_counted():
+def test_events_of_a_process_are_counted():
     counters = Counters(Event.PAGE_FAULTS, [os.getpid()])
     if counters.reason:
         pytest.skip(f"page faults cannot be counted: {counters.reason}")
@@ -26,7 +26,7 @@ def test_what_a_process_did_is_counted():
     counters.close()
 
 
-def test_one_that_has_ended_cannot_be_counted():
+def test_ended_process_cannot_be_counted():
     process = subprocess.Popen(["true"])
     process.wait()
     counters = Counters(Event.PAGE_FAULTS, [os.getpid(), process.pid])
@@ -34,14 +34,14 @@ def test_one_that_has_ended_cannot_be_counted():
     assert counters.reason
 
 
-def test_a_machine_whose_system_call_is_not_known_says_so(monkeypatch):
+def test_unknown_system_call_is_reported(monkeypatch):
     monkeypatch.setattr(hardware_counters, "_SYSCALLS", {})
     counters = Counters(Event.CACHE_MISSES, [os.getpid()])
     assert counters.read() is None
     assert "not implemented" in counters.reason
 
 
-def test_counters_are_there_or_a_reason():
+def test_counters_are_available_or_have_a_reason():
     counters = Counters(Event.CACHE_MISSES, [os.getpid()])
     assert (counters.read() is None) == bool(counters.reason)
     counters.close()

@@ -1,4 +1,4 @@
-"""What processes inherit: nothing that belongs to the tests, and the rest by name."""
+"""Inherited settings: those of the tests are withheld, others are recorded by name."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ def of_a_kept_tree(tmp_path: Path, environment: Mapping[str, str]) -> dict:
 
 @pytest.fixture(params=[of_a_group, of_a_kept_tree])
 def started(request, tmp_path):
-    """What a process sees that is started in each way that there is."""
+    """The environment of a process, for each way of starting one."""
     return lambda environment={}: request.param(tmp_path, environment)
 
 
 @pytest.fixture
 def package(tmp_path) -> Path:
-    """A folder of an installed package with which a tool starts in every Python, as ddtrace's."""
+    """A folder of an installed package by which a tool starts in every Python, like ddtrace's."""
     folder = tmp_path / "lib/site-packages/ddtrace/bootstrap"
     folder.mkdir(parents=True)
     (folder / "sitecustomize.py").write_text("import cProfile\n")
     return folder
 
 
-def test_what_belongs_to_the_tests_reaches_no_process(started, monkeypatch):
+def test_variables_of_the_tests_are_withheld(started, monkeypatch):
     for name in ("COV_CORE_SOURCE", "COVERAGE_PROCESS_CONFIG", "PYTHONDEVMODE", "PYTHONWARNINGS", "PYDEVD_USE_CYTHON"):
         monkeypatch.setenv(name, "1")
     seen = started()
@@ -65,7 +65,7 @@ def test_what_belongs_to_the_tests_reaches_no_process(started, monkeypatch):
     assert not seen["dev"]
 
 
-def test_coverage_of_the_tests_does_not_start_in_a_process(started, monkeypatch, tmp_path):
+def test_coverage_does_not_start_in_a_child(started, monkeypatch, tmp_path):
     pytest.importorskip("coverage")
     (tmp_path / "coveragerc").write_text("[run]\nparallel = true\n")
     monkeypatch.setenv("COVERAGE_FILE", str(tmp_path / ".coverage"))
@@ -86,7 +86,7 @@ print(json.dumps([[name for name in each["modules"] if name.startswith("pydevd")
 
 
 @pytest.mark.acceptance
-def test_a_debugger_of_the_tests_follows_no_process(tmp_path):
+def test_debugger_does_not_follow_a_child(tmp_path):
     pytest.importorskip("debugpy")
     code = tmp_path / "measures.py"
     code.write_text(UNDER_A_DEBUGGER)
@@ -97,12 +97,12 @@ def test_a_debugger_of_the_tests_follows_no_process(tmp_path):
     assert json.loads(done.stdout.splitlines()[-1]) == [[], []]
 
 
-def test_a_value_that_is_set_for_a_process_stays(started, monkeypatch):
+def test_explicitly_set_value_is_kept(started, monkeypatch):
     monkeypatch.setenv("PYTHONDEVMODE", "0")
     assert started({"PYTHONDEVMODE": "1"})["dev"]
 
 
-def test_a_sourced_environment_that_was_made_from_ours_brings_nothing_back(started, monkeypatch):
+def test_derived_environment_does_not_restore_variables(started, monkeypatch):
     monkeypatch.setenv("COV_CORE_SOURCE", "here")
     monkeypatch.setenv("LD_BIND_NOW", "1")
     seen = started(dict(os.environ))["environment"]
@@ -110,9 +110,7 @@ def test_a_sourced_environment_that_was_made_from_ours_brings_nothing_back(start
     assert seen["LD_BIND_NOW"] == "1"
 
 
-def test_a_tool_that_starts_in_every_python_is_withheld_and_the_projects_own_folders_stay(
-    started, monkeypatch, package, tmp_path
-):
+def test_tool_folders_are_removed_from_pythonpath(started, monkeypatch, package, tmp_path):
     own = tmp_path / "own"
     own.mkdir()
     (own / "sitecustomize.py").write_text("import wave\n")
@@ -124,7 +122,7 @@ def test_a_tool_that_starts_in_every_python_is_withheld_and_the_projects_own_fol
     assert find_influences(os.environ)["PYTHONPATH"] == "sitecustomize of own"
 
 
-def test_what_is_passed_on_is_named_without_its_folders():
+def test_influences_are_named_without_folders():
     environment = {
         "LD_PRELOAD": "/home/somebody/lib/libjemalloc.so.2:libfaketime.so.1",
         "OMP_NUM_THREADS": "4",
@@ -139,7 +137,7 @@ def test_what_is_passed_on_is_named_without_its_folders():
     assert not found.keys() & {"PYTHONMALLOC", "HOME"}
 
 
-def test_a_priority_and_cpus_are_inherited_too():
+def test_priority_and_cpus_are_influences():
     code = "from pytest_ldos.host.inherited import find_influences as f; import json; print(json.dumps(f({})))"
     command = ["nice", "-n", "3", "taskset", "-c", str(min(os.sched_getaffinity(0))), sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -149,7 +147,7 @@ def test_a_priority_and_cpus_are_inherited_too():
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_a_tracer_that_follows_every_process_is_named(tmp_path):
+def test_tracer_is_named(tmp_path):
     code = "from pytest_ldos.host.inherited import find_tracers as f; import os; print(f([os.getpid()]))"
     command = ["strace", "-f", "-o", str(tmp_path / "calls"), sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -158,11 +156,11 @@ def test_a_tracer_that_follows_every_process_is_named(tmp_path):
     assert done.stdout == "{'ptrace': 'strace'}\n"
 
 
-def test_nothing_traces_this_process_by_itself():
+def test_this_process_has_no_tracer():
     assert find_tracers([os.getpid(), 2**30]) == {}
 
 
-def test_each_variable_has_one_way_and_a_reason():
+def test_each_variable_is_in_one_list_with_a_reason():
     assert not WITHHELD.keys() & PASSED_ON.keys()
     assert all({**WITHHELD, **PASSED_ON}.values())
     assert find_influences({"MALLOC_TRACE": "file"}).keys().isdisjoint({"MALLOC_TRACE"})

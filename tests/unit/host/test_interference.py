@@ -1,4 +1,4 @@
-"""Interference with a measurement, by real busy loops and by made-up files of the kernel."""
+"""Interference with a measurement, by real busy loops and from fake kernel files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ORPHANING = "import subprocess, sys; print(subprocess.Popen(sys.argv[1:], start_
 LOOP = "import time\nend = time.monotonic() + 300\nwhile time.monotonic() < end: pass"
 
 
-def test_a_foreign_loop_is_counted_and_named(tmp_path, monkeypatch):
+def test_foreign_loop_is_counted_and_named(tmp_path, monkeypatch):
     name_all_others(monkeypatch.setattr)
     with foreign_load(tmp_path) as name:
         found = measure_briefly()
@@ -41,14 +41,14 @@ def test_a_foreign_loop_is_counted_and_named(tmp_path, monkeypatch):
     assert describe_interference(found).startswith("others used ")
 
 
-def test_our_children_are_no_others(tmp_path, monkeypatch):
+def test_children_are_not_counted(tmp_path, monkeypatch):
     name_all_others(monkeypatch.setattr)
     meter = InterferenceMeter()
     with foreign_load(tmp_path, is_foreign=False) as name:
         assert name not in meter.measure().programs
 
 
-def test_what_we_own_is_no_other_in_whatever_session_it_is(tmp_path, monkeypatch):
+def test_owned_processes_of_other_sessions_are_not_counted(tmp_path, monkeypatch):
     name_all_others(monkeypatch.setattr)
     monkeypatch.setenv(OWNER_VARIABLE, owned_by_us()[OWNER_VARIABLE])
     meter = InterferenceMeter()
@@ -70,7 +70,7 @@ def orphan(script: Path, owner: str) -> Iterator[psutil.Process]:
 
 
 @pytest.mark.parametrize("is_ours", [True, False])
-def test_an_orphan_is_another_unless_we_own_it(tmp_path, monkeypatch, is_ours):
+def test_orphan_counts_unless_owned(tmp_path, monkeypatch, is_ours):
     name_all_others(monkeypatch.setattr)
     script = tmp_path / f"orphan_{secrets.token_hex(4)}.py"
     script.write_text(LOOP)
@@ -81,7 +81,7 @@ def test_an_orphan_is_another_unless_we_own_it(tmp_path, monkeypatch, is_ours):
 
 
 class Kernel:
-    """Files of a kernel below a folder."""
+    """Fake kernel files below a folder."""
 
     def __init__(self, root) -> None:
         self.root = root
@@ -106,7 +106,7 @@ def kernel(tmp_path):
     return Kernel(tmp_path)
 
 
-def test_what_is_born_and_dies_in_between_is_named_after_its_parent(kernel):
+def test_short_lived_process_is_named_after_its_parent(kernel):
     kernel.cpus(idle=1000)
     kernel.process(7, "pytest", 1, used=100)
     kernel.process(8, "make", 1, used=10, children=500)
@@ -121,25 +121,25 @@ def test_what_is_born_and_dies_in_between_is_named_after_its_parent(kernel):
     assert meter.measure().programs == {"make": pytest.approx(0.25)}
 
 
-def test_a_name_with_brackets_and_spaces_is_read(kernel):
+def test_name_with_brackets_and_spaces(kernel):
     kernel.process(7, "pytest", 1, used=0)
     meter = InterferenceMeter(kernel.root, 7)
     kernel.process(9, "a) S (b c", 1, used=100)
     assert meter.measure().programs == {"a) S (b c": 1.0}
 
 
-def test_without_foreign_processes_to_be_seen_the_total_tells(kernel):
-    """As in a container: the kernel's total contains strangers whose processes are not shown."""
+def test_invisible_processes_count_by_the_total(kernel):
+    """As in a container: the kernel's total includes invisible processes."""
     kernel.cpus(idle=1000)
     kernel.process(7, "pytest", 1, used=100)
     meter = InterferenceMeter(kernel.root, 7)
-    time.sleep(0.05)  # two CPUs were busy for so long at least
+    time.sleep(0.05)  # two CPUs were busy for at least this long
     found = meter.measure()
     assert found.programs == {}
     assert found.others_s == pytest.approx(2 * found.seconds)
 
 
-def test_facts_that_are_not_reported_are_absent(kernel):
+def test_unreported_facts_are_none(kernel):
     found = InterferenceMeter(kernel.root, 7).measure()
     facts = (found.others_s, found.steal_s, found.throttled_s, found.thermal_throttles, found.memory_stall_s)
     assert facts == (None,) * 5
@@ -147,7 +147,7 @@ def test_facts_that_are_not_reported_are_absent(kernel):
     assert found.others_share == 0.0
 
 
-def test_a_counter_that_goes_back_is_no_negative_fact(kernel):
+def test_decreasing_counter_gives_no_negative_value(kernel):
     kernel.cpus(idle=1000, steal=300)
     meter = InterferenceMeter(kernel.root, 7)
     kernel.cpus(idle=999, steal=299)
@@ -185,16 +185,16 @@ def span(**facts) -> Interference:
         ({"seconds": 0.1, "others_s": 0.2}, ""),
     ],
 )
-def test_words(facts, words):
+def test_descriptions(facts, words):
     assert describe_interference(span(**facts)) == words
 
 
-def test_a_quiet_machine_is_described_on_demand():
+def test_quiet_machine_is_described_on_request():
     assert describe_others(span(others_s=0.08, programs={"sshd": 0.08})) == "others used 0.0 of 2 CPUs: sshd"
     assert describe_others(span()) == ""
 
 
-def test_spans_add_up_and_what_is_not_known_stays_unknown():
+def test_spans_add_up_and_unknown_values_stay_unknown():
     both = add_up([span(others_s=1.0, programs={"a": 1.0}), span(others_s=2.0, steal_s=0.5, programs={"b": 2.0})])
     assert both == span(seconds=8.0, others_s=3.0, steal_s=0.5, programs={"b": 2.0, "a": 1.0})
     assert both.others_share == pytest.approx(3.5 / 16)

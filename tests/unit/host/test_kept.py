@@ -1,4 +1,4 @@
-"""Trees of processes that may not outlive their keeper, each tried with real ones."""
+"""Process trees end with their keeper (real processes)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def wait_until_gone(pids: list[int], seconds: float = 60) -> None:
         time.sleep(0.01)
 
 
-def test_sessions_of_their_own_orphans_and_processes_without_the_mark_end_too(tmp_path):
+def test_sessions_orphans_and_unmarked_processes_end(tmp_path):
     tree, words = start(tmp_path, FAMILY)
     pids = [int(word) for word in words]
     assert not any(map(is_gone, pids))
@@ -51,7 +51,7 @@ def test_sessions_of_their_own_orphans_and_processes_without_the_mark_end_too(tm
     tree.stop()
 
 
-def test_pids_are_the_command_and_what_it_started(tmp_path):
+def test_pids_are_the_command_and_its_descendants(tmp_path):
     tree, words = start(tmp_path, FAMILY)
     try:
         own_session, orphan, _ = map(int, words)
@@ -61,7 +61,7 @@ def test_pids_are_the_command_and_what_it_started(tmp_path):
         tree.stop()
 
 
-def test_what_ignores_signals_is_killed(tmp_path):
+def test_process_that_ignores_signals_is_killed(tmp_path):
     tree, _ = start(tmp_path, STUBBORN)
     (pid,) = tree.pids()
     began = time.monotonic()
@@ -70,7 +70,7 @@ def test_what_ignores_signals_is_killed(tmp_path):
     assert time.monotonic() - began > 3 * PATIENCE_S, "SIGINT and SIGTERM come first"
 
 
-def test_a_command_that_ends_ends_its_keeper_and_what_it_left(tmp_path):
+def test_end_of_the_command_ends_its_keeper_and_descendants(tmp_path):
     tree, words = start(tmp_path, FAMILY.replace("time.sleep(60)\n", "sys.exit(3)"))
     assert tree.child.process.wait(timeout=60) == 3
     assert tree.child.describe_end() == "tree ended with exit code 3"
@@ -78,18 +78,18 @@ def test_a_command_that_ends_ends_its_keeper_and_what_it_left(tmp_path):
     tree.stop()
 
 
-def test_a_killed_keeper_leaves_nothing_that_stop_does_not_end(tmp_path):
+def test_stop_ends_processes_of_a_killed_keeper(tmp_path):
     tree, words = start(tmp_path, FAMILY)
     own_session, orphan, nameless = map(int, words)
     tree.child.process.kill()
     tree.child.process.wait()
     tree.stop()
-    os.kill(nameless, signal.SIGKILL)  # nobody is left who could know it by descent
+    os.kill(nameless, signal.SIGKILL)  # no process is left that could find it by descent
     wait_until_gone([own_session, orphan, nameless])
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_nothing_outlives_a_killed_owner(tmp_path, number):
+def test_processes_end_with_a_killed_owner(tmp_path, number):
     owner = f"""
 import sys, time
 from pathlib import Path
@@ -125,7 +125,7 @@ child.wait()
 """
 
 
-def test_a_launcher_that_passes_the_signal_on_is_left_to_it(tmp_path):
+def test_launcher_forwards_the_signal_alone(tmp_path):
     command = [sys.executable, "-c", LAUNCHER, str(tmp_path / "heard")]
     tree = KeptTree("launch", command, log=tmp_path / "launch.log", environment={}, patience_s=60)
     assert tree.child.process.stdout is not None

@@ -1,4 +1,4 @@
-"""One measuring session at a time; the second one is told who holds the machine."""
+"""One measuring session at a time; a second one is refused with the holder's name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def own_lock(monkeypatch):
     monkeypatch.setenv(LOCK_VARIABLE, f"ldos-test-{secrets.token_hex(8)}")
 
 
-def test_a_name_that_no_lock_can_have_is_not_waited_for(monkeypatch):
+def test_impossible_lock_name_is_refused_immediately(monkeypatch):
     monkeypatch.setenv(LOCK_VARIABLE, "x" * 200)
     waits = []
     with (
@@ -40,7 +40,7 @@ def test_a_name_that_no_lock_can_have_is_not_waited_for(monkeypatch):
     assert waits == []
 
 
-def test_the_second_is_refused_and_told_of_the_first(own_lock):
+def test_second_session_is_refused_with_the_holder(own_lock):
     holder = subprocess.Popen([sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert holder.stdout.readline() == "held\n"
     with pytest.raises(MachineBusy) as caught, measuring_lock():
@@ -55,7 +55,7 @@ def test_the_second_is_refused_and_told_of_the_first(own_lock):
         pass
 
 
-def test_a_holder_that_outlives_the_wait_is_named_after_it(own_lock):
+def test_holder_is_named_after_a_timeout(own_lock):
     holder = subprocess.Popen([sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     holder.stdout.readline()
     waits, began = [], time.monotonic()
@@ -63,16 +63,16 @@ def test_a_holder_that_outlives_the_wait_is_named_after_it(own_lock):
         pytest.fail("two hold the machine")
     assert time.monotonic() - began >= 0.5
     assert f"after 0.5 s of waiting: pid {holder.pid} " in str(caught.value)
-    (told,) = waits
-    assert told.startswith(f"pid {holder.pid} ")
+    (holder_text,) = waits
+    assert holder_text.startswith(f"pid {holder.pid} ")
     holder.communicate("\n")
 
 
-def test_who_waits_long_enough_is_next(own_lock):
+def test_waiting_session_acquires_the_lock(own_lock):
     holder = subprocess.Popen([sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     holder.stdout.readline()
 
-    def release(told):
+    def release(_):
         holder.stdin.write("\n")
         holder.stdin.flush()
 
@@ -81,7 +81,7 @@ def test_who_waits_long_enough_is_next(own_lock):
     holder.communicate()
 
 
-def test_a_killed_holder_leaves_nothing_behind(own_lock):
+def test_killed_holder_releases_the_lock(own_lock):
     holder = subprocess.Popen([sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     holder.stdout.readline()
     holder.kill()
@@ -99,7 +99,7 @@ with measuring_lock(wait_s=float("inf"), on_waiting=lambda holder: print("waitin
 
 
 def switches_once_asleep(process):
-    """How often it gave up its CPU until it waits; it may be about to do so once more."""
+    """Voluntary switches of a process until it waits, up to one."""
     deadline = time.monotonic() + 60
     while process.status() != psutil.STATUS_SLEEPING:
         assert time.monotonic() < deadline
@@ -107,7 +107,7 @@ def switches_once_asleep(process):
 
 
 @pytest.mark.parametrize("end", ["tells it to end", "kills it"])
-def test_who_waits_sleeps_until_the_holder_ends(own_lock, end):
+def test_waiting_session_sleeps_until_the_holder_ends(own_lock, end):
     holder = subprocess.Popen([sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     holder.stdout.readline()
     waiters = [subprocess.Popen([sys.executable, "-c", WAITER], stdout=subprocess.PIPE, text=True) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""Memory that may be used, by the machine and by control groups."""
+"""Available memory, of the machine and within control groups."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def limit(folder, most, used, cached=0):
         (folder / f"memory.{name}").write_text(f"{text}\n")
 
 
-def test_without_limits_it_is_the_machines(groups):
+def test_without_limits_the_machines_memory_is_available(groups):
     limit(groups, "max", 5)
     assert memory.available_bytes() == 1000
 
 
-def test_the_tightest_group_counts_without_its_cache(groups):
+def test_tightest_group_limits_without_its_cache(groups):
     limit(groups, 900, 300)
     assert memory.available_bytes() == 600
     limit(groups.parent, 500, 400, cached=50)
     assert memory.available_bytes() == 150
 
 
-def test_a_group_that_is_over_its_limit_has_none(groups):
+def test_group_over_its_limit_has_no_memory(groups):
     limit(groups, 100, 300)
     assert memory.available_bytes() == 0
 

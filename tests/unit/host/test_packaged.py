@@ -1,4 +1,4 @@
-"""Files that packages installed, with real packages in a database of dpkg's own."""
+"""Files of packages, with real packages in a separate dpkg database."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_without_dpkg_nothing_is_packaged(tmp_path, monkeypatch):
     assert find_packaged(Path("/usr")) == Packaged()
 
 
-def test_our_way_to_install_is_dpkgs_own(tmp_path, monkeypatch):
+def test_builder_matches_dpkg(tmp_path, monkeypatch):
     install_package(tmp_path, monkeypatch, "arm", "1", tmp_path / "opt/arm/file")
     shown = subprocess.run(["dpkg-query", "--show", "arm"], capture_output=True, text=True, check=True).stdout
     assert shown.split() == ["arm", "1"]

@@ -1,4 +1,4 @@
-"""What processes are called."""
+"""Names of processes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.builders.busy import busy_process
         ([], ""),
     ],
 )
-def test_an_interpreter_is_called_as_what_it_runs(command, name):
+def test_interpreter_is_named_after_its_program(command, name):
     assert name_of_command(command) == name
 
 
@@ -48,8 +48,8 @@ sys.stdin.read()
     ],
 )
 @pytest.mark.parametrize("program", [("{folder}/set_up.py", "-m", "install"), ("-m", "robot.set_up.work", "-c")])
-def test_an_interpreter_with_options_is_called_as_what_it_runs(tmp_path, options, program):
-    """Options and program are what Python itself takes for such: it runs the program."""
+def test_interpreter_with_options_is_named_after_its_program(tmp_path, options, program):
+    """Verified with Python itself, which runs the program."""
     if options[-1:] == ("--",) and program[0] == "-m":
         pytest.skip("behind -- there are no options")
     package = tmp_path / "robot/set_up"
@@ -78,10 +78,10 @@ def test_an_interpreter_with_options_is_called_as_what_it_runs(tmp_path, options
         (["python3-config", "--libs"], "python3-config"),
     ],
 )
-def test_options_with_values_name_nothing(command, name):
+def test_values_of_options_are_no_names(command, name):
     assert name_of_command(command) == name
 
 
-def test_processes_that_are_gone_have_none():
+def test_ended_processes_have_no_name():
     with busy_process() as process:
         assert process_names([process.pid, 4_194_303]) == {process.pid: name_of_command(process.args)}

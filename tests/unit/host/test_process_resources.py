@@ -1,4 +1,4 @@
-"""Use of resources by real processes: each does what it is told to, between two readings."""
+"""Resource use of real processes, which execute commands between two readings."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ for line in sys.stdin:
 KEEP = f"kept.append(b'x' * {20 * MB})"
 SPIN = "began = time.thread_time()\nwhile time.thread_time() < began + 0.2: pass"
 SLEEP = "enough = switches({who}) + {count}\nwhile switches({who}) < enough: time.sleep(0.0001)"
-"""Until the kernel has counted so many switches: a sleep that a busy machine begins too late is none."""
+"""Sleeps until the kernel has counted the given number of switches; on a busy machine, a late sleep is no switch."""
 
 
 class Servant:
-    """A process that executes what it is told."""
+    """A process that executes expressions on request."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-c", SERVANT]
@@ -57,7 +57,7 @@ class Servant:
         self.do(SLEEP.format(who="", count=count))
 
     def tell(self, expression: str) -> float:
-        """The value of an expression, as the process itself has it."""
+        """Evaluates an expression in the process."""
         assert self.process.stdout is not None
         value = self.do(f"print({expression}, flush=True)")
         self.process.stdout.readline()
@@ -83,7 +83,7 @@ def successor() -> Iterator[Servant]:
 
 @pytest.fixture
 def meter_of() -> Iterator[Callable[[Callable[[], Names]], ResourceMeter]]:
-    """Makes meters, and closes them."""
+    """Creates meters, and closes them."""
     with ExitStack() as made:
         yield lambda processes: made.enter_context(ResourceMeter(processes))
 
@@ -93,7 +93,7 @@ def only(meter: ResourceMeter) -> ProcessUse:
     return used
 
 
-def test_cpu_time_is_that_of_the_span(servant, meter_of):
+def test_cpu_time_covers_the_span(servant, meter_of):
     servant.do(SPIN)
     before_s = servant.tell("time.process_time()")
     meter = meter_of(lambda: {servant.pid: "servant"})
@@ -107,7 +107,7 @@ def test_cpu_time_is_that_of_the_span(servant, meter_of):
     assert (used.name, used.has_begun) == ("servant", False)
 
 
-def test_a_peak_is_seen_although_it_is_over_and_an_earlier_one_is_not(servant, meter_of):
+def test_peak_within_the_span_counts_and_an_earlier_one_does_not(servant, meter_of):
     servant.do(f"x = b'x' * {60 * MB}; del x")
     meter = meter_of(lambda: {servant.pid: "servant"})
     before = only(meter).peak_bytes
@@ -119,7 +119,7 @@ def test_a_peak_is_seen_although_it_is_over_and_an_earlier_one_is_not(servant, m
     assert used.resident_bytes > used.peak_bytes
 
 
-def test_a_leak_grows_from_span_to_span(servant, meter_of):
+def test_leak_grows_from_span_to_span(servant, meter_of):
     found = []
     for _ in range(3):
         meter = meter_of(lambda: {servant.pid: "servant"})
@@ -137,10 +137,10 @@ def test_switches_and_faults_are_counted(servant, meter_of):
     servant.do(KEEP)
     used = only(meter)
     assert 100 <= used.switches <= servant.tell("switches()") - before
-    assert used.faults >= 20 * MB // os.sysconf("SC_PAGESIZE") // 512  # where pages are huge
+    assert used.faults >= 20 * MB // os.sysconf("SC_PAGESIZE") // 512  # with huge pages
 
 
-def test_threads_have_names_and_numbers_of_their_own(servant, meter_of):
+def test_threads_are_counted_by_name(servant, meter_of):
     servant.do("go, over = threading.Event(), threading.Event()")
     servant.do(
         "def run():\n"
@@ -158,7 +158,7 @@ def test_threads_have_names_and_numbers_of_their_own(servant, meter_of):
     assert by_name["worker"].cpu_ns > 190 * MB
 
 
-def test_what_a_process_starts_counts_as_its_own(servant, meter_of):
+def test_children_count_for_their_parent(servant, meter_of):
     meter = meter_of(lambda: {servant.pid: "servant"})
     servant.do("import subprocess, sys; child = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=-1)")
     used = meter.measure()
@@ -171,7 +171,7 @@ needs_exits = pytest.mark.skipif(not KEEPS_RECORDS, reason="this kernel tells us
 
 
 @needs_exits
-def test_a_process_that_restarts_counts_before_and_after(servant, successor, meter_of):
+def test_restarted_process_counts_before_and_after(servant, successor, meter_of):
     servant.do(SPIN)
     servant.sleep(2000)
     servant.do(KEEP)
@@ -199,7 +199,7 @@ def test_a_process_that_restarts_counts_before_and_after(servant, successor, met
 
 
 @needs_exits
-def test_a_process_that_begins_and_ends_within_the_span_counts(servant, meter_of):
+def test_process_within_the_span_counts(servant, meter_of):
     before_s = servant.tell("time.process_time()")
     meter = meter_of(lambda: {servant.pid: "servant"})
     child = f"import threading, time\n{SPIN}"
@@ -211,8 +211,8 @@ def test_a_process_that_begins_and_ends_within_the_span_counts(servant, meter_of
 
 
 @needs_exits
-def test_a_process_that_is_neither_there_at_the_begin_nor_at_the_end_counts_by_its_name():
-    """As one that `launch` starts again and again: who started it is none of the stack."""
+def test_short_lived_process_of_the_stack_counts_by_name():
+    """For example, `launch` restarts it repeatedly; its parent does not belong to the stack."""
     started: dict[int, str] = {}
     with ResourceMeter(dict, lambda: started) as meter:
         for _ in range(2):
@@ -224,7 +224,7 @@ def test_a_process_that_is_neither_there_at_the_begin_nor_at_the_end_counts_by_i
 
 
 @needs_exits
-def test_a_thread_that_ended_counts(servant, meter_of):
+def test_ended_thread_counts(servant, meter_of):
     meter = meter_of(lambda: {servant.pid: "servant"})
     servant.do(
         "def run():\n"
@@ -237,9 +237,7 @@ def test_a_thread_that_ended_counts(servant, meter_of):
     assert next(each for each in used.threads if each.name == "worker").switches >= 100
 
 
-def test_what_an_ended_process_had_used_is_lost_where_the_kernel_does_not_tell(
-    servant, successor, meter_of, monkeypatch
-):
+def test_use_of_an_ended_process_is_lost_without_exit_records(servant, successor, meter_of, monkeypatch):
     monkeypatch.setattr(task_exits, "_listen", refuse)
     running = {servant.pid: "planner"}
     meter = meter_of(lambda: dict(running))
@@ -254,8 +252,8 @@ def test_what_an_ended_process_had_used_is_lost_where_the_kernel_does_not_tell(
 
 
 @needs_exits
-def test_records_that_the_kernel_dropped_are_missed(servant, meter_of, monkeypatch):
-    """A buffer for two records or so, and a hundred threads that end."""
+def test_dropped_exit_records_are_noticed(servant, meter_of, monkeypatch):
+    """The buffer fits about two records; a hundred threads end."""
     monkeypatch.setattr(task_exits, "_BUFFER", 2048)
     meter = meter_of(lambda: {servant.pid: "servant"})
     servant.do("for _ in range(100): one = threading.Thread(target=len, args=('',)); one.start(); one.join()")
@@ -269,7 +267,7 @@ def refuse():
     raise PermissionError(1, "Operation not permitted")
 
 
-def test_where_the_peak_cannot_be_reset_it_is_that_of_the_ends(servant, monkeypatch, meter_of):
+def test_peak_without_reset_is_that_of_the_ends(servant, monkeypatch, meter_of):
     servant.do(f"x = b'x' * {60 * MB}; del x")
     monkeypatch.setattr(process_resources, "_reset_peak", lambda pid: False)
     used = only(meter_of(lambda: {servant.pid: "servant"}))
@@ -277,6 +275,6 @@ def test_where_the_peak_cannot_be_reset_it_is_that_of_the_ends(servant, monkeypa
     assert used.resident_bytes < 60 * MB
 
 
-def test_the_peak_of_a_process_that_is_gone_cannot_be_reset():
+def test_peak_of_an_ended_process_cannot_be_reset():
     assert process_resources._reset_peak(os.getpid())
     assert not process_resources._reset_peak(2**22 + 1)

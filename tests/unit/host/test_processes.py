@@ -1,4 +1,4 @@
-"""Children end when they are told to, however hard they resist, and when we die."""
+"""Children end on request and with their parent, even if they resist."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def group(tmp_path):
     group.stop()
 
 
-def test_a_child_that_ignores_signals_is_killed(group):
+def test_child_that_ignores_signals_is_killed(group):
     child = group.start("stubborn", [sys.executable, "-c", STUBBORN], talk=True)
     assert child.process.stdout.readline() == "ready\n"
     group.stop()
@@ -80,7 +80,7 @@ def test_grandchildren_end_with_the_group(group):
     assert is_gone(grandchild)
 
 
-def test_zenoh_is_silent_in_children_that_talk_and_as_the_user_says_in_others(monkeypatch, tmp_path):
+def test_zenoh_logs_are_disabled_only_in_children_with_pipes(monkeypatch, tmp_path):
     monkeypatch.setenv("RUST_LOG", "debug")
     group = ProcessGroup(log_directory=tmp_path)
     say = [sys.executable, "-c", "import os; print(os.environ['RUST_LOG'])"]
@@ -90,13 +90,13 @@ def test_zenoh_is_silent_in_children_that_talk_and_as_the_user_says_in_others(mo
     assert other.log.read_text() == "debug\n"
 
 
-def test_all_children_share_a_group_and_our_session(group):
+def test_children_share_a_group_and_the_session(group):
     pids = [group.start(f"c{i}", [sys.executable, "-c", "import time; time.sleep(600)"]).pid for i in range(3)]
     assert {os.getpgid(pid) for pid in pids} == {pids[0]}
     assert {os.getsid(pid) for pid in pids} == {os.getsid(0)}
 
 
-def test_a_child_may_start_after_the_first_has_ended(group):
+def test_child_starts_after_the_first_has_ended(group):
     first = group.start("first", ["true"])
     wait_until(lambda: first.exit_code is not None)
     second = group.start("second", [sys.executable, "-c", "import time; time.sleep(600)"])
@@ -105,8 +105,8 @@ def test_a_child_may_start_after_the_first_has_ended(group):
     assert is_gone(second.pid)
 
 
-def test_children_die_with_us(tmp_path):
-    """Also when we are killed and can do nothing about it."""
+def test_children_die_with_their_parent(tmp_path):
+    """Even if the parent is killed."""
     parent = subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     child = int(parent.stdout.readline())
     assert not is_gone(child)
@@ -116,7 +116,7 @@ def test_children_die_with_us(tmp_path):
     wait_until(lambda: is_gone(child))
 
 
-def test_a_child_does_not_begin_when_we_died_before_it_was_bound_to_us(tmp_path):
+def test_child_of_a_dead_parent_does_not_begin(tmp_path):
     setpriv = tmp_path / "setpriv"
     setpriv.write_text(KILLS_ITS_PARENT, "utf-8")
     setpriv.chmod(0o755)
@@ -127,14 +127,14 @@ def test_a_child_does_not_begin_when_we_died_before_it_was_bound_to_us(tmp_path)
     assert not (tmp_path / "began").exists()
 
 
-def test_a_child_that_ends_is_noticed_with_its_last_words(group):
+def test_ended_child_is_reported_with_its_last_output(group):
     child = group.start("failing", [sys.executable, "-c", "import sys; sys.exit('no such robot')"])
     wait_until(lambda: bool(group.ended()))
     assert child.describe_end() == "failing ended with exit code 1"
     assert child.last_lines() == "no such robot"
 
 
-def test_stopping_twice_is_fine(group):
+def test_stop_may_be_repeated(group):
     group.start("sleeper", [sys.executable, "-c", "import time; time.sleep(600)"])
     group.stop()
     group.stop()

@@ -1,4 +1,4 @@
-"""What of ROS 2 is here, told by environment and files."""
+"""Detection of ROS 2 by environment and files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def install(root, *names):
         (root / "opt/ros" / name / "local_setup.sh").touch()
 
 
-def test_a_sourced_distro_comes_before_installed_ones(tmp_path):
+def test_sourced_distro_has_precedence_over_installed_ones(tmp_path):
     install(tmp_path, "kilted", "jazzy")
     (tmp_path / "opt/ros/leftovers").mkdir()
     assert installed_distros(tmp_path) == ["jazzy", "kilted"]
@@ -42,16 +42,16 @@ def test_a_sourced_distro_comes_before_installed_ones(tmp_path):
     assert find_distro(environment, root=tmp_path) == RosDistro("jazzy", is_sourced=True)
 
 
-def test_a_container_that_names_a_distro_has_not_sourced_it(tmp_path):
+def test_ros_distro_alone_is_not_sourced(tmp_path):
     install(tmp_path, "jazzy")
     assert find_distro({"ROS_DISTRO": "jazzy"}, root=tmp_path) == RosDistro("jazzy", is_sourced=False)
 
 
-def test_no_distro_at_all(tmp_path):
+def test_no_distro(tmp_path):
     assert find_distro({}, root=tmp_path) is None
 
 
-def test_the_first_prefix_that_has_a_package_wins(tmp_path):
+def test_first_prefix_with_a_package_is_used(tmp_path):
     overlay, underlay = add_packages(tmp_path / "ws", ["rclcpp"]), add_packages(tmp_path / "ros", ["rclcpp", "rclpy"])
     environment = sourced(overlay, underlay)
     assert find_ros_package("rclcpp", environment) == overlay
@@ -59,7 +59,7 @@ def test_the_first_prefix_that_has_a_package_wins(tmp_path):
     assert find_ros_package("nav2", environment) is None
 
 
-def test_missing_packages_are_named_with_what_installs_them(prefix):
+def test_missing_packages_have_install_commands(prefix):
     environment = sourced(add_packages(prefix, ["controller_manager"]))
     assert find_ros_packages(["controller_manager"], environment=environment).ok
     answer = find_ros_packages(["controller_manager", "moveit_ros_move_group", "ldos_bringup"], environment=environment)
@@ -70,7 +70,7 @@ def test_missing_packages_are_named_with_what_installs_them(prefix):
         answer.demand()
 
 
-def test_without_a_sourced_environment_nothing_is_found(prefix):
+def test_nothing_is_found_without_sourcing(prefix):
     add_packages(prefix, ["rclcpp"])
     for answer in (
         find_ros_packages(["rclcpp"], environment={}),
@@ -82,7 +82,7 @@ def test_without_a_sourced_environment_nothing_is_found(prefix):
         assert answer.remedy
 
 
-def test_middlewares(prefix):
+def test_installed_middlewares(prefix):
     names = ["rmw_implementation", "rmw_dds_common", "rmw_fastrtps_shared_cpp", "rmw_fastrtps_cpp", "rmw", "rclcpp"]
     environment = sourced(add_packages(prefix, names))
     assert installed_rmws(environment) == ["rmw_fastrtps_cpp"]
@@ -98,13 +98,13 @@ def test_the_chosen_middleware():
     assert chosen_rmw({"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp"}) == "rmw_cyclonedds_cpp"
 
 
-def test_python_packages_that_this_interpreter_can_import(prefix):
+def test_importable_python_packages(prefix):
     path = [str(add_python(prefix, (*ROS, *NEEDS)))]
     assert ros_python_available(sourced(prefix), path=path).ok
 
 
-def test_python_packages_of_another_interpreter_are_told_as_such(prefix):
-    """Whether they are on the module path or only installed."""
+def test_packages_of_another_python_version_are_reported(prefix):
+    """Both on the module path and only installed."""
     folder = add_python(prefix, (*ROS, *NEEDS), version=OTHER_PYTHON)
     for path in ([str(folder)], []):
         answer = ros_python_available(sourced(prefix), path=path)
@@ -112,8 +112,8 @@ def test_python_packages_of_another_interpreter_are_told_as_such(prefix):
         assert f"python{OTHER_PYTHON}" in answer.remedy
 
 
-def test_a_folder_named_launch_is_not_the_package(tmp_path, prefix):
-    """Most ROS packages have one, and tests run beside it."""
+def test_folder_named_launch_is_no_package(tmp_path, prefix):
+    """Most ROS packages have one in their test folder."""
     (tmp_path / "project/launch").mkdir(parents=True)
     prefix.mkdir(parents=True)
     path = [str(tmp_path / "project"), str(add_python(prefix, ("launch_ros", "rclpy", *NEEDS)))]
@@ -128,7 +128,7 @@ def test_a_virtual_environment_without_the_systems_packages(prefix):
     assert "python3-lark python3-yaml" in answer.remedy
 
 
-def test_the_environment_of_this_process_is_the_default(prefix, monkeypatch):
+def test_default_is_the_environment_of_this_process(prefix, monkeypatch):
     for name, value in sourced(add_packages(prefix, ["rclcpp"])).items():
         monkeypatch.setenv(name, value)
     assert find_ros_packages(["rclcpp"]).ok

@@ -1,4 +1,4 @@
-"""SIGTERM while something runs, while what was found is written, and afterwards."""
+"""SIGTERM during a run, while results are written, and afterwards."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ def terminate() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def test_it_interrupts_what_runs_and_nothing_afterwards():
+def test_sigterm_interrupts_only_within_the_context():
     with pytest.raises(KeyboardInterrupt, match="ended by SIGTERM"), terminated_like_interrupted():
         terminate()
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_it_passes_while_what_was_found_is_written():
+def test_sigterm_is_ignored_while_results_are_written():
     with terminated_like_interrupted() as termination:
         termination.settle()
         terminate()
 
 
-def test_whoever_has_it_keeps_it():
+def test_existing_handler_is_kept():
     heard = []
     before = signal.signal(signal.SIGTERM, lambda *_: heard.append(1))
     try:
@@ -39,7 +39,7 @@ def test_whoever_has_it_keeps_it():
     assert heard == [1, 1]
 
 
-def test_it_is_left_alone_off_the_main_thread():
+def test_handler_is_not_set_off_the_main_thread():
     found = []
 
     def look() -> None:

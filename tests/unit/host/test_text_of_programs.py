@@ -1,4 +1,4 @@
-"""The text of other programs is read the same in every locale."""
+"""Output of other programs is decoded independently of the locale."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def calls(tree: ast.AST, names: set[str]) -> Iterator[ast.Call]:
                 yield node
 
 
-def test_no_program_is_read_in_the_machines_locale():
-    """`text=True` would be: an author's name in another alphabet ends us where the locale knows ASCII alone."""
+def test_no_output_is_decoded_with_the_locale():
+    """`text=True` uses the locale, so that non-ASCII author names would fail in an ASCII locale."""
     found = [
         f"{file}:{call.lineno}"
         for file in sorted(PACKAGE.rglob("*.py"))

@@ -1,4 +1,4 @@
-"""Whether other processes may be looked into."""
+"""Permission to trace other processes."""
 
 from __future__ import annotations
 

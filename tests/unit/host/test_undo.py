@@ -1,4 +1,4 @@
-"""What was registered is undone, however its owner ends."""
+"""Registered changes are undone, however their owner ends."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def start_owner(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_what_its_owner_changed_is_undone_when_the_owner_is_killed(start_owner, tmp_path, number):
+def test_changes_of_a_killed_owner_are_undone(start_owner, tmp_path, number):
     owner, (undoer, _) = start_owner()
     assert not (tmp_path / "undone").exists()
     owner.send_signal(number)
@@ -58,7 +58,7 @@ def test_what_its_owner_changed_is_undone_when_the_owner_is_killed(start_owner, 
     wait_until(lambda: is_gone(int(undoer)))
 
 
-def test_a_forked_child_that_holds_the_pipe_does_not_delay_it(start_owner, tmp_path):
+def test_forked_child_with_the_pipe_does_not_delay_undoing(start_owner, tmp_path):
     owner, (_, child) = start_owner("fork")
     try:
         owner.kill()
@@ -68,7 +68,7 @@ def test_a_forked_child_that_holds_the_pipe_does_not_delay_it(start_owner, tmp_p
         os.kill(int(child), signal.SIGKILL)
 
 
-def test_signals_to_the_owners_group_leave_it_alone(start_owner, tmp_path):
+def test_signals_to_the_owners_group_are_ignored(start_owner, tmp_path):
     owner, (undoer, _) = start_owner()
     assert os.getsid(int(undoer)) == int(undoer)
     os.kill(int(undoer), signal.SIGINT)
@@ -76,7 +76,7 @@ def test_signals_to_the_owners_group_leave_it_alone(start_owner, tmp_path):
     wait_until((tmp_path / "undone").exists)
 
 
-def test_a_normal_end_undoes_the_last_change_first(tmp_path):
+def test_changes_are_undone_in_reverse_order(tmp_path):
     order = tmp_path / "order"
     with undone_at_end(tmp_path / "undo.log") as undo:
         for word in ("first", "second"):
@@ -87,7 +87,7 @@ def test_a_normal_end_undoes_the_last_change_first(tmp_path):
     assert is_gone(pid)
 
 
-def test_what_could_not_be_undone_is_told_and_the_rest_is_undone(tmp_path):
+def test_failed_action_is_reported_and_others_are_undone(tmp_path):
     undo = Undo(tmp_path / "undo.log")
     undo.register(RunCommand(("touch", str(tmp_path / "undone"))))
     undo.register(RunCommand(("sh", "-c", "echo no such device >&2; exit 2")))
@@ -99,7 +99,7 @@ def test_what_could_not_be_undone_is_told_and_the_rest_is_undone(tmp_path):
     undo.undo()
 
 
-def test_where_the_process_that_undoes_was_killed_we_undo(tmp_path):
+def test_owner_undoes_changes_of_a_killed_process(tmp_path):
     undo = Undo(tmp_path / "undo.log")
     undo.register(RunCommand(("touch", str(tmp_path / "undone"))))
     os.kill(undo.pid, signal.SIGKILL)
@@ -110,7 +110,7 @@ def test_where_the_process_that_undoes_was_killed_we_undo(tmp_path):
     assert (tmp_path / "undone").exists()
 
 
-def test_folders_and_settings(tmp_path):
+def test_folders_and_settings_are_undone(tmp_path):
     setting, folder = tmp_path / "setting", tmp_path / "folder"
     setting.write_text("1")
     folder.mkdir()
@@ -125,8 +125,8 @@ def test_folders_and_settings(tmp_path):
         WriteSetting(str(tmp_path / "none"), "0").undo()
 
 
-def test_a_folder_in_which_somebody_still_works_is_removed(tmp_path, monkeypatch):
-    """Somebody whose file comes right before the folder would have gone."""
+def test_folder_in_use_is_removed(tmp_path, monkeypatch):
+    """A process creates a file right before the folder is removed."""
     folder = tmp_path / "folder"
     folder.mkdir()
     rmdir, late = os.rmdir, iter(["first", "second"])
@@ -143,14 +143,14 @@ def test_a_folder_in_which_somebody_still_works_is_removed(tmp_path, monkeypatch
     assert list(late) == []
 
 
-def test_a_folder_that_cannot_be_removed_is_told(tmp_path, monkeypatch):
+def test_unremovable_folder_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(undo_actions, "TREE_LIMIT_S", 0.0)
     (tmp_path / "no folder").touch()
     with pytest.raises(NotADirectoryError):
         RemoveTree(str(tmp_path / "no folder")).undo()
 
 
-def test_a_registration_that_was_interrupted_counts(tmp_path, monkeypatch):
+def test_interrupted_registration_is_effective(tmp_path, monkeypatch):
     undo = Undo(tmp_path / "undo.log")
     with monkeypatch.context() as interrupted:
         interrupted.setattr(undo, "_hear", interrupt)
@@ -166,7 +166,7 @@ def interrupt() -> str:
 
 @pytest.fixture
 def cgroup():
-    """A real group of the kernel's, where we may make one."""
+    """A real control group, if permitted."""
     root = next((each for each in CGROUPS if (each / "cgroup.procs").is_file() and os.access(each, os.W_OK)), None)
     if root is None:
         pytest.skip("no control groups may be made here")
@@ -178,7 +178,7 @@ def cgroup():
 
 
 @pytest.mark.parametrize("refuge", [False, True])
-def test_a_control_group_is_removed_with_what_is_in_it(cgroup, refuge):
+def test_control_group_is_removed_with_its_processes(cgroup, refuge):
     member = subprocess.Popen(["sleep", "60"])
     try:
         (cgroup / "cgroup.procs").write_text(str(member.pid))
