@@ -209,7 +209,7 @@ class SwitchCounter:
 
 
 class OwnSwitchCounter:
-    """Counts context switches of this process and its children from its creation on; excludes ended children's migrations."""
+    """Counts context switches of this process and its children from now on, without ended children's migrations."""
 
     def __init__(self) -> None:
         self._own = SwitchCounter([os.getpid()])
