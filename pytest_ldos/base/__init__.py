@@ -1,1 +1,1 @@
-"""Parts that every wing may use: errors, units, text, tracepoints, statistics."""
+"""Shared parts: errors, units, text, tracepoints, statistics."""

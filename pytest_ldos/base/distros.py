@@ -1,6 +1,6 @@
-"""ROS 2 distributions that this project is built for: one entry each, with what differs between them.
+"""Supported ROS 2 distributions, with the differences between them.
 
-``.ci/ros2-setup`` and the workflows have the same values, since no Python of ours runs there; a test compares them.
+``.ci/ros2-setup`` and the workflows repeat these values, because they cannot import this module; a test compares them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ class Distro:
     """A ROS 2 distribution.
 
     Attributes:
-        name: as in ``ROS_DISTRO`` and in the names of its packages.
-        ubuntu: version for which it has apt packages.
-        codename: of that version.
-        python: version of Python that it is built for.
+        name: name as in ``ROS_DISTRO`` and in package names.
+        ubuntu: version of Ubuntu with apt packages.
+        codename: codename of that version.
+        python: version of Python.
         gazebo: release of Gazebo that it is paired with.
         rmw: its default middleware.
-        pytest: versions that its pytest plugins (launch_pytest, launch_testing) work with, as a requirement.
-        was_measured: True if this project was tried on it with an arm.
+        pytest: requirement for pytest, compatible with its pytest plugins (launch_pytest, launch_testing).
+        was_measured: True if this project was tested on it with an arm.
 
     Reference: REP 2000.
     """
@@ -43,7 +43,7 @@ class Distro:
 
     @property
     def messages(self) -> str:
-        """Name of the set of its message definitions in rosbags."""
+        """Name of its message definitions in rosbags."""
         return f"ros2_{self.name}"
 
 
@@ -72,4 +72,4 @@ DISTROS: Final[Mapping[str, Distro]] = {each.name: each for each in (JAZZY, LYRI
 """By name."""
 
 DEFAULT: Final = JAZZY
-"""The one that is installed, and that remedies name, where none is found."""
+"""The distribution that is installed and named in remedies if none is found."""

@@ -1,6 +1,6 @@
-"""Errors: what can go wrong, each with what to do about it.
+"""Exceptions, each with a remedy.
 
-A fault is an exception; a verdict (see ``gate.verdict``) is a value. Every error
+A fault is an exception; a verdict (see `judge.gate.verdict`) is a value. Every error
 carries a `remedy`, which the command line and the plugin print below the message.
 """
 
@@ -15,14 +15,14 @@ from pytest_ldos.base.text import Rendered, one_line, safe_lines
 
 
 class LdosError(Exception):
-    """Base of everything pytest-ldos raises on purpose.
+    """Base class of pytest-ldos's exceptions.
 
-    Other programs' words in it are made safe when it is made: wherever it is shown, it can be.
+    Untrusted text in it is sanitised at creation, so that it can be shown anywhere.
 
     Attributes:
-        message: what is wrong, alone; one line.
-        remedy: one sentence that says what to do, or ``""`` when there is nothing to do.
-        details: lines that stand between message and remedy where there is room, such as the ends of logs.
+        message: description of the fault in one line.
+        remedy: one sentence that says what to do; ``""`` if there is nothing to do.
+        details: optional lines between message and remedy, such as the ends of logs.
     """
 
     def __init__(self, message: str, *, remedy: str = "", details: str = "") -> None:
@@ -49,7 +49,7 @@ class ConfigurationError(LdosError):
 
 
 class Unavailable(LdosError):
-    """Something this run needs is not installed or not permitted here."""
+    """A requirement is not installed or not permitted here."""
 
 
 class BringUpFailed(LdosError):
@@ -57,7 +57,7 @@ class BringUpFailed(LdosError):
 
 
 class PreparationFailed(LdosError):
-    """The environment of another revision could not be made; the verdict of what needs it is ``infra``."""
+    """The environment of another revision could not be created; scenarios that need it get the verdict ``infra``."""
 
 
 class LoadFailed(LdosError):
@@ -73,7 +73,7 @@ class MachineBusy(LdosError):
 
 
 class MendFailed(LdosError):
-    """A setting of this machine could not be changed, or something could not be ended or removed."""
+    """A setting of this machine could not be changed, or a process or file could not be removed."""
 
 
 class TraceUnreadable(LdosError):
@@ -81,9 +81,9 @@ class TraceUnreadable(LdosError):
 
     Attributes:
         path: the file that could not be read.
-        offset: byte offset in `path`, or ``None`` where it has no meaning (metadata
-            errors carry line and column in `reason` instead).
-        reason: what was found there.
+        offset: byte offset in `path`; ``None`` for metadata errors, which have line and column in
+            `reason`.
+        reason: description of the fault.
     """
 
     def __init__(self, path: Path, offset: int | None, reason: str, *, remedy: str = "") -> None:
@@ -94,7 +94,7 @@ class TraceUnreadable(LdosError):
         self.reason = reason
 
     def __reduce__(self) -> tuple[type[TraceUnreadable], tuple[Path, int | None, str], dict[str, Any]]:
-        """Makes it again where another process raised it."""
+        """Supports pickling across processes."""
         return TraceUnreadable, (self.path, self.offset, self.reason), self.__dict__
 
 
@@ -103,23 +103,23 @@ class RecordUnreadable(LdosError):
 
 
 class NotWritten(LdosError):
-    """A file or folder could not be written where it is to be, such as on a full disk."""
+    """A file or folder could not be written, for example on a full disk."""
 
 
 class ProfilingFailed(LdosError):
-    """A program that watches processes could not be started, ended early, or wrote what cannot be read."""
+    """A profiler could not be started, ended early, or wrote unreadable output."""
 
 
 class CalibrationFailed(LdosError):
-    """The measurements say nothing about this host's noise."""
+    """The measurements do not determine this host's noise."""
 
 
 class SelfTestFailed(LdosError):
-    """Without any planted fault there is nothing to compare with."""
+    """The self-test has no injected fault to compare with."""
 
 
 def refuse_unknown(given: Iterable[str], known: Collection[str], where: str) -> None:
-    """Raises `ConfigurationError` for the first name that is not known."""
+    """Raises `ConfigurationError` for the first unknown name."""
     for name in given:
         if name not in known:
             raise ConfigurationError(f"unknown {where} '{name}'", remedy=suggest(str(name), known))
@@ -132,7 +132,7 @@ def suggest(name: str, known: Collection[str]) -> str:
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """The known name that is most similar; empty if none is."""
+    """The most similar known name; empty if none is similar."""
     return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.6)), "")
 
 

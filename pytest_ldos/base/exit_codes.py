@@ -1,8 +1,8 @@
-"""Process exit codes beyond pytest's own, in one place.
+"""Process exit codes in addition to pytest's.
 
 pytest's codes keep their meaning (0 passed … 5 nothing collected). The command line
-uses the same numbers, and `USAGE` for a call it does not understand. Of two codes that are not 0, the smaller is the
-worse: pytest's own, then ours by the severity of their verdicts.
+uses the same codes, and `USAGE` for invalid arguments. Of two non-zero codes, the smaller one is more severe: pytest's
+come first, then those of verdicts by severity.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ REGRESSED: Final = 10
 INVALID: Final = 11
 INCONCLUSIVE: Final = 12
 INTERRUPTED: Final = 130
-"""As shells have it for a program that Ctrl-C ended."""
+"""The shells' code for a program ended by Ctrl-C."""
 
 MEANINGS: Final[Mapping[int, str]] = {
     USAGE: "`ldos`: a call that is not understood, or a wrong setting",

@@ -1,6 +1,6 @@
-"""Parquet files that say of themselves whether they are whole.
+"""Parquet files with a digest that detects damage.
 
-Polars ends the process, or panics, on bytes that nobody wrote: what is damaged must be known before it is read.
+Polars crashes or panics on corrupt bytes, so that damage must be detected before reading.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ import polars as pl
 from pytest_ldos.base.text import one_line
 
 FAULTS: Final = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
-"""Exceptions that Polars raises for a file that is damaged and has no seal."""
+"""Polars' exceptions for damaged files without a seal."""
 
 _SEAL: Final = "pytest-ldos seal"
 _OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
 _OPEN: Final = "0" * 64
 _SEALED: Final = re.compile(rb"pytest-ldos seal\x18@([0-9a-f]{64})")
-"""Key and value as Parquet's footer has them (Thrift's compact protocol): a digest of the file with an open seal."""
+"""Key and value in Parquet's footer (Thrift's compact protocol): a digest of the file with a blank seal."""
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
     """Writes a Parquet file.
 
     Raises:
-        OSError: it cannot be written; Polars wraps that in errors of its own.
+        OSError: it cannot be written; also for Polars' own exceptions.
     """
     try:
         frame.write_parquet(path)
@@ -43,7 +43,7 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
 
 
 def sealed(frame: pl.DataFrame, metadata: Mapping[str, str]) -> bytes:
-    """A Parquet file of a table, whose metadata has a digest of the whole file beside what is given."""
+    """A Parquet file of a table; its metadata has the given entries and a digest of the whole file."""
     file = io.BytesIO()
     frame.write_parquet(file, metadata={**metadata, _SEAL: _OPEN})
     content = file.getvalue()
@@ -53,7 +53,7 @@ def sealed(frame: pl.DataFrame, metadata: Mapping[str, str]) -> bytes:
 
 
 def read_whole(path: Path) -> io.BytesIO:
-    """A file whose seal holds, or that has none because an earlier version wrote it.
+    """Reads a file with a valid seal, or without one (of an earlier version).
 
     Raises:
         ValueError: it is damaged.
@@ -75,11 +75,11 @@ def _with_seal(content: bytes, found: re.Match[bytes], seal: bytes) -> bytes:
 
 
 def digest_of(path: Path) -> str:
-    """Digest of a file that another one vouches for."""
+    """Digest of a file, for storage in another file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def reason_of(fault: BaseException) -> str:
-    """The first line of what Polars says of a damaged file; the name of the fault where it says nothing."""
+    """The first line of Polars' message about a damaged file, or the exception's type."""
     return one_line(next(iter(str(fault).splitlines()), type(fault).__name__))

@@ -1,4 +1,4 @@
-"""Causal paths to be measured, and links that no application has annotated."""
+"""Causal paths to measure, and declared causal links."""
 
 from __future__ import annotations
 
@@ -46,13 +46,12 @@ class PathSpec:
     """A causal path, end to end.
 
     Attributes:
-        name: what it is called in reports.
-        via: where it leads through, at least two: topics (``/joint_states``, ``/tf``), in
-            which case what lies between two of them is found, or phases of a goal
-            (``goal_sent``, ``planning``, ``executing``, ``result``).
-        deadline_ms: what its latency should stay below; ``None`` for no deadline.
-        hard: whether missing the deadline once is a failure.
-        links: indirect causes on the way.
+        name: name in reports.
+        via: at least two topics (``/joint_states``, ``/tf``; links between them are found) or
+            phases of a goal (``goal_sent``, ``planning``, ``executing``, ``result``).
+        deadline_ms: upper limit of its latency; ``None`` for no deadline.
+        hard: True if a single missed deadline is a failure.
+        links: indirect causal links on the path.
     """
 
     name: str
@@ -83,7 +82,7 @@ class PathSpec:
 
     @property
     def of_phases(self) -> bool:
-        """True if it leads through phases of a goal instead of topics."""
+        """True for a path of goal phases instead of topics."""
         return not self.via[0].startswith("/")
 
     @property
@@ -99,4 +98,4 @@ BUILT_IN_PATHS: Final = (
     PathSpec(name="goal", via=(Phase.GOAL_SENT, Phase.PLANNING, Phase.EXECUTING, Phase.RESULT)),
     PathSpec(name=STATE_FEEDBACK, via=("/joint_states", "/tf"), deadline_ms=10),
 )
-"""Paths of an arm that need no declaration; a declared path of the same name replaces them."""
+"""Predefined paths of an arm; a declared path of the same name replaces one."""

@@ -1,4 +1,4 @@
-"""Values from the plain values of JSON, checked against type annotations."""
+"""Conversion of JSON values to dataclasses, with type checks."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from types import UnionType
 from typing import Any, Final, NoReturn, Union, get_args, get_origin, get_type_hints
 
 _LARGEST: Final = 2**63
-"""Integers below it are counts, times and durations; larger ones overflow in computations."""
+"""Limit of integers; larger ones overflow in computations."""
 
 _LONGEST_SHOWN: Final = 60
 _LFS_POINTER: Final = "version https://git-lfs.github.com/spec/"
 _CONFLICT: Final = re.compile(r"^(?:<{7}|={7}|>{7})(?: |$)", re.MULTILINE)
 
 Reader = Callable[[Any, str], Any]
-"""Reads a plain value; the text names it in errors."""
+"""Reads a plain value; the second argument names it in errors."""
 
 
 def field_types(kind: Any) -> Mapping[str, Any]:
@@ -30,7 +30,7 @@ def field_types(kind: Any) -> Mapping[str, Any]:
 
 
 def left_by_git(text: str) -> tuple[str, str] | None:
-    """Git's replacement of a file's content, with its remedy; ``None`` where the text is the file's own."""
+    """Git's substitute for a file's content, with a remedy; ``None`` for ordinary content."""
     if text.startswith(_LFS_POINTER):
         return "is a Git LFS pointer: its content was not fetched", "git lfs pull (lfs: true of actions/checkout)"
     conflict = _CONFLICT.search(text)
@@ -42,15 +42,15 @@ def left_by_git(text: str) -> tuple[str, str] | None:
 
 @dataclasses.dataclass(frozen=True)
 class PlainReader:
-    """Reads values of dataclasses and of what they consist of.
+    """Reads dataclasses and nested values.
 
-    Objects become dataclasses or mappings, lists tuples, and words members of enumerations. Floats must be finite,
-    integers must fit into 64 bits, and booleans are no numbers.
+    Objects are read as dataclasses or mappings, lists as tuples, and strings as members of enumerations. Floats must be
+    finite, integers must fit in 64 bits, and booleans are no numbers.
 
     Attributes:
         by_type: readers by type; those of other types are added on first use.
-        is_whole: objects must have every field; otherwise those with a default may be left out.
-        most_items: of one list.
+        is_whole: True if objects must have every field; otherwise fields with a default are optional.
+        most_items: largest length of a list.
     """
 
     by_type: dict[Any, Reader] = dataclasses.field(default_factory=dict)
@@ -58,14 +58,14 @@ class PlainReader:
     most_items: float = math.inf
 
     def read(self, hint: Any, value: Any, what: str) -> Any:
-        """The value of a type.
+        """Reads a value of a type.
 
         Args:
             what: name of the value in errors.
 
         Raises:
-            ValueError: it, or a value in it, is of another type; the message names the first.
-            TypeError: an object lacks a field, or has one too many.
+            ValueError: it or a nested value has a wrong type; the message names the first one.
+            TypeError: an object lacks a field or has an unknown one.
         """
         return self.reader_of(hint)(value, what)
 
@@ -105,11 +105,11 @@ class PlainReader:
 
 
 read_plain: Final = PlainReader().read
-"""Reads a value whose types need no reader of their own; see `PlainReader.read`."""
+"""Reads a value with the default reader; see `PlainReader.read`."""
 
 
 def _read_one_of(readers: tuple[Reader, ...], is_optional: bool, value: Any, what: str) -> Any:
-    """Reads one of several types; the last one's error is reported."""
+    """Reads a union of types; reports the last type's error."""
     if is_optional and value is None:
         return None
     for read in readers[:-1]:

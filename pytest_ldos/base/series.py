@@ -1,4 +1,4 @@
-"""Series of numbers: what trials, measurements, baselines and the gate share."""
+"""Series of numbers, shared by trials, measurements, baselines and the gate."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class Better(StrEnum):
 
 @dataclass(frozen=True)
 class Missing:
-    """A value that does not exist, and why: the trial never got there."""
+    """A missing value, with the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Invalid:
-    """A value that exists but cannot be trusted, and why: its measurement failed."""
+    """A value whose measurement failed, with the reason."""
 
     reason: str
 
@@ -33,7 +33,7 @@ Value = float | Missing | Invalid
 """A measured number or the reason why there is none; never NaN."""
 
 CENSORED = math.inf
-"""A latency of which only is known that it was longer than anybody waited."""
+"""A censored latency, known only to exceed the time limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +42,13 @@ class Series:
 
     Attributes:
         values: finite, or `CENSORED`.
-        strata: what the trial was (its goal), one a value; only like is compared with like.
-        trials: index of the trial in its run, one a value.
-        questions: what the trial asked, one a value: equal ones of two versions are compared with each other. Empty
-            where nothing makes two trials alike; no element if that is so of all.
-        blocks: which start of the stack it belongs to, one a value.
-        covariates: numbers that explain part of the variation, by name, one a value; NaN
-            where unknown.
+        strata: stratum of the trial (its goal), one per value; values are compared within strata.
+        trials: index of the trial in its run, one per value.
+        questions: question of the trial, one per value; equal questions of two versions are compared. Empty for a
+            value without a question; no elements if no value has one.
+        blocks: number of the stack start, one per value.
+        covariates: numbers that explain part of the variation, by name, one per value; NaN
+            if unknown.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Counts of threads that left their CPUs."""
+"""Counts of context switches."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SwitchCounts:
-    """Numbers of switches of threads, by reason, and of migrations.
+    """Numbers of context switches, by reason, and of migrations.
 
     Attributes:
-        voluntary: they went to sleep.
-        involuntary: they were preempted.
-        migrations: they went on on another CPU; ``None`` where the kernel does not say.
+        voluntary: the thread went to sleep.
+        involuntary: the thread was preempted.
+        migrations: the thread continued on another CPU; ``None`` if the kernel does not report them.
     """
 
     voluntary: int = 0

@@ -1,4 +1,4 @@
-"""Text that came from other programs, made safe to show, and quantities written for people."""
+"""Sanitising of untrusted text, and formatting of quantities."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NewType
 
 Rendered = NewType("Rendered", str)
-"""A whole text that can be shown as it is: what a renderer made of foreign words. Nothing else is printed."""
+"""A sanitised text, as returned by a renderer. Only such text is printed."""
 
 _CONTROL: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufffe\uffff]"
@@ -15,35 +15,35 @@ _CONTROL: Final = re.compile(
 )
 
 _STYLE: Final = r"(?:\x1b\[[0-9;]*m)*"
-"""Colours of ours, which may stand between the letters of a finished line."""
+"""Colour sequences, which may occur within a finished line."""
 
 _COMMAND: Final = re.compile(
     rf"^((?:[^\S\n]|\x1b\[[0-9;]*m)*:{_STYLE})(:)|()(#)(?={_STYLE}#{_STYLE}[\w.-]*\[)", re.MULTILINE
 )
-"""``::error::`` at the beginning of a line; ``##[error]``, ``##vso[task.setvariable]`` anywhere."""
+"""Commands of CI logs: ``::error::`` at the start of a line; ``##[error]``, ``##vso[task.setvariable]`` anywhere."""
 
 
 def visible(text: str) -> str:
-    """`text` with control characters written out, so that none reaches a terminal.
+    """Escapes control characters in `text`, so that none reaches a terminal.
 
-    Line ends and tabs stay. Marks of direction are written out too, because they make text
-    look like what it is not, and so is what cannot be seen, and what no encoding of files accepts.
+    Line ends and tabs are kept. Direction marks, invisible characters and unencodable characters
+    are escaped, too, because they can disguise text.
     """
     return _CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
 
 
 def one_line(text: str) -> str:
-    """`text` made safe as one line: no line end in it, and no command to the log of a CI job."""
+    """Sanitises `text` as one line, without line ends and commands of CI logs."""
     return without_commands(visible(text).replace("\n", " ").replace("\t", " "))
 
 
 def safe_lines(text: str) -> str:
-    """`text` made safe as the lines that it has; for words of ours that stand on several lines."""
+    """Sanitises `text` of several lines."""
     return "\n".join(map(one_line, text.split("\n")))
 
 
 def without_commands(text: str) -> str:
-    """Finished lines, in which nothing is a command to the log of a CI job."""
+    """Escapes commands of CI logs in finished lines."""
     return _COMMAND.sub(_written_out, text)
 
 
@@ -63,7 +63,7 @@ UNITS: Final = (*SECONDS_OF, "Hz", "%", "B", "kB", "MB", "m", "mm", "rad", "N", 
 """Units of quantities; the last one is for counts and ratios."""
 
 _ROUNDED_UP: Final = 0.9995
-"""Share of a unit from which three digits are those of the whole unit."""
+"""Share of a unit from which a value is rounded up to the whole unit."""
 
 
 def ns_to_ms(duration_ns: float) -> float:
@@ -77,7 +77,7 @@ def seconds_to_ns(duration_s: float) -> int:
 
 
 def counted(count: int, one: str, several: str = "") -> str:
-    """``1 trial``, ``2 trials``; `several` where that is not `one` with an s."""
+    """``1 trial``, ``2 trials``; `several` is an irregular plural."""
     return f"{count} {one if count == 1 else several or f'{one}s'}"
 
 
@@ -90,8 +90,8 @@ def listed(names: Sequence[str], most: int) -> str:
 def format_quantity(value: float, unit: str) -> str:
     """`value` with three significant digits and its unit: ``14.2 ms``, ``0.0831 ms``.
 
-    Values of 100 and more keep one decimal, so that a planned motion of 1961.4 ms does
-    not lose the difference a gate looks at.
+    Values of 100 and more have one decimal, so that small differences remain visible
+    (1961.4 ms).
     """
     if abs(value) >= 100:
         return f"{value:.1f} {unit}".rstrip()
@@ -99,7 +99,7 @@ def format_quantity(value: float, unit: str) -> str:
 
 
 def format_duration(duration_ns: float) -> str:
-    """A duration with three significant digits, in the unit that suits it: ``141 µs``, ``16.0 ms``, ``1.96 s``."""
+    """A duration with three significant digits in a suitable unit: ``141 µs``, ``16.0 ms``, ``1.96 s``."""
     for unit, size in (("s", NS_PER_S), ("ms", NS_PER_MS), ("µs", NS_PER_US)):
         if abs(duration_ns) >= _ROUNDED_UP * size:
             return f"{duration_ns / size:#.3g}".rstrip(".") + f" {unit}"
@@ -107,7 +107,7 @@ def format_duration(duration_ns: float) -> str:
 
 
 def describe_duration(seconds: float) -> str:
-    """A time to wait, as people say it."""
+    """A waiting time in words."""
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
@@ -120,7 +120,7 @@ def format_bytes(count: float) -> str:
 
 
 LARGEST_EFFECT: Final = 10.0
-"""Relative effect above which its size says no more than that it is large."""
+"""Relative effect above which its exact size is not shown."""
 
 
 def format_effect(size: float) -> str:

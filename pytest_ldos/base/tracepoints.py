@@ -1,9 +1,9 @@
-"""Every tracepoint by name, once, with its fields in wire order.
+"""All tracepoints by name, with their fields in wire order.
 
 `ros2:*` are those of tracetools 8.2 (ROS 2 Jazzy); `ldos:*` are this project's markers;
 `sched_*` are the kernel's.
-The embedded node layer emits them, the C++ workspace defines them, the reader looks for
-them: a test holds all three to this table.
+The embedded node layer emits them, the C++ workspace defines them, and the reader
+looks for them; a test compares all three with this table.
 """
 
 from __future__ import annotations
@@ -61,30 +61,30 @@ class Marker(StrEnum):
     """Events of provider `ldos`."""
 
     TRIAL_BEGIN = "ldos:trial_begin"
-    """A trial begins: by the goal client."""
+    """Begin of a trial; emitted by the goal client."""
 
     PHASE = "ldos:phase"
-    """A goal entered a phase (`Phase`): by the goal client. T1, T2 and T4 lie between two of them."""
+    """A goal enters a phase (`Phase`); emitted by the goal client. T1, T2 and T4 are times between two of them."""
 
     PLAN = "ldos:plan"
-    """The plan of a goal: by the goal client. T2x is T2 without its duration."""
+    """The plan of a goal; emitted by the goal client. T2x is T2 without its duration."""
 
     TRIAL_END = "ldos:trial_end"
-    """A trial ended: by the goal client."""
+    """End of a trial; emitted by the goal client."""
 
     CONTROL_CYCLE = "ldos:control_cycle"
-    """A cycle of the control loop: by the controller `ldos_control_probe/ControlProbe`, or the embedded arm.
+    """A cycle of the control loop; emitted by the controller `ldos_control_probe/ControlProbe`, or the embedded arm.
     T3's periods are the times from one to the next while the arm moves."""
 
     SIM_STEP = "ldos:sim_step"
-    """A step of the simulator begins: by the Gazebo system `ldos_gz_probe`, or the embedded simulator. T5 and its
-    kin are taken from the times between two."""
+    """Begin of a simulator step; emitted by the Gazebo system `ldos_gz_probe`, or the embedded simulator. T5 and
+    related metrics are computed from the times between two steps."""
 
     CPU_SPEED = "ldos:cpu_speed"
-    """A fixed computation on the planner's CPU, and how long it took: before each plan. T1 is adjusted for it."""
+    """Duration of a fixed computation on the planner's CPU before each plan. T1 is adjusted for it."""
 
     PLANNING_STAGE = "ldos:planning_stage"
-    """A stage of planning ended `ago_ns` before: by the planner `ldos_planner/OMPLPlanner`."""
+    """A stage of planning that ended `ago_ns` earlier; emitted by the planner `ldos_planner/OMPLPlanner`."""
 
 
 class Kernel(StrEnum):
@@ -98,7 +98,7 @@ class Kernel(StrEnum):
 
 
 class Phase(StrEnum):
-    """Values of `phase` in ``ldos:phase``, in the order in which a good trial passes them."""
+    """Values of `phase` in ``ldos:phase``, in the order of a successful trial."""
 
     GOAL_SENT = "goal_sent"
     GOAL_ACCEPTED = "goal_accepted"
@@ -166,7 +166,7 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 AFTER_JAZZY: Final = frozenset(
     {Ros2.RMW_SEND_REQUEST, Ros2.RMW_TAKE_REQUEST, Ros2.RMW_SEND_RESPONSE, Ros2.RMW_TAKE_RESPONSE}
 )
-"""Events that tracetools has since ROS 2 Kilted."""
+"""Events of tracetools since ROS 2 Kilted."""
 
 READ_ONLY: Final = AFTER_JAZZY | {
     Ros2.INTRA_PUBLISH,
@@ -179,7 +179,7 @@ READ_ONLY: Final = AFTER_JAZZY | {
     Ros2.LINK_PERIODIC_ASYNC,
     Ros2.LINK_PARTIAL_SYNC,
 }
-"""Events the analysis reads but the embedded node layer has no use for."""
+"""Events that the analysis reads but the embedded node layer does not emit."""
 
 KERNEL_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     Kernel.SWITCH: (
@@ -196,10 +196,10 @@ KERNEL_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     Kernel.WAKING: ("comm", "tid", "prio", "target_cpu"),
     Kernel.MIGRATE: ("comm", "tid", "prio", "orig_cpu", "dest_cpu"),
 }
-"""Fields of the kernel's events, which only lttng-modules emits."""
+"""Fields of the kernel's events, which lttng-modules emits."""
 
 RECORDED: Final = ("ros2:*", "ldos:*")
 """Event patterns a recording enables."""
 
 TRACEPOINTS_OFF: Final = "TRACETOOLS_RUNTIME_DISABLE"
-"""Variable that, set to 1, keeps processes of ROS 2 Lyrical and later from emitting any event."""
+"""Environment variable that disables tracing in ROS 2 Lyrical and later if set to 1."""

@@ -1,7 +1,7 @@
-"""Files and folders that are written, and those of the checkout that the wheel carries.
+"""Writing of files and folders, and files of the checkout that the wheel includes.
 
-All of ours are written inside `writing`. A place that names no file or folder is the mistake of whoever named it
-(`ConfigurationError`); a full disk and the like are faults of the machine (`NotWritten`).
+All files are written inside `writing`. An invalid path is a user error (`ConfigurationError`); a full disk and the like
+are faults of the machine (`NotWritten`).
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ _REMEDIES: Final = {
     errno.EIO: f"its disk reports errors: {ANOTHER}, and look at the kernel's log",
     errno.EFBIG: f"raise the largest size of a file (ulimit -f), or {ANOTHER}",
 }
-"""Remedies, by what the machine lacks; a full disk has one of its own."""
+"""Remedies by error number; a full disk has a separate one."""
 
 
 @contextmanager
 def writing(place: Path, *, needs: int = 0, otherwise: str = ANOTHER) -> Iterator[None]:
-    """Names the fault where a file or folder cannot be written.
+    """Converts errors of writing a file or folder.
 
     Args:
-        needs: bytes that are to be written there, where they are known.
-        otherwise: where it could be written instead, for whoever is to choose.
+        needs: number of bytes to write, if known.
+        otherwise: option with which the user can choose another place.
 
     Raises:
-        NotWritten: the disk is full or failing, or it may not be written to.
-        ConfigurationError: no file or folder can have that name.
+        NotWritten: the disk is full or failing, or there is no permission.
+        ConfigurationError: the path is not valid for a file or folder.
     """
     try:
         yield
@@ -48,7 +48,7 @@ def writing(place: Path, *, needs: int = 0, otherwise: str = ANOTHER) -> Iterato
 
 
 def write_atomically(path: Path, content: str | bytes, *, otherwise: str = ANOTHER) -> None:
-    """Writes a file so that a reader sees the old or the new one, never half of it.
+    """Writes a file atomically: a reader sees the old or the new content.
 
     Args:
         otherwise: see `writing`.
@@ -73,7 +73,7 @@ def write_atomically(path: Path, content: str | bytes, *, otherwise: str = ANOTH
 
 
 def opened_log(log: Path) -> BinaryIO:
-    """A log of another program, which goes on where it ended.
+    """Opens another program's log for appending.
 
     Raises:
         NotWritten, ConfigurationError: see `writing`.
@@ -103,17 +103,16 @@ def _make_room(place: Path, needs: int) -> str:
 
 
 def _disk_of(place: Path) -> Path:
-    """Mount point of the file system of a place, which need not exist."""
+    """Mount point of the file system of a path, which need not exist."""
     there = next(each for each in (place.absolute(), *place.absolute().parents) if each.exists())
     return next(each for each in (there, *there.parents) if each.is_mount())
 
 
 def require_writable_file(file: Path) -> None:
-    """Makes the folder of a file that is to be written, and leaves one that is there as it is.
+    """Creates the folder of a result file; does not change an existing file.
 
     Raises:
-        NotWritten, ConfigurationError: see `writing`; also where it is a folder, a pipe or a device, which no result
-            replaces.
+        NotWritten, ConfigurationError: see `writing`; also if it is a folder, a pipe or a device.
     """
     with writing(file):
         if file.is_dir():
@@ -124,7 +123,7 @@ def require_writable_file(file: Path) -> None:
 
 
 def require_writable_folder(folder: Path, *, otherwise: str = ANOTHER) -> None:
-    """Makes a folder that files are to be written to.
+    """Creates a folder for result files.
 
     Raises:
         NotWritten, ConfigurationError: see `writing`.
@@ -138,15 +137,15 @@ def _try_folder(folder: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as file:
-        file.write(b"room")  # a full disk still takes empty files
+        file.write(b"room")  # a full disk still accepts empty files
         file.flush()
 
 
 def find_carried(folder: str) -> Path:
-    """A folder in the installed package, or in the checkout that is installed in place.
+    """A folder of the installed package, or of an editable install's checkout.
 
     Raises:
-        ConfigurationError: it is in neither.
+        ConfigurationError: it does not exist.
     """
     package = Path(__file__).parents[1]
     found = next((each for each in (package / folder, package.parent / folder) if each.is_dir()), None)

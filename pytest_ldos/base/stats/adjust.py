@@ -1,4 +1,4 @@
-"""Removes known causes of variation from samples before they are compared."""
+"""Removes known causes of variation from samples before a comparison."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ Flags = npt.NDArray[np.bool_]
 _LEAST_VARIATION = 1e-12
 
 _FEWEST = 5
-"""Fewest values of a sample for a slope: through two or three it can be anything."""
+"""Fewest values of a sample for a slope estimate."""
 
 _FEWEST_DEGREES: Final = 4
 """Fewest degrees of freedom of a correlation."""
 
 _EXTREME: Final = 3.0
-"""Scales beyond which a value is drawn in before it takes part in a correlation."""
+"""Number of scales at which values are Winsorized for a correlation."""
 
 _SURE: Final = 0.9999
-"""Largest correlation, for which Fisher's transformation is finite."""
+"""Upper limit of a correlation, so that Fisher's transformation is finite."""
 
 
 def in_common_strata(strata: tuple[Groups, Groups]) -> tuple[Flags, Flags]:
-    """Flags of the values of each sample whose stratum occurs in both samples: only those can be compared."""
+    """Flags of each sample's comparable values, whose stratum occurs in both samples."""
     common = np.intersect1d(*strata)
     return np.isin(strata[0], common), np.isin(strata[1], common)
 
@@ -40,8 +40,8 @@ def in_common_strata(strata: tuple[Groups, Groups]) -> tuple[Flags, Flags]:
 def remove_strata(values: tuple[Numbers, Numbers], strata: tuple[Groups, Groups]) -> tuple[Numbers, Numbers]:
     """Both samples with the level of each stratum removed.
 
-    A stratum's level is the mean of both samples' medians in it, so that a shift between
-    the samples is kept. Strata that only one sample has are not changed.
+    A stratum's level is the mean of both samples' medians, so that a shift between the
+    samples is kept. Strata of only one sample are not changed.
     """
     adjusted = values[0].copy(), values[1].copy()
     for stratum in np.intersect1d(*strata):
@@ -57,18 +57,18 @@ def remove_strata(values: tuple[Numbers, Numbers], strata: tuple[Groups, Groups]
 
 @dataclass(frozen=True)
 class Matching:
-    """Values of two samples that answer the same question, and how much of their variation the question explains.
+    """Matching of two samples by question, with the share of variation that questions explain.
 
-    The level of a question is a random effect: its best predictor is the mean of its ``k`` values, drawn in by
-    ``k r / (1 + (k - 1) r)``. Where ``r`` is near 1 values are compared with their partners alone, where it is 0 with
-    all others, as if nothing matched.
+    The level of a question is a random effect: its best predictor is the mean of its ``k`` values, shrunk by
+    ``k r / (1 + (k - 1) r)``. With ``r`` near 1, values are compared only with their partners; with ``r`` = 0, with all
+    others, as if unmatched.
 
     Reference: S. R. Searle, G. Casella, C. E. McCulloch, "Variance Components", 1992, section 7.2 (best linear
     unbiased prediction).
 
     Attributes:
-        questions: number of the question of each value of either sample; -1 where nothing makes values alike.
-        correlation: ``r``, of two values of different samples that answer the same question.
+        questions: number of the question of each value of either sample; -1 for none.
+        correlation: ``r``, the correlation of two values of different samples with the same question.
     """
 
     questions: tuple[Numbered, Numbered]
@@ -89,19 +89,19 @@ class Matching:
         return head, base
 
     def inflation(self, values: tuple[Numbers, Numbers]) -> float:
-        """Factor on the variance of what is left, without levels, to that of the values around theirs."""
+        """Ratio of the variance around true levels to the variance of the residuals."""
         shares = self._shares(self._sizes(values))
         return 1 / (1 - float(np.sum(2 * shares - shares**2)) / max(1, sum(map(len, values))))
 
     def spent(self, values: tuple[Numbers, Numbers], *, levels: int) -> float:
-        """Degrees of freedom that `remove_levels` takes from samples of which `levels` were taken before."""
+        """Degrees of freedom used by `remove_levels`, given `levels` removed before."""
         sizes = self._sizes(values)
         shares = self._shares(sizes[sizes > 0])
         taken = float(np.mean(2 * shares - shares**2)) if shares.size else 0.0
         return taken * max(0, shares.size - 1 - levels)
 
     def means(self, values: tuple[Numbers, Numbers]) -> tuple[npt.NDArray[np.int64], Numbers, Numbers]:
-        """The questions that both samples answer, and the mean of each sample's finite values in each."""
+        """The questions of both samples, and each sample's mean of finite values per question."""
         common = np.flatnonzero(self._sizes(values))
         head, base = (
             self._of_questions(side, value, value)[common] / self._of_questions(side, value)[common]
@@ -110,12 +110,12 @@ class Matching:
         return common, head, base
 
     def _sizes(self, values: tuple[Numbers, Numbers]) -> Numbers:
-        """Number of finite values that answer each question; 0 for one that a sample does not answer."""
+        """Number of finite values of each question, 0 if there are none."""
         head, base = (self._of_questions(side, value) for side, value in enumerate(values))
         return np.where((head > 0) & (base > 0), head + base, 0.0)
 
     def _of_questions(self, side: int, values: Numbers, weights: Numbers | None = None) -> Numbers:
-        """Sum of weights over a sample's finite values of each question, or their number."""
+        """Sum of weights over a sample's finite values of each question; by default their number."""
         asked = self.questions[side]
         use = (asked >= 0) & np.isfinite(values)
         count = 1 + max((int(each.max()) for each in self.questions if each.size), default=-1)
@@ -127,7 +127,7 @@ class Matching:
 
 
 def number_questions(questions: tuple[Words, Words], groups: tuple[Groups, Groups]) -> Matching:
-    """Numbers the questions of two samples; the same question in another group is another one."""
+    """Numbers the questions of two samples; equal questions of different groups are distinct."""
     asked, of = np.concatenate(questions), np.concatenate([each.astype(np.str_) for each in groups])
     _, numbers = np.unique(np.char.add(np.char.add(asked, "\n"), of), return_inverse=True)
     numbers = np.where(asked == "", -1, numbers)
@@ -135,16 +135,16 @@ def number_questions(questions: tuple[Words, Words], groups: tuple[Groups, Group
 
 
 def match(values: tuple[Numbers, Numbers], questions: tuple[Words, Words], groups: tuple[Groups, Groups]) -> Matching:
-    """Matches values by the question that they answer, as far as questions explain their variation.
+    """Matches values by question, as far as questions explain their variation.
 
-    The correlation is taken between the samples, never within one: where a version answers differently, as with another
-    plan for the same seed, it is lost and nothing is matched. One standard deviation less is used, so that a few
-    questions that agree by chance are not taken for knowledge (on Fisher's scale).
+    The correlation is estimated between the samples, not within one: if versions answer differently (another plan for
+    the same seed), it vanishes and nothing is matched. One standard error is subtracted (on Fisher's scale), so that
+    chance agreement of a few questions has no effect.
 
     Args:
-        questions: of each value; an empty one matches nothing.
-        groups: within which values are compared, as pairs of neighbouring starts: what they have in common
-            is no property of a question.
+        questions: question of each value; an empty one matches nothing.
+        groups: groups within which values are compared, such as pairs of neighbouring starts; common effects of a
+            group are no property of a question.
     """
     nothing = number_questions(questions, groups)
     head_drawn, base_drawn = draw_in_extremes(
@@ -168,12 +168,12 @@ def match(values: tuple[Numbers, Numbers], questions: tuple[Words, Words], group
 def remove_covariate(
     values: tuple[Numbers, Numbers], covariate: tuple[Numbers, Numbers]
 ) -> tuple[tuple[Numbers, Numbers], float]:
-    """Both samples with a linear influence removed, and the share of variance it explained.
+    """Both samples with a linear influence removed, and the explained share of variance.
 
     The slope is fitted within the samples (least squares), so that a shift between them
-    is not mistaken for an influence. Censored values, and values whose covariate is
-    unknown, do not count towards the fit and are not changed. Nothing is removed where a sample
-    has one to four others.
+    is no influence. Values that are censored or have an unknown covariate are excluded
+    from the fit and not changed. Nothing is removed if a sample has one to four other
+    values.
     """
     known = [np.isfinite(value) & np.isfinite(cause) for value, cause in zip(values, covariate, strict=True)]
     if any(0 < np.count_nonzero(use) < _FEWEST for use in known):
@@ -207,14 +207,14 @@ Indices = npt.NDArray[np.int64]
 
 
 def remove_cause(values: Numbers, cause: Numbers, groups: Indices, *, within: bool = False) -> Numbers:
-    """The values adjusted for a linear influence, to the mean of the cause.
+    """The values adjusted for a linear influence, at the mean of the cause.
 
-    The slope is fitted within the groups, so that differences between groups do not affect it. Infinite values, and
-    values whose cause is unknown, do not count towards the fit and are not changed.
+    The slope is fitted within the groups, so that differences between groups do not affect it. Values that are infinite
+    or have an unknown cause are excluded from the fit and not changed.
 
     Args:
         groups: number of the group of each value, from 0.
-        within: remove only the influence within the groups; its influence between groups is kept.
+        within: True to keep the influence between groups.
     """
     known = np.isfinite(values) & np.isfinite(cause)
     if not known.any():

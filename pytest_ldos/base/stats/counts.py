@@ -1,9 +1,9 @@
 """Probabilities of success: intervals, exact tests, tests for a rise, and a fitted curve.
 
 Outcomes are ordered by Fisher's p-value, as in Boschloo's test. The critical value at each look
-comes from the exact distribution of both counts, for every failure rate that both versions may
-share, so that all looks together spend no more than allowed. Error probability that an early look
-cannot spend, because few outcomes are possible, remains for later looks.
+is computed from the exact distribution of both counts for every common failure rate, so that all
+looks together spend no more than allowed. Error probability that an early look cannot spend,
+because few outcomes are possible, remains for later looks.
 
 Reference: R. D. Boschloo, "Raised conditional level of significance for the 2×2-table when
 testing the equality of two probabilities", Statistica Neerlandica 24, 1970.
@@ -12,8 +12,8 @@ Source: with ``m`` trials of a start and correlation ``ρ`` between them, a coun
 as much as a binomial one (J. G. Skellam, "A probability distribution derived from the binomial distribution by
 regarding the probability of success as variable", Journal of the Royal Statistical Society B 10, 1948).
 
-The likelihood is penalised by Jeffreys' prior, so that a fit exists even if outcomes change from never to always
-between two levels.
+The likelihood is penalised by Jeffreys' prior, so that a fit exists even for separated outcomes (0 to 100 % between
+two levels).
 
 Reference: D. Firth, "Bias reduction of maximum likelihood estimates", Biometrika 80, 1993.
 """
@@ -67,7 +67,7 @@ def shortfall_p(*, successes: int, trials: int, expected_rate: float) -> float:
 def mean_shortfall_p(values: Sequence[float], expected: float) -> float:
     """Probability of a mean at most this large if the expected one is true: Student's t, one-sided.
 
-    Returns 0 for equal values below the expected mean. A single value does not show any variation, so it gives 1.
+    Returns 0 for equal values below the expected mean, and 1 for a single value.
     """
     below = expected - float(np.mean(values)) if values else 0.0
     if below <= 0 or len(values) < 2:
@@ -96,12 +96,12 @@ class Counts:
 def failures_rose(
     *, head_failures: int, base_failures: int, looks: tuple[Counts, ...], fractions: Fractions, alpha: float
 ) -> bool:
-    """True if the failures at the last look show that head fails more often (one-sided).
+    """True if head fails significantly more often at the last look (one-sided).
 
     Args:
         looks: numbers of trials at this look and at all earlier ones.
-        fractions: information at each look over the most there can be.
-        alpha: largest probability that any look rejects if both versions fail equally often.
+        fractions: information fraction at each look.
+        alpha: largest probability of a rejection at any look under equal failure rates.
     """
     now = looks[-1]
     if head_failures == 0 or now.base == 0:
@@ -112,31 +112,31 @@ def failures_rose(
 
 @lru_cache(maxsize=64)
 def _critical_p(looks: tuple[Counts, ...], fractions: Fractions, alpha: float) -> float:
-    """The largest Fisher p-value at the last look that is rejected; negative if none is."""
+    """The largest rejected Fisher p-value at the last look; negative if none is rejected."""
     rejected = np.zeros(len(_RATES))
-    undecided, before, critical = np.ones((len(_RATES), 1, 1)), Counts(0, 0), -1.0
+    continuing, before, critical = np.ones((len(_RATES), 1, 1)), Counts(0, 0), -1.0
     for look, fraction in zip(looks, fractions, strict=True):
-        undecided = _add_trials(undecided, look.head - before.head, axis=1)
-        undecided = _add_trials(undecided, look.base - before.base, axis=2)
+        continuing = _add_trials(continuing, look.head - before.head, axis=1)
+        continuing = _add_trials(continuing, look.base - before.base, axis=2)
         p_values = _fisher_p(look.head, look.base)
-        critical = _largest_region(undecided, rejected, p_values, spend(alpha, fraction))
+        critical = _largest_region(continuing, rejected, p_values, spend(alpha, fraction))
         is_rejected = p_values <= critical
-        rejected = rejected + _probability(undecided, is_rejected)
-        undecided, before = np.where(is_rejected, 0.0, undecided), look
+        rejected = rejected + _probability(continuing, is_rejected)
+        continuing, before = np.where(is_rejected, 0.0, continuing), look
     return critical
 
 
-def _largest_region(undecided: _Numbers, rejected: _Numbers, p_values: _Numbers, allowed: float) -> float:
+def _largest_region(continuing: _Numbers, rejected: _Numbers, p_values: _Numbers, allowed: float) -> float:
     """The largest p-value that may be rejected, adding outcomes one by one from the most extreme.
 
     Args:
-        undecided: probability of each outcome without an earlier rejection; shape (rates, head, base).
+        continuing: probability of each outcome without an earlier rejection; shape (rates, head, base).
         rejected: probability of an earlier rejection, for each rate.
     """
     candidates, low, high = np.unique(p_values), -1, len(np.unique(p_values)) - 1
     while low < high:
         middle = (low + high + 1) // 2
-        if (rejected + _probability(undecided, p_values <= candidates[middle])).max() <= allowed:
+        if (rejected + _probability(continuing, p_values <= candidates[middle])).max() <= allowed:
             low = middle
         else:
             high = middle - 1
@@ -183,7 +183,7 @@ def _fisher_p(head: int, base: int) -> _Numbers:
     logs = _log_choose(head, np.arange(head + 1))[:, None] + _log_choose(base, np.arange(base + 1))
     probabilities = np.exp(logs - _log_choose(head + base, failures))
     p_values = np.zeros_like(probabilities)
-    for row in range(head, -1, -1):  # at equal total, the next more extreme outcome is one row down, one column left
+    for row in range(head, -1, -1):  # with equal totals, the next more extreme outcome is one row down, one column left
         p_values[row] = probabilities[row]
         if row < head:
             p_values[row, 1:] += p_values[row + 1, :-1]
@@ -199,8 +199,8 @@ SUPPOSED_CORRELATION: Final = 2 / math.pi * math.asin(0.2)
 """Assumed correlation between the outcomes of two trials of one start, at the threshold: 0.128.
 
 The standard deviation between starts is assumed to be half of that between trials, as in the gate without
-calibration: one fifth of the variance. This is the correlation between the signs of two normal variables whose own
-correlation is one fifth.
+calibration: one fifth of the variance. This is the correlation between the signs of two normal variables with
+correlation 1/5.
 """
 
 _ALTERNATIVES: Final = 400
@@ -209,7 +209,8 @@ _BISECTIONS: Final = 40
 
 @lru_cache(maxsize=64)
 def tempering(group: int, boundary: float, correlation: float) -> float:
-    """The largest exponent of likelihood ratios against `boundary` whose expectation over a start stays at most 1.
+    """The largest exponent for which likelihood ratios against `boundary` have an expectation of at most 1 over a
+    start.
 
     Holds for every alternative, and for every start with a beta-binomial count of this correlation or less.
 
@@ -240,7 +241,7 @@ def _log_beta_binomial(hits: npt.NDArray[np.int64], group: int, mean: float, cor
 
 
 def estimate_correlation(levels: Sequence[Sequence[tuple[int, int]]]) -> float | None:
-    """The correlation within groups, by analysis of variance; ``None`` if it cannot be estimated.
+    """The intraclass correlation, by analysis of variance; ``None`` if it cannot be estimated.
 
     Args:
         levels: hits and trials of each group, by level.
@@ -291,7 +292,7 @@ class LogisticCurve:
 
 
 def fit_logistic(places: Sequence[float], hits: Sequence[int], trials: Sequence[int]) -> LogisticCurve:
-    """The rising curve with the largest penalised likelihood; places lie between 0 and 1."""
+    """The increasing curve with the largest penalised likelihood; places are between 0 and 1."""
     x, k, n = (np.asarray(each, dtype=np.float64) for each in (places, hits, trials))
     middles = np.linspace(0, 1, _MIDDLES)[:, None, None]
     slopes = np.geomspace(_SHALLOWEST, _STEEPEST, _SLOPES)[None, :, None]

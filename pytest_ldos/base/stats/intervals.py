@@ -1,13 +1,12 @@
-"""Intervals of means and medians, and an exact test of many quantities at once.
+"""Intervals of means and medians, and an exact simultaneous test of many quantities.
 
-Reference: Student's t; means of many messages are nearly normal, whatever the distribution of the messages.
+Reference: Student's t; means of many values are nearly normal for any distribution.
 
 Reference: H. A. David, H. N. Nagaraja, "Order Statistics", 3rd ed., section 7.1.
 
-Between equal versions, a run could as well have been one of the other version. For every way to divide the runs, each
-quantity has a contrast of the two sides, and only the largest of them counts. A quantity whose observed contrast is
-beyond nearly all of these differs, and the probability that any is named where none differs stays below the level,
-however the quantities depend on each other and however runs scatter.
+Between equal versions, runs are exchangeable. For every division of the runs, each quantity has a contrast of the two
+sides; the largest one forms the null distribution. A quantity differs if its observed contrast is beyond nearly all of
+these. The family-wise error stays below the level for any dependence of quantities and any distribution of runs.
 
 Reference: P. Westfall, S. Young, "Resampling-Based Multiple Testing", 1993, chapter 2 (single-step maxT).
 """
@@ -49,20 +48,20 @@ def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tup
 Numbers = npt.NDArray[np.float64]
 
 _MOST: Final = 5_000
-"""Ways to divide the runs that are all looked at; of more, as many at random."""
+"""Largest number of divisions that are enumerated; of more, this many are drawn at random."""
 
 _LEAST_SPREAD: Final = 0.01
-"""Added to the spread of a quantity, so that a few values that are equal by luck are no large contrast."""
+"""Added to the spread of a quantity, so that a few equal values give no large contrast."""
 
 _SAME: Final = 1 - 1e-9
-"""Contrasts that differ by less are equal."""
+"""Tolerance for equal contrasts."""
 
 
 def largest_contrast_p(head: Numbers, base: Numbers) -> Numbers:
-    """Probability, of each quantity, that the largest contrast of all is as large as its own if no quantity differs.
+    """Probability, for each quantity, of a largest contrast as large as its own if no quantity differs.
 
     Args:
-        head, base: a row a run, a column a quantity; logarithms, so that spreads are shares.
+        head, base: one row per run, one column per quantity; logarithms, so that spreads are relative.
     """
     together = np.vstack([head, base])
     together = together - together.mean(axis=0)
@@ -75,12 +74,12 @@ def largest_contrast_p(head: Numbers, base: Numbers) -> Numbers:
 
 
 def smallest_p(head: int, base: int) -> float:
-    """The smallest probability that so many runs of each side can have: few cannot differ beyond chance."""
+    """The smallest possible probability with the given numbers of runs."""
     return (2 if head == base else 1) / math.comb(head + base, head)
 
 
 def fewest_runs(alpha: float) -> int:
-    """Runs of each side with which a difference at this level is possible."""
+    """Fewest runs per side for which a difference at this level is possible."""
     runs = 1
     while smallest_p(runs, runs) > alpha:
         runs += 1
@@ -88,7 +87,7 @@ def fewest_runs(alpha: float) -> int:
 
 
 def _divisions(runs: int, chosen: int) -> Numbers:
-    """Rows of ones for the runs of one side, the observed division first."""
+    """Divisions as rows with ones for the runs of one side; the observed division is first."""
     if math.comb(runs, chosen) <= _MOST:
         places = np.array(list(combinations(range(runs), chosen)))
     else:

@@ -1,4 +1,4 @@
-"""Count, mean and standard deviation of values since a start, and of those since an earlier look."""
+"""Count, mean and standard deviation of values, in total and since an earlier reading."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Moments:
     """Count, mean and standard deviation of values.
 
     Attributes:
-        sd: of the values themselves (divided by their count).
+        sd: standard deviation of the population (divided by the count).
     """
 
     count: int
@@ -19,7 +19,7 @@ class Moments:
     sd: float
 
     def since(self, earlier: Moments) -> Moments | None:
-        """Moments of the values that came after an earlier look; ``None`` if none came, or counting began again."""
+        """Moments of the values after an earlier reading; ``None`` if there are none, or counting was restarted."""
         count = self.count - earlier.count
         if count <= 0:
             return None

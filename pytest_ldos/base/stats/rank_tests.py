@@ -32,7 +32,7 @@ _MOST_EXACT: Final = 100
 """Size of the smaller sample up to which the distribution is exact."""
 
 _ONE_DEVIATION: Final = 0.158655
-"""Probability that a normal variable lies more than one standard deviation above its mean."""
+"""Probability that a normal variable exceeds its mean by more than one standard deviation."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,7 @@ class Shift:
     Attributes:
         estimate: Hodges–Lehmann estimate; infinite if most pairs involve a censored value.
         low, high: bounds; infinite if the samples are too small for the confidence.
-        standard_error: half the width of the interval that contains the true shift two times out of
-            three; infinite for the smallest samples.
+        standard_error: half-width of the 68 % interval; infinite for the smallest samples.
     """
 
     estimate: float
@@ -58,7 +57,7 @@ def estimate_shift(head: Sample, base: Sample, *, tail: float) -> Shift:
     Args:
         head, base: values; infinity stands for a censored value, known only to be large, and
             two of them count as equal.
-        tail: probability that the true shift lies below `low`, and likewise above `high`.
+        tail: probability that the true shift is below `low`, and likewise above `high`.
     """
     differences = np.sort(_differences(head, base).ravel())
     low, high = _interval(differences, lower_quantile(len(head), len(base), tail))
@@ -69,8 +68,8 @@ def estimate_shift(head: Sample, base: Sample, *, tail: float) -> Shift:
 def rank_sum_p(head: Sample, base: Sample) -> float:
     """Exact probability of a rank sum as high as `head`'s if both samples had the same distribution (one-sided).
 
-    Equal values count half. This is conservative enough for measured times, where only
-    censored values are ever equal.
+    Ties count half. This is conservative for measured times, where only censored values
+    are tied.
     """
     differences = _differences(head, base)
     statistic = float(np.count_nonzero(differences > 0) + 0.5 * np.count_nonzero(differences == 0))
@@ -108,7 +107,7 @@ def lower_quantile(head: int, base: int, tail: float) -> int:
 
 
 def fewest_trials(*, tail: float) -> int:
-    """The smallest size of two equally large samples for which an interval with this probability of error exists."""
+    """The smallest size of two equal samples for which an interval with this error probability exists."""
     if tail <= 0:
         raise ValueError("no interval is without error")
     size = 1
@@ -163,7 +162,7 @@ _CHUNK: Final = 4_000_000
 """Largest number of means in memory at once."""
 
 _LARGEST: Final = 200
-"""Number of values paired, evenly picked in order from a larger sample: more would not change the estimate."""
+"""Largest number of paired values; of a larger sample, evenly spaced order statistics are used."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +183,7 @@ def locate(samples: Numbers, *, tail: float) -> Locations:
 
     Args:
         samples: one sample per row; infinity stands for a censored value, known only to be large.
-        tail: probability that the true location lies below `low`, and likewise above `high`.
+        tail: probability that the true location is below `low`, and likewise above `high`.
     """
     size = samples.shape[1]
     if size > _LARGEST:
@@ -226,7 +225,7 @@ def median(values: Sequence[float]) -> float:
 
 
 POWER = 0.8
-"""Probability of finding an effect as large as the minimum detectable effect."""
+"""Probability of reporting an effect of the size of the MDE."""
 
 
 def smallest_detectable_shift(half_width: float, *, tail: float, floor: float) -> float:
@@ -238,7 +237,7 @@ def smallest_detectable_shift(half_width: float, *, tail: float, floor: float) -
         half_width: from the estimate to the interval's lower end; infinite if the
             samples are too small for any interval.
         tail: the interval's one-sided probability of error.
-        floor: the shift below which nothing is reported.
+        floor: smallest reported shift.
     """
     if not math.isfinite(half_width):
         return math.inf

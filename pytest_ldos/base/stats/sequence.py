@@ -1,18 +1,18 @@
-"""Changes of level, rises and trends in a sequence of numbers.
+"""Change points, rises and trends in a sequence of numbers.
 
 Simulated (`benchmarks/change_points.py --limits`) with 20 000 sequences per number.
 
 Computes cumulative sums of normal scores over seeded intervals. The narrowest interval that exceeds the limit
 locates the change; then both sides are searched again. Rank scores limit the influence of outliers.
 The limit is that of a first-order autoregression with the correlation of the sequence plus one standard error.
-The correlation is estimated from differences, so that a change of level is not mistaken for correlation.
+The correlation is estimated from differences, so that a change of level does not affect it.
 
 References: S. Kovács, P. Bühlmann, H. Li, A. Munk, "Seeded binary segmentation", Biometrika 110 (2023);
 R. Baranowski, Y. Chen, P. Fryzlewicz, "Narrowest-over-threshold detection of multiple change points",
 J. R. Stat. Soc. B 81 (2019).
 
-At each place, the values after it are compared with those before (Student's t with the variance within both parts); the
-smallest p-value counts as often as there are places (Bonferroni). In simulations with normal, heavy-tailed
+At each place, the values after it are compared with those before (Student's t with the variance within both parts);
+the smallest p-value is multiplied by the number of places (Bonferroni). In simulations with normal, heavy-tailed
 and bimodal values and with one outlier in ten, ten values or more, it is below a p-value no more than twice as often as
 that p-value says, down to 0.0005.
 
@@ -57,10 +57,10 @@ LIMITS: Final = (
 Numbers = npt.NDArray[np.float64]
 
 FEWEST: Final = LENGTHS[0]
-"""Shortest sequence that is searched; shorter ones would show a change by chance too often."""
+"""Shortest sequence that is searched; shorter ones have too many false alarms."""
 
 LONGEST: Final = LENGTHS[-1]
-"""Number of values at the end of a longer sequence that are searched."""
+"""Longest searched sequence; of a longer one, the end is searched."""
 
 _SHORTEST_INTERVAL: Final = 8
 _SHORTEST_SIDE: Final = 3
@@ -121,14 +121,14 @@ def correlation_of(scores: Numbers) -> Numbers:
 
 
 def limit(length: int, correlation: float) -> float:
-    """Critical value that the statistic exceeds in one of a hundred sequences without a change."""
+    """Critical value, exceeded in 1 % of sequences without a change."""
     prudent = min(max(correlation + 1 / math.sqrt(length), CORRELATIONS[0]), CORRELATIONS[-1])
     rows = [float(np.interp(math.log(length), np.log(LENGTHS), column)) for column in np.transpose(LIMITS)]
     return float(np.interp(prudent, CORRELATIONS, rows))
 
 
 def seeded_intervals(length: int) -> list[tuple[int, int]]:
-    """The whole range, and overlapping intervals of a half, a quarter … of it, the longest first."""
+    """The whole range, and overlapping intervals of 1/2, 1/4, … of it, the longest first."""
     intervals = [(0, length)]
     width = length / 2
     while width >= _SHORTEST_INTERVAL:
@@ -174,7 +174,7 @@ def _cusum(rows: Numbers) -> Numbers:
 
 
 _SHORTEST_PART: Final = 3
-"""Fewest values before and after a place, and a fifth of all."""
+"""Fewest values before and after a place: at least this, and a fifth of all."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class LateRise:
 
     Attributes:
         place: index of the first value after it.
-        size: mean after it less the mean before; negative if the sequence falls everywhere.
+        size: mean after the place minus the mean before; negative if the sequence decreases everywhere.
         p_value: one-sided, under equal levels.
     """
 
@@ -193,7 +193,7 @@ class LateRise:
 
 
 def find_late_rise(values: Numbers) -> LateRise:
-    """The most significant rise; none, with a p-value of 1, of sequences that are too short."""
+    """The most significant rise; a p-value of 1 for too short sequences."""
     shortest = max(_SHORTEST_PART, values.size // 5)
     places = range(shortest, values.size - shortest + 1)
     found = [_rise_at(values, place) for place in places]
@@ -213,11 +213,10 @@ def _rise_at(values: Numbers, place: int) -> LateRise:
 
 
 FEWEST_OF_TREND: Final = 6
-"""Fewest values; below this number even a strictly monotone order has a probability above one per cent."""
+"""Fewest values; with fewer, even a monotone order has a probability above 1 %."""
 
 _MOST_EXACT: Final = 60
-"""Largest number of values for the exact sum. Above it, the sum is slow and the normal approximation is accurate to
-two thousandths."""
+"""Largest number of values for the exact distribution; above it, the normal approximation is accurate to 0.002."""
 
 
 @dataclass(frozen=True)
@@ -226,8 +225,8 @@ class Trend:
 
     Attributes:
         slope: median of the slopes between all pairs, per place (Theil–Sen).
-        p_value: two-sided, under random order (Mann–Kendall); exact, except for many values, where
-            the normal approximation is used.
+        p_value: two-sided, under random order (Mann–Kendall); exact, or by the normal
+            approximation for many values.
     """
 
     slope: float
@@ -235,7 +234,7 @@ class Trend:
 
 
 def estimate_trend(values: Sequence[float]) -> Trend | None:
-    """The trend of values in their order; ``None`` for fewer than `FEWEST_OF_TREND` values. Ties count half.
+    """The trend of a sequence; ``None`` for fewer than `FEWEST_OF_TREND` values. Ties count half.
 
     Time and memory grow with the square of the number of values.
     """

@@ -1,4 +1,4 @@
-"""Testing several hypotheses, or one several times, at one probability of error.
+"""Multiple and sequential tests with a common error probability.
 
 The share of a rejected test passes to the remaining tests, in proportion to their own shares.
 A test that is not rejected changes nothing for the others.
@@ -8,25 +8,24 @@ Journal of Statistics 6(2), 1979; for shares and several looks: W. Maurer, F. Br
 Testing in Group Sequential Trials Using Graphical Approaches", Statistics in Biopharmaceutical
 Research 5(4), 2013.
 
-A comparison that is tested again after every few trials would sooner or later find a difference by
-chance. Each look may therefore spend only part of the whole probability of error: up to information
-fraction ``t``, no more than ``alpha · t³`` is spent (the power family of Kim and DeMets with
-exponent 3). If the first look comes at half of the information, this is nearly Pocock's
-rule, the same critical value at each look: clear cases stop early, and the last look
-keeps most of its power.
+Repeated tests of accumulating trials inflate the false-alarm probability. Each look may therefore spend
+only part of the error probability: up to information fraction ``t``, no more than ``alpha · t³`` is spent
+(the power family of Kim and DeMets with exponent 3). With the first look at half of the information, this
+is nearly Pocock's rule (equal critical values): clear cases stop early, and the last look keeps most of
+its power.
 
 References: K. Kim, D. L. DeMets, "Design and analysis of group sequential tests based on the
 type I error spending rate function", Biometrika 74, 1987; C. Jennison, B. W. Turnbull, "Group
 Sequential Methods with Applications to Clinical Trials", 2000, chapters 7 and 19.
 
-The evidence against "it is at most the boundary" is the likelihood ratio of the data, mixed over all
-probabilities above the boundary by Jeffreys' prior truncated there (and the mirror image for the other side). If
-the hypothesis is true, the expectation of this ratio is at most 1 after any number of trials. It therefore ever
-reaches ``1 / error`` with a probability of at most `error` (Ville), so the data may be tested after each trial
-and sampling may stop at any time.
+The evidence against "at most the boundary" is the likelihood ratio of the data, mixed over all probabilities above
+the boundary by Jeffreys' prior truncated there (and the mirror image for the other side). If the hypothesis is true,
+the expectation of this ratio is at most 1 after any number of trials. By Ville's inequality, it ever reaches
+``1 / error`` with a probability of at most `error`, so the data may be tested after each trial and sampling may stop
+at any time.
 
-Trials of one stack start are more alike than trials of several starts. A likelihood ratio raised to a power
-below 1 (`stats.counts`) keeps this property if starts differ.
+Trials of one stack start are correlated. A likelihood ratio raised to a power below 1 (`stats.counts`) keeps this
+property if starts differ.
 
 Reference: H. Robbins, "Statistical methods related to the law of the iterated logarithm", Annals of Mathematical
 Statistics 41, 1970; S. R. Howard, A. Ramdas, J. McAuliffe, J. Sekhon, "Time-uniform, nonparametric,
@@ -66,7 +65,7 @@ class HolmStep:
 def step_down(
     shares: Mapping[Test, float], is_rejected: Callable[[Test, float], bool], *, alpha: float
 ) -> dict[Test, HolmStep]:
-    """Decides all tests so that the probability of any false rejection is at most `alpha`.
+    """Tests all hypotheses with a family-wise error of at most `alpha`.
 
     Args:
         shares: share of `alpha` by test; at most 1 in total.
@@ -90,17 +89,17 @@ def step_down(
 
 
 Fractions = tuple[float, ...]
-"""Information at each look over the most there can be: increasing, above 0, at most 1."""
+"""Information fractions of the looks: increasing, above 0, at most 1."""
 
 SpendingRule = Callable[[float, float], float]
-"""Returns how much of the first argument (`alpha`) may be spent up to the information fraction in the second."""
+"""Spending function: the part of `alpha` that may be spent up to an information fraction."""
 
 _Numbers = npt.NDArray[np.float64]
 
 _EXPONENT: Final = 3.0
 _NODES: Final = 301
 _LOWEST: Final = -8.0
-"""Lower end of the grid in standard deviations; under no difference, paths below it have negligible probability."""
+"""Lower end of the grid in standard deviations; paths below it have negligible probability under no difference."""
 
 
 def spend(alpha: float, fraction: float) -> float:
@@ -110,14 +109,14 @@ def spend(alpha: float, fraction: float) -> float:
 
 @lru_cache(maxsize=1024)
 def level_of_last_look(alpha: float, fractions: Fractions, rule: SpendingRule = spend) -> float:
-    """The significance level of the last look, chosen so that all looks together spend no more than allowed.
+    """The significance level of the last look, such that all looks together spend no more than allowed.
 
     Args:
-        alpha: one-sided, of all looks together.
-        fractions: of this look and all before it.
+        alpha: one-sided error probability of all looks together.
+        fractions: information fractions of this look and all before it.
 
     Raises:
-        ValueError: the fractions do not rise within 0 and 1.
+        ValueError: the fractions are not increasing within 0 and 1.
     """
     return float(ndtr(-critical_values(alpha, fractions, rule)[-1]))
 
@@ -129,7 +128,7 @@ def critical_values(alpha: float, fractions: Fractions, rule: SpendingRule = spe
     below all earlier critical values is propagated from look to look on a grid.
 
     Raises:
-        ValueError: the fractions do not rise within 0 and 1.
+        ValueError: the fractions are not increasing within 0 and 1.
     """
     _refuse_disorder(fractions)
     spent = [rule(alpha, fraction) for fraction in fractions]
@@ -195,11 +194,11 @@ class Side(StrEnum):
 
 @dataclass(frozen=True)
 class BoundaryTest:
-    """Decides whether a probability lies above or below a boundary.
+    """Sequential test of a probability against a boundary.
 
     Attributes:
-        boundary: between 0 and 1, both excluded.
-        error: probability of deciding for the wrong side, however often the data are tested.
+        boundary: the boundary, between 0 and 1, both excluded.
+        error: probability of deciding for the wrong side, for any number of tests.
         exponent: power to which likelihood ratios are raised; 1 for independent trials.
     """
 
@@ -212,23 +211,23 @@ class BoundaryTest:
             raise ValueError(f"no test: boundary {self.boundary}, error {self.error}, exponent {self.exponent}")
 
     def decide(self, hits: int, trials: int, *, misses: int | None = None) -> Side | None:
-        """The side that the data show; ``None`` while inconclusive.
+        """The side supported by the data; ``None`` while inconclusive.
 
         Args:
-            misses: trials that count for the lower side, if they are not all that are no hits; while the data are
-                evidence for both sides, they show neither.
+            misses: trials that count for the lower side; by default all that are no hits. Evidence for both sides is
+                inconclusive.
         """
         return _decide(self, hits, hits if misses is None else trials - misses, trials)
 
     def log_evidence(self, hits: int, trials: int, side: Side) -> float:
-        """Logarithm of the evidence that the probability lies on `side`; negative values are evidence against it."""
+        """Logarithm of the evidence for a probability on `side`; negative values are evidence against it."""
         hit, missed = self.exponent * hits, self.exponent * (trials - hits)
         posterior = _log_part(_JEFFREYS + hit, _JEFFREYS + missed, self.boundary, side)
         prior = _log_part(_JEFFREYS, _JEFFREYS, self.boundary, side)
         return posterior - prior - hit * math.log(self.boundary) - missed * math.log1p(-self.boundary)
 
     def interval(self, hits: int, trials: int) -> tuple[float, float]:
-        """Interval of the probability that holds at all numbers of trials together, with error probability `error`."""
+        """Confidence sequence: interval of the probability, valid for all numbers of trials at error `error`."""
         if not trials:
             return 0.0, 1.0
         middle = hits / trials
@@ -245,7 +244,7 @@ class BoundaryTest:
 
     @cached_property
     def fewest_trials(self) -> int:
-        """Trials required to decide if the probability is 0 or 1, whichever takes more."""
+        """Trials required to decide if all succeed or all fail, whichever is larger."""
         return max(self._fewest(side) for side in Side)
 
     def _fewest(self, side: Side) -> int:

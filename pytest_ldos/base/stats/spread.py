@@ -1,23 +1,22 @@
-"""Spread that single outlying values do not move, and scores of dispersion.
+"""Robust estimates of spread, and scores of dispersion.
 
 The scale is the median distance between two values of one group (Shamos' estimator). It needs no centre, so that groups
-of two values are enough; 29 % of the values may be arbitrarily wrong. Of normal values in one group its variance is
-1.16 times that of the standard deviation.
+of two values suffice; its breakdown point is 29 %. For normal values in one group its variance is 1.16 times that of
+the standard deviation.
 
-Values beyond three scales are drawn in to that distance (Winsorized) before variances are estimated as usual. Normal
-values stay as they are, but for three in a thousand: the estimate has 0.98 of its efficiency, and keeps its degrees of
-freedom.
+Values beyond three scales are Winsorized before variances are estimated. Only 0.3 % of normal values are changed: the
+estimate has an efficiency of 0.98, and keeps its degrees of freedom.
 
 References: M. I. Shamos, "Geometry and statistics: problems at the interface", 1976; P. J. Rousseeuw, C. Croux,
 "Alternatives to the median absolute deviation", Journal of the American Statistical Association 88, 1993;
 J. W. Tukey, D. H. McLaughlin, "Less vulnerable confidence and significance procedures for location based on a single
 sample: trimming/Winsorization 1", Sankhya A 25, 1963.
 
-Around own medians, a shift alone changes no score. Permutations of scores are exact only around the common median:
-where half of one version's starts are slow by chance, its median lies between both kinds, and all its values seem far.
+Around own medians, a shift alone changes no score. Permutations of scores are exact only around the common median: if
+half of one version's starts are slow by chance, its median is between both kinds, and all its values seem distant.
 
-Klotz' scores, squared normal scores of the ranks of distances, have the power of the variance ratio for normal values,
-and single outliers count by their rank alone. The tail's score is 1 for a fixed number of the largest values.
+Klotz' scores (squared normal scores of the ranks of distances) have the power of the variance ratio for normal values,
+and outliers count only by rank. The tail's score is 1 for a fixed number of the largest values.
 
 Reference: J. Klotz, "Nonparametric tests for scale", Annals of Mathematical Statistics 33, 1962.
 """
@@ -35,14 +34,14 @@ from scipy.special import ndtri
 Numbers = npt.NDArray[np.float64]
 
 _REACH: Final = 3.0
-"""Scales from the middle beyond which a value is drawn in."""
+"""Number of scales from the centre at which values are Winsorized."""
 
 _UPPER: Final = 0.75
-"""Quantile of the distances between levels: one level in ten cannot move it, and two kinds of starts are both seen."""
+"""Quantile of the distances between levels: insensitive to one level in ten, but sensitive to two kinds of starts."""
 
 _FEWEST_LEVELS: Final = 9
-"""Fewest levels of which one can be called an outlier: its distances are then less than a quarter of all, in one or in
-two samples."""
+"""Fewest levels among which one can be an outlier: its distances are then less than a quarter of all, in one or two
+samples."""
 
 
 def group_scale(groups: Sequence[Numbers]) -> float:
@@ -51,10 +50,10 @@ def group_scale(groups: Sequence[Numbers]) -> float:
 
 
 def winsorize_groups(groups: Sequence[Numbers]) -> list[Numbers]:
-    """The groups, with values drawn in that lie far from the centre of their group.
+    """Winsorizes values far from the centre of their group.
 
-    The centre is the median of the group and of the median of all values: of two values far apart, the one that is
-    nearer to all others is right. A group that lies apart as a whole stays where it is.
+    The centre is the median of the group's values and the overall median: of two distant values, the one nearer to all
+    others is kept. A group that is distant as a whole is not changed.
     """
     scale = group_scale(groups)
     if scale == 0.0:
@@ -64,7 +63,7 @@ def winsorize_groups(groups: Sequence[Numbers]) -> list[Numbers]:
 
 
 def winsorize_levels(levels: Numbers) -> Numbers:
-    """Levels of many groups, with single ones that lie far from all others drawn in; of a few, none is."""
+    """Winsorizes single levels far from all others; levels of a few groups are not changed."""
     if levels.size < _FEWEST_LEVELS:
         return levels
     scale = _scale(_distances(levels), _UPPER)
@@ -72,11 +71,11 @@ def winsorize_levels(levels: Numbers) -> Numbers:
 
 
 def draw_in_extremes(samples: Sequence[Numbers], *, reach: float) -> list[Numbers]:
-    """The samples, with values beyond `reach` scales from the middle of their sample drawn in; of a few, none is.
+    """Winsorizes values beyond `reach` scales from their sample's centre; small samples are not changed.
 
-    For the interval of a shift, which extreme values bound if its probability of error is small: it keeps that
-    probability. Not for variances: a short reach draws in values of normal samples, too. What is not finite stays as it
-    is and does not count.
+    For the interval of a shift, which keeps its error probability but is otherwise bounded by extreme values if that is
+    small. Not for variances, because a short reach also changes normal samples. Infinite values are ignored and not
+    changed.
     """
     known = [values[np.isfinite(values)] for values in samples]
     scale = _scale(np.concatenate([_distances(values) for values in known]), _UPPER)
@@ -90,7 +89,7 @@ def draw_in_extremes(samples: Sequence[Numbers], *, reach: float) -> list[Number
 
 
 def _centre(group: Numbers, middle: float) -> float:
-    """Centre of a group; a single value is its own."""
+    """Centre of a group."""
     return float(np.median([*group, middle] if group.size > 1 else group))
 
 
@@ -116,31 +115,31 @@ def _drawn_in(values: Numbers, centre: float, scale: float, reach: float = _REAC
 Samples = tuple[Numbers, Numbers]
 
 IN_TAIL: Final = 16
-"""Number of values in the upper tail of both samples together: that one of two equal samples has all of them has a
-probability below 1 in 65 536. In simulations with one value in ten or twenty three times as large, 14 to 20 are best,
-whatever the size of the samples."""
+"""Number of values in the upper tail of the pooled samples. All of them are in the same one of two equal samples with a
+probability below 1 in 65 536. In simulations with 5 to 10 % of the values three times as large, 14 to 20 are best for
+any sample size."""
 
 
 def around_medians(samples: Samples) -> Samples:
-    """The samples, each less its own median."""
+    """Subtracts each sample's own median."""
     return samples[0] - np.median(samples[0]), samples[1] - np.median(samples[1])
 
 
 def around_common_median(samples: Samples) -> Samples:
-    """The samples, less the median of both together."""
+    """Subtracts the median of the pooled samples."""
     middle = np.median(np.concatenate(samples))
     return samples[0] - middle, samples[1] - middle
 
 
 def klotz_scores(centered: Samples) -> Samples:
-    """Scores that grow with the distance from the median."""
+    """Scores that increase with the distance from the median."""
     distances = np.abs(np.concatenate(centered))
     scores = ndtri(0.5 + _ranks(distances) / (2 * (distances.size + 1))) ** 2
     return _split(scores, centered)
 
 
 def tail_threshold(centered: Samples) -> float:
-    """Distance above the median beyond which the upper tail of both samples together lies."""
+    """Distance above the median at which the upper tail of the pooled samples begins."""
     return float(np.sort(np.concatenate(centered))[-1 - IN_TAIL :][0])
 
 
@@ -150,7 +149,7 @@ def tail_scores(centered: Samples) -> Samples:
 
 
 def _ranks(values: Numbers) -> Numbers:
-    """Ranks from 1; equal values share the mean of theirs."""
+    """Ranks from 1; ties share their mean rank."""
     ordered = np.sort(values)
     ranks: Numbers = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right") + 1) / 2
     return ranks

@@ -1,18 +1,17 @@
-"""Variance between stack starts, and tests whose evidence is the start.
+"""Variance between stack starts, and tests with starts as the unit of evidence.
 
 If starts differ, the trials of one start are not independent evidence about a version.
 The variance between starts is estimated by the method of moments (the one-way random model),
-and widens an interval that was computed without it. Single trials that lie far from their start,
-and single starts among many, are drawn in before: see `spread`.
+and widens an interval that was computed without it. Outlying trials within a start, and outlying
+starts among many, are Winsorized before: see `spread`.
 
 Reference: S. R. Searle, G. Casella, C. E. McCulloch, "Variance Components", 1992, chapter 3;
 degrees of freedom by F. E. Satterthwaite, "An approximate distribution of estimates of variance
 components", Biometrics Bulletin 2, 1946.
 
-Trials of one start are alike, so a slow start makes several slow trials at once. Between equal versions, a start could
-as well have been one of the other version. The probability of a difference as large as the observed one is counted
-over all ways to divide the starts, whatever the scores and however starts differ. A drift that both versions share
-makes the test more careful.
+Trials of one start are correlated: a slow start has several slow trials. Between equal versions, starts are
+exchangeable. The p-value of the observed difference is counted over all divisions of the starts, for any scores and any
+distribution of starts. A common drift of both versions makes the test conservative.
 
 Reference: P. Good, "Permutation, Parametric, and Bootstrap Tests of Hypotheses", 3rd ed., 2005, chapters 3 and 9.
 
@@ -44,7 +43,7 @@ Starts = npt.NDArray[np.int64]
 _MOST_DEGREES: Final = 1e6
 
 _USUALLY: Final = 0.9
-"""Probability that a variance is less than what is taken for its largest when its degrees of freedom are judged."""
+"""Confidence of the upper bound of a variance that is used for its degrees of freedom."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Variance:
     """An estimated variance.
 
     Attributes:
-        value: may be negative, because it is estimated by moments; then it counts as zero.
+        value: estimate by moments; a negative value counts as zero.
         degrees: degrees of freedom; 0 if nothing is known.
     """
 
@@ -63,7 +62,7 @@ class Variance:
         return Variance(self.value * factor, self.degrees)
 
     def __add__(self, other: Variance) -> Variance:
-        """The sum of two estimates that are independent; its degrees of freedom are Satterthwaite's."""
+        """The sum of two independent estimates, with Satterthwaite's degrees of freedom."""
         parts = [Variance(max(each.value, 0.0), each.degrees) for each in (self, other)]
         total = sum(each.value for each in parts)
         uncertainty = sum(each.value**2 / each.degrees for each in parts if each.value and each.degrees)
@@ -80,7 +79,7 @@ def pool(variances: Sequence[Variance]) -> Variance:
 
 
 def variance_between_starts(values: Numbers, starts: Starts) -> Variance:
-    """Variance between the starts of one version, beyond what the variation of their trials explains.
+    """Variance between the starts of one version, without the contribution of their trials.
 
     Values that are not finite are ignored. A single start gives no estimate.
     """
@@ -98,11 +97,11 @@ def variance_between_starts(values: Numbers, starts: Starts) -> Variance:
 def variance_between_paired_starts(
     head: Numbers, base: Numbers, pairs: tuple[Starts, Starts], *, inflation: float = 1.0
 ) -> Variance:
-    """Variance between starts, from differences of neighbouring ones: drift common to both versions cancels.
+    """Variance between starts, from differences of neighbouring starts, in which common drift cancels.
 
     Args:
-        pairs: number of the pair that each value of `head` and of `base` belongs to.
-        inflation: factor from the variance within starts to that of values whose levels were not removed.
+        pairs: number of the pair of each value of `head` and of `base`.
+        inflation: correction factor of the variance within starts for removed levels.
     """
     found: list[Numbers] = []
     for pair in np.intersect1d(*pairs):
@@ -119,14 +118,13 @@ def variance_between_paired_starts(
 
 @dataclass(frozen=True)
 class Extra:
-    """Variance of a shift that the samples themselves do not show.
+    """Variance of a shift that is not visible within the samples.
 
     Attributes:
-        between: variance to be added: between starts, or between runs.
-        inflation: factor on the variance within the samples. Levels estimated from the same
-            values and removed make them look more alike than they are.
-        degrees: degrees of freedom of the variance within the samples: of two samples as they are, and of what was
-            left of them when levels were removed.
+        between: variance to add: between starts, or between runs.
+        inflation: correction factor of the variance within the samples, which is too small if
+            estimated levels were removed.
+        degrees: degrees of freedom of the variance within the samples: originally, and after levels were removed.
     """
 
     between: Variance = UNKNOWN
@@ -135,7 +133,7 @@ class Extra:
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of what is to be added."""
+        """Standard deviation to add."""
         return math.sqrt(max(self.between.value, 0.0))
 
     def of(self, shift: Shift) -> tuple[float, float]:
@@ -144,7 +142,7 @@ class Extra:
         own = self.inflation * shift.standard_error**2
         if between == 0:
             return own, self.degrees[1]
-        # By chance the estimate may be small, and would then seem to matter little: it counts by what it may be.
+        # A small estimate may be due to chance, so that its upper bound determines its weight.
         degrees = self.between.degrees
         share = own * float(chdtri(degrees, _USUALLY)) / (between * degrees)
         return own + between, min(_MOST_DEGREES, (1 + share) ** 2 / (1 / degrees + share**2 / self.degrees[1]))
@@ -155,10 +153,10 @@ class Extra:
 
 
 def widen(shift: Shift, extra: Extra, *, tail: float) -> Shift:
-    """The interval of a shift whose variance is larger than its samples show.
+    """Widens the interval of a shift by additional variance.
 
-    Each end keeps its own distance, to which the variance is added: an outlier on one side of samples that hardly vary
-    is not magnified with them.
+    The variance is added to each end's own distance, so that an outlier on one side of samples with little variation is
+    not magnified.
 
     Args:
         tail: probability of error of each end of the interval.
@@ -176,7 +174,7 @@ def widen(shift: Shift, extra: Extra, *, tail: float) -> Shift:
 
 
 def widened_p(p_value: float, shift: Shift, extra: Extra) -> float:
-    """The one-sided p-value of a shift whose variance is larger than its samples show."""
+    """The one-sided p-value of a shift with additional variance."""
     if not extra.matters(shift) or not 0 < p_value < 1:
         return p_value
     total, degrees = extra.of(shift)
@@ -192,20 +190,20 @@ def _groups(values: Numbers, starts: Starts) -> list[Numbers]:
 
 
 def variance_within(groups: Sequence[Numbers]) -> float:
-    """Variance of values around the means of their groups; 0 where each group is a single value."""
+    """Variance of values around the means of their groups; 0 if each group has a single value."""
     squares = sum(float(np.sum((group - group.mean()) ** 2)) for group in groups)
     return squares / max(sum(map(len, groups)) - len(groups), 1)
 
 
 _STEPS: Final = 200
-"""Steps from the least to the largest score. Rounded scores are scores, too: the test stays exact."""
+"""Number of steps from the smallest to the largest score; rounding keeps the test exact."""
 
 _MOST_EXACT: Final = 40
-"""Largest number of starts of a version that are permuted; of more, the distribution is normal."""
+"""Largest number of starts per version for the exact distribution; above it, the normal approximation is used."""
 
 
 def sum_by_start(scores: tuple[Numbers, Numbers], starts: tuple[Starts, Starts]) -> tuple[Numbers, Numbers]:
-    """Sums of each start's scores, less the mean of all, so that starts with more trials do not count as worse."""
+    """Sums of each start's centred scores, so that the number of trials has no effect."""
     mean = float(np.concatenate(scores).mean())
     head, base = (
         np.array([(values[of == start] - mean).sum() for start in np.unique(of)])
@@ -215,10 +213,10 @@ def sum_by_start(scores: tuple[Numbers, Numbers], starts: tuple[Starts, Starts])
 
 
 def permutation_p(head: Numbers, base: Numbers) -> float:
-    """Probability that as many starts as `head` has, taken at random from all, have a sum as large as `head`'s.
+    """Probability that a random choice of as many starts as `head` has has a sum as large as `head`'s.
 
     Args:
-        head, base: a score of each start.
+        head, base: one score per start.
     """
     together = np.concatenate([head, base])
     spread = float(np.ptp(together))
@@ -232,7 +230,7 @@ def permutation_p(head: Numbers, base: Numbers) -> float:
 
 
 def _count_ways(scores: Starts, chosen: int) -> Numbers:
-    """Number of ways to choose so many of the scores, by their sum."""
+    """Number of ways to choose a given number of the scores, by their sum."""
     largest = int(np.sort(scores)[-chosen:].sum())
     ways = np.zeros((chosen + 1, largest + 1))
     ways[0, 0] = 1.0
@@ -262,12 +260,12 @@ class Components:
 
     Attributes:
         trial_sd: between values of one start.
-        start_sd: between starts of one run, beyond what their values explain.
+        start_sd: between starts of one run, without the contribution of their values.
         start_df: degrees of freedom of `start_sd`.
-        run_sd: between starts of different runs, beyond what their values explain; never less than
-            `start_sd`, because different runs are different starts, too.
-        run_df: degrees of freedom of what runs add to `start_sd`; 0 if that is not known, as from one run.
-        largest_run_sd: upper bound of `run_sd` with 95 % confidence; of one run, of `start_sd`.
+        run_sd: between starts of different runs, without the contribution of their values; at least
+            `start_sd`, because different runs have different starts.
+        run_df: degrees of freedom of the runs' addition to `start_sd`; 0 if unknown, as with one run.
+        largest_run_sd: upper bound of `run_sd` with 95 % confidence; with one run, of `start_sd`.
     """
 
     trial_sd: float
@@ -295,14 +293,14 @@ class _MeanSquares:
 def estimate_components(runs: Runs) -> Components | None:
     """The components of finite values; ``None`` for fewer than two starts, or if no start has two values.
 
-    Single values that lie far from their start are drawn in before; see `spread`.
+    Outlying values within a start are Winsorized before; see `spread`.
     """
     kept = _without_outliers([[start for start in run if start.size] for run in runs])
     starts = [start for run in kept for start in run]
     if len(starts) < 2 or sum(start.size - 1 for start in starts) < 1:
         return None
     squares = _mean_squares(kept)
-    if squares.start_df == 0:  # each start is a run of its own
+    if squares.start_df == 0:  # each start is a separate run
         squares = _mean_squares([starts])
     start = _start_level(squares)
     run = _run_level(squares) if squares.run_df else start
@@ -322,7 +320,7 @@ class _Level:
 
     Attributes:
         observed: variance of the means.
-        by_values: the part of it explained by the variation of the values within groups.
+        by_values: part of it due to the variation of values within groups.
     """
 
     observed: float
@@ -347,7 +345,7 @@ def _start_level(squares: _MeanSquares) -> _Level:
 def _run_level(squares: _MeanSquares) -> _Level:
     """Variation between starts of different runs.
 
-    What runs add is no less than the standard error of that estimate: a few runs cannot tell it from nothing.
+    The runs' addition is at least the standard error of its estimate, because a few runs cannot rule it out.
     """
     from_runs = 1 / squares.run_weight
     from_starts = (1 - squares.start_weight_in_runs * from_runs) / squares.start_weight
@@ -360,7 +358,7 @@ def _run_level(squares: _MeanSquares) -> _Level:
 
 
 def _without_outliers(runs: Runs) -> list[list[Sample]]:
-    """The runs that have starts, with outliers drawn in."""
+    """The runs that have starts, Winsorized."""
     drawn = iter(winsorize_groups([start for run in runs for start in run]))
     return [[next(drawn) for _ in run] for run in runs if run]
 
