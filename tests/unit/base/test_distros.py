@@ -1,4 +1,4 @@
-"""Scripts and workflows install what the table of distributions says."""
+"""Scripts and workflows agree with the table of distributions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def text(file: str) -> str:
     return (ROOT / file).read_text("utf-8")
 
 
-def test_the_script_that_installs_ros_has_the_same_table():
+def test_install_script_has_the_same_table():
     table = re.search(r"(?m)^distros='\n(.*?)^'", text(".ci/ros2-setup"), re.DOTALL)
     assert table is not None
     rows = [line.split()[:4] for line in table[1].splitlines()]
@@ -29,7 +29,7 @@ def test_the_script_that_installs_ros_has_the_same_table():
     assert rows[0][0] == DEFAULT.name
 
 
-def test_the_workflow_of_ros_tries_each():
+def test_ros_workflow_covers_each_distribution():
     job = yaml.safe_load(text(".github/workflows/ros.yml"))["jobs"]["mock"]
     rows = job["strategy"]["matrix"]["include"]
     assert [(row["distro"], row["tried"]) for row in rows] == [
@@ -39,7 +39,7 @@ def test_the_workflow_of_ros_tries_each():
     assert job["continue-on-error"] == "${{ !matrix.tried }}"
 
 
-def test_wheels_are_built_for_the_python_of_each():
+def test_wheels_cover_each_python():
     settings = tomllib.loads(text("pyproject.toml"))
     (numbers,) = re.findall(r"cp3\{([0-9,]+)\}", settings["tool"]["cibuildwheel"]["build"])
     for distro in DISTROS.values():
@@ -47,7 +47,7 @@ def test_wheels_are_built_for_the_python_of_each():
 
 
 @pytest.mark.parametrize("distro", DISTROS.values(), ids=DISTROS)
-def test_the_extra_of_ros_asks_for_a_pytest_that_its_plugins_work_with(distro):
+def test_ros_extra_requires_a_compatible_pytest(distro):
     extra = tomllib.loads(text("pyproject.toml"))["project"]["optional-dependencies"]["ros2"]
     asked = [Requirement(each) for each in extra if each.startswith("pytest")]
     (found,) = (
@@ -67,7 +67,7 @@ def test_the_extra_of_ros_asks_for_a_pytest_that_its_plugins_work_with(distro):
         ("ros_ws/src/ldos_bringup/launch/stack.launch.py", f"ros-{DEFAULT.name}-tracetools-launch"),
     ],
 )
-def test_what_is_no_code_of_ours_names_the_default(file, there):
+def test_other_files_name_the_default(file, there):
     assert there in text(file)
 
 
@@ -77,6 +77,6 @@ def test_each_has_messages_and_a_middleware(distro):
     assert chosen_rmw({"ROS_DISTRO": distro.name}) == distro.rmw
 
 
-def test_remedies_name_the_default_where_none_is_there(monkeypatch):
+def test_remedies_name_the_default_distribution(monkeypatch):
     monkeypatch.setattr("pytest_ldos.host.ros.installed_distros", lambda *_: [])
     assert f"ros-{DEFAULT.name}-rclpy" in remedy_for_packages(["rclpy"], environment={})

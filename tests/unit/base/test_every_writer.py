@@ -1,4 +1,4 @@
-"""Every file that we write is written inside `writing`: a full disk is told, whoever wrote."""
+"""All files are written inside `writing`, so that a full disk is always reported."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ELSEWHERE = {
 
 
 def unguarded(tree: ast.AST, *, is_guarded: bool = False) -> Iterator[ast.Call]:
-    """Calls that write and are in no ``with writing(…)``."""
+    """Calls that write outside of ``with writing(…)``."""
     for node in ast.iter_child_nodes(tree):
         inside = is_guarded or (
             isinstance(node, ast.With) and any(_name(each.context_expr) == "writing" for each in node.items)
@@ -55,7 +55,7 @@ def unguarded(tree: ast.AST, *, is_guarded: bool = False) -> Iterator[ast.Call]:
 
 
 def _name(node: ast.AST) -> str:
-    """What a call calls: a method's name, or of the functions `writing` and `open`."""
+    """Name of the called method, or of the functions `writing` and `open`."""
     if not isinstance(node, ast.Call):
         return ""
     if isinstance(node.func, ast.Attribute):

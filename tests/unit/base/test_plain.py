@@ -1,4 +1,4 @@
-"""Files that git left something else in place of."""
+"""Files that git replaced by other content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.builders.repository import Repository
 
 @pytest.fixture
 def conflict(tmp_path) -> str:
-    """A file as git leaves it where two branches changed a line."""
+    """A file with a merge conflict, as git leaves it."""
     repository = Repository.create(tmp_path)
     repository.commit(a_json='{\n "schema": 5\n}\n')
     repository.git("checkout", "--quiet", "-b", "topic")
@@ -24,13 +24,13 @@ def conflict(tmp_path) -> str:
     return (tmp_path / "a.json").read_text()
 
 
-def test_a_merge_that_was_not_resolved(conflict):
+def test_unresolved_merge_is_recognised(conflict):
     assert left_by_git(conflict) == (
         "has an unresolved merge conflict (line 2)",
         "take one side: git checkout --ours or --theirs FILE",
     )
 
 
-def test_a_file_of_its_own():
+def test_ordinary_file_is_accepted():
     assert left_by_git('{\n "message": "<<<<<<< HEAD"\n}\n') is None
     assert left_by_git("") is None

@@ -1,4 +1,4 @@
-"""Durations and effects as people read them."""
+"""Formatting of durations and effects."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from pytest_ldos.base.text import format_duration, format_effect
         (-2_500_000, "-2.50 ms"),
     ],
 )
-def test_three_digits_in_the_unit_that_suits(duration_ns, shown):
+def test_three_digits_in_a_suitable_unit(duration_ns, shown):
     assert format_duration(duration_ns) == shown
 
 
 @pytest.mark.parametrize(("size", "shown"), [(0.125, "12.5 %"), (10.0, "1000.0 %"), (4141.75, "> 1000 %")])
-def test_an_effect_that_is_only_large_says_so(size, shown):
+def test_very_large_effect_has_no_exact_size(size, shown):
     assert format_effect(size) == shown

@@ -1,4 +1,4 @@
-"""Places for results: seen to be of use before anything is measured, and nothing but files replaced."""
+"""Result paths are checked before a measurement, and only files are replaced."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.writable import require_writable_file, require_writable_folder
 
 
-def test_a_place_that_can_be_written_is_left_as_it_is(tmp_path):
+def test_writable_path_is_not_changed(tmp_path):
     (tmp_path / "there").write_text("kept")
     require_writable_file(tmp_path / "there")
     require_writable_file(tmp_path / "new" / "deep" / "file")
@@ -21,7 +21,7 @@ def test_a_place_that_can_be_written_is_left_as_it_is(tmp_path):
     assert sorted(each.name for each in tmp_path.rglob("*")) == ["deep", "new", "other", "there"]
 
 
-def test_what_is_no_file_is_refused_with_a_remedy(tmp_path):
+def test_invalid_file_is_refused_with_a_remedy(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "file").write_text("")
     for place, said in (
@@ -35,7 +35,7 @@ def test_what_is_no_file_is_refused_with_a_remedy(tmp_path):
         assert caught.value.remedy
 
 
-def test_a_folder_that_cannot_be_is_refused_with_a_remedy(tmp_path):
+def test_invalid_folder_is_refused_with_a_remedy(tmp_path):
     (tmp_path / "file").write_text("")
     for place, said in ((tmp_path / "file", "Not a directory"), (tmp_path / "file" / "x", "Not a directory")):
         with pytest.raises(ConfigurationError, match=said) as caught:
@@ -43,8 +43,8 @@ def test_a_folder_that_cannot_be_is_refused_with_a_remedy(tmp_path):
         assert caught.value.remedy
 
 
-def test_a_folder_of_others_is_refused(tmp_path):
-    """In a process that may not do everything, as root may."""
+def test_folder_without_permission_is_refused(tmp_path):
+    """In an unprivileged process."""
     tmp_path.chmod(0o755)
     for folder in tmp_path.parents[:2]:
         folder.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Changes of level: found where they are, and hardly ever where none is."""
+"""Change points: detection, location and false alarms."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_heavy_tails_raise_no_more_alarms():
     assert flagged(np.random.default_rng(12).standard_t(2, (400, 60))) <= 0.02
 
 
-def test_the_limits_are_what_the_simulation_gives():
+def test_limits_match_the_simulation():
     for length, correlation in ((24, 0.0), (96, 0.5)):
         stated = LIMITS[LENGTHS.index(length)][CORRELATIONS.index(correlation)]
         assert simulate_limit(length, correlation, count=4000, seed=2) == pytest.approx(stated, rel=0.06)
@@ -54,7 +54,7 @@ def test_a_step_is_placed(at):
     assert point.strength > 1
 
 
-def test_a_slow_stretch_has_two_ends():
+def test_slow_stretch_has_two_change_points():
     place = np.arange(100)
     values = noise(2, 100) + 4 * ((place >= 40) & (place < 65))
     assert [point.index for point in find_change_points(values)] == pytest.approx([40, 65], abs=1)
@@ -66,7 +66,7 @@ def test_several_steps():
     assert [point.index for point in find_change_points(values)] == pytest.approx([40, 80], abs=1)
 
 
-def test_units_and_direction_make_no_difference():
+def test_result_is_independent_of_units_and_direction():
     values = noise(4, 60) + 3 * (np.arange(60) >= 30)
     expected = [point.index for point in find_change_points(values)]
     assert expected
@@ -86,18 +86,18 @@ def test_infinite_values_count_as_the_largest():
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [1.0] * 50, list(range(FEWEST - 1))])
-def test_too_little_to_say(values):
+def test_short_sequence_has_no_change(values):
     assert find_change_points(np.array(values, dtype=np.float64)) == []
 
 
-def test_of_a_long_sequence_the_end_is_looked_at():
+def test_end_of_a_long_sequence_is_searched():
     values = noise(7, LONGEST + 200)
     values[:100] += 10
     values[-60:] += 4
     assert [point.index for point in find_change_points(values)] == pytest.approx([LONGEST + 140], abs=1)
 
 
-def test_a_step_is_not_taken_for_correlation():
+def test_step_does_not_affect_the_correlation():
     stepped = noise(8, 400) + 5 * (np.arange(400) >= 200)
     assert abs(float(correlation_of(normal_scores(stepped)))) < 0.25
     correlated = autoregressions(np.random.default_rng(9), 1, 400, 0.8)

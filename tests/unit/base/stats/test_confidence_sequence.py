@@ -1,4 +1,4 @@
-"""A side of a boundary is called wrongly as seldom as stated, however often one looks."""
+"""Sequential tests against a boundary keep their error probability for any number of looks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TRIALS = 150
 
 
 def wrong_calls(test: BoundaryTest, probability: float, side: Side) -> float:
-    """Exact probability that a side is ever called within so many independent trials."""
+    """Exact probability that a side is ever chosen within the given number of independent trials."""
     undecided, called = {0: 1.0}, 0.0
     for trials in range(1, TRIALS + 1):
         then: dict[int, float] = {}
@@ -26,18 +26,18 @@ def wrong_calls(test: BoundaryTest, probability: float, side: Side) -> float:
 
 @pytest.mark.parametrize("boundary", [0.1, 0.5, 0.8])
 @pytest.mark.parametrize("side", list(Side))
-def test_at_the_boundary_neither_side_is_called_more_often_than_stated(boundary, side):
+def test_error_at_the_boundary_is_at_most_the_stated_one(boundary, side):
     found = wrong_calls(BoundaryTest(boundary, 0.1), boundary, side)
     assert 0.01 < found <= 0.1
 
 
-def test_beyond_the_boundary_the_wrong_side_is_called_less_often_still():
+def test_error_beyond_the_boundary_is_smaller():
     test = BoundaryTest(0.5, 0.1)
     assert wrong_calls(test, 0.6, Side.BELOW) < wrong_calls(test, 0.5, Side.BELOW)
     assert wrong_calls(test, 0.4, Side.ABOVE) < wrong_calls(test, 0.5, Side.ABOVE)
 
 
-def test_clear_cases_are_decided_early_and_others_not():
+def test_clear_cases_are_decided_early():
     test = BoundaryTest(0.5, 0.01)
     assert test.fewest_trials == 8
     assert test.decide(0, 8) is Side.BELOW
@@ -47,19 +47,19 @@ def test_clear_cases_are_decided_early_and_others_not():
     assert test.decide(50, 100) is None
 
 
-def test_what_is_far_from_the_data_takes_more_trials():
-    """That nine of ten succeed takes many successes; that they do not, few failures."""
+def test_fewest_trials_depend_on_the_boundary():
+    """Proof of a success rate above 0.9 takes many successes; proof of less, few failures."""
     test = BoundaryTest(0.1, 0.01)
     assert test.decide(0, test.fewest_trials) is Side.BELOW
     assert test.fewest_trials > 40
     assert test.decide(3, 3) is Side.ABOVE
 
 
-def test_a_power_below_one_takes_more_trials():
+def test_exponent_below_one_takes_more_trials():
     assert BoundaryTest(0.5, 0.01, 0.5).fewest_trials == 16
 
 
-def test_an_interval_holds_what_was_counted_and_narrows():
+def test_interval_contains_the_share_and_narrows():
     test = BoundaryTest(0.5, 0.05)
     assert test.interval(0, 0) == (0.0, 1.0)
     assert test.interval(0, 10)[0] == 0.0
@@ -68,8 +68,8 @@ def test_an_interval_holds_what_was_counted_and_narrows():
     assert few[0] < many[0] < 0.3 < many[1] < few[1]
 
 
-def test_intervals_are_as_wide_as_their_test_is_patient():
-    """An interval excludes a value at the moment at which the two-sided mixture does, at any time."""
+def test_interval_agrees_with_the_test():
+    """The interval excludes a value exactly when the two-sided mixture does."""
     rng = np.random.default_rng(0)
     test, missed, runs = BoundaryTest(0.5, 0.1), 0, 100
     for _ in range(runs):
@@ -80,13 +80,13 @@ def test_intervals_are_as_wide_as_their_test_is_patient():
 
 
 @pytest.mark.parametrize("wrong", [(0.0, 0.1, 1.0), (1.0, 0.1, 1.0), (0.5, 0.0, 1.0), (0.5, 0.1, 0.0), (0.5, 0.1, 1.1)])
-def test_what_is_no_test_is_refused(wrong):
+def test_invalid_parameters_are_refused(wrong):
     with pytest.raises(ValueError, match="no test"):
         BoundaryTest(*wrong)
 
 
-def test_trials_may_count_for_both_sides_or_for_none():
-    """As two statistics of one trial can: evidence for both sides shows neither."""
+def test_evidence_for_both_sides_is_inconclusive():
+    """Two statistics of one trial can count for both sides."""
     test = BoundaryTest(0.5, 0.01)
     assert test.decide(0, 16, misses=0) is None
     assert test.decide(16, 16, misses=16) is None

@@ -22,7 +22,7 @@ def test_the_wider_sample_scores_higher():
     assert wide.mean() > 2 * narrow.mean()
 
 
-def test_an_outlier_scores_by_its_rank_alone():
+def test_outlier_scores_only_by_its_rank():
     far, farther = (np.append(NARROW, value) for value in (50.0, 5000.0))
     one, other = (klotz_scores(around_medians((values, NARROW))) for values in (far, farther))
     assert one[0] == pytest.approx(other[0])
@@ -33,7 +33,7 @@ def test_equal_distances_share_their_rank():
     assert scores[0] == scores[1]
 
 
-def test_the_tail_is_a_number_of_the_largest_values():
+def test_tail_has_a_fixed_number_of_values():
     centered = around_medians((WIDE, NARROW))
     head, base = tail_scores(centered)
     assert head.sum() + base.sum() == IN_TAIL

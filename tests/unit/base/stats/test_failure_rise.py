@@ -1,4 +1,4 @@
-"""Boschloo's test in several looks, against SciPy and by exact enumeration."""
+"""Boschloo's test with several looks, against SciPy and by exact enumeration."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def rose(head, base, *, looks=LOOKS, fractions=FRACTIONS, alpha=0.001):
     return failures_rose(head_failures=head, base_failures=base, looks=looks, fractions=fractions, alpha=alpha)
 
 
-def test_one_look_is_boschloos_test():
+def test_single_look_is_boschloos_test():
     for head, base in itertools.product(range(0, 9, 2), repeat=2):
         expected = stats.boschloo_exact([[head, base], [8 - head, 9 - base]], alternative="greater").pvalue <= 0.03
         assert rose(head, base, looks=(Counts(8, 9),), fractions=(1.0,), alpha=0.03) == (expected and head > 0)
 
 
-def test_looks_together_raise_no_more_false_alarms_than_allowed():
-    """Enumerated by another way: every path of head's failures, for several common rates."""
+def test_looks_together_keep_the_false_alarm_probability():
+    """Independent enumeration of all paths of head's failures, for several common rates."""
     alpha = 0.01
     for rate in (0.02, 0.1, 0.3, 0.7):
         alarm = 0.0

@@ -1,4 +1,4 @@
-"""The permutation of runs with all their quantities: exact, and never misled by how many quantities there are."""
+"""Permutation of runs with all their quantities: exact for any number of quantities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_ldos.base.stats.intervals import fewest_runs, largest_contrast_p, sm
 
 
 def runs(seed, *, quantities=300, size=5):
-    """Runs of two equal versions: starts scatter, and quantities depend on each other."""
+    """Runs of two equal versions, with spread between starts and dependent quantities."""
     rng = np.random.default_rng(seed)
     made = rng.normal(scale=0.05, size=(2 * size, quantities)) + rng.normal(scale=0.05, size=(2 * size, 1))
     return made[:size], made[size:]
@@ -33,12 +33,12 @@ def test_unequal_numbers_of_runs():
     assert p[0] == pytest.approx(1 / comb(9, 3)) == pytest.approx(smallest_p(3, 6))
 
 
-def test_of_equal_versions_something_differs_as_rarely_as_asked():
+def test_false_alarms_of_equal_versions():
     found = sum(bool((largest_contrast_p(*runs(seed, quantities=50)) <= 0.05).any()) for seed in range(400))
     assert 8 <= found <= 32, "5 % of 400, within three deviations; the level is 10 of 252 divisions at most"
 
 
-def test_more_divisions_than_are_looked_at():
+def test_random_divisions():
     head, base = runs(3, size=12)
     head[:, 5] += 1.0
     p = largest_contrast_p(head, base)
@@ -46,11 +46,11 @@ def test_more_divisions_than_are_looked_at():
     assert p[6] > 0.01
 
 
-def test_equal_values_differ_in_nothing():
+def test_equal_values_do_not_differ():
     assert largest_contrast_p(np.ones((5, 3)), np.ones((5, 3))).tolist() == [1.0, 1.0, 1.0]
     assert largest_contrast_p(np.ones((5, 0)), np.ones((5, 0))).size == 0
 
 
-def test_runs_that_are_needed():
+def test_fewest_runs():
     assert fewest_runs(0.01) == 5
     assert smallest_p(4, 4) > 0.01 >= smallest_p(4, 6)

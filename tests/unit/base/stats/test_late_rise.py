@@ -1,4 +1,4 @@
-"""A rise in the middle of a sequence."""
+"""Rises within a sequence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_rise_is_found_at_its_place():
     assert rise.p_value < 1e-4
 
 
-def test_a_fall_is_none():
+def test_fall_is_no_rise():
     values = noise(1)
     values[10:] -= 0.5
     assert find_late_rise(values).p_value > 0.5
@@ -38,10 +38,10 @@ def test_a_sequence_without_variation():
 
 
 @pytest.mark.parametrize("outliers", [0.0, 0.1])
-def test_level_sequences_are_seldom_called_rising(outliers):
+def test_false_alarms_of_level_sequences(outliers):
     rng = np.random.default_rng(4)
     small = 0
     for _ in range(400):
         slow = 1.1 * ((rng.random((2, 12)) < outliers).astype(float))
         small += find_late_rise(rng.normal(0, 0.08, 12) + slow[0] - slow[1]).p_value <= 0.05
-    assert small <= 32  # more has a probability of 0.3 % with 20 expected
+    assert small <= 32  # a larger count has a probability of 0.3 % with 20 expected

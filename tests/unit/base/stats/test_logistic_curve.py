@@ -1,4 +1,4 @@
-"""The curve through counts, also where they jump from none to all."""
+"""Logistic curves through counts, also for a step from none to all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from pytest_ldos.base.stats.counts import LogisticCurve, fit_logistic
 
 
-def test_a_curve_is_found_again():
+def test_curve_is_recovered():
     rng = np.random.default_rng(3)
     true = LogisticCurve(0.6, 20.0)
     places = np.linspace(0, 1, 30)
@@ -18,12 +18,12 @@ def test_a_curve_is_found_again():
     assert found.slope == pytest.approx(20, rel=0.2)
 
 
-def test_a_step_has_its_middle_between_the_levels():
+def test_middle_of_a_step_is_between_the_levels():
     found = fit_logistic([0, 0.5, 0.75, 1], [0, 0, 15, 15], [15] * 4)
     assert 0.55 < found.middle < 0.7
 
 
-def test_the_place_of_a_probability_is_the_curves_inverse():
+def test_place_of_is_the_inverse():
     curve = LogisticCurve(0.4, 8.0)
     for probability in (0.1, 0.5, 0.9):
         assert curve(curve.place_of(probability)) == pytest.approx(probability)

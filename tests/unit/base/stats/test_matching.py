@@ -1,4 +1,4 @@
-"""Values that answer the same question: compared with their partners as far as questions explain them."""
+"""Matching of values by question, as far as questions explain them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def drawn(rng, count, *, correlation, shift=0.0):
     return head + shift, base
 
 
-def test_where_questions_explain_everything_partners_alone_are_compared():
-    """Then the estimate is that of Walsh averages of the differences, and the variance that of the paired t-test."""
+def test_fully_explained_values_are_compared_in_pairs():
+    """The estimate equals that of Walsh averages of differences, and the variance that of the paired t-test."""
     rng = np.random.default_rng(1)
     levels = rng.normal(0, 100, 40)
     head, base = levels + rng.normal(0.5, 1, 40), levels + rng.normal(0, 1, 40)
@@ -48,7 +48,7 @@ def test_where_questions_explain_everything_partners_alone_are_compared():
     assert stats.ttest_rel(head, base).pvalue < 0.05 < stats.ttest_ind(head, base).pvalue
 
 
-def test_where_they_explain_nothing_hardly_anything_is_matched():
+def test_unexplained_values_are_hardly_matched():
     rng = np.random.default_rng(2)
     seen = [matched(*drawn(rng, 10, correlation=0.0)) for _ in range(300)]
     assert np.mean([each.correlation for each in seen]) < 0.06
@@ -57,7 +57,7 @@ def test_where_they_explain_nothing_hardly_anything_is_matched():
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.95])
 @pytest.mark.parametrize("count", [10, 30])
-def test_the_variance_of_the_difference_is_that_which_is_left(correlation, count):
+def test_variance_of_the_difference_is_the_residual_one(correlation, count):
     rng = np.random.default_rng([int(100 * correlation), count])
     ratios = []
     for _ in range(400):
@@ -70,8 +70,8 @@ def test_the_variance_of_the_difference_is_that_which_is_left(correlation, count
     assert np.mean(ratios) < {0.0: 1.1, 0.5: 1.7, 0.95: 1.5 if count == 10 else 1.2}[correlation]
 
 
-def test_a_version_that_answers_otherwise_is_compared_with_all_others():
-    """Another plan for each seed: what the base's seeds have in common says nothing of head's."""
+def test_version_with_other_answers_is_not_matched():
+    """Head's plan for each seed differs, so that the base's seeds do not predict it."""
     rng = np.random.default_rng(3)
     levels = rng.normal(0, 10, 20)
     base = levels + rng.normal(0, 0.1, 20)
@@ -80,7 +80,7 @@ def test_a_version_that_answers_otherwise_is_compared_with_all_others():
     assert found.correlation < 0.3
 
 
-def test_what_pairs_of_starts_have_in_common_is_no_property_of_a_question():
+def test_common_effects_of_pairs_are_no_property_of_a_question():
     rng = np.random.default_rng(4)
     pairs = np.repeat(np.arange(10), 2)
     drift = np.repeat(rng.normal(0, 10, 10), 2)
@@ -89,7 +89,7 @@ def test_what_pairs_of_starts_have_in_common_is_no_property_of_a_question():
     assert matched(head, base, groups=(pairs, pairs)).correlation < 0.5
 
 
-def test_a_shift_is_kept_to_the_last_digit_but_rounding():
+def test_shift_is_kept_up_to_rounding():
     rng = np.random.default_rng(5)
     head, base = drawn(rng, 12, correlation=0.9)
     found, moved = matched(head, base), matched(head + 3, base)
@@ -99,7 +99,7 @@ def test_a_shift_is_kept_to_the_last_digit_but_rounding():
     assert np.allclose(after[1], before[1])
 
 
-def test_what_has_no_partner_or_was_never_seen_stays_as_it_is():
+def test_values_without_partner_are_not_changed():
     rng = np.random.default_rng(6)
     head, base = drawn(rng, 12, correlation=0.95)
     head[3] = np.inf

@@ -1,4 +1,4 @@
-"""The interval of a median holds it as often as it says, whatever the noise."""
+"""Intervals of medians and their coverage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_ldos.base.stats.intervals import median_interval
 
 
 @pytest.mark.parametrize("size", [0, 1, 5])
-def test_few_values_bound_nothing(size):
+def test_few_values_give_no_bounds(size):
     assert median_interval([1.0] * size) == (-math.inf, math.inf)
 
 
@@ -22,7 +22,7 @@ def test_the_ends_are_order_statistics():
 
 
 @pytest.mark.parametrize("size", [6, 10, 33])
-def test_it_holds_the_median_as_often_as_it_says(size):
+def test_coverage_is_as_stated(size):
     rng = np.random.default_rng(size)
     bounds = [median_interval(rng.exponential(size=size)) for _ in range(2000)]
     assert np.mean([low <= math.log(2) <= high for low, high in bounds]) >= 0.945

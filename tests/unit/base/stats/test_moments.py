@@ -1,4 +1,4 @@
-"""Count, mean and standard deviation of a part of a series, beside numpy on that part."""
+"""Moments of a part of a series, compared with numpy."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def moments(values):
     st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=50),
     st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=50),
 )
-def test_what_came_since_a_look_is_as_if_counted_alone(before, after):
+def test_moments_since_a_reading_equal_those_of_the_part(before, after):
     found, alone = moments([*before, *after]).since(moments(before)), moments(after)
     assert found.count == alone.count
     assert found.mean == pytest.approx(alone.mean, abs=1e-6)
     assert found.sd == pytest.approx(alone.sd, abs=1e-2)
 
 
-def test_a_short_trial_after_days_is_exact():
-    """Two seconds of 1 kHz after a day of it."""
+def test_short_trial_after_days_is_exact():
+    """Two seconds at 1 kHz after a day at 1 kHz."""
     rng = np.random.default_rng(1)
     values = rng.normal(1000.0, 10.0, 2_000)
     day = Moments(86_400_000, 1000.0, 8.0)
@@ -39,6 +39,6 @@ def test_a_short_trial_after_days_is_exact():
     assert found.sd == pytest.approx(values.std(), rel=1e-2)
 
 
-def test_nothing_new_or_a_count_that_began_again_has_none():
+def test_no_new_values_or_a_restart_give_none():
     assert moments([1.0, 2.0]).since(moments([1.0, 2.0])) is None
     assert moments([1.0]).since(moments([1.0, 2.0])) is None

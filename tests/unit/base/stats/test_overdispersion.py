@@ -1,4 +1,4 @@
-"""Trials of one start that are alike do not raise the error of a test that knows of it."""
+"""Correlated trials of a start do not increase the error of a tempered test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STARTS = 25
 
 
 def wrong_calls(test: BoundaryTest, *, group: int, correlation: float, side: Side) -> float:
-    """Exact probability that a side is called at the boundary, looking after each start."""
+    """Exact probability that a side is chosen at the boundary, with a look after each start."""
     spread = 1 / correlation - 1
     chances = betabinom(group, test.boundary * spread, (1 - test.boundary) * spread).pmf(np.arange(group + 1))
     undecided, called = np.array([1.0]), 0.0
@@ -30,17 +30,17 @@ def wrong_calls(test: BoundaryTest, *, group: int, correlation: float, side: Sid
 @pytest.mark.parametrize(
     ("boundary", "group", "correlation"), [(0.5, 4, SUPPOSED_CORRELATION), (0.5, 5, 0.4), (0.2, 4, 0.2)]
 )
-def test_the_error_stays_what_it_is(boundary, group, correlation, side):
+def test_tempered_test_keeps_its_error(boundary, group, correlation, side):
     test = BoundaryTest(boundary, 0.05, tempering(group, boundary, correlation))
     assert wrong_calls(test, group=group, correlation=correlation, side=side) <= 0.05
 
 
-def test_without_it_the_error_is_much_larger():
+def test_untempered_test_has_a_larger_error():
     naive = BoundaryTest(0.5, 0.05)
     assert wrong_calls(naive, group=5, correlation=0.4, side=Side.ABOVE) > 0.1
 
 
-def test_the_power_is_what_the_count_varies_more():
+def test_exponent_is_the_inverse_overdispersion():
     assert tempering(1, 0.5, 0.9) == 1.0
     assert tempering(5, 0.5, 0.0) == 1.0
     assert tempering(4, 0.5, SUPPOSED_CORRELATION) == pytest.approx(1 / (1 + 3 * SUPPOSED_CORRELATION), abs=1e-3)
@@ -55,7 +55,7 @@ def test_the_correlation_of_starts_is_estimated():
     assert estimate_correlation([apart]) == pytest.approx(0.0, abs=0.05)
 
 
-def test_levels_that_differ_do_not_count_as_starts_that_differ():
+def test_differences_between_levels_are_no_correlation():
     rng = np.random.default_rng(2)
     levels = [[(int(each), 8) for each in rng.binomial(8, share, 30)] for share in (0.1, 0.5, 0.9)]
     found = estimate_correlation(levels)
@@ -64,5 +64,5 @@ def test_levels_that_differ_do_not_count_as_starts_that_differ():
 
 
 @pytest.mark.parametrize("levels", [[], [[(1, 4)]], [[(0, 4), (0, 4)]], [[(1, 1), (0, 1)]], [[(0, 0), (2, 4)]]])
-def test_where_it_cannot_be_told_nothing_is(levels):
+def test_unknown_correlation_is_none(levels):
     assert estimate_correlation(levels) is None

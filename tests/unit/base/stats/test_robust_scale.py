@@ -1,4 +1,4 @@
-"""Spread where single values are far off."""
+"""Robust estimates of spread."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_normal_values_have_their_standard_deviation(shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_one_value_in_ten_hardly_moves_it(shape):
+def test_one_outlier_in_ten_hardly_changes_the_scale(shape):
     plain, robust, drawn = (
         np.median([scale(groups_of(seed, shape, outliers=0.1)) for seed in range(200)]) / 0.05
         for scale in (deviation, group_scale, lambda groups: deviation(winsorize_groups(groups)))
@@ -41,8 +41,8 @@ def test_one_value_in_ten_hardly_moves_it(shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_normal_values_lose_next_to_nothing(shape):
-    """Variance of both estimates of the standard deviation, relative to their means."""
+def test_efficiency_for_normal_values(shape):
+    """Compares the relative variances of both estimates of the standard deviation."""
     pairs = [
         (deviation(groups), deviation(winsorize_groups(groups))) for groups in (groups_of(s, shape) for s in range(500))
     ]
@@ -50,7 +50,7 @@ def test_normal_values_lose_next_to_nothing(shape):
     assert (plain / drawn) ** 2 > 0.85
 
 
-def test_of_two_values_far_apart_the_one_nearer_to_all_others_is_right():
+def test_of_two_distant_values_the_nearer_to_others_is_kept():
     groups = [np.array([0.05, 5.0]), np.array([-5.0, 0.05]), *[np.array([0.0, 0.1])] * 5]
     drawn = winsorize_groups(groups)
     assert drawn[0][0] == drawn[1][1] == 0.05
@@ -59,19 +59,19 @@ def test_of_two_values_far_apart_the_one_nearer_to_all_others_is_right():
     np.testing.assert_array_equal(drawn[2:], groups[2:])
 
 
-def test_a_group_that_lies_apart_as_a_whole_stays_there():
+def test_distant_group_is_not_changed():
     groups = [*groups_of(1, (5, 4)), groups_of(2, (1, 4))[0] + 5.0]
     np.testing.assert_allclose(winsorize_groups(groups)[-1], groups[-1], atol=0.05)
 
 
 def test_values_that_are_mostly_equal_keep_their_outliers():
-    """No spread can be seen: an outlier may be one as well as not."""
+    """The scale is zero, so that outliers cannot be identified."""
     groups = [np.array([1.0, 1.0, 1.0, 1.0, 2.0])]
     assert winsorize_groups(groups)[0].tolist() == groups[0].tolist()
     assert group_scale([]) == group_scale([np.array([1.0])]) == 0.0
 
 
-def test_single_levels_are_drawn_in_among_many_alone():
+def test_single_levels_are_winsorized_only_among_many():
     levels = np.random.default_rng(1).normal(0, 0.01, 15)
     levels[3] = 1.0
     assert winsorize_levels(levels)[3] < 0.1
@@ -85,7 +85,7 @@ def test_two_kinds_of_levels_are_no_outliers():
     np.testing.assert_array_equal(draw_in_extremes([levels, levels], reach=2.0), [levels, levels])
 
 
-def test_an_extreme_value_is_drawn_in_to_its_own_sample():
+def test_extreme_value_is_winsorized_within_its_sample():
     head, base = np.random.default_rng(1).normal(0, 0.01, (2, 10))
     head += 0.3
     head[2], base[4], base[0] = 2.0, -2.0, np.inf
@@ -98,7 +98,7 @@ def test_an_extreme_value_is_drawn_in_to_its_own_sample():
 
 @pytest.mark.parametrize("reach", [2.0, 3.0])
 @pytest.mark.parametrize("draw", ["normal", "standard_exponential", "standard_cauchy"])
-def test_an_interval_keeps_its_probability_of_error(draw, reach):
+def test_interval_keeps_its_error_probability(draw, reach):
     rng, errors = np.random.default_rng(1), 0
     for _ in range(2000):
         samples = getattr(rng, draw)(size=(2, 10))

@@ -1,4 +1,4 @@
-"""Boundaries of several looks against published tables, and by simulation."""
+"""Boundaries of sequential tests, against published tables and by simulation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def like_o_brien_fleming(alpha, fraction):
         (like_o_brien_fleming, [4.8769, 3.3569, 2.6803, 2.2898, 2.0310]),
     ],
 )
-def test_boundaries_are_the_published_ones(rule, published):
+def test_boundaries_match_published_tables(rule, published):
     """Lan and DeMets's two rules, five looks, one-sided 0.025 (Jennison and Turnbull 2000, tables of chapter 7)."""
     assert critical_values(0.025, FIVE_LOOKS, rule) == pytest.approx(published, abs=2e-4)
 
@@ -39,8 +39,8 @@ def test_one_look_spends_everything():
     assert critical_values(0.025, (1.0,)) == pytest.approx([1.95996], abs=1e-4)
 
 
-def test_all_looks_together_spend_what_they_may():
-    """Of many Brownian motions, no more cross by each look than the rule says."""
+def test_looks_together_spend_at_most_alpha():
+    """Simulated Brownian motions cross by each look no more often than the rule allows."""
     rng = np.random.default_rng(1)
     alpha, paths = 0.05, 200_000
     steps = rng.normal(size=(paths, len(HALF_ON))) * np.sqrt(np.diff((0.0, *HALF_ON)))
@@ -51,13 +51,13 @@ def test_all_looks_together_spend_what_they_may():
 
 
 def test_from_half_of_the_information_on_the_boundary_is_nearly_constant():
-    """As Pocock's: clear cases stop at the first look, the last keeps its power."""
+    """Like Pocock's rule: clear cases stop at the first look, and the last keeps its power."""
     values = critical_values(0.000225, HALF_ON)
     assert max(values) - min(values) < 0.4
     assert values[-1] < -ndtri(0.000225) + 0.2
 
 
 @pytest.mark.parametrize("fractions", [(), (0.5, 0.5), (0.5, 0.4), (0.0, 1.0), (0.5, 1.1)])
-def test_looks_that_do_not_rise_are_refused(fractions):
+def test_non_increasing_fractions_are_refused(fractions):
     with pytest.raises(ValueError, match="do not rise"):
         critical_values(0.05, fractions)

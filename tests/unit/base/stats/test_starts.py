@@ -1,4 +1,4 @@
-"""Variance between starts: by simulation, and where it cannot be known."""
+"""Variance between starts, by simulation, and unknown cases."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from pytest_ldos.base.stats.starts import (
 
 
 def started(rng, *, starts, trials, start_sd):
-    """Values and the number of the start of each."""
+    """Values, and the number of each value's start."""
     levels = rng.normal(0, start_sd, starts)
     return rng.normal(np.repeat(levels, trials), 0.1), np.repeat(np.arange(starts), trials)
 
 
 @pytest.mark.parametrize("start_sd", [0.0, 0.1, 0.3])
-def test_the_variance_between_starts_is_found_again(start_sd):
+def test_variance_between_starts_is_recovered(start_sd):
     rng = np.random.default_rng(1)
     found = [variance_between_starts(*started(rng, starts=6, trials=5, start_sd=start_sd)) for _ in range(2000)]
     assert {each.degrees for each in found} == {5}
     assert np.mean([each.value for each in found]) == pytest.approx(start_sd**2, abs=0.1 * start_sd**2 + 0.0005)
 
 
-def test_what_drifts_under_both_versions_is_no_variance_between_starts():
+def test_common_drift_is_no_variance_between_starts():
     rng = np.random.default_rng(2)
     found, naive = [], []
     for _ in range(1000):
@@ -50,17 +50,17 @@ def test_what_drifts_under_both_versions_is_no_variance_between_starts():
 @pytest.mark.parametrize(
     ("values", "starts"), [([1.0, 2.0, 3.0], [0, 0, 0]), ([1.0, 2.0], [0, 1]), ([math.inf, 2.0], [0, 1]), ([], [])]
 )
-def test_one_start_or_one_trial_each_tells_nothing(values, starts):
+def test_single_start_or_single_trials_give_no_estimate(values, starts):
     assert variance_between_starts(np.array(values), np.array(starts, dtype=np.int64)) == UNKNOWN
 
 
-def test_estimates_are_pooled_by_what_they_rest_on():
+def test_estimates_are_pooled_by_degrees_of_freedom():
     assert pool([Variance(1.0, 3), Variance(-1.0, 1), UNKNOWN]) == Variance(0.5, 4)
     assert pool([UNKNOWN]) == UNKNOWN
 
 
-def test_starts_that_differ_raise_no_more_false_alarms_where_that_is_known():
-    """Four starts of either version: without the variance between them, alarms are five times as many."""
+def test_known_variance_between_starts_keeps_false_alarms():
+    """Four starts per version: without their variance, there are five times as many false alarms."""
     rng = np.random.default_rng(3)
     known, naive, excluded = [], [], []
     for _ in range(4000):
@@ -75,7 +75,7 @@ def test_starts_that_differ_raise_no_more_false_alarms_where_that_is_known():
     assert np.mean(excluded) <= 0.01
 
 
-def test_identical_values_keep_what_starts_differ_by():
+def test_identical_values_keep_the_variance_between_starts():
     same = np.full(8, 5.0)
     shift = estimate_shift(same, same, tail=0.05)
     assert (shift.low, shift.high, shift.standard_error) == (0.0, 0.0, 0.0)
@@ -86,34 +86,34 @@ def test_identical_values_keep_what_starts_differ_by():
 
 
 @pytest.mark.parametrize("p_value", [0.0, 1.0])
-def test_certainty_stays_what_it_is(p_value):
+def test_no_extra_variance_keeps_the_interval(p_value):
     shift = estimate_shift(np.arange(6.0), np.arange(6.0) + 9, tail=0.05)
     assert widened_p(p_value, shift, Extra(Variance(0.01, 3))) == p_value
 
 
-def test_few_starts_are_little_evidence():
-    """The same variance, known from fewer starts, makes a wider interval."""
+def test_few_starts_widen_the_interval():
+    """The same variance, estimated from fewer starts, gives a wider interval."""
     rng = np.random.default_rng(4)
     shift = estimate_shift(rng.normal(size=10), rng.normal(size=10), tail=0.01)
     widths = [widen(shift, Extra(Variance(1.0, degrees)), tail=0.01).high for degrees in (1, 3, 10, 100)]
     assert widths == sorted(widths, reverse=True)
 
 
-def test_levels_that_were_taken_out_cost_certainty():
+def test_removed_levels_widen_the_interval():
     rng = np.random.default_rng(5)
     shift = estimate_shift(rng.normal(size=10), rng.normal(size=10), tail=0.01)
     wider = widen(shift, Extra(inflation=1.21), tail=0.01)
     assert wider.high - shift.estimate == pytest.approx(1.1 * (shift.high - shift.estimate), rel=1e-5)
 
 
-def test_what_never_ends_stays_so():
+def test_infinite_ends_stay_infinite():
     failed = np.full(6, math.inf)
     shift = estimate_shift(failed, np.arange(6.0), tail=0.01)
     assert widen(shift, Extra(Variance(1.0, 3)), tail=0.01) == shift
     assert widened_p(0.001, shift, Extra(Variance(1.0, 3))) == 0.001
 
 
-def test_a_sum_knows_as_much_as_its_parts():
+def test_sum_has_satterthwaites_degrees_of_freedom():
     assert Variance(1.0, 4) + UNKNOWN == Variance(1.0, 4)
     both = Variance(1.0, 4) + Variance(2.0, 8)
     assert both.value == 3.0
@@ -122,7 +122,7 @@ def test_a_sum_knows_as_much_as_its_parts():
 
 
 @pytest.mark.parametrize("trials", [2, 5])
-def test_single_trials_three_times_as_long_move_no_variance_between_starts(trials):
+def test_single_outliers_do_not_change_the_variance_between_starts(trials):
     rng = np.random.default_rng(6)
     found = {"clean": [], "dirty": [], "paired": []}
     for _ in range(300):
@@ -135,15 +135,15 @@ def test_single_trials_three_times_as_long_move_no_variance_between_starts(trial
     assert np.median(found["paired"]) < np.median(found["clean"]) + 0.1**2
 
 
-def test_a_start_among_many_that_is_slow_as_a_whole_is_an_outlier():
+def test_single_slow_start_among_many_is_an_outlier():
     rng = np.random.default_rng(7)
     values, starts = started(rng, starts=15, trials=2, start_sd=0.0)
     slow = np.where(starts == 0, values + math.log(3), values)
     assert variance_between_starts(slow, starts).value < 0.1**2
 
 
-def test_a_small_estimate_from_few_starts_is_no_certainty():
-    """It may be small by chance: the interval keeps heavy tails."""
+def test_small_estimate_from_few_starts_keeps_heavy_tails():
+    """It may be small by chance."""
     shift = estimate_shift(np.random.default_rng(4).normal(size=10), np.zeros(10), tail=0.01)
     small = shift.standard_error**2 / 2
     total, few = Extra(Variance(small, 3)).of(shift)
@@ -153,7 +153,7 @@ def test_a_small_estimate_from_few_starts_is_no_certainty():
 
 
 @pytest.mark.parametrize("degrees", [1e-9, 1e-3, 1e6])
-def test_hardly_any_or_full_knowledge_is_computed_too(degrees):
+def test_extreme_degrees_of_freedom_are_supported(degrees):
     shift = estimate_shift(np.random.default_rng(4).normal(size=10), np.zeros(10), tail=0.01)
     total, found = Extra(Variance(1.0, degrees)).of(shift)
     assert total > 1.0

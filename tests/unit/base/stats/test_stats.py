@@ -1,4 +1,4 @@
-"""The statistics against SciPy, against known numbers, and by simulation."""
+"""Statistics against SciPy, known numbers, and simulations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pytest_ldos.base.stats.several_tests import step_down
 
 
 @pytest.mark.parametrize(("head", "base"), [(1, 1), (3, 4), (10, 10), (5, 30), (30, 30)])
-def test_the_exact_p_value_is_scipys(head, base):
+def test_exact_p_value_equals_scipys(head, base):
     rng = np.random.default_rng(head * 100 + base)
     for shift in (0.0, 0.5):
         one, other = rng.normal(shift, size=head), rng.normal(size=base)
@@ -36,7 +36,7 @@ def test_the_estimate_is_the_median_of_all_differences():
 
 
 def test_the_interval_and_the_test_agree():
-    """The interval excludes zero exactly where the test rejects at the same level."""
+    """The interval excludes zero if and only if the test rejects at the same level."""
     rng = np.random.default_rng(1)
     for _ in range(300):
         head, base = rng.normal(0.8, size=9), rng.normal(size=11)
@@ -44,8 +44,8 @@ def test_the_interval_and_the_test_agree():
         assert (estimate_shift(head, base, tail=0.02).low > 0) == rejected
 
 
-def test_the_interval_covers_as_promised():
-    """Over many samples of skewed noise, each end is wrong no more often than its tail allows."""
+def test_coverage_is_as_stated():
+    """For skewed noise, each end is wrong no more often than its tail probability."""
     rng = np.random.default_rng(2)
     runs, tail = 3000, 0.05
     below = above = 0
@@ -74,7 +74,7 @@ def test_censored_values_rank_highest_and_equal():
     assert rank_sum_p(failed, failed) >= 0.5
 
 
-def test_boschloo_is_scipys_and_finds_a_rise():
+def test_boschloo_equals_scipys_and_finds_a_rise():
     expected = stats.boschloo_exact([[4, 0], [6, 10]], alternative="greater").pvalue
     assert failure_rise_p(head_failures=4, head_trials=10, base_failures=0, base_trials=10) == pytest.approx(expected)
     assert failure_rise_p(head_failures=10, head_trials=10, base_failures=0, base_trials=10) < 1e-4
@@ -105,7 +105,7 @@ def test_holm_stops_at_the_first_that_fails():
     assert not any(step.rejected for step in steps.values())
 
 
-def test_a_test_that_rejects_nothing_changes_nothing_for_others():
+def test_test_without_rejection_does_not_affect_others():
     p_values, shares = {"a": 0.001, "b": 0.03}, {"a": 0.4, "b": 0.4}
     alone = step_down_of(p_values, shares, 0.05)
     beside = step_down_of({**p_values, "c": 0.9}, {**shares, "c": 0.2}, 0.05)
@@ -113,16 +113,16 @@ def test_a_test_that_rejects_nothing_changes_nothing_for_others():
     assert alone["b"].alpha == pytest.approx(0.05 * 0.4 / 0.6)
 
 
-def test_shares_beyond_the_whole_are_refused():
+def test_shares_above_one_are_refused():
     with pytest.raises(ValueError, match="exceed the whole"):
         step_down_of({"a": 0.5, "b": 0.5}, {"a": 0.6, "b": 0.6}, 0.05)
 
 
-def test_the_detectable_shift_is_detected_as_often_as_promised():
-    """Planted in simulated noise, it is found about eight times out of ten."""
+def test_mde_is_reported_with_the_stated_power():
+    """A shift of this size in simulated noise is found in about 80 % of the cases."""
     rng = np.random.default_rng(3)
     tail, noise, size = 0.01, 0.1, 15
-    detectable = np.median(
+    mde = np.median(
         [
             smallest_detectable_shift(shift.estimate - shift.low, tail=tail, floor=0.0)
             for shift in (
@@ -132,14 +132,14 @@ def test_the_detectable_shift_is_detected_as_often_as_promised():
     )
     found = np.mean(
         [
-            estimate_shift(rng.normal(detectable, noise, size), rng.normal(0, noise, size), tail=tail).low > 0
+            estimate_shift(rng.normal(mde, noise, size), rng.normal(0, noise, size), tail=tail).low > 0
             for _ in range(1000)
         ]
     )
     assert 0.7 <= found <= 0.9
 
 
-def test_a_floor_above_the_noise_decides_what_is_detectable():
+def test_floor_above_the_noise_determines_the_mde():
     assert smallest_detectable_shift(0.001, tail=0.01, floor=0.05) == pytest.approx(0.05, abs=0.001)
     assert smallest_detectable_shift(math.inf, tail=0.01, floor=0.05) == math.inf
 
@@ -160,7 +160,7 @@ def test_strata_of_one_side_only_are_not_common():
     assert (head.tolist(), base.tolist()) == ([True, True, False], [True, False])
 
 
-def test_a_covariate_loses_its_influence_and_no_more():
+def test_only_the_covariates_influence_is_removed():
     rng = np.random.default_rng(5)
     causes = rng.normal(size=(2, 200))
     head = 0.25 + 2 * causes[0] + rng.normal(0, 0.1, 200)
@@ -179,8 +179,8 @@ def test_a_constant_covariate_changes_nothing():
     assert base.tolist() == values[1].tolist()
 
 
-def test_a_shift_between_sides_is_not_taken_for_an_influence():
-    """Where the covariate differs only between the sides, nothing is removed."""
+def test_shift_between_sides_is_no_influence():
+    """Nothing is removed if the covariate differs only between the sides."""
     (head, base), share = remove_covariate(
         (np.array([5.0, 5.1, 4.9, 5.0, 5.0]), np.array([1.0, 1.1, 0.9, 1.0, 1.0])), (np.full(5, 10.0), np.full(5, 2.0))
     )
@@ -188,8 +188,8 @@ def test_a_shift_between_sides_is_not_taken_for_an_influence():
     assert head.mean() - base.mean() == pytest.approx(4.0)
 
 
-def test_two_values_tell_no_slope():
-    """Plans of equal seeds differ by a hair: a slope through two of them sent a shift of 30 ms to 10^15 times itself."""
+def test_two_values_give_no_slope():
+    """Regression: a slope through two nearly equal plans multiplied a shift of 30 ms by 10^15."""
     values = np.array([0.0, 0.5]), np.array([0.1, 0.4])
     found, share = remove_covariate(values, (np.array([0.0, 1e-5]), np.array([0.01, 0.01 + 1e-5])))
     assert share == 0.0
@@ -198,7 +198,7 @@ def test_two_values_tell_no_slope():
 
 @pytest.mark.parametrize("shift", [0.0, 0.3, 0.6])
 @pytest.mark.parametrize(("head", "base"), [(101, 101), (120, 160), (20, 900)])
-def test_the_p_value_of_large_samples_is_scipys(head, base, shift):
+def test_p_value_of_large_samples_equals_scipys(head, base, shift):
     rng = np.random.default_rng(head)
     one, other = rng.normal(shift, size=head), rng.normal(size=base)
     expected = stats.mannwhitneyu(one, other, alternative="greater", method="exact").pvalue
@@ -206,7 +206,7 @@ def test_the_p_value_of_large_samples_is_scipys(head, base, shift):
 
 
 def test_samples_of_several_hundred_have_a_symmetric_distribution():
-    """In floating point, the recurrence loses its digits there: the median of 300 against 300 was off by two thirds."""
+    """Regression: the recurrence loses precision there; the median of 300 against 300 was off by two thirds."""
     for size in (90, 300, 600):
         distribution = mann_whitney(size, size)
         assert distribution.sum() == pytest.approx(1)

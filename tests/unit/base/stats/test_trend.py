@@ -12,7 +12,7 @@ from pytest_ldos.base.stats.sequence import estimate_trend
 
 
 @pytest.mark.parametrize("size", [6, 7, 12, 30])
-def test_it_is_kendalls_and_theils(size):
+def test_trend_is_kendalls_and_theils(size):
     rng = np.random.default_rng(size)
     for _ in range(10):
         values = rng.normal(size=size) + 0.05 * np.arange(size)
@@ -22,7 +22,7 @@ def test_it_is_kendalls_and_theils(size):
         assert found.slope == pytest.approx(stats.theilslopes(values).slope)
 
 
-def test_a_rise_without_exception():
+def test_monotone_rise():
     found = estimate_trend([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     assert found.slope == 1.0
     assert found.p_value == pytest.approx(2 / 720)
@@ -33,18 +33,18 @@ def test_equal_values_are_no_trend():
     assert (found.slope, found.p_value) == (0.0, 1.0)
 
 
-def test_too_few_values_say_nothing():
+def test_too_few_values_have_no_trend():
     assert estimate_trend([1.0, 2.0, 3.0, 4.0, 5.0]) is None
 
 
-def test_its_errors_are_as_rare_as_it_says():
+def test_false_alarms_are_as_stated():
     rng = np.random.default_rng(1)
     found = [estimate_trend(rng.normal(size=10).tolist()).p_value < 0.05 for _ in range(2000)]
     assert np.mean(found) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 2000)
 
 
 @pytest.mark.parametrize("size", [61, 200])
-def test_of_many_values_it_is_nearly_the_exact_one(size):
+def test_approximation_for_many_values(size):
     rng = np.random.default_rng(size)
     for slope in (0.0, 0.003, 0.01):
         values = rng.normal(size=size) + slope * np.arange(size)
@@ -52,7 +52,7 @@ def test_of_many_values_it_is_nearly_the_exact_one(size):
         assert estimate_trend(values.tolist()).p_value == pytest.approx(exact, abs=0.002)
 
 
-def test_thousands_of_values_are_no_matter_of_minutes():
+def test_thousands_of_values_are_fast():
     values = np.random.default_rng(1).normal(size=1500)
     began_s = time.process_time()
     assert estimate_trend(values.tolist()).p_value > 0.01

@@ -1,4 +1,4 @@
-"""Where variation lies: between trials, starts and runs."""
+"""Variance components of trials, starts and runs."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def test_two_runs_by_hand():
     assert found.run_df == 1
 
 
-def test_runs_that_are_alike_leave_open_what_they_could_not_tell():
-    """Mean square of starts 2: of runs, that may be 2 · (1 + √2) by chance; a fourth of the difference is assumed."""
+def test_similar_runs_keep_the_uncertainty_of_their_variance():
+    """Mean square of starts 2: that of runs may be 2 · (1 + √2) by chance; a fourth of the difference is assumed."""
     found = estimate_components(runs_of([[0, 2], [1.5, 3.5]], [[0, 2], [1.5, 3.5]]))
     squares = 1.5**2
     assert found.start_sd == pytest.approx(math.sqrt((squares - 2) / 2))
     assert found.run_sd**2 - found.start_sd**2 == pytest.approx(squares * math.sqrt(2) / 4)
 
 
-def test_one_value_in_eight_moves_nothing_much():
+def test_one_outlier_in_eight_has_little_effect():
     plain = [drawn(seed, start_sd=0.05, runs=4) for seed in range(60)]
     for name, most in (("trial_sd", 2.0), ("start_sd", 2.0), ("run_sd", 2.0)):
         clean, dirty = (
@@ -72,7 +72,7 @@ def test_components_are_estimated_without_bias():
     assert mean_variance("run_sd", **shape) == pytest.approx(0.06**2 + 0.08**2, rel=0.2)
 
 
-def test_unequal_numbers_are_no_bias():
+def test_unequal_numbers_cause_no_bias():
     rng = np.random.default_rng(1)
     found = []
     for _ in range(250):
@@ -89,8 +89,8 @@ def test_drift_is_in_the_starts_of_one_run_and_between_several():
     assert two.run_sd > one.run_sd
 
 
-def test_the_bound_holds():
-    """95 % of bounds are above what was put in."""
+def test_upper_bound_has_the_stated_coverage():
+    """95 % of the bounds are above the true value."""
     bounds = [estimate_components(drawn(seed, start_sd=0.05)).largest_run_sd for seed in range(150)]
     assert np.mean(np.array(bounds) >= 0.05) >= 0.92
 
@@ -102,11 +102,11 @@ def test_identical_values_have_no_variance():
 
 
 @pytest.mark.parametrize("runs", [[], [[]], [[[1.0, 2.0]]], [[[1.0], [2.0]]], [[[], [], [1.0, 2.0]]]])
-def test_what_says_nothing(runs):
+def test_insufficient_data_gives_none(runs):
     assert estimate_components(runs_of(*runs)) is None
 
 
-def test_two_starts_are_the_least():
+def test_two_starts_are_sufficient():
     found = estimate_components(runs_of([[1.0, 2.0], [], [5.0, 6.0]]))
     assert found.start_df == 1
     assert found.run_sd == found.start_sd > 0
@@ -127,7 +127,7 @@ def test_runs_of_one_start_each():
     st.floats(-5, 5),
     st.floats(0.1, 10),
 )
-def test_moved_and_scaled(runs, shift, scale):
+def test_components_are_equivariant(runs, shift, scale):
     plain = estimate_components(runs_of(*runs))
     other = estimate_components([[scale * start + shift for start in run] for run in runs_of(*runs)])
     for name in ("trial_sd", "start_sd", "run_sd", "largest_run_sd"):
