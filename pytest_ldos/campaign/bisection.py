@@ -1,7 +1,7 @@
 """Noisy bisection: finds the level at which trials begin to break.
 
 A level is tested until its trials show on which side of the boundary it lies (`stats.several_tests`). Errors
-are one-sided: a level below the threshold can only be called broken by mistake, a level above it only sound. If a
+are one-sided: a level below the threshold can only be mistaken as broken, a level above it only as sound. If a
 search visits at most K levels, and each errs with probability at most (1 - confidence) / K, the threshold lies
 between the highest level shown to hold and the lowest level shown to break with the requested confidence, provided
 that harsher levels never break less (`monotony`).
@@ -24,7 +24,7 @@ from pytest_ldos.base.stats.several_tests import BoundaryTest, Side
 from pytest_ldos.campaign.level_scale import LevelScale
 
 TRIALS_PER_START: Final = 4
-"""Default number: a clear level then takes three starts to decide; with five trials, it takes three starts, too."""
+"""Default number of trials per start, with which a clear level takes three starts."""
 
 _BOTH_ENDS: Final = 2
 _BOTH_SIDES: Final = 2
@@ -34,10 +34,10 @@ _MOST_UNDECIDED: Final = 3
 """Number of inconclusive levels near the threshold at which the search stops narrowing."""
 
 _FORGIVEN: Final = 1
-"""Number of excluded starts that a level may have before it is given up."""
+"""Largest number of excluded starts of a level."""
 
 _WITHIN_REACH: Final = 0.9
-"""Share of the level that a load reached, at which the search continues after a request for more was not reached."""
+"""Share of the reached level at which the search continues after a load did not reach its request."""
 
 
 class LevelState(StrEnum):
@@ -86,10 +86,10 @@ class Batch:
     Attributes:
         trials: number of trials that count; 0 if the start is excluded.
         broken: number of trials that count against the level.
-        sound: number of trials that count for it; all others where this is ``None``.
+        sound: number of trials that count for it; ``None`` for all others.
         achieved: the level that the load reached, if that was less than requested and is known.
         succeeded: number of successful trials, whether they count or not.
-        unvalued: number of these without a value of the criterion's metric; they do not count.
+        unvalued: number of successful trials without a value of the criterion's metric, which do not count.
     """
 
     level: float
@@ -146,7 +146,7 @@ class LevelRecord:
 
     @property
     def lacks_values(self) -> bool:
-        """True if most successful trials have no value of the metric: the remaining ones may not be representative."""
+        """True if most successful trials lack a value of the metric, so that the others may not be representative."""
         return 2 * self.unvalued > self.succeeded
 
     @property
@@ -162,7 +162,7 @@ class SearchPlan:
     Attributes:
         boundary: a level is broken if more than this share of its trials would be.
         max_trials: largest number of trials; no start is made that would exceed it.
-        calm_trials: least number of trials at the calm end, which the other levels are compared with.
+        calm_trials: least number of trials at the calm end, the reference of the other levels.
         correlation: largest assumed correlation between trials of one start; see `stats.counts`.
         patience_factor: multiple of the trials of a clear level, after which a level is given up as inconclusive.
         compares_ends: True if trials of each level are compared with those of both ends: the calm end then holds by
@@ -199,11 +199,11 @@ class SearchPlan:
 
     @cached_property
     def patience(self) -> int:
-        """Trials after which a level is given up."""
+        """Trials after which a level counts as inconclusive."""
         return round(self.patience_factor * self.least_trials)
 
     def patience_at(self, level: float) -> int:
-        """Trials after which this level is given up: twice as many at an end, without which there is no interval."""
+        """Trials after which this level counts as inconclusive: twice as many at an end, which an interval requires."""
         return self.patience * (2 if level in {self.scale.calm, self.scale.harsh} else 1)
 
 
@@ -236,17 +236,17 @@ class Bisection:
 
     @property
     def trials(self) -> int:
-        """Number of trials made."""
+        """Number of trials so far."""
         return sum(each.trials for each in self.records.values())
 
     @property
     def starts(self) -> int:
-        """Number of starts made, including those without a result."""
+        """Number of starts so far, including those without a result."""
         return sum(len(each.batches) for each in self.records.values())
 
     @property
     def most_left(self) -> int:
-        """Largest number of trials still to come."""
+        """Largest number of remaining trials."""
         if self.next_level() is None:
             return 0
         begun = sum(each.trials for each in self.records.values() if each.standing is LevelState.OPEN)

@@ -39,21 +39,21 @@ class BlockObserver(Observer, Protocol):
         """A block begins: its stack is being started."""
 
     def waiting(self, what: str) -> None:
-        """The stack still waits for something."""
+        """The stack is still waiting for a condition."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """Settings shared by all blocks of a session, for each version.
+    """Settings shared by all blocks and versions of a session.
 
     Attributes:
         folder: folder of the session.
         goals: the name of a goal set, or goals.
-        loads: applied again in each block, once its stack is warm.
+        loads: applied in each block, once its stack is warm.
         catalogue: metrics to measure.
         open_rig: starts a stack and its recording.
-        watch: returns what watches a version in addition to the tracer, if anything does.
-        clock: adds up the time of each phase, over all blocks.
+        watch: returns the additional observation of a version; ``None`` without one.
+        clock: sums the time of each phase over all blocks.
     """
 
     spec: ScenarioSpec
@@ -76,7 +76,7 @@ def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | N
         save: called with the record after each trial.
 
     Raises:
-        BringUpFailed: the stack did not start; names the version.
+        BringUpFailed: the stack did not start; the message names the version.
         Unavailable, RecordingFailed, LoadFailed: see `open_rig` and `RepeatedLoad.applied_to`.
     """
     bench.observer.block(block, version)
@@ -118,9 +118,7 @@ def _beside(loads: Sequence[RepeatedLoad], site: LoadSite) -> Iterator[list[Runn
 
 @contextmanager
 def _started(bench: Bench, block: Block, version: Version) -> Iterator[Rig]:
-    """Starts the version's stack with its recording; if that fails, the error names version and block, unless there are
-    no others yet.
-    """
+    """Starts the version's stack with its recording; except for the first block, errors name version and block."""
     folder = _folder_of(bench, block)
     with ExitStack() as resources:
         try:
@@ -137,26 +135,26 @@ def _started(bench: Bench, block: Block, version: Version) -> Iterator[Rig]:
 
 
 def _folder_of(bench: Bench, block: Block) -> ScenarioFolder:
-    """The scenario's own folder for the first start of head alone, where a single start has always been looked for."""
+    """The scenario's own folder for the first start of head alone (as in earlier versions), or a block's folder."""
     is_first_alone = block.number == 0 and block.role is Role.HEAD
     return bench.folder if is_first_alone else new_block_folder(bench.folder, block.number, block.role)
 
 
 class StoredBase(NamedTuple):
-    """A stored baseline: its number of trials, and the comparison of a head with it."""
+    """A stored baseline, with its number of trials and comparison function."""
 
     trials: int
     decide: Callable[[TrialSet], GateResult]
 
 
 FindBase = Callable[[TrialSet], StoredBase | None]
-"""Finds the baseline of a head's trials; ``None`` if there is none to compare with."""
+"""Finds the baseline of a head's trials; ``None`` if there is none."""
 
 
 def measure_alone(bench: Bench, head: Version, *, find_base: FindBase, size: int | None = None) -> TrialSet:
-    """Measures one version, and adds starts while its comparison is inconclusive and the scenario allows more trials.
+    """Measures one version; adds starts while its comparison is inconclusive and more trials are allowed.
 
-    After each trial the record is on disk; if it ends early, it contains the reason as `incomplete`.
+    The record is written after each trial; after an early end, it has the reason as `incomplete`.
 
     Args:
         size: trials of a block, by default the `usual_size_alone`.
@@ -216,7 +214,7 @@ class Interleaved:
         versions: the versions they were measured on.
         starts: number of stack starts.
         seconds: duration of the session.
-        durations: of its phases; less than the whole, because looks at the comparison are no phase.
+        durations: durations of its phases, without interim looks.
     """
 
     head: TrialSet
@@ -230,17 +228,17 @@ class Interleaved:
 def interleave(
     bench: Bench, versions: Mapping[Role, Version], *, decide: Decide, size: int | None = None
 ) -> Interleaved:
-    """Measures two versions interleaved, until the comparison is clear or the largest number of trials is reached.
+    """Measures two versions interleaved until the comparison is conclusive or the trials are spent.
 
-    Both versions make the same trials: goals, seeds and starts are equal. After each trial both
-    records are on disk; if the session ends early, they contain the reason as `incomplete`.
+    Both versions run the same trials (goals, seeds, starts). Both records are written after each
+    trial; after an early end, they have the reason as `incomplete`.
 
-    A session takes no longer than the trials of both versions and one start per block. A start includes the
-    block's warm-up trial (see `Bench.warmup`), because a stack that has just started is not what is measured.
+    A session takes the time of both versions' trials and one start per block. A start includes the block's
+    warm-up trial (see `Bench.warmup`), because only warm stacks are measured.
 
     Args:
-        decide: called whenever both versions have equally many trials, from the requested number of
-            trials on.
+        decide: compares the versions; called when both have equally many trials, from the requested number
+            on.
         size: trials of a block; see `first_blocks` and `next_pairs` for the default.
 
     Raises:
@@ -311,7 +309,7 @@ class _Session:
             self.end_early(f"{version.name}: {record.incomplete}")
 
     def look(self, decide: Decide) -> bool:
-        """Records a look if more trials are possible; returns True if they are to be made."""
+        """Records a look if more trials are possible; returns True if more are required."""
         most = self.bench.spec.max_trials
         if most <= self.bench.spec.trials:
             return False
@@ -321,7 +319,7 @@ class _Session:
         return bool(decide(*self.both()).more_trials_because)
 
     def end_early(self, reason: str) -> None:
-        """Stores in both records why the remaining trials were not made."""
+        """Stores the reason of an early end in both records."""
         for role, record in self.records.items():
             if not record.incomplete:
                 self.save(role, replace(record, incomplete=reason))

@@ -1,4 +1,4 @@
-"""Determines what breaks first and what breaks most: stages of a motion, level by level, from recorded trials.
+"""Finds the stages of a motion that break first and most, level by level, from recorded trials.
 
 A stage is out of its calm range at a level if its median there exceeds `FACTOR` times the calm median and a rank-sum
 test rejects chance. `ERROR` holds over all stages and levels together if stack starts are alike. The test treats
@@ -25,10 +25,10 @@ FACTOR: Final = 1.5
 ERROR: Final = 0.05
 
 TELLING: Final = 0.75
-"""Least probability that a broken trial has a larger value than an unbroken one, for a stage to be blamed."""
+"""Smallest probability of larger values in broken than in unbroken trials, for a stage to be blamed."""
 
 BETWEEN_TRIALS: Final = "between trials"
-"""Outcome of a failed motion that is not a trial."""
+"""Outcome of a failed motion between trials."""
 
 _FEWEST: Final = 3
 _MOST_MESSAGES: Final = 3
@@ -36,11 +36,11 @@ _MOST_MESSAGES: Final = 3
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of a motion that may be what breaks.
+    """A part of a motion that may break.
 
     Attributes:
         quantity: description of the measured quantity.
-        metrics: metrics of this stage; empty texts are none.
+        metrics: names of this stage's metrics; empty strings are ignored.
         read: returns its value in a trial, in milliseconds; ``None`` if there is none.
     """
 
@@ -67,7 +67,7 @@ def _segments(kind: SegmentKind) -> Callable[[Trial], float | None]:
     return read
 
 
-# Waiting for a CPU is a segment of its own only if the kernel's scheduler was recorded.
+# Waiting for a CPU is a separate segment only if the kernel's scheduler was recorded.
 STAGES: Final = (
     Stage("transport", "joint states on their way, median", (), _segments(SegmentKind.TRANSPORT)),
     Stage(
@@ -168,13 +168,13 @@ def find_cause(
         threshold: the level to explain.
         bracket: levels whose broken and unbroken trials are compared.
         criterion_metric: metric of the criterion; empty for success.
-        ended_early: messages of failed ways home at the threshold; each counts as a trial.
+        ended_early: messages of failed resets at the threshold; each counts as a trial.
     """
-    told = [
+    measured = [
         each for stage in STAGES if (each := _report(stage, levels, threshold, bracket, criterion_metric, is_broken))
     ]
     places = list(levels)
-    order = sorted(told, key=lambda each: _rank(each, places))
+    order = sorted(measured, key=lambda each: _rank(each, places))
     at_threshold = levels[threshold]
     failed = [trial for trial in at_threshold.trials if not trial.succeeded]
     return Cause(
@@ -198,7 +198,7 @@ def _rank(report: StageReport, places: Sequence[float]) -> tuple[int, float]:
 def _blamed(order: Sequence[StageReport]) -> StageReport | None:
     """The stage out of range at the threshold that best separates broken from unbroken trials.
 
-    A stage that is just as long in unbroken trials explains nothing, however much it exceeds the calm level.
+    A stage that is equally long in unbroken trials is no explanation, even if it exceeds the calm level.
     """
     out = [each for each in order if each.at_threshold is not None and each.at_threshold.has_left]
     candidates = [each for each in out if each.separation is None or each.separation >= TELLING]
@@ -226,14 +226,14 @@ def _report(
         return None
     error = ERROR / (len(STAGES) * max(1, len(levels) - 1))
     harsher = {level: _numbers(stage, trials.trials) for level, trials in levels.items() if level != calm_level}
-    told = tuple(_at_level(level, found, calm, error) for level, found in harsher.items() if len(found) >= _FEWEST)
+    measured = tuple(_at_level(level, found, calm, error) for level, found in harsher.items() if len(found) >= _FEWEST)
     return StageReport(
         stage=stage.name,
         quantity=stage.quantity,
         calm=float(np.median(calm)),
-        levels=told,
-        first_left=next((each.level for each in told if each.has_left), None),
-        at_threshold=next((each for each in told if each.level == threshold), None),
+        levels=measured,
+        first_left=next((each.level for each in measured if each.has_left), None),
+        at_threshold=next((each for each in measured if each.level == threshold), None),
         separation=_separation(stage, [trial for level in bracket for trial in levels[level].trials], is_broken),
         is_criterion=bool(criterion_metric) and criterion_metric in stage.metrics,
     )
@@ -246,7 +246,7 @@ def _at_level(level: float, found: Sample, calm: Sample, error: float) -> StageA
 
 
 def _separation(stage: Stage, trials: Sequence[Trial], is_broken: Callable[[Trial], bool | None]) -> float | None:
-    """Mann–Whitney statistic over its largest value: 0.5 if the stage is unrelated to breaking."""
+    """Mann–Whitney statistic divided by its maximum: 0.5 if the stage is unrelated to breaking."""
     broken = _numbers(stage, [trial for trial in trials if is_broken(trial)])
     sound = _numbers(stage, [trial for trial in trials if is_broken(trial) is False])
     if not len(broken) or not len(sound):
@@ -276,5 +276,5 @@ def _said_most(failed: Sequence[Trial], outcome: str) -> str:
 def _failures_on_the_way(reasons: Sequence[str]) -> tuple[FailureCount, ...]:
     if not reasons:
         return ()
-    said = Counter((reason.splitlines() or [""])[0] for reason in reasons)
-    return (FailureCount(BETWEEN_TRIALS, said.most_common(1)[0][0], len(reasons)),)
+    messages = Counter((reason.splitlines() or [""])[0] for reason in reasons)
+    return (FailureCount(BETWEEN_TRIALS, messages.most_common(1)[0][0], len(reasons)),)

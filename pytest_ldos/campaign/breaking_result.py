@@ -1,4 +1,4 @@
-"""A search for a breaking point: its plan, the starts that are stored, and its result in numbers.
+"""A search for a breaking point: plan, stored starts, and numeric result.
 
 ``.ldos/breaking/<stack>/<host class>/<scenario>/<address>/`` holds ``start-0001.json`` …
 The starts of a finished search are deleted.
@@ -38,7 +38,7 @@ class BreakingPlan:
 
     Attributes:
         address: the varied setting, e.g. ``dds_flood.rate_hz``.
-        time_limit_s: no start begins that is expected to end later; ``None`` for no limit.
+        time_limit_s: starts that are expected to end later are not begun; ``None`` for no limit.
     """
 
     address: str
@@ -96,7 +96,7 @@ class BreakingResult:
         levels: from the calm end on.
         curve: probability of breaking over the place of a level (0 the calm end, 1 the harsh one).
         limit: the criterion in numbers.
-        stopped: why the search ended early, or the interval is wider than requested; empty otherwise.
+        stopped: reason of an early end or of an interval wider than requested; empty otherwise.
         is_finished: True if nothing is left to measure.
         notes: remarks for the report.
     """
@@ -186,7 +186,7 @@ def _summarize(plan: BreakingPlan, record: LevelRecord, sets: Mapping[float, Tri
 
 
 def _without_values(plan: BreakingPlan, record: LevelRecord, trials: TrialSet | None) -> Iterator[str]:
-    """Explains that a level is not judged because most of its successful trials have no value of the metric."""
+    """Explains that a level is not judged because most of its successful trials lack a value of the metric."""
     if record.standing is not LevelState.UNVALUED:
         return
     reasons = (plan.criterion.why_unvalued(each) for each in (trials.trials if trials is not None else ()))
@@ -290,7 +290,7 @@ class KeptStart:
 
     Attributes:
         asked: the requested scenario, as plain values.
-        version: identity of what was measured, and where; see `campaign.measure_start`.
+        version: identity of version and machine; see `campaign.measured_version`.
     """
 
     level: float
@@ -330,7 +330,7 @@ class BreakingEvidence:
         """The stored starts, in the order of measurement.
 
         Raises:
-            RecordUnreadable: a file is damaged; names it.
+            RecordUnreadable: a file is damaged; the message names it.
         """
         return [_read(file) for _, file in self._files()]
 

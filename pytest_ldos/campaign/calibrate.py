@@ -1,8 +1,7 @@
-"""Turns starts of one version into a calibration, and measures what the gate can promise with it.
+"""Computes a calibration from starts of one version, and measures the gate's error rates with it.
 
-All results come from the gate itself: pairs are drawn from the measured starts, and judged.
-If enough starts remain, a pair is judged by noise learned from the others alone, so that no
-start is used both to learn and to test.
+Pairs are drawn from the measured starts and judged by the gate itself. If enough starts
+remain, the noise for a pair is estimated from the others only (held out).
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ from pytest_ldos.measure.trial.record import TrialSet, missing_reasons
 TRIAL_COUNTS: Final = (8, 10, 15, 20, 30, 40, 60)
 
 _LEAST_STARTS: Final = 3
-"""Fewest starts from which noise is learned to judge others."""
+"""Fewest starts for an estimate of the noise for others."""
 
 SEED: Final = 20
 
 
 @dataclass(frozen=True)
 class Share:
-    """Share of draws in which something happened.
+    """Share of draws with a result.
 
     Attributes:
-        low, high: exact 95 % interval over the draws; conditions that were not measured are not in the draws.
+        low, high: exact 95 % interval over the draws of the measured conditions.
     """
 
     count: int
@@ -62,17 +61,17 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True)
 class Promise:
-    """Behaviour of the gate with some number of trials of each version.
+    """The gate's error rates with some number of trials of each version.
 
     Attributes:
         trials: number of trials of each version.
-        alarms: pairs of equal versions that were called regressed.
-        by_failures: those without a regressed metric, because of failed trials alone.
+        alarms: pairs of equal versions with the verdict `regressed`.
+        by_failures: alarms due to failed trials only.
         undecided: pairs with an inconclusive verdict.
         mde: minimum detectable effect by metric: the smallest relative effect that the gate would
             have reported with probability 0.8; the median over the pairs.
-        held_out: share of pairs judged by noise learned from other starts.
-        modelled: share of pairs with modelled starts, which have more trials than were measured.
+        held_out: share of pairs judged with noise estimated from other starts.
+        modelled: share of pairs with modelled starts, which have more trials than measured.
     """
 
     design: Design
@@ -87,7 +86,7 @@ class Promise:
 
 @dataclass(frozen=True, kw_only=True)
 class Planted:
-    """Detection rate of a change of a metric, planted in one of two equal versions."""
+    """Detection rate of a metric's change that is injected in one of two equal versions."""
 
     design: Design
     metric: str
@@ -101,8 +100,8 @@ class Prover:
     """Draws pairs and judges them.
 
     Attributes:
-        policy: policy of the gate, except for the noise, which is learned here.
-        draws: number of pairs for each number of trials.
+        policy: policy of the gate, except for the noise.
+        draws: number of pairs per number of trials.
     """
 
     pool: Pool
@@ -120,11 +119,11 @@ class Prover:
 
     @property
     def can_draw(self) -> bool:
-        """True if there are enough starts for a pair of either design: two."""
+        """True if there are two starts, enough for a pair of either design."""
         return len(self.pool.starts) >= 2
 
     def promise(self, design: Design, trials: int) -> Promise:
-        """Measures how the gate behaves with some number of trials."""
+        """Measures the gate's error rates with a number of trials."""
         pairs = [(pair, *self._judge(pair)) for pair in self._pairs(design, trials)]
         results = [result for _, result, _ in pairs]
         return Promise(
@@ -139,7 +138,7 @@ class Prover:
         )
 
     def plant(self, design: Design, metric: str, *, trials: int, effect: float, draws: int) -> Planted:
-        """Measures how often a change of some size is found."""
+        """Measures the detection rate of a change."""
         found = 0
         for pair in self._pairs(design, trials, draws):
             result, _ = self._judge(dataclasses.replace(pair, head=plant(pair.head, metric, effect)))
@@ -153,7 +152,7 @@ class Prover:
             yield self.pool.draw(rng, design, trials)
 
     def _judge(self, pair: Pair) -> tuple[GateResult, bool]:
-        """The verdict, and True if it was judged by noise learned from other starts."""
+        """The verdict, and True if the noise was held out."""
         others = frozenset(range(len(self.pool.starts))) - pair.used
         held_out = len(others) >= _LEAST_STARTS and not pair.is_modelled
         learned = self._learn(others if held_out else frozenset(range(len(self.pool.starts))))
@@ -189,12 +188,12 @@ def _mde_of(results: Sequence[GateResult], metrics: Sequence[Metric]) -> dict[st
 
 
 def _median(values: Sequence[float]) -> float:
-    """The upper median, so that infinite values do no harm."""
+    """The upper median, which supports infinite values."""
     return sorted(values)[len(values) // 2]
 
 
 FEW_STARTS: Final = 5
-"""Fewest starts for a good estimate of how much starts differ."""
+"""Fewest starts for a good estimate of the variance between starts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +202,7 @@ class Suggestion:
 
     Attributes:
         trials: trials of each version that suffice for every reachable metric; ``None`` if no metric is reachable
-            with the numbers that were tried.
+            with the tried numbers.
         by_metric: the same for each metric by itself.
     """
 
@@ -213,7 +212,7 @@ class Suggestion:
 
     @property
     def unreachable(self) -> tuple[str, ...]:
-        """Metrics for which none of the numbers of trials that were tried suffices."""
+        """Metrics for which none of the tried numbers of trials suffices."""
         return tuple(name for name, trials in self.by_metric.items() if trials is None)
 
 
@@ -223,8 +222,8 @@ class CalibrationResult:
 
     Attributes:
         effect: the requested effect: the relative change to be detected.
-        planted: detection of that change, planted in each reachable metric, with the suggested trials.
-        notes: remarks on how the calibration was made.
+        planted: detection of that change in each reachable metric with the suggested trials.
+        notes: remarks on the calibration.
     """
 
     calibration: Calibration
@@ -261,10 +260,10 @@ class Proof:
 
 
 def calibrate(runs: Sequence[TrialSet], proof: Proof) -> CalibrationResult:
-    """Learns the noise of the measured runs, and measures what the gate promises with it.
+    """Estimates the noise of the measured runs, and measures the gate's error rates with it.
 
     Raises:
-        CalibrationFailed: nothing can be learned from them; the message says why.
+        CalibrationFailed: the noise cannot be estimated; the message has the reason.
     """
     calibration = learn(runs)
     prover = Prover(

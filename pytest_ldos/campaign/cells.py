@@ -1,4 +1,4 @@
-"""The cells of a sweep: every combination of the values of some settings, and the order in which they are measured."""
+"""Cells of a sweep (combinations of values of some settings), and the order of their measurement."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pytest_ldos.scenario.addresses import ALL_LOADS, assign, canonical, value_a
 from pytest_ldos.scenario.model import ScenarioSpec
 
 LARGEST_GRID: Final = 1000
-"""Largest number of cells; a larger grid is taken for a mistake, because it would take days."""
+"""Largest number of cells; a larger grid would take days and is refused."""
 
 _SHUFFLES: Final = 200
 _LONGEST_VALUE: Final = 40
@@ -62,7 +62,7 @@ class Cell:
     """One combination of values.
 
     Attributes:
-        name: name of its scenario; contains the values, so that no cell is ever compared with another one's baseline.
+        name: name of its scenario; contains the values, so that each cell has its own baseline.
         assignments: value by address, as in the scenario.
         label: for display, with each setting's short name.
     """
@@ -74,7 +74,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Outline:
-    """The cells of a sweep without the scenarios: everything required to report them.
+    """The cells of a sweep without the scenarios, for reports.
 
     Attributes:
         scenario: name of the scenario that is varied.
@@ -143,7 +143,7 @@ class Grid:
         """The scenario of each cell by name, in the order of the grid: the last axis changes first.
 
         Raises:
-            ConfigurationError: a value that its setting cannot have, or a value given twice.
+            ConfigurationError: a value is invalid for its setting, or given twice.
         """
         found: dict[str, ScenarioSpec] = {}
         for values in itertools.product(*(axis.values for axis in self.axes)):
@@ -188,7 +188,7 @@ def at_cell(base: ScenarioSpec, assignments: Mapping[str, Value]) -> ScenarioSpe
 
 
 def unlike(spec: ScenarioSpec, assignments: Mapping[str, Value]) -> list[str]:
-    """Addresses at which a scenario differs from the assignments of a cell."""
+    """Addresses at which a scenario differs from a cell's assignments."""
     return [address for address, value in assignments.items() if _plain(value_at(spec, address)) != value]
 
 
@@ -200,10 +200,10 @@ def estimate_s(spec: ScenarioSpec) -> float:
 def running_order(grid: Grid, starts: int) -> list[tuple[str, int]]:
     """Name of the cell and number of the start for each stack start, in measuring order.
 
-    Machines drift. In the order of the grid, drift would look like an effect of the first axis. Each round therefore
-    takes all cells once, in the one of many shuffles in which a cell's time is least correlated with its index on any
-    axis. Every second round is the reverse of the one before, so that each cell has the same mean time over both.
-    The order depends on the grid alone: an interrupted sweep resumes in the same order.
+    In the order of the grid, drift of the machine would look like an effect of the first axis. Each round therefore
+    takes all cells once, in a shuffle in which a cell's time is least correlated with its index on any axis. Every
+    second round is the reverse of the previous one, so that all cells have the same mean time. The order depends only
+    on the grid, so that an interrupted sweep resumes in the same order.
     """
     names = list(grid.specs)
     rng = random.Random("\n".join(names))  # noqa: S311 - the order need not be secret
@@ -238,7 +238,7 @@ def _correlation(values: Sequence[int]) -> float:
 
 
 def show_value(value: Value) -> str:
-    """A value as the shortest text that is still unique."""
+    """The shortest unique text of a value."""
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
@@ -256,7 +256,7 @@ def _plain(value: object) -> Value:
 
 
 def _scenario_name(base: str, assignments: Mapping[str, Value]) -> str:
-    """A name that is safe for files: plain characters only. A digest makes shortened or altered names unique."""
+    """A valid file name. A digest makes shortened or altered names unique."""
     whole = ",".join(f"{address}={_safe(show_value(value))}" for address, value in assignments.items())
     return f"{base}@{whole if len(whole) <= _LONGEST_NAME else f'{whole[:_LONGEST_NAME]}-{_digest(whole)}'}"
 

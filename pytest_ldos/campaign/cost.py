@@ -29,4 +29,4 @@ class Cost:
 
 
 GUESS: Final = Cost(start_s=12.0, warm_up_s=4.5, trial_s=4.5)
-"""Rough cost on a typical machine, for a stack that was not measured here yet."""
+"""Rough cost on a typical machine, for a stack without measurements."""

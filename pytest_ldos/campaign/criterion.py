@@ -1,8 +1,8 @@
-"""Defines when a trial, and when a level, counts as broken.
+"""Criteria for broken trials and levels.
 
 ``success<0.5``: a failed trial is broken; a level is broken if fewer than half of its trials would succeed.
 ``T3p99>3x``: a trial is broken if it failed, or if its metric is beyond three times the median of the calm end;
-a level is broken if more than half of its trials would be, that is, if its median is beyond this limit.
+a level is broken if more than half of its trials would be, i.e. if its median is beyond this limit.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SuccessBelow:
         return ""
 
     def limit(self, calm: TrialSet | None) -> None:
-        """No limit: a failed trial is broken, whatever the calm end is like."""
+        """No limit: any failed trial is broken."""
 
     def median(self, trials: TrialSet) -> float | None:
         """No median: a success rate has none."""
@@ -58,7 +58,7 @@ class SuccessBelow:
         return not trial.succeeded
 
     def why_unvalued(self, trial: Trial) -> str:
-        """Always empty: every trial shows whether it succeeded."""
+        """Always empty: every trial has an outcome."""
         return ""
 
 
@@ -79,7 +79,7 @@ class MetricBeyond:
 
     @property
     def boundary(self) -> float:
-        """See `SuccessBelow`: a median is beyond the limit if more than half of the values are."""
+        """One half: a median is beyond the limit if more than half of the values are."""
         return _HALF
 
     def describe(self) -> str:
@@ -138,7 +138,7 @@ def parse_criterion(text: str, metrics: dict[str, Metric]) -> Criterion:
         metrics: metrics that are measured, by name.
 
     Raises:
-        ConfigurationError: malformed text, an unknown metric (the nearest is named), or a meaningless number.
+        ConfigurationError: malformed text, an unknown metric (the message has the nearest match), or an invalid number.
     """
     match = _FORM.fullmatch(text)
     if match is None:
@@ -176,8 +176,8 @@ Answer = TypeVar("Answer", bool, bool | None)
 def arm_ended(trials: TrialSet) -> bool:
     """True if the arm failed under all its loads so that no further trial was possible.
 
-    Either its stack died, or it could not return home. A failure before all loads were running says nothing about
-    them. For interleaved versions, the record does not show whose stack failed.
+    Either its stack died, or it could not return home. Failures before all loads were running do not count. For
+    interleaved versions, the record does not show which stack failed.
     """
     return bool(trials.incomplete) and not trials.session and len(trials.loads) >= len(trials.spec.loads)
 
@@ -189,10 +189,11 @@ def has_lost_motion(trials: TrialSet) -> bool:
 
 
 def with_lost_motion(broken: Sequence[Answer], trials: TrialSet) -> list[Answer]:
-    """Tells for each trial if it is broken, with the way home counted as part of it: also if it took two attempts.
+    """Adds failed resets to the broken trials: a trial also counts as broken if its reset took two attempts.
 
     Args:
-        broken: result of each trial by itself. A start that failed before its first trial yields one broken trial.
+        broken: results of the trials without resets. A start that failed before its first trial yields one broken
+            trial.
     """
     answers = list(broken)
     for place, trial in enumerate(trials.motions):

@@ -1,4 +1,4 @@
-"""Faults that a self-test plants, and the evaluation of the gate's verdict on each."""
+"""Faults injected by a self-test, and the evaluation of the gate's verdicts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Keeping(StrEnum):
 
 @dataclass(frozen=True)
 class Promised:
-    """A known effect, with the minimum detectable effect that the gate stated.
+    """A known effect, with the gate's minimum detectable effect.
 
     Attributes:
         what: metric, or `SUCCESS`, whose effect is the failure rate.
@@ -64,7 +64,7 @@ class Promised:
 
     @property
     def is_clear(self) -> bool:
-        """True if the effect is hardly ever missed; one that is only due is missed in up to one of five sessions."""
+        """True if the effect is so large that it is hardly ever missed; the MDE is missed in 20 % of sessions."""
         return self.effect >= _CLEARLY * self.mde
 
 
@@ -74,12 +74,12 @@ class Detection:
 
     Attributes:
         verdict: at the look that decided, or at the last one.
-        spent: trials of the version with the fault until it was found or all were used.
+        spent: trials of the faulty version until detection, or all.
         seen_by: metrics that regressed; `SUCCESS` for failures.
-        blamed: the segment that gained most on the fault's path, if its interval excludes zero.
+        blamed: the segment of the fault's path with the largest increase, if its interval excludes zero.
         share: share of resampled sessions in which the fault was found.
         promised: ``None`` if no effect of the fault is known.
-        problem: why there is no verdict; empty if there is one.
+        problem: reason why there is no verdict; empty if there is one.
     """
 
     fault: str
@@ -98,7 +98,7 @@ class Detection:
 
     @property
     def keeping(self) -> Keeping:
-        """A miss breaks the promise if the effect was clear and is rarely found in resampled sessions, too."""
+        """A missed effect breaks the promise if it was clear and is rarely found in bootstrap resamples."""
         if self.size == 0:
             return Keeping.FALSE_ALARM if self.is_found else Keeping.KEPT
         if self.problem or self.promised is None or not self.promised.is_due:
@@ -110,11 +110,11 @@ class Detection:
 
 @dataclass(frozen=True, kw_only=True)
 class Detector:
-    """Compares versions with faults with one without.
+    """Compares faulty versions with one without faults.
 
     Attributes:
-        base: measured without a fault, in one or several starts.
-        describe: words the reason why there is no verdict.
+        base: trials without a fault, from one or several starts.
+        describe: describes the reason why there is no verdict.
         draws: number of resampled sessions for each size.
     """
 
@@ -124,10 +124,10 @@ class Detector:
     draws: int = DRAWS
 
     def detect(self, fault: str, size: float, head: TrialSet, *, path: str, promised: Promised | None) -> Detection:
-        """Judges a version with a fault.
+        """Judges a faulty version.
 
         Args:
-            path: name of the causal path with the fault; empty for none.
+            path: name of the fault's causal path; empty for none.
         """
         result, spent = self._look(head)
         problem = self.describe(result.reasons[0]) if result.verdict is Verdict.INVALID else ""
@@ -149,7 +149,7 @@ class Detector:
         return math.inf if comparison is None else comparison.mde
 
     def smallest_failure_rate(self, head: TrialSet) -> float:
-        """The smallest of some failure rates that is found with probability 0.8 in an otherwise equal version."""
+        """The smallest of the given failure rates that is found with probability 0.8 in an otherwise equal version."""
         rng = np.random.default_rng(SEED)
         for rate in _RATES:
             heads = [with_failures(head, list(rng.random(len(head.trials)) < rate)) for _ in range(self.draws)]
@@ -158,7 +158,7 @@ class Detector:
         return math.inf
 
     def _look(self, head: TrialSet) -> tuple[GateResult, int]:
-        """The verdict and the trials used for it; the first look that finds a regression ends the session."""
+        """The verdict and its trials; the first look with a regression ends the session."""
         total, base = len(head.trials), len(self.base.trials)
         looks = tuple(Look(each, base) for each in looks_at(total))
         for number, look in enumerate(looks[:-1], start=1):
@@ -189,7 +189,7 @@ class Detector:
 
 
 def looks_at(trials: int) -> list[int]:
-    """Numbers of trials at each look: after the first five, and at the end."""
+    """Numbers of trials at the looks: after the first five, and at the end."""
     return [_FIRST_LOOK, trials] if trials > _FIRST_LOOK else [trials]
 
 
@@ -208,7 +208,7 @@ def without_verdict(fault: str, size: float, error: LdosError) -> Detection:
 
 
 def with_failures(trials: TrialSet, failed: Sequence[bool]) -> TrialSet:
-    """The trials, with some of them marked as failed."""
+    """Marks some of the trials as failed."""
     changed = tuple(
         dataclasses.replace(trial, outcome=OutcomeClass.PLANNING_FAILED) if fails else trial
         for trial, fails in zip(trials.trials, failed, strict=True)
@@ -230,7 +230,7 @@ def _redrawn(trials: TrialSet, rng: np.random.Generator) -> TrialSet:
 
 
 def _blame(base: TrialSet, head: TrialSet, path: str) -> str:
-    """The segment that gained most on a path, with its change; empty if chance may explain it."""
+    """The segment of a path with the largest increase, and its change; empty if not significant."""
     found = explain(base, head).get(path) if path else None
     if found is None or not found.changes:
         return ""
@@ -239,7 +239,7 @@ def _blame(base: TrialSet, head: TrialSet, path: str) -> str:
 
 
 Medians = Mapping[str, float]
-"""Medians of the metrics of the version without a fault, by name, in the metric's unit."""
+"""Medians without a fault, by metric, in the metric's unit."""
 
 Plant = Callable[[FaultSpec, float, Medians], FaultSpec]
 
@@ -263,14 +263,14 @@ class PlantableFault:
     Attributes:
         unit: unit of the size; ``%`` if it is a share.
         sizes, quick_sizes: default sizes, and those of a quick self-test, which is limited to faults with
-            a known effect; without 0, which is no fault.
+            a known effect; without 0.
         largest: largest meaningful size.
-        plant: adds the fault, given its size and the metrics' medians without it.
-        known: returns its effect, if that follows from the fault alone.
+        plant: injects the fault, given its size and the metrics' medians without it.
+        known: returns its effect, if that depends on the fault only.
         raises_failures: True if it makes goals fail at a rate equal to its size.
-        path: causal path whose segments explain it; empty if there is none.
-        share_of: metric whose median its size is a share of; empty for none.
-        needs_patch: True if a stack of real ROS 2 nodes would have to be changed for it.
+        path: causal path of the fault; empty if there is none.
+        share_of: metric to whose median a size in % refers; empty for none.
+        needs_patch: True if it requires a modified stack of real ROS 2 nodes.
     """
 
     name: str
@@ -287,7 +287,7 @@ class PlantableFault:
     share_of: str = ""
 
     def describe(self, size: float) -> str:
-        """A size as displayed."""
+        """Text of a size."""
         return f"{100 * size:g} %" if self.unit == "%" else f"{size:g} {self.unit}"
 
     def in_stack(self, stack: StackSpec, size: float, medians: Medians) -> StackSpec:
@@ -313,7 +313,7 @@ def _slower_planning(size: float, medians: Medians, stack: StackSpec) -> KnownEf
 
 
 def _longer_periods(size: float, medians: Medians, stack: StackSpec) -> KnownEffect | None:
-    """Effect on T3, a root mean square: the excess of every period adds to it in squares."""
+    """Effect on T3, a root mean square, of equally longer periods."""
     usual_ms = medians.get(T3.name, 0.0)
     if usual_ms <= 0:
         return None

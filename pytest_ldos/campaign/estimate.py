@@ -1,4 +1,4 @@
-"""Estimates the duration of runs from what the last runs of the stack took here."""
+"""Estimates the duration of runs from the stack's previous runs on this machine."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _OF_TRIAL: Final = (RunPhase.TRIALS, RunPhase.HOMING, RunPhase.READING)
 
 @dataclass(frozen=True)
 class Expected:
-    """Expected size and cost of a run that has not begun.
+    """Expected size and cost of a run.
 
     Attributes:
         least: without added trials.
-        most: with as many as may be added.
-        cost: by earlier runs; ``None`` if there were none.
+        most: with all trials that may be added.
+        cost: from earlier runs; ``None`` if there were none.
     """
 
     least: Amount
@@ -54,8 +54,8 @@ def amount_interleaved(spec: ScenarioSpec, trials: int, *, size: int | None) -> 
     """A run of two interleaved versions.
 
     Args:
-        trials: of each version; those beyond the scenario's number are added pair by pair.
-        size: of a block, if it is not the default.
+        trials: number of each version; those beyond the scenario's number are added pair by pair.
+        size: size of a block, if not the default.
     """
     blocks = first_blocks(spec.trials, size=size)
     while pair := next_pair(blocks[-1], size=size, limit=trials):
@@ -64,16 +64,16 @@ def amount_interleaved(spec: ScenarioSpec, trials: int, *, size: int | None) -> 
 
 
 def duration_files(output: Path) -> list[Path]:
-    """Files of all runs below the output's folder, the last one first."""
+    """Files of all runs below the output folder, the latest first."""
     return sorted(output.glob(f"{RUNS}/*/*/{DURATIONS_FILE}"), reverse=True)
 
 
 def measured_cost(files: Sequence[Path], *, stack: str, scenario: str) -> Cost | None:
-    """The mean cost of the last runs here: of the scenario, else of any; ``None`` if none of the stack was measured.
+    """The mean cost of the last runs of the scenario, or of any scenario; ``None`` if the stack was not measured here.
 
     Args:
         files: see `duration_files`.
-        stack: its name, or the beginning of it.
+        stack: its name, or a prefix of it.
     """
     for candidates in ([file for file in files if file.parent.name == scenario], files):
         runs = list(islice(_runs_of(stack, candidates), _LAST_RUNS))
@@ -83,7 +83,7 @@ def measured_cost(files: Sequence[Path], *, stack: str, scenario: str) -> Cost |
 
 
 def _runs_of(stack: str, files: Iterable[Path]) -> Iterator[Durations]:
-    """Durations of a stack's runs that made trials; files that cannot be read do not count."""
+    """Durations of a stack's runs with trials; unreadable files are ignored."""
     for file in files:
         with suppress(*_UNREADABLE):
             name, durations = read_durations(file)
@@ -106,7 +106,7 @@ def _mean_cost(runs: Iterable[Durations]) -> Cost:
 
 
 def describe_expected(runs: Sequence[Expected]) -> str:
-    """One line on how long some runs take, and why."""
+    """One line with the expected duration of runs, and its basis."""
     least_s = sum(each.seconds(each.least) for each in runs)
     most_s = sum(each.seconds(each.most) for each in runs)
     amounts = [each.least for each in runs]

@@ -1,6 +1,6 @@
 """Searches for the level of a load, or of a setting, at which an arm breaks.
 
-Results are on disk after each stack start; an interrupted search resumes from there.
+Results are written after each stack start, so that an interrupted search can be resumed.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class _Start:
 
 @dataclass
 class BreakingSearch:
-    """A search that measures.
+    """Measures levels and searches for the threshold.
 
     Attributes:
         at: returns the scenario at a level.
         measure: returns the trials of one stack start.
-        version: identity of what is measured, and where (`campaign.measure_start`); starts of another
-            version are left out.
+        version: identity of version and machine (`campaign.measured_version`); starts of another version are
+            ignored.
         now: time of a clock, in seconds.
     """
 
@@ -74,8 +74,8 @@ class BreakingSearch:
         """Searches until the threshold is found, or trials or time are spent; see `BreakingResult.finding`.
 
         Raises:
-            Unavailable: see `measure`; complete starts are kept.
-            RecordUnreadable: a kept start cannot be read, although it may be whole.
+            Unavailable: see `measure`; complete starts are stored.
+            RecordUnreadable: a stored start cannot be opened, although it may be intact.
         """
         self._find_kept()
         began, measured, stopped = self.now(), 0, ""
@@ -111,7 +111,7 @@ class BreakingSearch:
             self.observer.note(f"starts of another version or setting, left out: {left_out}")
 
     def _is_of_another_setting(self, kept: KeptStart) -> bool:
-        """True if a start is of this version, but of settings other than the present ones."""
+        """True if a start is of this version, but of other settings."""
         return kept.version == self.version and kept.asked != plain_spec(self.at(kept.level))
 
     def _has_time(self, began: float, measured: int) -> bool:
@@ -166,7 +166,7 @@ class BreakingSearch:
         return dict(sorted(found.items(), key=lambda each: self.plan.search.scale.place(each[0])))
 
     def _ended_early(self) -> dict[float, tuple[str, ...]]:
-        """Messages of starts that ended in a motion that is not a trial, by level."""
+        """Messages of starts that ended with a failed motion between trials, by level."""
         found: dict[float, tuple[str, ...]] = {}
         for start in self._starts:
             if start.trials is not None and not shortfall_of(start.trials) and has_lost_motion(start.trials):
@@ -206,20 +206,20 @@ def reached_level(trials: TrialSet, address: str, level: float) -> float | None:
     if proven is None:
         return None
     proofs = [proof for proof in trials.loads if proof.get("kind") == load and {*proven} <= proof.keys()]
-    # A guard that withheld everything asked for nothing: all of that was reached.
+    # If a guard withheld everything, nothing was requested, which is always reached.
     numbers = ([cast("float", proof[key]) for key in (proven.reached, proven.asked)] for proof in proofs)
     shares = [reached / asked if asked else 1.0 for reached, asked in numbers]
     return level * min(shares) if shares else None
 
 
 _LINEAR: Final = ("percent", "cpus", "workers", "reserved")
-"""Last words of the names of fields with linearly spaced levels; others are spaced logarithmically."""
+"""Suffixes of field names with linearly spaced levels; others are spaced logarithmically."""
 
 _LESS_IS_HARSHER: Final = frozenset({"stack.planning_time_s"})
-"""Addresses of which a smaller value disturbs more, except those of loads."""
+"""Addresses, other than those of loads, where smaller values are harsher."""
 
 _HOW_MUCH_IS_MEASURED: Final = frozenset({"trials", "max_trials", "warmup", "success_rate"})
-"""Fields that a search controls itself."""
+"""Fields that a search controls itself and cannot vary."""
 
 
 class Harsher(StrEnum):
@@ -235,7 +235,7 @@ class VariedField:
 
     Attributes:
         address: full address.
-        spec: the scenario it belongs to; its other settings stay.
+        spec: its scenario, with the other settings.
     """
 
     address: str
@@ -246,7 +246,8 @@ class VariedField:
         """Finds the field of an address.
 
         Raises:
-            ConfigurationError: an unknown address (the nearest is named), or no number that can break the arm.
+            ConfigurationError: an unknown address (the message has the nearest match), or a field that cannot be
+                varied.
         """
         whole = canonical(address)
         if whole in _HOW_MUCH_IS_MEASURED:

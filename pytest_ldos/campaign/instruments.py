@@ -1,4 +1,4 @@
-"""Registry of the instruments by name; each is imported on first use."""
+"""Registry of instruments by name, imported on first use."""
 
 from __future__ import annotations
 

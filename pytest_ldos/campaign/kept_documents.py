@@ -1,4 +1,4 @@
-"""Documents that an unfinished search keeps, and result files that cannot be read."""
+"""Stored documents of unfinished searches, and damaged result files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 
 
 def write_document(file: Path, document: Mapping[str, Any]) -> None:
-    """Writes a document; one of before stays whole until then.
+    """Writes a document atomically.
 
     Raises:
         NotWritten: it could not be written.
@@ -33,7 +33,7 @@ def read_document(file: Path, parse: Callable[[Any], _T], *, remedy: str) -> _T:
     """Reads a document and parses it.
 
     Raises:
-        RecordUnreadable: it is damaged; names it.
+        RecordUnreadable: it is damaged; the message names it.
     """
     try:
         return parse(json.loads(file.read_text("utf-8")))
@@ -58,7 +58,7 @@ def set_damaged_aside(files: Iterable[Path], read: Callable[[Path], object]) -> 
         read: reads a file; raises `RecordUnreadable` if it is damaged.
 
     Raises:
-        RecordUnreadable: a file cannot be opened (it may be whole), or a damaged one cannot be renamed.
+        RecordUnreadable: a file cannot be opened (it may be intact), or a damaged one cannot be renamed.
     """
     return [_set_aside(file) for file in files if _is_damaged(file, read)]
 

@@ -1,4 +1,4 @@
-"""Scale of the levels of a load that a search can visit, from the calm end of a range to its harsh end."""
+"""Scale of a search's levels, from the calm end of a range to its harsh end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from pytest_ldos.base.errors import require
 
 _DIGITS: Final = 3
-"""Significant digits of a level: sufficient in practice, and 4470 is easier to read than 4472.135955."""
+"""Significant digits of a level, for readability."""
 
 _FINEST: Final = 0.01
 """Share of a linear range within which levels are near enough."""
@@ -30,7 +30,7 @@ class LevelScale:
     """A range of levels; places on it go from 0, its calm end, to 1, its harsh end.
 
     Attributes:
-        precision: levels are near enough if they differ by at most this share of the lower one (on a linear
+        precision: levels are close enough if they differ by at most this share of the lower one (on a linear
             scale also by at most a hundredth of the range), or are neighbours.
         is_whole: True if only whole numbers are levels.
         is_falling: True if less is harsher: the calm end is then `high`.
@@ -87,19 +87,19 @@ class LevelScale:
         return min(self.high, max(self.low, rounded))
 
     def between(self, one: float, other: float) -> float | None:
-        """The level in the middle of two; ``None`` if they are near enough or none lies between."""
+        """The level in the middle of two; ``None`` if they are close enough or adjacent."""
         if self.is_near(one, other):
             return None
         middle = self.level((self.place(one) + self.place(other)) / 2)
         return middle if min(one, other) + _TOUCH < middle < max(one, other) - _TOUCH else None
 
     def is_near(self, one: float, other: float) -> bool:
-        """True if two levels are so near that none between them needs testing."""
+        """True if two levels are so close that none between them needs testing."""
         low, high = sorted((one, other))
         return (self.is_whole and high - low <= 1) or high - low <= self._near_by(low) * (1 + _TOUCH)
 
     def _near_by(self, level: float) -> float:
-        """Distance within which levels are near enough; near zero on a linear range, the relative one is too small."""
+        """Distance within which levels are close enough; on a linear range at least a share of the range."""
         relative = self.precision * abs(level)
         return max(relative, _FINEST * (self.high - self.low)) if self.spacing is Spacing.LINEAR else relative
 

@@ -23,7 +23,7 @@ class Site:
 
     Attributes:
         catalogue: metrics to measure.
-        output: receives a folder for each start; that of a complete start is deleted.
+        output: parent of a folder per start; the folder of a complete start is deleted.
     """
 
     output: Path
@@ -38,7 +38,7 @@ def motions_of(spec: ScenarioSpec) -> int:
 
 
 def measure_start(spec: ScenarioSpec, site: Site, *, block: int) -> TrialSet:
-    """The trials of one stack start under the scenario's loads, made like a block of an interleaved session.
+    """Measures one stack start under the scenario's loads, like a block of an interleaved session.
 
     Raises:
         Unavailable, RecordingFailed, BringUpFailed, LoadFailed: see `run_block`; logs are kept.

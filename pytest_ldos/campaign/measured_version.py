@@ -1,4 +1,4 @@
-"""Identifies what is measured, and where: all that must be equal for results of several calls to be combined."""
+"""Identity of version and machine, which must be equal to combine results of several calls."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def version_here(root: Path, stack: StackSpec, *, baselines: Path) -> Mapping[st
 
 
 def _digest_of_changes(root: Path, baselines: Path) -> str:
-    """Digest of the changes in the whole checkout: what is measured need not lie below `root`."""
+    """Digest of the changes in the whole checkout, because measured code may be outside `root`."""
     asked = ("diff", "HEAD", "--", ":/")
     changes = ask_git(root, *asked, f":(exclude,literal){baselines}")
     if changes is None:  # git refuses a path outside its checkout

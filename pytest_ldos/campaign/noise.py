@@ -1,9 +1,8 @@
 """Estimates a host's noise from starts of one version, and draws pairs of equal versions from them.
 
-A start with enough trials contributes some of its own, as measured. If more trials are required than
-it has, it is modelled: it keeps its level, and its trials are drawn, with replacement, from those of
-all starts and moved to that level. A level is a start's mean, shrunk by the part that the noise of
-its trials adds.
+A start with enough trials contributes measured ones. If more trials are required, the start is
+modelled: it keeps its level, and its trials are drawn with replacement from those of all starts and
+shifted to that level. A level is a start's mean, shrunk by the noise of its trials.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def template_of(runs: Sequence[TrialSet]) -> TrialSet:
 
 
 def starts_of(runs: Iterable[TrialSet]) -> tuple[Start, ...]:
-    """The starts of some runs, in chronological order; starts without trials are left out."""
+    """The starts of the runs, in chronological order, without empty starts."""
     found = []
     for number, trials in enumerate(runs):
         blocks = dict.fromkeys(trial.block for trial in trials.trials)
@@ -74,7 +73,7 @@ _LARGEST_SHIFT: Final = 10.0
 
 
 def to_calibration(template: TrialSet, starts: Sequence[Start]) -> Calibration:
-    """A calibration from some starts on this host.
+    """A calibration from starts on this host.
 
     Args:
         template: trial set with the scenario, stack, host and metrics of the trials.
@@ -93,7 +92,7 @@ def to_calibration(template: TrialSet, starts: Sequence[Start]) -> Calibration:
 
 
 def learn_noise(template: TrialSet, starts: Sequence[Start]) -> dict[str, MetricNoise]:
-    """The noise of each metric that was measured in two or more starts; others are absent.
+    """The noise of each metric that was measured in two or more starts.
 
     Args:
         template: trial set with the scenario, stack, host and metrics of the trials.
@@ -148,7 +147,7 @@ def _without_levels(values: Sample, goals: npt.NDArray[np.str_]) -> Sample:
 
 
 def covariates_of(metric: Metric) -> tuple[str, ...]:
-    """Covariates of a metric, with those that the gate removes only if the versions do not differ in them."""
+    """Covariates of a metric, including those that the gate removes only if the versions do not differ in them."""
     return (*metric.adjust_for, *metric.adjust_where_alike)
 
 
@@ -175,18 +174,18 @@ def to_noise(components: Components, *, usual_floor: float = USUAL_FLOOR) -> Met
 
 
 def choose_floor(*, run_sd: float, largest_run_sd: float, usual_floor: float = USUAL_FLOOR) -> float:
-    """The relative effect below which nothing is reported.
+    """The smallest relative effect that is reported.
 
     It is the metric's usual floor, with two exceptions. It is lower if three standard deviations
-    between unchanged runs, at their upper bound, are less: such a change is not noise. It is higher
-    if a single standard deviation is more: runs of one version differ by as much.
+    between unchanged runs, at their upper bound, are smaller, because such a change is not noise. It is
+    higher if a single standard deviation is larger, because equal runs differ by as much.
     """
-    safe, usual = (_apart(deviations, sd) for deviations, sd in ((3.0, largest_run_sd), (1.0, run_sd)))
+    safe, usual = (_difference_of(deviations, sd) for deviations, sd in ((3.0, largest_run_sd), (1.0, run_sd)))
     return max(LEAST_FLOOR, min(usual_floor, safe), usual)
 
 
-def _apart(deviations: float, run_sd: float) -> float:
-    """Relative difference of two equal runs that are this many standard deviations apart."""
+def _difference_of(deviations: float, run_sd: float) -> float:
+    """Relative difference of two runs that differ by the given number of standard deviations."""
     return math.expm1(min(deviations * math.sqrt(2) * run_sd, _LARGEST_SHIFT))
 
 
@@ -206,8 +205,8 @@ class Pair:
     """Two equal versions.
 
     Attributes:
-        used: numbers of the starts that their trials come from.
-        is_modelled: True if a start required more trials than it had, or was used twice.
+        used: numbers of the starts of their trials.
+        is_modelled: True if more trials were drawn from a start than it has, or a start was used twice.
     """
 
     head: TrialSet
@@ -239,9 +238,9 @@ class Pool:
 
     @cached_property
     def moves(self) -> Mapping[str, tuple[bool, list[float]]]:
-        """For each metric: True if it is moved by a factor, and the mean of each start on the scale of `adjust`.
+        """For each metric: True if trials are shifted by a factor, and each start's mean on the scale of `adjust`.
 
-        Trials are moved from their start's mean to the level of another; see `levels`.
+        Trials are shifted from their start's mean to the level of another; see `levels`.
         """
         return {metric.name: self._centres(metric) for metric in self.template.metrics}
 
@@ -266,7 +265,7 @@ class Pool:
         return [float(each) for each in means.mean() + kept * (means - means.mean())]
 
     def draw(self, rng: np.random.Generator, design: Design, trials: int) -> Pair:
-        """Draws two versions with this many trials each that are truly equal."""
+        """Draws two equal versions with this many trials each."""
         return self._interleaved(rng, trials) if design is Design.INTERLEAVED else self._sequential(rng, trials)
 
     def _sequential(self, rng: np.random.Generator, trials: int) -> Pair:
@@ -333,7 +332,7 @@ class Pool:
 
 
 def plant(trials: TrialSet, metric: str, effect: float) -> TrialSet:
-    """The trials, with a metric increased by a relative effect."""
+    """Increases a metric of the trials by a relative effect."""
     changed = []
     for trial in trials.trials:
         found = trial.measurements.get(metric)

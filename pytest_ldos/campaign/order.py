@@ -1,9 +1,9 @@
-"""Blocks of trials: those of one version alone, and the order of two interleaved versions' blocks.
+"""Blocks of trials of one version, and the order of two interleaved versions' blocks.
 
-Drift in time should not look like a difference between versions. Their blocks therefore come in pairs, one of each
-version, with the same trials. Which of them goes first follows the Thue–Morse sequence: ABBA BAAB BAAB ABBA. A linear
-drift cancels over every two pairs, a quadratic one over every four; of an odd number of pairs, one pair's share of a
-linear drift is left. After any number of pairs, both versions have had equally many trials.
+Blocks come in pairs, one of each version, with the same trials, so that drift does not look like a difference. The
+order within pairs follows the Thue–Morse sequence: ABBA BAAB BAAB ABBA. A linear drift cancels over every two pairs, a
+quadratic one over every four; with an odd number of pairs, one pair's share of a linear drift remains. After any number
+of pairs, both versions have equally many trials.
 
 Reference: J.-P. Allouche, J. Shallit, "The Ubiquitous Prouhet–Thue–Morse Sequence", 1999.
 """
@@ -17,16 +17,16 @@ from math import ceil
 from typing import Final
 
 _MOST_PAIRS: Final = 15
-"""Pairs of blocks of interleaved versions, unless another size is requested."""
+"""Default number of pairs of interleaved blocks."""
 
 _MOST_BLOCKS_ALONE: Final = 6
-"""Blocks of a version alone, likewise."""
+"""Default number of blocks of a single version."""
 
 _SMALLEST_BLOCK: Final = 2
 _SMALLEST_BLOCK_ALONE: Final = 4
 
 _LOOKS: Final = 6
-"""Looks at a session that is extended to its limit from a sixth of it on, approximately."""
+"""Approximate number of looks at a session that is extended from a sixth of its limit on."""
 
 
 class Role(StrEnum):
@@ -42,7 +42,7 @@ class Block:
 
     Attributes:
         number: number of the start, from 0, over both versions; ``number // 2`` is its pair.
-        trials: their indices.
+        trials: indices of its trials.
     """
 
     number: int
@@ -51,18 +51,19 @@ class Block:
 
 
 def usual_size(trials: int) -> int:
-    """Trials of a block, unless another size is requested: five pairs for ten trials of each version, 15 for thirty.
+    """Default number of trials of a block: five pairs for ten trials of each version, 15 for thirty.
 
-    Starts differ by themselves, so more starts with fewer trials find a change more often, also in the same time; a
-    start for one trial costs more than it tells.
+    Because starts differ, more starts with fewer trials have more power in the same time; starts with a single trial
+    are not worth their cost.
     """
     return max(_SMALLEST_BLOCK, ceil(trials / _MOST_PAIRS))
 
 
 def usual_size_alone(trials: int) -> int:
-    """Trials of a block of one version, unless another size is requested: three blocks for ten trials, six for thirty.
+    """Default number of trials of a block of one version: three blocks for ten trials, six for thirty.
 
-    A stored baseline is compared by three starts or more; what more starts tell is less than what differs between runs.
+    A comparison with a stored baseline needs three starts; more starts add little compared with the variance between
+    runs.
     """
     return max(_SMALLEST_BLOCK_ALONE, ceil(trials / _MOST_BLOCKS_ALONE))
 
@@ -78,7 +79,7 @@ def blocks_alone(trials: int, *, size: int | None = None) -> list[Block]:
 
 
 def first_blocks(trials: int, *, size: int | None = None) -> list[Block]:
-    """Blocks for the given number of trials of each version: two pairs or more, except for a single trial.
+    """Blocks for the given number of trials of each version: at least two pairs, except for a single trial.
 
     Args:
         size: largest number of trials of a block, by default `usual_size`.
@@ -98,7 +99,7 @@ def next_pair(last: Block, *, limit: int, size: int | None = None) -> list[Block
 
 
 def next_pairs(last: Block, *, limit: int, size: int | None = None) -> list[Block]:
-    """The pairs that follow a block until the next look: a sixth of `limit` trials, or one pair of a requested size.
+    """The pairs between a block and the next look: a sixth of `limit` trials, or one pair of a requested size.
 
     Args:
         size: see `next_pair`.
@@ -111,7 +112,7 @@ def next_pairs(last: Block, *, limit: int, size: int | None = None) -> list[Bloc
 
 
 def _divided(trials: int, parts: int) -> list[range]:
-    """Indices of trials in parts as even as possible."""
+    """Indices of trials in parts of nearly equal size."""
     return [range(*bounds) for bounds in pairwise(trials * part // parts for part in range(parts + 1))]
 
 

@@ -1,4 +1,4 @@
-"""Plants known faults in the running stack, one after another, and tests whether the gate finds them."""
+"""Injects known faults into the stack, one after another, and checks that the gate finds them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import StackKind
 
 NO_FAULT = "none"
-"""Name of the point of size 0: an equal version."""
+"""Name of the point without a fault: an equal version."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class SelfTestPlan:
     """Plan of a self-test.
 
     Attributes:
-        spec: its number of trials is that of each point.
+        spec: scenario; its number of trials applies to each point.
         points: without those of size 0.
-        notes: what was left out, and why.
+        notes: omitted faults, with reasons.
     """
 
     spec: ScenarioSpec
@@ -89,11 +89,11 @@ def plan_self_test(
     sizes: Sequence[float] = (),
     quick: bool = False,
 ) -> SelfTestPlan:
-    """Chooses the faults and their sizes; by default all that the stack allows.
+    """Chooses faults and sizes; by default all that the stack supports.
 
     Raises:
-        ConfigurationError: an unknown fault, a meaningless size, or a fault that cannot be planted
-            in this stack.
+        ConfigurationError: an unknown fault, an invalid size, or a fault that this stack does not
+            support.
     """
     refuse_unknown(dict.fromkeys(faults), FAULTS, "fault")
     chosen = [FAULTS[name] for name in dict.fromkeys(faults)] or list(FAULTS.values())
@@ -119,7 +119,7 @@ def _usual_sizes(fault: PlantableFault, *, quick: bool, is_named: bool) -> tuple
 
 
 def _checked(fault: PlantableFault, asked: Sequence[float]) -> list[float]:
-    """The requested sizes, validated; without 0, which is measured in any case."""
+    """The validated sizes, without 0, which is always measured."""
     for size in asked:
         if not 0 <= size <= fault.largest:
             raise ConfigurationError(
@@ -143,17 +143,17 @@ def run_self_test(
 ) -> SelfTestResult:
     """Measures all points and judges them.
 
-    The version without a fault is started before and after the others, so that drift over the
-    session does not look like an effect of a fault.
+    The version without a fault is started before and after the others, so that drift over the session
+    is not attributed to a fault.
 
     Args:
         policy_of: returns the gate's policy for trials measured here.
-        describe: words the reason why there is no verdict.
+        describe: describes the reason why there is no verdict.
         draws: number of resampled sessions for each size.
 
     Raises:
-        SelfTestFailed: nothing can be measured without a fault.
-        BringUpFailed, LoadFailed: the same.
+        SelfTestFailed: the version without a fault cannot be measured.
+        BringUpFailed, LoadFailed: the version without a fault could not be started.
     """
     first = _require_success(measure(plan.spec, 0, "no fault"))
     medians = _medians(first)
@@ -171,7 +171,7 @@ def run_self_test(
 
 
 def _measure_base_again(plan: SelfTestPlan, first: TrialSet, measure: Measure) -> tuple[TrialSet, tuple[str, ...]]:
-    """The version without a fault, with both its starts; if the second start fails, the first counts alone."""
+    """Adds the second start of the version without a fault; if it fails, only the first one counts."""
     try:
         return append_start(first, measure(plan.spec, plan.starts - 1, "no fault")), ()
     except (BringUpFailed, LoadFailed) as error:
@@ -192,7 +192,7 @@ def _measure_point(
 
 @dataclass(frozen=True)
 class _Reference:
-    """Reference that versions with faults are compared with.
+    """Reference for versions with faults.
 
     Attributes:
         equal: a version without a fault, judged like the others.

@@ -47,7 +47,7 @@ class Evidence:
         return [read_trials(file) for file in self._files()]
 
     def unfinished(self) -> TrialSet | None:
-        """The starts of an interrupted run; ``None`` if there are none, or if they are damaged."""
+        """The starts of an interrupted run; ``None`` if there are none or they are damaged."""
         try:
             return read_trials(self.folder / _UNFINISHED)
         except RecordUnreadable:
@@ -66,7 +66,7 @@ class Evidence:
             file.unlink(missing_ok=True)
 
     def _files(self) -> list[Path]:
-        """Files that this class wrote; copies beside them, under whatever name, are ignored."""
+        """Files written by this class; copies with other names are ignored."""
         ours = (file for file in self.folder.glob("run-*.json") if _RUN.fullmatch(file.name))
         return sorted(ours, key=_number_of)
 
@@ -103,7 +103,7 @@ def is_of_same_kind(run: TrialSet, other: TrialSet) -> bool:
 
 
 def is_of_same_version(run: TrialSet, other: TrialSet) -> bool:
-    """True if both measure the noise of one version: as `is_of_same_kind`, for any number of trials per start."""
+    """True if both are of the same version: like `is_of_same_kind`, for any number of trials per start."""
     alike = dataclasses.replace(run.spec, trials=other.spec.trials, max_trials=other.spec.max_trials)
     return is_of_same_kind(dataclasses.replace(run, spec=alike), other)
 
@@ -113,10 +113,10 @@ class SequencePlan:
     """Plan of a sequence of starts.
 
     Attributes:
-        spec: its number of trials is that of one start.
+        spec: scenario; its number of trials applies to one start.
         starts: number of starts in each run.
-        time_limit_s: no start begins that is expected to end later; ``None`` for no limit.
-        keep_earlier: True if runs of earlier calibrations of the same version count, too.
+        time_limit_s: starts that are expected to end later are not begun; ``None`` for no limit.
+        keep_earlier: True to include runs of earlier calibrations of the same version.
     """
 
     spec: ScenarioSpec
@@ -139,14 +139,14 @@ class SequenceObserver(Protocol):
 
 @dataclass
 class _Clock:
-    """Tracks the duration of starts, to predict whether one more fits."""
+    """Tracks the duration of starts, to predict if another one fits in the time limit."""
 
     limit_s: float | None
     now: Callable[[], float]
     began: list[float] = field(default_factory=list)
 
     def begin_start(self) -> bool:
-        """Records that a start begins; returns True if it is expected to end in time."""
+        """Records the begin of a start; returns True if it is expected to end in time."""
         self.began.append(self.now())
         if self.limit_s is None or len(self.began) == 1:
             return True
@@ -174,7 +174,7 @@ class Sequencer:
     def runs(self) -> list[TrialSet]:
         """Measures and returns all runs; the last one may be shorter than planned.
 
-        If it ends early, the complete starts are on disk, where the next call finds them.
+        After an early end, the next call resumes from the complete starts on disk.
         """
         earlier = self.evidence.runs() if self.plan.keep_earlier else []
         measured: list[TrialSet] = []
@@ -195,7 +195,7 @@ class Sequencer:
         return [*self._joinable(earlier, measured), *measured]
 
     def _joinable(self, earlier: list[TrialSet], measured: list[TrialSet]) -> list[TrialSet]:
-        """Earlier runs of the same version; differences between versions are not noise."""
+        """Earlier runs of the same version, because differences between versions are not noise."""
         if not measured:
             return earlier
         joinable = [run for run in earlier if is_of_same_version(run, measured[-1])]

@@ -1,4 +1,4 @@
-"""Studies of instruments as trials with baselines, and measured while their processes are watched."""
+"""Studies of instruments: conversion to trials with baselines, and measurement with profilers."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from pytest_ldos.scenario.watching import WatchSpec
 
 
 def to_trials(study: Study, *, name: str = "", commit: str | None = None) -> TrialSet:
-    """Converts each round to a trial with its case as the goal: rounds of one case are compared with each other.
+    """Converts each round to a trial with its case as the goal, so that rounds of one case are compared.
 
-    Their baselines lie in a folder of their own, ``middleware-<layer>``, so that no scenario of an arm has the same.
+    Their baselines have a separate folder, ``middleware-<layer>``, to avoid clashes with scenarios of arms.
 
     Args:
         name: name of their scenario, hence of their baseline; by default the study's own.
@@ -62,7 +62,7 @@ def _trial(index: int, measured: Round) -> RoundTrial:
 
 
 def _with_shares(quantities: tuple[Metric, ...]) -> tuple[Metric, ...]:
-    """Gives all metrics an equal share of the error probability, unless the instrument sets shares itself."""
+    """Gives all metrics an equal share of the error probability, unless the instrument sets shares."""
     if any(each.error_share for each in quantities):
         return quantities
     return tuple(dataclasses.replace(each, error_share=1 / len(quantities)) for each in quantities)
@@ -78,18 +78,18 @@ _COLUMNS = (
 
 
 def measure_watched(spec: WatchSpec, folder: Path, drawings: Drawings, measure: Callable[[], Study]) -> Study:
-    """Measures a study; adds a table of system calls, and notes on where the profile is.
+    """Measures a study; adds a table of system calls, and notes with the profile's path.
 
     Args:
-        folder: receives the files, and logs of the tools.
+        folder: folder of the files and the tools' logs.
 
     Raises:
-        NotWritten, ConfigurationError: it cannot be made.
+        NotWritten, ConfigurationError: it cannot be created.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     watching = Watching(spec)
-    with watching.beside_own(folder):
+    with watching.attached_to_self(folder):
         study = measure()
     notes = write_watched(watching, folder, drawings, title=f"ldos {study.instrument}")
     return dataclasses.replace(
@@ -112,6 +112,6 @@ def _tables(watching: Watching) -> Iterator[Table]:
 
 
 def syscall_table(counts: tuple[SyscallCount, ...]) -> Table:
-    """Table of system calls, those that took longest first."""
+    """Table of system calls, the longest total time first."""
     rows = tuple((each.name, each.calls, each.errors, each.seconds, 100 * each.share) for each in counts)
     return Table(name="system_calls", title="System calls, as strace counts them", columns=_COLUMNS, rows=rows)

@@ -64,7 +64,7 @@ class SweepKey:
     Attributes:
         name: also the name of its parent folder.
         digest: digest of the definition.
-        version: identity of what is measured, and where; see `campaign.measure_start`.
+        version: identity of version and machine; see `campaign.measured_version`.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Definition:
 
     @cached_property
     def key(self) -> SweepKey:
-        """Key with a digest of all that makes two sweeps the same; the number of starts per cell is not part of it."""
+        """Key with a digest of the definition, without the number of starts per cell."""
         text = json.dumps(self.to_plain(), sort_keys=True)
         plain = text.replace(self.root, ".") if self.root else text
         return SweepKey(self.name, hashlib.sha256(plain.encode()).hexdigest()[:12], self.version)
@@ -130,12 +130,12 @@ class SweepFolder:
         """All records, by cell and start.
 
         Raises:
-            RecordUnreadable: a file is damaged; names it.
+            RecordUnreadable: a file is damaged; the message names it.
         """
         return _by_start(map(read_start, self.files()))
 
     def readable_records(self) -> dict[tuple[str, int], StartRecord]:
-        """All records but the damaged ones, which count as not measured."""
+        """All undamaged records; damaged ones count as not measured."""
         return _by_start(_readable(self.files()))
 
     def set_damaged_aside(self) -> list[Path]:
@@ -235,7 +235,7 @@ class SweepPlan:
 
     Attributes:
         starts: number of stack starts of each cell.
-        retry: True if starts that were not measured, or cannot be trusted, are measured again.
+        retry: True to repeat starts that were not measured or are invalid.
     """
 
     grid: Grid
@@ -252,7 +252,7 @@ class SweepPlan:
         return self.starts * sum(map(estimate_s, self.grid.specs.values()))
 
     def left(self, records: Mapping[tuple[str, int], StartRecord]) -> list[tuple[str, int]]:
-        """Cells and starts that are still to be measured, in order."""
+        """Remaining cells and starts, in order."""
         order = running_order(self.grid, self.starts)
         return [each for each in order if (found := records.get(each)) is None or self._is_to_be_tried_again(found)]
 
@@ -260,7 +260,7 @@ class SweepPlan:
         return self.retry and record.state not in TRUSTED
 
     def refuse_endless(self, *, longest_s: float) -> None:
-        """Raises `ConfigurationError` if the sweep would take longer; the message says how long."""
+        """Raises `ConfigurationError` if the sweep would take too long; the message has the estimate."""
         if self.estimate_s > longest_s:
             raise ConfigurationError(
                 f"{self.grid.size} cells × {self.starts} starts would take about {self.estimate_s / 3600:.0f} hours; "
@@ -288,8 +288,8 @@ class Sweeper:
 
     Attributes:
         measure: returns the trials of one stack start, by scenario and number of the start.
-        describe: words the reasons that records contain.
-        available: returns whether a scenario can be measured here; called before its stack is started.
+        describe: describes the reasons in records.
+        available: checks if a scenario can be measured here; called before its stack is started.
         now_ns: Unix time.
     """
 
@@ -306,7 +306,7 @@ class Sweeper:
         """Measures and returns all cells. Earlier results are reused, unless they are damaged or to be retried.
 
         Raises:
-            RecordUnreadable: earlier results cannot be read, although they may be whole.
+            RecordUnreadable: earlier results cannot be opened, although they may be intact.
             MachineBusy: another session uses the machine; earlier results are kept.
         """
         for damaged in self.folder.set_damaged_aside():
@@ -368,7 +368,7 @@ def state_of_fault(error: LdosError) -> CellState:
 def state_of(trials: TrialSet, describe: Describe) -> tuple[CellState, str]:
     """State of a start by its trials, with the reason if it is not as planned.
 
-    Failed goals are a result, and so is an arm that cannot go on under its loads.
+    Failed goals are a result, and so is an arm that cannot continue under its loads.
     """
     policy = Policy(metrics=[metric.name for metric in trials.metrics])
     if arm_ended(trials):

@@ -1,4 +1,4 @@
-"""Records of the stack starts of a sweep: their values, their JSON text, and all starts of a cell together."""
+"""Records of a sweep's stack starts, their JSON format, and their combination by cell."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KIND: Final = "pytest-ldos sweep start"
 class CellState(StrEnum):
     """State of a start or a cell, from best to worst.
 
-    `BROKEN` means that the arm could not go on under its loads (`campaign.criterion`): a result, with fewer trials.
+    `BROKEN` means that the arm could not continue under its loads (`campaign.criterion`): a result with fewer trials.
     """
 
     MEASURED = "measured"
@@ -36,7 +36,7 @@ class CellState(StrEnum):
 
 
 TRUSTED: Final = frozenset({CellState.MEASURED, CellState.BROKEN})
-"""States of results that can be trusted."""
+"""States of valid results."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +46,10 @@ class StartRecord:
     Attributes:
         cell: the name of its scenario.
         start: number of the start within the cell, from 0.
-        reason: why it was not measured, or why its trials cannot be trusted or are fewer than planned; empty
+        reason: reason why it was not measured, or its trials are invalid or fewer than planned; empty
             otherwise.
         trials: the measured trials, if any.
-        began_ns, ended_ns: when the machine was reserved for it, Unix time.
+        began_ns, ended_ns: begin and end of the machine's reservation, Unix time.
         host: name of the machine.
         verdict: verdict of the cell's test; empty if the cell is not a test.
         message: failure message of that test.
@@ -86,12 +86,12 @@ class CellResult:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Reasons why it is not as planned, each once."""
+        """Distinct reasons why it is not as planned."""
         return tuple(dict.fromkeys(record.reason for record in self.records if record.reason))
 
     @property
     def trials(self) -> TrialSet | None:
-        """Trials of all starts that can be trusted; if there are none, of all starts."""
+        """Trials of all valid starts; if there are none, of all starts."""
         joined: TrialSet | None = None
         for trials in self._sets:
             joined = append_start(joined, trials)
@@ -99,7 +99,7 @@ class CellResult:
 
     @property
     def failures(self) -> tuple[bool, ...]:
-        """True for each trial that failed, with the way home counted as part of it; see `with_lost_motion`."""
+        """True for each trial that failed, including its reset; see `with_lost_motion`."""
         found = (with_lost_motion([not each.succeeded for each in trials.trials], trials) for trials in self._sets)
         return tuple(itertools.chain.from_iterable(found))
 
@@ -123,7 +123,7 @@ def collect(cells: Iterable[Cell], records: Mapping[tuple[str, int], StartRecord
 
 
 def encode_start(record: StartRecord) -> str:
-    """JSON text of a record; its trials are encoded by their own codec."""
+    """JSON text of a record; its trials are encoded by `trial.codec`."""
     trials = None if record.trials is None else json.loads(encode_trials(record.trials))
     plain = {**vars(record), "state": record.state.value, "trials": trials}
     return json.dumps({"kind": KIND, "schema": SCHEMA, **plain}, indent=1, allow_nan=False) + "\n"

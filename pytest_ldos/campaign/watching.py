@@ -1,6 +1,6 @@
-"""Watches processes during a measurement and keeps the results: samples, system calls, context switches.
+"""Profiles processes during a measurement: samples, system calls, context switches.
 
-Anything that cannot be watched is noted with its reason and its remedy; the measurement goes on.
+Failed tools are noted with reason and remedy; the measurement continues.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Switches:
 
     Attributes:
         source: ``kernel events`` or ``/proc``.
-        messages: number of publications in that time; ``None`` if unknown.
-        trials: number of trials in that time; ``None`` if there were none.
+        messages: number of publications in the same time; ``None`` if unknown.
+        trials: number of trials in the same time; ``None`` if there were none.
     """
 
     counts: SwitchCounts
@@ -64,11 +64,11 @@ class Switches:
 
 
 def with_trace(found: Switches, directory: Path, window: tuple[int, int], pids: Sequence[int]) -> Switches:
-    """Adds the number of published messages, and counts switches by kernel events if these were recorded.
+    """Adds the number of published messages, and counts switches from kernel events if recorded.
 
     Args:
         window: nanoseconds since the epoch.
-        pids: processes whose switches and messages count, because loads may be recorded, too.
+        pids: processes whose switches and messages count; others may be recorded, too.
 
     Raises:
         TraceUnreadable: see `read_trace`.
@@ -136,10 +136,10 @@ DISTORTION: Final = (
 
 @dataclass
 class Seen:
-    """Results of one watched period.
+    """Results of one profiled period.
 
     Attributes:
-        start: identifies the start of the processes, which may be watched several times.
+        start: number of the processes' start, which may be profiled several times.
         began_ns, ended_ns: since the epoch.
     """
 
@@ -152,11 +152,11 @@ class Seen:
 
 
 class Watching:
-    """Implements `trial.watch.Watch`. Keeps the results for one version, start by start.
+    """Implements `trial.rig.Watch`; collects the results of one version, start by start.
 
     Attributes:
-        seen: one entry per watched period, in order.
-        notes: what could not be watched, and why; remarks that a reader must know.
+        seen: one entry per profiled period, in order.
+        notes: failures with reasons, and other remarks for the report.
     """
 
     def __init__(self, spec: WatchSpec) -> None:
@@ -181,13 +181,13 @@ class Watching:
         return able.ok
 
     def note(self, text: str) -> None:
-        """Adds a note, unless it is already there."""
+        """Adds a note, unless it is a duplicate."""
         if text not in self.notes:
             self.notes.append(text)
 
     @property
     def tools(self) -> str:
-        """Tools to be used, afterwards those that were, as in ``perf at 199 Hz and strace``; empty for none."""
+        """Requested tools, afterwards the used ones, as in ``perf at 199 Hz and strace``; empty for none."""
         samples = self._kind is not None and (self._has_sampled or not self.seen)
         return " and ".join([*([f"{self._kind} at {self._rate_hz} Hz"] if samples else []), *self._counters()])
 
@@ -230,8 +230,8 @@ class Watching:
                 seen.switches = None
 
     @contextmanager
-    def beside_own(self, logs: Path) -> Iterator[None]:
-        """Watches this process and all that it starts."""
+    def attached_to_self(self, logs: Path) -> Iterator[None]:
+        """Profiles this process and its children in the ``with`` block."""
         with self._watched({os.getpid(): "ldos"}, logs, logs) as seen, _switches_counted(OwnSwitchCounter(), seen):
             yield
 
@@ -249,7 +249,7 @@ class Watching:
 
     @contextmanager
     def _watched(self, processes: Mapping[int, str], start: Path, logs: Path) -> Iterator[Seen]:
-        """Runs the tools around a measurement; keeps their results, even if it failed."""
+        """Runs the tools during a measurement; keeps their results even if it fails."""
         seen = Seen(start)
         self.seen.append(seen)
         with ExitStack() as ends:
@@ -353,10 +353,10 @@ class Drawings:
 
 
 def write_watched(watching: Watching, folder: Path, drawings: Drawings, *, title: str) -> Iterator[str]:
-    """Writes the results of watching one version; yields notes for its report: failures, and where the files are.
+    """Writes the results of one version; yields notes for its report: failures and paths of the files.
 
     Args:
-        folder: receives the files.
+        folder: folder of the files.
     """
     yield from watching.notes
     if watching.profiles:
@@ -390,7 +390,7 @@ def write_watched_difference(
 
 
 def _written(file: Path, render: Callable[[], str]) -> Iterator[str]:
-    """Writes a file; yields a note if it cannot be written, so that the measurement is not lost with it."""
+    """Writes a file; yields a note instead of an error if it cannot be written."""
     try:
         write_atomically(file, render())
     except LdosError as error:

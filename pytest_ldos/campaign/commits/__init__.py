@@ -1,1 +1,1 @@
-"""Search for the commit that brought a regression."""
+"""Search for the commit that introduced a regression."""

@@ -1,14 +1,14 @@
 """Plan of a search over commits: those between a good one and a bad one, as levels.
 
-The levels are the places of commits, from GOOD at 0 to BAD. Each trial of a commit is compared with one of GOOD and
-one of BAD, made with the same seed in the same minutes:
+The levels are the positions of commits, from GOOD at 0 to BAD. Each trial of a commit is compared with one of GOOD and
+one of BAD, with the same seed and at about the same time:
 
-- a commit *breaks* when its trials are the worse ones of such pairs with GOOD too often for equal versions;
-- a commit *holds* when its trials are the better ones of such pairs with BAD too often for equal versions.
+- a commit *breaks* if its trials are worse than GOOD's significantly often;
+- a commit *holds* if its trials are better than BAD's significantly often.
 
-Of two equal versions, either trial of a pair is the worse one with probability one half, whatever their
-distribution is. So no size of the regression, noise or shape is assumed, and nothing is estimated: a commit that
-performs as GOOD is called broken, and one that performs as BAD sound, with the test's error at most.
+Of two equal versions, either trial of a pair is worse with probability 0.5, for any distribution. The test therefore
+needs no assumption on effect size or noise: a commit equal to GOOD is called broken, and one equal to BAD sound, with
+at most the test's error probability.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ MAX_TRIALS: Final = 1200
 _EVEN: Final = 0.5
 _PATIENCE: Final = 6.0
 _SIDES: Final = 3
-"""Versions of a round: GOOD, the commit, and BAD."""
+"""Number of versions in a round: GOOD, the commit, and BAD."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommitScale(LevelScale):
-    """Places of commits, from GOOD at 0 to BAD.
+    """Positions of commits, from GOOD at 0 to BAD.
 
     Attributes:
-        left_out: places that are never visited, because their commits cannot be measured.
+        left_out: positions that are not visited, because their commits cannot be measured.
     """
 
     low: float = 0.0
@@ -58,13 +58,13 @@ class CommitScale(LevelScale):
     left_out: frozenset[float] = frozenset()
 
     def between(self, one: float, other: float) -> float | None:
-        """The middle one of the places between two that can be visited; ``None`` if there is none."""
+        """The middle visitable position between two; ``None`` if there is none."""
         low, high = sorted((one, other))
         free = [place for place in map(float, range(int(low) + 1, int(high))) if place not in self.left_out]
         return free[len(free) // 2] if free else None
 
     def halvings(self) -> int:
-        """Largest number of places that bisection visits between the ends, whichever are left out."""
+        """Largest number of positions that bisection visits between the ends."""
         return (int(self.high - self.low) - 1).bit_length()
 
 
@@ -78,8 +78,8 @@ def plan_search(
     """The plan of a search.
 
     Args:
-        commits: number of commits after GOOD, with BAD.
-        confidence: probability that the commit is in the answer, if one commit brought the regression.
+        commits: number of commits after GOOD, including BAD.
+        confidence: probability that the answer contains the commit, if a single commit introduced the regression.
         trials_per_start: trials of each version in a round.
         max_trials: largest number of trials of all versions together.
     """
@@ -95,18 +95,18 @@ def plan_search(
 
 
 def without(plan: SearchPlan, places: Iterable[float]) -> SearchPlan:
-    """The plan of a search that never visits these places."""
+    """The same plan without the given positions."""
     assert isinstance(plan.scale, CommitScale)
     return replace(plan, scale=replace(plan.scale, left_out=frozenset(places)))
 
 
 def sides_at(plan: SearchPlan, place: float) -> int:
-    """Number of versions that a round of a commit measures: BAD is compared with GOOD alone."""
+    """Number of versions in a round of a commit; a round of BAD has no third version."""
     return _SIDES - (place == plan.scale.harsh)
 
 
 def least_trials(plan: SearchPlan) -> int:
-    """Smallest `max_trials` with which BAD and one commit more can be decided."""
+    """Smallest `max_trials` that can decide BAD and one more commit."""
     return 2 * _SIDES * plan.least_trials
 
 
@@ -118,7 +118,7 @@ def least_amount(plan: SearchPlan, warm_ups: int) -> Amount:
 
 
 def most_amount(plan: SearchPlan, warm_ups: int) -> Amount:
-    """Amount of a search that uses all trials it may."""
+    """Amount of a search that uses all allowed trials."""
     return _amount(_SIDES * (plan.max_trials // plan.trials_per_start), warm_ups, plan)
 
 
@@ -136,7 +136,7 @@ class Commit:
 
     Attributes:
         name: abbreviated, as in records.
-        date: of the commit, ISO 8601.
+        date: commit date, ISO 8601.
         is_merge: True if it has several parents.
     """
 

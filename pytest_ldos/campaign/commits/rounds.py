@@ -1,7 +1,7 @@
-"""Rounds of a search over commits, stored as they are measured.
+"""Rounds of a search over commits, and their storage.
 
-The order of the three changes from round to round, so that neither drift in time nor the place in a round looks like a
-difference: each order is followed by its reverse, and after six rounds each version was as often at each place.
+The order of the three versions alternates, so that neither drift nor the position in a round causes differences: each
+order is followed by its reverse, and over six rounds each version is equally often at each position.
 
 ``.ldos/bisect/<stack>/<host class>/<scenario>/<good>..<bad>/`` holds ``<commit>.json``. The files of a finished search
 are deleted.
@@ -50,7 +50,7 @@ class Side(StrEnum):
 
 
 Records = Mapping[Side, TrialSet]
-"""The trials of a commit's rounds; BAD itself is compared with GOOD alone."""
+"""Trials of a commit's rounds by side; rounds of BAD have only GOOD and BAD."""
 
 _FORWARD: Final = (
     (Side.GOOD, Side.COMMIT, Side.BAD),
@@ -85,11 +85,11 @@ def measure_round(
 
     Args:
         versions: sides that are measured.
-        number: of the round among those of the commit, from 0.
+        number: number of the commit's round, from 0.
 
     Raises:
         CommitFailed: the commit's stack did not start, or died.
-        BringUpFailed: that of another version; names it.
+        BringUpFailed: the stack of another version did not start; the message names the version.
         Unavailable, RecordingFailed, LoadFailed: see `run_block`.
     """
     folder = new_scenario_folder(new_run_folder(site.output), spec.name)
@@ -123,8 +123,8 @@ def _failed(side: Side, error: BringUpFailed) -> LdosError:
 def compare_round(place: float, records: Records, metric: Metric, trials: range) -> Batch:
     """Counts the pairs of a round in which the commit is worse than GOOD, and better than BAD; see `commits.plan`.
 
-    BAD itself is compared with GOOD in both. A failed trial is worse than any that succeeded. A pair of equal values
-    counts for neither; one in which BAD and GOOD failed shows no difference, and counts for BAD.
+    BAD itself is compared with GOOD in both. A failed trial is worse than any successful one. A tie counts for neither;
+    a pair in which BAD and GOOD failed shows no difference, and counts for BAD.
     """
     sides = [[_badness(each.trials[index], metric) for index in trials] for each in _ordered(records)]
     made = [records[Side.COMMIT].trials[index] for index in trials]
@@ -176,7 +176,7 @@ class CommitEvidence:
 
     Attributes:
         spec: the scenario that is measured.
-        where: identity of the machine; see `campaign.measure_start`.
+        where: identity of the machine; see `campaign.measured_version`.
     """
 
     folder: Path
@@ -200,16 +200,16 @@ class CommitEvidence:
         """Writes all rounds of a commit.
 
         Raises:
-            NotWritten: they could not be written; those of before are whole.
+            NotWritten: they could not be written; earlier ones are intact.
         """
         sides = {side: plain_trials(trials) for side, trials in records.items()}
         write_document(self._file(commit), {"kind": KIND, **self._setting, "sides": sides})
 
     def records(self, commit: Commit) -> Records:
-        """Rounds of a commit that an earlier call made with the same setting here; empty if there are none.
+        """Stored rounds of a commit with the same settings and machine; empty if there are none.
 
         Raises:
-            RecordUnreadable: the file is damaged; names it.
+            RecordUnreadable: the file is damaged; the message names it.
         """
         file = self._file(commit)
         if not file.is_file():

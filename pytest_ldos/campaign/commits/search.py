@@ -1,6 +1,6 @@
-"""Searches for the commit that brought a regression.
+"""Searches for the commit that introduced a regression.
 
-Rounds are on disk once they are made; an interrupted search resumes from there.
+Rounds are stored when they are complete, so that an interrupted search can be resumed.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Visited:
     """A measured commit.
 
     Attributes:
-        pairs: trials that were compared.
-        worse: number of them that were worse than their trial of GOOD.
-        better: number of them that were better than their trial of BAD; ``None`` for BAD itself.
+        pairs: number of compared trials.
+        worse: number of trials that were worse than GOOD's.
+        better: number of trials that were better than BAD's; ``None`` for BAD itself.
         change: median change from GOOD, relative; ``None`` without values.
         low, high: its interval; infinite with too few trials.
     """
@@ -74,13 +74,13 @@ class CommitResult:
 
     Attributes:
         good, bad: ends of the search.
-        suspects: commits of which one brought the regression, the oldest first; empty without an answer.
+        suspects: commits of which one introduced the regression, the oldest first; empty without an answer.
         sound: the commit before them.
         visited: measured commits, the oldest first.
         skipped: commits that could not be measured, with the reason.
-        trials, starts: of all versions.
-        why: reason why there is no single commit, or no answer; else empty.
-        explanation: where the time went in the last suspect, compared with GOOD; ``None`` if that is unknown.
+        trials, starts: total numbers over all versions.
+        why: reason why there is no single commit or no answer; else empty.
+        explanation: changes of path segments in the last suspect, compared with GOOD; ``None`` if unknown.
     """
 
     plan: SearchPlan
@@ -187,7 +187,7 @@ def _visited(commit: Commit, record: LevelRecord, records: Records, metric: Metr
 
 
 def _changes(records: Records, metric: Metric) -> list[float]:
-    """Logarithms of the ratios of the commit's trials to those of GOOD, of pairs that both succeeded."""
+    """Logarithms of the ratios of the commit's to GOOD's trials, for pairs without a failure."""
     pairs = zip(records[Side.COMMIT].trials, records[Side.GOOD].trials, strict=False)
     found = [
         tuple(each.measurements[metric.name].number for each in pair)
@@ -203,12 +203,12 @@ def _explanation(records: Records, metric: Metric) -> Explanation | None:
 
 
 _FORGIVEN: Final = 1
-"""Number of starts in the rounds of a commit that may fail before it is skipped, or the search ends."""
+"""Number of failed starts of a commit after which it is skipped or the search ends."""
 
 _NOT_MEASURED: Final = frozenset({LevelState.UNMEASURED, LevelState.UNVALUED, LevelState.NOT_STARTED})
 
 MeasureRound = Callable[[Mapping[Side, Version], Records, int], Records]
-"""Returns the records with one more round, of this number; see `measure_round`."""
+"""Returns the records with one more round of the given number; see `measure_round`."""
 
 
 class CommitObserver(Protocol):
@@ -223,12 +223,12 @@ class CommitObserver(Protocol):
 
 @dataclass(kw_only=True)
 class CommitSearch:
-    """A search that measures.
+    """Measures commits and searches for the regression.
 
     Attributes:
         commits: from GOOD to BAD.
-        metric: in which commits are compared.
-        prepare: returns a commit as it is built.
+        metric: metric in which commits are compared.
+        prepare: builds a commit and returns its version.
     """
 
     commits: Sequence[Commit]
@@ -248,13 +248,13 @@ class CommitSearch:
         self._bisection = Bisection(self.plan)
 
     def run(self) -> CommitResult:
-        """Searches until one commit is left, none can be told from the others, or the trials are spent.
+        """Searches until one commit is left, the remaining ones cannot be distinguished, or the trials are spent.
 
         Raises:
             PreparationFailed: GOOD or BAD cannot be built.
             BringUpFailed, CommitFailed: the stack of GOOD or BAD failed more than once.
             LoadFailed, RecordingFailed: see `measure_round`; complete rounds are kept.
-            RecordUnreadable: kept rounds cannot be read, although they may be whole.
+            RecordUnreadable: stored rounds cannot be opened, although they may be intact.
         """
         for damaged in self.evidence.set_damaged_aside():
             self.observer.note(f"damaged, set aside and measured again: {damaged}")
@@ -275,7 +275,7 @@ class CommitSearch:
         )
 
     def _add_round(self, place: float) -> None:
-        """Adds a round of a commit to the search: one that is kept, or a new one."""
+        """Adds a stored or a new round of a commit to the search."""
         number = sum(each == place for each, _ in self._counted)
         if place not in self._records:
             self._find_kept(place)
@@ -297,7 +297,7 @@ class CommitSearch:
         self.evidence.keep(commit, self._records[place])
 
     def _prepared(self, place: float) -> Mapping[Side, Version]:
-        """The versions of a round, prepared once while a commit is measured: only the last few are kept built.
+        """The versions of a round, prepared once per visited commit; only the last few builds are kept.
 
         Raises:
             CommitNotBuilt: the commit cannot be built, and is not BAD.
@@ -327,7 +327,7 @@ class CommitSearch:
 
         Raises:
             CommitFailed: it is BAD.
-            BringUpFailed: it was the stack of GOOD or BAD, beside this commit.
+            BringUpFailed: the stack of GOOD or BAD failed in this commit's rounds.
         """
         self._failures[place] = self._failures.get(place, 0) + 1
         if not isinstance(error, CommitNotBuilt) and self._failures[place] <= _FORGIVEN:
@@ -344,7 +344,7 @@ class CommitSearch:
             self._leave_out(place, reasons[-1] if reasons else f"most trials have no {self.metric.name}")
 
     def _leave_out(self, place: float, reason: str) -> None:
-        """Searches the other commits; equal rounds lead to the same places."""
+        """Continues the search without a commit; equal rounds lead to the same positions."""
         self.observer.note(f"skipped: {self._commit(place)}: {reason}")
         self._left_out[place] = reason
         self._bisection = Bisection(without(self.plan, self._left_out))

@@ -1,1 +1,1 @@
-"""Versions to measure: checked out, prepared or built, and kept."""
+"""Versions to measure: checkout, environment, build, and storage."""

@@ -1,11 +1,11 @@
-"""Builds workspaces into a store: each by what it is built from, kept for later runs.
+"""Builds workspaces into a store, by a digest of their inputs.
 
 Reference: colcon's event handler ``event_log`` writes one line an event to ``LOG/latest_build/events.log``:
 ``[seconds] (package) JobQueued|JobStarted|JobEnded: {…}``; ``JobEnded`` has the package's return code as ``rc``.
 
 ``.ldos/bases/workspace-KEY/`` holds ``install/``, ``log/``, ``build.log``, and a note once it is complete. The key is
-a digest of the sources, of the command, and of the underlay. A prefix holds its own path in many files, so it is built
-where it stays; until the note is there, it counts as absent.
+a digest of the sources, the command, and the underlay. Files of a prefix contain its path, so that it is built in its
+final place; without the note, it counts as absent.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ class ColconLog:
     """Events of a build so far.
 
     Attributes:
-        packages: all that are built.
-        started: those that were begun, in order.
-        codes: return codes of those that have ended.
+        packages: all packages of the build.
+        started: packages that were begun, in order.
+        codes: return codes of finished packages.
     """
 
     folder: Path
@@ -90,14 +90,14 @@ class ColconLog:
     _offset: int = 0
 
     def news(self) -> list[str]:
-        """The packages that were begun since the last time, each with its number."""
+        """The packages that were begun since the last call, each with its number."""
         known = len(self.started)
         self.read()
         begun = enumerate(self.started[known:], start=known + 1)
         return [f"package {number} of {len(self.packages)}, {name}" for number, name in begun]
 
     def read(self) -> None:
-        """Reads what was written since the last time, up to the last whole line."""
+        """Reads the log from the last position up to the last whole line."""
         try:
             with (self.folder / _LOG / _EVENTS).open("rb") as file:
                 file.seek(self._offset)
@@ -122,7 +122,7 @@ class ColconLog:
         return next((package for package, code in self.codes.items() if code.lstrip("-").isdigit() and int(code)), "")
 
     def end_of(self, package: str) -> str:
-        """The end of what a package's build wrote as errors, otherwise of all that it wrote."""
+        """The end of a package's standard error, or else of its output."""
         logs: Sequence[Path] = [
             self.folder / _LOG / "latest_build" / package / name for name in ("stderr.log", "stdout_stderr.log")
         ]
@@ -141,7 +141,7 @@ class Built:
     """A built workspace.
 
     Attributes:
-        prefix: the folder that it is installed in.
+        prefix: its install folder.
         packages: names of the packages in it.
     """
 
@@ -151,7 +151,7 @@ class Built:
 
 @dataclass(frozen=True, kw_only=True)
 class Build:
-    """A workspace that is to be built.
+    """Inputs of a workspace's build.
 
     Attributes:
         name: of the version, for messages.
@@ -201,14 +201,14 @@ class _Place:
 
 
 def build_workspace(build: Build, *, checkout: Path, announce: Announce) -> Built:
-    """Returns a workspace as it is installed, which is built unless it is in the store.
+    """Returns a built workspace, from the store if present.
 
     Args:
         checkout: the user's checkout.
         announce: called with progress messages.
 
     Raises:
-        PreparationFailed: names the version, the package that failed, and has the end of its log.
+        PreparationFailed: the message has the version, the failed package and the end of its log.
     """
     key = digest_of(build.recipe, digits=_DIGITS)
     folder = build.store.resolve() / f"{BUILT}{key}"
@@ -225,7 +225,7 @@ def build_workspace(build: Build, *, checkout: Path, announce: Announce) -> Buil
 
 
 def _is_whole(note: Mapping[str, Any], place: _Place, build: Build) -> bool:
-    """True for a prefix that was built from this to its end, and from which no package was removed."""
+    """True for a completely built prefix of this recipe from which no package was removed."""
     if note.get("recipe") != build.recipe:
         return False
     return (place.install / "local_setup.bash").is_file() and set(note["packages"]) <= installed_packages(place.install)
@@ -248,7 +248,7 @@ def _make(build: Build, place: _Place, announce: Announce) -> None:
 
 
 def _why_again(build: Build) -> str:
-    """Names what changed below a workspace that was built from the same sources before."""
+    """Describes what changed in the underlay since the same sources were built before."""
     recipe = build.recipe
     for folder in sorted(build.store.glob(f"{BUILT}*")):
         kept = read_note(folder).get("recipe", {})
@@ -289,7 +289,7 @@ def _require_program(build: Build) -> None:
 
 
 def _require_packages(build: Build, there: Collection[str]) -> None:
-    """Refuses a workspace without a package that was asked for."""
+    """Refuses a workspace without a requested package."""
     missing = [each for each in build.spec.packages_up_to if each not in there]
     if missing:
         raise build.failed(
@@ -299,15 +299,15 @@ def _require_packages(build: Build, there: Collection[str]) -> None:
 
 
 def _environment(build: Build, place: _Place) -> dict[str, str]:
-    """Variables of the build; compilers run below ccache where it is installed."""
-    mine = {"COLCON_DEFAULTS_FILE": str(place.folder / "none")}  # a user's own defaults are no part of the recipe
+    """Environment of the build; uses ccache if it is installed."""
+    mine = {"COLCON_DEFAULTS_FILE": str(place.folder / "none")}  # a user's defaults are not part of the recipe
     environment = {**build.underlay.environment, **mine}
     is_called = any(_CCACHE in environment.get(name, "") for name in ("CC", "CXX"))
     if shutil.which(_CCACHE, path=environment.get("PATH")) is None:
         return environment
     common = os.path.commonpath([build.workspace.project, place.build])
     launched = {} if is_called else {f"CMAKE_{language}_COMPILER_LAUNCHER": _CCACHE for language in ("C", "CXX")}
-    # Paths within it are hashed relative to the build's folder, and this does not count: it has another name each time.
+    # Paths are hashed relative to the build's folder, whose name differs each time.
     return {**launched, "CCACHE_BASEDIR": common, "CCACHE_NOHASHDIR": "true", **environment}
 
 
@@ -332,7 +332,7 @@ def _refuse_changes(build: Build) -> None:
 
 
 def _refuse_links(build: Build, place: _Place) -> None:
-    """Refuses a prefix with links to sources or to files of the build: it would change with them, or break."""
+    """Refuses a prefix with links to sources or build files, because it would change or break with them."""
     outside = (build.workspace.project.resolve(), place.build.resolve())
     for folder, folders, files in os.walk(place.install):
         for name in (*folders, *files):
@@ -347,10 +347,9 @@ def _refuse_links(build: Build, place: _Place) -> None:
 
 
 def find_stale(workspace: Workspace) -> list[str]:
-    """Names of the packages whose sources are newer than their install, among those that are sourced.
+    """Names of the sourced packages whose sources are newer than their install.
 
-    A package counts as installed when colcon last wrote its own note on it; those that another tool installed are not
-    compared.
+    The time of an install is that of colcon's note; packages installed by other tools are not compared.
     """
     found = []
     for manifest in workspace.manifests():
@@ -363,7 +362,7 @@ def find_stale(workspace: Workspace) -> list[str]:
 
 
 def _newest_ns(package: Path) -> int:
-    """Time of the last change of a package's files; hidden ones and compiled Python files do not count."""
+    """Time of the last change of a package's files, without hidden and compiled Python files."""
     newest = 0
     for folder, folders, files in os.walk(package):
         folders[:] = [each for each in folders if not each.startswith((".", "__pycache__"))]
@@ -373,13 +372,13 @@ def _newest_ns(package: Path) -> int:
 
 
 USUAL: Final = ("ldos_guard", "ldos_load")
-"""Packages that every stack may load: the loads that are ROS nodes."""
+"""Packages of loads that are ROS nodes."""
 
 _PANDA: Final = ("ldos_bringup", "ldos_panda_config")
 
 
 def needed_by(stack: StackSpec) -> tuple[str, ...]:
-    """Packages that a stack needs: a user's own, or the Panda."""
+    """Packages that a stack needs: the user's, or the Panda's."""
     is_panda = stack.ros2.is_panda
     client = ("ldos_goal_client",) if stack.moves_arm else ()
     probe = ("ldos_control_probe",) if stack.ros2.controllers else ()
@@ -388,13 +387,13 @@ def needed_by(stack: StackSpec) -> tuple[str, ...]:
 
 
 def build_packages(names: Collection[str], *, announce: Announce) -> Path | None:
-    """Builds packages with what they need of the workspace, over what is sourced; returns their setup script.
+    """Builds packages and their dependencies in the workspace, over the sourced underlay; returns their setup script.
 
     Packages in a sourced prefix are left out; ``None`` if all are.
 
     Raises:
         ConfigurationError: a package is unknown, or no ROS 2 is sourced.
-        PreparationFailed: names the package that failed, and has the end of its log.
+        PreparationFailed: the message has the failed package and the end of its log.
     """
     home = find_workspace()
     workspace = Workspace(home.parent, (home.name,))
@@ -418,5 +417,5 @@ def build_packages(names: Collection[str], *, announce: Announce) -> Path | None
 
 
 def find_workspace() -> Path:
-    """The workspace's folder: in the installed package, or in the checkout that is installed in place."""
+    """The workspace's folder in the installed package, or in an editable install's checkout."""
     return find_carried("ros_ws")

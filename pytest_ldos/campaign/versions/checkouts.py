@@ -1,4 +1,4 @@
-"""Prepares a checkout of a revision: a git worktree in which some commands were run, kept for later.
+"""Prepares checkouts of revisions: git worktrees in which setup commands were run.
 
 ``.ldos/bases/COMMIT-RECIPE/`` holds ``checkout/``, ``setup.log``, and a note once it is complete.
 """
@@ -32,18 +32,18 @@ _TO_THE_LOG: Final = ("sh", "-c", 'exec "$@" >&2', "sh")
 _LOOK_EVERY_S: Final = 0.5
 
 Describe = Callable[[float], Iterable[str]]
-"""Texts that are to be announced after so many seconds of a command; one that repeats the last is left out."""
+"""Returns the text to announce after some seconds of a command; repeated texts are not announced."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A command to be run.
+    """A command to run.
 
     Attributes:
-        folder: it is run there.
-        log: gets the command and all that it writes.
-        environment: replaces ours.
-        holds: descriptors that stay open until everything that it started has ended, such as a lock's.
+        folder: working directory.
+        log: file of the command line and its output.
+        environment: replaces the environment of this process.
+        holds: descriptors, such as a lock's, that stay open until all its processes have ended.
     """
 
     command: Sequence[str]
@@ -54,7 +54,7 @@ class Step:
 
 
 def run_step(step: Step, *, describe: Describe, announce: Announce) -> int:
-    """Runs a command to its end; returns its exit code. If we end before it does, so do it and all that it started."""
+    """Runs a command and returns its exit code. It ends, with all its children, if this process ends."""
     with writing(step.log), step.log.open("a", encoding="utf-8") as log:
         log.write(f"$ {shlex.join(step.command)}\n")
     unset = [f"--unset={name}" for name in sorted(set(os.environ) - set(step.environment))]
@@ -67,18 +67,18 @@ def run_step(step: Step, *, describe: Describe, announce: Announce) -> int:
 
 
 def _await_end(process: subprocess.Popen[str], describe: Describe, announce: Announce) -> int:
-    began_s, said, code = time.monotonic(), "", None
+    began_s, shown, code = time.monotonic(), "", None
     while code is None:
         with suppress(subprocess.TimeoutExpired):
             code = process.wait(_LOOK_EVERY_S)
         for text in describe(time.monotonic() - began_s):
-            if text != said:
-                announce(said := text)
+            if text != shown:
+                announce(shown := text)
     return code
 
 
 def every_s(seconds: float, text: str) -> Describe:
-    """A description that names the time that has passed, again and again after so many seconds."""
+    """A progress text with the elapsed time, repeated at an interval in seconds."""
     return lambda passed_s: [f"{text}: {passed_s // seconds * seconds:.0f} s"] if passed_s >= seconds else []
 
 
@@ -94,7 +94,7 @@ class Checkout:
 
     Attributes:
         name: of the version, for messages.
-        lock: descriptor of its lock, while it is locked.
+        lock: descriptor of its lock while locked.
     """
 
     folder: Path
@@ -115,7 +115,7 @@ class Checkout:
         return self.folder / "setup.log"
 
     def failed(self, reason: str, *, details: str = "") -> PreparationFailed:
-        """The fault of a revision that could not be set up."""
+        """The error for a revision that could not be set up."""
         return PreparationFailed(
             f"{self.name} cannot be built: {reason}",
             details=details,
@@ -129,9 +129,9 @@ class Recipe:
 
     Attributes:
         made_from: everything that the result depends on, except the revision.
-        commands: of a checkout, run one after another in its project's folder.
-        makes: file below the project's folder without which it is not complete; empty for none.
-        is_quick: true if the commands take no time worth a warning.
+        commands: setup commands, run in order in the checkout's project folder.
+        makes: file below the project's folder that a complete checkout must have; empty for none.
+        is_quick: true if the commands take negligible time.
     """
 
     made_from: Mapping[str, object]
@@ -140,7 +140,7 @@ class Recipe:
     is_quick: bool = False
 
     def is_followed(self, checkout: Checkout) -> bool:
-        """True for a checkout that was set up in this way and is complete."""
+        """True for a complete checkout of this recipe."""
         return read_note(checkout.folder) == self.made_from and self.is_complete(checkout)
 
     def is_complete(self, checkout: Checkout) -> bool:
@@ -151,7 +151,7 @@ class Recipe:
 def checked_out(
     revision: Revision, recipe: Recipe, *, name: str, store: Path, announce: Announce
 ) -> Iterator[Checkout]:
-    """Yields a checkout of the revision, which is made unless it exists; locked against other runs.
+    """Yields a locked checkout of the revision; creates it if it does not exist.
 
     Args:
         name: of the version, for messages.
@@ -194,10 +194,10 @@ def _make(checkout: Checkout, recipe: Recipe, announce: Announce) -> None:
 
 
 def _run(command: Sequence[str], checkout: Checkout, announce: Announce, *, folder: Path) -> None:
-    """Runs a command to its end.
+    """Runs a command.
 
     Raises:
-        PreparationFailed: its status is not 0, or it could not be started.
+        PreparationFailed: its exit status is not 0, or it could not be started.
     """
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_PASSED_ON}
     step = Step(command=command, folder=folder, log=checkout.log, environment=environment, holds=(checkout.lock,))
@@ -214,10 +214,10 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def requirements_of(project: Path) -> list[str]:
-    """Arguments of ``pip install`` for a project: itself, and its requirements that bring pytest-ldos.
+    """Arguments of ``pip install`` for a project: itself, and its requirements that include pytest-ldos.
 
     Raises:
-        ValueError: its pyproject.toml is not valid TOML, or a value in it has the wrong type.
+        ValueError: its pyproject.toml is invalid TOML, or a value has the wrong type.
     """
     try:
         document = tomllib.loads((project / "pyproject.toml").read_text("utf-8-sig"))
@@ -262,10 +262,10 @@ def _normal(name: str) -> str:
 
 
 def prepare(revision: Revision, role: Role, spec: BaseSpec, *, store: Path, announce: Announce) -> Version:
-    """Returns the revision with its environment, which is created unless it exists.
+    """Returns the revision with its environment; creates it if it does not exist.
 
     Args:
-        store: folder in which such environments are kept.
+        store: folder of such environments.
         announce: called with progress messages.
 
     Raises:

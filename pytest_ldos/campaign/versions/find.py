@@ -1,4 +1,4 @@
-"""Finds the version that a user names: prepared, or a ROS 2 stack whose workspace is built here."""
+"""Finds versions by name: prepared environments, or ROS 2 stacks whose workspaces are built here."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class BuiltVersions:
 
     Attributes:
         root: root of the project.
-        folder: folder that relative paths start from.
-        store: keeps what is made.
+        folder: base folder of relative paths.
+        store: folder of builds and checkouts.
         announce: called with progress messages.
     """
 
@@ -79,7 +79,7 @@ class BuiltVersions:
         return self._named(resolve_head(text, folder=self.folder, root=self.root), role)
 
     def head(self) -> Version:
-        """The checkout, built: from its commit where its workspace has no changes, else from the files as they are.
+        """Builds the checkout: from its commit if the workspace is unchanged, else from the working files.
 
         Raises:
             PreparationFailed: it cannot be built or started.
@@ -109,7 +109,7 @@ class BuiltVersions:
         return self._in_place(project, role=Role.BASE, name=name, commit=commit)
 
     def _is_tracked(self, revision: Revision) -> bool:
-        """True if the revision holds something of each workspace; setup may make one that it does not hold."""
+        """True if the revision contains files of each workspace; otherwise setup may create them."""
         return bool(self.spec.setup) or all(entries_of(revision, each) for each in self._folders)
 
     def _named(self, revision: Revision, role: Role) -> Version:
@@ -120,7 +120,7 @@ class BuiltVersions:
         made_from = {"workspace": True, "setup": list(self.spec.setup)}
         recipe = Recipe(made_from, lambda _: commands, is_quick=not commands)
         with checked_out(revision, recipe, name=name, store=self.store, announce=self.announce) as checkout:
-            workspace = Workspace(checkout.project, self._folders, beside=checkout.folder)
+            workspace = Workspace(checkout.project, self._folders, scratch_parent=checkout.folder)
             workspace.require(name)
             sources = None if self.spec.setup else tree_digest(revision, self._folders)
             build = self._build(name, workspace, sources or workspace.digest(self.store), checkout=checkout)
@@ -162,7 +162,7 @@ class BuiltVersions:
         return find_underlay(own, workspace.packages(), store=self.store)
 
     def _activated(self, project: Path) -> Underlay:
-        """The underlay below the Python environment that setup made in a checkout, where it made one."""
+        """The underlay with the Python environment that setup created in a checkout, if any."""
         python = project / self.spec.python
         if not (self.spec.setup and python.is_file()):
             return self._underlay
@@ -187,7 +187,7 @@ class BuiltVersions:
         )
 
     def _launch_file_in(self, project: Path, name: str) -> str:
-        """The version's own launch file where the settings name one of the project by its path; else empty."""
+        """The version's own launch file if the settings name a file of the project; else empty."""
         file = Path(self.stack.ros2.launch_file)
         if not file.is_absolute() or not file.is_relative_to(self.root):
             return ""
@@ -200,7 +200,7 @@ class BuiltVersions:
         """The version, if its stack can be started.
 
         Raises:
-            PreparationFailed: names the version and what it lacks.
+            PreparationFailed: the message has the version and its missing parts.
         """
         installation, stack = version.installation, self.stack
         try:
@@ -233,8 +233,8 @@ class VersionFinder:
     Attributes:
         stack: the stack under test.
         root: root of the project.
-        folder: folder that relative paths start from.
-        output: folder of results, which keeps what is made.
+        folder: base folder of relative paths.
+        output: folder of results, which also holds builds and checkouts.
         announce: called with progress messages.
     """
 
@@ -261,7 +261,7 @@ class VersionFinder:
 
     @cached_property
     def built(self) -> BuiltVersions:
-        """Versions of the ROS 2 workspace, over an underlay that is looked at once."""
+        """Versions of the ROS 2 workspace, over an underlay that is identified once."""
         return BuiltVersions(
             stack=self.stack,
             spec=self.spec,
@@ -276,7 +276,7 @@ _SHOWN: Final = 5
 
 
 def describe_packages(base: Version, head: Version) -> tuple[str, ...]:
-    """A note on packages that only one of two built versions has."""
+    """A note on packages of only one of two built versions."""
     if base.packages is None or head.packages is None or base.packages == head.packages:
         return ()
     alone = {"base": base.packages - head.packages, "head": head.packages - base.packages}
@@ -285,7 +285,7 @@ def describe_packages(base: Version, head: Version) -> tuple[str, ...]:
 
 
 def describe_distros(base: Version, head: Version) -> tuple[str, ...]:
-    """A note where the versions run on different distributions of ROS 2."""
+    """A note if the versions run on different ROS 2 distributions."""
     ours, theirs = (_distro(each) for each in (head, base))
     if not ours or not theirs or ours == theirs:
         return ()
@@ -293,7 +293,7 @@ def describe_distros(base: Version, head: Version) -> tuple[str, ...]:
 
 
 def describe_stale(root: Path, folders: Sequence[str]) -> tuple[str, ...]:
-    """A note on packages of the project's workspaces that changed after they were installed."""
+    """A note on packages of the project's workspaces with changes since their install."""
     workspace = Workspace(root, tuple(each for each in folders if (root / each).is_dir()))
     stale = find_stale(workspace)
     if not stale:

@@ -1,7 +1,7 @@
-"""Store of what is made for versions: environments of revisions, and built workspaces.
+"""Store of environments of revisions, and of built workspaces.
 
-Each lies in a folder of its own, has a lock of its own, and is complete once it has a note that says what it was
-made from. Only the few that were used last are kept.
+Each has a separate folder and lock, and is complete once it has a note with its inputs. Only the few most recently used
+ones are kept.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from pytest_ldos.host.checkout import ask_git
 BASES: Final = "bases"
 CHECKOUT: Final = "checkout"
 BUILT: Final = "workspace-"
-"""Beginning of the names of built workspaces."""
+"""Name prefix of built workspaces."""
 
 KEPT: Final = 5
-"""Number of environments, and of built workspaces, that are kept; each takes hundreds of megabytes."""
+"""Number of kept environments, and of kept workspaces; each takes hundreds of megabytes."""
 
 _NOTE: Final = "made.json"
 _DIGITS: Final = 8
@@ -36,16 +36,16 @@ Announce = Callable[[str], None]
 
 
 def digest_of(recipe: Mapping[str, object], *, digits: int = _DIGITS) -> str:
-    """Digest of everything that something is made from; part of the name of its folder."""
+    """Digest of the inputs, which is part of the folder's name."""
     return hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:digits]
 
 
 @contextmanager
 def locked(folder: Path, announce: Announce) -> Iterator[int]:
-    """Locks a folder against other runs that would fill or remove it; waits for them.
+    """Locks a folder against other runs that fill or remove it; waits for them.
 
     Yields:
-        The lock's descriptor: whoever holds it open, too, holds the lock.
+        The lock's descriptor; a process that inherits it also holds the lock.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _lock_of(folder).open("a") as lock:
@@ -67,16 +67,16 @@ def kept(
     is_whole: Callable[[], bool],
     make: Callable[[int], None],
 ) -> Iterator[int]:
-    """Yields the lock of a folder that is complete; it is made unless it was before.
+    """Yields the lock of a complete folder, which is created if necessary.
 
     Args:
         name: of the version, for messages.
         checkout: the user's checkout.
-        is_whole: checks what is in the folder.
-        make: fills the empty folder, and writes its note; gets the lock.
+        is_whole: checks the folder's content.
+        make: fills the empty folder and writes its note; receives the lock.
 
     Raises:
-        PreparationFailed: names the version whose files cannot be written or removed; also what `make` raises.
+        PreparationFailed: the version's files cannot be written or removed; also errors of `make`.
     """
     store = folder.parent
     try:
@@ -93,7 +93,7 @@ def kept(
 
 
 def _clear(folder: Path, name: str, checkout: Path, announce: Announce) -> None:
-    """Makes a folder that is empty."""
+    """Creates or empties a folder."""
     if folder.exists():
         announce(f"removing {folder.name}, made for {name}: it is unfinished or damaged")
         remove(folder, checkout=checkout)
@@ -102,7 +102,7 @@ def _clear(folder: Path, name: str, checkout: Path, announce: Announce) -> None:
 
 
 def read_note(folder: Path) -> Mapping[str, Any]:
-    """Everything that a folder was made from; empty if it is unfinished."""
+    """The inputs of a folder; empty if it is incomplete."""
     with contextlib.suppress(OSError, ValueError):
         note: object = json.loads((folder / _NOTE).read_text("utf-8"))
         return note if isinstance(note, dict) else {}
@@ -110,7 +110,7 @@ def read_note(folder: Path) -> Mapping[str, Any]:
 
 
 def write_note(folder: Path, note: Mapping[str, object]) -> None:
-    """Marks a folder as complete; on the disk before anything is done with it.
+    """Marks a folder as complete, and flushes the note to disk.
 
     Raises:
         NotWritten, ConfigurationError: see `writing`.
@@ -119,7 +119,7 @@ def write_note(folder: Path, note: Mapping[str, object]) -> None:
 
 
 def mark_used(folder: Path) -> None:
-    """Marks a folder as the most recently used, so that it is removed last."""
+    """Marks a folder as most recently used."""
     os.utime(folder / _NOTE)
 
 
@@ -127,25 +127,25 @@ def remove(folder: Path, *, checkout: Path) -> None:
     """Removes an environment and its git worktree, or a built workspace.
 
     Args:
-        checkout: the user's checkout, which the worktree belongs to.
+        checkout: the user's checkout, which owns the worktree.
 
     Raises:
         OSError: a file cannot be removed.
     """
-    (folder / _NOTE).unlink(missing_ok=True)  # first: what is removed in part must not be taken for whole
+    (folder / _NOTE).unlink(missing_ok=True)  # first, so that a partly removed folder is not complete
     ask_git(checkout, "worktree", "remove", "--force", str(folder / CHECKOUT))
     shutil.rmtree(folder)
     ask_git(checkout, "worktree", "prune")
 
 
 def remove_unused(store: Path, *, checkout: Path, announce: Announce) -> None:
-    """Removes all but the `KEPT` environments and workspaces that were used last; none that another run has locked."""
+    """Removes all but the `KEPT` most recently used environments and workspaces, except locked ones."""
     found = sorted(((_used_at_ns(each), each) for each in store.iterdir() if each.is_dir()), reverse=True)
     built = [each for each in found if each[1].name.startswith(BUILT)]
     for used_at_ns, folder in [*[each for each in found if each not in built][KEPT:], *built[KEPT:]]:
         with _lock_of(folder).open("a") as lock, contextlib.suppress(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _used_at_ns(folder) == used_at_ns:  # otherwise another run has just used or removed it
+            if _used_at_ns(folder) == used_at_ns:  # else another run has just used or removed it
                 _try_to_remove(folder, checkout, announce)
 
 
@@ -163,7 +163,7 @@ def _lock_of(folder: Path) -> Path:
 
 
 def _used_at_ns(folder: Path) -> int:
-    """Time of last use; for an unfinished folder, when it was begun; -1 if there is none."""
+    """Time of last use; for an incomplete folder, its begin; -1 if there is none."""
     for file in (folder / _NOTE, folder):
         with contextlib.suppress(OSError):
             return file.stat().st_mtime_ns

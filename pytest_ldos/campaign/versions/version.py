@@ -1,4 +1,4 @@
-"""Versions of the project: its commits, what is installed of them, and what options name."""
+"""Versions of the project: commits, installations, and their resolution from options."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Version:
     """One of two interleaved versions.
 
     Attributes:
-        name: for display, as in ``base main (0123456789ab)``.
+        name: display name, as in ``base main (0123456789ab)``.
         commit: commit of the project under test; empty if unknown.
-        commit_unknown: git's words on why it is.
-        project: the folder with its settings; ``None`` if it has none of its own.
-        packages: of its workspace, where that was built here.
+        commit_unknown: git's reason why it is unknown.
+        project: the folder with its settings; ``None`` if it has none.
+        packages: packages of its workspace, if that was built here.
     """
 
     role: Role
@@ -46,11 +46,11 @@ class Version:
     commit_unknown: str = ""
 
     def is_same(self, other: Version) -> bool:
-        """True if both are known to be one version, as in an A/A comparison."""
+        """True if both are known to be the same version, as in an A/A comparison."""
         return self.is_same_commit(other) or self.installation == other.installation
 
     def is_same_commit(self, other: Version) -> bool:
-        """True if both are one commit without changes."""
+        """True if both are the same commit without changes."""
         return bool(self.commit) and self.commit == other.commit and not self.commit.endswith(CHANGED)
 
 
@@ -72,7 +72,7 @@ class Revision:
 
     @property
     def name(self) -> str:
-        """The commit, preceded by the name that the user gave if that is another one."""
+        """The commit, preceded by the user's name for it if that differs."""
         is_commit = _COMMIT.fullmatch(self.text) and (
             self.commit.startswith(self.text) or self.text.startswith(self.commit)
         )
@@ -85,7 +85,7 @@ class Revision:
 
 
 def head_version(root: Path) -> Version:
-    """The version that this process runs in."""
+    """The version of this process."""
     commit, unknown = commit_of(root)
     name = f"head ({commit})" if commit else "head"
     return Version(role=Role.HEAD, name=name, commit=commit, installation=OURS, commit_unknown=unknown)
@@ -94,7 +94,7 @@ def head_version(root: Path) -> Version:
 def version_of(
     role: Role, name: str, *, commit: str, python: Path, project: Path | None = None, commit_unknown: str = ""
 ) -> Version:
-    """A version with an environment of its own."""
+    """A version with its own environment."""
     is_ours = python.absolute() == Path(sys.executable).absolute()
     installation = OURS if is_ours else Installation(str(python.absolute()))
     return Version(
@@ -108,7 +108,7 @@ def version_of(
 
 
 def find_revision(text: str, root: Path) -> Revision | None:
-    """A revision of the repository that `root` lies in; ``None`` if there is none of this name."""
+    """A revision of the repository of `root`; ``None`` if there is none of this name."""
     commit = ask_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{text}^{{commit}}")
     top = top_of_checkout(root)
     if not commit or top is None:
@@ -117,7 +117,7 @@ def find_revision(text: str, root: Path) -> Revision | None:
 
 
 def commit_in(place: Path) -> tuple[str, str]:
-    """The commit of a folder that is a checkout, and why it is unknown (see `commit_of`); both empty if it is none."""
+    """The commit of a checkout, or the reason why it is unknown (see `commit_of`); both empty for another folder."""
     return commit_of(place) if _is_checkout(place) or (place / ".git").exists() else ("", "")
 
 
@@ -127,7 +127,7 @@ def _is_checkout(place: Path) -> bool:
 
 
 def project_in(place: Path, root: Path) -> Path | None:
-    """The project's folder within `place`: at the relative path that `root` has in its own checkout, or at the top."""
+    """The project's folder within `place`: at the relative path of `root` in its checkout, or at the top."""
     top, is_checkout = top_of_checkout(root), _is_checkout(place)
     below = place / root.resolve().relative_to(top.resolve()) if is_checkout and top is not None else place
     folders = [each for each in (below, place) if any((each / name).is_file() for name in SETTINGS_FILES)]
@@ -139,7 +139,7 @@ INTERPRETERS: Final = (".venv/bin/python", "bin/python")
 
 
 def find_version(role: Role, text: str, *, folder: Path, root: Path) -> Revision | Version:
-    """The version of the embedded stack named by `text`: one with an environment, or a revision that needs one.
+    """The version of the embedded stack named by `text`: with an environment, or a revision that needs one.
 
     Raises:
         ConfigurationError: see `resolve_base` and `resolve_head`; also for a base without an environment.
@@ -154,15 +154,15 @@ def find_version(role: Role, text: str, *, folder: Path, root: Path) -> Revision
 
 
 def _is_own_environment(revision: Revision) -> bool:
-    """True if the environment of this process lies in the checkout: that of another checkout has another stack."""
+    """True if the environment of this process belongs to the checkout; another checkout has another stack."""
     return Path(sys.prefix).resolve().is_relative_to(revision.checkout.resolve())
 
 
 def resolve_head(text: str, *, folder: Path, root: Path) -> Revision:
-    """The revision named by `text`, whose stack is measured in place of that of the checkout.
+    """The revision named by `text`, whose stack is measured instead of the checkout's.
 
     Args:
-        folder: folder that relative paths start from.
+        folder: base folder of relative paths.
         root: root of the project, whose repository contains the revisions.
 
     Raises:
@@ -183,11 +183,11 @@ def resolve_base(text: str, *, folder: Path, root: Path) -> Revision | Path:
     """The revision or the folder named by `text`.
 
     Args:
-        folder: folder that relative paths start from.
+        folder: base folder of relative paths.
         root: root of the project, whose repository contains the revisions.
 
     Raises:
-        ConfigurationError: neither, or both.
+        ConfigurationError: it is neither, or both.
     """
     place = (folder / Path(text).expanduser()).resolve()
     revision = find_revision(text, root)

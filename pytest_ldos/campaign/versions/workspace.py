@@ -1,4 +1,4 @@
-"""The ROS 2 workspaces of a project, what they are built over, and what is installed of them."""
+"""ROS 2 workspaces of a project, their underlays, and install prefixes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAME: Final = re.compile(r"<name>\s*([^<\s]+)\s*</name>")
 _IGNORED_BY_COLCON: Final = "COLCON_IGNORE"
 _OF_COLCON: Final = frozenset({"build", "install", "log"})
 _ELSEWHERE: Final = re.compile(r"(?m)^1[26]0000 ")
-"""Entries of a git tree whose content is not in it: links and submodules."""
+"""Modes of git tree entries without content: links and submodules."""
 
 
 @dataclass(frozen=True)
@@ -35,28 +35,28 @@ class Workspace:
 
     Attributes:
         project: the project's folder.
-        folders: their folders below it, relative.
-        beside: folder of the checkout that they lie in, where that was made for them; ``None`` for the user's own.
+        folders: their folders relative to the project.
+        scratch_parent: folder of the checkout created for them; ``None`` for the user's own.
     """
 
     project: Path
     folders: tuple[str, ...]
-    beside: Path | None = None
+    scratch_parent: Path | None = None
 
     @property
     def places(self) -> list[Path]:
         return [self.project / each for each in self.folders]
 
     def scratch(self, folder: Path) -> Path:
-        """The folder for a build's own files: as far from the sources in each checkout, for ccache; else `folder`."""
-        return self.beside or folder
+        """The folder of temporary build files: at a fixed path relative to the sources, for ccache; else `folder`."""
+        return self.scratch_parent or folder
 
     def packages(self) -> set[str]:
         """Names of the packages in their manifests."""
         return {name for file in self.manifests() if (name := name_in(file))}
 
     def metas(self) -> list[Path]:
-        """Files with settings of colcon for single packages, of the project and of each workspace."""
+        """Settings files of colcon for packages, of the project and each workspace."""
         found = (place / _META for place in dict.fromkeys([self.project, *self.places]))
         return [each for each in found if each.is_file()]
 
@@ -74,10 +74,10 @@ class Workspace:
                     yield here / _MANIFEST
 
     def require(self, name: str) -> None:
-        """Checks that all folders are there.
+        """Checks that all folders exist.
 
         Raises:
-            PreparationFailed: names the version and the folder.
+            PreparationFailed: a folder is missing; the message has the version and the folder.
         """
         for folder in self.folders:
             if not (self.project / folder).is_dir():
@@ -87,10 +87,10 @@ class Workspace:
                 )
 
     def digest(self, store: Path) -> dict[str, object]:
-        """Digests of the content of all folders, without what colcon and hidden folders at their tops hold.
+        """Digests of all folders, without colcon's and hidden folders at their tops.
 
         Args:
-            store: keeps the digests of files that were read.
+            store: folder of the cache of digests.
 
         Raises:
             OSError: a file cannot be read.
@@ -110,7 +110,7 @@ def name_in(manifest: Path) -> str:
 
 
 def tree_digest(revision: Revision, folders: Iterable[str]) -> dict[str, object] | None:
-    """Git's own digests of folders in a revision; ``None`` where the revision does not hold all of their content."""
+    """Git's digests of folders in a revision; ``None`` if the revision lacks part of their content."""
     found: dict[str, object] = {}
     for folder in folders:
         entries = entries_of(revision, folder)
@@ -121,20 +121,20 @@ def tree_digest(revision: Revision, folders: Iterable[str]) -> dict[str, object]
 
 
 def entries_of(revision: Revision, folder: str) -> str:
-    """Mode, digest and name of all files of a folder in a revision; empty if it has no such folder."""
+    """Mode, digest and name of all files of a folder in a revision; empty if there is no such folder."""
     path = (revision.project / folder).as_posix()
     name = revision.commit + (":" if path == "." else f":{path}")
     return ask_git(revision.checkout, "ls-tree", "-r", name) or ""
 
 
 def is_unchanged(project: Path, folders: Iterable[str]) -> bool:
-    """True if the folders have no changes since the commit that is checked out, nor new files."""
+    """True if the folders have no changes or new files since the checked-out commit."""
     changes = ask_git(project, "status", "--porcelain", "--untracked-files=all", "--", *folders)
     return changes == ""
 
 
 def _made_in(workspace: Path) -> Skip:
-    """Recognises what colcon made at the top of a workspace, and hidden folders there, which it does not search."""
+    """Recognises colcon's output folders at the top of a workspace, and hidden folders, which it does not search."""
 
     def is_made(path: str, is_folder: bool) -> bool:
         place, name = os.path.split(path)
@@ -153,11 +153,11 @@ _OF_THE_SHELL: Final = frozenset({"_", "SHLVL", "PWD", "OLDPWD"})
 
 
 def find_prefix(text: str, *, folder: Path) -> Version:
-    """The version installed in a prefix.
+    """Finds the version installed in a prefix.
 
     Args:
         text: path of the prefix.
-        folder: folder that relative paths start from.
+        folder: base folder of relative paths.
 
     Raises:
         ConfigurationError: it is not an install prefix, or cannot be sourced.
@@ -180,7 +180,7 @@ def find_prefix(text: str, *, folder: Path) -> Version:
 
 
 def source(prefix: Path) -> Mapping[str, str]:
-    """The current environment, with the sourced prefixes replaced by this prefix and those it was built on.
+    """The current environment, with the sourced prefixes replaced by this prefix and its underlays.
 
     Raises:
         ConfigurationError: the script failed.
@@ -190,7 +190,7 @@ def source(prefix: Path) -> Mapping[str, str]:
 
 
 def source_over(environment: Mapping[str, str], script: Path) -> Mapping[str, str]:
-    """An environment after sourcing a script, as variables that replace those of the current one.
+    """Environment variables after sourcing a script.
 
     Raises:
         ConfigurationError: the script failed.
@@ -200,24 +200,24 @@ def source_over(environment: Mapping[str, str], script: Path) -> Mapping[str, st
     try:
         done = subprocess.run(command, env=ours, capture_output=True, check=True, timeout=_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError) as error:
-        said: bytes = getattr(error, "stderr", None) or b""
-        details = said.decode(errors="replace")
+        output: bytes = getattr(error, "stderr", None) or b""
+        details = output.decode(errors="replace")
         raise ConfigurationError(f"{script} cannot be sourced: {error}", details=details) from None
     pairs = (entry.partition("=") for entry in os.fsdecode(done.stdout).split("\0") if entry)
     sourced = {name: value for name, _, value in pairs if name not in _OF_THE_SHELL}
-    # Variables that only the sourced prefixes had set must not come back from the current environment.
+    # Variables that only the sourced prefixes had set must not be inherited from the current environment.
     return {**dict.fromkeys(set(os.environ) - set(ours) - _OF_THE_SHELL, ""), **sourced}
 
 
 def environment_without(prefixes: Iterable[Path]) -> dict[str, str]:
-    """The current environment without the entries that these prefixes added to it."""
+    """The current environment without the entries added by these prefixes."""
     gone = set(prefixes)
     left = {name: _without(value, gone) for name, value in os.environ.items() if name not in _OF_THE_SHELL}
     return {name: value for name, value in left.items() if value or not os.environ[name]}
 
 
 def installed_packages(prefix: Path) -> set[str]:
-    """Names of the packages that colcon installed in a prefix, of either layout."""
+    """Names of the packages installed by colcon in a prefix of either layout."""
     return {file.name for at in ("", "*/") for file in prefix.glob(f"{at}share/colcon-core/packages/*")}
 
 
@@ -240,7 +240,7 @@ _LONGEST: Final = 40
 
 @dataclass(frozen=True)
 class Underlay:
-    """An environment without the workspace that is to be built.
+    """The environment below a workspace to build.
 
     Attributes:
         environment: all its variables.
@@ -255,19 +255,19 @@ class Underlay:
         return self.environment.get("ROS_DISTRO", "")
 
     def below(self, python: Path) -> Underlay:
-        """The same with a virtual environment of Python activated."""
+        """The same with a Python virtual environment activated."""
         path = os.pathsep.join([str(python / "bin"), *filter(None, [self.environment.get("PATH")])])
         activated = {**self.environment, "VIRTUAL_ENV": str(python), "PATH": path}
         return Underlay(activated, {**self.identity, "python": str(python)})
 
 
 def find_underlay(own: Iterable[Path], packages: Collection[str], *, store: Path) -> Underlay:
-    """The environment of this process without the workspaces that are to be built.
+    """The environment of this process without the workspaces to build.
 
     Args:
-        own: folders whose prefixes are no underlay: of the project's workspaces, and of those that were built here.
-        packages: of the project's workspaces; nor is a prefix elsewhere that colcon filled with some of these alone.
-        store: folder of the digests of files that were read before.
+        own: folders whose prefixes are no underlay: of the project's workspaces and of builds in the store.
+        packages: packages of the project's workspaces; a colcon prefix with only such packages is no underlay either.
+        store: folder of the cache of digests.
 
     Raises:
         OSError: a file of a prefix cannot be read.
@@ -290,7 +290,7 @@ def find_underlay(own: Iterable[Path], packages: Collection[str], *, store: Path
 
 
 def changes_of(identity: Mapping[str, Any], earlier: Mapping[str, Any]) -> str:
-    """Names the differences between two underlays, by package where packages differ."""
+    """Describes the differences between two underlays, by package if packages differ."""
     before, now = _flat(earlier), _flat(identity)
     changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
     return listed([f"{each} {_short(before.get(each))} → {_short(now.get(each))}" for each in changed], most=_SHOWN)
@@ -309,19 +309,19 @@ def _flat(identity: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _prefixes(environment: Mapping[str, str]) -> list[Path]:
-    """All folders that packages are searched in, without repetition."""
+    """Search folders of packages, without duplicates."""
     found = (each for name in _PREFIX_PATHS for each in environment.get(name, "").split(os.pathsep) if each)
     return [Path(each) for each in dict.fromkeys(found)]
 
 
 def _outermost(prefixes: list[Path]) -> list[Path]:
-    """Prefixes that exist and lie in no other, as those of single packages lie in that of their workspace."""
+    """Existing prefixes that are not within another one, such as isolated packages' within their workspace's."""
     there = [each for each in prefixes if each.is_dir()]
     return [each for each in there if not any(each != other and each.is_relative_to(other) for other in there)]
 
 
 def _identify(prefix: Path, store: Path) -> dict[str, Any]:
-    """A prefix: versions of the packages that installed it, and a digest of the files that none has installed."""
+    """Identity of a prefix: versions of its packages, and a digest of files outside of packages."""
     packaged = find_packaged(prefix)
     digests = FileDigests(store / f"digests-{digest_of({'path': str(prefix)})}.json")
     files = digests.of_folder(prefix, skip=lambda path, is_folder: not is_folder and path in packaged.files)
@@ -334,7 +334,7 @@ def _is_setting(name: str) -> bool:
 
 
 def _version(program: str, environment: Mapping[str, str]) -> str:
-    """First line of what a program says of its version; empty if it cannot be run."""
+    """First line of a program's version output; empty if it cannot be run."""
     chosen = environment.get(_CHOSEN_BY.get(program, ""), program)
     try:
         command = [*shlex.split(chosen), "--version"]

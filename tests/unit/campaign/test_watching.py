@@ -282,7 +282,7 @@ from pytest_ldos.scenario.watching import WatchSpec
 from pytest_ldos.scenario.words import ProfilerKind
 spec = WatchSpec(profile=True, profiler=ProfilerKind(sys.argv[1]), syscalls=sys.argv[1] == "perf")
 watching = Watching(spec)
-with watching.beside_own(Path(sys.argv[2])):
+with watching.attached_to_self(Path(sys.argv[2])):
     print("ready", flush=True)
     time.sleep(60)
 """
