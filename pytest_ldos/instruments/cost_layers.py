@@ -1,4 +1,4 @@
-"""The layers whose costs are measured: the embedded stack's node layer, and rclcpp with each middleware sourced."""
+"""Layers whose costs are measured: the embedded node layer, and rclcpp with each sourced middleware."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Layers(StrEnum):
     """Layers to measure."""
 
     AUTO = "auto"
-    """The embedded layer, and rclcpp where it is sourced."""
+    """The embedded layer, and rclcpp if it is sourced."""
 
     EMBEDDED = "embedded"
     ROS2 = "ros2"
 
 
 class Kind(StrEnum):
-    """The library that nodes are built with."""
+    """Library of the nodes."""
 
     EMBEDDED = "embedded"
     ROS2 = "ros2"
@@ -48,7 +48,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class LayersSpec:
-    """The layers that a study of costs asks for."""
+    """The requested layers of a study of costs."""
 
     layer: Layers = field(
         default=Layers.AUTO,
@@ -73,7 +73,7 @@ class Layer:
 
     Attributes:
         middleware: name in ROS 2; the embedded layer uses Cyclone DDS without an RMW.
-        versions: versions of the packages that it consists of.
+        versions: versions of its packages.
     """
 
     kind: Kind
@@ -95,7 +95,7 @@ class Layer:
 
     @contextmanager
     def isolated(self, *, domain: int, log_directory: Path) -> Iterator[Mapping[str, str]]:
-        """Yields variables to add for its processes; the embedded layer takes its domain from the settings."""
+        """Yields environment variables of its processes; the embedded layer gets its domain from the settings."""
         if self.kind is Kind.EMBEDDED:
             yield bound_to_loopback()
             return
@@ -105,7 +105,7 @@ class Layer:
 
 @contextmanager
 def leaving_no_memory() -> Iterator[None]:
-    """Removes, at the end, the shared memory that killed Fast DDS processes left behind."""
+    """Removes shared memory of killed Fast DDS processes at the end of the ``with`` block."""
     memory = SharedMemory()
     try:
         yield
@@ -117,7 +117,7 @@ def parse_rmws(text: str) -> tuple[str, ...]:
     """Splits a comma-separated list of middlewares.
 
     Raises:
-        ConfigurationError: a name is not that of any middleware.
+        ConfigurationError: a name is not that of a middleware.
     """
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     for name in names:
@@ -127,10 +127,10 @@ def parse_rmws(text: str) -> tuple[str, ...]:
 
 
 def layers_available(asked: Layers, rmws: Sequence[str], *, traced: bool = False) -> Availability:
-    """Reports if any of the requested layers can run here; if all can, where they are requested by name.
+    """Reports if any layer can run here; for layers requested by name, if all can.
 
     Args:
-        traced: True if the layers must have tracepoints.
+        traced: True if the layers need tracepoints.
     """
     embedded, ros2 = embedded_available(traced=traced), ros2_available(rmws, traced=traced)
     if asked is Layers.EMBEDDED:

@@ -1,4 +1,4 @@
-"""The common interface of all instruments: settings in, a study out."""
+"""Common interface of instruments: settings in, a study out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Progress(Protocol):
     """Receives the progress of a measurement."""
 
     def expect(self, steps: int) -> None:
-        """Announces the number of steps still to come, at most."""
+        """Announces the largest number of remaining steps."""
 
     def doing(self, what: str) -> None:
         """Announces the start of a longer step."""
@@ -29,15 +29,15 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Instrument:
-    """A measurement of what the arm runs on: middleware and tracing.
+    """A benchmark of the middleware or of tracing.
 
     Attributes:
         name: name of the instrument, of its command and, after ``ldos_``, of its mark.
         spec: type of its settings: a frozen dataclass whose fields are the mark's arguments.
-        quantities: all quantities that it may gate; a study has those that its settings ask for.
+        quantities: all quantities that it may gate; a study has those requested by its settings.
         available: reports if it can run here with given settings; called before anything starts.
-        measure: makes the whole measurement. Raises an `LdosError` for faults that it can name; peers that do not
-            find each other and lost messages are results.
+        measure: runs the measurement. Raises an `LdosError` for known faults; undiscovered peers and lost messages
+            are results.
     """
 
     name: str

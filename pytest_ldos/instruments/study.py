@@ -1,4 +1,4 @@
-"""The results of an instrument: numbers to gate, and tables and figures for people."""
+"""Results of an instrument: rounds to gate, tables and figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_ldos.base.series import Value
 from pytest_ldos.measure.metrics.model import Metric
 
 Cell = str | int | float | None
-"""A cell of a table; ``None`` where there is no number."""
+"""A cell of a table; ``None`` for a missing number."""
 
 Setting = str | int | float | bool
 
@@ -27,7 +27,7 @@ class Column:
     Attributes:
         name: identifier; with the unit, the name of the column in a Parquet file.
         unit: one of `units.UNITS`; empty for counts, ratios and words.
-        title: heading for people; the name with spaces if not given.
+        title: heading; by default the name with spaces.
     """
 
     name: str
@@ -43,14 +43,14 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Rows of cells; the first column names a row.
+    """Rows of cells; the first column identifies a row.
 
     Attributes:
         name: identifier, and name of the Parquet file; must not be `ROUNDS`.
-        is_detail: True if it is too long for a terminal: folded in HTML, otherwise only in files.
+        is_detail: True if it is too long for a terminal; it is folded in HTML, and otherwise only in files.
 
     Raises:
-        ValueError: a row has another number of cells than there are columns, or a number is not finite.
+        ValueError: a row's length differs from the number of columns, or a number is not finite.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Axis:
 
     Attributes:
         is_log: True for a logarithmic axis; all values are then above 0.
-        names: labels of the positions 0, 1, 2, … where these are not numbers.
+        names: labels of the positions 0, 1, 2, … of a categorical axis.
     """
 
     title: str
@@ -101,7 +101,7 @@ class Axis:
 
 
 class Shape(StrEnum):
-    """The way in which the points of a curve are drawn."""
+    """Drawing style of a curve."""
 
     LINE = "line"
     BAR = "bar"
@@ -124,11 +124,11 @@ class Round:
     """One repetition of a measurement.
 
     Attributes:
-        case: the measured case, with every setting that its numbers depend on; only equal cases are compared.
+        case: the measured case, with every setting that affects its numbers; only equal cases are compared.
         block: number of the start of its processes, from 0.
         values: values by name of the quantity.
-        details: further numbers by name, which ends in their unit; displayed, not gated.
-        failure: why it gave no numbers; empty if it gave them.
+        details: further numbers by name with a unit suffix; displayed, not gated.
+        failure: reason why it has no numbers; empty if it has.
     """
 
     case: str
@@ -144,20 +144,20 @@ class Study:
 
     Attributes:
         instrument: its name: ``latency``.
-        name: name under which it is gated, and of its baseline's file.
+        name: name for gating and of the baseline's file.
         layer: the layer measured: ``embedded``, or ``ros2``.
         middleware: implementation of DDS or of RMW, as ROS 2 names it: ``rmw_cyclonedds_cpp``.
         versions: versions of the software used, by name.
         settings: settings as used.
-        quantities: the quantities of the rounds' values, in the order in which they are shown.
-        notes: notes for the reader, the most important first: what could not be measured, and why.
+        quantities: the quantities of the rounds' values, in display order.
+        notes: notes for the reader, the most important first, such as omitted measurements with reasons.
         started_at: ISO 8601, UTC.
-        missed: limits in its settings that were not met, or not measured, by name.
-        watched: tools that watched its processes; its rounds then become no baseline.
-        distortion: why its times cannot be compared with others; empty if they can.
+        missed: limits of its settings that were missed or not measured, by name.
+        watched: tools that observed its processes; such rounds cannot be a baseline.
+        distortion: reason why its times are not comparable with others; empty if they are.
 
     Raises:
-        ValueError: two tables have the same name, or one has the name of the rounds' table.
+        ValueError: two tables have the same name, or one is named like the rounds' table.
     """
 
     instrument: str

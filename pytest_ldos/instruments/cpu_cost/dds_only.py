@@ -1,4 +1,4 @@
-"""Writers and readers of encoded messages on one thread: no nodes, no executor, no tracepoints."""
+"""DDS writers and readers of encoded messages on one thread, without nodes, executor and tracepoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Publishing is a call: no middleware, no threads."""
+"""Publishing by function calls, without middleware and threads."""
 
 from __future__ import annotations
 

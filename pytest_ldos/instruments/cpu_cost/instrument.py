@@ -37,7 +37,7 @@ QUANTITIES: Final = (CPU, SWITCHES, CYCLES)
 
 
 def to_round(measured: RungRound, spec: CpuCostSpec) -> Round:
-    """Converts to a round for the gate. Where nothing is published, counts the other rungs' messages of that time."""
+    """Converts to a round for the gate. On a rung without publications, the other rungs' number of messages is used."""
     case = f"{measured.layer.label} {TITLES[measured.rung]}: {spec.traffic}"
     if measured.rung in (Rung.NO_PUBLISHING, Rung.MANY_NODES, Rung.MANY_PARTICIPANTS):
         case += f", {spec.nodes} nodes"
@@ -51,7 +51,7 @@ def to_round(measured: RungRound, spec: CpuCostSpec) -> Round:
 
 
 def why_useless(exchange: Exchange, rung: Rung, spec: CpuCostSpec) -> str:
-    """Returns why a round cannot give the cost of a message; empty if it can."""
+    """Returns the reason why a round gives no cost per message; empty if it does."""
     if rung is Rung.NO_PUBLISHING:
         return ""
     if exchange.published < spec.messages:
@@ -74,7 +74,7 @@ def values_of(exchange: Exchange, spec: CpuCostSpec) -> Mapping[str, float]:
 
 
 def details_of(exchange: Exchange, rung: Rung, spec: CpuCostSpec) -> Mapping[str, float]:
-    """Returns the details that are shown with the values."""
+    """Returns details to show with the values."""
     expected = 0 if rung is Rung.NO_PUBLISHING else spec.messages * spec.subscribers
     lost = 100.0 * (expected - exchange.received) / expected if expected else 0.0
     return {
@@ -97,11 +97,11 @@ class Estimate:
 
 
 ByStart = Mapping[int, Sequence[float]]
-"""Values of rounds by number of the start: rounds of one start are too much alike for an interval over them."""
+"""Values of rounds by start, because rounds of one start are correlated."""
 
 
 def estimate(values: ByStart) -> Estimate | None:
-    """Mean over the starts of the medians of their rounds, all values being at least 0; ``None`` without any values."""
+    """Mean over starts of the rounds' medians, with a non-negative interval; ``None`` without values."""
     medians = [median(of_start) for of_start in values.values()]
     if not medians:
         return None
@@ -110,9 +110,9 @@ def estimate(values: ByStart) -> Estimate | None:
 
 
 def ratio(values: ByStart, base: ByStart) -> Estimate | None:
-    """Ratio to `base`, over the starts that both have; ``None`` without any such start, or with values of zero.
+    """Ratio to `base` over common starts; ``None`` without such starts or with values of zero.
 
-    The ratio is taken within each start, because what slows a start slows both; then the geometric mean over starts.
+    Ratios are computed within starts, so that effects of a start cancel; the result is their geometric mean.
     """
     pairs = [(median(values[start]), median(base[start])) for start in values if start in base]
     if not pairs or min(min(pair) for pair in pairs) <= 0:
@@ -188,7 +188,7 @@ class Climb:
         return found
 
     def detail(self, rung: Rung, name: str) -> float | None:
-        """Returns the mean over the rounds, because the median of a rare event is zero."""
+        """Returns the mean over the rounds, because the median number of a rare event is zero."""
         found = [each.details[name] for each in self.rounds.get(rung, ()) if name in each.details]
         return fmean(found) if found else None
 

@@ -1,4 +1,4 @@
-"""Measures the ladder: each rung in a process of its own."""
+"""Measures the ladder, with a process per rung."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pytest_ldos.instruments.instrument import Progress
 from pytest_ldos.robot.dds.domain import claim_domain
 
 CLOCK_SLACK_NS: Final = 10 * NS_PER_MS
-"""Two counts of the kernel may differ by one tick."""
+"""Tolerance between two of the kernel's counts: one tick."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +34,8 @@ class Exchange:
         published, received: messages; each published message is received by several subscribers.
         user_ns, system_ns: CPU time; the sum is exact, its split into user and system is sampled by ticks.
         voluntary, involuntary: context switches.
-        cycles: CPU cycles; ``None`` where they cannot be counted.
-        migrations: moves of threads to another CPU; ``None`` where they cannot be counted.
+        cycles: CPU cycles; ``None`` if they cannot be counted.
+        migrations: moves of threads to another CPU; ``None`` if they cannot be counted.
     """
 
     ticks: int
@@ -62,7 +62,7 @@ class Exchange:
         """Builds the exchange from a process's answer.
 
         Raises:
-            ChildFailed: the answer makes no sense.
+            ChildFailed: the answer is invalid.
         """
         return cls(
             ticks=whole(answer, "ticks"),
@@ -79,7 +79,7 @@ class Exchange:
 
 
 def make_exchange(child: AnsweringChild, *, limit_s: float) -> Exchange:
-    """Asks a process to exchange its messages once.
+    """Requests one exchange of messages from a process.
 
     Raises:
         ChildFailed: it ended, did not answer, or reports more CPU time than the kernel counted.
@@ -100,7 +100,7 @@ def make_exchange(child: AnsweringChild, *, limit_s: float) -> Exchange:
 
 @contextmanager
 def _counted(event: Event, pid: int) -> Iterator[Callable[[], int | None]]:
-    """Counts an event in all threads of a process, and in those that they start."""
+    """Counts an event in all threads of a process and their later children."""
     counters = Counters(event, _threads_of(pid))
     before = counters.read()
     try:
@@ -110,7 +110,7 @@ def _counted(event: Event, pid: int) -> Iterator[Callable[[], int | None]]:
 
 
 def why_not_counted(event: Event, pid: int) -> str:
-    """Returns why an event of a process cannot be counted; empty if it can."""
+    """Returns the reason why an event of a process cannot be counted; empty if it can."""
     counters = Counters(event, [pid])
     counters.close()
     return counters.reason
@@ -131,13 +131,13 @@ def _threads_of(pid: int) -> list[int]:
 
 
 MATCH_S: Final = 20.0
-"""Time within which publishers and subscribers must find each other."""
+"""Time limit for publishers and subscribers to find each other."""
 
 _START_S: Final = 20.0
-"""Time for a process to start together with others, on a busy machine."""
+"""Time limit for the concurrent start of processes on a busy machine."""
 
 _GRACE_S: Final = 10.0
-"""Time beyond its own limit in which an exchange must be answered."""
+"""Additional time limit for the answer of an exchange."""
 
 _MODULE: Final = "pytest_ldos.instruments.cpu_cost.exchange_program"
 _PROGRAM: Final = "cost_ladder"
@@ -185,7 +185,7 @@ class Ladder:
     def _rounds(self, children: dict[Rung, AnsweringChild | str], start: int) -> Iterator[RungRound]:
         """Reverses the order of the rungs on every second pass, so that drift affects all rungs alike.
 
-        A process that failed once is not asked again: a later answer might belong to an earlier question.
+        A failed process is not used again, because a later answer could belong to an earlier request.
         """
         for number in range(self.spec.rounds):
             order = self.rungs if (start + number) % 2 == 0 else tuple(reversed(self.rungs))
@@ -203,7 +203,7 @@ class Ladder:
 
     @contextmanager
     def _started(self) -> Iterator[dict[Rung, AnsweringChild | str]]:
-        """Starts a process for each rung, on a domain of its own; a text gives the reason if one cannot be asked."""
+        """Starts a process per rung on a separate domain; a text is the reason of a failure."""
         with ExitStack() as stack:
             stack.enter_context(leaving_no_memory())
             folder = stack.enter_context(temporary_folder("ldos-cpu-cost-"))

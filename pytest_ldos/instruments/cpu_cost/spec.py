@@ -16,7 +16,7 @@ from pytest_ldos.scenario.described import described
 
 
 class Rung(StrEnum):
-    """The rungs, in the order in which they are shown."""
+    """Rungs, in display order."""
 
     IN_PROCESS = "in_process"
     """Publishing calls each subscriber directly."""
@@ -89,7 +89,7 @@ _LONGEST_ROUND_S: Final = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class CpuCostSpec(LayersSpec):
-    """The traffic, and how often it is exchanged on each rung."""
+    """The traffic, and the numbers of exchanges per rung."""
 
     rungs: str = field(
         default="",
@@ -144,5 +144,5 @@ class CpuCostSpec(LayersSpec):
 
     @property
     def traffic(self) -> str:
-        """The traffic that the numbers of a case depend on: ``20 × 1 → 10, 10 Hz, 64 B``."""
+        """Description of the traffic, for the name of a case: ``20 × 1 → 10, 10 Hz, 64 B``."""
         return f"{self.topics} × 1 → {self.subscribers}, {self.rate_hz:g} Hz, {self.size_bytes} B"

@@ -1,4 +1,4 @@
-"""The interface of each way to exchange messages in this process, of those that `exchange_program` knows."""
+"""Interface of the ways to exchange messages in a process of `exchange_program`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The case of one round: a program and every setting that its numbers depend on."""
+"""Cases of rounds: a program and every setting that affects its numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_ldos.scenario.loads.flood import Reliability
 
 
 class Program(StrEnum):
-    """The program that sends and answers, and its middleware.
+    """The measured program, and its middleware.
 
     Attributes:
         rmw: middleware of a program on rclcpp; empty for other programs.
@@ -29,10 +29,10 @@ class Program(StrEnum):
         return member
 
     CYCLONE = "cyclonedds"
-    """Our program over the library of the embedded stack."""
+    """This package's program over the embedded stack's library."""
 
     TWIN = "twin of ddsperf"
-    """Our program over the library that ddsperf uses: both must measure the same."""
+    """This package's program over ddsperf's library, for validation."""
 
     DDSPERF = "ddsperf"
     RCLCPP_CYCLONE = "rclcpp, cyclonedds", "rmw_cyclonedds_cpp"
@@ -60,7 +60,7 @@ class Setup:
 
     @property
     def is_default(self) -> bool:
-        """True if it also suits middlewares without Cyclone DDS's settings."""
+        """True if it also applies to middlewares without Cyclone DDS's settings."""
         return self.fragment_size == self.max_message_size == NOT_SET
 
     @property
@@ -90,7 +90,7 @@ class Case(Setup):
         return Setup(**{each.name: getattr(self, each.name) for each in fields(Setup)})
 
     def name(self, spec: LatencySpec) -> str:
-        """Returns a name with all settings that the numbers depend on."""
+        """Returns a name with all settings that affect the numbers."""
         return ", ".join([self.program, self.words, *_common(spec, self.transport)])
 
 
@@ -104,7 +104,7 @@ def setups_of(spec: LatencySpec) -> list[Setup]:
 
 
 def cases_of(setups: Sequence[Setup], programs: Sequence[Program]) -> list[Case]:
-    """Lists all programs of a setup, setup by setup; a program that ignores Cyclone DDS's settings is listed once."""
+    """Lists all programs, setup by setup; a program that ignores Cyclone DDS's settings is listed once."""
     return [
         Case(program=program, **vars(setup))
         for setup in setups
@@ -152,7 +152,7 @@ def prefix_of(spec: LatencySpec, cpus: tuple[int, ...]) -> list[str]:
 
 
 def why_no_priority(priority: int) -> str:
-    """Returns why processes may not have SCHED_FIFO; empty if they may, or if `priority` is not set."""
+    """Returns the reason why SCHED_FIFO is not permitted; empty if it is, or `priority` is not set."""
     if priority == NOT_SET:
         return ""
     if shutil.which(_CHRT) is None:

@@ -1,4 +1,4 @@
-"""The Cyclone DDS libraries installed, their configuration, and the router that shared memory needs."""
+"""Installed Cyclone DDS libraries, their configuration, and the router for shared memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Library:
     """A build of Cyclone DDS's C library.
 
     Attributes:
-        version: empty if the file's name does not contain it.
+        version: version in the file's name; empty if there is none.
     """
 
     path: Path
@@ -44,7 +44,7 @@ class Library:
 
     @property
     def shares_memory(self) -> Availability:
-        """Reports if it was built with iceoryx, which passes messages through shared memory."""
+        """Reports if it was built with iceoryx (shared memory)."""
         if "libiceoryx_binding_c" in _dependencies(self.path):
             return Availability(True)
         return Availability(
@@ -89,7 +89,7 @@ def _dependencies(program: Path) -> str:
 
 
 def environment_of(setup: Setup) -> Mapping[str, str]:
-    """Variables for processes over a library of Cyclone DDS."""
+    """Environment variables of processes with a Cyclone DDS library."""
     return {"CYCLONEDDS_URI": configuration(setup), **bound_to_loopback()}
 
 
@@ -124,7 +124,7 @@ _LOOK_S: Final = 0.05
 
 @contextmanager
 def running_router(folder: Path) -> Iterator[None]:
-    """Runs a router within the context: our own, unless one runs on this machine already.
+    """Runs a router in the ``with`` block, unless the machine already has one.
 
     Raises:
         Unavailable: it does not start.
@@ -140,7 +140,7 @@ def running_router(folder: Path) -> Iterator[None]:
 
 
 def _remove_segments(router: Child) -> None:
-    """Removes what a router leaves if it fails to end cleanly, as after a process was killed while sharing memory."""
+    """Removes the segments of a router that did not end cleanly, for example because a sharing process was killed."""
     if router.exit_code == 0:
         return
     for name in _SEGMENT.findall(router.log.read_text("utf-8", errors="replace")):

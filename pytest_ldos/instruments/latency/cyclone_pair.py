@@ -1,4 +1,4 @@
-"""Our pair over a library of Cyclone DDS."""
+"""The pair over a Cyclone DDS library."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SLACK_S: Final = 10.0
 
 
 def longest_s(spec: LatencySpec) -> float:
-    """The limit of a round from the moment both sides have found each other; a longer round has failed."""
+    """Time limit of a round after both sides have found each other."""
     return WARM_UP_S + spec.seconds + spec.patience_ms / 1000 + _SLACK_S
 
 

@@ -1,4 +1,4 @@
-"""Rounds of ddsperf, Cyclone DDS's own benchmark, for comparison with ours.
+"""Rounds of ddsperf, Cyclone DDS's own benchmark, for validation.
 
 ``[17] 2.001  host:18 size 1036 mean 9.386us min 7.441us 50% 9.208us 90% 10.21us 99% 28.137us max 3622.01us cnt 52896``:
 process, seconds since it began, peer, size of the message, and percentiles of the last second's first 20 000
@@ -42,7 +42,7 @@ class DdsperfUnreadable(Exception):
 
 @dataclass(frozen=True)
 class Second:
-    """One line.
+    """Statistics of one line.
 
     Attributes:
         at_s: time of printing, since the start.
@@ -70,10 +70,10 @@ class DdsperfOutput:
 
 
 def parse_ddsperf(text: str) -> DdsperfOutput:
-    """Reads all lines; ignores those about other things.
+    """Parses the output; ignores other lines.
 
     Raises:
-        DdsperfUnreadable: a line of percentiles is damaged, or makes no sense.
+        DdsperfUnreadable: a line of percentiles is damaged or invalid.
     """
     timeouts = [int(number) for number in _TIMED_OUT.findall(text)]
     return DdsperfOutput(tuple(_seconds(text)), max(timeouts, default=0), bool(_MET.search(text)))
@@ -102,13 +102,13 @@ FIXED_BYTES: Final = 12
 """Number, key and length in a message, which ddsperf's sizes include."""
 
 _BEFORE_S: Final = 2
-"""It finds its peer in the first second; the next is its warm-up."""
+"""Seconds before the measurement: discovery, then warm-up."""
 
 _SLACK_S: Final = 10.0
 
 
 def measure_ddsperf(case: Case, site: Site, *, domain: int, block: int, folder: Path) -> Exchange:
-    """Measures one round: as many of its seconds as ours measures, after a warm-up second."""
+    """Measures one round of the same number of seconds, after a warm-up second."""
     spec = site.spec
     group = ProcessGroup(log_directory=folder, environment=environment_of(case.setup))
     seconds = math.ceil(spec.seconds) + _BEFORE_S
@@ -132,7 +132,7 @@ def _words(case: Case, domain: int, seconds: int) -> list[str]:
 
 
 def _pong(case: Case, spec: LatencySpec, domain: int, seconds: int) -> list[str]:
-    """Runs a second longer than ping, so that it never leaves first."""
+    """Runs a second longer than ping, so that it does not end first."""
     return [*prefix_of(spec, (spec.pong_cpu,)), *_words(case, domain, seconds + 1), "pong", spec.trigger]
 
 
@@ -153,7 +153,7 @@ def _await_end(ping: Child, timeout_s: float) -> None:
 
 
 def _refuse_failed(child: Child) -> None:
-    """Rejects results of one side after the other has gone; pong may run on for a while."""
+    """Rejects results of one side after the other has ended; pong may run longer."""
     if child.exit_code:
         raise RoundFailed(": ".join([child.describe_end(), *child.last_lines().splitlines()[-1:]]))
 

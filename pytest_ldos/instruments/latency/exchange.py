@@ -17,13 +17,13 @@ class Exchange:
     """A round of one case.
 
     Attributes:
-        round_trip: ``None`` if no answer came back.
-        there, back: one way each, by a clock that both sides read; ``None`` where the program does not report it.
-        sent, lost: messages; one not answered in time is lost.
-        late: answers that came after the wait for them had ended.
+        round_trip: ``None`` without answers.
+        there, back: one-way times, on a common clock; ``None`` if the program does not report them.
+        sent, lost: numbers of messages; a message without an answer in time is lost.
+        late: number of answers after the time limit.
         per_second: round trips per second.
-        times_ns: times of all round trips, where they are known one by one.
-        failure: why there are no numbers; empty if there are.
+        times_ns: times of all round trips, if known individually.
+        failure: reason why there are no numbers; empty if there are.
     """
 
     case: Case
@@ -39,13 +39,13 @@ class Exchange:
     failure: str = ""
 
     def without_times(self) -> Exchange:
-        """Returns a copy without the times, which take up memory."""
+        """Returns a copy without the times, to save memory."""
         return replace(self, times_ns=None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """Counts reported by the side that sends pings."""
+    """Counts of the ping side."""
 
     sent: int
     lost: int
@@ -54,7 +54,7 @@ class Counts:
 
 
 def to_exchange(case: Case, block: int, counts: Counts, samples: Path) -> Exchange:
-    """Builds an exchange from a report and its file of times: all round trips, then all one-way times there."""
+    """Builds an exchange from a report and its file of times (all round trips, then all one-way times of pings)."""
     times = np.fromfile(samples, dtype=np.int64)
     round_trips, there = times[: len(times) // 2], times[len(times) // 2 :]
     if not len(round_trips):

@@ -1,4 +1,4 @@
-"""The rounds of a case, combined, and their agreement with ddsperf."""
+"""Combined rounds of cases, and their agreement with ddsperf."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CaseFindings:
     """A case and its rounds, in order.
 
     Attributes:
-        distribution: distribution of all its round trips; empty where they are not known one by one.
+        distribution: distribution of all its round trips; empty if they are not known individually.
     """
 
     case: Case
@@ -55,7 +55,7 @@ class CaseFindings:
 
 
 def by_case(cases: Sequence[Case], exchanges: Iterable[Exchange]) -> list[CaseFindings]:
-    """Groups exchanges in the order of the cases; adds times to histograms as they come, and does not keep them."""
+    """Groups exchanges by case; times are added to histograms and dropped."""
     kept: dict[Case, list[Exchange]] = {case: [] for case in cases}
     distributions = {case: Distribution() for case in cases}
     for each in exchanges:
@@ -88,10 +88,10 @@ class Ratio:
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """Our measurement and ddsperf's in one setup.
+    """Comparison of a measurement with ddsperf's in one setup.
 
     Attributes:
-        program: our program.
+        program: this package's program.
         ours_us, theirs_us: median round trips, as the median over all rounds.
         p50, p99, rate: ours divided by ddsperf's.
     """
@@ -106,7 +106,7 @@ class Agreement:
 
 
 def comparable_setups(setups: Sequence[Setup], spec: LatencySpec, notes: list[str]) -> Sequence[Setup]:
-    """Drops the setups in which ddsperf cannot be configured to do what ours does."""
+    """Drops setups that ddsperf does not support."""
     if spec.ping_cpu == spec.pong_cpu == NO_CPU or not spec.ddsperf:
         return setups
     others = [each for each in setups if each.transport is not Transport.ONE_PROCESS]
@@ -116,7 +116,7 @@ def comparable_setups(setups: Sequence[Setup], spec: LatencySpec, notes: list[st
 
 
 def compare_all(exchanges: Iterable[Exchange], setups: Sequence[Setup]) -> list[Agreement]:
-    """Compares each of our programs on Cyclone DDS with ddsperf, in every setup where both have results."""
+    """Compares each program on Cyclone DDS with ddsperf, in every setup with results of both."""
     found = {(each.case, each.block): each for each in exchanges if each.round_trip is not None}
     compared = []
     for setup in setups:
@@ -181,7 +181,7 @@ QUANTITIES: Final = (P50, P90, P99, P999, ONE_WAY, RATE)
 
 
 def rounds_of(exchanges: Sequence[Exchange], spec: LatencySpec) -> tuple[Round, ...]:
-    """Returns the rounds of our programs; ddsperf's are for comparison only."""
+    """Returns the rounds of all programs except ddsperf, which is for validation only."""
     ours = [each for each in exchanges if each.case.program is not Program.DDSPERF]
     return tuple(_round(each, spec) for each in sorted(ours, key=lambda each: each.block))
 
@@ -211,7 +211,7 @@ def _values(found: Exchange) -> dict[str, Value]:
 
 
 def remarks_of(exchanges: Sequence[Exchange]) -> list[str]:
-    """Returns notes on lost messages, and on failures of ddsperf, which are no rounds of ours."""
+    """Returns notes on lost messages, and on failures of ddsperf."""
     lost, sent = sum(each.lost for each in exchanges), sum(each.sent for each in exchanges)
     losses = [f"{lost} of {sent} messages had no answer in time"] if lost else []
     theirs = [each for each in exchanges if each.case.program is Program.DDSPERF and each.failure]

@@ -1,4 +1,4 @@
-"""DDS latency: interleaved rounds of all cases, of our programs and of others."""
+"""DDS latency: interleaved rounds of all cases and programs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def measure_all(cases: Sequence[Case], site: Site, progress: Progress) -> Iterat
 
 
 def measure_round(case: Case, site: Site, *, block: int) -> Exchange:
-    """Measures a round with new processes on a domain of their own."""
+    """Measures a round with new processes on a separate domain."""
     with claim_domain() as domain, tempfile.TemporaryDirectory(dir=site.folder) as folder:
         if case.program is Program.DDSPERF:
             return measure_ddsperf(case, site, domain=domain, block=block, folder=Path(folder))
@@ -107,7 +107,7 @@ def measure(spec: LatencySpec, progress: Progress) -> Study:
 
 
 def _with_router(cases: list[Case], site: Site, notes: list[str], resources: ExitStack) -> list[Case]:
-    """Starts the router that shared memory needs; returns the cases, less those that need it if it fails."""
+    """Starts the router for shared memory; if it fails, drops the cases that need it."""
     needs = [each for each in cases if each.transport is Transport.SHARED_MEMORY and each.program.is_cyclone]
     if not needs:
         return cases
@@ -120,7 +120,7 @@ def _with_router(cases: list[Case], site: Site, notes: list[str], resources: Exi
 
 
 def _settings(spec: LatencySpec) -> dict[str, Any]:
-    """Returns the settings as they were given; empty ones, which stand for defaults, are left out."""
+    """Returns the given settings without empty ones (defaults)."""
     given = dataclasses.asdict(spec)
     return {name: str(value) if isinstance(value, str) else value for name, value in given.items() if value != ""}
 

@@ -1,4 +1,4 @@
-"""Ping and pong: one side sends, the other answers, as processes that report in lines of JSON (see `peer`)."""
+"""Ping and pong processes, which send and answer messages and report in lines of JSON (see `peer`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_ldos.instruments.latency.exchange import Counts
 
 _LOOK_S: Final = 0.1
 _START_S: Final = 20.0
-"""Time for an interpreter to start on a busy machine."""
+"""Time limit for an interpreter's start on a busy machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,11 +23,11 @@ class PairCommands:
     """Commands that start both sides.
 
     Attributes:
-        ping: command of the side that sends, or of a process that is both sides.
-        pong: ``None`` if one process is both sides.
-        samples: file to which `ping` writes its times.
-        must_share_memory: True if a round whose messages take another way has failed.
-        longest_s: limit of a round from the moment both sides have found each other.
+        ping: command of the ping side, or of a process with both sides.
+        pong: ``None`` if one process has both sides.
+        samples: file of `ping`'s times.
+        must_share_memory: True if a round without shared memory has failed.
+        longest_s: time limit of a round after both sides have found each other.
     """
 
     ping: Sequence[str]
@@ -40,7 +40,7 @@ class PairCommands:
 
 
 class RoundFailed(Exception):
-    """A round gave no numbers; the message says why."""
+    """A round has no numbers; the message has the reason."""
 
 
 @dataclass
@@ -52,10 +52,10 @@ class Pair:
     pong: Child | None = None
 
     def start_pong(self) -> None:
-        """Starts pong and returns when it can answer.
+        """Starts pong and waits until it can answer.
 
         Raises:
-            RoundFailed: it ended, or took too long.
+            RoundFailed: it ended or took too long.
         """
         if self.commands.pong is None:
             return
@@ -69,7 +69,7 @@ class Pair:
         """Starts ping and waits for its report.
 
         Raises:
-            RoundFailed: the sides did not find each other, one of them ended, or no report came.
+            RoundFailed: the sides did not find each other, one of them ended, or there was no report.
         """
         ping = self._start("ping", self.commands.ping)
         deadline = time.monotonic() + _START_S + self.commands.match_timeout_s + self.commands.longest_s
@@ -101,7 +101,7 @@ def run_pair(commands: PairCommands, logs: Path) -> Counts:
     """Runs one round.
 
     Raises:
-        RoundFailed: the round gave no numbers.
+        RoundFailed: the round has no numbers.
     """
     group = ProcessGroup(log_directory=logs, environment=commands.environment)
     try:
@@ -113,10 +113,10 @@ def run_pair(commands: PairCommands, logs: Path) -> Counts:
 
 
 def _heard(speaking: AnsweringChild, limit_s: float) -> Mapping[str, Any] | None:
-    """Returns the next report; ``None`` if none came in time.
+    """Returns the next report; ``None`` after the time limit.
 
     Raises:
-        RoundFailed: the process has ended, or wrote something else.
+        RoundFailed: the process has ended, or printed something else.
     """
     try:
         return speaking.answer(limit_s=limit_s)

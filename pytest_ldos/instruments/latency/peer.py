@@ -1,8 +1,8 @@
 """The process of one side, or of both: ``python -m pytest_ldos.instruments.latency.peer PARAMETERS``.
 
 Its only argument is a JSON object (`PeerParameters`). Pong prints ``{"ready": true}`` when it can answer, and ends
-with its standard input. Ping ends with a report (see `pair`), and leaves its times in a file: all round trips
-as 64-bit nanoseconds, then the one-way times there, of the same messages.
+with its standard input. Ping ends with a report (see `pair`), and writes its times to a file: all round trips as
+64-bit nanoseconds, then the one-way times of the pings.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _answer(participant: Participant, given: PeerParameters) -> None:
     """Answers until standard input is closed, or SIGINT."""
     ponger = Ponger(participant, listener=given.listener, cpu=-1)
     _say(ready=True)
-    with suppress(KeyboardInterrupt):  # a participant with shared memory must leave cleanly
+    with suppress(KeyboardInterrupt):  # a participant with shared memory must end cleanly
         sys.stdin.read()
     _say(answered=ponger.stop())
 

@@ -1,4 +1,4 @@
-"""Parameters of a peer, apart from `peer`, which only its own process imports."""
+"""Parameters of a peer, in a separate module, because only its process imports `peer`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The programs that can be measured here, and the common context of all rounds."""
+"""Programs that can be measured here, and the common context of all rounds."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _ON_RCLCPP: Final = (Program.RCLCPP_CYCLONE, Program.RCLCPP_FASTDDS)
 
 @dataclass(frozen=True)
 class Programs:
-    """The programs found here.
+    """The available programs.
 
     Attributes:
-        libraries: libraries of our programs over Cyclone DDS.
-        found: programs in the order in which they are interleaved: those to be compared are adjacent.
-        notes: programs that are not measured, with the reasons.
+        libraries: Cyclone DDS libraries by program.
+        found: programs in the order of interleaving: compared ones are adjacent.
+        notes: omitted programs, with reasons.
     """
 
     libraries: dict[Program, Library]
@@ -46,7 +46,7 @@ class Programs:
 
     @property
     def versions(self) -> dict[str, str]:
-        """Versions of the measured programs, as far as they are known."""
+        """Known versions of the measured programs."""
         known = {str(program): library.version for program, library in self.libraries.items() if library.version}
         distro = find_distro()
         if distro is not None and any(each.rmw for each in self.found):
@@ -58,7 +58,7 @@ class Programs:
         return [each for each in self.found if self.has_transport(each, setup.transport).ok]
 
     def has_transport(self, program: Program, transport: Transport) -> Availability:
-        """All support every transport but shared memory: Fast DDS has it built in, Cyclone DDS needs iceoryx."""
+        """True if a program supports a transport; shared memory needs Fast DDS, or Cyclone DDS with iceoryx."""
         if transport is not Transport.SHARED_MEMORY or program is Program.RCLCPP_FASTDDS:
             return Availability(True)
         if program is Program.RCLCPP_CYCLONE:
@@ -73,7 +73,7 @@ class Programs:
 
 
 def find_all(spec: LatencySpec) -> Programs:
-    """Finds the programs that the settings ask for and that can be measured here."""
+    """Finds the requested programs that can be measured here."""
     libraries: dict[Program, Library] = {}
     found: list[Program] = []
     notes: list[str] = []

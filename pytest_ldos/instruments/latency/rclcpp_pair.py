@@ -20,7 +20,7 @@ _TRANSPORTS: Final = {
     Transport.LOOPBACK: "UDPv4",
     Transport.SHARED_MEMORY: "SHM",
 }
-"""Fast DDS's built-in transports; within one process it passes messages without any of them."""
+"""Fast DDS's built-in transports; within one process it uses none."""
 
 
 def commands_of(case: Case, site: Site, *, domain: int, folder: Path) -> PairCommands:
@@ -57,13 +57,13 @@ def commands_of(case: Case, site: Site, *, domain: int, folder: Path) -> PairCom
 
 
 def _command(spec: LatencySpec, program: str, cpus: tuple[int, ...], **parameters: str | float) -> list[str]:
-    """Values on ROS's command line are YAML, of which JSON is a subset."""
+    """Command with parameters; values on ROS's command line are YAML, of which JSON is a subset."""
     settings = [word for name, value in parameters.items() for word in ("-p", f"{name}:={json.dumps(value)}")]
     return [*prefix_of(spec, cpus), program, "--ros-args", *settings]
 
 
 def _environment(case: Case, domain: int, folder: Path) -> dict[str, str]:
-    """Keeps discovery on this machine: Cyclone DDS by its configuration, Fast DDS by ROS 2's setting."""
+    """Environment with discovery on this machine only: Cyclone DDS's configuration, ROS 2's setting for Fast DDS."""
     chosen = {
         "RMW_IMPLEMENTATION": case.program.rmw,
         "ROS_DOMAIN_ID": str(domain),

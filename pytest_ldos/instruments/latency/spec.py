@@ -49,7 +49,7 @@ class Trigger(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class LatencySpec:
-    """Settings; what is a list has commas between its values, and each combination is measured."""
+    """Settings; lists are separated by commas, and each combination is measured."""
 
     sizes: str = field(
         default="1,1KiB,64KiB,1MiB",

@@ -33,7 +33,7 @@ _TRANSPORT: Final = Column(name="transport")
 
 
 def tables_of(cases: Sequence[CaseFindings], agreements: Sequence[Agreement]) -> tuple[Table, ...]:
-    """Returns the tables, those for people first; leaves out empty ones."""
+    """Returns the non-empty tables, summaries first."""
     transports = dict.fromkeys(each.case.transport for each in cases)
     every = [
         *(_round_trips([each for each in cases if each.case.transport is one], one) for one in transports),
@@ -89,18 +89,18 @@ def _slim(table: Table) -> Table:
         for place, column in enumerate(table.columns)
         if column.name in setups and len({row[place] for row in table.rows}) == 1
     }
-    said = ", ".join(_said(table.columns[place], cell) for place, cell in same.items() if cell is not None)
+    settings = ", ".join(_shown_setting(table.columns[place], cell) for place, cell in same.items() if cell is not None)
     kept = [place for place in range(len(table.columns)) if place not in same]
     return Table(
         name=table.name,
-        title=f"{table.title} ({said})" if said else table.title,
+        title=f"{table.title} ({settings})" if settings else table.title,
         columns=tuple(table.columns[place] for place in kept),
         rows=tuple(tuple(row[place] for place in kept) for row in table.rows),
         is_detail=table.is_detail,
     )
 
 
-def _said(column: Column, cell: Cell) -> str:
+def _shown_setting(column: Column, cell: Cell) -> str:
     return f"{column.name.replace('_', ' ')} {cell} {column.unit}" if column.unit else str(cell)
 
 
@@ -234,7 +234,7 @@ _TIME: Final = Axis(title="round trip", unit="µs", is_log=True)
 
 
 def figures_of(cases: Sequence[CaseFindings]) -> tuple[Figure, ...]:
-    """For each transport: percentiles over message size, and the share of round trips that take longer than a time."""
+    """For each transport: percentiles over message size, and the complementary distribution of round trips."""
     return tuple(_figures(cases))
 
 
@@ -285,7 +285,7 @@ class _Curves(TypedDict):
 
 
 def _curves(title: str, every: Iterator[Curve]) -> _Curves:
-    """Limits the curves to as many as can be told apart; the title says so."""
+    """Limits the number of curves for readability; the title states this."""
     curves = tuple(curve for curve in every if curve.points)
     left_out = f" (the first {_MOST_CURVES} of {len(curves)})" if len(curves) > _MOST_CURVES else ""
     return {"title": title + left_out, "curves": curves[:_MOST_CURVES]}
@@ -305,7 +305,7 @@ def _setting_curves(cases: Sequence[CaseFindings], name: str) -> Iterator[Curve]
 
 
 def _distribution(cases: Sequence[CaseFindings], transport: Transport) -> Figure:
-    """Complementary distribution down to one message's share; shows the twin only if no other of ours is known."""
+    """Complementary distribution down to one message's share; shows the validation twin only without other programs."""
     known = [each for each in cases if each.distribution.count]
     shown = [each for each in known if each.case.program is not Program.TWIN] or known
     curves = (

@@ -23,7 +23,7 @@ class Percentiles:
     """Statistics of times, in microseconds.
 
     Attributes:
-        p999: ``None`` where the program does not report it.
+        p999: ``None`` if the program does not report it.
     """
 
     count: int
@@ -37,7 +37,7 @@ class Percentiles:
 
     @classmethod
     def of(cls, times_ns: Times) -> Percentiles:
-        """Computes each percentile as one of the times: the smallest that the given share does not exceed.
+        """Computes nearest-rank percentiles.
 
         Args:
             times_ns: at least one.
@@ -86,7 +86,7 @@ LONGEST_NS: Final = 60_000_000_000
 _MODULE: Final = "hdrh.histogram"
 _DIGITS: Final = 3
 _TICKS_PER_HALF: Final = 5
-"""Steps per halving of the remaining share: enough for a smooth curve."""
+"""Steps per halving of the remaining share."""
 
 
 def histograms_available() -> Availability:
@@ -136,5 +136,5 @@ class Distribution:
             yield Step(int(each.value_iterated_to), each.percentile / 100, int(each.total_count_to_this_value))
 
     def encoded(self) -> str:
-        """Returns HdrHistogram's compressed form in base 64, for its other tools."""
+        """Returns HdrHistogram's compressed format in base 64, for other tools."""
         return str(self._histogram.encode().decode("ascii"))

@@ -1,4 +1,4 @@
-"""Edges of a topology, topic → node, and the messages of each: on time, late, too late or lost."""
+"""Edges of a topology (topic → node), with messages on time, late, too late and lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class Edge:
-    """Messages of a topic to a node, or, where `is_service`, round trips of a client to a service and back.
+    """Messages of a topic to a node; if `is_service`, round trips between a client and a service.
 
     Attributes:
         receiver: its id in the samples.
@@ -61,7 +61,7 @@ def edges_of(topology: Topology) -> list[Edge]:
 
 @dataclass(frozen=True, kw_only=True)
 class Flow:
-    """Messages of one source on one edge in one start; arrays have an element per message, in order of arrival.
+    """Messages of one source on an edge in one start; arrays have one element per message, in order of arrival.
 
     Attributes:
         gaps: messages that did not arrive.
@@ -86,8 +86,8 @@ class Flow:
 def find_flows(edges: Sequence[Edge], recorded: Recorded) -> Iterator[Flow]:
     """Yields the messages of a start by edge and source.
 
-    The number sent only counts if all processes came to their end: messages on their way when the processes were
-    stopped are not lost.
+    The number of sent messages is used only if all processes ended normally, because messages in transit at a stop
+    are not lost.
     """
     for edge in edges:
         arrived = recorded.samples[recorded.samples[:, RECEIVER] == edge.receiver]

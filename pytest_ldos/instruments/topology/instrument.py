@@ -43,11 +43,11 @@ def available(spec: TopologySpec) -> Availability:
 
 
 def read_asked(spec: TopologySpec) -> tuple[Topology, Target | None]:
-    """Reads the files that a spec names, before anything is started.
+    """Reads a spec's files before anything is started.
 
     Raises:
-        ConfigurationError: a file cannot be read, or its content makes no sense; or there are more processes than a
-            domain has room for.
+        ConfigurationError: a file cannot be read or is invalid, or there are more processes than a domain
+            supports.
     """
     topology = read_topology(spec.file)
     if spec.processes is Processes.NODE and len(topology.nodes) > MOST_PARTICIPANTS:
@@ -97,7 +97,7 @@ def _run(topology: Topology, spec: TopologySpec, number: int, progress: Progress
 
 
 def case_of(topology: Topology, spec: TopologySpec) -> str:
-    """Returns a name with all that the numbers depend on; a changed file is another case."""
+    """Returns a name with everything that affects the numbers; a changed file is another case."""
     parts = [
         topology.name,
         topology.digest,

@@ -1,4 +1,4 @@
-"""The seed's four text files with its columns: readable, and accepted by its plotting programs.
+"""Text files in the seed's format, compatible with its plotting programs.
 
 Reference: seed of this instrument, "Output".
 """

@@ -11,7 +11,7 @@ from pytest_ldos.instruments.topology.edges import EdgeFigures
 from pytest_ldos.instruments.topology.rounds import MEAN, P99, Analysis, Usage
 
 MOST_EVENTS: Final = 5000
-"""Number of events that a table shows; the log has all."""
+"""Largest number of events in a table; the log has all."""
 
 _MB: Final = 1024 / 1e6
 """Megabytes per KiB."""
@@ -129,7 +129,7 @@ def _totals(analysis: Analysis) -> Table:
 
 
 def _usage(analysis: Analysis) -> Table:
-    """Returns a row for each start; `resources` has the single moments."""
+    """Returns a row per start; `resources` has the individual samples."""
     columns = (
         Column(name="start"),
         Column(name="cpu", unit="%", title="CPU"),

@@ -1,4 +1,4 @@
-"""The raw results of one start of a topology, and the rules by which a message is late, too late or lost.
+"""Raw results of one start of a topology, and the rules for late, too late and lost messages.
 
 Reference: seed of this instrument, iRobot's topology benchmark: *too late* above ``min(period, 50 ms)``, *late* above
 ``min(20 % of the period, 5 ms)``, *lost* by numbers that were skipped.
@@ -39,12 +39,12 @@ class Recorded:
 
     Attributes:
         launched_ns: start of the first process.
-        start_ns, end_ns: interval in which messages were to be sent.
-        ended_ns: end of the time in which all processes sent: `end_ns`, or the end of the first that ended too early.
-        matched_ns: time by process at which all its endpoints had found their peers.
-        sent: numbers of messages sent by id, for those that reported them.
+        start_ns, end_ns: interval of sending.
+        ended_ns: end of the time in which all processes sent: `end_ns`, or the first early end.
+        matched_ns: time of complete discovery, by process.
+        sent: reported numbers of sent messages, by id.
         resources: samples by process.
-        failure: why it did not end as it should; empty if it did.
+        failure: reason of an abnormal end; empty for a normal one.
     """
 
     launched_ns: int
@@ -90,7 +90,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Gap:
-    """Messages of one sender that never arrived.
+    """Missing messages of one sender.
 
     Attributes:
         first, last: their numbers.
@@ -109,8 +109,8 @@ class Gap:
 def find_gaps(numbers: Numbers, sent: int | None) -> Iterator[Gap]:
     """Yields the gaps in the messages of one sender.
 
-    Messages keep their order on a topic, so that a number above the next expected one reveals a loss. Messages sent
-    after the last one that arrived are lost, too, if the number sent is known.
+    Messages keep their order on a topic, so that a number above the expected one reveals a loss. If the number of sent
+    messages is known, those after the last received one are lost, too.
 
     Args:
         numbers: in the order of arrival; the first message has number 0.
@@ -126,7 +126,7 @@ def find_gaps(numbers: Numbers, sent: int | None) -> Iterator[Gap]:
 
 
 def _absent(expected: int, number: int, arrived: set[int], place: int) -> Iterator[Gap]:
-    """Yields the gaps between two numbers; a message that was overtaken is not lost."""
+    """Yields the gaps between two numbers; an overtaken message is not lost."""
     first = expected
     for each in range(expected, number):
         if each in arrived:

@@ -1,4 +1,4 @@
-"""The analysis of all starts of a topology: rounds, events and resource usage over time."""
+"""Analysis of all starts of a topology: rounds, events, and resource usage over time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MEMORY: Final = ("arena_kb", "in_use_kb", "mmap_kb", "rss_kb", "vsz_kb")
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """All processes at one moment; sizes in KiB, summed: memory shared by processes counts once for each.
+    """Usage of all processes at one time; sizes in KiB are sums, which count shared memory once per process.
 
     Attributes:
         time_ms: time since the first start began to send.
@@ -50,7 +50,7 @@ class Usage:
 
 
 def find_usage(recorded: Recorded, *, start: int, origin_ns: int, cores: int) -> list[Usage]:
-    """Returns the moments at which all processes sampled their usage; CPU time counts from the first."""
+    """Returns the usage at the times of all processes' samples; CPU time counts from the first."""
     if any(not samples for samples in recorded.resources.values()):
         return []
     moments = list(zip(*recorded.resources.values(), strict=False))
@@ -70,7 +70,7 @@ def find_usage(recorded: Recorded, *, start: int, origin_ns: int, cores: int) ->
 
 
 def _cpu_percent(before: Sequence[ResourceSample], now: Sequence[ResourceSample], cores: int) -> float:
-    """Takes each process's own times, because the processes do not sample at the same instant."""
+    """Uses each process's own sample times, which differ."""
     shares = ((b.cpu_ns - a.cpu_ns) / max(1, b.mono_ns - a.mono_ns) for a, b in zip(before, now, strict=True))
     return 100 * sum(shares) / cores
 
@@ -116,7 +116,7 @@ _NO_LOOK: Final = Missing("a process did not say what it used")
 def find_rounds(
     recorded: Recorded, flows: Sequence[Flow], limits: Limits, *, case: str, block: int, rounds: int, cores: int
 ) -> Iterator[Round]:
-    """Divides the time of sending into equal rounds; rounds that a process did not survive have failed."""
+    """Divides the time of sending into equal rounds; rounds after a process's death have failed."""
     edges = _edges_of_time(recorded, rounds)
     tallies = [_Tally(flow, limits, edges) for flow in flows]
     for number in range(rounds):
@@ -134,7 +134,7 @@ def find_rounds(
 
 
 def _edges_of_time(recorded: Recorded, rounds: int) -> np.ndarray:
-    """Returns `rounds` + 1 moments; all zero if nothing was ever sent."""
+    """Returns `rounds` + 1 times; all zero if nothing was sent."""
     return np.linspace(recorded.start_ns, recorded.end_ns, rounds + 1).astype(np.int64)
 
 
@@ -179,7 +179,7 @@ SYSTEM: Final = "SYSTEM"
 
 
 class Code(IntEnum):
-    """Codes as in the seed's files; `FAILURE` is ours."""
+    """Codes of the seed's files; `FAILURE` is an addition."""
 
     DISCOVERY = 0
     LATE = 1
@@ -212,7 +212,7 @@ def find_events(recorded: Recorded, flows: Sequence[Flow], limits: Limits, *, or
 
 
 def _of_system(recorded: Recorded, origin_ns: int) -> Iterator[Event]:
-    """Yields discovery, at the time of the first message and with its duration in the text, and failure."""
+    """Yields discovery (at the first message, with its duration in the text) and failure."""
     start_ms = _ms(recorded.start_ns, origin_ns)
     if recorded.start_ns:
         took_ms = (max(recorded.matched_ns.values()) - recorded.launched_ns) / NS_PER_MS
@@ -246,13 +246,13 @@ def _ms(moment_ns: int, origin_ns: int) -> int:
 
 
 _KEPT: Final = 0.95
-"""Share of the due messages that must be sent."""
+"""Smallest accepted share of sent messages."""
 
 _NAMED: Final = 3
 
 
 def find_shortfalls(topology: Topology, starts: Sequence[Recorded]) -> Iterator[str]:
-    """Yields a sentence if senders sent less than declared; ignores starts that failed."""
+    """Yields a note if senders sent less than declared; ignores failed starts."""
     short = [
         (sent / due, f"{name} sent {sent} of {due}")
         for number, period_ns, name in _senders(topology)
@@ -271,7 +271,7 @@ def _senders(topology: Topology) -> Iterator[tuple[int, int, str]]:
 
 
 def _sent_of_due(number: int, period_ns: int, starts: Sequence[Recorded]) -> tuple[int, int]:
-    """Counts the first message as due one period after the beginning."""
+    """Share of the due messages that were sent; the first one is due one period after the start."""
     whole = [each for each in starts if not each.failure]
     due = sum(max(0, each.duration_ns // period_ns - 1) for each in whole)
     return sum(each.sent.get(number, 0) for each in whole), due

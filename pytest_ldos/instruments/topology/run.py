@@ -30,7 +30,7 @@ ROS_PACKAGE: Final = "ldos_topology"
 _MODULE: Final = "pytest_ldos.robot.topology.embedded_process"
 _HEAD_START_NS: Final = 200 * NS_PER_MS
 _HEAD_START_OF_EACH_NS: Final = 20 * NS_PER_MS
-"""Time for all processes to read when to begin."""
+"""Time for all processes to read the start time."""
 
 _REPORT_LIMIT_S: Final = 10.0
 _DRAIN_LIMIT_S: Final = 5.0
@@ -40,7 +40,7 @@ _SAMPLES: Final = ".samples"
 
 @dataclass(frozen=True)
 class Patience:
-    """Time limit for a topology's processes to find each other: on few CPUs, interpreters start one after the other."""
+    """Time limit for discovery of a topology's processes, which start slowly on few CPUs."""
 
     base_s: float = 30.0
     process_s: float = 3.0
@@ -53,9 +53,9 @@ USUAL: Final = Patience()
 
 
 def run_topology(topology: Topology, spec: TopologySpec, *, patience: Patience = USUAL) -> Recorded:
-    """Starts all processes, has them send for a while, and ends them.
+    """Starts all processes, lets them send, and ends them.
 
-    If processes do not find each other, or end too early, the result says so in `failure`: every wait has a limit.
+    Every wait has a limit: if processes do not find each other, or end too early, the result has a `failure`.
 
     Raises:
         Unavailable: no domain is free, or the workspace is not sourced.
@@ -70,7 +70,7 @@ def run_topology(topology: Topology, spec: TopologySpec, *, patience: Patience =
 
 @contextmanager
 def _processes(topology: Topology, spec: TopologySpec, domain: int, folder: Path) -> Iterator[Sequence[Child]]:
-    """Starts all processes of a start; leaves none behind."""
+    """Runs all processes of a start in the ``with`` block."""
     is_ros2 = spec.layer is Layer.ROS2
     shared_memory = SharedMemory()
     with ExitStack() as resources:
@@ -109,7 +109,7 @@ def _ros2_command(plan: Path) -> list[str]:
 
 @dataclass
 class _Course:
-    """The course of a start between the start and the end of all processes."""
+    """Course of a start while its processes run."""
 
     conversation: Conversation
     spec: TopologySpec
@@ -143,7 +143,7 @@ class _Course:
         self.conversation.tell({"start_ns": self.start_ns, "end_ns": self.end_ns})
         late = self.conversation.await_all("sent", limit_s=self.spec.seconds + _REPORT_LIMIT_S)
         if late:
-            self.ended_ns = self.start_ns  # none of its messages can be trusted
+            self.ended_ns = self.start_ns  # its messages are not valid
             self.failures.append(f"{', '.join(late)} did not come to an end")
 
     def _note_end(self, ended: ProcessEnded) -> None:
@@ -156,7 +156,7 @@ class _Course:
             self.failures.append(f"{ended.message} before messages began{details}")
 
     def _drain(self) -> None:
-        """Has all processes wait for messages on their way; also ends early those that still send."""
+        """Makes all processes wait for messages in transit, and stops those that are still sending."""
         sent = {} if self.failures else {str(number): count for number, count in self._sent().items()}
         self.conversation.tell({"drain": sent})
         self.conversation.await_all("done", limit_s=_DRAIN_LIMIT_S, tolerant=True)

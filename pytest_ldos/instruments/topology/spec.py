@@ -17,7 +17,7 @@ SHORTEST_ROUND_S: Final = 0.2
 
 
 class Layer(StrEnum):
-    """The library that the nodes are built with."""
+    """Library of the nodes."""
 
     EMBEDDED = "embedded"
     ROS2 = "ros2"
@@ -25,7 +25,7 @@ class Layer(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class TopologySpec:
-    """A topology, how long it runs and what counts as late."""
+    """A topology, its duration, and limits of lateness."""
 
     file: str = field(
         metadata=described(

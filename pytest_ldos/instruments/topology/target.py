@@ -63,7 +63,7 @@ class Target:
     """The content of a target file.
 
     Attributes:
-        topology_file: file of the topology that it was made for; empty if not given.
+        topology_file: file of its topology; empty if not given.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Target:
     limits: tuple[Limit, ...]
 
     def differs_from(self, topology: Topology) -> bool:
-        """Returns True if it was made for another topology, judged by the file's name."""
+        """Returns True if it is for another topology, according to the file's name."""
         return bool(self.topology_file) and Path(self.topology_file).stem != topology.name
 
 
@@ -93,7 +93,7 @@ def read_target(file: Path) -> Target:
     """Reads a performance target.
 
     Raises:
-        ConfigurationError: it cannot be read, or its content makes no sense; with line and key.
+        ConfigurationError: it cannot be read or is invalid; the message has line and key.
     """
     root = read_located(read_source(file, "the target", remedy="name a file"), file.name)
     keys = root.members((*_WORDS, "resources", "latency_total"))
@@ -122,7 +122,7 @@ def _read_limits(place: Place, known: dict[str, str]) -> list[Limit]:
 def judge_target(target: Target, analysis: Analysis) -> list[Judged]:
     """Compares each limit with the measurement: CPU over the whole run, average memory, total messages.
 
-    If a start failed, no limit passes: what the start would have used is unknown.
+    If a start failed, no limit passes, because its usage is unknown.
     """
     if analysis.failures:
         return [Judged(limit, None) for limit in target.limits]
@@ -131,7 +131,7 @@ def judge_target(target: Target, analysis: Analysis) -> list[Judged]:
 
 
 def _measured_resources(usage: Sequence[Usage]) -> dict[str, float]:
-    """Takes CPU from the last moment of each start, which has its average since the start began."""
+    """CPU is the average since the start, from each start's last sample."""
     if not usage:
         return {}
     last = {each.start: each.cpu_percent for each in usage}
@@ -167,7 +167,7 @@ def target_table(target: Target, judged: Sequence[Judged]) -> Table:
 
 
 def _whole(value: float | None) -> Cell:
-    """Rounds large numbers to whole ones."""
+    """Rounds large numbers to integers."""
     return round(value) if value is not None and value >= 1000 else value
 
 
@@ -178,7 +178,7 @@ def target_figures(judged: Sequence[Judged]) -> list[Figure]:
 
 
 def _figure(title: str, judged: Sequence[Judged]) -> Figure:
-    """Returns one figure; a value that was not measured has no bar."""
+    """Returns one figure; an unmeasured value has no bar."""
     names = tuple(each.limit.name for each in judged)
     measured = tuple(Point(place, each.measured) for place, each in enumerate(judged) if each.measured is not None)
     allowed = tuple(Point(place, each.limit.most) for place, each in enumerate(judged))

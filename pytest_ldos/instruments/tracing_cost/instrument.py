@@ -49,7 +49,7 @@ def measure(spec: TracingCostSpec, progress: Progress) -> Study:
 
 
 def choose_modes(spec: TracingCostSpec, layer: Layer) -> tuple[Sequence[Mode], Sequence[str]]:
-    """Returns the modes of recording, and a note on a mode that is not possible."""
+    """Returns the possible modes of recording, and notes on others."""
     modes = [Mode.UNTRACED, Mode.LTTNG]
     if not spec.ebpf:
         return modes, ()

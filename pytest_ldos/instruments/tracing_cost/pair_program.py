@@ -1,4 +1,4 @@
-"""A process with a publisher and a subscription, each in a node of its own, that measures publish → callback.
+"""A process with a publisher and a subscription in separate nodes that measures publish → callback.
 
 Its only argument is a JSON object: ``domain`` and ``match_s``. It first reports whether both have ``matched``, then
 answers each line: ``exchange SIZE_BYTES TICKS RATE_HZ`` with the number of messages ``published`` and the
@@ -34,7 +34,7 @@ _COMPLETE_POLL_S: Final = 0.002
 
 
 class Pair:
-    """A talker on the thread that calls `exchange`, and a listener on a thread of its own."""
+    """A talker on the calling thread of `exchange`, and a listener on another thread."""
 
     def __init__(self, domain: int) -> None:
         self._context = Context(domain)

@@ -27,14 +27,14 @@ from pytest_ldos.instruments.tracing_cost.spec import Case, TracingCostSpec
 from pytest_ldos.robot.dds.domain import claim_domain
 
 MATCH_S: Final = 20.0
-"""Time within which the publisher and the subscription must find each other."""
+"""Time limit for the publisher and the subscription to find each other."""
 
 LOOPS: Final = 3
-"""Number of loops in which tracepoints are timed, in each start."""
+"""Number of timed loops of tracepoints per start."""
 
 _START_S: Final = 20.0
 _GRACE_S: Final = 20.0
-"""Time beyond an exchange's own: an eBPF probe can take longer than the interval between messages."""
+"""Additional time limit of an exchange, because an eBPF probe can take longer than the interval between messages."""
 
 _WARM_UP_MESSAGES: Final = 20
 _KIB: Final = 1024
@@ -47,7 +47,7 @@ class Latencies:
     """Latencies of one case in one start.
 
     Attributes:
-        latencies_ns: from publish to callback, of the messages received.
+        latencies_ns: from publish to callback, of the received messages.
     """
 
     published: int
@@ -59,14 +59,14 @@ class Start:
     """Measurements of one process.
 
     Attributes:
-        pair: number of the pass in which every mode was started once.
+        pair: number of the pass; each pass starts every mode once.
         block: number of the start, counted over all layers and modes.
         cases: latencies by case.
         warm_up: number of messages received in the warm-up.
         tracepoint_ns: time per call, one value for each loop.
         timed_calls: number of calls in all these loops.
         recorded: content of the recording at the end.
-        failure: why the measurement is incomplete; what there is, is valid unless nothing was recorded.
+        failure: reason why the measurement is incomplete; available values are valid unless nothing was recorded.
     """
 
     layer: Layer
@@ -87,7 +87,7 @@ class Start:
 
     @property
     def is_proven(self) -> bool:
-        """True if the recording has every callback and every timed call, or counts them as lost."""
+        """True if the recording contains every callback and timed call, or counts it as lost."""
         if self.mode is Mode.UNTRACED:
             return True
         counts, lost = self.recorded.counts, self.recorded.lost
@@ -121,7 +121,7 @@ class Pairs:
                 block += 1
 
     def _measure(self, start: Start) -> Start:
-        """Measures a start as far as possible, and notes the failure if there is one."""
+        """Measures a start as far as possible, and records a failure."""
         try:
             with ExitStack() as stack:
                 stack.enter_context(leaving_no_memory())
@@ -136,7 +136,7 @@ class Pairs:
         return start
 
     def _run(self, start: Start, site: Site, folder: Path) -> None:
-        """Runs the process from its start to its end."""
+        """Runs the process of a start."""
         with ExitStack() as stack:
             domain = stack.enter_context(claim_domain())
             isolated = stack.enter_context(self.layer.isolated(domain=domain, log_directory=folder))
@@ -153,7 +153,7 @@ class Pairs:
             child.await_end()
 
     def _ask_all(self, start: Start, child: AnsweringChild) -> None:
-        """Makes all exchanges, then times tracepoints: by then, a buffer that they fill is no longer needed."""
+        """Runs all exchanges, then times tracepoints, which may fill the buffers."""
         if exchanges_under(start.mode, self.layer):
             cases = self.spec.cases if start.pair % 2 == 0 else tuple(reversed(self.spec.cases))
             start.warm_up = len(self._exchange(child, cases[0], _WARM_UP_MESSAGES).latencies_ns)
@@ -171,10 +171,10 @@ class Pairs:
 
 
 def require_match(child: AnsweringChild) -> None:
-    """Returns when a process's publisher and subscription have found each other.
+    """Waits until a process's publisher and subscription have found each other.
 
     Raises:
-        ChildFailed: they have not.
+        ChildFailed: they did not.
     """
     if child.answer(limit_s=MATCH_S + _START_S).get("matched") is not True:
         raise ChildFailed(f"publisher and subscription did not find each other in {MATCH_S:.0f} s")
@@ -184,7 +184,7 @@ def read_latencies(answer: Mapping[str, Any], ticks: int) -> Latencies:
     """Reads latencies from a process's answer.
 
     Raises:
-        ChildFailed: the answer makes no sense.
+        ChildFailed: the answer is invalid.
     """
     published, found = whole(answer, "published"), answer.get("latencies_ns")
     is_list = isinstance(found, list) and all(type(each) is int and each >= 0 for each in found)

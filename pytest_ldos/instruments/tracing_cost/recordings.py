@@ -1,6 +1,6 @@
 """Processes under each mode of recording, and the proof that they were recorded.
 
-Every hit traps into the kernel, which writes a record; bpftrace writes it to a file as a line: time, thread,
+Every hit of a uprobe traps into the kernel, which writes a record; bpftrace prints it as a line: time, thread,
 function, first argument.
 
 Reference: ``bpftrace(8)``; uprobes need root, a kernel with ``CONFIG_UPROBE_EVENTS`` and ``CONFIG_BPF_EVENTS``.
@@ -38,7 +38,7 @@ _POLL_S: Final = 0.02
 _BEAT: Final = "recording"
 _BEAT_LINE: Final = re.compile(rf"^{_BEAT} (\d{{1,20}})$", re.MULTILINE)
 _BUFFER_PAGES: Final = "1024"
-"""Pages per CPU: room for some ten thousand records."""
+"""Buffer pages per CPU, for about ten thousand records."""
 _UPROBES: Final = Path("/sys/bus/event_source/devices/uprobe")
 
 
@@ -47,7 +47,7 @@ class Probes:
     """Functions of a library to probe.
 
     Attributes:
-        functions: names of its symbols.
+        functions: names of symbols.
     """
 
     library: str
@@ -55,7 +55,7 @@ class Probes:
 
     @property
     def records(self) -> str:
-        """A program that prints a line per call, with literal names: looking them up takes longer than the call."""
+        """A bpftrace program that prints a line per call, with literal names, because lookups are slow."""
         return " ".join(
             f'uprobe:"{self.library}":{name} {{ printf("%llu %d {name} %llx\\n", nsecs, tid, arg0); }}'
             for name in self.functions
@@ -68,7 +68,7 @@ class Probes:
 
 
 def ebpf_available(probes: Probes) -> Availability:
-    """Reports if bpftrace can set these probes here, by trying it."""
+    """Tries if bpftrace can set these probes here."""
     programs = find_programs(("bpftrace",), package="bpftrace")
     if not programs.ok:
         return programs
@@ -102,16 +102,16 @@ def _try(probes: Probes) -> Availability:
         return Availability(False, f"bpftrace does not run here: {error}", "run bpftrace --info")
     if _ATTACHED in done.stdout.splitlines():
         return Availability(True)
-    said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or ["it said nothing"]
-    return Availability(False, f"bpftrace cannot set uprobes here: {quoted(said[0])}", "run bpftrace --info")
+    output = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or ["it said nothing"]
+    return Availability(False, f"bpftrace cannot set uprobes here: {quoted(output[0])}", "run bpftrace --info")
 
 
 @contextmanager
 def recording(probes: Probes, pid: int, folder: Path) -> Iterator[Path]:
-    """Records a process within the context; afterwards the file has all records.
+    """Records a process in the ``with`` block; afterwards the file has all records.
 
     Raises:
-        RecordingFailed: bpftrace did not begin in time, or ended too early.
+        RecordingFailed: bpftrace did not start in time, or ended too early.
     """
     beat = f'interval:ms:100 {{ printf("{_BEAT} %llu\\n", nsecs); }}'
     group = ProcessGroup(log_directory=folder, environment={"BPFTRACE_PERF_RB_PAGES": _BUFFER_PAGES})
@@ -121,7 +121,7 @@ def recording(probes: Probes, pid: int, folder: Path) -> Iterator[Path]:
         _await_beat(child, 0)
         yield child.log
         _await_beat(child, time.monotonic_ns())
-        _await_beat(child, time.monotonic_ns())  # all buffers were read between two beats
+        _await_beat(child, time.monotonic_ns())  # bpftrace reads all buffers between two beats
     finally:
         group.stop()
 
@@ -133,7 +133,7 @@ def _await_beat(child: Child, after_ns: int) -> None:
     with ``-p``.)
 
     Raises:
-        RecordingFailed: it ended, or took too long.
+        RecordingFailed: it ended or took too long.
     """
     deadline = time.monotonic() + _READY_S
     while _last_beat_ns(child.log) <= after_ns:
@@ -162,7 +162,7 @@ def count_records(output: Path) -> tuple[dict[str, int], int]:
 
 
 class Mode(StrEnum):
-    """The way in which a process is recorded."""
+    """Mode of recording a process."""
 
     UNTRACED = "untraced"
     LTTNG = "lttng"
@@ -187,7 +187,7 @@ HOT_PATH: Final = (
 """Tracepoints on the path of a message, from its publication to the end of its callback."""
 
 CALLBACK: Final = "callback_start"
-"""The tracepoint that is hit once for each message received."""
+"""The tracepoint that is hit once per received message."""
 
 
 _PROVIDER: Final = "ros2:"
@@ -199,8 +199,8 @@ class Recorded:
     """Content of a recording at its end.
 
     Attributes:
-        counts: numbers of events by name, for the tracepoints on a message's path.
-        lost: number of events that the recorder reports as lost.
+        counts: numbers of events on a message's path, by name.
+        lost: number of lost events, by the recorder's count.
     """
 
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -213,8 +213,8 @@ class Site:
 
     Attributes:
         prefix, environment: prefix and environment of its command.
-        attach: returns the context that records a running process with that pid.
-        finish: ends the recording and returns its content; called when the process has ended or is no longer needed.
+        attach: returns a context manager that records the running process with a pid.
+        finish: ends the recording and returns its content; called after the process.
     """
 
     prefix: Sequence[str]
@@ -225,10 +225,10 @@ class Site:
 
 @contextmanager
 def opened(mode: Mode, layer: Layer, folder: Path) -> Iterator[Site]:
-    """Opens a site under a mode of recording; the recording ends with the context.
+    """Opens a site with a mode of recording for the ``with`` block.
 
     Raises:
-        RecordingFailed: the recorder refused.
+        RecordingFailed: the recorder failed.
         Unavailable: there is no recorder.
     """
     if mode is Mode.LTTNG:
@@ -281,10 +281,9 @@ def _ebpf_site(probes: Probes, folder: Path) -> Site:
 
 
 def probes_of(layer: Layer) -> Probes:
-    """Returns the functions to probe in place of a layer's tracepoints.
+    """Returns the functions to probe for a layer's tracepoints.
 
-    rclcpp's tracepoints are functions of ``libtracetools``. The embedded layer's are expanded in place, except for the
-    one that is timed.
+    rclcpp's tracepoints are functions of ``libtracetools``. The embedded layer's are inlined, except for the timed one.
     """
     if layer.kind is Kind.EMBEDDED:
         return Probes(provider_library(), (TRACEPOINT_SYMBOL,))
@@ -294,10 +293,10 @@ def probes_of(layer: Layer) -> Probes:
 
 
 def mode_available(mode: Mode, layer: Layer) -> Availability:
-    """Reports if a layer can be recorded in this mode; LTTng itself is checked elsewhere."""
+    """Reports if a layer can be recorded in this mode; `available` checks LTTng."""
     return ebpf_available(probes_of(layer)) if mode is Mode.EBPF else Availability(True)
 
 
 def exchanges_under(mode: Mode, layer: Layer) -> bool:
-    """Returns True if latencies are meaningful: on a message's path, eBPF sees no tracepoint of the embedded layer."""
+    """Returns True if latencies are meaningful; eBPF cannot probe the embedded layer's inlined tracepoints."""
     return mode is not Mode.EBPF or layer.kind is Kind.ROS2

@@ -33,7 +33,7 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class TracingCostSpec(LayersSpec):
-    """The messages published, and how often with and without tracing."""
+    """The messages, and the numbers of starts with and without tracing."""
 
     sizes_kib: str = field(
         default="1,64", metadata=described("Sizes of messages in KiB, with commas between them.", "--sizes")
@@ -85,10 +85,10 @@ class TracingCostSpec(LayersSpec):
 
 
 def _numbers(text: str, name: str, most: int) -> Sequence[int]:
-    """Splits a comma-separated list of whole numbers, without repetition.
+    """Splits a comma-separated list of integers, without duplicates.
 
     Raises:
-        ConfigurationError: the list is empty, or holds something else.
+        ConfigurationError: the list is empty or has other values.
     """
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdecimal() and len(part) < 10 and 1 <= int(part) <= most for part in parts):

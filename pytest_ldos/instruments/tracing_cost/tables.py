@@ -1,6 +1,6 @@
 """The latency that recording adds to messages, and the cost of a tracepoint.
 
-The unit is a start: messages of one process are too much alike for an interval over all of them.
+The unit of evidence is a start, because messages of one process are correlated.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from pytest_ldos.instruments.tracing_cost.spec import Case
 from pytest_ldos.measure.metrics.model import Metric
 
 TARGET_US: Final = 3.3
-"""The mean that the seed found over all its experiments."""
+"""The seed's mean over all experiments."""
 
 _Numbers = npt.NDArray[np.float64]
 Center = Callable[[_Numbers], float]
 
 
 class Answer(StrEnum):
-    """Compares an overhead's interval with the target."""
+    """Result of comparing an overhead's interval with the target."""
 
     MET = "met"
     MISSED = "missed"
@@ -59,7 +59,7 @@ class Overhead:
 
 @dataclass(frozen=True)
 class PairedStarts:
-    """A start without and one with tracing, of the same pair number."""
+    """A start without and one with tracing, of the same pair."""
 
     plain: Start
     traced: Start
@@ -73,7 +73,7 @@ class PairedStarts:
 
 
 def pair_up(starts: Sequence[Start], mode: Mode) -> list[PairedStarts]:
-    """Pairs the starts of one layer by number, where neither of the two failed."""
+    """Pairs the successful starts of one layer by number."""
     plain = {start.pair: start for start in starts if start.mode is Mode.UNTRACED and not start.failure}
     traced = {start.pair: start for start in starts if start.mode is mode and not start.failure}
     return [PairedStarts(plain[number], traced[number]) for number in sorted(plain.keys() & traced.keys())]
@@ -88,7 +88,7 @@ def median_of(values: _Numbers) -> float:
 
 
 def overhead_of(pairs: Sequence[PairedStarts], cases: Sequence[Case], center: Center) -> Overhead | None:
-    """Overhead in one case, or over all messages of several: subtracts each case's center without tracing first.
+    """Overhead in one or several cases; each case's untraced center is subtracted first.
 
     Args:
         center: center of a start's latencies: `mean_of` or `median_of`.
@@ -152,7 +152,7 @@ _COLUMNS: Final = (
     Column(name="seed", unit="µs", title="seed's mean"),
     Column(name="target", title="≤ 3.3 µs"),
 )
-"""The last two columns are the seed's: its measurement is of LTTng only, its target of rclcpp only."""
+"""The last two columns are the seed's, which measured only LTTng and has a target only for rclcpp."""
 
 _TRACEPOINT_COLUMNS: Final = (
     Column(name="layer"),
@@ -196,7 +196,7 @@ class Traced:
 
 
 def tables_of(layers: Sequence[Traced], cases: Sequence[Case]) -> Iterator[Table]:
-    """Yields a table for each layer and mode, one of tracepoints, and one comparing eBPF with LTTng where both ran."""
+    """Yields a table per layer and mode, one of tracepoints, and a comparison of eBPF with LTTng if both ran."""
     for traced in layers:
         for mode in traced.modes[1:]:
             pairs = pair_up(traced.starts, mode)
@@ -267,7 +267,7 @@ def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[Cell, ...] | None:
 
 
 def _against_rows(traced: Traced, cases: Sequence[Case]) -> Iterator[tuple[Cell, ...]]:
-    """Yields rows for a call in a loop, and for messages recorded by both; pairs starts of the same number."""
+    """Yields rows for a call in a loop, and for messages recorded by both, from paired starts."""
     lttng, ebpf = ({start.pair: start for start in traced.of(mode) if not start.failure} for mode in _RECORDED)
     turns = [(lttng[number], ebpf[number]) for number in sorted(lttng.keys() & ebpf.keys())]
     timed = [pair for pair in turns if all(start.tracepoint_ns for start in pair)]
@@ -290,7 +290,7 @@ def _difference_cells(pairs: Sequence[Sequence[float]]) -> tuple[Cell, ...]:
 
 
 def _per_message(starts: Sequence[Start]) -> float | None:
-    """Returns the events recorded per message, without the calls that were timed in loops."""
+    """Returns the recorded events per message, without the calls in timed loops."""
     came = sum(start.received + start.warm_up for start in starts if start.received)
     recorded = sum(count for start in starts for count in start.recorded.counts.values())
     on_the_way = recorded - sum(start.timed_calls for start in starts)
@@ -298,7 +298,7 @@ def _per_message(starts: Sequence[Start]) -> float | None:
 
 
 def figures_of(layers: Sequence[Traced], cases: Sequence[Case]) -> Iterator[Figure]:
-    """Yields figures of mean overhead by rate, with a curve for each size."""
+    """Yields figures of mean overhead by rate, with a curve per size."""
     for traced in layers:
         for mode in traced.modes[1:]:
             pairs = pair_up(traced.starts, mode)
@@ -334,7 +334,7 @@ QUANTITIES: Final = (LATENCY_MEDIAN, LATENCY_MEAN, TRACEPOINT)
 
 
 def rounds_of(start: Start, cases: Sequence[Case]) -> Iterator[Round]:
-    """Yields a round for each case, and one for the tracepoint; failed rounds have the reason."""
+    """Yields a round per case, and one for the tracepoint; failed rounds have a reason."""
     name = f"{start.layer.label} {TITLES[start.mode]}"
     if exchanges_under(start.mode, start.layer):
         for case in cases:
