@@ -1,4 +1,4 @@
-"""Findings, fixes that can be applied from here, the record of changes, and how they are undone."""
+"""Findings, fixes, and the record of changes, which can be undone."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _SCHEMA: Final = 1
 
 
 def changes_file(environment: Mapping[str, str]) -> Path:
-    """File with the changes that a user made."""
+    """File with a user's changes."""
     return state_folder(environment) / _FILE
 
 
 @dataclass(frozen=True)
 class Change:
-    """A setting that was changed.
+    """A changed setting.
 
     Attributes:
-        place: the setting's file, below the machine's root.
-        boot: the boot during which it was made; settings last until the next one.
+        place: the setting's file, relative to the machine's root.
+        boot: id of the boot in which it was made; settings last until the next one.
     """
 
     place: str
@@ -42,10 +42,10 @@ class Change:
 
 
 class ChangeLog:
-    """Changes in a private file, which is written before the machine is changed.
+    """Record of changes in a private file, which is written before the machine is changed.
 
     Raises:
-        RecordUnreadable: the file is no such record.
+        RecordUnreadable: the file is not a valid record.
     """
 
     def __init__(self, file: Path) -> None:
@@ -57,10 +57,10 @@ class ChangeLog:
         return list(self._changes.values())
 
     def set_value(self, machine: Machine, place: str, value: str) -> None:
-        """Changes a setting, so that `undo` can put it back.
+        """Changes a setting, which `undo` can restore.
 
         Raises:
-            MendFailed: it or the record cannot be written, or the kernel did not take it.
+            MendFailed: it or the record cannot be written, or the kernel ignored it.
         """
         known, before = self._changes.get(place), machine.read(place)
         is_ours = known is not None and known.boot == machine.read(_BOOT_ID) and known.after == before
@@ -80,12 +80,12 @@ class ChangeLog:
         """Restores everything, the last change first; yields a line for each.
 
         Raises:
-            MendFailed: a setting or the record cannot be written; what is left stays in the record.
+            MendFailed: a setting or the record cannot be written; the remaining changes stay in the record.
         """
         for change in reversed(self.changes):
-            told = _put_back(change, machine)
+            message = _put_back(change, machine)
             self._forget(change.place)
-            yield told
+            yield message
 
     def _keep(self, change: Change) -> None:
         self._save({**self._changes, change.place: change})
@@ -94,7 +94,7 @@ class ChangeLog:
         self._save({each: change for each, change in self._changes.items() if each != place})
 
     def _save(self, changes: dict[str, Change]) -> None:
-        """Replaces the record's changes; if the file cannot be written, the old ones stay."""
+        """Replaces the record's changes; if the file cannot be written, the old ones are kept."""
         try:
             if changes:
                 _write(self._file, changes.values())
@@ -120,7 +120,7 @@ def _put_back(change: Change, machine: Machine) -> str:
 
 
 def _demand(machine: Machine, place: str, value: str) -> None:
-    """Raises `MendFailed` unless a setting has the value: the kernel may accept a value and ignore it."""
+    """Raises `MendFailed` unless a setting has the value, because the kernel may ignore a written value."""
     if machine.read(place) != value:
         raise MendFailed(f"{machine.path(place)} still says {machine.read(place)!r}")
 
@@ -128,7 +128,7 @@ def _demand(machine: Machine, place: str, value: str) -> None:
 def _write(file: Path, changes: Iterable[Change]) -> None:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     document = {"schema": _SCHEMA, "changes": [asdict(change) for change in changes]}
-    # Readable by its user only: `mkstemp` makes it so.
+    # `mkstemp` makes it readable by its user only.
     descriptor, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as temporary:
@@ -159,7 +159,7 @@ class Fix(Protocol):
     """A change of this machine.
 
     Attributes:
-        description: what it does, in the imperative: ``set the governor of 4 CPUs to performance``.
+        description: description in the imperative: ``set the governor of 4 CPUs to performance``.
         is_reversible: true if `ChangeLog` can restore the former state.
     """
 
@@ -173,12 +173,12 @@ class Fix(Protocol):
         """Applies the fix.
 
         Raises:
-            MendFailed: it cannot be done; the remedy is the command that would.
+            MendFailed: it failed; the remedy is an equivalent command.
         """
 
 
 class Status(StrEnum):
-    """Severity: an error prevents measurements, a warning disturbs or widens their results."""
+    """Severity: an error prevents measurements, a warning reduces their precision."""
 
     OK = "ok"
     WARNING = "warning"
@@ -190,10 +190,10 @@ class Finding:
     """One line of the diagnosis.
 
     Attributes:
-        name: of the check.
-        text: what was found.
-        remedy: what to do about it; with status `OK`, what may be done.
-        fix: carries it out, if that can be done from here.
+        name: name of the check.
+        text: description.
+        remedy: what to do; with status `OK`, an optional improvement.
+        fix: applies the remedy, if possible from here.
     """
 
     name: str
@@ -217,7 +217,7 @@ def error(name: str, text: str, remedy: str) -> Finding:
 
 @dataclass(frozen=True)
 class SetValues:
-    """Writes values by place; see `Fix`. They last until they are undone or the machine restarts."""
+    """Writes values by path; see `Fix`. They last until they are undone or the machine restarts."""
 
     description: str
     values: Mapping[str, str]
@@ -231,12 +231,12 @@ class SetValues:
 def mend(
     findings: Sequence[Finding], machine: Machine, changes: ChangeLog, *, agrees: Callable[[Fix], bool]
 ) -> Iterator[str]:
-    """Applies one fix after the other, and yields the result of each.
+    """Applies fixes in order, and yields the result of each.
 
-    If one fails, the others are tried all the same.
+    If one fails, the others are still tried.
 
     Args:
-        agrees: asked right before each fix.
+        agrees: called right before each fix; True to apply it.
     """
     for fix in [finding.fix for finding in findings if finding.fix is not None]:
         if not agrees(fix):
@@ -250,7 +250,7 @@ def mend(
 
 
 def describe_question(fix: Fix) -> str:
-    """The question before a fix; says if the fix cannot be undone."""
+    """The question before a fix; states if the fix cannot be undone."""
     return f"{fix.description}?" if fix.is_reversible else f"{fix.description} (cannot be undone)?"
 
 
@@ -260,7 +260,7 @@ class RemoveStale:
 
     Attributes:
         paths: the unused files and folders that were found.
-        find: finds them again, so that those in use by now stay.
+        find: finds them again, so that those now in use are kept.
     """
 
     description: str

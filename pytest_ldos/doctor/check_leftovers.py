@@ -30,7 +30,7 @@ _HOME: Final = "LTTNG_HOME"
 
 @dataclass(frozen=True)
 class DestroySessions:
-    """Ends recordings and keeps their files; see `Fix`."""
+    """Destroys tracing sessions and keeps their files; see `Fix`."""
 
     description: str
     names: Sequence[str]
@@ -45,7 +45,7 @@ class DestroySessions:
 
 
 def check_sessions(machine: Machine) -> Finding:
-    """Checks the sessions of the user's own session daemon; our running recordings have daemons of their own."""
+    """Checks the sessions of the user's own session daemon; running recordings have private daemons."""
     names = list_sessions(machine)
     pids = {process.pid for process in machine.processes()}
     stale = [name for name in names for match in [_OURS.fullmatch(name)] if match and int(match.group(1)) not in pids]
@@ -58,7 +58,7 @@ def check_sessions(machine: Machine) -> Finding:
 
 
 def list_sessions(machine: Machine) -> Sequence[str]:
-    """Names of the sessions of the user's daemon, which is not started; empty if its answer cannot be read."""
+    """Names of the sessions of the user's daemon, without starting it; empty if its answer is invalid."""
     done = machine.run([*_LTTNG, "--mi", "xml", "list"])
     if done is None or done.returncode != 0:
         return []
@@ -80,7 +80,7 @@ def check_daemon_folders(machine: Machine) -> Finding:
 
 
 def find_daemon_folders(machine: Machine) -> Sequence[Path]:
-    """Folders that a recorder made for its session daemon, and that no process uses any more."""
+    """Unused folders of recorders' session daemons."""
     used = {process.environment.get(_HOME) for process in machine.processes()}
     folders = dict.fromkeys((machine.temporary, *map(machine.path, SHORT_FOLDERS)))
     found = [path for folder in folders for path in sorted(folder.glob(_FOLDERS))]
@@ -92,7 +92,7 @@ def _is_of(path: Path, machine: Machine) -> bool:
 
 
 PATIENCE_S: Final = 5.0
-"""Wait after each signal. A Gazebo server takes 2.2 s from SIGINT to its end."""
+"""Seconds to wait after each signal. A Gazebo server takes 2.2 s from SIGINT to its end."""
 
 _LADDER: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
@@ -110,10 +110,10 @@ class EndProcess:
 
 
 def end_process(process: ProcessFacts, *, patience_s: float = PATIENCE_S) -> None:
-    """Ends a process; does nothing if it has ended, also if another process has its pid by now.
+    """Ends a process; does nothing if it has ended, even if its pid was reused.
 
-    Opens a descriptor of the pid first, and compares the process behind it then: a descriptor
-    never refers to another process later.
+    Opens a descriptor of the pid first and then verifies the process, because a descriptor never
+    refers to another process later.
 
     Raises:
         MendFailed: not permitted, or it survived SIGKILL.
@@ -141,7 +141,7 @@ def _is_the_same(process: ProcessFacts) -> bool:
 
 
 def _ends(descriptor: int, number: signal.Signals, patience_s: float) -> bool:
-    """True if the process ends in time after the signal; its descriptor is then readable."""
+    """True if the process ends in time after the signal, which makes its descriptor readable."""
     with contextlib.suppress(ProcessLookupError):
         signal.pidfd_send_signal(descriptor, number)
     poll = select.poll()
@@ -170,7 +170,7 @@ _PROGRAMS: Final = frozenset(
         "stress-ng",
     }
 )
-"""Programs of a stack, for processes that only their name identifies."""
+"""Programs of a stack, for processes that are identified only by name."""
 
 _COMMANDS: Final = {
     re.compile(r"(^|/)gz(-sim\S*)? sim\b|(^|/)gz-sim-(server|main)"): "Gazebo",
@@ -182,7 +182,7 @@ _COMMANDS: Final = {
 
 
 def check_measurements(machine: Machine) -> Iterator[Finding]:
-    """Running measurements under any lock: they would disturb another one, and end by themselves."""
+    """Checks for running measurements under any lock, which would disturb another one."""
     everything = machine.processes()
     owners = find_owners(machine, everything) - _ancestors(everything, os.getpid())
     running = [process for process in everything if process.pid in owners]
@@ -194,7 +194,7 @@ def check_measurements(machine: Machine) -> Iterator[Finding]:
 
 
 def check_strays(machine: Machine) -> Iterator[Finding]:
-    """One finding per process, so that each can be decided on its own."""
+    """Checks for stray processes; one finding per process, so that each is decided separately."""
     strays = find_strays(machine)
     if not strays:
         yield ok(_TITLE, "none of ROS 2, Gazebo or a load")
@@ -206,7 +206,7 @@ def check_strays(machine: Machine) -> Iterator[Finding]:
 
 
 def find_strays(machine: Machine) -> Sequence[tuple[ProcessFacts, str]]:
-    """Stray processes of this user and their roles, without those of a running measurement."""
+    """This user's stray processes with their roles, without those of running measurements."""
     everything = machine.processes()
     spared = _ancestors(everything, os.getpid()) | _descendants(everything, find_owners(machine, everything))
     candidates = [process for process in everything if process.uid == machine.uid and process.pid not in spared]
@@ -215,13 +215,13 @@ def find_strays(machine: Machine) -> Sequence[tuple[ProcessFacts, str]]:
 
 
 def find_owners(machine: Machine, processes: Sequence[ProcessFacts]) -> set[int]:
-    """Processes that measure now: the lock's holder, and owners of running processes under any lock."""
+    """Measuring processes: the lock's holder, and owners of running processes under any lock."""
     owners = {machine.measuring(), *(living_owner(process.environment) for process in processes)}
     return {pid for pid in owners if pid is not None}
 
 
 def role_of(process: ProcessFacts) -> str:
-    """Role of a process in a stack; empty if it belongs to none."""
+    """Role of a process in a stack; empty if it has none."""
     words = [PurePath(process.command[0]).name, *process.command[1:]] if process.command else [process.name]
     names = (words[0], *(PurePath(word).name for word in words[1:2]), name_of_command(process.command))
     if named := next((name for name in names if name in _PROGRAMS), ""):

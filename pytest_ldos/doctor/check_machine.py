@@ -58,7 +58,7 @@ def check_governor(machine: Machine) -> Finding:
 
 
 def _offered(machine: Machine) -> bool:
-    """True if the kernel's driver offers the steady governor."""
+    """True if the driver offers the performance governor."""
     files = machine.path("sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_available_governors")
     return all(_STEADY in read_setting(file).split() for file in files)
 
@@ -136,10 +136,10 @@ def _limit(machine: Machine) -> int:
 
 
 NEEDED_BYTES: Final = 1 << 30
-"""Half of the limit for traces (``--ldos-traces-limit-mb``): with less, a run may not finish."""
+"""Half of the limit for traces (``--ldos-traces-limit-mb``); with less space, a run may not finish."""
 
 ENOUGH_BYTES: Final = 5 << 30
-"""The limit and the traces of one run, which are written before the oldest are deleted."""
+"""The limit plus the traces of one run, which are written before the oldest are deleted."""
 
 
 def check_disk(machine: Machine, *, needed: int = NEEDED_BYTES, enough: int = ENOUGH_BYTES) -> Finding:
@@ -158,7 +158,7 @@ def check_disk(machine: Machine, *, needed: int = NEEDED_BYTES, enough: int = EN
 
 
 def _existing(place: Path) -> Path:
-    """The place, or what is there of the way to it."""
+    """The path, or its nearest existing ancestor."""
     return next(each for each in (place.absolute(), *place.absolute().parents) if os.path.exists(each))  # noqa: PTH110 - a folder that may not be entered is no error here
 
 
@@ -169,7 +169,7 @@ _EXPOSED: Final = "every user can then see when which program runs, and sample p
 
 
 def check_switches(machine: Machine) -> Finding:
-    """Checks for perf and its permission; recording is optional."""
+    """Checks for perf and its permission; context switches are optional."""
     if shutil.which("perf", path=machine.environment.get("PATH")) is None:
         return ok(_NAME, "not recorded without perf", "sudo apt-get install linux-perf (Ubuntu: linux-tools-generic)")
     if machine.uid == 0:
@@ -179,7 +179,7 @@ def check_switches(machine: Machine) -> Finding:
 
 
 def check_switches_of_users(machine: Machine) -> Finding:
-    """Checks that every user may record them; the fix names what that exposes."""
+    """Checks that every user may record them; the fix states what that exposes."""
     level = machine.read(_PARANOID)
     if level.lstrip("-").isdecimal() and int(level) <= _FOR_ALL:
         return ok(_NAME, f"every user may record them (kernel.perf_event_paranoid is {level})")
@@ -208,7 +208,7 @@ def check_tools(machine: Machine) -> Finding:
 
 
 def check_recording(machine: Machine) -> Finding:
-    """Checks that this user can have a session daemon for a run alone."""
+    """Checks that this user can start a private session daemon."""
     answer = recording_available()
     if not answer.ok:
         return error("recording", answer.reason, answer.remedy)
@@ -218,7 +218,7 @@ def check_recording(machine: Machine) -> Finding:
 
 
 def check_library(machine: Machine) -> Finding:
-    """Checks LTTng-UST by the number of its binary interface: 1 since version 2.13, 0 before."""
+    """Checks LTTng-UST by its ABI number: 1 since version 2.13, 0 before."""
     numbers = {path.name.removeprefix(f"{_LIBRARY}.") for path in _library_files(machine)}
     if "1" in numbers:
         return ok("LTTng-UST", "2.13 or later (liblttng-ust.so.1)")
@@ -228,7 +228,7 @@ def check_library(machine: Machine) -> Finding:
 
 
 def check_tracepoints(machine: Machine) -> Finding:
-    """Checks that ROS 2 is not told to emit nothing; a measured stack emits, whatever is set."""
+    """Checks that ROS 2's tracepoints are not disabled; in a measured stack they are always enabled."""
     value = machine.environment.get(TRACEPOINTS_OFF, "")
     if value in ("", "0"):
         return ok("tracepoints of ROS 2", "not switched off")

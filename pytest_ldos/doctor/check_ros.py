@@ -1,7 +1,7 @@
 """Checks of ROS 2: its packages, discovery, socket buffers, shared memory.
 
 Reference: ROS 2 Jazzy, "Improved Dynamic Discovery" (the variables), "Using Fast DDS Discovery Server"
-and "The ROS_DOMAIN_ID" (0–101 are safe on every system; 232 is the last that has ports).
+and "The ROS_DOMAIN_ID" (0–101 are safe on every system; 232 is the last with valid ports).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pytest_ldos.scenario.words import Simulation
 
 _OURS: Final = "ldos_"
 PROBES: Final = ("ldos_control_probe", "ldos_guard", "ldos_load", "ldos_tracepoints")
-"""Packages of our workspace that the Panda stack and its loads need as well."""
+"""Packages of the workspace that the Panda stack and its loads also need."""
 
 
 def check_distro(machine: Machine) -> Finding:
@@ -58,7 +58,7 @@ def check_stack_packages(machine: Machine) -> Finding:
 
 
 def check_workspace(machine: Machine) -> Finding:
-    """Checks our packages; without the seeded planner, which is optional, the Panda plans by MoveIt's own."""
+    """Checks the workspace's packages; without the optional seeded planner, the Panda uses MoveIt's own."""
     probes = PROBES if machine.stack.ros2.is_panda else ()
     ours = [name for name in _needed(machine) if name.startswith(_OURS)]
     found = _check_packages(machine, "ros_ws", sorted({*ours, *probes}))
@@ -74,7 +74,7 @@ def _needed(machine: Machine) -> Sequence[str]:
 
 
 def check_gazebo_packages(machine: Machine) -> Finding:
-    """Checks Gazebo's packages: without them there is mock hardware, unless Gazebo is requested."""
+    """Checks Gazebo's packages; without them mock hardware is used, unless Gazebo is requested."""
     title, ros2 = "Gazebo packages", machine.stack.ros2
     answer = find_ros_packages(GAZEBO_PACKAGES, environment=machine.environment)
     if answer.ok:
@@ -92,7 +92,7 @@ def _check_packages(machine: Machine, title: str, names: Sequence[str]) -> Findi
 
 
 def check_python(machine: Machine) -> Finding:
-    """Checks ROS's Python packages: finds them, then imports them in a process of this interpreter."""
+    """Checks ROS's Python packages: finds them, then imports them in a child process."""
     answer = ros_python_available(machine.environment, path=machine.python_path)
     if not answer.ok:
         return _missing(machine, "ROS's Python", answer.reason, answer.remedy)
@@ -153,7 +153,7 @@ def check_domain(machine: Machine) -> Finding:
 
 
 def check_discovery(machine: Machine) -> Finding:
-    """Checks that other processes stay on this machine; a measured stack does, whatever is set."""
+    """Checks that discovery is limited to this machine; for a measured stack it always is."""
     reach = machine.environment.get(_RANGE, "")
     peers = [peer for peer in machine.environment.get(_PEERS, "").split(";") if peer]
     title, remedy = "discovery", f"export {_RANGE}=LOCALHOST"
@@ -173,10 +173,10 @@ def check_discovery(machine: Machine) -> Finding:
 
 
 RECEIVE: Final = 2_147_483_647
-"""Value of ``net.core.rmem_max`` for Cyclone DDS in ROS 2's guide "DDS tuning information"."""
+"""``net.core.rmem_max`` for Cyclone DDS in ROS 2's guide "DDS tuning information"."""
 
 ENOUGH_TO_RECEIVE: Final = 10_000_000
-"""Minimum that Cyclone DDS then requests by the guide (``SocketReceiveBufferSize min="10MB"``)."""
+"""Minimum that Cyclone DDS requests with the guide's settings (``SocketReceiveBufferSize min="10MB"``)."""
 
 SEND: Final = 12_582_912
 """Value of both limits in Fast DDS's manual, for large data rates."""
@@ -209,8 +209,8 @@ def _size(number: int) -> str:
 
 
 ENOUGH_BYTES: Final = 128 << 20
-"""Room for a MoveIt stack: some twenty participants with a segment of half a megabyte and ports each, and floods.
-A container has 64 MiB by default."""
+"""Space for a MoveIt stack: about twenty participants, each with ports and a segment of half a megabyte, and floods. A
+container has 64 MiB by default."""
 
 _PLACE: Final = "dev/shm"
 
@@ -238,5 +238,5 @@ def check_stale_segments(machine: Machine) -> Finding:
 
 
 def find_stale_segments(machine: Machine) -> Sequence[Path]:
-    """Files of Fast DDS that no process uses: this user's, or everybody's for root."""
+    """Unused files of Fast DDS: this user's, or all users' for root."""
     return find_stale(machine.path(_PLACE))

@@ -21,7 +21,7 @@ from pytest_ldos.doctor.changes import Finding, Status
 from pytest_ldos.doctor.machine import Machine
 
 _ROS: Final = (*ros_packages.CHECKS, discovery.check_domain, discovery.check_discovery)
-"""Checks for machines on which ROS 2 is sourced and may be used."""
+"""Checks for machines with a sourced ROS 2."""
 
 _ALL: Final[Sequence[Callable[[Machine], Finding]]] = (
     packages.check_embedded,
@@ -50,7 +50,7 @@ _ALL: Final[Sequence[Callable[[Machine], Finding]]] = (
 
 
 def diagnose(machine: Machine) -> list[Finding]:
-    """Runs all checks; changes nothing."""
+    """Runs all checks without changes."""
     return list(_look(machine))
 
 

@@ -30,7 +30,7 @@ class ProcessFacts:
 
     Attributes:
         created: its start time; with `pid` it distinguishes the process from any other.
-        environment: its variables, where they can be read.
+        environment: its environment variables, if readable.
     """
 
     pid: int
@@ -71,16 +71,16 @@ class Machine:
     """The state of a machine that the checks read.
 
     Attributes:
-        root: of its files.
-        environment: of the processes that would be started.
-        uid: of the user who would start them.
+        root: root of its files.
+        environment: environment of processes to start.
+        uid: uid of the user who would start them.
         groups: names of that user's groups.
-        output: where results and traces go.
+        output: folder of results and traces.
         stack: the stack to be measured.
         python_path: folders to search for Python packages, instead of ``sys.path``.
         processes: lists the running processes.
-        measuring: pid of the session that measures now.
-        interference: measures for a moment what others use of the machine.
+        measuring: pid of the running measuring session.
+        interference: measures other processes' use of the machine for a moment.
     """
 
     root: Path = Path("/")
@@ -96,12 +96,12 @@ class Machine:
 
     @property
     def asks_for_ros2(self) -> bool:
-        """True if ROS 2 is requested by name: without it, nothing can be measured."""
+        """True if ROS 2 is requested by name."""
         return self.stack.kind is StackKind.ROS2
 
     @property
     def wants_ros2(self) -> bool:
-        """True if ROS 2 is requested by name, or sourced while the stack is chosen by itself."""
+        """True if ROS 2 is requested by name, or sourced with an automatically chosen stack."""
         return self.asks_for_ros2 or (self.stack.kind is StackKind.AUTO and self.has_ros2)
 
     @property
@@ -121,11 +121,11 @@ class Machine:
         return Path(named) if named else self.path("tmp")
 
     def path(self, place: str) -> Path:
-        """Path of a place below the root; `place` may be absolute."""
+        """Path below the root; `place` may be absolute."""
         return self.root / place.lstrip("/")
 
     def read(self, place: str) -> str:
-        """Content of a small file; empty where it cannot be read."""
+        """Content of a small file; empty if it cannot be read."""
         return read_setting(self.path(place))
 
     def write(self, place: str, value: str) -> None:
@@ -144,7 +144,7 @@ class Machine:
 
     def _write_as_root(self, path: Path, value: str) -> None:
         try:
-            # As a shell's `>` does, but that the file must be there.
+            # Like a shell's `>`, except that the file must exist.
             with open(os.open(path, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8") as file:  # noqa: PTH123
                 file.write(value)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Schedulers of Dask: chosen by ``--scheduler``, on this machine or started by the user."""
+"""Dask schedulers for ``--scheduler``: on this machine, or started by the user."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SETTINGS: Final[dict[str, Any]] = {
     "distributed.worker.profile.enabled": False,
 }
 _ONE_THREAD: Final = {THREADS_VARIABLE: "1", "POLARS_MAX_THREADS": "1"}
-"""One thread per worker: each worker is a process with a CPU of its own."""
+"""One thread per worker, because each worker is a process with its own CPU."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class LocalCluster:
     """See `Scheduler`.
 
     Attributes:
-        workers: number of processes; of many traces, at most one per trace.
+        workers: number of processes, at most one per trace.
     """
 
     workers: int
@@ -65,7 +65,7 @@ class LocalCluster:
 
 @contextmanager
 def connected_cluster(workers: int) -> Iterator[Client]:
-    """A client of a cluster with this many processes, which end when the context does."""
+    """Client of a local cluster with this many processes, which end with the ``with`` block."""
     import dask
     import distributed
 
@@ -94,14 +94,14 @@ def connected_cluster(workers: int) -> Iterator[Client]:
 _PACKAGE: Final = "pytest-ldos"
 
 Description = tuple[str, str, list[str]]
-"""Version of this package (empty if not installed), host name, and the paths that do not exist there."""
+"""A worker's version of this package (empty if not installed), host name, and missing paths."""
 
 
 def require_able_workers(client: Client, address: str, paths: Sequence[str], *, limit_s: float) -> None:
     """Requires that all workers have this version of the package and see some paths.
 
     Raises:
-        Unavailable: there is no worker, or one that is not able; each fault is named once.
+        Unavailable: there is no worker, or some worker does not meet the requirements; lists each fault once.
     """
     try:
         client.wait_for_workers(1, timeout=limit_s)
@@ -121,7 +121,7 @@ def require_able_workers(client: Client, address: str, paths: Sequence[str], *, 
 
 
 def _require_python(client: Client, address: str) -> None:
-    """Requires the same Python version: functions are sent as byte code, which other versions cannot run."""
+    """Requires the same Python version, because functions are sent as byte code."""
     ours = f"{sys.version_info.major}.{sys.version_info.minor}"
     found = {each["host"]["python"] for each in client.get_versions()["workers"].values()}
     others = sorted(version for version in found if version.split(".")[:2] != ours.split("."))
@@ -133,14 +133,14 @@ def _require_python(client: Client, address: str) -> None:
 
 
 def paths_of(traces: Sequence[Found], request: Request) -> list[str]:
-    """Paths that workers must see. One trace is enough: without shared storage a worker sees none of them."""
+    """Paths that workers must see. One trace suffices: without shared storage, a worker sees none."""
     file = request.own.file if request.own is not None else None
     own = [] if file is None else [str(file)]
     return [*(str(each.path) for each in traces[:1] if address_of(each.path) is None), *own]
 
 
 def _question() -> Callable[[list[str]], Description]:
-    """A function that is serialized by value, because a worker may lack this module or have another version of it."""
+    """A function that is serialized by value, because a worker may have no or another version of this module."""
 
     def describe(paths: list[str]) -> Description:
         import importlib.metadata
@@ -173,7 +173,7 @@ def _own_version() -> str:
 
 
 ANSWER_S: Final = 10.0
-"""Time limit for the scheduler to answer, and again for it to have a worker."""
+"""Time limit for an answer of the scheduler, and for its first worker."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ class RemoteScheduler:
 
 
 async def _require_scheduler(address: str) -> None:
-    """Checks that a Dask scheduler answers, because a client would wait forever for another, silent service there.
+    """Checks that a Dask scheduler answers, because a client would wait forever for another service.
 
     Raises:
         TimeoutError: no answer in time.
@@ -236,7 +236,7 @@ async def _require_scheduler(address: str) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silences Dask's log: errors are reported by this package."""
+    """Silences Dask's log, because this package reports errors."""
     logger = logging.getLogger("distributed")
     before = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -258,7 +258,7 @@ INSTALL: Final = "pip install 'pytest-ldos[fleet]'"
 
 
 def choose_scheduler(word: str | None, *, workers: int | None = None) -> Scheduler:
-    """The scheduler of this name or address; by default processes on this machine, if Dask is installed.
+    """Returns the scheduler of a name or address; by default processes on this machine, if Dask is installed.
 
     Args:
         workers: number of processes on this machine; by default the number of usable CPUs.
@@ -285,7 +285,7 @@ def choose_scheduler(word: str | None, *, workers: int | None = None) -> Schedul
 
 
 def missing_package(word: str) -> str:
-    """The first package that a scheduler needs and that is not installed; empty if all are. Imports none of them."""
+    """The first missing package of a scheduler; empty if all are installed. Imports nothing."""
     needed = {**_DASK, **_KEYS} if word == LOCAL else _DASK
     return next((title for name, title in needed.items() if importlib.util.find_spec(name) is None), "")
 

@@ -19,17 +19,17 @@ from pytest_ldos.trace.ctf.files import METADATA, no_trace
 
 _ARCHIVES: Final = "archives"
 _HALVES: Final = ("snapshot", "runtime")
-"""Sessions of a dual session: what happened before the recording, and the recording."""
+"""Sessions of a dual session: the initialisation, and the recording."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A trace, or a place where none was found.
+    """A trace, or a place without one.
 
     Attributes:
         name: the path or address as given by the user.
-        path: the absolute path; of an address, see `remote.address_of`.
-        problem: why there is no trace; empty if there is one.
+        path: the absolute path; for an address see `address_of`.
+        problem: reason why there is no trace; empty if there is one.
     """
 
     name: str
@@ -47,7 +47,7 @@ def find_traces(places: Iterable[Path], *, together: bool = False) -> tuple[Foun
 
     Args:
         places: folders of one session or of many, archives of one, and addresses of one.
-        together: treat each place as one trace, whatever lies below it.
+        together: treat each place as one trace.
     """
     found: dict[Path, Found] = {}
     for place in places:
@@ -77,8 +77,8 @@ def _folders_of_metadata(place: Path, closed: list[OSError], archives: list[Path
     """Yields folders with trace metadata, each once. Follows links.
 
     Args:
-        closed: what cannot be listed is added.
-        archives: archives are added.
+        closed: receives folders that cannot be listed.
+        archives: receives archives.
     """
     entered: set[tuple[int, int]] = set()
     for name, folders, files in os.walk(place, onerror=closed.append, followlinks=True):
@@ -100,7 +100,7 @@ def _session_of(folder: Path, place: Path) -> Path:
     session = (absolute, *absolute.parents)[_depth(absolute.parts)]
     if session.parent.name == _ARCHIVES:
         session = session.parent.parent
-    half = session if session.name in _HALVES else session.parent  # LTTng gives each snapshot a folder of its own
+    half = session if session.name in _HALVES else session.parent  # LTTng creates a folder per snapshot
     if half.name in _HALVES and all((half.parent / name).is_dir() for name in _HALVES):
         session = half.parent
     within = session if session.is_relative_to(top) else top

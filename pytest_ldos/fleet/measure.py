@@ -1,4 +1,4 @@
-"""Reads one trace and summarises it, in the workers, and pools the goals of many."""
+"""Summaries of single traces, computed in the workers, and pooling of many."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
 from pytest_ldos.trace.flow.build import build_flow
 
 SKIP_OPTION: Final = "--on-corrupt skip"
-"""The option of commands by which damage is skipped."""
+"""The command line option that skips damage."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Request:
 
     Attributes:
         nominal_period_ns: nominal period of the control loop.
-        interfaces: names, in this stack, of the interfaces by which goals are recognised.
+        interfaces: names of the interfaces by which goals are recognised.
         usual: the project's configured names; a different action must occur in the trace.
         paths: the project's causal paths, for user metrics that use message flow.
         own: the user's own metrics; loaded where the trace is read.
@@ -78,10 +78,10 @@ class GoalValue:
     """One metric of one goal.
 
     Attributes:
-        goal: scenario and number if there are markers, otherwise the goal's id.
+        goal: scenario and number with markers, else the goal's id.
         began_ns: since the epoch; ``None`` if it is not in the trace.
-        value: in the metric's unit; ``None`` if it was not measured: `reason` then says why.
-        source: where the value was taken from; empty if there is none.
+        value: in the metric's unit; ``None`` if not measured, with the cause in `reason`.
+        source: source of the value; empty if there is none.
     """
 
     goal: str
@@ -102,7 +102,7 @@ class TraceSummary:
 
     Attributes:
         trace: path of the trace as given by the user.
-        problem: why it could not be read, in which case nothing else is known; empty if it was read.
+        problem: reason why it could not be read; empty if it was read. Otherwise the other fields are empty.
         nodes: number of ROS 2 nodes.
         reached, failed, unknown: numbers of goals by outcome.
         lost_events, lost_packets: as counted by the tracer.
@@ -124,7 +124,7 @@ class TraceSummary:
 
 
 def summarize(found: Found, request: Request) -> TraceSummary:
-    """The summary of a trace, or the reason why it could not be read."""
+    """Summarises a trace, or gives the reason why it could not be read."""
     if found.problem:
         return TraceSummary(trace=found.name, problem=found.problem)
     try:
@@ -239,7 +239,7 @@ def pool(summaries: Sequence[TraceSummary]) -> tuple[Pooled, ...]:
 
 
 def is_whole(summary: TraceSummary) -> bool:
-    """True if no part of the trace is missing: in an incomplete trace, a pause may only be lost events."""
+    """True if no part of the trace is missing; in an incomplete trace, pauses may be lost events."""
     return not (summary.problem or summary.damage or summary.lost_events or summary.lost_packets)
 
 

@@ -1,6 +1,6 @@
-"""Interface of the schedulers that read traces, and the one that reads them in this process.
+"""Interface of the schedulers that read traces, and the in-process scheduler.
 
-The signal reaches the whole process group, but only the process that started the others handles it. It is never lost.
+SIGINT reaches the whole process group, but only the parent process handles it. It is never lost.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Scheduler(Protocol):
         """
 
     def spreading(self) -> AbstractContextManager[Spread | None]:
-        """Reads the windows of one trace by the workers; ``None`` if this process reads them.
+        """Function that reads the windows of one trace in the workers; ``None`` if this process reads them.
 
         Raises:
             Unavailable: the workers cannot be reached, or cannot read the trace.
@@ -49,12 +49,12 @@ class InProcess:
 
 @contextmanager
 def interrupts_wait() -> Iterator[None]:
-    """Defers Ctrl-C until the context ends. Threads started within it, and their processes, never receive the signal.
+    """Defers Ctrl-C to the end of the ``with`` block. Threads and processes started in it never receive the signal.
 
     Raises:
         KeyboardInterrupt: at the end, if Ctrl-C was pressed.
     """
-    resource_tracker.ensure_running()  # starting it later would unblock the signal in the thread that starts it
+    resource_tracker.ensure_running()  # a later start would unblock the signal in the starting thread
     with interrupts_noted() as raise_noted:
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
@@ -68,7 +68,7 @@ def interrupts_wait() -> Iterator[None]:
 def interrupts_noted() -> Iterator[Callable[[], None]]:
     """Records Ctrl-C instead of raising at once, because an exception raised within a finalizer would be lost.
 
-    The yielded function raises KeyboardInterrupt if Ctrl-C was pressed since the context began.
+    The yielded function raises KeyboardInterrupt if Ctrl-C was pressed in the ``with`` block.
     """
     heard: list[int] = []
     is_main = threading.current_thread() is threading.main_thread()

@@ -1,4 +1,4 @@
-"""Traces as tasks of a Dask client: all submitted at once, and each one answered even if workers fail."""
+"""Traces as tasks of a Dask client: all are submitted at once, and each has a result even if workers fail."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 PATIENCE_S: Final = 30.0
-"""Time without any worker after which the remaining traces are given up."""
+"""Time without any worker after which the remaining traces fail."""
 
 _LOOK_S: Final = 0.5
-"""Time after which Ctrl-C and workers are looked for again."""
+"""Interval of checks for Ctrl-C and workers."""
 
 _MADE_AGAIN: Final = frozenset({"pending", "lost"})
-"""Status of a result that was there and is computed again, since the worker that had it died."""
+"""Status of a result that is recomputed because its worker died."""
 
 
 def run_tasks(client: Client, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
@@ -44,7 +44,7 @@ def run_tasks(client: Client, traces: Sequence[Found], request: Request) -> Iter
 
 @contextmanager
 def cancelled_at_end(client: Client, futures: Collection[Future]) -> Iterator[None]:
-    """Cancels the tasks that are left in a collection when the context ends."""
+    """Cancels the remaining tasks of a collection at the end of the ``with`` block."""
     try:
         yield
     finally:
@@ -67,10 +67,10 @@ def _gather(
 def next_done(
     client: Client, done: queue.SimpleQueue[Future], raise_noted: Callable[[], None]
 ) -> tuple[Future, str] | None:
-    """Waits for the next of the tasks whose callback is `done.put`.
+    """Waits for the next finished task; the tasks' callback is `done.put`.
 
     Returns:
-        It and the status that it ended with; ``None`` when no worker was there for `PATIENCE_S`.
+        The task and its status; ``None`` after `PATIENCE_S` without a worker.
     """
     last_seen_s = time.monotonic()
     while True:
@@ -89,13 +89,13 @@ def next_done(
 
 
 def fetch(client: Client, future: Future, *, look_s: float = PATIENCE_S) -> object:
-    """The result of a task that finished; waits while it is computed again because the worker that had it died.
+    """The result of a finished task; waits if it is recomputed because its worker died.
 
     Args:
-        look_s: time after which the scheduler is asked whether it still knows the task.
+        look_s: interval of checks if the scheduler still knows the task.
 
     Raises:
-        LookupError: the scheduler knows the task no more, as after a worker died whose results were on their way.
+        LookupError: the scheduler forgot the task, for example after a worker died during the transfer of results.
     """
     from distributed import CancelledError
 
@@ -115,7 +115,7 @@ def _knows(dask_scheduler: Any, key: str) -> bool:
 
 
 def _has_workers(client: Client) -> bool:
-    """True while a client's scheduler runs and has a worker."""
+    """True if a client's scheduler is running and has a worker."""
     return client.status == "running" and bool(client.scheduler_info()["workers"])
 
 

@@ -1,4 +1,4 @@
-"""Windows of one trace as tasks of a Dask client: read by any worker, and by another one where a worker dies."""
+"""Windows of one trace as tasks of a Dask client, which are read again if a worker dies."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 _AHEAD: Final = 2
-"""Windows for each worker that are submitted before the first one of them is joined: what is read waits in memory."""
+"""Number of windows per worker that are submitted in advance; their results wait in memory."""
 
 _REMEDY: Final = "read it in this process (without --scheduler), or in shorter windows (--window)"
 
 
 def spread_over(client: Client) -> Spread:
-    """Reads the windows of a trace by the workers of a client.
+    """Reads the windows of a trace in the workers of a client.
 
     Raises:
-        Unavailable: by the iterator; workers were killed again and again, or none is left.
+        Unavailable: by the iterator; workers were killed repeatedly, or none is left.
         TraceUnreadable: by the iterator; see `WindowedTrace.read`.
     """
 
@@ -37,7 +37,7 @@ def spread_over(client: Client) -> Spread:
         prefix = f"ldos-window-{secrets.token_hex(8)}"  # keys never collide with another client's tasks
         futures: deque[Future] = deque()
         with interrupts_noted() as raise_noted, cancelled_at_end(client, futures):
-            # A task of its own, which is sent once and made again where the worker that had it died.
+            # A separate task, which is sent once and recomputed if its worker dies.
             kept = client.submit(tuple, (replace(trace, threads=1), whole), key=f"{prefix}-trace", pure=False)
             for number, task in enumerate(tasks):
                 futures.append(client.submit(_read_window, kept, task, key=f"{prefix}-{number}", pure=False))

@@ -12,7 +12,7 @@ _NEEDED = ("launch", "lark", "yaml", "osrf_pycommon", "packaging")
 
 
 def launch_available() -> Availability:
-    """Checks that this interpreter can import `launch`, without importing it; nothing else of ROS is needed."""
+    """Checks that this interpreter can import `launch`, without importing it."""
     if all(_is_here(name) for name in _NEEDED):
         return Availability(True)
     ros = ros_python_available()
@@ -20,6 +20,6 @@ def launch_available() -> Availability:
 
 
 def _is_here(name: str) -> bool:
-    """True if it is a module; a project folder of that name is none."""
+    """True if it is a module, not a folder of the project with that name."""
     spec = importlib.util.find_spec(name)
     return spec is not None and spec.origin is not None

@@ -1,4 +1,4 @@
-"""A launch whose processes are recorded."""
+"""Launches with recorded processes."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def entities_of(what: Any, arguments: Mapping[str, str] | None = None) -> list[A
     """Entities of a launch description, of a sequence of actions, or of a launch file.
 
     Args:
-        what: any of these; a file by its path (Python, XML or YAML).
+        what: any of these; a launch file by its path (Python, XML or YAML).
         arguments: for the launch file.
 
     Raises:
-        ConfigurationError: it is none of these, or there is no such file.
+        ConfigurationError: it is none of these, or the file does not exist.
     """
     from launch import LaunchDescription, LaunchDescriptionEntity  # noqa: PLC0415 - only where ROS is
 
@@ -67,21 +67,21 @@ def _include(file: Path, arguments: Mapping[str, str]) -> Any:
 
 
 _ADDITIONS: list[tuple[Mapping[str, str], Mapping[str, str], Callable[[Any], bool]]] = []
-"""Variables of each open recording, our environment when it was opened, and a predicate for its launch contexts."""
+"""Variables of each open recording, the environment at its start, and a predicate for its launch contexts."""
 
 
 @contextmanager
 def processes_get(environment: Mapping[str, str], belongs: Callable[[Any], bool]) -> Iterator[None]:
-    """Adds variables to the environment of each process whose launch context `belongs`, and to no other.
+    """Adds variables to the environment of each process whose launch context `belongs`.
 
-    These processes inherit what `pass_on` leaves of ours; what launch sets for them stays.
+    These processes inherit this process's environment as filtered by `pass_on`; variables set by launch are kept.
 
-    Several may be open at once, and end in any order.
+    Several recordings may be open at once, and end in any order.
 
-    An action that sets variables would not suffice: launch keeps them in ``os.environ``, where this process and
-    all its other children see them, and it does not pass them to a process with an ``env`` of its own or in a group
-    that does not forward the environment (`ResetEnvironment`). Each process gets its environment in
-    `Executable.prepare`; launch starts it with that same mapping.
+    An action that sets variables would not suffice: launch stores them in ``os.environ``, which affects this process
+    and all its other children, and does not pass them to a process with its own ``env`` or in a group that does not
+    forward the environment (`ResetEnvironment`). Therefore `Executable.prepare`, which creates each process's
+    environment, is wrapped.
     """
     addition = (environment, dict(os.environ), belongs)
     if not _ADDITIONS:
@@ -116,7 +116,7 @@ def _restore() -> None:
     from launch.descriptions import Executable  # noqa: PLC0415 - only where ROS is
 
     original = getattr(Executable.prepare, "original", None)
-    if original is not None:  # otherwise somebody has wrapped ours, which no longer adds anything
+    if original is not None:  # otherwise another wrapper is outermost; this one no longer adds variables
         Executable.prepare = original
 
 
@@ -125,10 +125,10 @@ _LADDER: Final = ((signal.SIGINT, 2.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 
 
 @dataclass(frozen=True)
 class LaunchedProcess:
-    """Process that launch started.
+    """A process started by launch.
 
     Attributes:
-        name: as launch calls it (``talker-1``).
+        name: launch's name of it (``talker-1``).
         exit_code: ``None`` while it runs; the negative signal number if a signal ended it.
     """
 
@@ -171,8 +171,8 @@ class ProcessBook:
 def end_survivors(environment: Mapping[str, str]) -> list[str]:
     """Ends all processes that were started with these variables; returns their names.
 
-    They remain if launch is killed, or if a process started others in the background. Processes
-    that they start while they end are ended, too.
+    They remain if launch is killed, or if a process started others in the background. New children
+    of these processes are ended, too.
 
     Raises:
         RuntimeError: a process survived SIGKILL.
@@ -212,18 +212,18 @@ def _name_of(process: psutil.Process) -> str:
 
 
 class RecordedLaunch:
-    """Records the processes of launches from before their start, and no others; begins at once.
+    """Records only the processes of launches, from their start; recording begins at once.
 
-    The recording can be read at any time, and continues. The first read after the launch is over is the
-    last; after this is closed, the trace is read in its final state.
+    The recording can be read at any time, and continues. The first read after the end of the launch ends it;
+    after `close`, the trace is final.
 
     Attributes:
         folder: location of trace and logs.
-        survivors: processes that launch left behind when it was closed; they were ended.
+        survivors: processes left by launch, which `close` ended.
 
     Raises:
         Unavailable: there is no `launch`, or no tracer.
-        RecordingFailed: the tracer refused.
+        RecordingFailed: the tracer failed.
     """
 
     def __init__(self, folder: ScenarioFolder) -> None:
@@ -293,7 +293,7 @@ class RecordedLaunch:
         """The trace recorded so far; see the class.
 
         Raises:
-            RecordingFailed: nothing was recorded, or not all processes were.
+            RecordingFailed: no process was recorded, or not all were.
         """
         if self._whole is not None:
             return self._whole
@@ -326,7 +326,7 @@ class RecordedLaunch:
 
     @property
     def model(self) -> ExecutionModel:
-        """The execution model of `trace`; while the launch runs, a new one each time."""
+        """The execution model of `trace`; a new one at each call while the launch runs."""
         trace = self.trace
         return build_execution(trace) if self._whole is None else self._whole_model
 
@@ -340,7 +340,7 @@ class RecordedLaunch:
         return build_flow(self.model)
 
     def close(self) -> None:
-        """Ends the recording, and every process that launch left behind. May be called at any time, and repeatedly."""
+        """Ends the recording, and every process left by launch. May be called at any time and repeatedly."""
         atexit.unregister(self.close)
         self._is_closed = True
         self._resources.close()
@@ -358,12 +358,12 @@ def _start(recorder: Recorder) -> None:
 def record_launch(output: str | os.PathLike[str] = ".ldos", *, name: str = "launch") -> RecordedLaunch:
     """Records a launch without pytest's fixtures, for `launch_testing` and scripts.
 
-    All its files lie in ``OUTPUT/runs/TIME/NAME``; the trace is kept. It closes itself when it is
-    read after the launch is over, at the end of a ``with``, and when this process ends.
+    Its files are in ``OUTPUT/runs/TIME/NAME``; the trace is kept. It is closed by the first read after
+    the end of the launch, at the end of a ``with`` block, and at the end of this process.
 
     Raises:
         Unavailable: there is no `launch`, or no tracer.
-        NotWritten: nothing can be written there.
-        RecordingFailed: the tracer refused.
+        NotWritten: the folder cannot be written.
+        RecordingFailed: the tracer failed.
     """
     return RecordedLaunch(new_scenario_folder(new_run_folder(Path(output)), name))
