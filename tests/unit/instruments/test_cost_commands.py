@@ -1,4 +1,4 @@
-"""`ldos cpu-cost` and `ldos tracing-cost` as a user meets them; what they measure is tested beside them."""
+"""The commands `ldos cpu-cost` and `ldos tracing-cost`; other tests cover their measurements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.builders.needs import needs_embedded
 
 @pytest.fixture
 def ldos(monkeypatch, tmp_path):
-    """Runs a command in an empty project, without ROS; faults are raised, as `run` would tell them."""
+    """Runs a command in an empty project, without ROS; raises errors that `run` would print."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.setenv("AMENT_PREFIX_PATH", "")
@@ -34,7 +34,7 @@ def test_instruments_are_known_by_their_marks(name):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("cpu-cost", "--nodes", 99), "99 nodes"),
         (("cpu-cost", "--rungs", "ddss"), "ddss"),
@@ -42,13 +42,13 @@ def test_instruments_are_known_by_their_marks(name):
         (("tracing-cost", "--output", "a.docx"), "a.docx"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_starts(ldos, arguments, said):
-    with pytest.raises(ConfigurationError, match=said):
+def test_invalid_settings_are_refused_before_the_start(ldos, arguments, message):
+    with pytest.raises(ConfigurationError, match=message):
         ldos(*arguments)
 
 
 @pytest.mark.parametrize("command", ["cpu-cost", "tracing-cost"])
-def test_what_is_not_here_ends_with_11_and_says_what_to_do(ldos, command):
+def test_missing_layer_exits_with_11_and_a_remedy(ldos, command):
     result = ldos(command, "--layer", "ros2")
     assert result.exit_code == exit_codes.INVALID
     assert "cannot measure: " in result.stderr
@@ -57,7 +57,7 @@ def test_what_is_not_here_ends_with_11_and_says_what_to_do(ldos, command):
 @pytest.mark.acceptance
 @needs_embedded
 @pytest.mark.measures_time
-def test_a_ladder_is_shown_and_kept(ldos, tmp_path):
+def test_ladder_is_shown_and_stored(ldos, tmp_path):
     traffic = ("--topics", 2, "--subscribers", 1, "--rate", 50, "--seconds", 0.1, "--rounds", 2, "--starts", 1)
     result = ldos("cpu-cost", "--rungs", "in_process,dds", *traffic, "--output", "cost.json", "--record", "rounds.json")
     assert result.exit_code == 0

@@ -1,4 +1,4 @@
-"""The workspace's measuring programs know the words of ours, by their sources."""
+"""The workspace's measuring programs match the Python ones, by their sources."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def test_answers():
     ]
 
 
-def test_questions():
+def test_commands():
     known = set(re.findall(r'asked (?:==|!=) "(\w+)"', text_of("publish_callback.cpp")))
     assert known == {"tracepoints", "exchange"}
     assert all(word in str(pair_program.__doc__) for word in known)
 
 
-def test_the_hot_path_is_of_known_tracepoints():
+def test_hot_path_has_known_tracepoints():
     assert {f"ros2:{name}" for name in HOT_PATH} <= {str(event) for event in Ros2}

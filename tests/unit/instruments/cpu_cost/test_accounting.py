@@ -1,4 +1,4 @@
-"""The ladder's accounts: held against CPU time that is known to have been burnt."""
+"""The ladder's resource usage, compared with known CPU time."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ for line in sys.stdin:
     say(measure(Move(), 1))
 """
 TICK_NS = 10 * NS_PER_MS
-"""User and system time are each read apart from their sum."""
+"""Tolerance, because user and system time are read separately from their sum."""
 NO_MIGRATIONS = why_not_counted(Event.CPU_MIGRATIONS, os.getpid())
 
 
 class Burn:
-    """Uses so much CPU time, and then sleeps some times."""
+    """Uses the given CPU time, then sleeps repeatedly."""
 
     def __init__(self, cpu_s: float, sleeps: int = 0) -> None:
         self._cpu_s, self._sleeps = cpu_s, sleeps
@@ -66,17 +66,17 @@ class Burn:
         while time.thread_time() < end_s:
             pass
         enough = left_cpu() + self._sleeps
-        while left_cpu() < enough:  # one that is preempted for as long does not leave by itself
+        while left_cpu() < enough:  # a thread that is preempted for as long does not switch voluntarily
             time.sleep(0.001)
         return 1, 2
 
 
 def left_cpu() -> int:
-    """How often this thread left its CPU by itself."""
+    """Voluntary context switches of this thread."""
     return getrusage(RUSAGE_THREAD).ru_nvcsw
 
 
-def test_what_was_burnt_is_accounted_for():
+def test_used_cpu_time_is_measured():
     before_ns = time.process_time_ns()
     found = Exchange.of(measure(Burn(0.2), 1))
     assert 200 * NS_PER_MS - TICK_NS <= found.cpu_ns <= time.process_time_ns() - before_ns + TICK_NS
@@ -84,7 +84,7 @@ def test_what_was_burnt_is_accounted_for():
     assert (found.ticks, found.published, found.received) == (1, 1, 2)
 
 
-def test_sleep_costs_nothing_but_switches():
+def test_sleep_costs_only_switches():
     before_ns = time.process_time_ns()
     found = Exchange.of(measure(Burn(0.0, sleeps=50), 1))
     assert found.voluntary >= 50
@@ -92,7 +92,7 @@ def test_sleep_costs_nothing_but_switches():
     assert found.wall_ns >= NS_PER_MS
 
 
-def test_a_child_and_the_kernel_agree_on_its_burn(talk):
+def test_child_and_kernel_agree_on_cpu_time(talk):
     child = talk(BURNER)
     before_ns = process_cpu_ns(child.child.pid)
     found = make_exchange(child, limit_s=60)
@@ -109,32 +109,32 @@ def test_migrations_of_all_threads_are_counted(talk):
     assert 20 <= found.migrations < 40
 
 
-def test_cpu_time_that_nobody_used_is_not_believed(talk):
+def test_impossible_cpu_time_is_refused(talk):
     claim = {**ANSWER, "user_ns": 10**10}
     with pytest.raises(ChildFailed, match=r"says that it used 10000\.0 ms of CPU, the kernel counted"):
         make_exchange(talk(f"import json; input(); print(json.dumps({claim!r}), flush=True); input()"), limit_s=60)
 
 
 @pytest.mark.parametrize("name", list(ANSWER))
-def test_an_answer_lacks_nothing(name):
+def test_incomplete_answer_is_refused(name):
     assert Exchange.of(ANSWER, cycles=7).cycles == 7
     for damaged in ({**ANSWER, name: -1}, {**ANSWER, name: "1"}, {key: 1 for key in ANSWER if key != name}):
         with pytest.raises(ChildFailed, match=name):
             Exchange.of(damaged)
 
 
-def test_a_process_that_has_ended_has_no_account(talk):
+def test_ended_process_has_no_usage(talk):
     child = talk("")
     child.child.process.wait()
     with pytest.raises(ChildFailed, match="exit code 0"):
         make_exchange(child, limit_s=60)
 
 
-def test_peers_that_never_meet_are_not_waited_for():
+def test_undiscovered_peers_time_out():
     assert not await_match(Burn(0), 0.05)
 
 
-def test_the_clock_is_of_all_threads():
+def test_cpu_clock_covers_all_threads():
     begin_ns = process_cpu_ns(os.getpid())
     Burn(0.05).exchange()
     assert process_cpu_ns(os.getpid()) - begin_ns >= 50 * NS_PER_MS

@@ -1,4 +1,4 @@
-"""The ladder, climbed for real: few messages on every rung, and children that misbehave."""
+"""The real ladder with few messages on every rung, and faulty processes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_every_rung_exchanges_its_messages():
 @needs(lambda: ros2_available([]))
 @pytest.mark.parametrize("rmw", ["rmw_cyclonedds_cpp", "rmw_fastrtps_cpp"])
 @pytest.mark.measures_time
-def test_every_rung_of_rclcpp_does(rmw):
+def test_every_rung_of_rclcpp_exchanges_its_messages(rmw):
     if not ros2_available([rmw]).ok:
         pytest.skip(ros2_available([rmw]).reason)
     study = measure(dataclasses.replace(SHORT, layer=Layers.ROS2, rmw=rmw), Silence())
@@ -59,7 +59,7 @@ def test_every_rung_of_rclcpp_does(rmw):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Faulty(Layer):
-    """One whose processes run a program of Python."""
+    """A layer whose processes run a given Python program."""
 
     programs: Mapping[Rung, str]
 
@@ -86,8 +86,8 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_one_that_fails_leaves_the_others_their_rounds(fault):
-    program, said = FAULTS[fault]
+def test_failed_process_does_not_affect_other_rungs(fault):
+    program, message = FAULTS[fault]
     layer = Faulty(
         kind=Kind.EMBEDDED, middleware="rmw_cyclonedds_cpp", programs={Rung.IN_PROCESS: GOOD, Rung.DDS: program}
     )
@@ -100,11 +100,11 @@ def test_one_that_fails_leaves_the_others_their_rounds(fault):
         (Rung.IN_PROCESS, 3),
     ]
     assert all(isinstance(each.result, Exchange) for each in found if each.rung is Rung.IN_PROCESS)
-    assert all(said in str(each.result) for each in found if each.rung is Rung.DDS)
+    assert all(message in str(each.result) for each in found if each.rung is Rung.DDS)
     assert children_left() == []
 
 
-def test_one_that_is_silent_is_a_result(monkeypatch):
+def test_silent_process_is_a_failed_round(monkeypatch):
     monkeypatch.setattr("pytest_ldos.instruments.cpu_cost.ladder._GRACE_S", 0.1)
     layer = Faulty(
         kind=Kind.EMBEDDED, middleware="", programs={Rung.DDS: f"{MATCHED}; sys.stdin.read(); sys.stdin.read()"}
@@ -125,7 +125,7 @@ def test_without_ros_rclcpp_is_refused_or_noted(monkeypatch):
     assert "rclcpp was not measured" in notes[0]
 
 
-def test_without_its_packages_the_embedded_layer_is_refused(monkeypatch):
+def test_embedded_layer_without_its_packages_is_refused(monkeypatch):
     monkeypatch.setenv("AMENT_PREFIX_PATH", "")
     monkeypatch.setattr("pytest_ldos.instruments.cost_layers._EMBEDDED_MODULES", ("cyclonedds_that_is_not_there",))
     for layer in (Layers.AUTO, Layers.EMBEDDED):

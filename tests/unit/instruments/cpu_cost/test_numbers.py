@@ -1,4 +1,4 @@
-"""What rounds say of a message's cost, and how they are shown."""
+"""Cost per message from rounds, and its presentation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def measured(rung: Rung, result: Exchange | str, block: int = 0) -> RungRound:
     return RungRound(layer=LAYER, rung=rung, block=block, result=result)
 
 
-def test_cost_is_by_published_message():
+def test_cost_is_per_published_message():
     found = to_round(measured(Rung.ONE_NODE, exchange(40.0, cycles=200_000, migrations=50)), SPEC)
     assert found.values == pytest.approx(
         {"cpu_per_message": 200.0, "switches_per_message": 2.5, "cycles_per_message": 1000.0}
@@ -50,7 +50,7 @@ def test_cost_is_by_published_message():
     assert found.case == "rclcpp rmw_fastrtps_cpp one node: 20 × 1 → 10, 10 Hz, 64 B"
 
 
-def test_lost_messages_are_said_and_none_at_all_is_a_failure():
+def test_lost_messages_are_noted_and_no_messages_are_a_failure():
     assert to_round(measured(Rung.DDS, exchange(1, received=1500)), SPEC).details["lost_percent"] == 25
     assert to_round(measured(Rung.DDS, exchange(1, received=0)), SPEC).failure == "no message was received"
     assert "late ones of the round before" in to_round(measured(Rung.DDS, exchange(1, received=2001)), SPEC).failure
@@ -58,7 +58,7 @@ def test_lost_messages_are_said_and_none_at_all_is_a_failure():
     assert late.failure == "150 of 200 messages were published in time"
 
 
-def test_where_nothing_is_published_the_messages_of_the_others_count():
+def test_rung_without_messages_uses_those_of_others():
     found = to_round(measured(Rung.NO_PUBLISHING, exchange(2, published=0, received=0)), SPEC)
     assert not found.failure
     assert found.values["cpu_per_message"] == pytest.approx(10)
@@ -66,7 +66,7 @@ def test_where_nothing_is_published_the_messages_of_the_others_count():
     assert found.case.endswith(", 10 nodes")
 
 
-def test_a_ratio_has_an_interval_that_holds_it():
+def test_ratio_is_within_its_interval():
     base = {start: [10.0 + start, 10.2 + start] for start in range(5)}
     found = ratio({start: [3.5 * value * (1 + 0.01 * start) for value in of] for start, of in base.items()}, base)
     assert found is not None
@@ -81,21 +81,21 @@ def test_a_ratio_has_an_interval_that_holds_it():
     assert ratio({7: [1.0]}, base) is None, "no start has both"
 
 
-def test_costs_are_not_below_zero():
+def test_costs_are_not_negative():
     found = estimate({0: [0.05], 1: [0.05], 2: [12.0]})
     assert found is not None
     assert (found.value, found.low) == (pytest.approx(4.033, abs=0.001), 0.0)
 
 
-def test_what_slows_a_whole_start_is_in_no_ratio():
+def test_slow_start_does_not_affect_ratios():
     base = {0: [10.0], 1: [20.0], 2: [40.0]}
     found = ratio({start: [3.5 * value for (value,) in [of]] for start, of in base.items()}, base)
     assert found is not None
     assert found.low == found.high == pytest.approx(3.5)
 
 
-def test_many_rounds_of_alike_starts_are_no_more_sure_than_their_starts():
-    """Starts differ, rounds do not: an interval over rounds would miss the mean nearly always."""
+def test_interval_is_based_on_starts():
+    """Only starts differ: an interval over rounds would nearly always miss the mean."""
     rng, missed = np.random.default_rng(1), 0
     for _ in range(400):
         found = estimate({start: [rng.normal(100, 5)] * 20 for start in range(5)})
@@ -107,7 +107,7 @@ def test_many_rounds_of_alike_starts_are_no_more_sure_than_their_starts():
 
 
 def study(*, dds: Exchange | str | None = None):
-    """All rungs, each of two rounds in each of four starts; those of DDS alone cost 20 µs a message."""
+    """All rungs with two rounds in each of four starts; DDS alone costs 20 µs per message."""
     costs = {
         Rung.IN_PROCESS: exchange(0.1),
         Rung.NO_PUBLISHING: exchange(1.0, published=0, received=0),
@@ -120,7 +120,7 @@ def study(*, dds: Exchange | str | None = None):
     return compose(SPEC, [climb_of(SPEC, LAYER, rounds)], notes=("a note",), started_at="2026-01-02T03:04:05+00:00")
 
 
-def test_ratios_stand_beside_the_seeds():
+def test_ratios_are_shown_with_the_seeds():
     table = study().tables[0]
     place = {column.name: number for number, column in enumerate(table.columns)}
     rows = {row[0]: row for row in table.rows}
@@ -132,7 +132,7 @@ def test_ratios_stand_beside_the_seeds():
     assert rows["in-process calls"][place["seed_ratio"]] is None
 
 
-def test_switches_and_cycles_have_intervals_as_times_have():
+def test_switches_and_cycles_have_intervals():
     tables = {table.name.removesuffix("_rclcpp_rmw_fastrtps_cpp"): table for table in study().tables}
     rows = {name: {row[0]: row[1:] for row in table.rows} for name, table in tables.items()}
     assert rows["ladder_switches"]["one node"] == (2.5, 2.5, 2.5, 2.0, 0.5, 0.1)
@@ -141,7 +141,7 @@ def test_switches_and_cycles_have_intervals_as_times_have():
     assert rows["ladder_cycles"]["many nodes"][0] is None
 
 
-def test_bars_are_of_every_rung_that_was_measured():
+def test_each_measured_rung_has_a_bar():
     (figure,) = study(dds="dds ended with exit code 3").figures
     assert "DDS only" not in figure.x.names
     (curve,) = figure.curves
@@ -149,7 +149,7 @@ def test_bars_are_of_every_rung_that_was_measured():
     assert not study(dds="ended").tables[0].rows[2][1]
 
 
-def test_a_ladder_without_dds_alone_has_no_ratios_and_says_why():
+def test_ladder_without_dds_alone_has_no_ratios():
     text = render_study_as(study(dds="ros2-dds ended with exit code 3"), Format.TERMINAL, width=160)
     assert "8 rounds without a result: ros2-dds ended with exit code 3" in text
 

@@ -9,7 +9,7 @@ from pytest_ldos.instruments.cpu_cost.spec import CpuCostSpec, Rung, parse_rungs
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"topics": 0}, "0 topics"),
         ({"subscribers": 0}, "0 subscribers"),
@@ -28,12 +28,12 @@ from pytest_ldos.instruments.cpu_cost.spec import CpuCostSpec, Rung, parse_rungs
         ({"rungs": "dds,one_nod"}, "one_node"),
     ],
 )
-def test_what_makes_no_sense_is_refused(settings, said):
-    with pytest.raises(ConfigurationError, match=said):
+def test_invalid_settings_are_refused(settings, message):
+    with pytest.raises(ConfigurationError, match=message):
         CpuCostSpec(**settings)
 
 
-def test_rungs_are_in_their_order_each_once():
+def test_rungs_are_ordered_and_unique():
     assert parse_rungs("one_node, dds,dds,") == [Rung.DDS, Rung.ONE_NODE]
     assert parse_rungs("") == list(Rung)
 

@@ -1,4 +1,4 @@
-"""What ddsperf prints: real lines, and damaged ones."""
+"""Output of ddsperf: real and damaged lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from pytest_ldos.instruments.latency.ddsperf import DdsperfUnreadable, parse_ddsperf
 
-# ddsperf 0.10.2: `ddsperf -D 4 ping size 1024` beside a pong.
+# ddsperf 0.10.2: `ddsperf -D 4 ping size 1024` with a pong.
 REAL = """\
 [18284] participant vm:18284: new (self)
 [18284] participant vm:18283: new
@@ -42,15 +42,15 @@ def test_other_units_are_read():
     assert second.half.low == pytest.approx(8.321)
 
 
-def test_a_peer_that_never_came_is_told_from_one_without_answers():
+def test_missing_peer_differs_from_one_without_answers():
     assert not parse_ddsperf("[1] participant vm:1: new (self)\n").has_met
     assert parse_ddsperf("[1] participant vm:1: new (self)\n[1] participant vm:2: new\n").has_met
     assert parse_ddsperf("").seconds == ()
 
 
 def test_timeouts_are_counted():
-    said = "[7] ping timed out (total 1 times) ... sending new ping\n[7] ping timed out (total 4 times) ... sending new ping\n"
-    assert parse_ddsperf(said).lost == 4
+    output = "[7] ping timed out (total 1 times) ... sending new ping\n[7] ping timed out (total 4 times) ... sending new ping\n"
+    assert parse_ddsperf(output).lost == 4
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the ROS workspace's pair is given, and what it says: the same on both sides of the border."""
+"""Parameters and reports of the ROS workspace's pair match this package."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_parameter_is_declared_with_its_type(workspace, tmp_path):
     assert given["role"] == "ping"
 
 
-def test_reports_have_the_keys_of_ours():
+def test_reports_have_the_same_keys():
     ours = set(
         re.findall(r"(\w+)=", Path(peer.__file__).read_text().partition("def _ask(")[2].partition("def main")[0])
     )
@@ -80,14 +80,14 @@ def test_one_process_has_both_roles_and_cpus(workspace, tmp_path):
     assert 'role:="both"' in found.ping
 
 
-def test_an_absent_workspace_says_how_to_build_it(monkeypatch, tmp_path):
+def test_missing_workspace_has_a_remedy(monkeypatch, tmp_path):
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(add_packages(tmp_path / "empty", ["rclcpp"])))
     with pytest.raises(Unavailable, match="ldos_latency") as caught:
         commands(tmp_path)
     assert "ros_ws" in caught.value.remedy
 
 
-def test_a_case_knows_its_middleware():
+def test_case_has_its_middleware():
     assert [each.rmw for each in Program] == ["", "", "", "rmw_cyclonedds_cpp", "rmw_fastrtps_cpp"]
     setup = setups_of(LatencySpec(sizes="1", transports="loopback"))[0]
     assert dataclasses.asdict(Case(program=Program.RCLCPP_CYCLONE, **vars(setup)).setup) == dataclasses.asdict(setup)

@@ -1,4 +1,4 @@
-"""Rounds over real Cyclone DDS: what is measured, and what goes wrong without hanging."""
+"""Rounds over real Cyclone DDS: measurements, and failures within time limits."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def case_of(site, program=Program.CYCLONE) -> Case:
 
 @contextmanager
 def pair_of(site, tmp_path):
-    """Ours, not started."""
+    """The pair, not started."""
     with claim_domain() as domain:
         group = ProcessGroup(log_directory=tmp_path, environment={"CYCLONEDDS_URI": configuration(case_of(site).setup)})
         try:
@@ -89,13 +89,13 @@ def test_a_round_has_every_percentile_both_ways(tmp_path, settings):
 
 
 @pytest.mark.measures_time
-def test_a_rate_is_kept(tmp_path):
+def test_rate_is_kept(tmp_path):
     site = site_of(tmp_path, rate_hz=100.0, seconds=0.5)
     found = measure_round(case_of(site), site, block=0)
     assert 25 <= found.sent <= 51
 
 
-def test_each_side_runs_where_it_was_told(tmp_path):
+def test_each_side_runs_on_its_cpu(tmp_path):
     cpu = min(our_cpus())
     site = site_of(tmp_path, ping_cpu=cpu, pong_cpu=cpu, seconds=0.4)
     with pair_of(site, tmp_path) as pair:
@@ -104,13 +104,13 @@ def test_each_side_runs_where_it_was_told(tmp_path):
         assert pair.ask().sent > 0
 
 
-def test_sides_that_never_meet_end_the_round(tmp_path):
+def test_undiscovered_sides_end_the_round(tmp_path):
     site = site_of(tmp_path, match_timeout_s=0.4)
     with pair_of(site, tmp_path) as pair, pytest.raises(RoundFailed, match=r"did not find each other within 0\.4 s"):
-        pair.ask()  # pong was not started
+        pair.ask()  # pong is not running
 
 
-def test_a_pong_on_another_domain_is_never_met(tmp_path):
+def test_pong_on_another_domain_is_not_found(tmp_path):
     site = site_of(tmp_path, match_timeout_s=0.4)
     with pair_of(site, tmp_path) as pair, claim_domain() as other:
         elsewhere = commands_of(case_of(site), site, domain=other, folder=tmp_path)
@@ -121,7 +121,7 @@ def test_a_pong_on_another_domain_is_never_met(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("side", "said"),
+    ("side", "message"),
     [
         (["sh", "-c", "echo oh dear >&2; exit 3"], r"ended with exit code 3: oh dear"),
         (["echo", "hello"], "said what is no answer: 'hello'"),
@@ -130,15 +130,15 @@ def test_a_pong_on_another_domain_is_never_met(tmp_path):
         (["sh", "-c", "exec >&-; sleep 0.2; exit 4"], "ended with exit code 4"),
     ],
 )
-def test_sides_that_end_or_talk_otherwise_are_named(tmp_path, side, said):
+def test_faulty_sides_are_named(tmp_path, side, message):
     with pair_of(site_of(tmp_path), tmp_path) as pair:
         pair.commands = dataclasses.replace(pair.commands, pong=side)
-        with pytest.raises(RoundFailed, match=f"pong {said}"):
+        with pytest.raises(RoundFailed, match=f"pong {message}"):
             pair.start_pong()
     with pair_of(site_of(tmp_path), tmp_path) as pair:
         pair.commands = dataclasses.replace(pair.commands, ping=side)
         pair.start_pong()
-        with pytest.raises(RoundFailed, match=f"ping {said}"):
+        with pytest.raises(RoundFailed, match=f"ping {message}"):
             pair.ask()
 
 
@@ -163,8 +163,8 @@ def test_a_killed_pong_ends_the_round_long_before_its_time(tmp_path):
 
 
 @pytest.mark.measures_time
-def test_a_pong_that_leaves_is_noticed_by_the_side_that_asks(tmp_path):
-    """Where nobody watches its process: it says goodbye, and is missed."""
+def test_departed_pong_is_noticed_by_ping(tmp_path):
+    """Its process is not monitored; the participant leaves the domain."""
     site = site_of(tmp_path, seconds=30, patience_ms=50)
     with pair_of(site, tmp_path) as pair:
         pair.start_pong()
@@ -175,7 +175,7 @@ def test_a_pong_that_leaves_is_noticed_by_the_side_that_asks(tmp_path):
 
 
 @pytest.mark.measures_time
-def test_answers_that_come_too_late_are_lost_and_counted(tmp_path):
+def test_late_answers_are_lost_and_counted(tmp_path):
     site = site_of(tmp_path, reliability="best_effort", patience_ms=20, seconds=1.5)
     with pair_of(site, tmp_path) as pair:
         pair.start_pong()
@@ -193,7 +193,7 @@ def test_answers_that_come_too_late_are_lost_and_counted(tmp_path):
 
 
 @pytest.mark.measures_time
-def test_the_rate_counts_the_time_in_which_nothing_was_answered(tmp_path):
+def test_rate_includes_time_without_answers(tmp_path):
     site = site_of(tmp_path, patience_ms=50, seconds=1.5)
     with pair_of(site, tmp_path) as pair:
         pair.start_pong()
@@ -213,7 +213,7 @@ def stop_and_go(pid: int, over: threading.Event) -> None:
 
 
 @pytest.mark.measures_time
-def test_messages_that_do_not_fit_into_a_socket_are_lost(tmp_path):
+def test_messages_larger_than_the_socket_buffer_are_lost(tmp_path):
     site = site_of(tmp_path, sizes="1MiB", reliability="best_effort", patience_ms=20, seconds=0.3)
     tiny = '<CycloneDDS><Domain id="any"><Internal><SocketReceiveBufferSize min="1 KiB" max="4 KiB"/></Internal></Domain></CycloneDDS>'
     with claim_domain() as domain:
@@ -235,14 +235,14 @@ def test_a_larger_message_size_needs_fewer_datagrams(tmp_path):
 
 
 def test_a_fragment_size_reaches_the_library(tmp_path):
-    """One beyond its 16 bits, which settings refuse before, is refused by it."""
+    """The library itself refuses a size beyond 16 bits, which the settings would also refuse."""
     site = site_of(tmp_path)
     case = dataclasses.replace(case_of(site), fragment_size=100_000)
     found = measure_round(case, site, block=0)
     assert "FragmentSize" in found.failure
 
 
-def test_a_library_that_cannot_be_opened_is_named(tmp_path):
+def test_unloadable_library_is_named(tmp_path):
     site = site_of(tmp_path)
     library = dataclasses.replace(site.programs.libraries[Program.CYCLONE], path=tmp_path / "libddsc.so")
     site.programs.libraries[Program.CYCLONE] = library
@@ -256,11 +256,11 @@ def test_a_library_without_the_functions_is_named(tmp_path):
     assert "it has no function dds_create_participant" in measure_round(case_of(site), site, block=0).failure
 
 
-def test_shared_memory_that_is_not_there_is_said(tmp_path):
+def test_missing_shared_memory_is_reported(tmp_path):
     spec = LatencySpec(**{**SHORT, "transports": "loopback,shared_memory"})
     programs = find_all(spec)
-    (said,) = (note for note in programs.notes if "shared_memory" in note)
-    assert "built without shared memory" in said
+    (message,) = (note for note in programs.notes if "shared_memory" in note)
+    assert "built without shared memory" in message
     assert programs.for_setup(setups_of(spec)[-1]) == []
 
 
@@ -268,7 +268,7 @@ needs_router = pytest.mark.skipif(shutil.which(ROUTER) is None, reason=f"{ROUTER
 
 
 def segments() -> set[str]:
-    """What iceoryx has in shared memory: what all share, and what belongs to our group."""
+    """Segments of iceoryx: common ones, and those of this user's group."""
     names = {"iceoryx_mgmt", grp.getgrgid(os.getegid()).gr_name}
     return {each.name for each in Path("/dev/shm").iterdir()} & names
 
@@ -276,7 +276,7 @@ def segments() -> set[str]:
 @needs_ddsperf
 @needs_router
 @pytest.mark.measures_time
-def test_shared_memory_is_used_where_it_is_there(tmp_path):
+def test_shared_memory_is_used_if_available(tmp_path):
     site = site_of(tmp_path, transports=Transport.SHARED_MEMORY, ddsperf=True, sizes="64KiB")
     assert site.programs.has_transport(Program.TWIN, Transport.SHARED_MEMORY).ok
     assert not site.programs.has_transport(Program.DDSPERF, Transport.SHARED_MEMORY).ok
@@ -292,7 +292,7 @@ def test_shared_memory_is_used_where_it_is_there(tmp_path):
 @needs_ddsperf
 @needs_router
 @pytest.mark.measures_time
-def test_a_process_that_dies_while_it_shares_memory_leaves_none_of_it(tmp_path):
+def test_killed_process_leaves_no_shared_memory(tmp_path):
     site = site_of(tmp_path, transports=Transport.SHARED_MEMORY, ddsperf=True, seconds=30)
     case = case_of(site, Program.TWIN)
     with running_router(tmp_path), claim_domain() as domain:
@@ -310,7 +310,7 @@ def test_a_process_that_dies_while_it_shares_memory_leaves_none_of_it(tmp_path):
     assert not segments()
 
 
-def test_without_its_router_shared_memory_is_said_to_be_missing(tmp_path, monkeypatch):
+def test_missing_router_is_reported(tmp_path, monkeypatch):
     add_program(tmp_path / "bin", ROUTER, "echo no luck; exit 4")
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     with pytest.raises(Unavailable, match="exit code 4: no luck"), running_router(tmp_path):
@@ -332,7 +332,7 @@ def test_ddsperf_is_measured_in_whole_round_trips(tmp_path, transport):
 
 @needs_ddsperf
 @pytest.mark.measures_time
-def test_a_ddsperf_whose_pong_is_killed_on_the_way_is_no_measurement(tmp_path):
+def test_ddsperf_with_a_killed_pong_is_a_failure(tmp_path):
     site = site_of(tmp_path, ddsperf=True, seconds=2)
     killer = threading.Thread(target=kill_pong_of_ddsperf)
     killer.start()
@@ -343,7 +343,7 @@ def test_a_ddsperf_whose_pong_is_killed_on_the_way_is_no_measurement(tmp_path):
 
 
 def kill_pong_of_ddsperf() -> None:
-    """After messages went to and fro for a while."""
+    """Kills it after some exchanges."""
     deadline_s = time.monotonic() + 10
     while time.monotonic() < deadline_s:
         for each in psutil.Process().children(recursive=True):
@@ -355,7 +355,7 @@ def kill_pong_of_ddsperf() -> None:
 
 
 @needs_ddsperf
-def test_ours_is_also_measured_over_the_library_of_ddsperf(tmp_path):
+def test_validation_program_uses_ddsperfs_library(tmp_path):
     site = site_of(tmp_path, ddsperf=True)
     assert site.programs.found == (Program.CYCLONE, Program.TWIN, Program.DDSPERF)
     assert site.programs.libraries[Program.TWIN].path == ddsperf_library().path
@@ -363,7 +363,7 @@ def test_ours_is_also_measured_over_the_library_of_ddsperf(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "message"),
     [
         ("echo '[1] 2.000  a:1 size 76 mean 3us min'", "is not understood"),
         ("echo '[1] participant a:1: new (self)'", "did not find each other"),
@@ -372,43 +372,43 @@ def test_ours_is_also_measured_over_the_library_of_ddsperf(tmp_path):
         ("kill -9 $$", "killed by SIGKILL"),
     ],
 )
-def test_a_ddsperf_that_fails_says_why(tmp_path, monkeypatch, script, said):
+def test_failed_ddsperf_has_a_reason(tmp_path, monkeypatch, script, message):
     add_program(tmp_path / "bin", "ddsperf", script)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     site = site_of(tmp_path, ddsperf=True)
     found = measure_round(case_of(site, Program.DDSPERF), site, block=0)
-    assert said in found.failure
+    assert message in found.failure
     assert found.round_trip is None
 
 
-def test_an_absent_ddsperf_is_said_with_its_package(monkeypatch, tmp_path):
+def test_missing_ddsperf_is_reported_with_its_package(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     found = find_all(LatencySpec(ros=False))
     assert Program.DDSPERF not in found.found
     assert any("ddsperf not found (sudo apt-get install cyclonedds-tools)" in note for note in found.notes)
 
 
-def test_an_absent_ros_is_said(monkeypatch):
+def test_missing_ros_is_reported(monkeypatch):
     monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
     found = find_all(LatencySpec(ddsperf=False))
     assert any(note.startswith("rclcpp was not measured") for note in found.notes)
 
 
-def test_a_cpu_that_is_not_ours_is_refused(monkeypatch):
+def test_forbidden_cpu_is_refused(monkeypatch):
     able = available(LatencySpec(**SHORT, ping_cpu=4000))
     assert not able.ok
     assert "CPU 4000" in able.reason
     assert able.remedy
 
 
-def test_nothing_to_measure_is_refused(monkeypatch):
+def test_no_program_is_an_error(monkeypatch):
     monkeypatch.setattr(programs_room, "embedded_library", lambda: None)
     able = available(LatencySpec(**SHORT))
     assert not able.ok
     assert "not installed" in able.reason
 
 
-def test_a_refused_priority_is_told_and_a_permitted_one_is_asked_for(monkeypatch, tmp_path):
+def test_priority_is_used_if_permitted_and_noted_otherwise(monkeypatch, tmp_path):
     spec = LatencySpec(priority=80, ping_cpu=0)
     assert prefix_of(spec, (spec.ping_cpu,)) == ["taskset", "--cpu-list", "0", "chrt", "--fifo", "80"]
     assert why_no_priority(0) == ""
@@ -418,8 +418,8 @@ def test_a_refused_priority_is_told_and_a_permitted_one_is_asked_for(monkeypatch
     assert "CAP_SYS_NICE" in why_no_priority(80)
 
 
-def test_the_side_that_measures_needs_no_native_module():
-    """Where it was not built rclcpp is measured all the same."""
+def test_measuring_side_needs_no_native_module():
+    """Without it, rclcpp can still be measured."""
     code = (
         "import sys; sys.modules['pytest_ldos.instruments.latency._pingpong'] = None\n"
         "import pytest_ldos.instruments.latency.instrument, pytest_ldos.instruments.latency.rclcpp_pair"
@@ -427,7 +427,7 @@ def test_the_side_that_measures_needs_no_native_module():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_side_imports_nothing_that_has_threads():
+def test_side_imports_no_module_with_threads():
     code = (
         "import sys, pytest_ldos.instruments.latency.peer; print(*{'numpy', 'cyclonedds', 'polars'} & set(sys.modules))"
     )

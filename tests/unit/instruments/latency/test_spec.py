@@ -1,4 +1,4 @@
-"""Settings of `ldos latency`: what is refused, and what each combination is called."""
+"""Settings of `ldos latency`: refusals, and names of combinations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_lists_are_read_with_units_and_each_value_once():
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"sizes": "0"}, "sizes holds '0'"),
         ({"sizes": "2MiB"}, "sizes holds '2MiB'"),
@@ -50,8 +50,8 @@ def test_lists_are_read_with_units_and_each_value_once():
         ({"sizes": ",".join(map(str, range(1, 202)))}, "combinations"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_a_remedy(settings, said):
-    with pytest.raises(ConfigurationError, match=re.escape(said)) as caught:
+def test_invalid_settings_are_refused_with_a_remedy(settings, message):
+    with pytest.raises(ConfigurationError, match=re.escape(message)) as caught:
         LatencySpec(**settings)
     assert caught.value.remedy
 
@@ -70,14 +70,14 @@ def test_every_combination_is_a_case_of_every_program():
     assert len({case.name(spec) for case in cases}) == len(cases) == 32
 
 
-def test_fast_dds_is_measured_once_where_settings_of_cyclone_are_swept():
+def test_fast_dds_is_measured_once_in_a_sweep_of_cyclone_settings():
     spec = LatencySpec(sizes="64KiB", transports="loopback", fragment_sizes="0,1344,8000")
     cases = cases_of(setups_of(spec), [Program.RCLCPP_CYCLONE, Program.RCLCPP_FASTDDS])
     assert [case.program for case in cases].count(Program.RCLCPP_FASTDDS) == 1
     assert [case.program for case in cases].count(Program.RCLCPP_CYCLONE) == 3
 
 
-def test_a_name_holds_every_setting_that_numbers_depend_on():
+def test_name_has_all_relevant_settings():
     plain = LatencySpec(sizes="1KiB", transports="loopback")
     changed = LatencySpec(
         sizes="1KiB",
@@ -96,7 +96,7 @@ def test_a_name_holds_every_setting_that_numbers_depend_on():
         assert part in name
 
 
-def test_in_one_process_there_is_no_choice_of_trigger():
+def test_one_process_has_no_choice_of_trigger():
     spec = LatencySpec(sizes="1", transports=Transport.ONE_PROCESS, trigger=Trigger.WAITSET)
     (case,) = cases_of(setups_of(spec), [Program.CYCLONE])
     assert "waitset" not in case.name(spec)

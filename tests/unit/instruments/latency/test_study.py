@@ -1,4 +1,4 @@
-"""What becomes of rounds: tables, figures, trials."""
+"""Tables, figures and trials from rounds."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def measured(tmp_path, spec, rounds=3):
     return findings, compare_all([each for case in findings for each in case.exchanges], setups)
 
 
-def test_a_way_there_and_back_make_a_round_trip(tmp_path):
+def test_one_way_times_sum_to_the_round_trip(tmp_path):
     (case,) = cases_of(setups_of(LatencySpec(sizes="1", transports="loopback")), [Program.CYCLONE])
     found = exchange(tmp_path, case, 0)
     assert found.per_second == 3000
@@ -50,7 +50,7 @@ def test_a_way_there_and_back_make_a_round_trip(tmp_path):
     assert found.there.p50 < found.back.p50
 
 
-def test_no_answer_is_a_failure_with_its_numbers(tmp_path):
+def test_no_answer_is_a_failure_with_counts(tmp_path):
     (case,) = cases_of(setups_of(LatencySpec(sizes="1", transports="loopback")), [Program.CYCLONE])
     (tmp_path / "times").write_bytes(b"")
     found = to_exchange(case, 0, Counts(sent=4, lost=4, late=0, elapsed_ns=0), tmp_path / "times")
@@ -59,7 +59,7 @@ def test_no_answer_is_a_failure_with_its_numbers(tmp_path):
     assert found.round_trip is None
 
 
-def test_tables_hold_every_program_beside_the_others(tmp_path):
+def test_tables_compare_all_programs(tmp_path):
     findings, agreements = measured(tmp_path, LatencySpec(sizes="1,64KiB", transports="loopback,one_process"))
     tables = {table.name: table for table in tables_of(findings, agreements)}
     assert len(tables["round_trips_loopback"].rows) == len(tables["round_trips_one_process"].rows) == 6
@@ -67,10 +67,10 @@ def test_tables_hold_every_program_beside_the_others(tmp_path):
     assert names[:2] == ["size", "program"]
     assert "fragment_size" not in names
     assert "reliable" in tables["round_trips_loopback"].title
-    beside = tables["beside_ddsperf"]
-    ratios = [row[[column.name for column in beside.columns].index("ratio")] for row in beside.rows]
+    comparison = tables["beside_ddsperf"]
+    ratios = [row[[column.name for column in comparison.columns].index("ratio")] for row in comparison.rows]
     assert all(abs(ratio - 1 / 1.1) < 1e-3 for ratio in ratios)
-    assert len(beside.rows) == 8
+    assert len(comparison.rows) == 8
     assert len(tables["every_round"].rows) == 36
     assert tables["histograms"].is_detail
 
@@ -101,7 +101,7 @@ def test_figures_show_percentiles_over_size_and_the_complementary_distribution(t
     assert min(shares) > 0
 
 
-def test_a_case_without_any_numbers_still_has_its_row(tmp_path):
+def test_case_without_numbers_has_a_row(tmp_path):
     (case,) = cases_of(setups_of(LatencySpec(sizes="1", transports="loopback")), [Program.CYCLONE])
     findings = by_case([case], [Exchange(case=case, block=0, failure="ping and pong did not find each other")])
     tables = {table.name: table for table in tables_of(findings, [])}
@@ -110,7 +110,7 @@ def test_a_case_without_any_numbers_still_has_its_row(tmp_path):
     assert figures_of(findings) == ()
 
 
-def test_one_process_is_compared_only_where_nothing_is_pinned():
+def test_one_process_is_compared_only_unpinned():
     notes: list[str] = []
     setups = setups_of(LatencySpec(sizes="1"))
     assert comparable_setups(setups, LatencySpec(sizes="1"), notes) == setups
@@ -122,7 +122,7 @@ def test_one_process_is_compared_only_where_nothing_is_pinned():
     assert [each.transport for each in one_side] == [Transport.LOOPBACK]
 
 
-def test_failures_of_ddsperf_and_losses_are_remarks_and_its_rounds_are_not_gated(tmp_path):
+def test_ddsperf_failures_are_notes_and_its_rounds_are_not_gated(tmp_path):
     spec = LatencySpec(sizes="1", transports="loopback")
     ours, _, theirs = cases_of(setups_of(spec), PROGRAMS)
     found = [exchange(tmp_path, ours, 0, lost=2), Exchange(case=theirs, block=0, failure="oh dear")]

@@ -14,26 +14,26 @@ def times(seed: int = 1, size: int = 20_000):
     return np.random.default_rng(seed).lognormal(10, 0.7, size).astype(np.int64)
 
 
-def test_percentiles_are_times_that_were_seen():
+def test_percentiles_are_observed_times():
     found = Percentiles.of(np.arange(1000, 2_001_000, 1000, dtype=np.int64))
     assert (found.low, found.p50, found.p90, found.p99, found.p999, found.high) == (1, 1000, 1800, 1980, 1998, 2000)
     assert found.mean == pytest.approx(1000.5)
     assert found.count == 2000
 
 
-def test_one_time_is_every_percentile():
+def test_single_time_is_every_percentile():
     found = Percentiles.of(np.array([7000], dtype=np.int64))
     assert {found.low, found.mean, found.p50, found.p90, found.p99, found.p999, found.high} == {7.0}
 
 
-def test_rounds_are_combined_by_medians_with_the_extremes_kept():
+def test_rounds_are_combined_by_medians_and_extremes():
     parts = [Percentiles.of(np.full(size, value, dtype=np.int64)) for size, value in ((1, 1000), (3, 2000), (6, 9000))]
     found = combine(parts)
     assert (found.low, found.p50, found.p999, found.high) == (1, 2, 2, 9)
     assert found.mean == pytest.approx((1 + 6 + 54) / 10)
 
 
-def test_a_histogram_holds_all_times_within_a_thousandth():
+def test_histogram_is_accurate_to_a_thousandth():
     distribution, seen = Distribution(), times()
     distribution.add(seen[:7000])
     distribution.add(seen[7000:])
@@ -43,7 +43,7 @@ def test_a_histogram_holds_all_times_within_a_thousandth():
         assert distribution.percentile_ns(percent) / 1000 == pytest.approx(value, rel=2e-3)
 
 
-def test_a_histogram_is_the_same_as_one_of_single_times_and_can_be_read_by_others():
+def test_histogram_equals_one_of_single_times_and_is_compatible():
     distribution, seen = Distribution(), times(size=2000)
     distribution.add(seen)
     single = HdrHistogram(1, LONGEST_NS, 3)
@@ -55,7 +55,7 @@ def test_a_histogram_is_the_same_as_one_of_single_times_and_can_be_read_by_other
         assert decoded.get_value_at_percentile(percent) == single.get_value_at_percentile(percent)
 
 
-def test_the_steps_of_a_distribution_rise_to_all_of_it():
+def test_steps_of_a_distribution_end_at_one():
     distribution = Distribution()
     assert list(distribution.steps()) == []
     distribution.add(times())
@@ -66,7 +66,7 @@ def test_the_steps_of_a_distribution_rise_to_all_of_it():
     assert steps[-1].count == 20_000
 
 
-def test_times_beyond_a_minute_are_counted_at_its_end():
+def test_times_above_a_minute_are_clamped():
     distribution = Distribution()
     distribution.add(np.array([LONGEST_NS * 5], dtype=np.int64))
     assert distribution.percentile_ns(50) == pytest.approx(LONGEST_NS, rel=1e-3)
@@ -80,7 +80,7 @@ def test_a_ratio_has_the_interval_of_its_rounds():
     assert found.low < 1 < found.value < found.high
 
 
-def test_intervals_of_ratios_cover_as_often_as_they_say():
+def test_coverage_of_ratio_intervals():
     draw = np.random.default_rng(3)
     covered = 0
     for _ in range(2000):

@@ -1,4 +1,4 @@
-"""Edges, totals, events, resources and rounds, against messages made by hand."""
+"""Edges, totals, events, resources and rounds of hand-made messages."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.builders.studies import study
 from tests.builders.topologies import SECOND, arrivals, recorded, topology
 
 LATENCIES = {0: 1.0, 1: 2.0, 2: 3.0, 4: 12.0, 5: 0.5}
-"""Of messages each 10 ms: one late (above 2 ms), one too late (above 10 ms), number 3 lost."""
+"""Messages every 10 ms: one late (above 2 ms), one too late (above 10 ms), number 3 lost."""
 
 
 def analysed(*starts, rounds=2, cores=2):
     return analyse(topology(), starts, Limits(), case="two", rounds=rounds, cores=cores)
 
 
-def test_an_edge_tells_what_became_of_its_messages():
+def test_edge_counts_its_messages():
     first, service = analysed(recorded(arrivals(LATENCIES), sent={0: 7, 2: 0})).edges
     assert (first.edge.node, first.edge.topic, first.edge.sources[0].size_bytes) == ("listener", "counts", 8)
     assert (first.received, first.late, first.too_late, first.lost) == (5, 1, 1, 2)
@@ -46,7 +46,7 @@ def test_totals_weigh_edges_by_their_messages():
     assert totals.lost_percent == pytest.approx(100 / 7)
 
 
-def test_events_tell_when_and_who():
+def test_events_have_time_and_caller():
     events = analysed(recorded(arrivals(LATENCIES), sent={0: 7})).events
     assert [(each.time_ms, each.caller, each.code) for each in events] == [
         (0, "SYSTEM", Code.DISCOVERY),
@@ -81,7 +81,7 @@ def test_rounds_have_their_own_messages():
     assert second.values["rss"] == pytest.approx(10 * 1024 * 1024 / 1e6)
 
 
-def test_cpu_is_not_told_of_a_time_after_the_last_look():
+def test_cpu_is_unknown_after_the_last_sample():
     early = recorded([])
     looks = early.resources["two"][:2]
     first, second = analysed(dataclasses.replace(early, resources={"two": looks})).rounds
@@ -89,24 +89,24 @@ def test_cpu_is_not_told_of_a_time_after_the_last_look():
     assert isinstance(second.values["cpu"], Missing)
 
 
-def test_a_round_without_messages_says_so():
+def test_round_without_messages_fails():
     (only,) = analysed(recorded([]), rounds=1).rounds
     assert isinstance(only.values["mean"], Missing)
     assert isinstance(only.values["lost"], Missing)
 
 
-def test_a_process_that_dies_fails_the_rounds_it_did_not_outlive():
+def test_dead_process_fails_the_remaining_rounds():
     dead = recorded(
         arrivals(dict.fromkeys(range(60), 1.0)), ended_ns=SECOND + SECOND * 6 // 10, sent={0: 90}, failure="it died"
     )
     found = analysed(dead, rounds=4)
     assert [each.failure for each in found.rounds] == ["", "", "it died", "it died"]
-    assert found.edges[0].lost == 0  # what was on its way when all were stopped
+    assert found.edges[0].lost == 0  # messages in transit at the stop
     assert found.failures == ("it died",)
     assert found.events[-1].code is Code.FAILURE
 
 
-def test_processes_that_never_met_give_failed_rounds_alone():
+def test_undiscovered_processes_give_only_failed_rounds():
     never = recorded([], start_ns=0, end_ns=0, ended_ns=0, matched_ns={}, failure="never met", resources={"two": ()})
     found = analysed(never, rounds=3)
     assert [each.failure for each in found.rounds] == ["never met"] * 3
@@ -115,7 +115,7 @@ def test_processes_that_never_met_give_failed_rounds_alone():
 
 
 @pytest.mark.parametrize("kind", list(Format))
-def test_what_never_met_is_shown_in_every_format(kind):
+def test_undiscovered_processes_are_shown_in_every_format(kind):
     never = recorded([], start_ns=0, end_ns=0, ended_ns=0, matched_ns={}, failure="never met", resources={"two": ()})
     found = analysed(never, rounds=3)
     shown = study(rounds=found.rounds, tables=tables_of(found), figures=figures_of_study(found), quantities=QUANTITIES)

@@ -1,4 +1,4 @@
-"""Late, too late and lost, against sequences made by hand."""
+"""Late, too late and lost messages in hand-made sequences."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from tests.builders.topologies import MS
     ("period_ms", "late_ms", "too_late_ms"),
     [(10, 2, 10), (25, 5, 25), (100, 5, 50), (1, 0.2, 1), (50, 5, 50)],
 )
-def test_a_limit_is_the_lesser_of_a_share_of_the_period_and_a_time(period_ms, late_ms, too_late_ms):
+def test_limit_is_the_smaller_of_share_and_time(period_ms, late_ms, too_late_ms):
     limits = Limits()
     assert limits.late_ns(period_ms * MS) == late_ms * MS
     assert limits.too_late_ns(period_ms * MS) == too_late_ms * MS
 
 
-def test_a_message_is_one_thing_only_and_on_the_limit_it_is_still_in_time():
+def test_message_has_one_class_and_limits_are_inclusive():
     latencies = np.array([2 * MS, 2 * MS + 1, 10 * MS, 10 * MS + 1])
     limits = Limits()
     assert limits.late(latencies, 10 * MS).tolist() == [False, True, True, False]
     assert limits.too_late(latencies, 10 * MS).tolist() == [False, False, False, True]
 
 
-def test_the_limits_are_the_users():
+def test_limits_are_configurable():
     limits = Limits(late_percentage=50, late_absolute_us=4000, too_late_percentage=200, too_late_absolute_us=15_000)
     assert (limits.late_ns(10 * MS), limits.too_late_ns(10 * MS)) == (4 * MS, 15 * MS)
     assert (limits.late_ns(6 * MS), limits.too_late_ns(6 * MS)) == (3 * MS, 12 * MS)
@@ -49,5 +49,5 @@ def test_the_limits_are_the_users():
         ([0, 0, 1], 2, []),
     ],
 )
-def test_what_numbers_pass_over_is_lost_and_what_was_overtaken_is_not(numbers, sent, gaps):
+def test_skipped_numbers_are_lost_and_overtaken_ones_are_not(numbers, sent, gaps):
     assert list(find_gaps(np.array(numbers, dtype=np.int64), sent)) == gaps

@@ -1,4 +1,4 @@
-"""The four text files: the seed's columns, and numbers that can be read back."""
+"""The four text files: the seed's columns, and parsable numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def analysis():
 
 
 def rows_of(text: str, splits: int = -1) -> list[dict[str, str]]:
-    """As the seed's programs read it: words between spaces."""
+    """Rows as the seed's programs read them, split at spaces."""
     heading, *lines = text.splitlines()
     names = heading.split()
     return [dict(zip(names, line.split(None, splits), strict=True)) for line in lines]
@@ -71,7 +71,7 @@ def test_events(analysis):
     assert rows[1]["Description"] == "msg 1 late. 3000us > 2000us"
 
 
-def test_long_names_stay_apart_from_what_follows():
+def test_long_names_are_separated_from_the_next_column():
     long = "a" * 60
     made = {
         "nodes": [
@@ -84,7 +84,7 @@ def test_long_names_stay_apart_from_what_follows():
     assert (row["node"], row["topic"], row["size[b]"]) == (long, long, "10")
 
 
-def test_files_are_written_and_a_folder_that_cannot_be_is_said_before(analysis, tmp_path):
+def test_files_are_written_and_invalid_folders_are_refused_first(analysis, tmp_path):
     prepare_folder(tmp_path / "new" / "log")
     write_log(analysis, tmp_path / "new" / "log")
     written = {each.name: each.read_text("utf-8") for each in (tmp_path / "new" / "log").iterdir()}

@@ -1,4 +1,4 @@
-"""Topology files: what they may say, and with which words they are refused."""
+"""Topology files: content and refusals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.builders.topologies import MS, TWO, text_of, topology
 
 
 def declared(**changes):
-    """`TWO` with a change at an address: ``{"0.publishers.0.period_ms": 5}``; ``None`` takes a key away."""
+    """`TWO` with changes by address: ``{"0.publishers.0.period_ms": 5}``; ``None`` removes a key."""
     made = copy.deepcopy(TWO)
     for address, value in changes.items():
         place = made["nodes"]
@@ -42,7 +42,7 @@ def line_of(text: str, part: str) -> int:
     return text[: text.index(part)].count("\n") + 1
 
 
-def test_what_is_declared_is_read():
+def test_declared_topology_is_read():
     talker, listener = topology().nodes
     (publisher,), (subscription,), (client,) = talker.publishers, listener.subscriptions, listener.clients
     assert (publisher.topic, publisher.size_bytes, publisher.period_ns) == ("/counts", 8, 10 * MS)
@@ -52,7 +52,7 @@ def test_what_is_declared_is_read():
     assert [publisher.id, subscription.id, client.id] == [0, 1, 2]
 
 
-def test_all_that_the_format_has():
+def test_all_features_of_the_format():
     text = """{"nodes": [
       {"node_name": "n", "node_namespace": "left", "executor_id": 3, "number": 2,
        "publishers": [{"topic_name": "t", "msg_type": "plug::stamped_vector", "msg_size": 77, "freq_hz": 64,
@@ -74,12 +74,12 @@ def test_all_that_the_format_has():
     [("stamped10b", 10), ("stamped100kb", 102_400), ("stamped4mb", 4_194_304), ("stamped4_int32", 16),
      ("stamped12_float32", 48), ("stamped_int64", 8), ("irobot_interfaces_plugin::stamped250b", 250)],
 )  # fmt: skip
-def test_names_of_types_tell_their_size(msg_type, size):
+def test_size_is_read_from_the_type_name(msg_type, size):
     made = declared(**{"0.publishers.0.msg_type": msg_type, "1.subscribers.0.msg_type": msg_type})
     assert topology(made).nodes[0].publishers[0].size_bytes == size
 
 
-def test_any_type_will_do_where_its_size_is_said():
+def test_any_type_with_a_size_is_accepted():
     changes = {"0.publishers.0.msg_type": "LaserScan", "1.subscribers.0.msg_type": "LaserScan"}
     assert topology(declared(**changes, **{"0.publishers.0.msg_size": 5})).nodes[0].publishers[0].size_bytes == 5
 
@@ -138,18 +138,18 @@ PUBLISHER, SUBSCRIBER, CLIENT = "0.publishers.0.", "1.subscribers.0.", "1.client
         ({"0": 5}, "5", ["nodes[0]: is 5", "must be an object"]),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused_with_line_and_key(changes, line_has, words):
+def test_invalid_content_is_refused_with_line_and_key(changes, line_has, words):
     text = text_of(declared(**changes))
-    said = refusal(text)
+    expected = refusal(text)
     mark = line_has if line_has in text else '"node_name": "talker"'
     place = text.rindex(mark) if changes == {"1.node_name": "talker"} else text.index(mark)
-    # What concerns a whole entry is told where the entry begins: in the line of its brace.
+    # Errors of a whole entry have the line of its opening brace.
     lines = {text[:place].count("\n") + 1 + shift for shift in (-1, 0, 1)}
-    assert any(said.startswith(f"two.json, line {line}: ") for line in lines), said
-    assert all(each in said for each in words), said
+    assert any(expected.startswith(f"two.json, line {line}: ") for line in lines), expected
+    assert all(each in expected for each in words), expected
 
 
-def test_the_line_is_that_of_the_key_itself():
+def test_line_is_that_of_the_key():
     text = text_of(declared(**{PUBLISHER + "period_ms": 0}))
     line = line_of(text, '"period_ms": 0')
     assert refusal(text).startswith(f"two.json, line {line}: ")
@@ -179,12 +179,12 @@ def test_the_line_is_that_of_the_key_itself():
     ],
 )  # fmt: skip
 def test_broken_files_are_refused(text, words):
-    said = refusal(text)
-    assert said.startswith("two.json, line ")
-    assert all(each in said for each in words), said
+    expected = refusal(text)
+    assert expected.startswith("two.json, line ")
+    assert all(each in expected for each in words), expected
 
 
-def test_a_refusal_is_never_longer_than_one_can_read():
+def test_error_message_has_a_limited_length():
     for changes in (
         {PUBLISHER + "period_ms": "9" * 50_000},
         {PUBLISHER + "period_ms": 10**4000},
@@ -195,7 +195,7 @@ def test_a_refusal_is_never_longer_than_one_can_read():
         assert len(refusal(text_of(declared(**changes)))) < 400
 
 
-def test_more_than_can_be_told_to_all_is_refused_at_once():
+def test_too_many_endpoints_are_refused():
     end = {"topic_name": "t", "msg_type": "stamped10b"}
     many = [{"topic_name": f"t{number}", "msg_type": "stamped10b", "period_ms": 10} for number in range(20)]
     nodes = [{"node_name": "a", "number": 200, "publishers": many}, {"node_name": "b", "subscribers": [end]}]
@@ -203,8 +203,8 @@ def test_more_than_can_be_told_to_all_is_refused_at_once():
 
 
 @pytest.mark.acceptance
-def test_a_huge_file_is_read_or_refused_in_seconds():
-    """Nothing is looked through once for each of its lines."""
+def test_huge_file_is_processed_in_seconds():
+    """No quadratic search over its lines."""
     publishers = ",\n".join(
         f'{{"topic_name": "t{n}", "msg_type": "stamped10b", "period_ms": 10}}' for n in range(55_000)
     )
@@ -224,7 +224,7 @@ def test_two_of_one_name_in_a_node_are_refused():
     assert "service_name: '/sum' is there twice" in refusal(text_of(made))
 
 
-def test_a_file_that_cannot_be_read(tmp_path):
+def test_unreadable_file_is_refused(tmp_path):
     with pytest.raises(ConfigurationError, match=r"no\.json cannot be read: No such file"):
         read_topology(str(tmp_path / "no.json"))
     (tmp_path / "latin.json").write_bytes(b'{\n"nodes": "\xe9"}')
@@ -247,7 +247,7 @@ def test_a_file_that_cannot_be_read(tmp_path):
         read_topology(str(tmp_path / "long.json"))
 
 
-def test_the_name_of_a_file_does_nothing(tmp_path):
+def test_hostile_file_name_is_harmless(tmp_path):
     for stem in (b"caf\xe9", b"\x1b[31mred", b"two\nlines", b"n" * 240, "\u202e\U0001f4a9".encode() * 30):
         file = os.path.join(os.fsencode(tmp_path), stem + b".json")  # noqa: PTH118 - of bytes
         with open(file, "w") as written:  # noqa: PTH123
@@ -257,7 +257,7 @@ def test_the_name_of_a_file_does_nothing(tmp_path):
         assert len(f"{name}.log".encode()) <= 255
 
 
-def test_ours_are_of_the_size_of_the_seeds():
+def test_built_in_topologies_have_the_seeds_size():
     assert our_topologies() == ["packing_hall", "pick_cell"]
     cell, hall = read_topology("pick_cell"), read_topology("packing_hall")
     assert (len(cell.nodes), len(hall.nodes)) == (10, 20)
@@ -272,8 +272,8 @@ def test_a_changed_file_has_another_digest():
     assert topology(declared(**{PUBLISHER + "period_ms": 20})).digest != topology().digest
 
 
-def test_a_file_that_runs_together_with_another_is_refused_with_the_way_to_join_them(tmp_path, monkeypatch):
-    """As iRobot's ``debug_mont_blanc_reliable.json`` and its kin: a node that listens to the topics of another file."""
+def test_receivers_only_file_is_refused_with_a_remedy(tmp_path, monkeypatch):
+    """Such as iRobot's ``debug_mont_blanc_reliable.json``, whose node subscribes to topics of another file."""
     monkeypatch.chdir(tmp_path)
     debug = {"nodes": [{"node_name": "debug_node", "subscribers": TWO["nodes"][1]["subscribers"]}]}
     (tmp_path / "OTHER.json").write_text(text_of(TWO))

@@ -1,4 +1,4 @@
-"""Real runs of a small topology over Cyclone DDS: in one process, in many, and when things go wrong."""
+"""Real runs of a small topology over Cyclone DDS, in one and many processes, and failures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def spec(**changes) -> TopologySpec:
 
 
 def processes_of_topologies() -> list[psutil.Process]:
-    """Those of this test process."""
+    """Topology processes of this test process."""
     found = []
     for each in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -41,7 +41,7 @@ def analysed(recorded, asked):
 
 @pytest.mark.parametrize(("processes", "count"), [(Processes.ONE, 1), (Processes.NODE, 2)])
 @pytest.mark.measures_time
-def test_every_message_is_seen(processes, count):
+def test_every_message_is_received(processes, count):
     asked = spec(processes=processes)
     recorded = run_topology(topology(), asked)
     assert recorded.failure == ""
@@ -63,7 +63,7 @@ def test_every_message_is_seen(processes, count):
 
 @pytest.mark.acceptance
 @pytest.mark.measures_time
-def test_the_last_look_is_at_the_end_also_where_no_period_ends_there():
+def test_last_sample_is_at_the_end():
     asked = spec(seconds=0.7, sampling=0.5, rounds=3)
     recorded = run_topology(topology(), asked)
     (looks,) = recorded.resources.values()
@@ -73,7 +73,7 @@ def test_the_last_look_is_at_the_end_also_where_no_period_ends_there():
 
 
 @pytest.mark.acceptance
-def test_a_node_that_is_killed_is_a_failure_and_not_a_hang():
+def test_killed_node_is_a_failure():
     asked = spec(processes=Processes.NODE, seconds=180.0, rounds=900)
     killer = threading.Thread(target=lambda: process_when_sending(0).kill())
     killer.start()
@@ -93,12 +93,12 @@ DIFFERENT = {
     "latest": {"msg_type": "stamped10b", "qos_reliability": "best_effort", "qos_depth": 1},
     "all": {"msg_type": "stamped10b", "qos_reliability": "reliable", "qos_depth": 1000},
 }
-"""Two topics: on one a message that was not taken in time is replaced by the next, on the other it waits."""
+"""Two topics: on one, an untaken message is replaced by the next one; on the other, it is queued."""
 
 
 @pytest.mark.acceptance
 @pytest.mark.measures_time
-def test_a_node_that_stands_still_loses_messages_or_gets_them_too_late():
+def test_stopped_node_loses_messages_or_gets_them_too_late():
     taken = [{"topic_name": name, **end} for name, end in DIFFERENT.items()]
     sent = [{**end, "period_ms": 10} for end in taken]
     nodes = [{"node_name": "talker", "publishers": sent}, {"node_name": "listener", "subscribers": taken}]
@@ -125,7 +125,7 @@ def stand_still(number: int, seconds: float) -> None:
 
 
 def process_when_sending(number: int) -> psutil.Process:
-    """A node's process, as soon as messages flow."""
+    """Waits for messages and returns a node's process."""
     deadline_s = time.monotonic() + 60
     while time.monotonic() < deadline_s:
         for each in processes_of_topologies():
@@ -137,7 +137,7 @@ def process_when_sending(number: int) -> psutil.Process:
 
 
 def is_writing() -> bool:
-    """Whether the listener's samples of half a second, of 120 messages a second, are on the disk."""
+    """True if the listener has written half a second of samples at 120 messages per second."""
     for each in processes_of_topologies():
         with contextlib.suppress(psutil.NoSuchProcess):
             if any(
@@ -149,21 +149,21 @@ def is_writing() -> bool:
 
 @pytest.mark.acceptance
 @pytest.mark.measures_time
-def test_peers_that_never_meet_are_a_failure_and_not_a_hang():
+def test_undiscovered_peers_are_a_failure():
     declared = topology()
     listener = declared.nodes[1]
     (asked_for,) = listener.subscriptions
     durable = dataclasses.replace(asked_for, qos=TopicQos(transient_local=True))
     nodes = (declared.nodes[0], dataclasses.replace(listener, subscriptions=(durable,)))
-    apart = dataclasses.replace(declared, nodes=nodes)
-    recorded = run_topology(apart, spec(), patience=Patience(base_s=4.0, process_s=0.0))
+    separate = dataclasses.replace(declared, nodes=nodes)
+    recorded = run_topology(separate, spec(), patience=Patience(base_s=4.0, process_s=0.0))
     assert recorded.failure.startswith("these did not meet their peers: ")
     assert "/listener subscribing /counts" in recorded.failure
     assert all(each.failure for each in analysed(recorded, spec()).rounds)
     assert processes_of_topologies() == []
 
 
-def test_a_process_that_cannot_begin_is_named_with_its_last_words(monkeypatch):
+def test_failed_process_is_reported_with_its_output(monkeypatch):
     nowhere = {"PYTHONPATH": "/nonexistent", "PYTHONHOME": "/nonexistent"}
     monkeypatch.setattr("pytest_ldos.instruments.topology.run.bound_to_loopback", lambda: nowhere)
     recorded = run_topology(topology(), spec())

@@ -1,4 +1,4 @@
-"""Senders that do not keep their period are told of."""
+"""Senders that do not keep their period are reported."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from pytest_ldos.instruments.topology.rounds import find_shortfalls
 from tests.builders.topologies import SECOND, recorded, topology
 
 
-def said(*sent: dict[int, int], **changes) -> list[str]:
+def notes_of(*sent: dict[int, int], **changes) -> list[str]:
     return list(find_shortfalls(topology(), [recorded([], sent=each, **changes) for each in sent]))
 
 
-def test_what_was_sent_in_time_is_not_mentioned():
-    assert said({0: 99, 2: 19}, {0: 100, 2: 20}) == []
+def test_senders_in_time_are_not_reported():
+    assert notes_of({0: 99, 2: 19}, {0: 100, 2: 20}) == []
 
 
-def test_who_sent_less_is_named_the_worst_first():
-    assert said({0: 60, 2: 2}, {0: 60, 2: 2}) == [
+def test_slow_senders_are_reported_worst_first():
+    assert notes_of({0: 60, 2: 2}, {0: 60, 2: 2}) == [
         "messages were not sent as often as declared: listener to /sum sent 4 of 38, talker on /counts sent 120 of 198"
     ]
 
 
-def test_a_start_that_failed_tells_nothing():
-    assert said({0: 10}, failure="it died", ended_ns=SECOND) == []
+def test_failed_start_is_ignored():
+    assert notes_of({0: 10}, failure="it died", ended_ns=SECOND) == []
 
 
-def test_many_are_counted():
+def test_many_senders_are_counted():
     nodes = [
         {
             "node_name": f"n{number}",

@@ -1,4 +1,4 @@
-"""Performance targets: what they may say, and what is judged."""
+"""Performance targets: content and comparison."""
 
 from __future__ import annotations
 
@@ -56,22 +56,22 @@ def test_limits_are_met_up_to_their_value(target_file):
     [("resources", "cpu[%]", 24.9), ("resources", "vsz[KB]", 20479), ("latency_total", "late[%]", 33),
      ("latency_total", "mean[us]", 1600), ("latency_total", "late[#]", 0)],
 )  # fmt: skip
-def test_a_limit_that_is_passed_fails(target_file, part, name, most):
+def test_exceeded_limit_fails(target_file, part, name, most):
     target = read_target(target_file({part: {name: most}}))
     assert verdicts(target, analysed()) == {name: "failed"}
 
 
-def test_lost_messages_miss_a_limit_of_none(target_file):
+def test_lost_messages_exceed_a_limit_of_zero(target_file):
     target = read_target(target_file({"latency_total": {"lost[%]": 0.0}}))
     assert verdicts(target, analysed(sent={0: 4})) == {"lost[%]": "failed"}
 
 
-def test_nothing_is_met_by_a_run_that_failed(target_file):
+def test_failed_run_meets_no_limit(target_file):
     target = read_target(target_file(SEEDS))
     assert set(verdicts(target, analysed(failure="it died")).values()) == {"not measured"}
 
 
-def test_it_is_shown_as_a_table_and_as_bars(target_file):
+def test_result_is_shown_as_table_and_bars(target_file):
     target = read_target(target_file(SEEDS))
     judged = judge_target(target, analysed())
     assert target_table(target, judged).rows[0] == ("cpu[%]", 25.0, 25.5, "passed")
@@ -100,7 +100,7 @@ def test_bad_targets_are_refused_with_line_and_key(target_file, content, words):
     assert all(each in str(refused.value) for each in ("target.json", *words)), refused.value
 
 
-def test_a_target_that_cannot_be_read(tmp_path):
+def test_unreadable_target_is_refused(tmp_path):
     with pytest.raises(ConfigurationError, match=r"no\.json cannot be read"):
         read_target(tmp_path / "no.json")
     with pytest.raises(ConfigurationError, match="the target /dev/zero is a pipe or a device"):

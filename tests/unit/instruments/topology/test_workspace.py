@@ -1,4 +1,4 @@
-"""The workspace's runner speaks as ours does, by its sources."""
+"""The workspace's runner matches the Python one, by its sources."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def test_a_plan_has_the_keys_that_the_runner_reads():
     assert set(re.findall(r'\.at\("(\w+)"\)', source("src/plan.cpp"))) == keys_in(plan)
 
 
-def test_both_say_the_same_events_with_the_same_keys():
+def test_both_report_the_same_events_and_keys():
     ours = Path(embedded_process.__file__).read_text("utf-8")
-    said = set(re.findall(r'\{"event", "(\w+)"\}', source("src/run.cpp")))
-    assert said == set(re.findall(r'event(?:=|": )"(\w+)"', ours))
+    events = set(re.findall(r'\{"event", "(\w+)"\}', source("src/run.cpp")))
+    assert events == set(re.findall(r'event(?:=|": )"(\w+)"', ours))
     resources = set(re.findall(r'\{"(\w+)", used\.\w+\}', source("src/run.cpp")))
     assert resources == set(own_resources())
     commands = set(re.findall(r'\.at\("(\w+)"\)', source("src/run.cpp")))
     assert commands == set(re.findall(r'(?:command|\))\["(\w+)"\]', ours)) == {"start_ns", "end_ns", "drain"}
 
 
-def test_a_sample_has_the_same_form():
+def test_samples_have_the_same_format():
     struct = re.search(r"struct Sample\n\{(.*?)\};", source("include/ldos_topology/samples.hpp"), re.DOTALL)
     assert struct is not None
     fields = re.findall(r"std::int64_t (\w+);", struct[1])

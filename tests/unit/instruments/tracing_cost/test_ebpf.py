@@ -1,4 +1,4 @@
-"""Recording with bpftrace: what it says, and why it cannot."""
+"""Recording with bpftrace, and its failures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ for line in sys.stdin:
 
 @pytest.fixture
 def bpftrace(tmp_path, monkeypatch):
-    """Puts a program of that name on the path."""
+    """Puts a fake bpftrace on the path."""
 
     def put(script: str) -> None:
         program = tmp_path / "bpftrace"
@@ -44,7 +44,7 @@ def test_functions_are_named_with_their_library():
     assert PROBES.points == 'uprobe:"/usr/lib/libx.so":first,uprobe:"/usr/lib/libx.so":second'
 
 
-def test_records_are_counted_and_other_words_passed_over(tmp_path):
+def test_records_are_counted_and_other_output_is_ignored(tmp_path):
     output = tmp_path / "ebpf.txt"
     output.write_bytes(
         b"attached\n12 3 first 7f\n13 3 second 0\n14 3 first 7f\nLost 12 events\nLost 1 events\n15 x first 0\n\xff\n12 3"
@@ -72,28 +72,28 @@ def test_without_uprobes(bpftrace, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("library", ['/tmp/a"b.so', "/tmp/a\\b.so", "/tmp/a\nb.so"])
-def test_a_library_that_cannot_be_named(bpftrace, library):
+def test_library_path_that_needs_quoting(bpftrace, library):
     bpftrace("echo attached")
     assert not is_plain(library)
     assert "cannot name" in ebpf_available(Probes(library, ("f",))).reason
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "message"),
     [
         ("echo 'ERROR: Could not resolve symbol: first' >&2; exit 1", "Could not resolve symbol"),
         ("exit 1", "it said nothing"),
         ("echo 'not attached'", "not attached"),
     ],
 )
-def test_one_that_refuses_is_quoted(bpftrace, script, said):
+def test_error_of_bpftrace_is_quoted(bpftrace, script, message):
     bpftrace(script)
     found = ebpf_available(PROBES)
     assert not found.ok
-    assert said in found.reason
+    assert message in found.reason
 
 
-def test_one_that_ends_before_it_records(bpftrace, tmp_path):
+def test_early_end_of_bpftrace_is_an_error(bpftrace, tmp_path):
     bpftrace("echo 'no permission' >&2; exit 1")
     with pytest.raises(RecordingFailed, match="does not record") as caught, recording(PROBES, 1, tmp_path):
         pass

@@ -1,4 +1,4 @@
-"""Overheads of starts whose latencies are known."""
+"""Overheads of starts with known latencies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SPEC = TracingCostSpec(sizes_kib="1,64", rates_hz="100", starts=5)
 
 
 def start(mode: Mode, pair: int, *, shift_us: float = 0.0, failure: str = "", **changes) -> Start:
-    """Fifty messages of 40 µs and fifty of 90 µs, one in fifty 1 ms late; 2000 timed calls; all recorded."""
+    """Fifty messages of 40 µs and fifty of 90 µs, one in fifty 1 ms late; 2000 timed calls; everything recorded."""
     noise = np.random.default_rng([pair, len(mode)]).normal(0, 1, 50)
     cases = {}
     for case, level in ((SMALL, 40.0), (Case(64, 100), 90.0)):
@@ -48,7 +48,7 @@ def starts(shift_us: float, count: int = 5) -> list[Start]:
 
 
 @pytest.mark.parametrize("center", [mean_of, median_of])
-def test_what_was_added_is_found(center):
+def test_added_latency_is_found(center):
     found = overhead_of(pair_up(starts(2.5), Mode.LTTNG), [SMALL], center)
     assert found is not None
     assert found.value == pytest.approx(2.5, abs=0.5)
@@ -56,26 +56,26 @@ def test_what_was_added_is_found(center):
 
 
 @pytest.mark.parametrize(("shift_us", "answer"), [(2.0, Answer.MET), (5.0, Answer.MISSED), (3.3, Answer.UNDECIDED)])
-def test_the_target_is_judged_by_the_interval(shift_us, answer):
+def test_target_is_compared_with_the_interval(shift_us, answer):
     found = overhead_of(pair_up(starts(shift_us), Mode.LTTNG), SPEC.cases, mean_of)
     assert found is not None
     assert found.answer is answer
 
 
-def test_one_pair_has_no_interval_and_decides_nothing():
+def test_single_pair_has_no_interval_and_is_inconclusive():
     found = overhead_of(pair_up(starts(0.0, count=1), Mode.LTTNG), SPEC.cases, mean_of)
     assert found is not None
     assert (found.low, found.high, found.answer) == (None, None, Answer.UNDECIDED)
     assert mean_interval([1.0]) == (-np.inf, np.inf)
 
 
-def test_a_turn_in_which_one_start_failed_is_left_out():
+def test_pair_with_a_failed_start_is_left_out():
     found = [*starts(1.0, count=3), start(Mode.UNTRACED, 3), start(Mode.LTTNG, 3, failure="it died")]
     assert len(pair_up(found, Mode.LTTNG)) == 3
     assert overhead_of(pair_up(found, Mode.EBPF), SPEC.cases, mean_of) is None
 
 
-def test_sizes_that_differ_do_not_look_like_overhead():
+def test_different_sizes_are_no_overhead():
     found = overhead_of(pair_up(starts(0.0), Mode.LTTNG), SPEC.cases, median_of)
     assert found is not None
     assert abs(found.value) < 1
@@ -100,7 +100,7 @@ def test_the_study_holds_overheads_the_seeds_and_the_target():
     assert [curve.label for curve in figure.curves] == ["1 KiB", "64 KiB"]
 
 
-def test_the_seeds_numbers_are_of_lttng_and_its_target_of_rclcpp():
+def test_seeds_numbers_apply_to_lttng_and_rclcpp():
     found = [*starts(2.0), *(start(Mode.EBPF, pair, shift_us=40.0) for pair in range(5))]
     lttng, ebpf, *_ = study(found, (Mode.UNTRACED, Mode.LTTNG, Mode.EBPF)).tables
     assert [column.name for column in lttng.columns][-2:] == ["seed", "target"]
@@ -111,7 +111,7 @@ def test_the_seeds_numbers_are_of_lttng_and_its_target_of_rclcpp():
     assert [column.name for column in table.columns][-1] == "seed"
 
 
-def test_ebpf_is_held_against_lttng_turn_by_turn():
+def test_ebpf_is_compared_with_lttng_in_pairs():
     slow = {"tracepoint_ns": [4200.0, 4200.0, 4200.0]}
     found = [*starts(2.0), *(start(Mode.EBPF, pair, shift_us=42.0, **slow) for pair in range(5))]
     against = study(found, (Mode.UNTRACED, Mode.LTTNG, Mode.EBPF)).tables[-1]
@@ -124,7 +124,7 @@ def test_ebpf_is_held_against_lttng_turn_by_turn():
     assert study(failed, (Mode.UNTRACED, Mode.LTTNG, Mode.EBPF)).tables[-1].name == "tracepoints"
 
 
-def test_rounds_of_a_start_that_failed_say_why():
+def test_rounds_of_a_failed_start_have_a_reason():
     found = study([start(Mode.UNTRACED, 0), start(Mode.LTTNG, 0, failure="what was to be recorded is not there")])
     failed = [each for each in found.rounds if each.failure]
     assert len(failed) == 3
@@ -148,7 +148,7 @@ def test_lost_events_are_noted():
         (Recorded({CALLBACK: 120, "rclcpp_publish": 2120}), 0, False),
     ],
 )
-def test_a_recording_proves_that_it_recorded(recorded, timed, proven):
+def test_recording_proves_completeness(recorded, timed, proven):
     assert start(Mode.LTTNG, 0, recorded=recorded, timed_calls=timed).is_proven is proven
 
 
@@ -165,7 +165,7 @@ def test_a_recording_proves_that_it_recorded(recorded, timed, proven):
         {"latencies_ns": [1, 2, 3]},
     ],
 )
-def test_latencies_that_are_none_are_damage(damaged):
+def test_invalid_latencies_are_refused(damaged):
     with pytest.raises(ChildFailed):
         read_latencies(damaged, 3)
     assert read_latencies({"published": 3, "latencies_ns": [1, 2]}, 3) == Latencies(3, (1, 2))

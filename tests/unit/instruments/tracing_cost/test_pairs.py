@@ -1,4 +1,4 @@
-"""Real pairs with and without tracing, and such that misbehave."""
+"""Real pairs with and without tracing, and faulty ones."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_pair_of_rclcpp(rmw):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Faulty(Layer):
-    """One whose processes run a program of Python."""
+    """A layer whose processes run a given Python program."""
 
     program: str
 
@@ -98,20 +98,20 @@ def faulty_start(program: str, mode: Mode):
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_fails_is_a_result(fault):
-    program, said = FAULTS[fault]
+def test_failure_is_a_result(fault):
+    program, message = FAULTS[fault]
     start = faulty_start(program, Mode.UNTRACED)
-    assert said in start.failure
+    assert message in start.failure
     assert start.block == 7
 
 
 @needs_lttng
-def test_a_traced_start_of_which_nothing_is_in_the_trace_is_none():
+def test_traced_start_without_events_is_a_failure():
     assert faulty_start(UNRECORDED, Mode.UNTRACED).failure == ""
     assert "no trace in it" in faulty_start(UNRECORDED, Mode.LTTNG).failure
 
 
-def test_what_is_missing_says_why(monkeypatch, tmp_path):
+def test_missing_requirement_has_a_reason(monkeypatch, tmp_path):
     monkeypatch.setenv("AMENT_PREFIX_PATH", "")
     assert not available(dataclasses.replace(SHORT, layer=Layers.ROS2)).ok
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -119,7 +119,7 @@ def test_what_is_missing_says_why(monkeypatch, tmp_path):
     assert (found.ok, found.remedy) == (False, "sudo apt-get install lttng-tools")
 
 
-def test_where_ebpf_is_not_permitted_a_note_says_why(monkeypatch, tmp_path):
+def test_unavailable_ebpf_is_noted(monkeypatch, tmp_path):
     pytest.importorskip("pytest_ldos.robot.dds._lttng", reason="built without LTTng-UST")
     monkeypatch.setenv("PATH", str(tmp_path))
     layer = Layer(kind=Kind.EMBEDDED, middleware="rmw_cyclonedds_cpp")

@@ -1,4 +1,4 @@
-"""Settings of what tracing is measured with."""
+"""Settings of `ldos tracing-cost`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pytest_ldos.instruments.tracing_cost.spec import Case, TracingCostSpec
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"sizes_kib": ""}, "sizes_kib is ''"),
         ({"sizes_kib": "1,,2"}, "with commas between them"),
@@ -27,8 +27,8 @@ from pytest_ldos.instruments.tracing_cost.spec import Case, TracingCostSpec
         ({"rmw": "x"}, "rmw is 'x'"),
     ],
 )
-def test_what_makes_no_sense_is_refused(settings, said):
-    with pytest.raises(ConfigurationError, match=said):
+def test_invalid_settings_are_refused(settings, message):
+    with pytest.raises(ConfigurationError, match=message):
         TracingCostSpec(**settings)
 
 
