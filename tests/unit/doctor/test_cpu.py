@@ -1,4 +1,4 @@
-"""CPU settings, on trees like ``/sys``."""
+"""Checks of CPU settings, on fake ``/sys`` trees."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.builders.busy import foreign_load, name_all_others
 from tests.builders.machine import CPU, build_machine
 
 
-def test_a_steady_machine(tmp_path):
+def test_machine_with_steady_settings(tmp_path):
     machine = build_machine(tmp_path)
     checks = (check_governor, check_turbo, check_smt, check_isolated_cpus, check_others)
     assert {check(machine).status for check in checks} == {Status.OK}
 
 
-def test_a_governor_that_follows_the_load(tmp_path):
+def test_governor_that_follows_the_load_is_reported(tmp_path):
     finding = check_governor(build_machine(tmp_path, {f"{CPU}/cpu1/cpufreq/scaling_governor": "powersave"}))
     assert finding.status is Status.WARNING
     assert finding.text.startswith("powersave on 1 of 2 CPUs")
@@ -26,7 +26,7 @@ def test_a_governor_that_follows_the_load(tmp_path):
     assert finding.fix.values == {f"{CPU}/cpu1/cpufreq/scaling_governor": "performance"}
 
 
-def test_a_driver_without_the_steady_governor_is_not_offered_it(tmp_path):
+def test_missing_performance_governor_is_not_offered(tmp_path):
     files = {
         f"{CPU}/cpu0/cpufreq/scaling_governor": "schedutil",
         f"{CPU}/cpu0/cpufreq/scaling_available_governors": "schedutil userspace",
@@ -37,19 +37,19 @@ def test_a_driver_without_the_steady_governor_is_not_offered_it(tmp_path):
 
 
 @pytest.mark.parametrize(("no_turbo", "status"), [("0", Status.WARNING), ("1", Status.OK)])
-def test_intels_switch_says_the_opposite(tmp_path, no_turbo, status):
+def test_intels_turbo_switch_is_inverted(tmp_path, no_turbo, status):
     finding = check_turbo(build_machine(tmp_path, {f"{CPU}/intel_pstate/no_turbo": no_turbo}))
     assert finding.status is status
 
 
 @pytest.mark.parametrize(("boost", "turbo"), [("0", "off"), ("1", "on"), ("?", "unknown")])
-def test_everybody_elses_switch(tmp_path, boost, turbo):
+def test_generic_turbo_switch(tmp_path, boost, turbo):
     (tmp_path / CPU / "cpufreq").mkdir(parents=True)
     (tmp_path / CPU / "cpufreq/boost").write_text(boost)
     assert read_turbo(tmp_path) == turbo
 
 
-def test_smt_that_can_and_that_cannot_be_switched(tmp_path):
+def test_smt_with_and_without_a_switch(tmp_path):
     on = check_smt(build_machine(tmp_path, {f"{CPU}/smt/active": "1", f"{CPU}/smt/control": "on"}))
     assert on.fix.values == {f"{CPU}/smt/control": "off"}
     forced = check_smt(build_machine(tmp_path, {f"{CPU}/smt/active": "1", f"{CPU}/smt/control": "notimplemented"}))
@@ -64,7 +64,7 @@ def test_a_virtual_machine_has_no_frequencies(tmp_path):
     assert check_turbo(machine).status is Status.OK
 
 
-def test_isolated_cpus_are_told(tmp_path):
+def test_isolated_cpus_are_reported(tmp_path):
     assert "2-3" in check_isolated_cpus(build_machine(tmp_path, {f"{CPU}/isolated": "2-3"})).text
 
 
@@ -77,6 +77,6 @@ def test_a_foreign_load_is_named(tmp_path, monkeypatch):
     assert name in finding.text
 
 
-def test_a_machine_that_does_not_show_its_processes(tmp_path):
+def test_invisible_processes(tmp_path):
     machine = build_machine(tmp_path, interference=lambda: Interference(seconds=1.0, cpus=2))
     assert check_others(machine).text == "not to be seen here"

@@ -1,4 +1,4 @@
-"""What is mended is recorded first, and can be put back."""
+"""Fixes are recorded first, and can be undone."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def change(machine, file, place=RMEM, value="999"):
     )
 
 
-def test_everything_is_mended_and_put_back(machine, file):
+def test_all_fixes_are_applied_and_undone(machine, file):
     before = settings(machine)
-    told = list(mend([check(machine) for check in CHECKS], machine, ChangeLog(file), agrees=yes))
-    assert len(told) == 5
-    assert all(line.startswith("done: ") for line in told)
+    lines = list(mend([check(machine) for check in CHECKS], machine, ChangeLog(file), agrees=yes))
+    assert len(lines) == 5
+    assert all(line.startswith("done: ") for line in lines)
     assert machine.read(RMEM) == "2147483647"
     assert machine.read(f"{CPU}/smt/control") == "off"
-    (machine.root / CPU / "smt/active").write_text("0")  # the kernel does that
+    (machine.root / CPU / "smt/active").write_text("0")  # done by the kernel
     assert {check(machine).status for check in CHECKS} == {Status.OK}
 
     (machine.root / CPU / "smt/active").write_text("1")
@@ -71,7 +71,7 @@ def test_everything_is_mended_and_put_back(machine, file):
     assert not file.exists()
 
 
-def test_only_what_is_agreed_to_is_changed(machine, file):
+def test_only_confirmed_fixes_are_applied(machine, file):
     before = settings(machine)
     questions = []
 
@@ -79,9 +79,9 @@ def test_only_what_is_agreed_to_is_changed(machine, file):
         questions.append(describe_question(fix))
         return "turbo" in fix.description
 
-    told = list(mend([check(machine) for check in CHECKS], machine, ChangeLog(file), agrees=only_turbo))
+    lines = list(mend([check(machine) for check in CHECKS], machine, ChangeLog(file), agrees=only_turbo))
     assert len(questions) == 5
-    assert len(told) == 1
+    assert len(lines) == 1
     assert {place for place, value in settings(machine).items() if value != before[place]} == {
         f"{CPU}/intel_pstate/no_turbo"
     }
@@ -95,14 +95,14 @@ def test_the_record_is_private_and_names_places_below_the_root(machine, file):
     assert kept == {"place": RMEM, "before": "212992", "after": "999", "boot": "8a1e"}
 
 
-def test_changed_twice_goes_back_to_the_first(machine, file):
+def test_undo_after_two_changes_restores_the_first_value(machine, file):
     change(machine, file, value="999")
     change(machine, file, value="1000")
     assert list(ChangeLog(file).undo(machine)) == [f"{machine.path(RMEM)}: 1000 → 212992"]
     assert machine.read(RMEM) == "212992"
 
 
-def test_what_somebody_else_changed_since_is_left(machine, file):
+def test_later_foreign_change_is_kept(machine, file):
     change(machine, file)
     machine.write(RMEM, "7")
     assert "somebody else set it to 7 since" in next(ChangeLog(file).undo(machine))
@@ -110,7 +110,7 @@ def test_what_somebody_else_changed_since_is_left(machine, file):
     assert not file.exists()
 
 
-def test_a_value_of_somebody_else_is_what_a_later_change_goes_back_to(machine, file):
+def test_undo_restores_a_foreign_value(machine, file):
     change(machine, file, value="999")
     machine.write(RMEM, "7")
     change(machine, file, value="1000")
@@ -118,44 +118,44 @@ def test_a_value_of_somebody_else_is_what_a_later_change_goes_back_to(machine, f
     assert machine.read(RMEM) == "7"
 
 
-def test_after_a_restart_nothing_is_put_back(machine, file):
+def test_nothing_is_undone_after_a_reboot(machine, file):
     change(machine, file)
     (machine.root / BOOT_ID).write_text("another")
     assert "has restarted since" in next(ChangeLog(file).undo(machine))
     assert machine.read(RMEM) == "999"
 
 
-def test_a_crash_between_record_and_change_does_no_harm(machine, file):
+def test_crash_between_record_and_change_is_harmless(machine, file):
     change(machine, file)
     (machine.root / RMEM).write_text("212992")
     assert "is 212992 already" in next(ChangeLog(file).undo(machine))
 
 
-def test_a_change_that_fails_is_not_recorded_and_the_next_is_tried(machine, file):
+def test_failed_change_is_not_recorded_and_the_next_is_tried(machine, file):
     (machine.root / RMEM).unlink()
     findings = [
         Finding("a", Status.WARNING, "b", fix=SetValues("set what is missing", {RMEM: "1"})),
         check_turbo(machine),
     ]
-    told = list(mend(findings, machine, ChangeLog(file), agrees=yes))
-    assert told[0].startswith("not done: set what is missing: ")
-    assert "on the host" in told[0]
-    assert told[1].startswith("done: turn turbo off")
+    lines = list(mend(findings, machine, ChangeLog(file), agrees=yes))
+    assert lines[0].startswith("not done: set what is missing: ")
+    assert "on the host" in lines[0]
+    assert lines[1].startswith("done: turn turbo off")
     assert [change.place for change in ChangeLog(file).changes] == [f"{CPU}/intel_pstate/no_turbo"]
 
 
-def test_where_the_record_cannot_be_kept_nothing_is_changed_and_the_next_is_tried(machine, file):
+def test_without_record_nothing_is_changed(machine, file):
     before, changes = settings(machine), ChangeLog(file)
     file.parent.parent.touch()
-    told = list(mend([check_turbo(machine), check_receive_buffer(machine)], machine, changes, agrees=yes))
-    assert len(told) == 2
-    assert all(line.startswith("not done: ") and f"{file} cannot be written" in line for line in told)
-    assert "XDG_STATE_HOME" in told[0]
+    lines = list(mend([check_turbo(machine), check_receive_buffer(machine)], machine, changes, agrees=yes))
+    assert len(lines) == 2
+    assert all(line.startswith("not done: ") and f"{file} cannot be written" in line for line in lines)
+    assert "XDG_STATE_HOME" in lines[0]
     assert settings(machine) == before
     assert changes.changes == []
 
 
-def test_a_record_that_cannot_be_replaced_leaves_no_other_file(machine, file):
+def test_failed_record_leaves_no_temporary_file(machine, file):
     change(machine, file)
     changes = ChangeLog(file)
     kept = changes.changes
@@ -168,7 +168,7 @@ def test_a_record_that_cannot_be_replaced_leaves_no_other_file(machine, file):
     assert machine.read(RMEM) == "999"
 
 
-def test_others_write_through_sudo(tmp_path, file):
+def test_ordinary_users_write_through_sudo(tmp_path, file):
     bin_ = add_program(tmp_path / "bin", "sudo", '[ "$1" = -n ] || exit 1\nshift\nexec "$@"')
     machine = build_machine(tmp_path / "m", UNSTEADY, uid=1000, environment={"PATH": f"{bin_}:/usr/bin:/bin"})
     change(machine, file)
@@ -176,7 +176,7 @@ def test_others_write_through_sudo(tmp_path, file):
 
 
 @pytest.mark.parametrize("sudo", ["echo 'a password is required' >&2; exit 1", None])
-def test_others_without_sudo_are_told_the_command(tmp_path, file, sudo):
+def test_without_sudo_the_command_is_shown(tmp_path, file, sudo):
     bin_ = add_program(tmp_path / "bin", "sudo", sudo) if sudo else tmp_path
     machine = build_machine(tmp_path / "m", UNSTEADY, uid=1000, environment={"PATH": str(bin_)})
     with pytest.raises(MendFailed, match=rf"echo 999 \| sudo tee {machine.path(RMEM)}"):
@@ -188,13 +188,13 @@ def test_others_without_sudo_are_told_the_command(tmp_path, file, sudo):
 @pytest.mark.parametrize(
     "text", ["{", "[]", '{"schema": 1, "changes": [{"place": "x"}]}', '{"schema": 2, "changes": []}']
 )
-def test_a_damaged_record_is_not_ignored(file, text):
+def test_damaged_record_is_an_error(file, text):
     file.parent.mkdir(parents=True)
     file.write_text(text)
     with pytest.raises(RecordUnreadable, match=r"doctor-changes\.json"):
         ChangeLog(file)
 
 
-def test_where_the_record_lies(tmp_path):
+def test_path_of_the_record(tmp_path):
     assert changes_file({"XDG_STATE_HOME": str(tmp_path)}) == tmp_path / "ldos/doctor-changes.json"
     assert changes_file({"XDG_STATE_HOME": "relative"}).parts[-4:-2] == (".local", "state")

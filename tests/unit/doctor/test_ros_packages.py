@@ -1,4 +1,4 @@
-"""ROS 2 as the doctor sees it, on trees like its installations."""
+"""Checks of ROS 2, on fake installations."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def ros_machine(tmp_path, prefix, *, stack="auto", ros2=None, python_path=(), **
     return build_machine(tmp_path, environment=environment, stack=stack, ros2=ros2 or {}, python_path=python_path)
 
 
-def test_everything_is_there(tmp_path, prefix):
+def test_complete_installation(tmp_path, prefix):
     machine = ros_machine(tmp_path, prefix)
     checks = (check_distro, check_stack_packages, check_gazebo_packages, check_workspace, check_rmw)
     assert {check(machine).status for check in checks} == {OK}
@@ -50,7 +50,7 @@ def test_everything_is_there(tmp_path, prefix):
 
 
 @pytest.mark.parametrize(("stack", "status"), [("auto", WARNING), ("ros2", ERROR)])
-def test_missing_packages_weigh_as_much_as_ros_is_wanted(tmp_path, prefix, stack, status):
+def test_severity_of_missing_packages(tmp_path, prefix, stack, status):
     for name in ("moveit_ros_move_group", "ros_gz_sim", "ldos_bringup"):
         (prefix / "share/ament_index/resource_index/packages" / name).unlink()
     machine = ros_machine(tmp_path, prefix, stack=stack)
@@ -76,37 +76,37 @@ def test_the_planner_is_optional(tmp_path, prefix):
         ({"launch_file": "mine/a.py"}, OK),
     ],
 )
-def test_gazebo_weighs_as_much_as_it_is_wanted(tmp_path, prefix, ros2, status):
+def test_severity_of_missing_gazebo(tmp_path, prefix, ros2, status):
     (prefix / "share/ament_index/resource_index/packages/ros_gz_sim").unlink()
     assert check_gazebo_packages(ros_machine(tmp_path, prefix, stack="ros2", ros2=ros2)).status is status
 
 
-def test_another_robot_needs_none_of_the_pandas_packages(tmp_path):
+def test_other_robot_does_not_need_the_pandas_packages(tmp_path):
     prefix = add_packages(tmp_path / "ros", needed_packages(StackSpec()))
     machine = ros_machine(tmp_path, prefix, stack="ros2", ros2={"launch_file": "mine/arm.launch.py"})
     assert check_stack_packages(machine).status is OK
     assert check_workspace(machine).status is OK
 
 
-def test_the_middleware_of_the_settings_comes_first(tmp_path, prefix):
+def test_middleware_of_the_settings_has_precedence(tmp_path, prefix):
     finding = check_rmw(ros_machine(tmp_path, prefix, ros2={"rmw": "rmw_cyclonedds_cpp"}))
     assert "rmw_cyclonedds_cpp is not installed" in finding.text
 
 
-def test_another_distro_is_told(tmp_path, prefix):
+def test_other_distro_is_reported(tmp_path, prefix):
     machine = ros_machine(tmp_path, prefix)
     other = dataclasses.replace(machine, environment={**machine.environment, "ROS_DISTRO": "humble"})
     assert check_distro(other).status is WARNING
 
 
-def test_a_distro_that_was_not_tried_is_told(tmp_path, prefix):
+def test_untested_distro_is_reported(tmp_path, prefix):
     machine = ros_machine(tmp_path, prefix)
     newer = dataclasses.replace(machine, environment={**machine.environment, "ROS_DISTRO": "lyrical"})
     assert check_distro(newer).text == "lyrical, sourced: nobody has tried an arm there yet"
 
 
 @pytest.mark.parametrize(("stack", "status"), [("auto", OK), ("embedded", OK), ("ros2", ERROR)])
-def test_no_ros_at_all(tmp_path, stack, status):
+def test_no_ros(tmp_path, stack, status):
     assert check_distro(build_machine(tmp_path, stack=stack)).status is status
 
 
@@ -119,7 +119,7 @@ def test_installed_but_not_sourced(tmp_path, stack, status):
     assert finding.remedy == "source /opt/ros/jazzy/setup.bash"
 
 
-def test_a_middleware_that_was_chosen_and_is_not_there(tmp_path, prefix):
+def test_missing_middleware(tmp_path, prefix):
     finding = check_rmw(ros_machine(tmp_path, prefix, stack="ros2", RMW_IMPLEMENTATION="rmw_zenoh_cpp"))
     assert finding.status is ERROR
     assert finding.remedy == "sudo apt-get install ros-jazzy-rmw-zenoh-cpp"
@@ -131,8 +131,8 @@ def test_python_packages_of_another_version(tmp_path, prefix):
     assert f"built for Python {OTHER_PYTHON}" in finding.text
 
 
-def test_python_packages_are_imported_for_real(tmp_path, prefix):
-    """Files alone prove little: what they import may be missing."""
+def test_python_packages_are_imported(tmp_path, prefix):
+    """Existing files are not sufficient, because their imports may be missing."""
     names = ("launch", "launch_ros", "rclpy", "lark", "yaml", "packaging")
     folder = add_python(prefix, names)
     machine = ros_machine(tmp_path, prefix, python_path=[str(folder)], PYTHONPATH=str(folder))
@@ -142,12 +142,12 @@ def test_python_packages_are_imported_for_real(tmp_path, prefix):
 
 
 @pytest.mark.parametrize(("exit_code", "status"), [(0, OK), (1, WARNING)])
-def test_tracetools_is_asked_itself(tmp_path, prefix, exit_code, status):
+def test_tracetools_reports_its_status(tmp_path, prefix, exit_code, status):
     add_program(prefix / "lib/tracetools", "status", f"exit {exit_code}")
     assert check_tracetools(ros_machine(tmp_path, prefix)).status is status
 
 
-def test_tracetools_that_cannot_be_loaded_is_told_apart(tmp_path, prefix):
+def test_unloadable_tracetools_is_reported(tmp_path, prefix):
     add_program(prefix / "lib/tracetools", "status", "echo no library >&2; exit 127")
     finding = check_tracetools(ros_machine(tmp_path, prefix))
     assert "cannot be run: no library" in finding.text
@@ -161,7 +161,7 @@ def names_of(machine):
     return {finding.name for finding in diagnose(machine)}
 
 
-def test_what_ros_lacks_is_told_only_where_there_is_one(tmp_path, prefix):
+def test_ros_checks_run_only_with_ros(tmp_path, prefix):
     of_ros = {"ROS packages", "Gazebo packages", "ros_ws", "discovery", "middleware"}
     assert of_ros <= names_of(ros_machine(tmp_path, prefix))
     assert not of_ros & names_of(ros_machine(tmp_path, prefix, stack="embedded"))

@@ -1,4 +1,4 @@
-"""Leftovers of recordings, made with the real LTTng in a daemon of our own."""
+"""Leftovers of recordings with the real LTTng, in a private daemon."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def recorder(tmp_path):
 
 @pytest.fixture
 def machine(tmp_path, recorder):
-    """One whose session daemon is the recorder's: its ``lttng`` goes there."""
+    """A machine whose ``lttng`` uses the recorder's session daemon."""
     command = shlex.join([*recorder.prefix, shutil.which("lttng")])
     programs = add_program(tmp_path / "bin", "lttng", f'exec {command} "$@"')
     environment = {**os.environ, **recorder.environment, "PATH": f"{programs}:{os.environ['PATH']}"}
@@ -42,7 +42,7 @@ def pid_of_the_past() -> int:
 
 
 @needs_lttng
-def test_a_session_of_a_run_that_is_gone_is_destroyed(tmp_path, machine):
+def test_session_of_an_ended_run_is_destroyed(tmp_path, machine):
     stale = f"ldos-{pid_of_the_past()}-1"
     for name in (stale, "mine"):
         assert machine.run(["lttng", "create", name, f"--output={tmp_path / name}"]).returncode == 0
@@ -61,7 +61,7 @@ def test_a_session_of_a_run_that_is_gone_is_destroyed(tmp_path, machine):
 
 
 @needs_lttng
-def test_a_session_that_is_gone_by_then(tmp_path, machine):
+def test_session_that_has_ended_meanwhile(tmp_path, machine):
     machine.run(["lttng", "create", "ldos-1-1", f"--output={tmp_path / 'x'}"])
     name = f"ldos-{pid_of_the_past()}-1"
     machine.run(["lttng", "create", name, f"--output={tmp_path / name}"])
@@ -72,8 +72,8 @@ def test_a_session_that_is_gone_by_then(tmp_path, machine):
 
 
 @needs_lttng
-def test_a_recorder_that_works_keeps_its_folder(tmp_path, machine, recorder):
-    """And one that was killed leaves it."""
+def test_folder_of_a_running_recorder_is_kept(tmp_path, machine, recorder):
+    """A killed recorder leaves its folder."""
     machine = build_machine(
         tmp_path / "m", environment={"TMPDIR": str(tmp_path)}, processes=list_processes, uid=os.geteuid()
     )
@@ -95,15 +95,15 @@ def test_a_recorder_that_works_keeps_its_folder(tmp_path, machine, recorder):
         daemon.wait()
 
 
-def test_a_folder_beside_a_temporary_folder_that_is_too_long_is_found(tmp_path):
-    """Where the recorder's sockets do not fit below ``TMPDIR``."""
+def test_folder_outside_a_too_long_temporary_folder_is_found(tmp_path):
+    """The paths of the recorder's sockets below ``TMPDIR`` would be too long."""
     machine = build_machine(tmp_path / "m", environment={"TMPDIR": str(tmp_path / ("t" * 150))}, uid=os.geteuid())
     left = tmp_path / "m/tmp/ldos-lttng-left"
     left.mkdir()
     assert find_daemon_folders(machine) == [left]
 
 
-def test_a_folder_that_came_into_use_stays(tmp_path):
+def test_folder_in_use_is_kept(tmp_path):
     folder = tmp_path / "m/tmp/ldos-lttng-x"
     machine = build_machine(tmp_path / "m", uid=os.geteuid())
     folder.mkdir()
@@ -118,7 +118,7 @@ def test_a_folder_that_came_into_use_stays(tmp_path):
         daemon.wait()
 
 
-def test_a_link_and_another_users_folder_are_not_ours_to_remove(tmp_path):
+def test_links_and_other_users_folders_are_kept(tmp_path):
     machine = build_machine(tmp_path / "m", uid=os.geteuid())
     (tmp_path / "precious").mkdir()
     (tmp_path / "m/tmp/ldos-lttng-link").symlink_to(tmp_path / "precious")
@@ -134,7 +134,7 @@ def test_without_lttng_there_are_no_sessions(tmp_path):
 
 
 @pytest.mark.parametrize("answer", ["", "<command", "Error: no such option"])
-def test_an_answer_that_is_no_xml_names_no_sessions(tmp_path, answer):
+def test_invalid_answer_has_no_sessions(tmp_path, answer):
     programs = add_program(tmp_path / "bin", "lttng", f"echo '{answer}'")
     machine = build_machine(tmp_path / "m", environment={"PATH": f"{programs}:/usr/bin:/bin"})
     assert list_sessions(machine) == []

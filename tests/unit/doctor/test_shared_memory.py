@@ -1,4 +1,4 @@
-"""Shared memory of Fast DDS: what holds a lock is in use, on real files with real locks."""
+"""Shared memory of Fast DDS: locked files are in use (real files and locks)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def names(machine):
     return sorted(path.name for path in (machine.root / "dev/shm").iterdir())
 
 
-def test_what_nobody_holds_is_removed_and_nothing_else(tmp_path, machine):
+def test_only_unlocked_files_are_removed(tmp_path, machine):
     stale = [DEAD, f"{DEAD}_el", "fastrtps_port7412", "fastrtps_port7412_el", "sem.fastrtps_port7412_mutex"]
     kept = [LIVE, f"{LIVE}_el", "fastrtps_port7413", "fastrtps_port7413_sl", "lttng-ust-wait-8", "fastrtps_notes"]
     add(machine, *stale, *kept)
@@ -48,7 +48,7 @@ def test_what_nobody_holds_is_removed_and_nothing_else(tmp_path, machine):
         assert check_stale_segments(machine).status is Status.OK
 
 
-def test_a_segment_that_was_taken_since_stays(tmp_path, machine):
+def test_segment_locked_meanwhile_is_kept(tmp_path, machine):
     add(machine, DEAD, f"{DEAD}_el")
     finding = check_stale_segments(machine)
     with held(machine, f"{DEAD}_el"):
@@ -68,7 +68,7 @@ def test_links_are_not_followed(tmp_path, machine):
     assert find_stale_segments(machine) == []
 
 
-def test_room(machine):
+def test_free_shared_memory(machine):
     assert check_shared_memory(machine, enough=1).status is Status.OK
     finding = check_shared_memory(machine, enough=1 << 60)
     assert finding.status is Status.WARNING

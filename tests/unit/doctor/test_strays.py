@@ -1,4 +1,4 @@
-"""Stray processes: found by what they are, ended by what they were when they were found."""
+"""Stray processes: detection, and safe termination."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ with measuring_lock():
     kept.stop()
     group.stop()
 """
-"""One whose processes are called as MoveIt's are; measures until its standard input ends."""
+"""A stack with MoveIt's process names, which runs until its standard input ends."""
 
 
 @pytest.fixture
 def program(tmp_path):
-    """It is called as MoveIt's is."""
+    """A program with the name of MoveIt's."""
     path = tmp_path / "move_group"
     shutil.copy(shutil.which("sleep"), path)
     return path
@@ -72,7 +72,7 @@ def stray(program):
 
 @pytest.fixture
 def measurement(program, tmp_path):
-    """A measurement with real processes, under a lock that is not ours."""
+    """A measurement with real processes, under another lock."""
     command = [sys.executable, "-c", MEASUREMENT, str(program), str(tmp_path)]
     environment = {**os.environ, "LDOS_LOCK": f"ldos-test-{secrets.token_hex(8)}"}
     process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -85,7 +85,7 @@ def measurement(program, tmp_path):
 
 
 def diagnose_by_command(folder):
-    """What the command finds of processes, by name; settings and locks are those of this machine."""
+    """The command's findings on processes, by name, with this machine's settings and locks."""
     command = [sys.executable, "-c", "from pytest_ldos.cli.main import run; run()", "doctor", "--json"]
     environment = {name: value for name, value in os.environ.items() if name != "LDOS_LOCK"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -107,12 +107,12 @@ def test_a_stray_is_found_with_its_pid_and_ended(tmp_path, stray):
     assert stray.pid not in {process.pid for process, _ in find_strays(machine)}
 
 
-def test_a_pid_that_is_anothers_by_now_is_left_alone(stray):
+def test_reused_pid_is_not_ended(stray):
     end_process(dataclasses.replace(facts_of(stray.pid), created=facts_of(stray.pid).created - 1))
     assert stray.poll() is None
 
 
-def test_a_process_that_has_ended_is_no_fault():
+def test_ended_process_is_no_error():
     process = subprocess.Popen(["sleep", "600"])
     facts = facts_of(process.pid)
     process.kill()
@@ -120,7 +120,7 @@ def test_a_process_that_has_ended_is_no_fault():
     end_process(facts)
 
 
-def test_who_ignores_signals_is_killed():
+def test_process_that_ignores_signals_is_killed():
     process = subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
     end_process(facts_of(process.pid), patience_s=0.05)
@@ -128,7 +128,7 @@ def test_who_ignores_signals_is_killed():
     process.stdout.close()
 
 
-def test_strays_of_a_measurement_that_goes_on_are_none(tmp_path, stray):
+def test_processes_of_a_running_measurement_are_no_strays(tmp_path, stray):
     machine = build_machine(tmp_path / "m", processes=list_processes, uid=os.geteuid(), measuring=os.getpid)
     assert stray.pid not in {process.pid for process, _ in find_strays(machine)}
 
@@ -143,7 +143,7 @@ def test_processes_of_a_measurement_under_another_lock_are_no_strays(measurement
     assert running["remedy"].startswith("wait until it ends")
 
 
-def test_what_is_left_of_a_measurement_that_was_killed_is_a_stray(measurement, program, tmp_path):
+def test_processes_of_a_killed_measurement_are_strays(measurement, program, tmp_path):
     far = int((tmp_path / "far.pid").read_text())
     measurement.kill()
     measurement.wait()
@@ -152,7 +152,7 @@ def test_what_is_left_of_a_measurement_that_was_killed_is_a_stray(measurement, p
     assert not [each for each in check_measurements(machine) if str(measurement.pid) in each.text]
 
 
-def test_a_pid_that_is_anothers_by_now_is_no_owner():
+def test_reused_pid_is_no_owner():
     ((name, value),) = owned_by_us().items()
     assert living_owner({name: value}) == os.getpid()
     assert living_owner({name: f"{os.getpid()} 1"}) is None
@@ -161,17 +161,17 @@ def test_a_pid_that_is_anothers_by_now_is_no_owner():
 @pytest.mark.parametrize(
     "value", ["", "x", "1", "1 ", "-1 1", "²\u00a05", "999999999999 1", pytest.param(f"{'9' * 5000} 1", id="long")]
 )
-def test_a_damaged_owner_is_none(value):
+def test_invalid_owner_is_ignored(value):
     assert living_owner({OWNER_VARIABLE: value}) is None
 
 
-def test_strays_of_other_users_are_none_of_ours(tmp_path, stray):
+def test_processes_of_other_users_are_no_strays(tmp_path, stray):
     machine = build_machine(tmp_path / "m", processes=list_processes, uid=os.geteuid() + 1)
     assert find_strays(machine) == []
 
 
-def test_whoever_asks_is_spared(tmp_path):
-    """Also when the terminal was started by ``ros2 launch``."""
+def test_calling_process_is_no_stray(tmp_path):
+    """Even if the terminal was started by ``ros2 launch``."""
     me, parent = os.getpid(), os.getppid()
     processes = [
         ProcessFacts(parent, 1, "ros2", ("/usr/bin/python3", "/opt/ros/jazzy/bin/ros2", "launch", "a", "b"), 0.0, 0),
@@ -206,7 +206,7 @@ def test_roles(command, role):
     assert role_of(ProcessFacts(1, 1, "x", tuple(command.split()), 0.0, 0)) == role
 
 
-def test_what_we_started_names_its_owner():
+def test_child_process_names_its_owner():
     assert role_of(ProcessFacts(1, 1, "x", ("robot",), 0.0, 0, dict(owned_by_us())))
     assert OWNER_VARIABLE in owned_by_us()
 
@@ -215,7 +215,7 @@ def test_a_process_without_a_command_line_has_its_name():
     assert role_of(ProcessFacts(1, 1, "move_group", (), 0.0, 0)) == "move_group"
 
 
-def test_listed_processes_can_be_told_apart():
+def test_listed_processes_are_distinguishable():
     ours = facts_of(os.getpid())
     assert ours.created == psutil.Process().create_time()
     assert ours.parent == os.getppid()

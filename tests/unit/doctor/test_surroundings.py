@@ -1,4 +1,4 @@
-"""Network, disk, priorities, tracer: what surrounds a stack."""
+"""Checks of network, disk, priorities and tracer."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def with_variables(tmp_path, **variables):
         ({"ROS_LOCALHOST_ONLY": "0"}, WARNING, "other machines"),
     ],
 )
-def test_who_can_join(tmp_path, variables, status, words):
+def test_discovery_range(tmp_path, variables, status, words):
     finding = check_discovery(with_variables(tmp_path, **variables))
     assert finding.status is status
     assert words in finding.text
@@ -82,13 +82,13 @@ def test_real_time(tmp_path, limit, capabilities, status):
     assert check_realtime(build_machine(tmp_path, files, stack="ros2")).status is status
 
 
-def test_the_embedded_stack_asks_for_no_priority(tmp_path):
+def test_embedded_stack_needs_no_priority(tmp_path):
     files = {"proc/self/limits": "Max realtime priority     0    0\n"}
     assert check_realtime(build_machine(tmp_path, files, stack="embedded")).status is OK
 
 
 def test_real_time_of_this_process(tmp_path):
-    """The kernel's own files, with the limit that the process really has."""
+    """Uses the kernel's files and the process's real limit."""
     script = "import resource; from pathlib import Path; from pytest_ldos.doctor.machine import Machine; import pytest_ldos.doctor.check_machine as r; print(r._limit(Machine()) == resource.getrlimit(resource.RLIMIT_RTPRIO)[0])"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "True\n"
 
@@ -102,7 +102,7 @@ def test_socket_buffers(tmp_path):
     assert check_send_buffer(machine).status is OK
 
 
-def test_socket_buffers_of_a_container_are_not_to_be_seen(tmp_path):
+def test_invisible_socket_buffers_of_a_container(tmp_path):
     machine = build_machine(tmp_path)
     (tmp_path / "proc/sys/net/core/rmem_max").unlink()
     finding = check_receive_buffer(machine)
@@ -118,7 +118,7 @@ def test_disk(tmp_path):
     assert not machine.output.exists()
 
 
-def test_a_place_of_results_that_no_folder_can_have(tmp_path):
+def test_invalid_output_folder(tmp_path):
     (tmp_path / "file").touch()
     for output in (tmp_path / "file", tmp_path / "file/results"):
         finding = check_disk(build_machine(tmp_path, output=output))
@@ -161,7 +161,7 @@ def test_lttngs_modules(tmp_path):
     assert check_modules(machine).text == "loaded"
 
 
-def test_the_tracing_group_matters_where_there_are_modules(tmp_path):
+def test_tracing_group_is_required_with_modules(tmp_path):
     files = {**HEALTHY, "sys/module/lttng_tracer/refcnt": "0"}
     assert check_tracing_group(build_machine(tmp_path, files)).status is OK
     outsider = build_machine(tmp_path, files, uid=1000, groups=("users",))

@@ -1,4 +1,4 @@
-"""Permission to record context switches, on trees like ``/proc``."""
+"""Permission to record context switches, on fake ``/proc`` trees."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_every_user_may(tmp_path, level):
 
 
 @pytest.mark.parametrize("level", ["1", "4"])
-def test_only_root_may_and_what_the_change_exposes_is_named(tmp_path, level):
+def test_root_only_permission_has_a_fix_with_a_warning(tmp_path, level):
     found = check_switches(machine_with(tmp_path, level))
     assert found.status is Status.OK, "it is optional"
     assert found.text == f"only root may record them (kernel.perf_event_paranoid is {level})"
@@ -35,11 +35,11 @@ def test_only_root_may_and_what_the_change_exposes_is_named(tmp_path, level):
     assert of_users.fix.values == {PLACE: "0"}
 
 
-def test_a_machine_that_does_not_show_the_setting(tmp_path):
+def test_invisible_setting(tmp_path):
     found = check_switches_of_users(machine_with(tmp_path, None))
     assert (found.status, found.fix) == (Status.WARNING, None)
 
 
-def test_root_may_anyway_and_nobody_without_perf(tmp_path):
+def test_root_is_permitted_and_perf_is_required(tmp_path):
     assert check_switches(machine_with(tmp_path, "4", uid=0)).text == "recorded by perf, as root"
     assert "apt-get install" in check_switches(build_machine(tmp_path, environment={"PATH": "/nowhere"})).remedy

@@ -1,4 +1,4 @@
-"""The check of the variable that switches ROS 2's tracepoints off."""
+"""The check of the variable that disables ROS 2's tracepoints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.builders.machine import build_machine
 
 
 @pytest.mark.parametrize(("value", "status"), [("1", Status.WARNING), ("0", Status.OK), ("", Status.OK)])
-def test_tracepoints_that_are_off_are_named(tmp_path, value, status):
+def test_disabled_tracepoints_are_reported(tmp_path, value, status):
     finding = check_tracepoints(build_machine(tmp_path, environment={TRACEPOINTS_OFF: value}))
     assert finding.status is status
     assert finding.remedy == (f"unset {TRACEPOINTS_OFF}" if value == "1" else "")

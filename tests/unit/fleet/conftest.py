@@ -14,7 +14,7 @@ NAMES = ("workspace_mock", "panda_baseline_1", "service_action", "talker_listene
 
 @pytest.fixture(scope="module")
 def folder(golden, tmp_path_factory):
-    """Recorded traces, a damaged one, and one that is gone when it is read."""
+    """Recorded traces, a damaged one, and one that is deleted before it is read."""
     place = tmp_path_factory.mktemp("traces")
     for name in NAMES:
         (place / name).symlink_to(golden(name))
@@ -31,7 +31,7 @@ def traces(folder):
 
 @pytest.fixture(scope="module")
 def request_of():
-    """How traces are measured, with what differs from the usual."""
+    """A request with changes from the defaults."""
 
     def make(**changes):
         return Request(**{"nominal_period_ns": 2_000_000, "interfaces": USUAL, "usual": USUAL, **changes})

@@ -1,4 +1,4 @@
-"""Which words name a scheduler, and what is said of others."""
+"""Choice of the scheduler, and refusals."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from pytest_ldos.host.cpu import our_cpus
         ("tls://[::1]:8786", RemoteScheduler("tls://[::1]:8786")),
     ],
 )
-def test_words(word, expected):
+def test_scheduler_names(word, expected):
     assert choose_scheduler(word) == expected
 
 
-def test_so_many_processes():
+def test_number_of_processes():
     assert choose_scheduler(None, workers=3) == choose_scheduler("local", workers=3) == LocalCluster(3)
 
 
@@ -34,21 +34,21 @@ def test_so_many_processes():
     "word",
     ["", "locale", "tcp://", "tcp://host", "tcp://host:0", "tcp://host:70000", "http://host:8786", "tcp://a b:1"],
 )
-def test_a_word_that_names_none(word):
+def test_unknown_scheduler_is_refused(word):
     with pytest.raises(ConfigurationError, match="unknown scheduler") as caught:
         choose_scheduler(word)
     assert "tcp://HOST:PORT" in caught.value.remedy
 
 
 @pytest.mark.parametrize("word", ["synchronous", "tcp://host:1"])
-def test_processes_that_are_not_ours_to_count(word):
+def test_workers_of_a_remote_scheduler_cannot_be_set(word):
     with pytest.raises(ConfigurationError, match=f"--workers belongs to --scheduler local, not to {word}"):
         choose_scheduler(word, workers=2)
 
 
 @pytest.fixture
 def no_dask(monkeypatch):
-    """As where it was never installed: nothing of that name is found."""
+    """Simulates a missing Dask installation."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
 
 
@@ -60,7 +60,7 @@ def test_without_dask(no_dask):
         assert caught.value.remedy == "pip install 'pytest-ldos[fleet]', or use --scheduler synchronous"
 
 
-def test_without_what_makes_keys_for_processes_here(monkeypatch):
+def test_local_processes_need_the_key_package(monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "cryptography" else find(name))
     assert isinstance(choose_scheduler(None), InProcess)

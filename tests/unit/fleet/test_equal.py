@@ -1,4 +1,4 @@
-"""The same traces give the same tables, whoever reads them."""
+"""All schedulers give the same tables."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def readers(scheduler):
 
 
 @pytest.mark.parametrize("reader", [pytest.param("two processes", marks=pytest.mark.acceptance), "a scheduler"])
-def test_equal_cell_by_cell(reader, readers, traces, request_, alone, tmp_path):
+def test_tables_are_equal_cell_by_cell(reader, readers, traces, request_, alone, tmp_path):
     found = read(readers[reader], traces, request_)
     assert found == alone
     assert_frame_equal(traces_frame(found), traces_frame(alone), check_exact=True)
@@ -49,7 +49,7 @@ def test_equal_cell_by_cell(reader, readers, traces, request_, alone, tmp_path):
         assert file.read_bytes() == (tmp_path / "several" / file.name).read_bytes()
 
 
-def test_what_is_in_the_tables(traces, alone):
+def test_content_of_the_tables(traces, alone):
     table = traces_frame(alone)
     assert table["trace"].to_list() == [each.name for each in traces]
     by_name = {Path(row["trace"]).name: row for row in table.iter_rows(named=True)}
@@ -66,8 +66,8 @@ def test_what_is_in_the_tables(traces, alone):
     ]
 
 
-def test_little_travels(alone, folder):
-    """What a worker sends is not what it read."""
+def test_results_are_small(alone, folder):
+    """A worker sends only a summary."""
     for each in alone:
         files = [file for file in (folder / Path(each.trace).name).resolve().rglob("*") if file.is_file()]
         assert len(pickle.dumps(each)) < max(4000, sum(file.stat().st_size for file in files) / 20)

@@ -1,4 +1,4 @@
-"""What is a trace of its own below a folder, and what is not."""
+"""Search for separate traces below a folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def names(root, found):
     return [str(each.path.relative_to(root)) for each in found]
 
 
-def test_a_session_is_one_trace_whatever_it_holds(make):
+def test_session_is_one_trace(make):
     root = make("s/ust/uid/0/64-bit", "s/ust/uid/1000/32-bit", "s/kernel", "s/ust/pid/a-1-2026", "s/ust/pid/b-2-2026")
     assert names(root, find_traces([root])) == ["s"]
     assert names(root, find_traces([root / "s"])) == ["s"]
@@ -40,13 +40,13 @@ def test_chunks_of_a_rotated_session_are_one_trace(make):
     assert names(root, find_traces([root])) == ["s"]
 
 
-def test_a_part_of_a_session_that_is_named_stays_a_part(make):
+def test_named_part_of_a_session_is_kept(make):
     root = make("s/ust/pid/a-1-2026", "s/ust/pid/b-2-2026", "s/kernel")
     assert names(root, find_traces([root / "s" / "ust"])) == ["s/ust"]
     assert names(root, find_traces([root / "s" / "kernel"])) == ["s/kernel"]
 
 
-def test_runs_of_ours(make):
+def test_run_folders(make):
     root = make(
         "runs/1/baseline/trace/ust/uid/0/64-bit",
         "runs/1/msg_load/trace/ust/uid/0/64-bit",
@@ -62,7 +62,7 @@ def test_runs_of_ours(make):
 
 
 def test_both_halves_of_a_dual_session_are_one_trace(make):
-    """As ``ros2 trace --dual-session`` records them; LTTng gives each snapshot a folder of its own."""
+    """As recorded by ``ros2 trace --dual-session``; LTTng creates a folder per snapshot."""
     dual = ["s/snapshot/snapshot-1-20261121-104512-0/ust/uid/0/64-bit", "s/runtime/ust/uid/0/64-bit"]
     root = make(*dual, "t/ust/uid/0/64-bit")
     assert names(root, find_traces([root])) == ["s", "t"]
@@ -70,34 +70,34 @@ def test_both_halves_of_a_dual_session_are_one_trace(make):
     assert names(root, find_traces([root / "s" / "runtime"])) == ["s/runtime"]
 
 
-def test_a_folder_that_is_only_called_so_is_a_session_of_its_own(make):
+def test_folder_named_like_a_dual_session_is_separate(make):
     root = make(
         "a/snapshot/ust/uid/0/64-bit", "a/other/ust/uid/0/64-bit", "b/snapshot-1-2026/kernel", "b/runtime/kernel"
     )
     assert names(root, find_traces([root])) == ["a/other", "a/snapshot", "b/runtime", "b/snapshot-1-2026"]
 
 
-def test_plain_traces_are_each_their_own_unless_a_folder_is_one(make):
+def test_plain_traces_are_separate_unless_nested(make):
     root = make("a", "b")
     assert names(root, find_traces([root])) == ["a", "b"]
     assert names(root, find_traces([root], together=True)) == ["."]
 
 
-def test_each_trace_once_whatever_leads_to_it(make):
+def test_trace_behind_several_links_is_found_once(make):
     root = make("a")
     (root / "circle").symlink_to(root)
     (root / "link").symlink_to(root / "a")
     assert names(root, find_traces([root, root / "a", root])) == ["a"]
 
 
-def test_names_are_those_that_were_asked_for(make, monkeypatch):
+def test_names_are_the_given_paths(make, monkeypatch):
     monkeypatch.chdir(make("runs/a"))
     (found,) = find_traces([Path("./runs")])
     assert found.name == "runs/a"
     assert found.path.is_absolute()
 
 
-def test_places_without_a_trace_are_kept_with_their_reason(make):
+def test_places_without_a_trace_have_a_reason(make):
     root = make("a")
     (root / "empty").mkdir()
     (root / "file").touch()
@@ -110,7 +110,7 @@ def test_places_without_a_trace_are_kept_with_their_reason(make):
     ]
 
 
-def test_archives_are_traces_of_their_own(make):
+def test_archives_are_separate_traces(make):
     root = make("runs/a")
     (root / "runs" / "b.tar.zst").touch()
     (root / "runs" / "more").mkdir()
@@ -119,7 +119,7 @@ def test_archives_are_traces_of_their_own(make):
     assert names(root, find_traces([root / "runs" / "b.tar.zst"])) == ["runs/b.tar.zst"]
 
 
-def test_an_address_keeps_its_name():
+def test_address_is_its_name():
     (found,) = find_traces([Path("s3://bucket/a.tar.zst")])
     assert (found.name, found.path, found.problem) == ("s3://bucket/a.tar.zst", Path("s3://bucket/a.tar.zst"), "")
 
@@ -136,13 +136,13 @@ for each in find_traces([Path(sys.argv[1])]):
 @pytest.mark.skipif(
     os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may list everything without setpriv"
 )
-def test_a_folder_that_cannot_be_listed_is_a_row(make):
+def test_unreadable_folder_is_a_row(make):
     root = make("a", "closed")
     (root / "closed").chmod(0)
     as_anybody = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
     command = [*as_anybody, sys.executable, "-c", LISTING, root]
     try:
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     finally:
         (root / "closed").chmod(0o755)
-    assert said.splitlines() == ["a ", "closed Permission denied"]
+    assert output.splitlines() == ["a ", "closed Permission denied"]

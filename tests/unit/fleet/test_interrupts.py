@@ -1,4 +1,4 @@
-"""Ctrl-C beside processes of ours."""
+"""Ctrl-C with worker processes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pytest_ldos.fleet.protocol import interrupts_noted
 
 
 class Ending:
-    """In whose end an exception is lost."""
+    """An object with a finalizer, in which exceptions are lost."""
 
     def __del__(self) -> None:
         signal.raise_signal(signal.SIGINT)
 
 
-def test_one_that_comes_into_a_finalizer_is_not_lost():
+def test_interrupt_in_a_finalizer_is_not_lost():
     before = signal.getsignal(signal.SIGINT)
     with interrupts_noted() as raise_noted:
         raise_noted()

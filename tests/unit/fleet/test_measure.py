@@ -1,4 +1,4 @@
-"""One trace of many, as a worker measures it."""
+"""Measurement of one trace in a worker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import build_execution
 
 
-def test_the_numbers_are_those_of_a_single_trace(golden, request_of):
+def test_values_equal_those_of_a_single_trace(golden, request_of):
     summary = summarize(Found.at(golden("workspace_gz")), request_of())
     measured = extract_metrics(build_execution(read_trace(golden("workspace_gz"))), nominal_period_ns=2_000_000)
     expected = [
@@ -33,12 +33,12 @@ def test_the_numbers_are_those_of_a_single_trace(golden, request_of):
     )
 
 
-def test_what_a_trace_lost_is_counted(golden, request_of):
+def test_losses_are_counted(golden, request_of):
     summary = summarize(Found.at(golden("discarded")), request_of())
     assert (summary.lost_events, summary.damage) == (1039, "1039 discarded events")
 
 
-def test_an_archive_and_an_address_are_read_where_they_are_measured(golden, tmp_path, request_of):
+def test_archive_and_address_are_read_in_the_worker(golden, tmp_path, request_of):
     packed = Path(shutil.make_archive(str(tmp_path / "packed"), "gztar", golden("talker_listener")))
     files = fsspec.filesystem("memory")
     files.pipe("/bucket/packed.tar.gz", packed.read_bytes())
@@ -48,12 +48,12 @@ def test_an_archive_and_an_address_are_read_where_they_are_measured(golden, tmp_
     assert {each.events for each in found} == {summarize(Found.at(golden("talker_listener")), request_of()).events}
 
 
-def test_a_trace_that_is_gone_when_it_is_read(tmp_path, request_of):
+def test_deleted_trace(tmp_path, request_of):
     summary = summarize(Found.at(tmp_path / "gone"), request_of())
     assert summary.problem.startswith(f"{socket.gethostname()} does not see {tmp_path / 'gone'}: ")
 
 
-def test_damage_that_may_be_skipped(golden, tmp_path, request_of):
+def test_skipped_damage(golden, tmp_path, request_of):
     shutil.copytree(golden("discarded"), tmp_path / "cut")
     stream = max((tmp_path / "cut").rglob("*_[0-9]"), key=lambda file: file.stat().st_size)
     content = bytearray(stream.read_bytes())
@@ -66,7 +66,7 @@ def test_damage_that_may_be_skipped(golden, tmp_path, request_of):
     assert "corrupt" in skipped.damage
 
 
-def test_an_action_that_nobody_serves(golden, request_of):
+def test_action_without_server(golden, request_of):
     asked = request_of(interfaces=Interfaces(action="/fetch"))
     assert "no action /fetch in the trace" in summarize(Found.at(golden("panda_baseline_1")), asked).problem
 
@@ -78,19 +78,19 @@ def test_an_action_that_nobody_serves(golden, request_of):
         ("def pytest_ldos_metrics():\n    return 1 / 0", "own.py cannot be loaded: ZeroDivisionError"),
     ],
 )
-def test_metrics_that_cannot_be_loaded_where_the_trace_is_read(golden, tmp_path, request_of, content, reason):
+def test_metrics_that_cannot_be_loaded_in_the_worker(golden, tmp_path, request_of, content, reason):
     if content is not None:
         (tmp_path / "own.py").write_text(content)
     asked = request_of(own=OwnSource("own.py", str(tmp_path)))
     assert summarize(Found.at(golden("service_action")), asked).problem.startswith(reason)
 
 
-def test_whatever_else_goes_wrong_is_a_row(golden, request_of):
+def test_unexpected_errors_are_rows(golden, request_of):
     summary = summarize(Found.at(golden("workspace_mock")), request_of(nominal_period_ns="two"))
     assert summary.problem.startswith("TypeError: ")
 
 
-def test_what_workers_answer():
+def test_answer_of_a_worker():
     ours = _own_version()
     answers = {
         "tcp://a": (ours, "lab-1", []),

@@ -1,4 +1,4 @@
-"""Goals of many traces together."""
+"""Pooled goals of many traces."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def summary(name, *numbers, **changes):
     return TraceSummary(**{"trace": name, "nodes": 2, "reached": len(numbers), "values": values, **changes})
 
 
-def test_a_metric_over_all():
+def test_metric_over_all_traces():
     (found,) = pool([summary("a", 1.0, 2.0), summary("b", 3.0, None, 4.0), summary("c")])
     assert (found.count, found.traces, found.median) == (4, 2, 2.5)
     assert found.p95 == pytest.approx(3.85)
 
 
-def test_numbers_of_different_sources_are_not_mixed():
+def test_sources_are_pooled_separately():
     found = pool([summary("a", 1.0), summary("b", values=(value(100.0, source="feedback publications"),))])
     assert [(each.source, each.median) for each in found] == [("feedback publications", 100.0), ("markers", 1.0)]
 
@@ -37,7 +37,7 @@ def test_numbers_of_different_sources_are_not_mixed():
 @pytest.mark.parametrize(
     "fault", [{"damage": "3 missing bytes"}, {"lost_events": 7}, {"lost_packets": 1}, {"problem": "no such directory"}]
 )
-def test_a_trace_that_lacks_something_is_left_out(fault):
+def test_incomplete_trace_is_left_out(fault):
     lacking = summary("b", 100.0, **fault)
     assert is_whole(summary("a", 1.0))
     assert not is_whole(lacking)
@@ -45,7 +45,7 @@ def test_a_trace_that_lacks_something_is_left_out(fault):
     assert pool([lacking]) == ()
 
 
-def test_how_many_were_left_out_is_said():
+def test_number_of_omitted_traces_is_reported():
     bad = [summary(name, 100.0, damage="3 missing bytes") for name in "bc"]
     lines = render(summary("a", 1.0), *bad).splitlines()
     assert "left out: 2 traces that are damaged or lost events" in lines
@@ -68,7 +68,7 @@ def test_the_median_of_a_trace():
     assert median_of(summary("a", None), "T1") is None
 
 
-def test_sources_of_a_trace_are_not_mixed_either():
+def test_mixed_sources_of_a_trace_have_no_median():
     mixed = summary("a", values=(value(1.0), value(100.0, source="feedback publications")))
     assert median_of(mixed, "T1") is None
     lines = [line.split() for line in render(mixed, summary("b", 1.0)).splitlines()]
@@ -79,7 +79,7 @@ def render(*summaries, **changes):
     return render_fleet(summaries, **{"width": 160, "color": False, "whole": False, **changes})
 
 
-def test_hostile_names_stay_text():
+def test_hostile_names_are_escaped():
     name, problem = "runs/\x1b[31m[bold]x\n::error::y", "no\n::error::z\x07"
     text = render(summary(name, 1.0), TraceSummary(trace=f"{name}2", problem=problem))
     assert "\x1b" not in text
@@ -88,7 +88,7 @@ def test_hostile_names_stay_text():
     assert "[bold]x" in text
 
 
-def test_unreadable_traces_are_all_there_however_many_there_are():
+def test_all_unreadable_traces_are_listed():
     bad = [TraceSummary(trace=f"runs/{number}", problem="why") for number in range(100)]
     text = render(*bad, *(summary(f"runs/good{number}", 1.0) for number in range(100)))
     assert text.startswith("200 traces below runs: 0 events, 100 goals; 100 could not be read\n")
@@ -97,7 +97,7 @@ def test_unreadable_traces_are_all_there_however_many_there_are():
     assert "more (--all" not in render(*(summary(f"runs/{number}", 1.0) for number in range(100)), whole=True)
 
 
-def test_goals_by_their_end():
+def test_goals_are_counted_by_outcome():
     text = render(summary("a", 1.0, reached=1, failed=2, unknown=3, lost_events=7, damage="7 discarded events"))
     assert "1 reached, 2 failed, 3 unknown" in text
     assert "  a: 7 discarded events" in text.splitlines()

@@ -1,4 +1,4 @@
-"""One trace whose windows are read by several processes: the model is that of the trace read whole."""
+"""A model from windows read by several processes equals that of the whole trace."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def test_each_reader_gives_the_same_model(golden, scheduler, which):
         assert_equal(build_execution_in_windows(windows, spread=spread), whole(trace))
 
 
-def test_a_worker_that_is_killed_in_a_window(golden, client, tmp_path):
-    """Another worker reads that window, and all others that the killed one had."""
+def test_killed_worker_is_replaced(golden, client, tmp_path):
+    """Other workers read all windows of the killed one."""
     trace = golden("workspace_mock")
     with open_in_windows(trace, borders_ns=random_borders(trace)) as windows:
         fatal = FatalTrace.of(windows, windows.windows[4], tmp_path, most=1)
@@ -71,7 +71,7 @@ def test_a_worker_that_is_killed_in_a_window(golden, client, tmp_path):
     assert_equal(found, whole(trace))
 
 
-def test_a_window_that_kills_each_worker(golden, client, tmp_path):
+def test_window_that_kills_all_workers_is_an_error(golden, client, tmp_path):
     trace = golden("workspace_mock")
     with open_in_windows(trace, borders_ns=random_borders(trace)) as windows:
         fatal = FatalTrace.of(windows, windows.windows[4], tmp_path, most=100)
@@ -81,8 +81,8 @@ def test_a_window_that_kills_each_worker(golden, client, tmp_path):
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_a_trace_that_grows_while_workers_read_it(golden, client, tmp_path):
-    """A window is read after a consumer wrote more, and the worker that reads it says so."""
+def test_growing_trace_is_refused_by_workers(golden, client, tmp_path):
+    """A worker reads a window after the trace has grown."""
     trace = shutil.copytree(golden("workspace_mock"), tmp_path / "growing")
     with open_in_windows(trace, borders_ns=random_borders(trace)) as windows:
 
@@ -97,7 +97,7 @@ def test_a_trace_that_grows_while_workers_read_it(golden, client, tmp_path):
     assert "lttng stop" in caught.value.remedy
 
 
-def test_workers_that_are_gone(golden, tmp_path, monkeypatch):
+def test_missing_workers_are_an_error(golden, tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, "PATIENCE_S", 0.5)
     trace = golden("workspace_mock")
     with connected_cluster(1) as client, open_in_windows(trace, borders_ns=random_borders(trace)) as windows:
@@ -111,7 +111,7 @@ def test_workers_that_are_gone(golden, tmp_path, monkeypatch):
 
 
 def forgotten(client):
-    """A task that finished, and that the scheduler knows no more."""
+    """A finished task that the scheduler has forgotten."""
     future = client.submit(int, 5, pure=False)
     wait_until(future.done)
 
@@ -123,7 +123,7 @@ def forgotten(client):
 
 
 class NeverComes:
-    """Stands for a task whose result is lost on its way."""
+    """A fake task whose result is lost in transfer."""
 
     def __init__(self, key):
         self.key = key
@@ -132,8 +132,8 @@ class NeverComes:
         raise TimeoutError
 
 
-def test_a_result_that_the_scheduler_forgot_is_not_awaited(client):
-    """A worker's death leaves such tasks now and then on a busy machine."""
+def test_forgotten_result_is_an_error(client):
+    """On a busy machine, a worker's death occasionally leaves such tasks."""
     future = forgotten(client)
     for lost in (NeverComes(future.key), future):
         with pytest.raises(LookupError):

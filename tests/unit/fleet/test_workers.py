@@ -1,4 +1,4 @@
-"""Workers that are killed, cannot do what is asked, or are not there: each ends in a row or an error, in bounded time."""
+"""Killed, unsuitable and missing workers end in a row or an error, in bounded time."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ KILLS = """
 
 @pytest.fixture
 def own(tmp_path, request_of):
-    """A request with a metric that does something else beside."""
+    """A request with a user metric that has a side effect."""
 
     def make(body):
         (tmp_path / "own.py").write_text(OWN.format(body=body.strip()))
@@ -69,7 +69,7 @@ def read(scheduler, traces, request):
 
 @pytest.fixture
 def ours():
-    """Processes that Dask started for us since; Python's own tracker of resources stays until we end."""
+    """New processes of Dask; Python's resource tracker remains until the end of this process."""
 
     def list_ours():
         tree = psutil.Process().children(recursive=True)
@@ -79,8 +79,8 @@ def ours():
     return lambda: list_ours() - before
 
 
-def test_workers_that_are_killed_are_replaced_and_a_trace_that_kills_all_is_a_row(own, two, golden, tmp_path):
-    """One trace kills its first worker, one each, and one none."""
+def test_killed_workers_are_replaced_and_a_deadly_trace_is_a_row(own, two, golden, tmp_path):
+    """One trace kills its first worker, one all workers, and one none."""
     marked, unmarked = sorted(two, key=lambda each: "workspace" not in each.name)
     calm = Found.at(golden("service_action"))
     traces = [marked, unmarked, calm]
@@ -91,13 +91,13 @@ def test_workers_that_are_killed_are_replaced_and_a_trace_that_kills_all_is_a_ro
 
 
 def await_status(client, wanted):
-    """Returns when each answer has this status."""
+    """Waits until each answer has this status."""
     wait_until(lambda: {state.status for state in client.futures.values()} == {wanted})
 
 
 @pytest.mark.acceptance
-def test_an_answer_that_dies_with_its_worker_is_made_again(two, request_of):
-    """The worker is killed after it finished, and before its answers are taken."""
+def test_lost_answer_is_recomputed(two, request_of):
+    """The worker is killed after it has finished, before its answers are fetched."""
     with connected_cluster(1) as client:
         found = tasks.run_tasks(client, two, request_of())
         answers = [next(found)]
@@ -110,7 +110,7 @@ def test_an_answer_that_dies_with_its_worker_is_made_again(two, request_of):
 
 
 @pytest.mark.acceptance
-def test_a_worker_elsewhere_that_is_killed_is_replaced_by_its_nanny(own, two, scheduler, tmp_path):
+def test_killed_remote_worker_is_replaced_by_its_nanny(own, two, scheduler, tmp_path):
     request = own(KILLS.format(condition="context.trial.marked and not FLAG.exists()"))
     found = read(RemoteScheduler(scheduler.address), two, request)
     assert (tmp_path / "flag").exists()
@@ -118,7 +118,7 @@ def test_a_worker_elsewhere_that_is_killed_is_replaced_by_its_nanny(own, two, sc
 
 
 @pytest.mark.acceptance
-def test_a_scheduler_that_ends_in_the_middle(own, two, tmp_path, monkeypatch):
+def test_scheduler_that_ends_early_is_an_error(own, two, tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, "PATIENCE_S", 1.0)
     request = own(
         'FLAG.touch()\n    while Path(f"/proc/{os.getppid()}").exists() and os.getppid() > 1: time.sleep(0.1)'
@@ -138,7 +138,7 @@ def test_a_scheduler_that_ends_in_the_middle(own, two, tmp_path, monkeypatch):
 
 
 @pytest.mark.acceptance
-def test_workers_that_end_in_the_middle(own, two, tmp_path, monkeypatch):
+def test_workers_that_end_early_are_an_error(own, two, tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, "PATIENCE_S", 1.0)
     request = own("FLAG.touch()\n    time.sleep(30)")
     with running_scheduler(tmp_path, workers=1) as running:
@@ -159,7 +159,7 @@ def hasty(monkeypatch):
     monkeypatch.setattr(remote, "ANSWER_S", 1.0)
 
 
-def test_a_scheduler_that_is_not_there(hasty, two, request_of):
+def test_missing_scheduler_is_an_error(hasty, two, request_of):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(Unavailable, match=f"no Dask scheduler answers at tcp://127.0.0.1:{port}: ") as caught:
@@ -167,14 +167,14 @@ def test_a_scheduler_that_is_not_there(hasty, two, request_of):
     assert "dask scheduler --host" in caught.value.remedy
 
 
-def test_something_else_that_listens_there(hasty, two, request_of):
+def test_other_service_is_no_scheduler(hasty, two, request_of):
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(Unavailable, match="no Dask scheduler answers at"):
             read(RemoteScheduler(address), two, request_of())
 
 
-def test_a_scheduler_without_workers(monkeypatch, two, request_of, tmp_path):
+def test_scheduler_without_workers_is_an_error(monkeypatch, two, request_of, tmp_path):
     def require_at_once(*arguments, limit_s):
         require_able_workers(*arguments, limit_s=0.1)
 
@@ -187,8 +187,8 @@ def test_a_scheduler_without_workers(monkeypatch, two, request_of, tmp_path):
 
 
 @pytest.mark.acceptance
-def test_workers_of_another_version(two, request_of, tmp_path):
-    """An older package lies before ours on their path."""
+def test_workers_of_another_version_are_refused(two, request_of, tmp_path):
+    """An older package has precedence on their path."""
     of_package = tmp_path / "older" / "pytest_ldos-0.0.1.dist-info"
     of_package.mkdir(parents=True)
     (of_package / "METADATA").write_text("Metadata-Version: 2.1\nName: pytest-ldos\nVersion: 0.0.1\n")
@@ -202,8 +202,8 @@ def test_workers_of_another_version(two, request_of, tmp_path):
 
 
 @pytest.mark.acceptance
-def test_workers_that_do_not_see_the_traces(golden, request_of, tmp_path, monkeypatch):
-    """What a path of this kind leads to is each process's own, as a local disk is each machine's."""
+def test_workers_that_do_not_see_the_traces_are_refused(golden, request_of, tmp_path, monkeypatch):
+    """The path resolves to each process's own folder, like a local disk on each machine."""
     monkeypatch.chdir(golden("service_action").parent)
     traces = find_traces([Path("/proc/self/cwd/service_action")])
     assert [each.problem for each in traces] == [""]
@@ -216,7 +216,7 @@ def test_workers_that_do_not_see_the_traces(golden, request_of, tmp_path, monkey
 
 
 @pytest.mark.acceptance
-def test_processes_of_ours_listen_on_loopback_alone_with_keys_and_leave_nothing(own, two, tmp_path, monkeypatch, ours):
+def test_local_processes_listen_on_loopback_with_keys_and_leave_nothing(own, two, tmp_path, monkeypatch, ours):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     request = own(
@@ -233,14 +233,14 @@ def test_processes_of_ours_listen_on_loopback_alone_with_keys_and_leave_nothing(
     assert len(listening) >= 5  # scheduler, nannies, workers
     assert {host for host, _ in listening} == {"127.0.0.1"}
     for _, port in listening:
-        assert says_nothing_to_strangers(port)
+        assert refuses_connections_without_keys(port)
     summaries.close()
     assert not list(tmp_path.glob("ldos-analyze-*"))
     assert not ours()
 
 
-def says_nothing_to_strangers(port):
-    """Neither in plain text, where it has no page, nor to somebody without the keys."""
+def refuses_connections_without_keys(port):
+    """It refuses plain text and clients without the keys."""
     answers = [ask(port, lambda plain: plain), ask(port, ssl._create_unverified_context().wrap_socket)]
     return all(not answer or answer.startswith(b"HTTP/1.1 404 ") for answer in answers)
 
@@ -257,7 +257,7 @@ def ask(port, secure):
 
 
 @pytest.mark.acceptance
-def test_reading_that_is_given_up_leaves_nothing(two, request_of, ours):
+def test_cancelled_reading_leaves_nothing(two, request_of, ours):
     summaries = LocalCluster(2).summarize(two, request_of())
     next(iter(summaries))
     assert ours()

@@ -1,4 +1,4 @@
-"""Variables for the processes of each launch, and for no others."""
+"""Environment variables of each launch's own processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_ldos.launching.recorded import processes_get
 
 
 class Executable:
-    """As much of launch's as is patched."""
+    """The patched part of launch's class."""
 
     def prepare(self, context, action):
         self.final_env = {"OWN": "1"}
@@ -55,7 +55,7 @@ def test_recordings_may_end_in_any_order(order):
     assert Executable.prepare is ORIGINAL
 
 
-def test_what_belongs_to_the_tests_is_withheld_unless_launch_sets_it(monkeypatch):
+def test_variables_of_the_tests_are_withheld_unless_set_by_launch(monkeypatch):
     monkeypatch.setenv("COVERAGE_PROCESS_START", "setup.cfg")
     monkeypatch.setenv("PYTHONDEVMODE", "1")
     monkeypatch.setattr(
@@ -75,7 +75,7 @@ def test_another_recording_may_follow():
         assert Executable.prepare is ORIGINAL
 
 
-def test_what_others_have_wrapped_around_it_stays(monkeypatch):
+def test_other_wrappers_are_kept(monkeypatch):
     monkeypatch.setattr(Executable, "prepare", ORIGINAL)
     with processes_get({"A": "1"}, lambda context: True):
         ours = Executable.prepare

@@ -1,4 +1,4 @@
-"""Nothing of a launch outlives it."""
+"""All processes of a launch are ended."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def start(text: str, environment: dict[str, str]) -> subprocess.Popen:
     return child
 
 
-def test_what_a_survivor_starts_while_it_ends_is_ended_too(environment, monkeypatch):
+def test_new_children_of_survivors_are_ended(environment, monkeypatch):
     monkeypatch.setattr(processes, "_LADDER", tuple((number, 60.0) for number, _ in processes._LADDER))
     with start(HYDRA, environment) as hydra:
         names = end_survivors(environment)
@@ -46,8 +46,8 @@ def test_what_a_survivor_starts_while_it_ends_is_ended_too(environment, monkeypa
     assert f"({hydra.pid})" in names[0]
 
 
-def test_a_process_that_survives_everything_is_told(environment, monkeypatch):
-    monkeypatch.setattr(processes, "_LADDER", ((0, 0.01),))  # signal 0 ends nobody
+def test_unkillable_process_is_reported(environment, monkeypatch):
+    monkeypatch.setattr(processes, "_LADDER", ((0, 0.01),))  # signal 0 ends no process
     with start("import time; print('ready', flush=True); time.sleep(600)", environment) as child:
         try:
             with pytest.raises(RuntimeError, match=rf"survived SIGKILL: .*\({child.pid}\)"):
@@ -56,10 +56,10 @@ def test_a_process_that_survives_everything_is_told(environment, monkeypatch):
             child.kill()
 
 
-def test_where_nothing_is_left_nothing_is_ended(environment):
+def test_without_survivors_nothing_is_ended(environment):
     assert end_survivors(environment) == []
 
 
-def test_a_process_says_how_it_ended():
+def test_description_of_an_ended_process():
     ends = [LaunchedProcess("arm-1", 1, code).describe() for code in (None, 1, -40)]
     assert ends == ["arm-1 is running", "arm-1 ended with exit code 1", "arm-1 was killed by signal 40"]
