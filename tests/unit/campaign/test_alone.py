@@ -1,4 +1,4 @@
-"""Trials of head alone, in several starts, and starts that are added."""
+"""Trials of head alone in several starts, and added starts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEAD = VERSIONS[Role.HEAD]
 
 
 def measure(path, *, looks=1, size=None, **changes):
-    """The trials, what the decision was shown, and what lies on disk."""
+    """Returns the trials, the decisions' arguments, and the record on disk."""
     decide = Undecided(looks)
     base = StoredBase(8, lambda head: decide(head, BASE))
     bench = make_bench(path, **changes)
@@ -65,7 +65,7 @@ def test_ten_trials_are_three_starts_each_warmed_up(tmp_path):
     assert (made.session, saved) == ("", made)
 
 
-def test_a_clear_case_gets_no_more(tmp_path):
+def test_conclusive_comparison_gets_no_more_starts(tmp_path):
     made, shown, saved = measure(tmp_path, trials=4, max_trials=12)
     assert (len(made.trials), shown) == (4, [4])
     assert made.looks == (Look(4, 8),)
@@ -73,7 +73,7 @@ def test_a_clear_case_gets_no_more(tmp_path):
     assert saved == made
 
 
-def test_an_undecided_one_gets_starts_until_it_is_clear(tmp_path):
+def test_inconclusive_comparison_gets_more_starts(tmp_path):
     made, shown, saved = measure(tmp_path, looks=3, size=3, trials=4, max_trials=12)
     assert shown == [4, 7, 10]
     assert [trial.index for trial in made.trials] == list(range(10))
@@ -82,7 +82,7 @@ def test_an_undecided_one_gets_starts_until_it_is_clear(tmp_path):
     assert saved == made
 
 
-def test_it_ends_at_the_most(tmp_path):
+def test_trials_end_at_the_limit(tmp_path):
     made, shown, _ = measure(tmp_path, looks=99, size=3, trials=4, max_trials=12)
     assert len(made.trials) == 12
     assert shown == [4, 7, 10]
@@ -90,18 +90,18 @@ def test_it_ends_at_the_most(tmp_path):
 
 
 @pytest.mark.parametrize("most", [0, 4])
-def test_trials_that_are_all_made_are_not_looked_at(tmp_path, most):
+def test_complete_trials_have_no_interim_look(tmp_path, most):
     made, shown, _ = measure(tmp_path, looks=99, trials=4, max_trials=most)
     assert (len(made.trials), shown, made.looks, made.last_look) == (4, [], (), None)
 
 
-def test_without_a_baseline_none_are_added(tmp_path):
+def test_without_baseline_no_starts_are_added(tmp_path):
     made = measure_alone(make_bench(tmp_path, trials=4, max_trials=12), HEAD, find_base=lambda record: None)
     assert (len(made.trials), made.looks) == (4, ())
 
 
 @pytest.mark.parametrize("dies_at", [1, 5])
-def test_a_stack_that_died_gets_no_more(tmp_path, dies_at):
+def test_dead_stack_gets_no_more_starts(tmp_path, dies_at):
     death = Motion(error_code=None, message="killed")
     made, shown, _ = measure(
         tmp_path, looks=99, size=4, trials=4, max_trials=12, head=lambda i: death if i == dies_at else Motion()
@@ -112,7 +112,7 @@ def test_a_stack_that_died_gets_no_more(tmp_path, dies_at):
 
 
 @pytest.mark.parametrize("error", [BringUpFailed("no answer"), KeyboardInterrupt("enough")])
-def test_a_start_that_fails_leaves_the_trials_before_it_and_the_reason(tmp_path, error):
+def test_failed_start_keeps_earlier_trials_with_the_reason(tmp_path, error):
     starts = []
 
     @contextlib.contextmanager
@@ -130,7 +130,7 @@ def test_a_start_that_fails_leaves_the_trials_before_it_and_the_reason(tmp_path,
     assert str(error) in saved.incomplete
 
 
-def test_lost_events_of_all_starts_count(tmp_path):
+def test_lost_events_of_all_starts_are_summed(tmp_path):
     def lossy(*arguments, **settings):
         return open_fake_rig(*arguments, **settings, discarded=5)
 

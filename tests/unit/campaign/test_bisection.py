@@ -1,4 +1,4 @@
-"""Which level comes next, and what a search concludes."""
+"""Order of levels, and results of a search."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def levels(bisection: Bisection) -> dict[float, LevelState]:
 
 
 @pytest.mark.parametrize("threshold", [1.5, 20, 37, 650, 950])
-def test_a_step_is_found_between_near_levels(threshold):
+def test_step_is_found_between_close_levels(threshold):
     bisection = search(step(threshold))
     assert bisection.finding is Finding.BREAKS
     assert bisection.holds.level <= threshold < bisection.breaks.level
@@ -54,32 +54,32 @@ def test_both_ends_come_first():
     assert visited[:3] == [1, 1000, SCALE.between(1, 1000)]
 
 
-def test_where_less_is_harsher_the_search_goes_down():
+def test_search_goes_down_if_less_is_harsher():
     scale = LevelScale(low=1, high=1000, is_falling=True)
     bisection = search(lambda level: broken(level, level < 37), SearchPlan(scale=scale, boundary=0.5))
     assert next(iter(bisection.records)) == 1000
     assert bisection.breaks.level < 37 <= bisection.holds.level
 
 
-def test_what_does_not_break_is_looked_at_in_the_middle_too():
+def test_unbroken_range_is_tested_in_the_middle():
     bisection = search(lambda level: broken(level, 0))
     assert bisection.finding is Finding.HOLDS
     assert list(bisection.records) == [1, 1000, SCALE.between(1, 1000)]
 
 
-def test_what_is_broken_when_calm_is_searched_no_further():
+def test_broken_calm_end_ends_the_search():
     bisection = search(broken)
     assert bisection.finding is Finding.BROKEN_WHEN_CALM
     assert list(bisection.records) == [1]
 
 
-def test_a_calm_end_that_nobody_can_decide_ends_the_search():
+def test_inconclusive_calm_end_ends_the_search():
     bisection = search(lambda level: broken(level, 0.5))
     assert bisection.finding is Finding.UNDECIDED
     assert bisection.trials == PLAN.patience_at(1) == 2 * PLAN.patience
 
 
-def test_levels_at_the_threshold_stay_undecided_and_the_interval_is_wider():
+def test_inconclusive_levels_widen_the_interval():
     def gradual(level: float) -> Batch:
         return broken(level, 0.5 if 20 < level < 60 else level > 30)
 
@@ -92,22 +92,22 @@ def test_levels_at_the_threshold_stay_undecided_and_the_interval_is_wider():
     assert all(bisection.records[level].trials == PLAN.patience for level in undecided)
 
 
-def test_harsher_that_holds_is_noticed():
-    """Between 30 and 100 it breaks; above it holds again."""
+def test_harsher_level_that_holds_is_a_contradiction():
+    """It breaks between 30 and 100, and holds again above."""
     bisection = search(lambda level: broken(level, 30 < level < 100))
     assert bisection.contradictions[0].level == 1000
     assert bisection.finding is Finding.BREAKS
     assert bisection.holds.level <= 30 < bisection.breaks.level
 
 
-def test_one_level_above_is_looked_at_when_the_threshold_is_found():
+def test_one_level_above_the_threshold_is_tested():
     bisection = search(step(1.5))
     last = list(bisection.records)[-1]
     assert last > bisection.breaks.level
     assert bisection.contradictions == []
 
 
-def test_a_load_that_is_not_reached_says_where_to_go_on():
+def test_search_continues_at_the_reached_level():
     def reaching(level: float) -> Batch:
         short = Batch(level, exclusion=Exclusion.UNREACHED, reason="it reached 80", achieved=80.0)
         return short if level > 80 else step(37)(level)
@@ -120,7 +120,7 @@ def test_a_load_that_is_not_reached_says_where_to_go_on():
     assert bisection.holds.level <= 37 < bisection.breaks.level
 
 
-def test_what_holds_as_far_as_the_load_reaches_is_no_threshold():
+def test_level_that_holds_up_to_the_reach_is_no_threshold():
     def reaching(level: float) -> Batch:
         return Batch(level, exclusion=Exclusion.UNREACHED, achieved=80.0) if level > 80 else broken(level, 0)
 
@@ -130,14 +130,14 @@ def test_what_holds_as_far_as_the_load_reaches_is_no_threshold():
     assert bisection.ceiling.level > 80
 
 
-def test_without_knowing_how_much_was_reached_the_reach_is_bisected():
+def test_unknown_reach_is_bisected():
     bisection = search(lambda level: Batch(level, exclusion=Exclusion.UNREACHED) if level > 80 else broken(level, 0))
     assert bisection.finding is Finding.OUT_OF_REACH
     assert SCALE.is_near(bisection.holds.level, bisection.ceiling.level)
     assert bisection.starts < 20
 
 
-def test_a_stack_that_does_not_start_gets_a_second_chance():
+def test_failed_start_is_repeated():
     tries: dict[float, int] = {}
 
     def failing(level: float) -> Batch:
@@ -148,7 +148,7 @@ def test_a_stack_that_does_not_start_gets_a_second_chance():
     assert search(failing).finding is Finding.BREAKS
 
 
-def test_a_level_whose_stack_never_starts_counts_as_neither_and_the_search_goes_round():
+def test_level_without_starts_is_bypassed():
     middle = SCALE.between(1, 1000)
     bisection = search(
         lambda level: Batch(level, exclusion=Exclusion.NOT_STARTED) if level == middle else step(middle)(level)
@@ -158,13 +158,13 @@ def test_a_level_whose_stack_never_starts_counts_as_neither_and_the_search_goes_
     assert bisection.holds.level < middle < bisection.breaks.level
 
 
-def test_a_calm_end_that_does_not_start_cannot_be_measured():
+def test_calm_end_without_starts_cannot_be_measured():
     bisection = search(lambda level: Batch(level, exclusion=Exclusion.NOT_STARTED, reason="it did not start"))
     assert bisection.finding is Finding.UNMEASURED
     assert bisection.starts == 2
 
 
-def test_a_mishap_among_good_starts_is_forgiven():
+def test_single_excluded_start_is_tolerated():
     seen: list[float] = []
 
     def once(level: float) -> Batch:
@@ -182,7 +182,7 @@ def test_trials_are_not_overspent():
     assert bisection.holds.level <= 37 < bisection.breaks.level
 
 
-def test_one_trial_a_start_takes_fewer_trials():
+def test_one_trial_per_start_takes_fewer_trials():
     single = search(
         lambda level: Batch(level, 1, int(level > 37)), SearchPlan(scale=SCALE, boundary=0.5, trials_per_start=1)
     )
@@ -190,7 +190,7 @@ def test_one_trial_a_start_takes_fewer_trials():
     assert single.trials < search(step(37)).trials
 
 
-def test_surer_searches_take_more_trials():
+def test_higher_confidence_takes_more_trials():
     def trials(confidence: float) -> int:
         plan = SearchPlan(scale=SCALE, boundary=0.5, confidence=confidence, trials_per_start=1, calm_trials=1)
         return search(lambda level: Batch(level, 1, int(level > 37)), plan).trials

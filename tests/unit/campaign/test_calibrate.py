@@ -1,4 +1,4 @@
-"""From measured starts to a calibration with its promises."""
+"""Calibrations from measured starts, with their error rates."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tests.builders.trials import measured, trial_set
 
 PROOF = Proof(effect=0.15, policy=Policy(), counts=(8, 30), draws=20, planted_draws=20)
 NOTHING = dataclasses.replace(PROOF, counts=(8,), draws=1, planted_draws=1)
-"""Where only the rest matters."""
+"""For tests of other parts."""
 
 
-def test_a_calibration_says_what_it_rests_on():
+def test_calibration_has_its_basis():
     made = learn([measured_run(1), measured_run(2, started_at="2026-02-02T00:00:00+00:00", commit="later")])
     assert (made.starts, made.trials, made.scenario, made.stack_kind) == (16, 128, "baseline", "embedded")
     assert made.commit == "later"
@@ -27,7 +27,7 @@ def test_a_calibration_says_what_it_rests_on():
 
 
 @pytest.mark.acceptance
-def test_what_a_change_needs_is_suggested_and_shown():
+def test_sufficient_trials_are_suggested_and_tested():
     decided = []
     result = calibrate([measured_run(1)], dataclasses.replace(PROOF, on_decision=lambda: decided.append(1)))
     interleaved = next(each for each in result.suggestions if each.design is Design.INTERLEAVED)
@@ -40,7 +40,7 @@ def test_what_a_change_needs_is_suggested_and_shown():
     assert len(result.promises) == 4
 
 
-def test_a_change_that_no_number_shows():
+def test_unreachable_effect():
     result = calibrate([measured_run(1)], dataclasses.replace(PROOF, effect=0.0001, draws=5))
     assert all(each.trials is None for each in result.suggestions)
     assert "T1" in result.suggestions[0].unreachable
@@ -56,7 +56,7 @@ def test_a_change_that_no_number_shows():
         (measured_run(1, trials=1), "two trials in one of them"),
     ],
 )
-def test_what_says_nothing_is_refused(run, message):
+def test_insufficient_runs_are_refused(run, message):
     with pytest.raises(CalibrationFailed, match=message):
         learn([run])
 
@@ -68,7 +68,7 @@ def test_failures_few_starts_and_one_run_are_noted():
     assert "1 run: for versions measured one after the other, the difference between days is assumed" in notes
 
 
-def test_a_metric_that_is_missing_or_never_varies_is_noted():
+def test_missing_or_constant_metric_is_noted():
     run = measured_run(1)
     without = tuple(
         dataclasses.replace(

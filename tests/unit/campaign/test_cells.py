@@ -1,4 +1,4 @@
-"""The grid of a sweep, and the order in which its cells are measured."""
+"""The grid of a sweep, and the order of its cells."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ def test_every_combination_is_a_cell():
     assert [swept.places(number) for number in range(4)] == [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
-def test_settings_that_are_called_alike_are_told_apart():
+def test_settings_with_equal_names_are_shown_by_address():
     swept = grid({"cpu_load.workers": [1, 2], "cache_load.workers": [3]})
     assert swept.outline.names == ("cpu_load.workers", "cache_load.workers")
     assert swept.outline.cells[0].label == "cpu_load.workers=1, cache_load.workers=3"
 
 
-def test_what_is_said_of_all_loads_holds_for_those_that_the_grid_adds():
+def test_settings_of_all_loads_apply_to_added_loads():
     swept = grid({"load.group": ["own"], "dds_flood.rate": [500]})
     (spec,) = swept.specs.values()
     assert spec.loads[0].group == "own"
 
 
-def test_equal_values_in_other_spellings_have_one_name():
+def test_equal_values_have_the_same_name():
     typed, text = grid({"dds_flood.rate": [500, 2000]}), grid({"dds_flood.rate_hz": ["500.0", "2kHz"]})
     assert typed.specs == text.specs
 
 
-def test_names_are_those_of_files(tmp_path):
+def test_names_are_valid_file_names(tmp_path):
     values = ["a/b", "../x", "α", "x" * 200, "x" * 201, "a b", "a_b"]
     names = list(grid({"goals": values}).specs)
     assert len(set(names)) == len(values)
@@ -55,7 +55,7 @@ def test_names_are_those_of_files(tmp_path):
     assert all(new_scenario_folder(tmp_path, name).path.parent == tmp_path for name in names)
 
 
-def test_a_name_of_many_values_is_cut_and_stays_unique():
+def test_long_name_is_shortened_and_unique():
     over = {each: ["y" * 39, "z" * 39] for each in ("goals", "stack.goals", "stack.group", "stack.base_frame")}
     names = list(grid(over).specs)
     assert len(set(names)) == 16
@@ -76,19 +76,19 @@ def test_a_name_of_many_values_is_cut_and_stays_unique():
         ({"dds_flood.rate": range(1, 41), "trials": range(1, 42)}, "40 × 41 = 1640 cells would take about", "fewer"),
     ],
 )
-def test_grids_that_cannot_be(over, message, remedy):
+def test_invalid_grids_are_refused(over, message, remedy):
     with pytest.raises(ConfigurationError) as caught:
         _ = grid(over, max_trials=8).specs
     assert message in str(caught.value)
     assert remedy in caught.value.remedy
 
 
-def test_no_axis_at_all():
+def test_grid_without_axes():
     with pytest.raises(ConfigurationError, match="needs an axis"):
         type(grid())(base=grid().base, axes=())
 
 
-def test_the_order_is_the_same_each_time_and_has_every_cell_once_a_round():
+def test_order_is_deterministic_and_has_each_cell_once_per_round():
     swept = grid({"dds_flood.rate": range(1, 8), "cpu_limit.cpus": [1, 2, 3]})
     order = running_order(swept, 3)
     assert order == running_order(grid({"dds_flood.rate": range(1, 8), "cpu_limit.cpus": [1, 2, 3]}), 3)
@@ -98,7 +98,7 @@ def test_the_order_is_the_same_each_time_and_has_every_cell_once_a_round():
     assert [start for _, start in order] == sorted(start for _, start in order)
 
 
-def test_over_two_rounds_each_cells_mean_moment_is_the_same():
+def test_mean_time_of_cells_is_equal_over_two_rounds():
     swept = grid({"dds_flood.rate": range(1, 8)})
     moments = {name: [] for name in swept.specs}
     for moment, (name, _) in enumerate(running_order(swept, 2)):
@@ -107,8 +107,8 @@ def test_over_two_rounds_each_cells_mean_moment_is_the_same():
 
 
 @pytest.mark.parametrize("values", [4, 5, 6, 9, 20])
-def test_a_machine_that_drifts_does_not_look_like_an_effect(values):
-    """The slope over the axis of a drift that grows with time is next to none; in the grid's order it were one."""
+def test_drift_does_not_look_like_an_effect(values):
+    """The slope of a linear drift over the axis is nearly zero; in the grid's order it would be one."""
     swept = grid({"dds_flood.rate": range(1, values + 1), "cpu_limit.cpus": [1, 2]})
     drift = {name: moment for moment, (name, _) in enumerate(running_order(swept, 1))}
     for address in swept.outline.addresses:
@@ -124,14 +124,14 @@ def slope(pairs):
     return float(np.corrcoef(np.array(pairs, dtype=float).T)[0, 1])
 
 
-def test_the_largest_grid_is_put_in_order_in_a_moment():
+def test_largest_grid_is_ordered_quickly():
     swept = grid({"dds_flood.rate": range(1, LARGEST_GRID + 1)})
     order = [name for name, _ in running_order(swept, 1)]
     assert len(order) == LARGEST_GRID
     assert [a for a, b in pairwise(order) if a == b] == []
 
 
-def test_what_a_test_measured_otherwise_is_found():
+def test_different_settings_of_a_test_are_found():
     base = grid().base
     cell = {"dds_flood.rate_hz": 500.0, "trials": 4}
     assert unlike(at_cell(base, cell), cell) == []
@@ -142,9 +142,9 @@ def test_what_a_test_measured_otherwise_is_found():
     ("value", "text"),
     [(500.0, "500"), (0.5, "0.5"), (True, "yes"), (False, "no"), ("a", "a"), (None, "None"), (7, "7")],
 )
-def test_values_as_people_write_them(value, text):
+def test_values_are_shown_shortly(value, text):
     assert show_value(value) == text
 
 
-def test_an_axis_has_the_whole_address():
+def test_axis_has_the_full_address():
     assert Axis.of("dds_flood.rate", (1, 2)) == Axis("dds_flood.rate_hz", (1, 2))

@@ -1,4 +1,4 @@
-"""When trials and levels count as broken."""
+"""Criteria for broken trials and levels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_success_rates(text, boundary):
     assert criterion.is_broken(trial(0, {"T1": 1e9}), None) is False
 
 
-def test_a_metric_beyond_a_multiple_of_its_calm_median():
+def test_metric_beyond_a_multiple_of_its_calm_median():
     criterion = parse_criterion("T1>3x", KNOWN)
     assert isinstance(criterion, MetricBeyond)
     assert criterion.boundary == 0.5
@@ -38,14 +38,14 @@ def test_a_metric_beyond_a_multiple_of_its_calm_median():
     assert criterion.describe_limit(30.0) == "30.0 ms, 3 × the median of 10.0 ms"
 
 
-def test_failed_trials_do_not_say_what_calm_is():
+def test_failed_trials_do_not_affect_the_calm_median():
     calm = trial_set([trial(0, {"T4": 10.0}), failed_trial(1)])
     criterion = parse_criterion("T4>2x", KNOWN)
     assert isinstance(criterion, MetricBeyond)
     assert criterion.limit(calm) == 20.0
 
 
-def test_of_what_is_better_when_higher_a_fraction_is_beyond():
+def test_limit_is_a_fraction_if_higher_is_better():
     criterion = parse_criterion("throughput<0.5x", KNOWN)
     calm = trial_set([trial(0, {"throughput": 20.0})])
     limit = criterion.limit(calm)
@@ -54,7 +54,7 @@ def test_of_what_is_better_when_higher_a_fraction_is_beyond():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "says no criterion"),
         ("T1", "says no criterion"),
@@ -73,6 +73,6 @@ def test_of_what_is_better_when_higher_a_fraction_is_beyond():
         ("throughput<0x", "write it as throughput<0.5x"),
     ],
 )
-def test_what_says_no_criterion_is_refused(text, said):
-    with pytest.raises(ConfigurationError, match=said):
+def test_invalid_criterion_is_refused(text, message):
+    with pytest.raises(ConfigurationError, match=message):
         parse_criterion(text, KNOWN)

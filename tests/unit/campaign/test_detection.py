@@ -1,4 +1,4 @@
-"""Whether the gate found what was planted, and kept what it promised."""
+"""Detection of injected faults, and the gate's promises."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ HARDLY_DUE = Promised("T1", 0.29, 0.2)
         (detection(promised=DUE, problem="the stack did not start"), Keeping.NONE),
     ],
 )
-def test_what_counts_as_a_promise(found, keeping):
+def test_promises_of_the_gate(found, keeping):
     assert found.keeping is keeping
     assert is_trustworthy([found]) is (keeping not in {Keeping.BROKEN, Keeping.FALSE_ALARM})
 
@@ -88,19 +88,19 @@ def test_an_equal_version_is_not_found():
     assert (found.seen_by, found.spent, found.share.count) == ((), 10, 0)
 
 
-def test_failures_are_found_as_such():
+def test_failures_are_detected():
     found = detect(with_failures(EQUAL, [True] * 7 + [False] * 3))
     assert (found.verdict, found.seen_by[0]) == (Verdict.REGRESSED, SUCCESS)
 
 
-def test_the_smallest_rate_of_failures_that_is_found():
+def test_smallest_detected_failure_rate():
     strict = DETECTOR.smallest_failure_rate(EQUAL)
-    assert 0.1 <= strict <= 0.3  # with an expectation of 100 %, one failure is enough
+    assert 0.1 <= strict <= 0.3  # with an expectation of 100 %, one failure is sufficient
     assert DETECTOR.mde(EQUAL, "T1") < DETECTOR.mde(noisy_set(2, n=4), "T1")
     assert DETECTOR.mde(EQUAL, "T9") == math.inf
 
 
-def test_what_could_not_be_measured():
+def test_unmeasurable_fault_has_no_verdict():
     found = without_verdict("cpu_steal", 0.8, BringUpFailed("it was not ready", remedy="look at the logs"))
     assert (found.verdict, found.is_found) == (Verdict.INFRA, False)
     assert "it was not ready" in found.problem

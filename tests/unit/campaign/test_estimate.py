@@ -1,4 +1,4 @@
-"""How long a run will take, from what earlier ones took."""
+"""Estimated duration of a run, from earlier ones."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def test_an_interleaved_run_has_a_start_and_a_warm_up_for_each_block(trials, siz
     assert amount_interleaved(SPEC, trials, size=size) == amount
 
 
-def test_nothing_is_known_before_the_first_run(tmp_path):
+def test_no_estimate_before_the_first_run(tmp_path):
     assert measured_cost(duration_files(tmp_path), stack="embedded", scenario="baseline") is None
 
 
-def test_the_cost_is_that_of_the_last_runs_of_the_scenario(tmp_path):
+def test_cost_is_that_of_the_scenarios_last_runs(tmp_path):
     keep(tmp_path, 1, start_s=100.0)
     for number in range(2, 7):
         keep(tmp_path, number, start_s=4.0 + number)
@@ -76,27 +76,27 @@ def test_the_cost_is_that_of_the_last_runs_of_the_scenario(tmp_path):
     assert measured_cost(duration_files(tmp_path), stack="ros2", scenario="baseline").trial_s == pytest.approx(70.0)
 
 
-def test_another_scenarios_cost_is_better_than_none(tmp_path):
+def test_cost_of_another_scenario_is_the_fallback(tmp_path):
     keep(tmp_path, 1, scenario="cpu_load", trial_s=5.0)
     assert measured_cost(duration_files(tmp_path), stack="embedded", scenario="baseline").trial_s == pytest.approx(5.0)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"stack": "embedded"}', '{"stack": "embedded", "phases": {"?": {}}}'])
-def test_damaged_files_do_not_count(tmp_path, text):
+def test_damaged_files_are_ignored(tmp_path, text):
     keep(tmp_path, 1)
     keep(tmp_path, 2, trial_s=99.0)
     (tmp_path / "runs/2/baseline" / DURATIONS_FILE).write_text(text)
     assert measured_cost(duration_files(tmp_path), stack="embedded", scenario="baseline").trial_s == pytest.approx(3.0)
 
 
-def test_a_run_without_trials_tells_nothing(tmp_path):
+def test_run_without_trials_is_ignored(tmp_path):
     folder = tmp_path / "runs/1/baseline"
     folder.mkdir(parents=True)
     write_durations(ScenarioFolder(folder), {RunPhase.STARTING: Spent(1, 60.0)}, stack="embedded")
     assert measured_cost(duration_files(tmp_path), stack="embedded", scenario="baseline") is None
 
 
-def test_the_line_adds_up_all_scenarios_and_says_what_it_rests_on():
+def test_line_sums_all_scenarios_and_has_its_basis():
     cost = Cost(start_s=4.0, warm_up_s=2.0, trial_s=3.0)
     one = Expected(Amount(10, 10, 20), Amount(18, 18, 60), cost)
     assert describe_expected([one]) == (

@@ -1,4 +1,4 @@
-"""A search that measures: what is kept, what counts, and what it says in the end."""
+"""A search for a breaking point: stored starts, counted trials and results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_threshold_of_success_is_found(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_threshold_of_a_metric_is_found_beside_its_calm_median(tmp_path):
+def test_threshold_of_a_metric_is_found(tmp_path):
     result = search(MadeUpStack(slow_from=20), tmp_path, plan("T1>3x"))
     assert result.finding is Finding.BREAKS
     assert result.holds < 20 <= result.breaks
@@ -50,8 +50,8 @@ def test_a_threshold_of_a_metric_is_found_beside_its_calm_median(tmp_path):
     assert result.levels[-1].median > 9 * calm.median
 
 
-def test_of_a_gradual_change_the_curve_gives_the_estimate(tmp_path):
-    """Every second trial fails from 20 to 60, all beyond."""
+def test_curve_gives_the_estimate_of_a_gradual_change(tmp_path):
+    """Every second trial fails between 20 and 60, all above."""
     gradual = MadeUpStack(fails=lambda level, index: level > 60 or (level > 20 and index % 2 == 0))
     result = search(gradual, tmp_path, plan(max_trials=400))
     assert result.finding is Finding.BREAKS
@@ -62,8 +62,8 @@ def test_of_a_gradual_change_the_curve_gives_the_estimate(tmp_path):
     assert "stayed undecided after 24 trials each" in result.stopped
 
 
-def test_what_calm_is_does_not_depend_on_later_levels(tmp_path):
-    """All trials of the calm end count, and they are all made before others."""
+def test_calm_median_is_independent_of_later_levels(tmp_path):
+    """All trials of the calm end count, and they are run first."""
     stack = MadeUpStack(slow_from=20)
     search(stack, tmp_path, plan("T1>3x"))
     assert stack.levels[:4] == [1, 1, 1, 1000]
@@ -72,7 +72,7 @@ def test_what_calm_is_does_not_depend_on_later_levels(tmp_path):
 
 @pytest.mark.parametrize("interrupted_at", representatives([1, 2, 5, 14], 2))
 @pytest.mark.parametrize("until", ["success<0.5", "T1>3x"])
-def test_it_goes_on_where_it_was_interrupted(tmp_path, interrupted_at, until):
+def test_interrupted_search_resumes(tmp_path, interrupted_at, until):
     whole = MadeUpStack(breaks_at=37, slow_from=20)
     undisturbed = search(whole, tmp_path / "whole", plan(until))
     first = MadeUpStack(breaks_at=37, slow_from=20, ends={interrupted_at: KeyboardInterrupt()})
@@ -88,8 +88,8 @@ def test_it_goes_on_where_it_was_interrupted(tmp_path, interrupted_at, until):
     assert (f"continues what was interrupted; starts that are there: {kept}" in watching.notes) == (kept > 0)
 
 
-def test_what_another_criterion_needs_is_not_measured_again(tmp_path):
-    """The same starts say whether they failed and how long they planned."""
+def test_other_criterion_reuses_starts(tmp_path):
+    """The same starts have outcomes and planning times."""
     first = MadeUpStack(slow_from=20, ends={6: KeyboardInterrupt()})
     with pytest.raises(KeyboardInterrupt):
         search(first, tmp_path, plan("success<0.5"))
@@ -99,7 +99,7 @@ def test_what_another_criterion_needs_is_not_measured_again(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["commit", "changes", "package numpy", "metrics"])
-def test_starts_of_another_version_are_left_out_and_go_with_the_search(tmp_path, name):
+def test_starts_of_another_version_are_ignored_and_deleted_at_the_end(tmp_path, name):
     with pytest.raises(KeyboardInterrupt):
         search(MadeUpStack(ends={3: KeyboardInterrupt()}), tmp_path)
     watching, stack = Watching(), MadeUpStack(breaks_at=37)
@@ -109,7 +109,7 @@ def test_starts_of_another_version_are_left_out_and_go_with_the_search(tmp_path,
     assert not list(tmp_path.iterdir())
 
 
-def test_a_finished_search_leaves_what_another_may_go_on_with(tmp_path):
+def test_finished_search_keeps_starts_of_other_searches(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         search(MadeUpStack(ends={3: KeyboardInterrupt()}), tmp_path)
     fewer = lambda level: dataclasses.replace(at(level), trials=2)  # noqa: E731
@@ -137,7 +137,7 @@ def test_a_damaged_start_is_set_aside_and_measured_again(tmp_path):
     assert [file.read_bytes() for file in tmp_path.iterdir()] == [cut, cut], "nothing is deleted"
 
 
-def test_a_start_that_cannot_be_read_is_not_damaged(tmp_path):
+def test_unreadable_start_is_not_set_aside(tmp_path):
     BreakingEvidence(tmp_path).keep(1, at(1), trial_set([]), VERSION)
     (tmp_path / "start-0002.json").mkdir()
     with pytest.raises(RecordUnreadable, match=r"start-0002\.json cannot be read: Is a directory"):
@@ -145,7 +145,7 @@ def test_a_start_that_cannot_be_read_is_not_damaged(tmp_path):
     assert (tmp_path / "start-0002.json").is_dir()
 
 
-def test_the_time_limit_ends_it_with_what_there_is(tmp_path):
+def test_time_limit_ends_with_a_partial_result(tmp_path):
     times = iter(range(0, 10_000, 10))
     limited = plan(time_limit_s=200)
     stack = MadeUpStack(breaks_at=37)
@@ -158,7 +158,7 @@ def test_the_time_limit_ends_it_with_what_there_is(tmp_path):
     assert rest.stopped == ""
 
 
-def test_a_load_that_is_not_reached_counts_as_neither(tmp_path):
+def test_unreached_load_is_excluded(tmp_path):
     watching = Watching()
     result = search(MadeUpStack(reaches=50), tmp_path, watching=watching)
     assert result.finding is Finding.OUT_OF_REACH
@@ -169,7 +169,7 @@ def test_a_load_that_is_not_reached_counts_as_neither(tmp_path):
     assert "at 1000 the load was not reached: the load reached 50 of 1000" in watching.notes
 
 
-def test_a_stack_that_does_not_start_is_tried_once_more(tmp_path):
+def test_failed_start_is_repeated(tmp_path):
     watching = Watching()
     stack = MadeUpStack(breaks_at=37, ends={4: BringUpFailed("it was not ready")})
     result = search(stack, tmp_path, watching=watching)
@@ -179,8 +179,8 @@ def test_a_stack_that_does_not_start_is_tried_once_more(tmp_path):
     assert result.levels[-1].mishaps == ("the stack did not start: it was not ready",)
 
 
-def test_an_arm_that_does_not_come_home_is_broken(tmp_path):
-    """No trial could be made, but a motion failed beside the whole load."""
+def test_failed_reset_is_broken(tmp_path):
+    """There is no trial, but a motion failed under the full load."""
     watching, stack = Watching(), MadeUpStack(stuck_from=37)
     result = search(stack, tmp_path, watching=watching)
     assert result.finding is Finding.BREAKS
@@ -192,8 +192,8 @@ def test_an_arm_that_does_not_come_home_is_broken(tmp_path):
     assert f"at 1000 a start ended early: {STUCK}" in watching.notes
 
 
-def test_a_start_has_no_more_trials_than_the_test_knows_of(tmp_path):
-    """The arm does not come home after the last trial of each start."""
+def test_failed_resets_do_not_exceed_the_trials_per_start(tmp_path):
+    """The arm does not return home after the last trial of each start."""
 
     class LateStuck(MadeUpStack):
         def measure(self, spec):
@@ -205,7 +205,7 @@ def test_a_start_has_no_more_trials_than_the_test_knows_of(tmp_path):
     assert [each.broken for each in result.levels] == [each.starts for each in result.levels], "a trial ends at home"
 
 
-def test_a_way_home_at_the_second_attempt_breaks_its_trial(tmp_path):
+def test_reset_at_the_second_attempt_breaks_its_trial(tmp_path):
     class Lost(MadeUpStack):
         def measure(self, spec):
             made = super().measure(spec)
@@ -219,7 +219,7 @@ def test_a_way_home_at_the_second_attempt_breaks_its_trial(tmp_path):
     assert result.holds < 37 <= result.breaks
 
 
-def test_an_arm_that_is_stuck_before_its_load_begins_says_nothing_of_the_load(tmp_path):
+def test_failure_before_the_load_is_excluded(tmp_path):
     class StuckWithoutLoad(MadeUpStack):
         def measure(self, spec):
             trials = super().measure(spec)
@@ -231,7 +231,7 @@ def test_an_arm_that_is_stuck_before_its_load_begins_says_nothing_of_the_load(tm
     assert result.levels[-1].mishaps == (f"nothing was measured: {STUCK}",) * 2
 
 
-def test_such_a_start_is_kept_too(tmp_path):
+def test_excluded_start_is_stored(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         search(MadeUpStack(stuck_from=37, ends={5: KeyboardInterrupt()}), tmp_path)
     rest = MadeUpStack(stuck_from=37)
@@ -240,7 +240,7 @@ def test_such_a_start_is_kept_too(tmp_path):
     assert rest.levels.count(1) == 0
 
 
-def test_a_calm_end_that_cannot_be_measured_says_why(tmp_path):
+def test_unmeasurable_calm_end_has_a_reason(tmp_path):
     ends: dict[int, BaseException] = {1: LoadFailed("no message arrived")}
     result = search(MadeUpStack(ends=ends), tmp_path)
     assert result.finding is Finding.UNMEASURED
@@ -253,19 +253,19 @@ def test_a_calm_end_that_cannot_be_measured_says_why(tmp_path):
     [RecordingFailed("`lttng stop` did not return"), TraceUnreadable(Path("trace"), 96, "the packet is cut off")],
     ids=["recording", "trace"],
 )
-def test_a_tracer_that_a_load_starves_counts_as_neither(tmp_path, end):
+def test_starved_tracer_is_excluded(tmp_path, end):
     result = search(MadeUpStack(breaks_at=37, ends={4: end}), tmp_path)
     assert result.finding is Finding.BREAKS
     assert result.levels[-1].mishaps == (f"nothing was measured: {end.message}",)
 
 
-def test_what_is_missing_ends_it_and_keeps_what_there_is(tmp_path):
+def test_missing_requirement_ends_the_search_and_keeps_starts(tmp_path):
     with pytest.raises(Unavailable):
         search(MadeUpStack(ends={3: Unavailable("stress-ng is gone")}), tmp_path)
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_metric_that_nobody_measured_is_no_answer(tmp_path):
+def test_unmeasured_metric_gives_no_result(tmp_path):
     class Unmeasured(MadeUpStack):
         def measure(self, spec):
             trials = super().measure(spec)
@@ -281,7 +281,7 @@ class Unsure(MadeUpStack):
     """Some trials have no T1.
 
     Attributes:
-        lacking: how many of each start, by level.
+        lacking: number of such trials per start, by level.
     """
 
     lacking = staticmethod(lambda level: 0)
@@ -297,7 +297,7 @@ class Unsure(MadeUpStack):
         return dataclasses.replace(trials, trials=tuple(made))
 
 
-def test_trials_without_the_value_are_counted_and_told(tmp_path):
+def test_trials_without_a_value_are_counted_and_noted(tmp_path):
     stack, watching = Unsure(slow_from=20), Watching()
     stack.lacking = lambda level: 1 if level == 1 else 0
     result = search(stack, tmp_path, plan("T1>3x"), watching)
@@ -311,17 +311,17 @@ def test_trials_without_the_value_are_counted_and_told(tmp_path):
     assert "at 1 1 of 4 trials that succeeded have no T1: PLANNING was never answered" in watching.notes
 
 
-def test_a_calm_end_whose_trials_mostly_lack_the_value_ends_the_search(tmp_path):
+def test_calm_end_with_mostly_missing_values_ends_the_search(tmp_path):
     stack = Unsure()
     stack.lacking = lambda level: 3
     result = search(stack, tmp_path, plan("T1>3x"))
     assert (result.finding, result.levels[0].standing) == (Finding.UNMEASURED, LevelState.UNVALUED)
     assert stack.levels == [1, 1]
-    told = "it is not judged: 6 of 8 trials that succeeded have no T1 (PLANNING was never answered)"
-    assert told in " ".join(render_breaking_as(result, Format.TERMINAL, width=120).split())
+    sentence = "it is not judged: 6 of 8 trials that succeeded have no T1 (PLANNING was never answered)"
+    assert sentence in " ".join(render_breaking_as(result, Format.TERMINAL, width=120).split())
 
 
-def test_a_level_whose_trials_mostly_lack_the_value_is_not_judged(tmp_path):
+def test_level_with_mostly_missing_values_is_not_judged(tmp_path):
     stack = Unsure(slow_from=20)
     stack.lacking = lambda level: 3 if level >= 20 else 0
     result = search(stack, tmp_path, plan("T1>3x"))
@@ -331,7 +331,7 @@ def test_a_level_whose_trials_mostly_lack_the_value_is_not_judged(tmp_path):
     assert "could not be measured: it is not judged: 6 of 8 trials that succeeded have no T1" in answer(result)
 
 
-def test_a_level_that_breaks_whatever_those_trials_would_say_is_broken(tmp_path):
+def test_level_broken_despite_missing_values_is_broken(tmp_path):
     """One trial of every third start at the harsh levels succeeds, and has no value."""
     stack = Unsure()
     stack.fails = lambda level, index: level >= 20 and (index > 0 or len(stack.levels) % 3 > 0)
@@ -343,20 +343,20 @@ def test_a_level_that_breaks_whatever_those_trials_would_say_is_broken(tmp_path)
     assert harsh.unvalued > 0
 
 
-def test_harsher_that_holds_is_said(tmp_path):
+def test_harsher_level_that_holds_is_noted(tmp_path):
     result = search(MadeUpStack(fails=lambda level, index: 30 < level < 100), tmp_path)
     assert any("1000 holds though" in note for note in result.notes)
 
 
-def test_starts_that_differ_much_are_said(tmp_path):
-    """Around the threshold, all trials of a start fail or none does."""
+def test_large_spread_between_starts_is_noted(tmp_path):
+    """Near the threshold, either all trials of a start fail or none."""
     stack = MadeUpStack()
     stack.fails = lambda level, index: level > 60 or (level > 20 and len(stack.levels) % 2 == 0)
     result = search(stack, tmp_path, plan(max_trials=400))
     assert any("starts of the stack differ more than supposed" in note for note in result.notes)
 
 
-def test_what_a_load_reached_is_read_from_its_proof():
+def test_reached_level_is_read_from_the_proof():
     proof = {"kind": "dds_flood", "rate_hz": 30_000.0, "requested_hz": 80_000.0, "allowed_hz": 80_000.0}
     trials = trial_set([], loads=(proof, {"kind": "cpu_load", "used_percent": 70.0}))
     assert reached_level(trials, "dds_flood.rate_hz", 20_000) == 7500

@@ -1,4 +1,4 @@
-"""Sessions in turns, with made-up stacks: order, records, looks, and every way to end early."""
+"""Interleaved sessions with fake stacks: order, records, looks and early ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.fakes.bench import CLEAR, VERSIONS, Undecided, Watching, make_bench
 from tests.fakes.rig import Motion, open_fake_rig
 
 
-def test_ten_trials_of_each_are_made_abba_with_one_start_a_block(tmp_path):
+def test_ten_trials_are_abba_with_one_start_per_block(tmp_path):
     watching = Watching()
     bench = make_bench(tmp_path, observer=watching)
     made = interleave(bench, VERSIONS, size=5, decide=CLEAR)
@@ -82,7 +82,7 @@ def test_both_records_are_on_disk_after_every_trial(tmp_path):
     assert read_trials(bench.folder.base.path) == made.base
 
 
-def test_an_undecided_comparison_gets_pairs_until_it_is_clear(tmp_path):
+def test_inconclusive_comparison_gets_more_pairs(tmp_path):
     watching, decide = Watching(), Undecided(looks=3)
     bench = make_bench(tmp_path, trials=4, max_trials=12, observer=watching)
     made = interleave(bench, VERSIONS, size=2, decide=decide)
@@ -92,20 +92,20 @@ def test_an_undecided_comparison_gets_pairs_until_it_is_clear(tmp_path):
     assert made.head.last_look == Look(12, 12)
 
 
-def test_a_clear_comparison_gets_none(tmp_path):
+def test_conclusive_comparison_gets_no_more_pairs(tmp_path):
     made = interleave(make_bench(tmp_path, trials=4, max_trials=12), VERSIONS, size=2, decide=CLEAR)
     assert len(made.head.trials) == len(made.base.trials) == 4
     assert made.head.looks == (Look(4, 4),)
 
 
-def test_it_ends_at_the_most_trials_it_may_have(tmp_path):
+def test_session_ends_at_the_limit_of_trials(tmp_path):
     bench = make_bench(tmp_path, trials=4, max_trials=7)
     made = interleave(bench, VERSIONS, size=2, decide=Undecided(looks=99))
     assert [len(each.trials) for each in (made.head, made.base)] == [7, 7]
     assert [look.head for look in made.head.looks] == [4, 6, 7]
 
 
-def test_a_run_that_was_not_to_be_extended_has_no_looks(tmp_path):
+def test_run_of_fixed_size_has_no_looks(tmp_path):
     decide = Undecided(looks=99)
     made = interleave(make_bench(tmp_path, trials=2), VERSIONS, size=1, decide=decide)
     assert (made.head.looks, made.head.last_look, decide.shown) == ((), None, [])
@@ -146,12 +146,12 @@ def test_every_block_of_both_versions_has_the_load_and_its_proof(tmp_path):
     assert load.proof.level == 2.0, "the least"
 
 
-def test_a_load_without_proof_says_when_there_will_be_one():
+def test_missing_proof_has_a_reason():
     with pytest.raises(LoadFailed, match=r"no proof of this load yet(.|\n)*after ldos_trials"):
         _ = repeated([], []).proof
 
 
-def test_what_the_tracer_lost_is_summed_over_a_versions_blocks(tmp_path):
+def test_losses_are_summed_over_a_versions_blocks(tmp_path):
     def lossy(*arguments, **settings):
         return open_fake_rig(*arguments, discarded=7, **settings)
 
@@ -160,7 +160,7 @@ def test_what_the_tracer_lost_is_summed_over_a_versions_blocks(tmp_path):
 
 
 def failing_at(number, error):
-    """Opens rigs, but not the one of a block."""
+    """Opens rigs, except the one of the given block."""
     opened = []
 
     @contextmanager
@@ -174,7 +174,7 @@ def failing_at(number, error):
     return open_rig
 
 
-def test_a_block_that_does_not_start_leaves_what_was_measured(tmp_path):
+def test_failed_block_keeps_earlier_trials(tmp_path):
     error = BringUpFailed("simulator ended with exit code 3", remedy="look at its log", details="last words")
     bench = make_bench(tmp_path, trials=4, open_rig=failing_at(3, error))
     with pytest.raises(BringUpFailed, match=r"base old, block 4: simulator ended(.|\n)*last words(.|\n)*its log"):
@@ -187,7 +187,7 @@ def test_a_block_that_does_not_start_leaves_what_was_measured(tmp_path):
 
 
 @pytest.mark.parametrize("where", ["trial", "start"])
-def test_an_interruption_leaves_what_was_measured(tmp_path, where):
+def test_interrupt_keeps_earlier_trials(tmp_path, where):
     def head(index):
         if index == 3 and where == "trial":
             raise KeyboardInterrupt
@@ -205,7 +205,7 @@ def test_an_interruption_leaves_what_was_measured(tmp_path, where):
 
 @pytest.mark.parametrize("where", ["trial", "start"])
 @pytest.mark.parametrize("end", [ValueError("no such joint"), SystemExit(3)])
-def test_whatever_ends_it_early_is_in_both_records(tmp_path, where, end):
+def test_reason_of_an_early_end_is_in_both_records(tmp_path, where, end):
     def head(index):
         if index == 3 and where == "trial":
             raise end
@@ -220,7 +220,7 @@ def test_whatever_ends_it_early_is_in_both_records(tmp_path, where, end):
     assert saved.incomplete == base.incomplete == f"{type(end).__name__}: {end}"
 
 
-def test_a_stack_that_dies_ends_the_session_in_both_records(tmp_path):
+def test_dead_stack_ends_the_session_in_both_records(tmp_path):
     death = Motion(error_code=None, message="simulator was killed by SIGKILL")
     bench = make_bench(tmp_path, trials=4, head=lambda index: death if index == 1 else Motion())
     made = interleave(bench, VERSIONS, size=2, decide=CLEAR)
@@ -230,7 +230,7 @@ def test_a_stack_that_dies_ends_the_session_in_both_records(tmp_path):
     assert made.starts == 2
 
 
-def test_a_base_that_dies_at_once_measures_nothing_of_head(tmp_path):
+def test_base_that_dies_at_once_is_an_error(tmp_path):
     death = Motion(error_code=None, message="simulator was killed by SIGKILL")
     bench = make_bench(tmp_path, trials=4, base=lambda index: death)
     with pytest.raises(BringUpFailed, match=r"head was not measured, because of base old: .*SIGKILL"):
@@ -238,7 +238,7 @@ def test_a_base_that_dies_at_once_measures_nothing_of_head(tmp_path):
     assert len(read_trials(bench.folder.base.path).trials) == 1
 
 
-def test_what_took_turns_is_told(tmp_path):
+def test_interleaving_is_described(tmp_path):
     made = interleave(make_bench(tmp_path, trials=2), VERSIONS, size=1, decide=CLEAR)
     assert describe_turns(made).startswith("interleaved with 2 trials of base old; 4 stack starts in ")
     same = dict.fromkeys(Role, VERSIONS[Role.HEAD])

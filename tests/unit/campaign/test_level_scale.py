@@ -19,7 +19,7 @@ def test_rates_are_halved_by_their_logarithms():
     assert RATES.place(RATES.level(0.3)) == pytest.approx(0.3, abs=1e-3)
 
 
-def test_cpus_are_counted_and_fewer_are_harsher():
+def test_fewer_cpus_are_harsher():
     assert (CPUS.calm, CPUS.harsh) == (16, 1)
     assert (CPUS.place(16), CPUS.place(1)) == (0, 1)
     assert CPUS.between(16, 1) == 8
@@ -30,8 +30,8 @@ def test_cpus_are_counted_and_fewer_are_harsher():
     "scale",
     [RATES, CPUS, LevelScale(low=5, high=400, spacing=Spacing.LINEAR), LevelScale(low=1, high=64, is_whole=True)],
 )
-def test_bisection_visits_no_more_levels_than_foretold(scale):
-    """Wherever the threshold lies."""
+def test_bisection_visits_at_most_the_predicted_levels(scale):
+    """For any threshold."""
     for number in range(200):
         threshold, visited = scale.level(number / 199), 0
         calm, harsh = scale.calm, scale.harsh
@@ -42,7 +42,7 @@ def test_bisection_visits_no_more_levels_than_foretold(scale):
         assert scale.is_near(calm, harsh)
 
 
-def test_levels_are_near_by_their_ratio_or_as_neighbours():
+def test_levels_are_close_by_ratio_or_as_neighbours():
     assert RATES.is_near(1000, 1100)
     assert not RATES.is_near(1000, 1101)
     assert LevelScale(low=1, high=8, is_whole=True).is_near(2, 1)
@@ -55,7 +55,7 @@ def test_a_linear_range_may_begin_at_zero():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"low": 200, "high": 100}, "nothing to search from 200 to 100"),
         ({"low": 100, "high": 100}, "nothing to search from 100 to 100"),
@@ -65,6 +65,6 @@ def test_a_linear_range_may_begin_at_zero():
         ({"low": 1.5, "high": 3, "is_whole": True}, "only whole numbers"),
     ],
 )
-def test_what_is_no_range_is_refused(wrong, said):
-    with pytest.raises(ConfigurationError, match=said):
+def test_invalid_range_is_refused(wrong, message):
+    with pytest.raises(ConfigurationError, match=message):
         LevelScale(**wrong)

@@ -1,4 +1,4 @@
-"""What tells one state of a project from another, in checkouts with changes that are not committed."""
+"""Identity of a project's state, including uncommitted changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.builders.repository import Repository
 
 @pytest.fixture
 def repository(tmp_path):
-    """With one commit: code, and a baseline."""
+    """A repository with one commit of code and a baseline."""
     made = Repository.create(tmp_path / "project")
     made.commit(code_py="one", base_json="{}")
     return made
@@ -28,7 +28,7 @@ def change(repository, text, file="code.py"):
 
 
 @pytest.mark.parametrize("baselines", ["base.json", "/elsewhere/baselines"], ids=["inside", "outside of the checkout"])
-def test_changes_that_are_not_committed_are_told_apart(repository, baselines):
+def test_uncommitted_changes_are_distinguished(repository, baselines):
     seen = [version(repository, baselines)]
     for text in ("two", "three"):
         change(repository, text)
@@ -39,20 +39,20 @@ def test_changes_that_are_not_committed_are_told_apart(repository, baselines):
     assert len({each["commit"] for each in seen}) == 1
 
 
-def test_a_baseline_that_a_run_records_is_no_change(repository):
+def test_recorded_baseline_is_no_change(repository):
     before = version(repository)
     change(repository, '{"T1": 1}', "base.json")
     assert version(repository) == before
 
 
-def test_changes_beside_the_projects_folder_count(repository):
+def test_changes_outside_the_projects_folder_count(repository):
     (repository.path / "tests").mkdir()
     before = version(repository, folder="tests")
     change(repository, "two")
     assert version(repository, folder="tests")["changes"] != before["changes"]
 
 
-def test_other_commits_and_their_machine_are_told(repository):
+def test_other_commits_and_machines_are_distinguished(repository):
     before = version(repository)
     repository.commit(code_py="two")
     after = version(repository)

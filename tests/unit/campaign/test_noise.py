@@ -1,4 +1,4 @@
-"""What starts tell of a host's noise."""
+"""Estimates of a host's noise from starts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def learned(*runs):
 
 
 def with_value(trials, name, value_of):
-    """Another value of one metric in each trial, by what it was; ``None`` keeps it."""
+    """Maps the value of one metric in each trial; ``None`` keeps it."""
     changed = []
     for each in trials.trials:
         value = value_of(each)
@@ -29,7 +29,7 @@ def with_value(trials, name, value_of):
     return dataclasses.replace(trials, trials=tuple(changed))
 
 
-def test_what_was_put_in_is_found():
+def test_known_components_are_recovered():
     noise = learned(*(measured_run(seed, starts=20, trials=10, start_sd=0.05) for seed in range(3)))
     assert set(noise) == set(METRICS) & set(noise) >= set(TRIAL_SD)
     for name in ("T1", "T3", "T5"):
@@ -39,7 +39,7 @@ def test_what_was_put_in_is_found():
     assert noise["T2"].trial_sd == pytest.approx(0.001, rel=0.1)
 
 
-def test_covariates_are_taken_out_as_the_gate_does():
+def test_covariates_are_removed_like_in_the_gate():
     plain = measured_run(1)
     rng = np.random.default_rng(1)
     factors = [float(np.exp(rng.normal(0, 0.3))) for _ in plain.trials]
@@ -57,7 +57,7 @@ def test_covariates_are_taken_out_as_the_gate_does():
     assert learned(slowed)["T1"].trial_sd == pytest.approx(learned(plain)["T1"].trial_sd, rel=0.05)
 
 
-def test_goals_differ_and_that_is_no_noise():
+def test_differences_between_goals_are_no_noise():
     plain = measured_run(1)
     trials = tuple(
         dataclasses.replace(
@@ -72,8 +72,8 @@ def test_goals_differ_and_that_is_no_noise():
     assert learned(dataclasses.replace(plain, trials=trials))["T1"].trial_sd == pytest.approx(0.1, rel=0.25)
 
 
-def test_a_covariate_that_differs_between_goals_is_judged_within_them():
-    """Far goals have longer plans, but are quicker to plan: that is theirs, and says nothing of equal goals."""
+def test_covariate_is_adjusted_within_goals():
+    """Distant goals have longer plans but shorter planning times, which is a property of the goals."""
     rng = np.random.default_rng(1)
 
     def with_plans(trials, *, in_goals):
@@ -88,9 +88,9 @@ def test_a_covariate_that_differs_between_goals_is_judged_within_them():
         return dataclasses.replace(trials, trials=tuple(made))
 
     plain = measured_run(1)
-    alike, apart = (learned(with_plans(plain, in_goals=each))["T4"].trial_sd for each in (False, True))
-    assert apart == pytest.approx(alike, rel=0.05)
-    assert apart == pytest.approx(learned(plain)["T4"].trial_sd, rel=0.25)
+    alike, in_goals_sd = (learned(with_plans(plain, in_goals=each))["T4"].trial_sd for each in (False, True))
+    assert in_goals_sd == pytest.approx(alike, rel=0.05)
+    assert in_goals_sd == pytest.approx(learned(plain)["T4"].trial_sd, rel=0.25)
 
 
 def test_failed_trials_are_left_out():
@@ -99,7 +99,7 @@ def test_failed_trials_are_left_out():
     assert all(math.isfinite(value) for each in noise.values() for value in vars(each).values())
 
 
-def test_a_metric_that_some_starts_lack():
+def test_metric_missing_in_some_starts():
     runs = measured_run(1)
     lacking = with_value(runs, "T5", lambda each: Missing("no simulator") if each.block < 5 else None)
     assert learned(lacking)["T5"].start_df == 2
@@ -108,7 +108,7 @@ def test_a_metric_that_some_starts_lack():
     assert "T1" in learned(without)
 
 
-def test_identical_values_give_the_least_floor():
+def test_identical_values_give_the_smallest_floor():
     noise = learned(with_value(measured_run(1), "T1", lambda each: 14.0))["T1"]
     assert (noise.trial_sd, noise.start_sd, noise.run_sd) == (0, 0, 0)
     assert noise.floor == LEAST_FLOOR
@@ -136,5 +136,5 @@ def test_the_floor(run_sd, largest, floor):
     assert choose_floor(run_sd=run_sd, largest_run_sd=largest) == pytest.approx(floor)
 
 
-def test_a_floor_is_finite_whatever_the_noise():
+def test_floor_is_finite_for_any_noise():
     assert math.isfinite(choose_floor(run_sd=1e6, largest_run_sd=1e9))

@@ -1,4 +1,4 @@
-"""The order of blocks: every property it is chosen for."""
+"""Properties of the order of blocks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def letters(blocks: list[Block]) -> str:
 
 
 def extended(trials: int, size: int, pairs: int) -> list[Block]:
-    """A session with so many pairs added."""
+    """A session with the given number of added pairs."""
     blocks = first_blocks(trials, size=size)
     for _ in range(pairs):
         blocks += next_pair(blocks[-1], size=size, limit=10_000)
@@ -28,7 +28,7 @@ def test_ten_trials_in_blocks_of_five_are_abba():
     assert [block.trials for block in first_blocks(10, size=5)] == [range(5), range(5), range(5, 10), range(5, 10)]
 
 
-def test_what_is_added_goes_on_as_abba_baab():
+def test_added_pairs_continue_the_sequence():
     assert letters(extended(10, 5, 2)) == "ABBABAAB"
     assert letters(extended(10, 5, 6)) == "ABBABAABBAABABBA"
 
@@ -52,7 +52,7 @@ def test_blocks_are_numbered_over_both_versions_and_none_is_empty_or_too_large(t
 
 
 @given(st.integers(2, 100), SIZES)
-def test_no_version_is_always_first(trials, size):
+def test_versions_alternate_in_being_first(trials, size):
     assert letters(first_blocks(trials, size=size)).startswith("ABBA")
 
 
@@ -60,7 +60,7 @@ def test_no_version_is_always_first(trials, size):
     ("trials", "sizes"),
     [(2, [1, 1]), (4, [2, 2]), (5, [1, 2, 2]), (10, [2] * 5), (12, [2] * 6), (30, [2] * 15), (60, [4] * 15)],
 )
-def test_a_block_has_a_fifteenth_of_the_trials_but_two_at_least(trials, sizes):
+def test_block_has_a_fifteenth_of_the_trials_or_two(trials, sizes):
     assert [len(block.trials) for block in first_blocks(trials)[::2]] == sizes
 
 
@@ -70,13 +70,13 @@ def test_there_are_five_to_fifteen_pairs_by_default(trials):
     assert usual_size(trials) >= 2
 
 
-def test_what_is_added_by_default_has_the_size_for_the_limit():
+def test_added_blocks_have_the_size_for_the_limit():
     (*_, last) = first_blocks(10)
     assert [block.trials for block in next_pair(last, limit=30)] == [range(10, 12)] * 2
     assert [block.trials for block in next_pair(last, limit=60)] == [range(10, 14)] * 2
 
 
-def test_by_default_a_sixth_of_the_limit_lies_between_two_looks():
+def test_looks_are_a_sixth_of_the_limit_apart():
     blocks, looks = first_blocks(10), [10]
     while added := next_pairs(blocks[-1], limit=30):
         blocks += added
@@ -85,7 +85,7 @@ def test_by_default_a_sixth_of_the_limit_lies_between_two_looks():
     assert len(blocks) == 30
 
 
-def test_blocks_of_a_requested_size_are_looked_at_pair_by_pair():
+def test_blocks_of_a_requested_size_have_a_look_per_pair():
     (*_, last) = first_blocks(10, size=5)
     assert next_pairs(last, size=5, limit=30) == next_pair(last, size=5, limit=30)
     assert next_pairs(last, size=5, limit=10) == []
@@ -112,5 +112,5 @@ def test_additions_end_at_the_limit():
 
 
 @pytest.mark.parametrize(("trials", "size", "sizes"), [(10, 4, [3, 3, 4]), (3, 1, [1, 1, 1]), (7, 5, [3, 4])])
-def test_blocks_are_about_equally_long(trials, size, sizes):
+def test_blocks_have_similar_sizes(trials, size, sizes):
     assert [len(block.trials) for block in first_blocks(trials, size=size)[::2]] == sizes

@@ -1,4 +1,4 @@
-"""Metrics of a user's own are calibrated like ours, by what the records say of them."""
+"""Calibration of user-defined metrics, as described in records."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def joined(parts):
     return run
 
 
-def test_the_noise_of_an_own_metric_is_learned():
+def test_noise_of_a_user_metric_is_estimated():
     found = learn([joined(starts(4, own=True))]).metrics
     assert 0.01 < found["grip_rate"].trial_sd < 0.1
     assert "grip_rate" not in learn([joined(starts(4, own=False))]).metrics
 
 
-def test_a_run_that_goes_on_with_another_metric_says_what_it_is(tmp_path):
+def test_metric_added_to_a_run_is_described(tmp_path):
     run = joined([*starts(2, own=False), *starts(2, own=True)])
     assert run.metrics[-1] == GRIP_RATE
     assert decode_trials(encode_trials(run), tmp_path) == run

@@ -1,4 +1,4 @@
-"""What the gate does with equal versions, and with changed ones."""
+"""The gate's error rates for equal and changed versions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def prover(*runs, draws=40):
 
 
 @pytest.mark.parametrize("design", list(Design))
-def test_equal_versions_are_hardly_ever_called_regressed(design):
+def test_equal_versions_are_rarely_regressed(design):
     promise = prover(measured_run(1, start_sd=0.05)).promise(design, 8)
     assert promise.alarms.count <= 1
     assert promise.alarms.draws == 40
 
 
-def test_without_what_was_learned_starts_would_be_taken_for_regressions():
-    """The test above can fail: judged without noise, starts that differ by 30 % are."""
+def test_without_noise_starts_would_be_regressions():
+    """Control of the test above: judged without noise, starts that differ by 30 % are regressions."""
     from pytest_ldos.campaign.noise import to_calibration
     from pytest_ldos.judge.gate.decide import decide
     from pytest_ldos.judge.gate.verdict import Verdict
@@ -38,14 +38,14 @@ def test_without_what_was_learned_starts_would_be_taken_for_regressions():
     assert sum(decide(each.head, each.base, known).verdict is Verdict.REGRESSED for each in pairs) <= 1
 
 
-def test_more_trials_see_smaller_changes():
+def test_more_trials_detect_smaller_changes():
     whole = prover(measured_run(1), draws=20)
     mde = [whole.promise(Design.INTERLEAVED, trials).mde["T1"] for trials in (8, 16, 60)]
     assert mde == sorted(mde, reverse=True)
     assert mde[-1] < 0.5 * mde[0]
 
 
-def test_noise_is_that_of_other_starts_where_there_are_enough():
+def test_noise_is_held_out_with_enough_starts():
     whole = prover(measured_run(1), draws=20)
     assert whole.promise(Design.SEQUENTIAL, 8).held_out == 1
     assert whole.promise(Design.SEQUENTIAL, 9).held_out == 0
@@ -54,7 +54,7 @@ def test_noise_is_that_of_other_starts_where_there_are_enough():
 
 
 @pytest.mark.acceptance
-def test_a_planted_change_is_found_as_often_as_promised():
+def test_injected_change_is_found_as_often_as_stated():
     whole = prover(measured_run(1))
     effect = whole.promise(Design.INTERLEAVED, 30).mde["T1"]
     found = whole.plant(Design.INTERLEAVED, "T1", trials=30, effect=effect, draws=40).found
@@ -63,7 +63,7 @@ def test_a_planted_change_is_found_as_often_as_promised():
     assert whole.plant(Design.INTERLEAVED, "T1", trials=30, effect=0.0, draws=20).found.value == 0
 
 
-def test_runs_that_drift_make_sequences_blind():
+def test_drifting_runs_increase_the_mde_of_sequences():
     drifting = prover(measured_run(1, drift=0.5), draws=20)
     sequential, interleaved = (
         drifting.promise(design, 30).mde["T1"] for design in (Design.SEQUENTIAL, Design.INTERLEAVED)
@@ -81,6 +81,6 @@ def test_the_fewest_trials_for_a_change():
     assert fewest_trials(promises, design=Design.SEQUENTIAL, metric="T1", effect=1.0) is None
 
 
-def test_a_share_of_nothing():
+def test_share_without_draws():
     assert (Share(0, 0).value, Share(0, 0).high) == (0.0, 1.0)
     assert math.isclose(Share(0, 200).high, 0.0183, abs_tol=1e-4)

@@ -1,4 +1,4 @@
-"""Known faults, planted one after another."""
+"""Injection of known faults."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def plan(**asked):
 
 
 class Stack:
-    """Measures what was planted into it: T1 longer by a delay, T3 by a lower rate, failures at a rate."""
+    """Simulates its faults: T1 increases by a delay, T3 by a lower rate; failures at a rate."""
 
     def __init__(self, *, deaf=False, broken=(), wolf=False):
         self.deaf, self.broken, self.wolf = deaf, broken, wolf
@@ -56,7 +56,7 @@ def self_tested(stack, **asked):
     return run_self_test(plan(**asked), stack, lambda base: Policy(), describe=describe_reason, draws=20)
 
 
-def test_everything_is_planted_by_default():
+def test_all_faults_are_injected_by_default():
     assert {point.fault.name for point in plan().points} == set(FAULTS)
     assert plan().starts == 3 + sum(len(fault.sizes) for fault in FAULTS.values())
     quick = plan(quick=True)
@@ -67,7 +67,7 @@ def test_everything_is_planted_by_default():
 
 
 @pytest.mark.acceptance
-def test_faults_that_are_due_are_found():
+def test_faults_of_the_size_of_the_mde_are_found():
     stack = Stack()
     result = self_tested(stack, faults=["planning_delay", "control_rate_drop", "dropped_goals"])
     found = {(each.fault, each.size): each for each in result.detections}
@@ -83,24 +83,24 @@ def test_faults_that_are_due_are_found():
     assert is_trustworthy(result.detections)
 
 
-def test_a_gate_that_sees_nothing_breaks_its_promise():
+def test_gate_without_findings_breaks_its_promise():
     result = self_tested(Stack(deaf=True), faults=["planning_delay"], sizes=[3.0])
     assert [each.keeping for each in result.detections] == [Keeping.KEPT, Keeping.BROKEN]
 
 
-def test_a_wolf_is_noticed():
+def test_false_alarm_is_noticed():
     result = self_tested(Stack(wolf=True), faults=["planning_delay"], sizes=[0.6])
     assert result.detections[0].keeping is Keeping.FALSE_ALARM
 
 
-def test_a_stack_that_does_not_start_with_a_fault_ends_nothing():
+def test_failed_start_with_a_fault_does_not_end_the_test():
     result = self_tested(Stack(broken=["cpu_steal"]), faults=["cpu_steal", "planning_delay"], sizes=[0.8])
     found = {each.fault: each for each in result.detections}
     assert "was not ready" in found["cpu_steal"].problem
     assert found["planning_delay"].is_found
 
 
-def test_what_was_measured_is_not_lost_with_the_last_start():
+def test_failed_last_start_keeps_results():
     stack = Stack()
 
     def measure(spec, block, what):
@@ -114,7 +114,7 @@ def test_what_was_measured_is_not_lost_with_the_last_start():
     assert "only the first counts: the stack was not ready" in result.notes[0]
 
 
-def test_without_any_fault_it_must_work():
+def test_version_without_faults_must_work():
     with pytest.raises(BringUpFailed):
         self_tested(
             lambda spec, block, what: Stack(broken=["failure_rate"])(
@@ -132,7 +132,7 @@ def failing():
     return dataclasses.replace(StackSpec(), faults=faults)
 
 
-def test_faults_are_set_where_they_are_planted():
+def test_faults_set_their_fields():
     stack = StackSpec()
     of = {name: fault.in_stack(stack, fault.sizes[0], MEDIANS).faults for name, fault in FAULTS.items()}
     assert of["planning_delay"].planning_delay_ms == pytest.approx(1.5)
@@ -143,7 +143,7 @@ def test_faults_are_set_where_they_are_planted():
     assert all(fault.in_stack(stack, 0.0, MEDIANS) == stack for fault in FAULTS.values())
 
 
-def test_effects_that_are_known():
+def test_known_effects():
     stack = StackSpec()
     assert FAULTS["planning_delay"].known(0.3, MEDIANS, stack).effect == 0.3
     # 500 Hz less a fifth: 0.5 ms longer each; the root mean square of 0.1 and 0.5 is 0.51.
@@ -160,12 +160,12 @@ def test_effects_that_are_known():
         ({"faults": ["cpu_steal"], "sizes": [-0.1]}, "makes no sense"),
     ],
 )
-def test_what_cannot_be_planted(asked, message):
+def test_unsupported_faults_are_refused(asked, message):
     with pytest.raises(ConfigurationError, match=message):
         plan(**asked)
 
 
-def test_ros_2_nodes_get_what_needs_no_patch():
+def test_ros_2_stack_gets_faults_without_patches():
     made = plan_self_test(SPEC, StackKind.ROS2)
     assert {point.fault.name for point in made.points} == {
         "planning_delay",
@@ -180,8 +180,8 @@ def test_ros_2_nodes_get_what_needs_no_patch():
         plan_self_test(SPEC, StackKind.ROS2, faults=["transport_delay"])
 
 
-def test_a_median_that_is_missing_is_told():
-    """Without T1 there is no share of it."""
+def test_missing_median_is_an_error():
+    """Without T1, a share of it is undefined."""
 
     def measure(spec, block, what):
         trials = noisy_set(block)

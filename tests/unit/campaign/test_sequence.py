@@ -1,4 +1,4 @@
-"""Starts, one after another: what was measured is kept, whatever ends it."""
+"""Sequences of starts, which are stored even after an early end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Notes:
 
 
 class Stacks:
-    """Measures starts, in ten seconds each; some of them end otherwise."""
+    """Simulates starts of ten seconds; some of them fail."""
 
     def __init__(self, *, ends=None, changes=None):
         self.blocks, self.ends, self.changes = [], ends or {}, changes or {}
@@ -62,7 +62,7 @@ def sequencer(evidence, stacks, notes=None, commit=START.commit, **plan):
     return made, pauses
 
 
-def test_a_run_is_measured_and_kept(evidence):
+def test_run_is_measured_and_stored(evidence):
     notes = Notes()
     made, _ = sequencer(evidence, Stacks(), notes)
     (run,) = made.runs()
@@ -82,7 +82,7 @@ def test_several_runs_with_time_between(evidence):
 
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt(), BringUpFailed("it did not start")])
-def test_what_was_interrupted_goes_on(evidence, end):
+def test_interrupted_run_resumes(evidence, end):
     broken, _ = sequencer(evidence, Stacks(ends={3: end}))
     with pytest.raises(type(end)):
         broken.runs()
@@ -103,7 +103,7 @@ def test_another_commits_starts_are_not_continued(evidence, other):
     assert stacks.blocks == [0, 1, 2]
 
 
-def test_other_packages_starts_are_left_out_and_that_is_said(evidence):
+def test_starts_with_other_packages_are_omitted_with_a_note(evidence):
     with pytest.raises(KeyboardInterrupt):
         sequencer(evidence, Stacks(ends={3: KeyboardInterrupt()}))[0].runs()
     upgraded = dataclasses.replace(START.fingerprint, versions={"mujoco": "9"})
@@ -113,7 +113,7 @@ def test_other_packages_starts_are_left_out_and_that_is_said(evidence):
     assert "belongs to another version" in notes.notes[-1]
 
 
-def test_no_start_begins_that_would_not_end_in_time(evidence):
+def test_start_that_would_exceed_the_time_limit_is_not_begun(evidence):
     notes = Notes()
     stacks = Stacks()
     (run,) = sequencer(evidence, stacks, notes, starts=8, time_limit_s=35.0)[0].runs()
@@ -123,7 +123,7 @@ def test_no_start_begins_that_would_not_end_in_time(evidence):
     assert evidence.unfinished() == run
 
 
-def test_earlier_runs_count_where_it_is_asked_for(evidence):
+def test_earlier_runs_are_included_on_request(evidence):
     (first,) = sequencer(evidence, Stacks())[0].runs()
     both = sequencer(evidence, Stacks(), keep_earlier=True)[0].runs()
     assert len(both) == 2
@@ -133,21 +133,21 @@ def test_earlier_runs_count_where_it_is_asked_for(evidence):
     assert len(evidence.runs()) == 1
 
 
-def test_an_earlier_run_that_is_damaged_is_named(evidence):
+def test_damaged_earlier_run_is_named(evidence):
     sequencer(evidence, Stacks())[0].runs()
     (evidence.folder / "run-001.json").write_text("{")
     with pytest.raises(RecordUnreadable, match=r"run-001\.json"):
         sequencer(evidence, Stacks(), keep_earlier=True)[0].runs()
 
 
-def test_a_damaged_unfinished_run_is_begun_anew(evidence):
+def test_damaged_unfinished_run_is_restarted(evidence):
     evidence.folder.mkdir()
     (evidence.folder / "unfinished.json").write_text("{")
     assert len(sequencer(evidence, Stacks())[0].runs()) == 1
 
 
 @pytest.mark.parametrize("name", ["run-001.bak.json", "run-1 (copy).json", "run-x.json"])
-def test_files_that_are_not_ours_are_no_runs(evidence, name):
+def test_other_files_are_no_runs(evidence, name):
     (first,) = sequencer(evidence, Stacks())[0].runs()
     (evidence.folder / name).write_text("{")
     assert sequencer(evidence, Stacks(), keep_earlier=True)[0].runs()[0] == first
@@ -157,7 +157,7 @@ def test_files_that_are_not_ours_are_no_runs(evidence, name):
 
 
 def began(number):
-    """A moment that the number of a run can be told by."""
+    """A start time that encodes the number of a run."""
     return f"{2000 + number}-01-01T00:00:00+00:00"
 
 
@@ -172,7 +172,7 @@ def test_runs_are_in_the_order_of_their_numbers(evidence):
     assert (evidence.folder / "run-1001.json").exists()
 
 
-def test_a_run_that_cannot_be_written_down_leaves_the_earlier_ones(evidence, monkeypatch):
+def test_failed_write_keeps_earlier_runs(evidence, monkeypatch):
     (first,) = sequencer(evidence, Stacks())[0].runs()
 
     def fail(path, text):
@@ -193,7 +193,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_earlier_runs_of_another_version_are_left_out_and_that_is_said(evidence, other):
+def test_earlier_runs_of_another_version_are_omitted_with_a_note(evidence, other):
     (first,) = sequencer(evidence, Stacks())[0].runs()
     evidence.finish(dataclasses.replace(first, **other), keep_earlier=True)
     notes = Notes()
@@ -203,7 +203,7 @@ def test_earlier_runs_of_another_version_are_left_out_and_that_is_said(evidence,
     assert len(evidence.runs()) == 3
 
 
-def test_starts_of_more_trials_still_join(evidence):
+def test_starts_with_more_trials_are_pooled(evidence):
     longer = dataclasses.replace(START, spec=dataclasses.replace(START.spec, trials=9, max_trials=20))
     evidence.finish(longer, keep_earlier=True)
     notes = Notes()

@@ -1,4 +1,4 @@
-"""Rounds of a study as trials: kept, read back and judged as an arm's are."""
+"""Rounds of a study as trials: storage and comparison like an arm's."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def around(median: float, count: int, seed: int) -> list[float]:
     return [median * chance.uniform(0.97, 1.03) for _ in range(count)]
 
 
-def test_they_survive_being_written_and_read(tmp_path):
+def test_rounds_round_trip(tmp_path):
     trials = to_trials(study(), commit="abc")
     assert decode_trials(encode_trials(trials), tmp_path / "trials.json") == trials
 
 
-def test_no_arm_has_their_baseline():
+def test_baseline_is_separate_from_arms():
     key = BaselineKey.of(to_trials(study(), commit="abc"))
     assert (key.stack, key.scenario) == ("middleware-embedded", "steady")
 
@@ -43,14 +43,14 @@ def test_equal_rounds_pass_and_slower_ones_regress():
     assert {each.metric for each in slower.comparisons if each.verdict is Verdict.REGRESSED} == {"half_p50", "rate"}
 
 
-def test_a_round_without_a_result_is_a_failure_that_the_gate_sees():
+def test_round_without_result_is_a_failure_for_the_gate():
     rounds = (*study().rounds, Round(case="1 KiB", block=0, failure="no peer answered"))
     trials = to_trials(study(rounds=rounds), commit="abc")
     assert trials.successes == 3
     assert judge_alone(trials, POLICY).verdict is Verdict.REGRESSED
 
 
-def test_a_failed_round_has_no_number_unless_the_quantity_says_it_is_the_slowest():
+def test_failed_round_is_censored_if_the_quantity_requires_it():
     rounds = (Round(case="1 KiB", block=0, failure="no peer answered"),)
     trials = to_trials(study(rounds=rounds), commit="abc")
     assert to_series(trials, HALF_TRIP).values == ()

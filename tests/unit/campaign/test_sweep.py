@@ -1,4 +1,4 @@
-"""Sweeps of made-up starts: what was measured is kept, whatever ends them; what cannot be measured is told."""
+"""Sweeps of fake starts: storage, resumption and failures."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Watching:
 
 
 class Stacks:
-    """Measures starts; the n-th of them ends otherwise."""
+    """Simulates starts; the n-th one fails."""
 
     def __init__(self, ends=None, **changes):
         self.ends, self.changes, self.starts = ends or {}, changes, []
@@ -79,7 +79,7 @@ class Stacks:
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs a sweep of four cells, as the same command would do it again."""
+    """Runs a sweep of four cells, like a repeated command."""
 
     def runner(stacks, *, swept=None, fresh=False, watching=None, version=None, available=None, **plan):
         swept = swept or grid()
@@ -102,7 +102,7 @@ def states(results):
     return [each.state for each in results]
 
 
-def test_each_cell_is_a_start_and_all_are_told_as_they_come(run, tmp_path):
+def test_each_cell_is_a_start_and_is_reported(run, tmp_path):
     stacks, watching = Stacks(), Watching()
     results = run(stacks, watching=watching)
     assert states(results) == [CellState.MEASURED] * 4
@@ -122,7 +122,7 @@ def test_several_starts_are_spread_over_time(run):
 
 
 @pytest.mark.parametrize("reason", [KeyboardInterrupt(), SystemExit(1), MachineBusy("somebody measures")])
-def test_what_ends_it_early_loses_nothing_and_it_goes_on(run, reason):
+def test_interrupted_sweep_resumes_without_losses(run, reason):
     first = Stacks({3: reason})
     with pytest.raises(type(reason)):
         run(first)
@@ -131,7 +131,7 @@ def test_what_ends_it_early_loses_nothing_and_it_goes_on(run, reason):
     assert first.starts[:2] + second.starts == [*first.starts[:3], second.starts[-1]]
 
 
-def test_a_finished_one_shows_its_results(run):
+def test_finished_sweep_returns_its_results(run):
     first, again = Stacks(), Stacks()
     assert run(again) == run(again)
     assert run(first) == run(again)
@@ -139,7 +139,7 @@ def test_a_finished_one_shows_its_results(run):
     assert len(again.starts) == 4
 
 
-def test_more_starts_are_added_to_a_finished_one(run):
+def test_starts_are_added_to_a_finished_sweep(run):
     run(Stacks())
     more = Stacks()
     assert [len(each.records) for each in run(more, starts=2)] == [2] * 4
@@ -158,11 +158,11 @@ def test_more_starts_are_added_to_a_finished_one(run):
     ],
     ids=["fresh", "another commit", "another value", "more trials", "another scenario"],
 )
-def test_another_definition_begins_anew_and_is_never_mixed_with_the_old(run, tmp_path, changes):
+def test_other_definition_has_a_new_folder(run, tmp_path, changes):
     run(Stacks({3: BringUpFailed("no")}))
-    anew = Stacks()
-    results = run(anew, **changes)
-    assert len(anew.starts) == 4
+    other_stacks = Stacks()
+    results = run(other_stacks, **changes)
+    assert len(other_stacks.starts) == 4
     assert states(results) == [CellState.MEASURED] * 4
     assert len(all_sweeps(tmp_path)) == 2
     if "fresh" not in changes:
@@ -180,7 +180,7 @@ def test_another_definition_begins_anew_and_is_never_mixed_with_the_old(run, tmp
         ("trace", CellState.INVALID, "trace: no metadata"),
     ],
 )
-def test_what_cannot_be_measured_is_recorded_and_the_sweep_goes_on(run, end, state, reason):
+def test_unmeasurable_cell_is_recorded_and_the_sweep_continues(run, end, state, reason):
     stacks = Stacks({2: ENDS[end]})
     results = run(stacks)
     bad = next(each for each in results if each.cell.name == stacks.starts[1][0])
@@ -188,7 +188,7 @@ def test_what_cannot_be_measured_is_recorded_and_the_sweep_goes_on(run, end, sta
     assert states(results).count(CellState.MEASURED) == 3
 
 
-def test_it_is_tried_again_only_if_asked(run):
+def test_failed_cell_is_retried_only_on_request(run):
     first = Stacks({2: ENDS["stack"]})
     run(first)
     without, retrying = Stacks(), Stacks()
@@ -199,7 +199,7 @@ def test_it_is_tried_again_only_if_asked(run):
     assert states(results) == [CellState.MEASURED] * 4
 
 
-def test_a_load_that_was_not_reached_makes_a_cell_invalid_and_keeps_its_numbers(run):
+def test_unreached_load_makes_a_cell_invalid_and_keeps_its_numbers(run):
     short = {"kind": "dds_flood", "shortfall": "the flood reached 3000 of 4000 msg/s", "block": 0}
     results = run(Stacks(loads=(short,)))
     assert states(results) == [CellState.INVALID] * 4
@@ -207,7 +207,7 @@ def test_a_load_that_was_not_reached_makes_a_cell_invalid_and_keeps_its_numbers(
     assert len(results[0].trials.trials) == 4
 
 
-def test_goals_that_fail_are_results(run):
+def test_failed_goals_are_results(run):
     results = run(Stacks(failures=3))
     assert states(results) == [CellState.MEASURED] * 4
     assert (results[0].failures, results[0].reasons) == ((True, True, True, False), ())
@@ -217,8 +217,8 @@ WHOLE = (FLOOD, {"kind": "cpu_limit", "shortfall": "", "summary": "2 CPUs", "blo
 
 
 @pytest.mark.parametrize("made", [0, 1, 4])
-def test_an_arm_that_does_not_come_home_beside_its_load_is_broken(run, made):
-    """However many of its goals succeeded before."""
+def test_failed_reset_under_load_is_broken(run, made):
+    """Even if earlier goals succeeded."""
 
     class Stuck(Stacks):
         def __call__(self, spec, start):
@@ -235,7 +235,7 @@ def test_an_arm_that_does_not_come_home_beside_its_load_is_broken(run, made):
     assert again.starts == [], "it is a result, and not tried until it holds"
 
 
-def test_a_stack_that_dies_in_a_trial_is_broken_and_that_trial_is_the_failure(run):
+def test_stack_that_dies_in_a_trial_is_broken(run):
     class Dying(Stacks):
         def __call__(self, spec, start):
             whole = super().__call__(spec, start)
@@ -265,18 +265,18 @@ def test_a_stack_that_dies_in_a_trial_is_broken_and_that_trial_is_the_failure(ru
     ],
     ids=["before the load", "before the load, at once", "without its load", "without its load, at once", "in turns"],
 )
-def test_an_arm_that_does_not_come_home_says_nothing_where_it_need_not_be_the_load(changes, reason):
+def test_failed_reset_without_the_load_is_not_broken(changes, reason):
     (spec, *_) = grid().specs.values()
     trials = dataclasses.replace(start_of(spec), incomplete=STUCK, **changes)
-    state, told = state_of(trials, describe_reason)
+    state, found_reason = state_of(trials, describe_reason)
     assert state is CellState.INVALID
-    assert told.startswith(describe_reason(reason))
+    assert found_reason.startswith(describe_reason(reason))
 
 
 @pytest.mark.parametrize("made", [0, 1, 4])
 @pytest.mark.parametrize("proof", [FLOOD, {**FLOOD, "shortfall": "too little"}], ids=["reached", "not reached"])
 def test_a_sweep_and_a_search_agree_on_what_is_broken(made, proof, tmp_path):
-    """The same start, taken in by both."""
+    """Both evaluate the same start."""
 
     def stuck(spec):
         return dataclasses.replace(
@@ -292,7 +292,7 @@ def test_a_sweep_and_a_search_agree_on_what_is_broken(made, proof, tmp_path):
         assert level.trials == level.starts * max(made, 1)
 
 
-def test_a_cell_is_as_good_as_its_worst_start_and_has_the_trials_of_the_others(run):
+def test_cell_has_the_state_of_its_worst_start_and_trials_of_the_others(run):
     stacks = Stacks({6: ENDS["stack"]})
     results = run(stacks, starts=2)
     bad = next(each for each in results if each.cell.name == stacks.starts[5][0])
@@ -301,7 +301,7 @@ def test_a_cell_is_as_good_as_its_worst_start_and_has_the_trials_of_the_others(r
 
 
 @pytest.mark.parametrize(("unavailable", "state"), [("error", CellState.INFRA), ("skip", CellState.SKIPPED)])
-def test_what_is_not_permitted_here_is_not_started(run, unavailable, state):
+def test_forbidden_cell_is_not_started(run, unavailable, state):
     swept = grid(unavailable=WhenUnavailable(unavailable))
     stacks = Stacks()
     results = run(stacks, swept=swept, available=lambda spec: Availability(False, "no permission", "be root"))
@@ -310,7 +310,7 @@ def test_what_is_not_permitted_here_is_not_started(run, unavailable, state):
     assert stacks.starts == []
 
 
-def test_whether_a_cell_can_be_measured_is_asked_of_stack_and_loads(monkeypatch):
+def test_availability_checks_stack_and_loads(monkeypatch):
     monkeypatch.setattr("pytest_ldos.campaign.sweep.stack_available", lambda stack: Availability(True))
     refused = Load(None, lambda spec, stack: Availability(False, "no permission for tc", "run as root"))
     monkeypatch.setitem(choose.IMPLEMENTATIONS, "network_impairment", refused)
@@ -321,7 +321,7 @@ def test_whether_a_cell_can_be_measured_is_asked_of_stack_and_loads(monkeypatch)
     assert can_be_measured(grid().base).ok
 
 
-def test_a_sweep_that_would_take_days_is_refused_with_how_long():
+def test_too_long_sweep_is_refused_with_its_duration():
     plan = SweepPlan(grid=grid({"dds_flood.rate": range(1, 101)}, trials=100), starts=2)
     with pytest.raises(ConfigurationError, match=r"100 cells × 2 starts would take about 2\d hours; up to 24"):
         plan.refuse_endless(longest_s=24 * 3600)
@@ -333,7 +333,7 @@ def test_a_sweep_that_would_take_days_is_refused_with_how_long():
 # --- on disk ---------------------------------------------------------------------------
 
 
-def test_records_come_back_as_they_were(tmp_path):
+def test_records_round_trip(tmp_path):
     (name, spec), *_ = grid().specs.items()
     whole = measured(name, start_of(spec), verdict="regressed", message="T1 +30 %", start=2)
     bare = failed(name, CellState.INFRA, "why\nnot")
@@ -378,7 +378,7 @@ def test_a_damaged_start_is_set_aside_and_measured_again(run, tmp_path):
     assert aside.read_bytes() == cut
 
 
-def test_a_folder_without_a_definition_is_nobodys(tmp_path):
+def test_folder_without_definition_is_ignored(tmp_path):
     definition = Definition(name="mine", grid=grid())
     folder, _ = open_sweep(tmp_path, definition, fresh=False)
     assert folder.outline() == grid().outline
@@ -403,7 +403,7 @@ def test_paths_of_a_project_are_the_same_on_each_machine():
 
 
 @pytest.mark.parametrize("name", ["", "../x", ".hidden", "a/b", "a b", "x" * 200, "-x"])
-def test_names_that_no_folder_can_have(name):
+def test_invalid_names_are_refused(name):
     with pytest.raises(ConfigurationError, match="a sweep cannot be called"):
         Definition(name=name, grid=grid())
     Definition(name=name_for(name), grid=grid())

@@ -1,4 +1,4 @@
-"""Watching real processes beside a measurement, and going on where that is not possible."""
+"""Profiling real processes during a measurement, and failures of the tools."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ DRAWN = Drawings(lambda profile, title, notes: f"{title}: {profile.samples}", la
 
 @contextmanager
 def rig_of(pid: int, tmp_path: Path, monkeypatch):
-    """A made-up stack whose process is a real one."""
+    """A fake stack with a real process."""
     folder = ScenarioFolder(tmp_path / "run")
     folder.logs.mkdir(parents=True)
     with open_fake_rig(StackSpec(), folder) as rig:
@@ -63,7 +63,7 @@ def rig_of(pid: int, tmp_path: Path, monkeypatch):
 
 
 @pytest.mark.acceptance
-def test_a_stack_is_sampled_and_its_calls_are_counted(tmp_path, monkeypatch):
+def test_stack_is_sampled_and_its_calls_are_counted(tmp_path, monkeypatch):
     watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF, rate_hz=499, syscalls=True))
     assert watching.tools == "perf at 499 Hz and strace"
     assert watching.distortion == DISTORTION
@@ -82,15 +82,15 @@ def test_a_stack_is_sampled_and_its_calls_are_counted(tmp_path, monkeypatch):
     assert any("a trial (4)" in note and "under strace" in note for note in notes), notes
 
 
-def test_a_profiler_that_is_killed_costs_the_profile_alone(tmp_path, monkeypatch):
+def test_killed_profiler_loses_only_the_profile(tmp_path, monkeypatch):
     watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF))
     with busy_process() as process, rig_of(process.pid, tmp_path, monkeypatch) as rig, watching.attached_to(rig):
         (perf,) = [int(pid) for pid in _children() if "perf" in _name(pid)]
         os.kill(perf, signal.SIGKILL)
         _await_death(perf)
     assert not watching.profile
-    (said,) = [note for note in watching.notes if note.startswith("no profile: ")]
-    assert "SIGKILL" in said
+    (note_text,) = [note for note in watching.notes if note.startswith("no profile: ")]
+    assert "SIGKILL" in note_text
     (seen,) = watching.seen
     assert seen.switches is not None
 
@@ -110,7 +110,7 @@ def _await_death(pid: int) -> None:
         time.sleep(0.01)
 
 
-def test_where_nothing_is_permitted_the_measurement_goes_on_and_says_why(tmp_path, monkeypatch):
+def test_forbidden_tools_are_noted_and_the_measurement_continues(tmp_path, monkeypatch):
     forbid("perf", tmp_path / "bin", "perf_event_open")
     forbid("strace", tmp_path / "bin", "ptrace")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
@@ -124,7 +124,7 @@ def test_where_nothing_is_permitted_the_measurement_goes_on_and_says_why(tmp_pat
     assert not (tmp_path / "out").exists()
 
 
-def test_processes_that_are_gone_cost_no_trials(tmp_path, monkeypatch):
+def test_ended_processes_do_not_end_trials(tmp_path, monkeypatch):
     watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF))
     with rig_of(4_194_303, tmp_path, monkeypatch) as rig:
         with watching.attached_to(rig):
@@ -136,7 +136,7 @@ def test_processes_that_are_gone_cost_no_trials(tmp_path, monkeypatch):
     ]
 
 
-def test_nothing_is_watched_unasked(tmp_path):
+def test_nothing_is_profiled_by_default(tmp_path):
     watch = TrialWatch(WatchSpec(), tmp_path, "it")
     assert watch.of(Role.HEAD) is None
     assert watch.write() == []
@@ -144,7 +144,7 @@ def test_nothing_is_watched_unasked(tmp_path):
 
 
 @pytest.mark.acceptance
-def test_an_empty_profile_is_said(tmp_path, monkeypatch):
+def test_empty_profile_is_noted(tmp_path, monkeypatch):
     watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF))
     with busy_process() as process, rig_of(process.pid, tmp_path, monkeypatch) as rig:
         suspend(process)
@@ -154,7 +154,7 @@ def test_an_empty_profile_is_said(tmp_path, monkeypatch):
 
 
 @pytest.mark.acceptance
-def test_a_study_carries_its_calls_and_is_marked(tmp_path):
+def test_study_has_its_calls_and_is_marked(tmp_path):
     def measure():
         with busy_process(gently=True) as process:
             run_for(process, 0.15)
@@ -169,7 +169,7 @@ def test_a_study_carries_its_calls_and_is_marked(tmp_path):
     assert (tmp_path / "flame.svg").is_file()
 
 
-def test_what_draws_may_be_missing(tmp_path):
+def test_missing_drawing_functions_are_tolerated(tmp_path):
     def absent(*_):
         raise Unavailable("no htpy", remedy="install it")
 
@@ -180,7 +180,7 @@ def test_what_draws_may_be_missing(tmp_path):
     assert (tmp_path / "start-1.folded").is_file()
 
 
-def test_messages_are_counted_and_the_kernels_events_are_preferred(tmp_path):
+def test_messages_are_counted_and_kernel_events_are_preferred(tmp_path):
     kernel = KernelTrace()
     kernel.switch(10, 0, 0, 101)
     kernel.switch(20, 0, 101, 102, state=PREEMPTED)
@@ -193,8 +193,8 @@ def test_messages_are_counted_and_the_kernels_events_are_preferred(tmp_path):
     assert own.counts == SwitchCounts(0, 0, 0), "none of the threads is ours"
 
 
-def test_messages_of_loads_are_not_the_stacks(tmp_path):
-    """A flood is recorded beside the stack; whose switches are counted, only whose messages do."""
+def test_messages_of_loads_are_not_counted(tmp_path):
+    """A flood is also recorded; only messages of the processes with counted switches count."""
     publish = Event("ros2:rmw_publish", 1, {"_message": Int(64)})
     stack = [Record(publish, time, {"_message": 1}, {"_vpid": 7}) for time in range(10, 40, 10)]
     flood = [Record(publish, time, {"_message": 1}, {"_vpid": 8}) for time in range(10, 90)]
@@ -207,7 +207,7 @@ def test_messages_of_loads_are_not_the_stacks(tmp_path):
     assert describe_switches([found]).endswith("2 / 1 / 0 a message (3)")
 
 
-def test_interrupted_while_the_second_tool_begins_the_first_is_ended(tmp_path, monkeypatch):
+def test_interrupt_during_the_second_tools_start_ends_the_first(tmp_path, monkeypatch):
     def interrupted(self, pids):
         raise KeyboardInterrupt
 
@@ -219,8 +219,8 @@ def test_interrupted_while_the_second_tool_begins_the_first_is_ended(tmp_path, m
         assert not [pid for pid in _children() if "perf" in _name(pid)]
 
 
-def test_tools_that_never_began_did_not_watch(tmp_path, monkeypatch):
-    """Trials are no worse for a tool that was refused: they are as if nobody had asked for it."""
+def test_refused_tools_are_not_listed(tmp_path, monkeypatch):
+    """A refused tool does not affect trials, as if it had not been requested."""
     watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF, syscalls=True))
     assert (watching.tools, watching.distortion) == ("perf at 99 Hz and strace", DISTORTION)
     with rig_of(4_194_303, tmp_path, monkeypatch) as rig, watching.attached_to(rig):
@@ -228,7 +228,7 @@ def test_tools_that_never_began_did_not_watch(tmp_path, monkeypatch):
     assert (watching.tools, watching.distortion) == ("", "")
 
 
-def test_where_files_cannot_be_written_the_measurement_goes_on_and_says_why(tmp_path):
+def test_unwritable_files_are_noted_and_the_measurement_continues(tmp_path):
     (tmp_path / "file").touch()
     watching = Watching(WatchSpec())
     calls = parse_syscalls(SYSCALL_TABLE)
@@ -242,8 +242,8 @@ def test_where_files_cannot_be_written_the_measurement_goes_on_and_says_why(tmp_
         measure_watched(WatchSpec(profile=True), tmp_path / "file/out", DRAWN, study)
 
 
-def test_a_full_disk_costs_the_files_alone(tmp_path):
-    """Python ignores the signal of a file that grew too large: it is an error as that of a full disk is."""
+def test_full_disk_loses_only_the_files(tmp_path):
+    """Simulated by a file size limit: Python ignores the signal and gets an error, as on a full disk."""
     profile = FoldedStacks({(f"{number}",): 1 for number in range(10_000)})
     watching = Watching(WatchSpec())
     watching.seen.append(Seen(tmp_path, profile=profile))
@@ -260,7 +260,7 @@ def test_a_full_disk_costs_the_files_alone(tmp_path):
 
 
 @pytest.mark.acceptance
-def test_a_profiler_whose_disk_is_full_says_so(tmp_path, monkeypatch):
+def test_profiler_with_a_full_disk_is_reported(tmp_path, monkeypatch):
     real = shutil.which("perf")
     (tmp_path / "perf").write_text(f"#!/bin/sh\ntrap '' XFSZ\nulimit -f 64\nexec {real} \"$@\"\n")
     (tmp_path / "perf").chmod(0o755)
@@ -269,9 +269,9 @@ def test_a_profiler_whose_disk_is_full_says_so(tmp_path, monkeypatch):
     with busy_process() as process, rig_of(process.pid, tmp_path, monkeypatch) as rig, watching.attached_to(rig):
         (perf,) = [int(pid) for pid in _children() if "perf" in _name(pid)]
         _await_death(perf)
-    (said,) = [note for note in watching.notes if note.startswith("no profile: ")]
-    assert "File too large" in said
-    assert "perf-record ended with exit code" in said
+    (note_text,) = [note for note in watching.notes if note.startswith("no profile: ")]
+    assert "File too large" in note_text
+    assert "perf-record ended with exit code" in note_text
 
 
 KILLED = """
@@ -290,7 +290,7 @@ with watching.attached_to_self(Path(sys.argv[2])):
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.acceptance)])
 @pytest.mark.parametrize("profiler", [ProfilerKind.PERF, ProfilerKind.PY_SPY])
-def test_no_tool_outlives_us(tmp_path, monkeypatch, profiler, end):
+def test_tools_end_with_this_process(tmp_path, monkeypatch, profiler, end):
     if profiler is ProfilerKind.PY_SPY and not py_spy_available().ok:
         pytest.skip(py_spy_available().reason)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -304,18 +304,18 @@ def test_no_tool_outlives_us(tmp_path, monkeypatch, profiler, end):
     assert end is signal.SIGKILL or not list(tmp_path.glob("ldos-*")), "nothing is left"
 
 
-def test_two_versions_are_held_against_each_other(tmp_path):
+def test_two_versions_are_compared(tmp_path):
     base, head = Watching(WatchSpec()), Watching(WatchSpec())
     assert not list(write_watched_difference(base, head, tmp_path, DRAWN, title="it"))
     for watching, name in ((base, "old"), (head, "new")):
         watching.seen += [Seen(tmp_path / str(start), profile=FoldedStacks({(name,): 300})) for start in (1, 1, 2)]
         assert len(watching.profiles) == 2, "one a start"
-    (said,) = write_watched_difference(base, head, tmp_path, DRAWN, title="it")
-    assert said.startswith("profiles compared: 2 frames changed")
+    (note_text,) = write_watched_difference(base, head, tmp_path, DRAWN, title="it")
+    assert note_text.startswith("profiles compared: 2 frames changed")
     assert (tmp_path / "difference.svg").read_text() == "it"
 
 
-def test_switches_are_told_for_each_trial_and_message():
+def test_switches_are_described_per_trial_and_message():
     assert describe_switches([]) == ""
     counts = SwitchCounts(1000, 20, 4)
     counted = [Switches(counts, 5.0, "/proc", messages=500, trials=2)] * 2
@@ -329,6 +329,6 @@ def test_switches_are_told_for_each_trial_and_message():
 
 
 @pytest.mark.parametrize("rate", [0, -1, 100_000])
-def test_rates_that_make_no_sense_are_refused(rate):
+def test_invalid_rates_are_refused(rate):
     with pytest.raises(ConfigurationError, match="a profile's rate"):
         WatchSpec(rate_hz=rate)

@@ -1,4 +1,4 @@
-"""Commits to search, and what is said where there are none."""
+"""List of commits to search, and refusals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_commits_come_from_good_to_bad_with_date_and_subject(repository):
     assert all(each.date.count("-") == 2 and not each.is_merge for each in found)
 
 
-def test_a_merge_stands_for_its_branch(repository):
+def test_merge_represents_its_branch(repository):
     first = repository.commit(a_txt="1")
     repository.git("checkout", "--quiet", "-b", "topic")
     repository.commit(b_txt="1")
@@ -41,7 +41,7 @@ def test_a_merge_stands_for_its_branch(repository):
     assert [(each.subject, each.is_merge) for each in found[2:]] == [("merge topic", True)]
 
 
-def test_unknown_revisions_are_named(repository):
+def test_unknown_revisions_are_refused(repository):
     repository.commit(a_txt="1")
     assert "GOOD v9: there is no revision of this name" in refused("v9", "main", repository.path)
     assert "BAD v9: there is no revision of this name" in refused("main", "v9", repository.path)

@@ -1,4 +1,4 @@
-"""Rounds: their order, what is measured in them, and how their trials are compared."""
+"""Rounds: order, measurement and comparison."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def counts(good, commit, bad):
     return batch.trials, batch.broken, batch.sound
 
 
-def test_each_side_is_as_often_at_each_place_and_each_order_is_followed_by_its_reverse():
+def test_orders_are_balanced_and_alternate_with_their_reverse():
     orders = [order_of(number) for number in range(6)]
     assert Counter((place, each) for order in orders for place, each in enumerate(order)) == {
         (place, each): 2 for place in range(3) for each in Side
@@ -60,22 +60,22 @@ def test_each_side_is_as_often_at_each_place_and_each_order_is_followed_by_its_r
     assert order_of(6) == order_of(0)
 
 
-def test_pairs_are_counted_with_good_and_with_bad():
+def test_pairs_with_good_and_bad_are_counted():
     assert counts(side(1, 1, 1), side(2, 0.5, 2), side(3, 3, 1.5)) == (3, 2, 2)
 
 
-def test_a_failed_trial_is_the_worst_and_equals_count_for_neither():
+def test_failed_trial_is_the_worst_and_ties_do_not_count():
     assert counts(side(1, None, 2), side(None, None, 2), side(3, None, 2)) == (3, 1, 0)
 
 
-def test_bad_itself_is_compared_with_good_alone():
+def test_bad_is_compared_only_with_good():
     batch = compare_round(8, {Side.GOOD: side(1, 1), Side.COMMIT: side(2, 0.5)}, T1, range(2))
     assert (batch.trials, batch.broken, batch.sound) == (2, 1, 1)
     batch = compare_round(8, {Side.GOOD: side(1, None, 1), Side.COMMIT: side(1, None, None)}, T1, range(3))
     assert (batch.trials, batch.broken, batch.sound) == (3, 1, 1)
 
 
-def test_higher_is_better_where_the_metric_says_so():
+def test_direction_of_the_metric_is_respected():
     records = {Side.GOOD: side(2, 2), Side.COMMIT: side(1, 3)}
     batch = compare_round(8, records, replace(T1, better=Better.HIGHER, censored_by_failure=False), range(2))
     assert batch.broken == 1
@@ -93,7 +93,7 @@ def test_trials_without_a_value_do_not_count():
 
 @pytest.fixture
 def measure(monkeypatch, tmp_path):
-    """Measures a round on made-up stacks, whose scripts are those of the sides."""
+    """Measures a round on fake stacks with a script per side."""
 
     def run(records=None, number=0, versions=VERSIONS, **scripts):
         def open_rig(spec, folder, *, installation, **rest):
@@ -109,7 +109,7 @@ def measure(monkeypatch, tmp_path):
     return run
 
 
-def test_rounds_add_equal_trials_of_every_side(measure, tmp_path):
+def test_rounds_add_equal_numbers_of_trials(measure, tmp_path):
     first = measure()
     both = measure(first, 1)
     assert {each: len(found.trials) for each, found in both.items()} == dict.fromkeys(Side, 4)
@@ -121,7 +121,7 @@ def test_rounds_add_equal_trials_of_every_side(measure, tmp_path):
     assert not list((tmp_path / "runs").glob("*/*"))
 
 
-def test_a_stack_of_the_commit_that_fails_is_its_fault_and_another_is_not(measure):
+def test_failed_stack_is_attributed_to_its_version(measure):
     with pytest.raises(CommitFailed, match=r"commit, block .: no controller"):
         measure(commit=BringUpFailed("no controller"))
     with pytest.raises(BringUpFailed, match=r"good, block .: no controller"):
@@ -130,7 +130,7 @@ def test_a_stack_of_the_commit_that_fails_is_its_fault_and_another_is_not(measur
         measure(commit=lambda index: Motion(error_code=None, message="the stack is gone"))
 
 
-def test_a_load_that_was_not_reached_measures_nothing(measure, monkeypatch):
+def test_unreached_load_is_an_error(measure, monkeypatch):
     monkeypatch.setattr(rounds, "shortfall_of", lambda trials: "2000 of 4000 Hz")
     with pytest.raises(LoadFailed, match="2000 of 4000 Hz"):
         measure()

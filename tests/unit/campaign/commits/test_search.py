@@ -1,4 +1,4 @@
-"""A search over commits that measures: its answer, what is skipped, what is kept, and when there is none."""
+"""A search over commits: result, skipped commits, stored rounds and failures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.builders.commits import SPEC, MadeUpHistory, Watching, commit, search
 
 
 @pytest.mark.parametrize("first", range(1, 9))
-def test_the_slow_commit_is_found_wherever_it_is(tmp_path, first):
+def test_slow_commit_is_found_at_any_position(tmp_path, first):
     result = search(MadeUpHistory(slow={first: 1.2}), tmp_path)
     assert result.finding is Finding.FOUND
     assert result.suspects == (commit(first),)
@@ -25,7 +25,7 @@ def test_the_slow_commit_is_found_wherever_it_is(tmp_path, first):
     assert not list(tmp_path.iterdir()), "a finished search leaves nothing"
 
 
-def test_the_answer_names_commit_date_subject_change_and_segment(tmp_path):
+def test_result_has_commit_date_subject_change_and_segment(tmp_path):
     result = search(MadeUpHistory(slow={5: 1.2}), tmp_path)
     assert answer(result).startswith("T1 became worse with 000000000005 of 2026-01-02, “change 5” (95 % confidence): +")
     assert "% of it in callback run: /move_group: plan" in " ".join(remarks(result))
@@ -36,7 +36,7 @@ def test_the_answer_names_commit_date_subject_change_and_segment(tmp_path):
     assert len(commit_table(result).rows) == len(result.visited)
 
 
-def test_each_commit_is_measured_beside_good_and_bad(tmp_path):
+def test_each_commit_is_measured_with_good_and_bad(tmp_path):
     history = MadeUpHistory(slow={5: 1.2})
     result = search(history, tmp_path)
     assert history.rounds[0] == 8, "BAD first: without a regression there is nothing to search for"
@@ -46,7 +46,7 @@ def test_each_commit_is_measured_beside_good_and_bad(tmp_path):
 
 
 @pytest.mark.parametrize("last", [3, 5, 8])
-def test_commits_that_do_not_build_are_skipped_and_named(tmp_path, last):
+def test_unbuildable_commits_are_skipped_and_named(tmp_path, last):
     watching = Watching()
     result = search(MadeUpHistory(slow={8: 1.3}, unbuildable=frozenset({4, last} - {8})), tmp_path, watching)
     assert result.suspects == (commit(8),)
@@ -57,8 +57,8 @@ def test_commits_that_do_not_build_are_skipped_and_named(tmp_path, last):
     assert any("skipped, because it could not be measured: 000000000004" in each for each in remarks(result))
 
 
-def test_what_cannot_be_told_apart_is_an_interval(tmp_path):
-    """The slow commit does not build, nor does its follower: the answer is these and the next."""
+def test_indistinguishable_commits_are_an_interval(tmp_path):
+    """The slow commit and its successor do not build: the result is these and the next one."""
     result = search(MadeUpHistory(slow={4: 1.3}, unbuildable=frozenset({4, 5})), tmp_path)
     assert result.finding is Finding.NARROWED
     assert result.suspects == (commit(4), commit(5), commit(6))
@@ -66,7 +66,7 @@ def test_what_cannot_be_told_apart_is_an_interval(tmp_path):
     assert "one of 3 commits, from 000000000004" in answer(result)
 
 
-def test_a_stack_that_fails_once_is_started_again_and_one_that_does_twice_is_skipped(tmp_path):
+def test_failed_stack_is_restarted_once_and_then_skipped(tmp_path):
     watching = Watching()
     result = search(MadeUpHistory(slow={5: 1.3}, flaky={4}, unstartable=frozenset({6})), tmp_path, watching)
     assert result.suspects in {(commit(5),), (commit(5), commit(6))}
@@ -75,7 +75,7 @@ def test_a_stack_that_fails_once_is_started_again_and_one_that_does_twice_is_ski
     assert [each for each, _ in result.skipped] == [commit(6)]
 
 
-def test_trials_that_are_spent_leave_an_interval(tmp_path):
+def test_spent_trials_leave_an_interval(tmp_path):
     result = search(MadeUpHistory(slow={3: 1.3}), tmp_path, max_trials=100)
     assert result.finding is Finding.NARROWED
     assert commit(3) in result.suspects
@@ -83,21 +83,21 @@ def test_trials_that_are_spent_leave_an_interval(tmp_path):
     assert result.why == "the trials were not enough to narrow it further: --max-trials"
 
 
-def test_a_commit_between_good_and_bad_is_not_accused(tmp_path):
-    """Two steps: those between are better than BAD and worse than GOOD."""
+def test_commit_between_good_and_bad_is_not_the_result(tmp_path):
+    """Two steps: the commits between are better than BAD and worse than GOOD."""
     result = search(MadeUpHistory(slow={2: 1.15, 6: 1.3}), tmp_path, max_trials=3000)
     assert result.finding is Finding.NARROWED
     assert {commit(2), commit(6)} & {*result.suspects}
     assert "several commits brought it" in result.why
 
 
-def test_failing_is_worse_than_any_time(tmp_path):
+def test_failure_is_worse_than_any_time(tmp_path):
     result = search(MadeUpHistory(fails=frozenset({6, 7, 8})), tmp_path)
     assert result.suspects == (commit(6),)
     assert result.explanation is None
 
 
-def test_a_good_that_fails_is_bad_already(tmp_path):
+def test_failing_good_ends_the_search(tmp_path):
     history = MadeUpHistory(fails=frozenset(range(9)))
     result = search(history, tmp_path)
     assert result.finding is Finding.GOOD_FAILS
@@ -106,7 +106,7 @@ def test_a_good_that_fails_is_bad_already(tmp_path):
 
 
 @pytest.mark.acceptance
-def test_a_good_that_is_as_slow_as_bad_ends_it_before_a_search(tmp_path):
+def test_good_as_slow_as_bad_ends_the_search(tmp_path):
     history = MadeUpHistory(slow={0: 1.3})
     result = search(history, tmp_path)
     assert result.finding is Finding.UNKNOWN
@@ -115,7 +115,7 @@ def test_a_good_that_is_as_slow_as_bad_ends_it_before_a_search(tmp_path):
     assert "GOOD may be bad already (name an older GOOD" in answer(result)
 
 
-def test_a_bad_that_is_better_ends_it_before_a_search(tmp_path):
+def test_better_bad_ends_the_search(tmp_path):
     history = MadeUpHistory(slow={0: 1.3, 1: 1.0}, commits=3)
     result = search(history, tmp_path)
     assert result.finding is Finding.NOT_WORSE
@@ -124,12 +124,12 @@ def test_a_bad_that_is_better_ends_it_before_a_search(tmp_path):
 
 
 @pytest.mark.parametrize(("end", "place"), [("unbuildable", 0), ("unbuildable", 8), ("unstartable", 8)])
-def test_an_end_that_cannot_be_measured_is_a_fault(tmp_path, end, place):
+def test_unmeasurable_end_is_an_error(tmp_path, end, place):
     with pytest.raises((PreparationFailed, CommitFailed), match=commit(place).name):
         search(MadeUpHistory(slow={4: 1.3}, **{end: frozenset({place})}), tmp_path)
 
 
-def test_a_stack_of_good_may_fail_once_beside_a_commit(tmp_path):
+def test_stack_of_good_may_fail_once_per_commit(tmp_path):
     dead = BringUpFailed("000000000000, block 1: no controller")
     watching = Watching()
     once = search(MadeUpHistory(slow={5: 1.2}, ends={2: dead}), tmp_path, watching)
@@ -140,7 +140,7 @@ def test_a_stack_of_good_may_fail_once_beside_a_commit(tmp_path):
 
 
 @pytest.mark.parametrize("interrupted_at", [1, 3, 8])
-def test_it_goes_on_where_it_was_interrupted(tmp_path, interrupted_at):
+def test_interrupted_search_resumes(tmp_path, interrupted_at):
     whole = MadeUpHistory(slow={5: 1.2})
     undisturbed = search(whole, tmp_path / "whole")
     first = MadeUpHistory(slow={5: 1.2}, ends={interrupted_at: KeyboardInterrupt()})
@@ -153,7 +153,7 @@ def test_it_goes_on_where_it_was_interrupted(tmp_path, interrupted_at):
     assert any(each.startswith("continues what was interrupted") for each in watching.notes) == (interrupted_at > 1)
 
 
-def test_another_metric_needs_no_other_rounds(tmp_path):
+def test_other_metric_reuses_rounds(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         search(MadeUpHistory(ends={5: KeyboardInterrupt()}), tmp_path)
     again = MadeUpHistory(ends={1: KeyboardInterrupt()})
@@ -163,7 +163,7 @@ def test_another_metric_needs_no_other_rounds(tmp_path):
     assert len(json.loads(file.read_text())["sides"]["good"]["trials"]) == 16
 
 
-def test_rounds_of_another_setting_are_left_out_and_damaged_ones_set_aside(tmp_path):
+def test_rounds_of_other_settings_are_ignored_and_damaged_ones_set_aside(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         search(MadeUpHistory(slow={5: 1.2}, ends={3: KeyboardInterrupt()}), tmp_path)
     (file,) = tmp_path.iterdir()

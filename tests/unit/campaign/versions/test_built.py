@@ -1,4 +1,4 @@
-"""Versions of a ROS 2 workspace, built by the real colcon: once for what they are built from, and every fault of it."""
+"""Versions of a ROS 2 workspace, built by the real colcon: caching and failures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LAUNCH_FILE = "arm_bringup/arm.launch.py"
 
 
 class Project:
-    """A repository with a workspace, over an underlay that comes from no package."""
+    """A repository with a workspace, over an underlay without packages."""
 
     def __init__(self, path: Path) -> None:
         self.repository = Repository.create(path / "project")
@@ -37,7 +37,7 @@ class Project:
         self.workspace = self.path / "ros_ws"
         self.underlay = add_packages(path / "underlay", ["arm_msgs"])
         self.store = self.path / ".ldos/bases"
-        self.said: list[str] = []
+        self.announced: list[str] = []
         (self.path / ".gitignore").write_text(".ldos\ninstall\n")
         add_launch_file(self.workspace, "arm_bringup", "arm.launch.py")
         add_package(self.workspace, "arm_planner", value=1)
@@ -49,7 +49,7 @@ class Project:
             root=self.path,
             folder=self.path,
             store=self.store,
-            announce=announce or self.said.append,
+            announce=announce or self.announced.append,
         )
 
     def commit(self) -> str:
@@ -57,8 +57,10 @@ class Project:
 
     @property
     def builds(self) -> list[str]:
-        """What was announced of builds that began."""
-        return [each for each in self.said if "the first time takes minutes; log: " in each and each.startswith("buil")]
+        """Announcements of started builds."""
+        return [
+            each for each in self.announced if "the first time takes minutes; log: " in each and each.startswith("buil")
+        ]
 
     def prefixes(self) -> list[Path]:
         return sorted(self.store.glob("workspace-*/install"))
@@ -77,7 +79,7 @@ def project(tmp_path, monkeypatch) -> Project:
 
 
 def value_of(version, package="arm_planner") -> int:
-    """What a package has installed, as it is found where the version is sourced."""
+    """A value installed by a package, as found in the sourced version."""
     prefix = find_ros_package(package, version.installation.environment)
     assert prefix is not None
     return int((prefix / f"share/{package}/value").read_text())
@@ -95,8 +97,8 @@ def test_a_revision_is_built_from_its_own_sources_over_the_same_underlay(project
     assert base.packages == head.packages == {"arm_bringup", "arm_planner"}
     for version in (base, head):
         assert version.installation.environment["AMENT_PREFIX_PATH"].endswith(str(project.underlay))
-    assert f"building {base.name}: package 1 of 2, arm_bringup" in project.said
-    assert f"building {base.name}: package 2 of 2, arm_planner" in project.said
+    assert f"building {base.name}: package 1 of 2, arm_bringup" in project.announced
+    assert f"building {base.name}: package 2 of 2, arm_planner" in project.announced
     assert not list(project.store.rglob("build-*")), "the files of a build take room, and nobody needs them"
 
 
@@ -190,8 +192,8 @@ def test_packages_that_matter_are_built_with_what_they_need(project):
 
 
 @pytest.mark.acceptance
-def test_setup_may_make_sources_and_an_environment_in_the_checkout(project):
-    """What it makes is part of the sources, and its environment is activated for the build and the stack."""
+def test_setup_may_create_sources_and_an_environment(project):
+    """Its output is part of the sources, and its environment is activated for the build and the stack."""
     project.commit()
     script = "echo 9 >ros_ws/src/arm_planner/value; mkdir -p .venv/bin; touch .venv/bin/python"
     versions = project.versions(setup=("sh", "-c", script))
@@ -210,7 +212,7 @@ def refused(project, revision="HEAD~1", **settings) -> str:
     return str(caught.value)
 
 
-def test_a_base_that_does_not_compile_names_the_package_and_the_end_of_its_log(project):
+def test_failed_build_names_the_package_and_the_end_of_its_log(project):
     folder = add_package(project.workspace, "arm_planner", more=COMPILED)
     (folder / "main.c").write_text("int main(void) { return not_declared; }\n")
     broken = project.commit()
@@ -227,7 +229,7 @@ def test_a_base_that_does_not_compile_names_the_package_and_the_end_of_its_log(p
     assert len(project.builds) == 2, "it is no base of another time"
 
 
-def test_a_workspace_that_the_base_does_not_have(project):
+def test_workspace_missing_from_the_base(project):
     project.repository.git("add", ".gitignore")
     project.repository.git("commit", "--quiet", "--message=empty")
     project.commit()
@@ -292,7 +294,7 @@ def test_a_package_that_the_stack_needs_and_the_base_does_not_have(project, monk
 
 @pytest.mark.acceptance
 def test_an_underlay_that_changed_since_the_prefix_was_kept(project):
-    """A file that no package installed; then another distribution."""
+    """A file outside of packages; then another distribution."""
     project.commit()
     project.versions().head()
     (project.underlay / "lib").mkdir()
@@ -329,8 +331,8 @@ def test_an_underlay_of_another_distribution(project, monkeypatch):
 
 
 @pytest.mark.acceptance
-def test_the_projects_own_install_is_no_underlay(project, monkeypatch):
-    """What is sourced of the workspace itself would otherwise stand in for packages that the base does not have."""
+def test_projects_own_install_is_no_underlay(project, monkeypatch):
+    """Otherwise the sourced workspace would provide packages that the base lacks."""
     project.commit()
     first = project.versions().head()
     own = add_packages(project.workspace / "install/arm_old", ["arm_old"])
@@ -344,7 +346,7 @@ def test_the_projects_own_install_is_no_underlay(project, monkeypatch):
 
 @pytest.mark.acceptance
 def test_an_install_of_the_workspace_elsewhere_is_no_underlay_either(project, tmp_path, monkeypatch):
-    """A package that the base does not have must not be found in it."""
+    """Packages that the base lacks must not be found in it."""
     project.commit()
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / "share/colcon-core/packages").mkdir(parents=True)
@@ -356,8 +358,8 @@ def test_an_install_of_the_workspace_elsewhere_is_no_underlay_either(project, tm
 
 
 @pytest.mark.acceptance
-def test_a_workspace_named_src_is_installed_beside_it(project, monkeypatch):
-    """The usual layout: nothing has to be said of it."""
+def test_workspace_named_src_is_installed_next_to_it(project, monkeypatch):
+    """The usual layout needs no settings."""
     project.repository.git("init", "--quiet")
     add_package(project.path, "arm_parts", value=6)
     project.commit()
@@ -368,7 +370,7 @@ def test_a_workspace_named_src_is_installed_beside_it(project, monkeypatch):
 
 
 def test_a_base_of_another_distribution(project, tmp_path, monkeypatch):
-    """Its Python packages are of another Python; the fault says of which distributions both are."""
+    """Its Python packages are for another Python version; the error names both distributions."""
     monkeypatch.setattr("pytest_ldos.campaign.versions.find.ros2_available", installed.ros2_available)
     project.commit()
     add_launch_file(project.workspace, "arm_bringup", "arm.launch.py")
@@ -383,19 +385,19 @@ def test_a_base_of_another_distribution(project, tmp_path, monkeypatch):
 
 
 @pytest.mark.acceptance
-def test_a_prefix_of_which_a_package_was_removed_is_built_again(project):
+def test_prefix_with_a_removed_package_is_rebuilt(project):
     project.commit()
     head = project.versions().head()
     prefix = find_ros_package("arm_planner", head.installation.environment)
     (prefix / "share/colcon-core/packages/arm_planner").unlink()
     assert project.versions().head() == head
-    assert "unfinished or damaged" in " ".join(project.said)
+    assert "unfinished or damaged" in " ".join(project.announced)
     assert value_of(head) == 1
 
 
 @pytest.mark.acceptance
 def test_links_to_sources_are_refused(project):
-    """However they come to be: the option is refused in the settings, and here a package makes one."""
+    """The settings refuse the option; here a package creates a link."""
     add_package(
         project.workspace,
         "arm_planner",
@@ -408,7 +410,7 @@ def test_links_to_sources_are_refused(project):
 
 
 @pytest.mark.acceptance
-def test_a_users_own_defaults_of_colcon_do_not_count(project, tmp_path, monkeypatch):
+def test_user_defaults_of_colcon_are_ignored(project, tmp_path, monkeypatch):
     defaults = tmp_path / "defaults.yaml"
     defaults.write_text("build: {symlink-install: true, packages-select: [arm_planner]}\n")
     monkeypatch.setenv("COLCON_DEFAULTS_FILE", str(defaults))
@@ -423,7 +425,7 @@ def test_sources_that_change_while_they_are_built(project):
     file.write_text("2")
 
     def announce(text):
-        project.said.append(text)
+        project.announced.append(text)
         if "package 1 of 2" in text:
             file.write_text("3")
 
@@ -433,7 +435,7 @@ def test_sources_that_change_while_they_are_built(project):
 
 
 @pytest.mark.acceptance
-def test_compilers_are_identified_also_behind_another_program(project, monkeypatch):
+def test_compilers_behind_wrappers_are_identified(project, monkeypatch):
     def compiler(command: str) -> str:
         monkeypatch.setenv("CC", command)
         return find_underlay([], [], store=project.store).identity["tools"]["cc"]
@@ -444,7 +446,7 @@ def test_compilers_are_identified_also_behind_another_program(project, monkeypat
 
 @pytest.mark.acceptance
 @pytest.mark.skipif(shutil.which("ccache") is None, reason="ccache is not installed")
-def test_compilers_run_below_ccache_also_in_another_checkout(project, tmp_path, monkeypatch):
+def test_ccache_works_across_checkouts(project, tmp_path, monkeypatch):
     monkeypatch.setenv("CCACHE_DIR", str(tmp_path / "ccache"))
     (add_package(project.workspace, "arm_planner", more=COMPILED) / "main.c").write_text(MAIN)
     project.commit()
@@ -455,20 +457,20 @@ def test_compilers_run_below_ccache_also_in_another_checkout(project, tmp_path, 
     versions = project.versions()
     versions.base("HEAD~1")
     versions.head()
-    told = subprocess.run(["ccache", "--print-stats"], capture_output=True, text=True, check=True).stdout
-    counts = dict(line.split() for line in told.splitlines())
+    statistics = subprocess.run(["ccache", "--print-stats"], capture_output=True, text=True, check=True).stdout
+    counts = dict(line.split() for line in statistics.splitlines())
     assert int(counts["direct_cache_hit"]) + int(counts["preprocessed_cache_hit"]) >= 1
     assert len(project.prefixes()) == 2
 
 
-def test_colcon_that_is_not_installed(project, monkeypatch):
+def test_missing_colcon(project, monkeypatch):
     monkeypatch.setenv("PATH", os.pathsep.join(each for each in os.environ["PATH"].split(os.pathsep) if each != COLCON))
     project.commit()
     assert "colcon is not installed" in refused(project, "HEAD")
 
 
 @pytest.mark.acceptance
-def test_only_the_builds_that_were_used_last_are_kept(project, monkeypatch):
+def test_least_recently_used_builds_are_removed(project, monkeypatch):
     monkeypatch.setattr("pytest_ldos.campaign.versions.kept.KEPT", 1)
     project.commit()
     add_package(project.workspace, "arm_planner", value=2)
@@ -477,10 +479,10 @@ def test_only_the_builds_that_were_used_last_are_kept(project, monkeypatch):
     versions.base("HEAD~1")
     versions.head()
     assert len(project.prefixes()) == 1
-    assert any(each.startswith("removing the built workspace-") for each in project.said)
+    assert any(each.startswith("removing the built workspace-") for each in project.announced)
 
 
-def test_a_base_that_is_no_revision_and_no_folder(project):
+def test_unknown_base_is_refused(project):
     project.commit()
     with pytest.raises(ConfigurationError, match="neither a folder nor a revision"):
         project.versions().base("mian")

@@ -1,4 +1,4 @@
-"""Builds that do not come to their end, and two at once: each run is a process of its own, and colcon is the real one."""
+"""Interrupted and concurrent builds, with a process per run and the real colcon."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ except LdosError as error:
 
 
 class Held:
-    """A project whose build waits until it is let go."""
+    """A project whose build waits until it is released."""
 
     def __init__(self, path: Path) -> None:
         self.repository = Repository.create(path / "project")
@@ -100,8 +100,8 @@ def held(tmp_path) -> Iterator[Held]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.acceptance)])
-def test_a_build_that_is_ended_leaves_nothing_that_is_taken_for_whole(held, number):
-    """The next run may begin at once: it waits until all that the first had started has ended."""
+def test_interrupted_build_is_not_complete(held, number):
+    """The next run may begin at once: it waits for the end of all processes of the first."""
     first = held.start()
     held.await_begin()
     running = held.survivors()
@@ -114,9 +114,9 @@ def test_a_build_that_is_ended_leaves_nothing_that_is_taken_for_whole(held, numb
     held.await_begin()
     assert not set(running) & set(held.survivors()), "the first build has ended"
     held.gate.touch()
-    said = second.communicate(timeout=300)[0]
-    assert ", made for head (" in said
-    prefix = Path(said.splitlines()[-1].removeprefix("made "))
+    announced = second.communicate(timeout=300)[0]
+    assert ", made for head (" in announced
+    prefix = Path(announced.splitlines()[-1].removeprefix("made "))
     assert (prefix / "arm_planner/share/arm_planner/value").read_text() == "0"
     assert (prefix.parent / "made.json").is_file()
 
@@ -135,8 +135,8 @@ def test_two_runs_at_once_build_once(held):
     assert ["building" in output for output in outputs] == [True, False]
 
 
-def test_a_disk_that_a_build_fills(held):
-    """A small file system where the builds lie: colcon's log is cut off, too. What the build left is removed."""
+def test_build_that_fills_the_disk(held):
+    """Uses a small file system: colcon's log is truncated, too, and the build's files are removed."""
     store = held.path / ".ldos"
     add_package(held.path / "ros_ws", "arm_planner", more=COMPILED + TOO_LARGE)
     held.repository.commit()

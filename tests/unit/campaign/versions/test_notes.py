@@ -1,4 +1,4 @@
-"""Notes on built versions: packages and distributions that differ, and sources that are newer than their install."""
+"""Notes on built versions: differing packages and distributions, and stale installs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def version(*packages, distro="jazzy", is_built=True) -> Version:
     )
 
 
-def test_packages_that_one_version_alone_has():
+def test_packages_of_only_one_version():
     (note,) = describe_packages(version("arm", "arm_planner"), version("arm", "arm_planning"))
     assert note == "packages of the workspaces differ: only base has arm_planner; only head has arm_planning"
     assert describe_packages(version("arm"), version("arm")) == ()
@@ -40,7 +40,7 @@ def test_a_base_of_another_distribution():
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch) -> Path:
-    """A workspace with a package that colcon installed after its sources were written."""
+    """A workspace with an up-to-date installed package."""
     workspace = tmp_path / "ros_ws"
     add_package(workspace, "arm_planner")
     prefix = add_packages(workspace / "install/arm_planner", ["arm_planner"])
@@ -55,21 +55,21 @@ def installed(tmp_path, monkeypatch) -> Path:
 
 
 def _change(file: Path, note: Path, seconds: int) -> None:
-    """Makes a file so much newer than what is installed."""
+    """Makes a file newer than the install."""
     time_ns = note.stat().st_mtime_ns + seconds * 1_000_000_000
     os.utime(file, ns=(time_ns, time_ns))
 
 
-def test_sources_that_are_newer_than_their_install(installed):
+def test_newer_sources_are_noted(installed):
     note = installed / "install/arm_planner/share/colcon-core/packages/arm_planner"
     assert describe_stale(installed.parent, ("ros_ws",)) == ()
     _change(installed / "src/arm_planner/value", note, 1)
-    (said,) = describe_stale(installed.parent, ("ros_ws",))
-    assert said.startswith("the sources of arm_planner are newer than what is installed and was measured")
-    assert said.endswith("or measure with --ldos-build")
+    (expected,) = describe_stale(installed.parent, ("ros_ws",))
+    assert expected.startswith("the sources of arm_planner are newer than what is installed and was measured")
+    assert expected.endswith("or measure with --ldos-build")
 
 
-def test_what_is_no_source_does_not_count(installed):
+def test_other_files_are_ignored(installed):
     note = installed / "install/arm_planner/share/colcon-core/packages/arm_planner"
     (installed / "src/arm_planner/__pycache__").mkdir()
     for name in (".swp", "__pycache__/launch.pyc"):

@@ -1,4 +1,4 @@
-"""The ROS packages of pytest-ldos for other stacks: colcon is real, the packages are made up."""
+"""The ROS packages of pytest-ldos for other stacks, with the real colcon and fake packages."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ def workspace(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not COLCON, reason="colcon is not installed (make setup installs it)")
-def test_what_is_missing_is_built_once_with_what_it_needs(workspace, tmp_path):
-    said: list[str] = []
-    script = build_packages(["ldos_goal_client", "ldos_guard"], announce=said.append)
+def test_missing_packages_are_built_once_with_dependencies(workspace, tmp_path):
+    announced: list[str] = []
+    script = build_packages(["ldos_goal_client", "ldos_guard"], announce=announced.append)
     assert script is not None
     assert script.is_relative_to(tmp_path / "cache/pytest-ldos")
     installed = {each.name for each in script.parent.iterdir() if each.is_dir() and each.name.startswith("ldos_")}
     assert installed == {"ldos_goal_client", "ldos_tracepoints"}, "neither what is sourced, nor what nobody asked for"
-    assert any("package 2 of 2, ldos_goal_client" in each for each in said)
-    again = len(said)
-    assert build_packages(["ldos_goal_client"], announce=said.append) == script
-    assert len(said) == again
+    assert any("package 2 of 2, ldos_goal_client" in each for each in announced)
+    again = len(announced)
+    assert build_packages(["ldos_goal_client"], announce=announced.append) == script
+    assert len(announced) == again
     (workspace / "src/ldos_tracepoints/value").write_text("2")
-    assert build_packages(["ldos_goal_client"], announce=said.append) != script, "their sources changed"
+    assert build_packages(["ldos_goal_client"], announce=announced.append) != script, "their sources changed"
 
 
 @pytest.mark.acceptance
 @pytest.mark.skipif(not COLCON, reason="colcon is not installed (make setup installs it)")
-def test_the_command_prints_what_a_shell_sources(workspace):
+def test_command_prints_the_setup_script(workspace):
     done = run_ldos("ros-packages", "ldos_goal_client")
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.strip()).name == "local_setup.sh"
@@ -67,21 +67,21 @@ def test_the_command_prints_what_a_shell_sources(workspace):
 
 @pytest.mark.acceptance
 @pytest.mark.skipif(not COLCON, reason="colcon is not installed (make setup installs it)")
-def test_a_package_that_does_not_build_is_named(workspace):
+def test_failed_package_is_named(workspace):
     add_package(workspace, "ldos_goal_client", more='message(FATAL_ERROR "no moveit_msgs")')
     with pytest.raises(PreparationFailed, match="package ldos_goal_client failed") as failed:
         build_packages(["ldos_goal_client"], announce=str)
     assert "no moveit_msgs" in failed.value.details
 
 
-def test_what_is_sourced_is_not_built(workspace):
+def test_sourced_packages_are_not_built(workspace):
     assert build_packages(["ldos_guard"], announce=str) is None
     done = run_ldos("ros-packages", "ldos_guard")
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_what_the_project_s_own_workspace_holds_is_built_with_it(workspace, tmp_path, monkeypatch):
-    """As in a checkout of pytest-ldos that is measured by another one."""
+def test_packages_of_the_projects_workspace_are_built_with_it(workspace, tmp_path, monkeypatch):
+    """For example, a checkout of pytest-ldos that is measured by another one."""
     project = tmp_path / "project"
     for name in needed_by(StackSpec()):
         add_package(project, name)
@@ -90,25 +90,25 @@ def test_what_the_project_s_own_workspace_holds_is_built_with_it(workspace, tmp_
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_a_package_that_is_none_of_ours(workspace):
+def test_unknown_package_is_refused(workspace):
     with pytest.raises(ConfigurationError, match="unknown ROS package of pytest-ldos 'ldos_gard'") as error:
         build_packages(["ldos_gard"], announce=str)
     assert "ldos_guard" in error.value.remedy
 
 
-def test_without_ros_it_says_so(workspace, monkeypatch):
+def test_missing_ros_is_reported(workspace, monkeypatch):
     monkeypatch.delenv("AMENT_PREFIX_PATH")
     with pytest.raises(ConfigurationError, match="no ROS 2 is sourced"):
         build_packages(["ldos_guard"], announce=str)
 
 
-def test_this_installation_has_them():
+def test_installation_contains_the_packages():
     home = find_workspace()
     assert home == ROOT / "ros_ws"
     assert set(needed_by(StackSpec())) <= Workspace(home.parent, (home.name,)).packages()
 
 
-def test_what_a_stack_needs_follows_from_its_settings():
+def test_needed_packages_follow_from_the_settings():
     own = Ros2Spec(launch_file="cell_bringup/cell.launch.py")
     arm = ("ldos_goal_client", "ldos_control_probe", *USUAL)
     assert needed_by(StackSpec(ros2=own)) == arm

@@ -1,4 +1,4 @@
-"""Install prefixes of ROS 2: what sourcing one gives, and that nothing of the sourced one stays."""
+"""Install prefixes of ROS 2, and replacement of the sourced ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ echo "sourced" # what it prints is no variable
 
 @pytest.fixture
 def prefix(tmp_path, monkeypatch):
-    """A prefix that can be sourced, while another is."""
+    """A prefix, while another one is sourced."""
     folder = tmp_path / "old install"
     folder.mkdir()
     (folder / "setup.bash").write_text(SETUP)
@@ -46,40 +46,40 @@ def test_a_prefix_is_a_version(prefix, tmp_path):
     assert version.installation.environment["AMENT_PREFIX_PATH"].startswith(str(prefix))
 
 
-def test_the_prefix_that_is_sourced_is_ours(prefix, tmp_path, monkeypatch):
+def test_sourced_prefix_is_the_current_version(prefix, tmp_path, monkeypatch):
     monkeypatch.setenv("AMENT_PREFIX_PATH", f"{prefix}:/underlay")
     assert find_prefix("old install", folder=tmp_path).installation == OURS
 
 
 @pytest.mark.parametrize("text", ["absent", "."])
-def test_what_is_no_prefix(prefix, tmp_path, text):
+def test_other_folder_is_no_prefix(prefix, tmp_path, text):
     with pytest.raises(
         ConfigurationError, match=r"must be an install prefix, and .*/setup.bash is no file(.|\n)*colcon"
     ):
         find_prefix(text, folder=tmp_path)
 
 
-def test_a_prefix_that_holds_nothing(prefix, tmp_path):
+def test_empty_prefix_is_refused(prefix, tmp_path):
     (prefix / "setup.bash").write_text("true")
     with pytest.raises(ConfigurationError, match="gives no ROS package of this prefix"):
         find_prefix("old install", folder=tmp_path)
 
 
-def test_a_script_that_fails(prefix):
+def test_failed_script_is_an_error(prefix):
     (prefix / "setup.bash").write_text("echo underlay is gone >&2; return 4")
     with pytest.raises(ConfigurationError, match=r"cannot be sourced(.|\n)*underlay is gone"):
         source(prefix)
 
 
-def test_a_script_that_does_not_end(prefix, monkeypatch):
-    """What it said until then is told, in whatever encoding."""
+def test_script_without_end_times_out(prefix, monkeypatch):
+    """The error has its output, in any encoding."""
     monkeypatch.setattr("pytest_ldos.campaign.versions.workspace._TIMEOUT_S", 0.3)
     (prefix / "setup.bash").write_bytes(b"echo waits for \xe9 >&2; exec sleep 60")
     with pytest.raises(ConfigurationError, match=r"timed out(.|\n)*waits for \ufffd"):
         source(prefix)
 
 
-def test_values_that_are_no_utf_8_stay_what_they_are(prefix):
+def test_values_that_are_not_utf_8_are_kept(prefix):
     with (prefix / "setup.bash").open("ab") as script:
         script.write(b"export NAME=$'caf\\xe9'\n")
     assert os.fsencode(source(prefix)["NAME"]) == b"caf\xe9"

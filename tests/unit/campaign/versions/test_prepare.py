@@ -1,4 +1,4 @@
-"""Environments of revisions: made once, kept, locked, and told of when they cannot be made."""
+"""Environments of revisions: creation, reuse, locking and failures."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ MAKE = "mkdir -p .venv/bin && cp code.py .venv/bin/python && echo made >> ../../
 
 
 class Preparing:
-    """A repository and what was announced."""
+    """A repository, and the announcements."""
 
     def __init__(self, path) -> None:
         self.repository = Repository.create(path / "project")
         self.store = path / "bases"
-        self.said: list[str] = []
+        self.announced: list[str] = []
 
     def find(self, revision="HEAD") -> Revision:
         return resolve_head(revision, folder=self.repository.path, root=self.repository.path)
 
     def __call__(self, revision="HEAD", *, role=Role.BASE, setup=MAKE, **changes):
         spec = BaseSpec(setup=("sh", "-c", setup) if isinstance(setup, str) else setup, **changes)
-        return prepare(self.find(revision), role, spec, store=self.store, announce=self.said.append)
+        return prepare(self.find(revision), role, spec, store=self.store, announce=self.announced.append)
 
     def folder(self, commit) -> Path:
         (found,) = self.store.glob(f"{commit}-????????")
@@ -57,13 +57,13 @@ def test_a_revision_gets_its_own_sources_and_environment(preparing):
     assert version.name == f"base {old}"
     assert Path(version.installation.python).read_text() == "old"
     assert version.installation.interpreter[1:] == ("-I",)
-    assert preparing.said == [
+    assert preparing.announced == [
         f"preparing base {old}: the first time takes minutes; log: {preparing.folder(old)}/setup.log"
     ]
     assert "made.json" in {file.name for file in preparing.folder(old).iterdir()}
 
 
-def test_a_commit_has_one_short_name_however_long_it_was_written(preparing):
+def test_commit_has_one_abbreviation(preparing):
     commit = preparing.repository.commit(code_py="old")
     whole = preparing.repository.git("rev-parse", commit).strip()
     preparing.repository.git("branch", f"{commit}-like")
@@ -72,18 +72,18 @@ def test_a_commit_has_one_short_name_however_long_it_was_written(preparing):
     assert preparing(f"{commit}-like").name == f"base {commit}-like ({commit})"
 
 
-def test_it_is_used_again_without_a_word(preparing):
+def test_environment_is_reused_silently(preparing):
     preparing.repository.commit(code_py="old")
     preparing.repository.git("branch", "release")
     first = preparing("release")
-    said = len(preparing.said)
+    announced = len(preparing.announced)
     assert preparing("release") == first
     assert first.name == f"base release ({first.commit})"
-    assert (preparing.times_made, len(preparing.said)) == (1, said)
+    assert (preparing.times_made, len(preparing.announced)) == (1, announced)
 
 
 @pytest.mark.parametrize("change", ["unfinished", "without python"])
-def test_one_that_is_not_as_it_should_be_is_made_anew_and_that_is_told(preparing, change):
+def test_damaged_environment_is_recreated_with_a_note(preparing, change):
     commit = preparing.repository.commit(code_py="old")
     python = preparing().installation.python
     if change == "unfinished":
@@ -92,21 +92,21 @@ def test_one_that_is_not_as_it_should_be_is_made_anew_and_that_is_told(preparing
         (preparing.folder(commit) / "checkout/.venv/bin/python").unlink()
     assert preparing().installation.python == python
     assert preparing.times_made == 2
-    assert f", made for base {commit}: it is unfinished or damaged" in preparing.said[1]
+    assert f", made for base {commit}: it is unfinished or damaged" in preparing.announced[1]
 
 
-def test_head_of_a_revision_has_the_environment_that_it_has_as_a_base(preparing):
+def test_head_and_base_share_an_environment(preparing):
     commit = preparing.repository.commit(code_py="old")
     preparing.repository.commit(code_py="new")
     head = preparing(commit, role=Role.HEAD)
     assert (head.role, head.name, head.commit) == (Role.HEAD, f"head {commit}", commit)
-    assert preparing.said[0].startswith(f"preparing head {commit}: ")
+    assert preparing.announced[0].startswith(f"preparing head {commit}: ")
     assert preparing(commit).installation == head.installation
     assert preparing.times_made == 1
 
 
-def test_one_made_by_another_recipe_lies_beside_it(preparing):
-    """Another run may be measuring with the first."""
+def test_other_recipe_has_a_separate_environment(preparing):
+    """Another run may be using the first one."""
     preparing.repository.commit(code_py="old")
     first = Path(preparing().installation.python)
     made = first.stat()
@@ -114,12 +114,12 @@ def test_one_made_by_another_recipe_lies_beside_it(preparing):
     assert second != first
     assert second.read_text() == first.read_text() == "old"
     assert first.stat().st_ino == made.st_ino
-    assert not any("removing" in each for each in preparing.said)
+    assert not any("removing" in each for each in preparing.announced)
     assert Path(preparing().installation.python) == first
     assert preparing.times_made == 2
 
 
-def test_a_setup_that_fails_is_told_with_the_end_of_its_log(preparing):
+def test_failed_setup_is_reported_with_the_end_of_its_log(preparing):
     commit = preparing.repository.commit(code_py="old")
     with pytest.raises(PreparationFailed) as caught:
         preparing(setup="echo no compiler here >&2; exit 3")
@@ -131,25 +131,25 @@ def test_a_setup_that_fails_is_told_with_the_end_of_its_log(preparing):
     assert "[tool.ldos.base] setup" in text
 
 
-def test_a_setup_that_makes_no_interpreter(preparing):
+def test_setup_without_interpreter_is_an_error(preparing):
     preparing.repository.commit(code_py="old")
     with pytest.raises(PreparationFailed, match=r"setup made no \.venv/bin/python"):
         preparing(setup="true")
 
 
-def test_a_setup_that_is_no_program(preparing):
+def test_missing_setup_program_is_an_error(preparing):
     preparing.repository.commit(code_py="old")
     with pytest.raises(PreparationFailed, match="`no-such-program` ended with exit code 127"):
         preparing(setup=("no-such-program",))
 
 
-def test_a_project_of_which_nothing_can_be_installed(preparing):
+def test_uninstallable_project_is_an_error(preparing):
     preparing.repository.commit(code_py="old")
     with pytest.raises(PreparationFailed, match=r"names neither a project nor pytest-ldos"):
         preparing(setup=())
 
 
-def test_a_project_file_that_cannot_be_used(preparing):
+def test_invalid_project_file_is_an_error(preparing):
     commit = preparing.repository.commit(pyproject_toml="[project\n")
     with pytest.raises(
         PreparationFailed, match=rf"its pyproject.toml cannot be used: .*line 1(.|\n)*worktree add(.|\n)*{commit}"
@@ -157,13 +157,13 @@ def test_a_project_file_that_cannot_be_used(preparing):
         preparing(setup=())
 
 
-def test_another_place_of_the_interpreter(preparing):
+def test_other_path_of_the_interpreter(preparing):
     preparing.repository.commit(code_py="old")
     version = preparing(setup="mkdir bin && touch bin/python3", python="bin/python3")
     assert version.installation.python.endswith("checkout/bin/python3")
 
 
-def test_the_users_hooks_and_python_path_stay_out(preparing, monkeypatch):
+def test_hooks_and_pythonpath_are_not_used(preparing, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/somewhere")
     hook = preparing.repository.path / ".git/hooks/post-checkout"
     hook.write_text("#!/bin/sh\ntouch hooked\n")
@@ -178,14 +178,14 @@ def is_running(pid):
 
 
 @pytest.mark.acceptance
-def test_an_interruption_ends_setup_and_the_next_time_begins_anew(preparing, monkeypatch, tmp_path):
-    """Also what setup started ends; that it takes long is told meanwhile."""
+def test_interrupted_setup_is_restarted(preparing, monkeypatch, tmp_path):
+    """Children of setup end, too; progress is announced meanwhile."""
     commit = preparing.repository.commit(code_py="old")
     monkeypatch.setattr("pytest_ldos.campaign.versions.checkouts._WORD_EVERY_S", 0.1)
     pid = tmp_path / "pid"
 
     def interrupt(text):
-        preparing.said.append(text)
+        preparing.announced.append(text)
         if pid.exists() and pid.read_text():
             raise KeyboardInterrupt
 
@@ -193,7 +193,7 @@ def test_an_interruption_ends_setup_and_the_next_time_begins_anew(preparing, mon
     with pytest.raises(KeyboardInterrupt):
         prepare(preparing.find(), Role.BASE, spec, store=preparing.store, announce=interrupt)
     assert not is_running(int(pid.read_text()))
-    assert f"preparing base {commit}: 0 s" in preparing.said
+    assert f"preparing base {commit}: 0 s" in preparing.announced
     assert preparing().commit == commit
     assert preparing.times_made == 1
 
@@ -203,11 +203,11 @@ def test_a_second_run_waits_for_the_first(preparing):
     preparing()
     place = preparing.folder(commit)
     (place / "made.json").unlink()
-    preparing.said.clear()
+    preparing.announced.clear()
     waits = threading.Event()
 
     def announce(text):
-        preparing.said.append(text)
+        preparing.announced.append(text)
         waits.set()
 
     spec = BaseSpec(setup=("sh", "-c", MAKE))
@@ -220,13 +220,13 @@ def test_a_second_run_waits_for_the_first(preparing):
         )
         other.start()
         assert waits.wait(60)
-        assert preparing.said == ["waiting: another run prepares the same version"]
+        assert preparing.announced == ["waiting: another run prepares the same version"]
         assert preparing.times_made == 1
     other.join(60)
     assert preparing.times_made == 2
 
 
-def test_the_environments_that_were_used_last_are_kept(preparing):
+def test_most_recently_used_environments_are_kept(preparing):
     commits = [preparing.repository.commit(code_py=f"{number}") for number in range(7)]
     for commit in (*commits[:5], commits[0], *commits[5:]):
         preparing(commit)
@@ -234,14 +234,14 @@ def test_the_environments_that_were_used_last_are_kept(preparing):
         commits[0],
         *commits[3:],
     }
-    told = [said for said in preparing.said if said.startswith("removing")]
-    assert [said.partition(":")[0].split()[-1].partition("-")[0] for said in told] == commits[1:3]
+    told = [announced for announced in preparing.announced if announced.startswith("removing")]
+    assert [announced.partition(":")[0].split()[-1].partition("-")[0] for announced in told] == commits[1:3]
     known = preparing.repository.git("worktree", "list", "--porcelain")
     assert f"{commits[3]}-" in known
     assert not any(f"{commit}-" in known for commit in commits[1:3])
 
 
-def test_what_another_run_holds_is_not_removed(preparing):
+def test_locked_environment_is_not_removed(preparing):
     commits = [preparing.repository.commit(code_py=f"{number}") for number in range(6)]
     preparing(commits[0])
     with (preparing.store / f"{preparing.folder(commits[0]).name}.lock").open("a") as lock:
@@ -251,7 +251,7 @@ def test_what_another_run_holds_is_not_removed(preparing):
     assert len([each for each in preparing.store.iterdir() if each.is_dir()]) == 6
 
 
-def test_an_old_one_that_cannot_be_removed_stands_in_no_ones_way(preparing, monkeypatch):
+def test_unremovable_environment_is_ignored(preparing, monkeypatch):
     commits = [preparing.repository.commit(code_py=f"{number}") for number in range(6)]
     for commit in commits[:5]:
         preparing(commit)
@@ -261,11 +261,11 @@ def test_an_old_one_that_cannot_be_removed_stands_in_no_ones_way(preparing, monk
 
     monkeypatch.setattr("shutil.rmtree", refuse)
     assert preparing(commits[5]).commit == commits[5]
-    assert preparing.said[-1].startswith(f"{preparing.folder(commits[0])} cannot be removed: ")
+    assert preparing.announced[-1].startswith(f"{preparing.folder(commits[0])} cannot be removed: ")
 
 
 @pytest.mark.parametrize("what", ["store", "folder"])
-def test_a_store_that_cannot_be_written(preparing, what):
+def test_unwritable_store_is_an_error(preparing, what):
     commit = preparing.repository.commit(code_py="old")
     if what == "store":
         preparing.store.write_text("")
@@ -278,8 +278,8 @@ def test_a_store_that_cannot_be_written(preparing, what):
         preparing()
 
 
-def test_the_checkout_of_a_git_hook_stays_out(preparing, monkeypatch, tmp_path):
-    """Git tells its hooks where the repository is that it is at work in."""
+def test_repository_of_a_git_hook_is_not_used(preparing, monkeypatch, tmp_path):
+    """Git passes the path of its repository to hooks."""
     other = Repository.create(tmp_path / "other")
     other.commit(code_py="other")
     commit = preparing.repository.commit(code_py="old")

@@ -1,4 +1,4 @@
-"""What is installed for a revision by default."""
+"""Default requirements of a revision."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ NAMED = '[project]\nname = "arm"\nversion = "1"\n'
         ("[tool.black]\n", []),
     ],
 )
-def test_the_project_and_what_brings_pytest_ldos(tmp_path, pyproject, wanted):
+def test_project_and_requirements_with_pytest_ldos(tmp_path, pyproject, wanted):
     (tmp_path / "pyproject.toml").write_text(pyproject)
     assert requirements_of(tmp_path) == wanted
 
 
-def test_what_is_no_toml(tmp_path):
+def test_invalid_toml_is_refused(tmp_path):
     (tmp_path / "pyproject.toml").write_text("[project\n")
     with pytest.raises(ValueError, match="line 1"):
         requirements_of(tmp_path)
@@ -48,7 +48,7 @@ def test_what_is_no_toml(tmp_path):
         ('dependency-groups = "pytest-ldos"\n', "dependency-groups is no table"),
     ],
 )
-def test_what_has_another_type(tmp_path, pyproject, message):
+def test_wrong_types_are_refused(tmp_path, pyproject, message):
     (tmp_path / "pyproject.toml").write_text(pyproject)
     with pytest.raises(ValueError, match=message):
         requirements_of(tmp_path)

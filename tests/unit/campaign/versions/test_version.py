@@ -1,4 +1,4 @@
-"""Versions that --ldos-base and --ldos-head name, and names that they must not be mistaken for."""
+"""Versions named by --ldos-base and --ldos-head, and ambiguous names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_revision_is_its_commit(repository, text):
     assert find(text, repository) == Revision(text, commit, repository.path, Path())
 
 
-def test_a_project_in_a_folder_of_its_repository(repository):
+def test_project_below_the_top_of_its_repository(repository):
     (repository.path / "arm").mkdir()
     repository.commit(code_py="")
     assert find("HEAD", repository, root=repository.path / "arm").project == Path("arm")
@@ -50,14 +50,14 @@ def test_an_unknown_name(repository):
         find("mian", repository)
 
 
-def test_a_name_that_looks_like_an_option(repository):
+def test_name_that_looks_like_an_option(repository):
     repository.commit(code_py="")
     with pytest.raises(ConfigurationError, match="neither a folder nor a revision"):
         find("--upload-pack=x", repository)
 
 
 @pytest.mark.parametrize("role", Role)
-def test_without_a_repository_no_revision_can_be_known(tmp_path, monkeypatch, role):
+def test_revision_without_repository_is_refused(tmp_path, monkeypatch, role):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     with pytest.raises(ConfigurationError, match=f"--ldos-{role} main: .*knows no revision in .*: not a git"):
         find_version(role, "main", folder=tmp_path, root=tmp_path)
@@ -69,7 +69,7 @@ def test_a_revision_as_head(repository):
     assert find("HEAD~1", repository, role=Role.HEAD) == Revision("HEAD~1", old, repository.path, Path())
 
 
-def test_a_commit_that_is_checked_out_is_measured_in_the_environment_of_its_checkout(repository, monkeypatch):
+def test_checked_out_commit_uses_the_checkouts_environment(repository, monkeypatch):
     commit = repository.commit(code_py="")
     assert isinstance(find("main", repository, role=Role.HEAD), Revision), "this process runs in another one"
     monkeypatch.setattr(sys, "prefix", str(repository.path / ".venv"))
@@ -87,7 +87,7 @@ def test_an_unknown_name_of_head(repository, text):
         find(text, repository, role=Role.HEAD)
 
 
-def test_a_folder_is_no_head(repository):
+def test_folder_as_head_is_refused(repository):
     repository.commit(code_py="")
     add_environment(repository.path / "old")
     with pytest.raises(ConfigurationError, match=r"--ldos-head \./old is a folder(.|\n)*run pytest in it"):
@@ -112,7 +112,7 @@ def test_a_checkout_with_an_environment_has_a_commit(repository, tmp_path):
     assert find(str(other.path), repository).commit == commit
 
 
-def test_an_environment_inside_another_checkout_has_not_its_commit(repository):
+def test_environment_inside_another_checkout_has_no_commit(repository):
     repository.commit(code_py="")
     add_environment(repository.path / "environments/old")
     assert find("environments/old", repository).commit == ""
@@ -124,7 +124,7 @@ def test_a_folder_without_an_environment(repository, tmp_path):
         find("../old", repository)
 
 
-def test_a_name_of_both_must_be_made_clear(repository):
+def test_ambiguous_name_is_refused(repository):
     repository.commit(code_py="")
     add_environment(repository.path / "old")
     repository.git("branch", "old")
@@ -137,7 +137,7 @@ def version(role, commit, python="/other/python"):
     return Version(role=role, name="", commit=commit, installation=Installation(python))
 
 
-def test_a_version_beside_itself(repository):
+def test_version_compared_with_itself(repository):
     commit = repository.commit(code_py="")
     head = head_version(repository.path)
     assert (head.commit, head.installation) == (commit, OURS)
@@ -149,6 +149,6 @@ def test_a_version_beside_itself(repository):
     assert not version(Role.HEAD, "").is_same(version(Role.BASE, "", "/third/python"))
 
 
-def test_our_own_environment_as_base(repository):
+def test_current_environment_as_base(repository):
     place = Path(sys.executable).parents[1]
     assert find(os.fspath(place), repository).installation == OURS
