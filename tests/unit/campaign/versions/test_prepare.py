@@ -234,8 +234,8 @@ def test_most_recently_used_environments_are_kept(preparing):
         commits[0],
         *commits[3:],
     }
-    told = [announced for announced in preparing.announced if announced.startswith("removing")]
-    assert [announced.partition(":")[0].split()[-1].partition("-")[0] for announced in told] == commits[1:3]
+    removed = [announced for announced in preparing.announced if announced.startswith("removing")]
+    assert [announced.partition(":")[0].split()[-1].partition("-")[0] for announced in removed] == commits[1:3]
     known = preparing.repository.git("worktree", "list", "--porcelain")
     assert f"{commits[3]}-" in known
     assert not any(f"{commit}-" in known for commit in commits[1:3])
