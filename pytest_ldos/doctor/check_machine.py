@@ -271,7 +271,7 @@ def check_embedded(machine: Machine) -> Finding:
         return ok("embedded stack", "installed")
     if machine.wants_embedded:
         return error("embedded stack", answer.reason, answer.remedy)
-    return ok("embedded stack", f"{answer.reason}; not needed beside ROS 2")
+    return ok("embedded stack", f"{answer.reason}; not needed with ROS 2")
 
 
 def check_stress_ng(machine: Machine) -> Finding:

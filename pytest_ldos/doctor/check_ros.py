@@ -40,9 +40,7 @@ def check_distro(machine: Machine) -> Finding:
         return warning("ROS 2", f"{distro.name}, sourced: not what this is made for", remedy)
     if distro is not None and distro.is_sourced:
         if not DISTROS[distro.name].was_measured:
-            return warning(
-                "ROS 2", f"{distro.name}, sourced: nobody has tried an arm there yet", f"use ROS 2 {DEFAULT.name}"
-            )
+            return warning("ROS 2", f"{distro.name}, sourced: no arm was tested there yet", f"use ROS 2 {DEFAULT.name}")
         return ok("ROS 2", f"{distro.name}, sourced")
     if distro is not None:
         setup = f"source /opt/ros/{distro.name}/setup.bash"
@@ -233,7 +231,7 @@ def check_stale_segments(machine: Machine) -> Finding:
         return ok("Fast DDS leftovers", "none")
     size = sum(path.stat().st_size for path in stale if path.exists()) / 1e6
     text = f"{len(stale)} files of processes that are gone ({size:.1f} MB in {machine.path(_PLACE)})"
-    fix = RemoveStale(f"remove {len(stale)} files of Fast DDS that nobody uses", stale, find_stale_segments)
+    fix = RemoveStale(f"remove {len(stale)} unused files of Fast DDS", stale, find_stale_segments)
     return warning("Fast DDS leftovers", text, "fastdds shm clean", fix)
 
 

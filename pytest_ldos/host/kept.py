@@ -169,7 +169,7 @@ class AnsweringChild:
             answer = None
         if not isinstance(answer, dict):
             answer = quoted(line.decode("utf-8", errors="replace"))
-            raise ChildFailed(f"{self.child.name} said what is no answer: {answer}")
+            raise ChildFailed(f"{self.child.name} printed an invalid answer: {answer}")
         return answer
 
     def _next_line(self, limit_s: float) -> bytes:

@@ -91,7 +91,7 @@ def require_room_for_buffers(size: str, count: int, *, place: Path = PLACE, cpus
         raise NotWritten(
             f"the tracer's buffers do not fit into {place}: {format_bytes(needed)} are needed, "
             f"and {format_bytes(free)} are free",
-            remedy=f"remove what nobody uses there (ldos doctor), or sudo mount -o remount,size=1G {place} "
+            remedy=f"remove unused files there (ldos doctor), or sudo mount -o remount,size=1G {place} "
             "(a container: --shm-size=1g)",
         )
 

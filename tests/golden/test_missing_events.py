@@ -103,7 +103,7 @@ def test_publications_of_which_only_rclcpp_tells(without):
     with pytest.raises(AssertionError) as failed:
         assert_published(model, "/chatter")
     assert "/talker has a publisher for it, its publications are not in the trace" in str(failed.value)
-    assert "no ros2:rcl_publish: who published is not known" in str(failed.value)
+    assert "no ros2:rcl_publish: publishers are not known" in str(failed.value)
 
 
 @NEEDS_BABELTRACE
@@ -142,8 +142,8 @@ def test_transitions_that_are_not_recorded(without):
     ("events", "effect"),
     [
         (["ros2:rcl_node_init"], "nodes have no names"),
-        (["ros2:rcl_publisher_init"], "who publishes what is not known"),
-        (["ros2:rcl_subscription_init"], "who receives what is not known"),
+        (["ros2:rcl_publisher_init"], "publishing nodes are not known"),
+        (["ros2:rcl_subscription_init"], "receiving nodes are not known"),
         (["ros2:rclcpp_callback_register"], "callbacks have no names"),
         (["ros2:callback_end"], "how long callbacks ran is not known"),
         (["ros2:rclcpp_executor_*"], "when executors worked is not known"),

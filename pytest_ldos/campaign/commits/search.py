@@ -164,7 +164,7 @@ def _why(bisection: Bisection, suspects: Sequence[Commit], commits: Sequence[Com
     ]
     if between:
         return (
-            f"{', '.join(between)} could not be told from GOOD or from BAD: "
+            f"{', '.join(between)} could not be distinguished from GOOD or from BAD: "
             "the change is small for this noise, or several commits brought it"
         )
     return "the commits between could not be measured" if suspects else ""

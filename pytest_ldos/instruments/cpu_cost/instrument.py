@@ -345,7 +345,7 @@ def _notes(climbs: Sequence[Climb], no_cycles: str) -> Iterator[str]:
         yield "rclcpp's DDS only: the RMW's writers, readers and wait set, without rcl and rclcpp"
     if any(climb.layer.kind is Kind.EMBEDDED for climb in climbs):
         yield "embedded: nodes are Python over Cyclone DDS; compare them with themselves"
-    yield "the seed's nodes (ROS 2 Dashing) had a DDS participant each: its 10.6 stands beside many participants"
+    yield "the seed's nodes (ROS 2 Dashing) had a DDS participant each: compare its 10.6 with many participants"
 
 
 INSTRUMENT: Final = Instrument(

@@ -111,7 +111,7 @@ def comparable_setups(setups: Sequence[Setup], spec: LatencySpec, notes: list[st
         return setups
     others = [each for each in setups if each.transport is not Transport.ONE_PROCESS]
     if len(others) < len(setups):
-        notes.append("in one process ours has its sides pinned apart, which ddsperf's cannot be: they are not compared")
+        notes.append("ddsperf cannot pin both sides in one process, as the others do: they are not compared")
     return others
 
 

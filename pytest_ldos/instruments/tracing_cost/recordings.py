@@ -102,7 +102,7 @@ def _try(probes: Probes) -> Availability:
         return Availability(False, f"bpftrace does not run here: {error}", "run bpftrace --info")
     if _ATTACHED in done.stdout.splitlines():
         return Availability(True)
-    output = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or ["it said nothing"]
+    output = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or ["it printed nothing"]
     return Availability(False, f"bpftrace cannot set uprobes here: {quoted(output[0])}", "run bpftrace --info")
 
 

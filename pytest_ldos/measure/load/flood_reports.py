@@ -213,7 +213,7 @@ class ReportStream(Generic[Report]):
         longest_ns = _LONGEST_SILENCE_S * NS_PER_S
         if self.misunderstood or self._changed.wait_for(lambda: self.silence_ns() <= longest_ns, _READING_S):
             return self.misunderstood
-        return f"{self.child.name} has said nothing for {self.silence_ns() / NS_PER_S:.0f} s"
+        return f"{self.child.name} has printed nothing for {self.silence_ns() / NS_PER_S:.0f} s"
 
     def mark(self) -> None:
         """Begins the measurement with the last report."""
@@ -232,7 +232,7 @@ class ReportStream(Generic[Report]):
             try:
                 self.last = self._parse(json.loads(line))
             except (ValueError, KeyError, TypeError, AttributeError):
-                self.misunderstood = self.misunderstood or f"{self.child.name} said {one_line(line.strip())[:200]!r}"
+                self.misunderstood = self.misunderstood or f"{self.child.name} printed {one_line(line.strip())[:200]!r}"
             self._heard_ns = time.monotonic_ns()
             self._changed.notify_all()
 

@@ -55,7 +55,7 @@ def publishers_of(spec: GuardSpec, site: LoadSite) -> tuple[str, ...]:
     flood = next((each for each in site.loads if isinstance(each, DdsFloodSpec)), None)
     if flood is None and spec.least_share < 1:
         raise ConfigurationError(
-            "the guard has nobody to throttle: no flood is beside it",
+            "the guard has no publisher to throttle: there is no flood",
             remedy='add dds_flood, or name the nodes: publishers = "/camera,/lidar" (least_share = 1 only watches)',
         )
     if flood is not None and flood.domain == FloodDomain.OTHER:

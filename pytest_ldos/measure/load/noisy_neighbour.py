@@ -95,7 +95,7 @@ class RunningNeighbour:
                 self._report = {name: int(report[name]) for name in self._report}
                 self._heard_s = time.monotonic()
             except (ValueError, KeyError, TypeError):
-                self._trouble = self._trouble or f"the neighbour said {one_line(line.strip())[:200]!r}"
+                self._trouble = self._trouble or f"the neighbour printed {one_line(line.strip())[:200]!r}"
             self._changed.notify_all()
 
     def await_motion(self) -> None:

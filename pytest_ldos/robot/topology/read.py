@@ -55,7 +55,7 @@ class _Checks:
         for node, client in topology.clients:
             self._check_client(node, client, servers)
         if not any(True for _ in topology.subscriptions) and not any(True for _ in topology.clients):
-            self._refuse(1, "nodes", "nobody takes anything: there is nothing to measure", "add subscribers or clients")
+            self._refuse(1, "nodes", "no node receives messages: nothing to measure", "add subscribers or clients")
 
     def _refuse_half(self, topology: Topology) -> None:
         """Refuses a file with receivers only, such as iRobot's ``debug_*``."""
@@ -73,7 +73,7 @@ class _Checks:
     ) -> None:
         topic, line = subscription.topic, subscription.line
         if topic not in publishers:
-            problem = f"{node.full_name} subscribes to {topic}, which nobody publishes"
+            problem = f"{node.full_name} subscribes to {topic}, which no node publishes"
             self._refuse(line, "topic_name", problem, _nearest(topic, publishers))
         for other, publisher in publishers[topic]:
             if publisher.msg_type != subscription.msg_type:
@@ -87,7 +87,7 @@ class _Checks:
     def _check_client(self, node: Node, client: Client, servers: Mapping[str, Server]) -> None:
         server = servers.get(client.service)
         if server is None:
-            problem = f"{node.full_name} asks {client.service}, which nobody serves"
+            problem = f"{node.full_name} asks {client.service}, which no node serves"
             self._refuse(client.line, "service_name", problem, _nearest(client.service, servers))
         if server.srv_type != client.srv_type:
             problem = f"{client.service} is {client.srv_type} to {node.full_name}, and {server.srv_type} to its server"
@@ -327,7 +327,7 @@ def _read_period(owner: Place, keys: Mapping[str, Place]) -> int:
     if not given:
         owner.refuse("says neither 'period_ms' nor 'freq_hz'", remedy='add one, as in "period_ms": 10')
     if len(given) > 1:
-        given[1].refuse("is given beside 'period_ms'", remedy="keep one of them")
+        given[1].refuse("is given together with 'period_ms'", remedy="keep one of them")
     place = given[0]
     value = place.number()
     if value <= 0:

@@ -147,7 +147,7 @@ def assert_order(source: Source, *patterns: EventPattern) -> list[int]:
         AssertionError: an event is missing, or the order differs; the message lists all events with their times.
     """
     __tracebackhide__ = True
-    require(len(patterns) >= 2, "an order needs two happenings at least")
+    require(len(patterns) >= 2, "assert_order needs at least two events")
     seen = Evidence.of(source)
     moments = [_moment_of(seen, pattern) for pattern in patterns]
     wrong = [(one, other) for one, other in pairwise(range(len(moments))) if moments[other] < moments[one]]

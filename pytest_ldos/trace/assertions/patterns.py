@@ -220,7 +220,7 @@ def _with_names(seen: Evidence, table: str, topic: str) -> pl.DataFrame:
 
 
 def _nodes_of(seen: Evidence, table: str, topic: str) -> str:
-    return ", ".join(_owners(seen, table, topic)) or "nobody"
+    return ", ".join(_owners(seen, table, topic)) or "no node"
 
 
 def _plural(noun: str, many: bool) -> str:

@@ -204,8 +204,8 @@ _NOT_LINKED: Final = "latencies, late and lost messages are not known"
 
 _RULES: Final = (
     _Rule(Ros2.NODE_INIT, (Ros2.PUBLISHER_INIT, Ros2.SUBSCRIPTION_INIT), "nodes have no names"),
-    _Rule(Ros2.PUBLISHER_INIT, _PUBLISHED, "who publishes what is not known"),
-    _Rule(Ros2.SUBSCRIPTION_INIT, _TAKEN, "who receives what is not known"),
+    _Rule(Ros2.PUBLISHER_INIT, _PUBLISHED, "publishing nodes are not known"),
+    _Rule(Ros2.SUBSCRIPTION_INIT, _TAKEN, "receiving nodes are not known"),
     _Rule(Ros2.CALLBACK_REGISTER, (Ros2.CALLBACK_START,), "callbacks have no names"),
     _Rule(
         Ros2.CALLBACK_START,
@@ -259,7 +259,7 @@ def _of_publications(writers: Writers, frames: Mapping[str, pl.DataFrame]) -> It
     by_jazzy = f"written by ROS 2 Jazzy and later; {_NOT_LINKED}"
     yield MissingEvent(f"{Ros2.RMW_PUBLISH}.timestamp", _sorted(unstamped), by_jazzy)
     nameless = _any_of(writers, Ros2.RCLCPP_PUBLISH) - _any_of(writers, Ros2.RMW_PUBLISH, Ros2.RCL_PUBLISH)
-    yield MissingEvent(Ros2.RCL_PUBLISH, _sorted(nameless), "who published is not known", ("publications",))
+    yield MissingEvent(Ros2.RCL_PUBLISH, _sorted(nameless), "publishers are not known", ("publications",))
     if not any(event in writers for event in _PUBLISHED):
         silent = _any_of(writers, Ros2.PUBLISHER_INIT, Ros2.RMW_PUBLISHER_INIT)
         yield MissingEvent(Ros2.RMW_PUBLISH, _sorted(silent), "publications are not known", ("publications",))

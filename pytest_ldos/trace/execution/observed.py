@@ -252,7 +252,7 @@ def rows_of(
         return None
     found = census.pids(table)
     if (found == NO_PROCESS).any():
-        reason = f"{table.name} has no context vpid, so that processes cannot be told apart"
+        reason = f"{table.name} has no context vpid, so that processes cannot be distinguished"
         raise TraceUnreadable(directory, None, reason, remedy="record with: lttng add-context --userspace --type=vpid")
     return np.flatnonzero(np.isin(found, np.array(sorted(pids))))
 

@@ -102,7 +102,7 @@ def test_other_distro_is_reported(tmp_path, prefix):
 def test_untested_distro_is_reported(tmp_path, prefix):
     machine = ros_machine(tmp_path, prefix)
     newer = dataclasses.replace(machine, environment={**machine.environment, "ROS_DISTRO": "lyrical"})
-    assert check_distro(newer).text == "lyrical, sourced: nobody has tried an arm there yet"
+    assert check_distro(newer).text == "lyrical, sourced: no arm was tested there yet"
 
 
 @pytest.mark.parametrize(("stack", "status"), [("auto", OK), ("embedded", OK), ("ros2", ERROR)])

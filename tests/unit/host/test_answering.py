@@ -33,7 +33,7 @@ def test_questions_are_answered(start):
 
 @pytest.mark.parametrize("output", ["nonsense", "[1, 2]", "7", "{", '{"a": }', "[" * 20_000])
 def test_invalid_answer_is_quoted(start, output):
-    with pytest.raises(ChildFailed, match="child said what is no answer: "):
+    with pytest.raises(ChildFailed, match="child printed an invalid answer: "):
         start(f"print({output!r}, flush=True); input()").answer(limit_s=60)
 
 

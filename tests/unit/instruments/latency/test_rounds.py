@@ -124,9 +124,9 @@ def test_pong_on_another_domain_is_not_found(tmp_path):
     ("side", "message"),
     [
         (["sh", "-c", "echo oh dear >&2; exit 3"], r"ended with exit code 3: oh dear"),
-        (["echo", "hello"], "said what is no answer: 'hello'"),
-        (["echo", "[1]"], "said what is no answer: '\\[1\\]'"),
-        (["sh", "-c", "printf '\\377\\n'; exec sleep 30"], "said what is no answer: '\ufffd'"),
+        (["echo", "hello"], "printed an invalid answer: 'hello'"),
+        (["echo", "[1]"], "printed an invalid answer: '\\[1\\]'"),
+        (["sh", "-c", "printf '\\377\\n'; exec sleep 30"], "printed an invalid answer: '\ufffd'"),
         (["sh", "-c", "exec >&-; sleep 0.2; exit 4"], "ended with exit code 4"),
     ],
 )

@@ -82,7 +82,7 @@ def test_library_path_that_needs_quoting(bpftrace, library):
     ("script", "message"),
     [
         ("echo 'ERROR: Could not resolve symbol: first' >&2; exit 1", "Could not resolve symbol"),
-        ("exit 1", "it said nothing"),
+        ("exit 1", "it printed nothing"),
         ("echo 'not attached'", "not attached"),
     ],
 )

@@ -144,7 +144,7 @@ def test_hanging_counter_is_a_shortfall(site, monkeypatch):
     with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=200), site) as flood:
         counter = flooders("flood_counter")[0]
         counter.send_signal(signal.SIGSTOP)
-        wait_until(lambda: "flood_counter has said nothing" in flood.proof.shortfall)
+        wait_until(lambda: "flood_counter has printed nothing" in flood.proof.shortfall)
         counter.send_signal(signal.SIGCONT)
 
 
@@ -155,7 +155,7 @@ def test_stop_of_this_process_is_no_silence(site, monkeypatch):
     monkeypatch.setattr(flood_reports, "_LONGEST_SILENCE_S", 0.5)
     with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=200), site) as flood, flood._changed:
         wait_until(lambda: all(stream.silence_ns() > 600 * MS for stream in flood._streams))
-        assert "said nothing" not in flood.proof.shortfall
+        assert "printed nothing" not in flood.proof.shortfall
 
 
 @pytest.mark.acceptance

@@ -195,6 +195,6 @@ def test_invalid_report_is_reported(tmp_path):
             assert changed.wait_for(lambda: stream.misunderstood, 10)
     finally:
         group.stop()
-    assert "flood_counter said" in stream.misunderstood
+    assert "flood_counter printed" in stream.misunderstood
     assert "\x1b" not in stream.misunderstood
     assert "[2Jgone" in stream.misunderstood

@@ -206,7 +206,7 @@ def test_hanging_guard_is_a_shortfall(site, arm, monkeypatch):
     with guarded_flood(site) as (guard, _):
         process = processes("guard")[0]
         process.send_signal(signal.SIGSTOP)
-        wait_until(lambda: "guard has said nothing" in guard.proof.shortfall)
+        wait_until(lambda: "guard has printed nothing" in guard.proof.shortfall)
         process.send_signal(signal.SIGCONT)
 
 
@@ -246,7 +246,7 @@ def test_guard_ends_with_its_owner_and_releases_publishers(site, arm):
 
 
 def test_without_a_flood_publishers_must_be_named(site):
-    with pytest.raises(ConfigurationError, match="nobody to throttle") as caught:
+    with pytest.raises(ConfigurationError, match="no publisher to throttle") as caught:
         publishers_of(GuardSpec(), site)
     assert 'publishers = "/camera,/lidar"' in caught.value.remedy
     assert publishers_of(GuardSpec(least_share=1), site) == ()

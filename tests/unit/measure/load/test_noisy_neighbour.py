@@ -122,4 +122,4 @@ def test_stalled_neighbour_is_a_shortfall(say, monkeypatch):
 def test_invalid_line_is_a_shortfall_and_reading_continues(say):
     load = say(ended(1, 0), "\x1b[2Jmoving", '{"domain": "?"}', ended(2, 0))
     wait_until(lambda: load.proof.completed == 2)
-    assert load.proof.shortfall == r"the neighbour said '\\x1b[2Jmoving'"
+    assert load.proof.shortfall == r"the neighbour printed '\\x1b[2Jmoving'"
