@@ -39,7 +39,7 @@ def test_invalid_answer_is_quoted(start, output):
 
 def test_undecodable_answer_is_an_error(start):
     program = "import sys; sys.stdout.buffer.write(b'\\xff\\xfe\\x00{}\\n'); sys.stdout.flush(); input()"
-    with pytest.raises(ChildFailed, match="no answer"):
+    with pytest.raises(ChildFailed, match="an invalid answer"):
         start(program).answer(limit_s=60)
 
 

@@ -76,7 +76,7 @@ FAULTS = {
     "is killed": (f"{MATCHED}; input(); import os; os.kill(os.getpid(), 9)", "SIGKILL"),
     "answers nonsense": (
         f"{MATCHED}; input(); print('15 messages', flush=True); input()",
-        "is no answer: '15 messages'",
+        "an invalid answer: '15 messages'",
     ),
     "claims too much": (
         f"{MATCHED}; input(); print('{ANSWER}'.replace('\"user_ns\": 0', '\"user_ns\": 99000000000'), flush=True); input()",

@@ -81,7 +81,7 @@ FAULTS = {
     "ends at once": ("import sys; sys.exit(4)", "ended with exit code 4"),
     "never matches": ("print('{\"matched\": false}', flush=True)", "did not find each other"),
     "dies while it exchanges": (f"{MATCHED}; input(); sys.exit(5)", "ended with exit code 5"),
-    "answers nonsense": (f"{MATCHED}; input(); print('no', flush=True); input()", "is no answer: 'no'"),
+    "answers nonsense": (f"{MATCHED}; input(); print('no', flush=True); input()", "an invalid answer: 'no'"),
     "sends other latencies": (
         f'{MATCHED}; input(); print(\'{{"published": 1, "latencies_ns": [1]}}\', flush=True); input()',
         "latencies that are none of theirs",
