@@ -172,7 +172,9 @@ def _starts(trials: int, of: int, *, most_starts: int, fewest: int) -> int:
 def _git(*arguments: str, folder: Path | None = None) -> str:
     """Output of git; empty if it fails."""
     where = () if folder is None else ("-C", str(folder))
-    done = subprocess.run(["git", *where, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    done = subprocess.run(
+        ["git", *where, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8"
+    )
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
@@ -255,7 +257,7 @@ def _sourced(script: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """The environment after a shell has sourced a script."""
     say(f"sourcing {script}")
     command = ["sh", "-c", _DUMP, "sh", str(script), sys.executable]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, encoding="utf-8")
     if done.returncode != 0:
         raise _CannotMeasure(f"{script} failed")
     found: dict[str, str] = json.loads(done.stdout)
@@ -285,7 +287,7 @@ def set_up(job: Job, stack: str) -> tuple[Path, dict[str, str]]:
     if has_ros2 and (job.bin or job.tools):
         # A project that pytest-ldos is no part of lacks the ROS packages that it brings.
         command = [str(programs / "ldos"), "ros-packages"]
-        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, encoding="utf-8")
         if done.returncode != 0:
             raise _CannotMeasure("the packages of pytest-ldos cannot be built")
         if ours := done.stdout.strip():
