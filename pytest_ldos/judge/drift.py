@@ -1,4 +1,4 @@
-"""Tests whether measurements drifted in the course of a session."""
+"""Tests measurements for a drift over a session."""
 
 from __future__ import annotations
 
@@ -41,13 +41,11 @@ class Drift:
 def find_drift(head: TrialSet, base: TrialSet) -> tuple[Drift, ...]:
     """The drift of each metric over the pairs of blocks of a session, in the order they ran.
 
-    Tests the hypothesis that the pairs are in random order (Mann–Kendall). Each pair is one value:
-    trials of one start share the random effects of that start, and would look like a drift if each
-    counted by itself. Trials of one index were made in the two blocks of a pair, with the same seed.
-    The pair's value is the mean over both, each relative to its version's median, so that neither a
-    difference between the versions nor a common effect of the seeds looks like a drift. Pairs without
-    a successful trial of one index in both versions are left out. Fewer than `FEWEST_BLOCKS` give no
-    result.
+    Tests the hypothesis that the pairs are in random order (Mann–Kendall). Each pair is one value: trials of one start
+    share its random effects, and would look like a drift if each counted by itself. The two blocks of a pair have
+    trials of the same indices and seeds. The pair's value is the mean over both, each relative to its version's median,
+    so that neither a difference between the versions nor a common effect of the seeds looks like a drift. Pairs without
+    a successful trial of the same index in both versions are left out. Fewer than `FEWEST_BLOCKS` give no result.
     """
     names = dict.fromkeys(name for trial in head.trials for name in trial.measurements)
     drifts = (_drift(name, _by_index(head, name), _by_index(base, name)) for name in names)

@@ -1,4 +1,4 @@
-"""Explains which segments of a path, or which processes, gained or lost between two runs."""
+"""Attributes a change between two runs to segments of a path, or to processes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from pytest_ldos.scenario.metrics import MetricKind
 CONFIDENCE: Final = 0.95
 
 METRIC_PATHS: Final = {metric.name: metric.path for metric in METRICS.values() if metric.path}
-"""The path whose latency each metric is."""
+"""Path whose latency each metric measures, by metric."""
 
 
 def path_of(metric: Metric) -> str:
-    """The path that a metric is about; empty if it is about none."""
+    """The path that a metric measures; empty if it measures none."""
     kind, _, subject = metric.asked_as.partition(":")
     asked = subject.rpartition(":")[0] if kind == MetricKind.PATH else ""
     return asked or METRIC_PATHS.get(metric.name, "")
@@ -71,14 +71,14 @@ class Explanation:
 
 
 def explain(base: TrialSet, head: TrialSet, *, confidence: float = CONFIDENCE) -> dict[str, Explanation]:
-    """Compares each path that both runs passed, by path name.
+    """Explains each path that occurs in both runs, by path name.
 
     Args:
         base: a run or a stored baseline; its trials contain the durations of their segments.
         confidence: confidence level of each interval.
 
-    A segment that is absent from a trial counts as zero time in it. Failed trials are
-    left out, because they do not show how long the whole path takes.
+    A segment that is absent from a trial counts as zero. Failed trials are left out, because their paths are
+    incomplete.
     """
     names = dict.fromkeys(name for trial in head.motions for name in trial.segments_ns)
     found = {name: _explain(name, base.motions, head.motions, (1 - confidence) / 2) for name in names}
@@ -152,9 +152,9 @@ class PartsExplanation:
 def explain_parts(
     base: TrialSet, head: TrialSet, metrics: Iterable[Metric], *, confidence: float = CONFIDENCE
 ) -> list[PartsExplanation]:
-    """Compares the processes of each metric that is a sum over several; others are left out.
+    """Explains each metric that is a sum over several processes; others are left out.
 
-    A process that is absent from a trial counts as zero in it.
+    A process that is absent from a trial counts as zero.
     """
     found = ((metric, _parts(base, metric), _parts(head, metric)) for metric in metrics)
     tail = (1 - confidence) / 2

@@ -1,7 +1,7 @@
-"""The one way from trials to a verdict.
+"""Judges trials: the only way from trials to a verdict.
 
-`Grounds` are what trials are judged by: a policy, the base, and the calibration of the host. `judge` is a function of
-the trials and their grounds alone, so a verdict depends neither on other scenarios of the run nor on who asks for it.
+`Grounds` are what trials are judged by: a policy, the base, and the host's calibration. `judge` is a function of the
+trials and their grounds alone, so a verdict does not depend on other scenarios or on the caller.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Screen:
 
     Attributes:
         head: its trials.
-        suspicious: names of metrics; empty where only failures are.
+        suspicious: names of metrics; empty if only failures are suspicious.
         known: see `Policy.known`.
     """
 
@@ -86,7 +86,7 @@ class Grounds:
 
     Attributes:
         policy: of the run; the calibration of the host is added when the trials are judged.
-        base: the baseline or the interleaved base, or the reason why there is none to compare with.
+        base: the baseline or the interleaved base, or the reason why there is none.
         label: name of the base in reports.
         screen: comparison with the stored baseline that the trials confirm or refute; ``None`` if there was none.
     """
@@ -99,7 +99,7 @@ class Grounds:
 
     @classmethod
     def stored(cls, head: TrialSet, stores: BaselineStores, policy: Policy) -> Grounds:
-        """The grounds on which trials are judged by what is stored."""
+        """The grounds for judging trials by the stored baseline and calibration."""
         found = cls(policy=policy, base=find_baseline(stores, head), calibration=find_calibration(stores, head))
         return found._with_known_runs(head, stores)
 
@@ -107,7 +107,7 @@ class Grounds:
     def given(
         cls, head: TrialSet, base: TrialSet, file: Path, *, stores: BaselineStores, policy: Policy, label: str
     ) -> Grounds:
-        """The grounds on which trials are compared with others: the interleaved base, or saved trials.
+        """The grounds for comparing trials with the interleaved base, or with saved trials.
 
         Args:
             file: location of the base.
@@ -121,14 +121,14 @@ class Grounds:
         return made if is_interleaved else made._with_known_runs(head, stores)
 
     def _with_known_runs(self, head: TrialSet, stores: BaselineStores) -> Grounds:
-        """The same, with all known runs of the base's stack on this host as the base."""
+        """The same grounds, with known runs of the base's stack on this host pooled into the base."""
         if not isinstance(self.base, Found):
             return self
         trials, known = with_known_runs(stores.local, self.base.trials, head)
         return replace(self, base=replace(self.base, trials=trials), policy=replace(self.policy, known=known))
 
     def shortened(self, root: Path) -> Grounds:
-        """The same, with locations of files below `root` relative to it."""
+        """The same grounds, with paths of files below `root` relative to it."""
 
         def short(found: Found) -> Found:
             return replace(found, file=_relative(found.file, root))
@@ -148,10 +148,10 @@ class Judged:
     """Trials with their verdict, and all numbers that a report needs.
 
     Attributes:
-        own: the verdict on the trials alone.
-        base: trials whose numbers are shown beside the head's; ``None`` if there are none.
-        calibration: knowledge of the host's noise; ``None`` if there is no base.
-        known: runs of unchanged stacks on this host; ``None`` where the base is no stored baseline.
+        own: verdict on the trials alone.
+        base: trials whose numbers are shown next to the head's; ``None`` if there are none.
+        calibration: noise of the host; ``None`` if there is no base.
+        known: runs of unchanged stacks on this host; ``None`` if the base is not a stored baseline.
         drifts: over the blocks of an interleaved session.
     """
 
@@ -192,12 +192,12 @@ class Judged:
 
     @cached_property
     def explained(self) -> Mapping[str, Explanation]:
-        """Change of each path and of its segments, by path; empty without a base."""
+        """Changes of each path and its segments, by path; empty without a base."""
         return {} if self.base is None else explain(self.base, self.head)
 
     @cached_property
     def parts(self) -> tuple[PartsExplanation, ...]:
-        """Change in each process, of each metric that changed and is a sum over several."""
+        """Changes by process, of each changed metric that is a sum over several processes."""
         changed = {each.metric for each in self.result.comparisons if each.verdict.is_change}
         metrics = [metric for metric in self.head.metrics if metric.name in changed]
         return () if self.base is None else tuple(explain_parts(self.base, self.head, metrics))
@@ -238,14 +238,14 @@ def judge(head: TrialSet, grounds: Grounds) -> Judged:
 
 
 def is_equal_stack(head: TrialSet, base: TrialSet) -> bool:
-    """True if exactly the base's stack ran, file by file, which is known of the embedded arm alone."""
+    """True if exactly the base's stack ran, file by file; this is known for the embedded arm only."""
     return is_whole(head) and stack_of(head) == stack_of(base)
 
 
 def _blame_machine(result: GateResult, own: GateResult, policy: Policy, base: TrialSet, head: TrialSet) -> GateResult:
-    """The verdict where nothing but the machine can have changed; what failed stays what it is."""
+    """The verdict if only the machine can have changed; failures stay failures."""
     worse = tuple(each.metric for each in result.comparisons if each.verdict is Verdict.REGRESSED)
-    is_ours = METRICS.keys() >= {*worse}  # what a user's own metric measures is no part of the stack
+    is_ours = METRICS.keys() >= {*worse}  # a user's own metric may measure something outside the stack
     if not worse or not is_ours or own.verdict is not Verdict.PASSED or failures_became_more(head, base, policy):
         return result
     others = [each for each in result.reasons if not (isinstance(each, Moved) and each.comparison.metric in worse)]
@@ -256,8 +256,8 @@ def _blame_machine(result: GateResult, own: GateResult, policy: Policy, base: Tr
 def _confirm(result: GateResult, screen: Screen, policy: Policy) -> GateResult:
     """The verdict of an interleaved comparison that a screen asked for.
 
-    Where it acquits the commit and something else differs from the baseline, the stored comparison decides: a
-    regression may have come with an upgrade.
+    If it finds no regression, but something else than the commit differs from the baseline, the stored comparison
+    decides: an upgrade may have caused a regression.
     """
     if result.verdict not in {Verdict.PASSED, Verdict.IMPROVED}:
         return result
@@ -286,7 +286,7 @@ def _by_screen(result: GateResult, screen: Screen, policy: Policy, calibration: 
 
 
 def find_other_differences(head: TrialSet, base: TrialSet) -> tuple[tuple[str, str, str], ...]:
-    """Differences between two runs beside their commits: name, value of the base and of the head."""
+    """Differences between two runs other than their commits: name, value of the base and of the head."""
     here, there = head.fingerprint, base.fingerprint
     kernel = [("kernel", there.kernel, here.kernel)] if here.kernel != there.kernel else []
     inherited = [("inherited settings", "as they were", "others")] if head.influences != base.influences else []
@@ -294,12 +294,12 @@ def find_other_differences(head: TrialSet, base: TrialSet) -> tuple[tuple[str, s
 
 
 def has_other_settings(head: TrialSet, base: TrialSet) -> bool:
-    """True if the scenario was set differently, whatever the numbers of trials."""
+    """True if settings of the scenario other than the numbers of trials differ."""
     return settings_of(head) != settings_of(base)
 
 
 def judge_only(trials: TrialSet, policy: Policy) -> Judged:
-    """Judges trials that are compared with nothing."""
+    """Judges trials without a comparison."""
     own = judge_alone(trials, policy)
     return Judged(head=trials, result=own, own=own)
 
@@ -313,7 +313,7 @@ def with_calibration(policy: Policy, lookup: CalibrationLookup) -> Policy:
 
 
 def verdict_alone(trials: TrialSet, policy: Policy) -> str:
-    """`UNJUDGED` if the trials themselves are valid; otherwise their verdict, which excludes them as an anchor."""
+    """`UNJUDGED` if the trials are valid; otherwise their verdict, which excludes them as an anchor."""
     verdict = judge_alone(trials, policy).verdict
     return UNJUDGED if verdict is Verdict.PASSED else verdict.value
 
@@ -323,16 +323,15 @@ def _relative(file: Path, root: Path) -> Path:
 
 
 def _compare(head: TrialSet, own: GateResult, base: TrialSet, policy: Policy) -> GateResult:
-    """Compares with a base; an interleaved one was not judged before, and must have been measured soundly.
-
-    If its measurement failed (a load was not reached, events were lost, trials are missing), the comparison is invalid,
-    unless head regressed by itself. If it missed its success rate, the comparison stands: only the head is judged.
+    """Compares with a base. An interleaved base was not judged before, so its measurement must be valid. If it is not
+    (a load was not reached, events were lost, trials are missing), the comparison is invalid, unless head regressed by
+    itself. If the base missed its success rate, the comparison stands: only the head is judged.
     """
     result = decide(head, base, policy)
     faults = _measurement_faults(base, policy) if head.is_interleaved_with(base) else []
     if not faults or result.verdict is Verdict.INVALID:
         return result
-    if own.verdict is Verdict.REGRESSED:  # it missed its own expectation, which needs no base
+    if own.verdict is Verdict.REGRESSED:  # head missed its own expectation, which needs no base
         return replace(result, reasons=(*result.reasons, *faults), more_trials_because=())
     return replace(result, verdict=Verdict.INVALID, reasons=(*faults, *result.reasons), more_trials_because=())
 
@@ -347,7 +346,7 @@ def _measurement_faults(base: TrialSet, policy: Policy) -> list[OfBase]:
 def _without_base(
     head: TrialSet, own: GateResult, lookup: NoBaseline | NotComparable | Unreadable, policy: Policy
 ) -> GateResult:
-    """The verdict without a base; changes since a shared baseline are in it, and not judged."""
+    """The verdict without a base; it includes changes from a shared baseline, which are not judged."""
     verdict, reason = _why_not(lookup)
     short = falls_short(head) if own.verdict is Verdict.PASSED else []
     reasons = by_weight([*own.reasons, *short, reason])

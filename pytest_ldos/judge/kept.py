@@ -1,6 +1,6 @@
-"""Keeps the grounds of a verdict with its trials, so that the verdict can be repeated.
+"""Stores the grounds of a verdict with its trials, so that the verdict can be reproduced.
 
-``judged.json`` holds the policy, the base's trials, the calibration, and the verdict that was reached.
+``judged.json`` holds the policy, the base's trials, the calibration and the verdict.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Judgement:
 
 
 def write_judgement(folder: ScenarioFolder, judgement: Judgement) -> None:
-    """Writes a judgement beside the trials that it is about.
+    """Writes a judgement next to its trials.
 
     Raises:
         NotWritten: see `write_atomically`.
@@ -80,7 +80,7 @@ def read_judgement(folder: ScenarioFolder) -> Judgement | None:
 
 
 def _to_plain(value: Any) -> Any:
-    """The plain value of JSON; trials and calibrations as in files of their own."""
+    """The value as JSON data; trials and calibrations as in their own files."""
     if isinstance(value, TrialSet):
         return json.loads(encode_trials(value))
     if isinstance(value, Calibration):
@@ -96,7 +96,7 @@ def _to_plain(value: Any) -> Any:
 
 
 def _reader(file: Path) -> PlainReader:
-    """Reads objects by all of their fields, which tells the kinds of a lookup apart."""
+    """Reads objects by all of their fields, which distinguishes the kinds of a lookup."""
     reader = PlainReader(is_whole=True)
     reader.by_type.update(
         {

@@ -1,4 +1,4 @@
-"""Computes the summaries of a run that its report shows."""
+"""Computes the summaries of a run for its report."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def coefficient_of_variation(series: Series) -> float:
 def adjusted_variation(metric: Metric, series: Series) -> float | None:
     """The coefficient of variation that remains after the metric's covariates are removed.
 
-    ``None`` if there is nothing to remove: no covariates, none that vary, or too few values.
+    ``None`` if nothing can be removed: no covariates, none that vary, or too few values.
     """
     values = np.array(series.values, dtype=np.float64)
     names = (*metric.adjust_for, *metric.adjust_where_alike)
@@ -123,7 +123,7 @@ def success_interval(failures: Sequence[bool]) -> tuple[float, float]:
 
 
 def _ratio(metric: Metric, head: Series, base: Series) -> tuple[float | None, float | None, float | None]:
-    """Head over base as measured: a load affects covariates as well, so none is removed."""
+    """Head over base without removing covariates, because a load affects them as well."""
     plain = replace(metric, adjust_for=(), adjust_where_alike=())
     if not (base.values and any(map(math.isfinite, base.values)) and any(map(math.isfinite, head.values))):
         return None, None, None

@@ -62,9 +62,9 @@ class Located:
 
     Attributes:
         median: in the metric's unit; ``None`` if more than half of the trials failed, which count as slower than any.
-        low, high: interval of the median; ``None`` if it has no such end.
-        ratio, ratio_low, ratio_high: to a reference (Hodges–Lehmann, with starts known to differ); ``None`` if there is
-            no reference, no ratio or no such end.
+        low, high: ends of the median's interval; ``None`` if unbounded.
+        ratio, ratio_low, ratio_high: to a reference (Hodges–Lehmann, with variation between starts); ``None`` if there
+            is no reference or no ratio, or if the end is unbounded.
         values: number of trials that have the metric.
     """
 

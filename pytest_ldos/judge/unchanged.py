@@ -1,8 +1,8 @@
-"""Variances between starts and between runs of unchanged code: of machines of the record, and of this one.
+"""Variances between starts and between runs of unchanged code, from the record of other machines and from this machine.
 
-A few starts or runs say little of how much equal ones differ. What is known beforehand takes part with its degrees of
-freedom: ``s² = (d₀ s₀² + d s²) / (d₀ + d)``, with ``d₀ + d`` degrees of freedom, so that what this machine shows takes
-over as it comes. The record ships with the package; ``make runs`` appends to it.
+A few starts or runs give poor estimates. They are combined with a prior, weighted by degrees of freedom:
+``s² = (d₀ s₀² + d s²) / (d₀ + d)``, with ``d₀ + d`` degrees of freedom, so that this machine's data gradually outweigh
+the prior. The prior's record ships with the package; ``make runs`` appends to it.
 
 Reference: G. K. Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
 experiments", Statistical Applications in Genetics and Molecular Biology 3, 2004.
@@ -46,24 +46,25 @@ COLUMNS: Final = (
     *COVARIATES,
     *MEASURED,
 )
-"""Columns of the record, one line a trial.
+"""Columns of the record, one line per trial.
 
-machine: its host class and a digest of its boot. condition: `idle`, or `busy` beside another program. version: `head`
+machine: its host class and a digest of its boot. condition: `idle`, or `busy` if another program ran. version: `head`
 or `base` of an interleaved run, empty in a plain one. start: number of the stack's start within its run. Times in
 milliseconds; empty where unknown.
 """
 
 DEGREES: Final = 6.0
-"""Degrees of freedom of what the record knows, d₀. So few machines cannot tell how much machines differ; with six, the
-first comparison finds an effect of six standard errors, and six runs of this machine weigh as much as all others."""
+"""Degrees of freedom of the prior, d₀. The record has too few machines to estimate how much machines differ. With six,
+the first comparison finds an effect of six standard errors, and six runs of this machine weigh as much as the
+record."""
 
 _FEWEST: Final = 4
-"""Fewest common questions of runs that are compared."""
+"""Fewest common questions for which runs are compared."""
 
 _NONE: Final = np.empty(0)
 
 _RESOLUTION: Final = 0.1
-"""Least variance between starts, in variances between trials: what a few trials cannot tell from nothing."""
+"""Least variance between starts, in variances between trials: a few trials cannot distinguish less from zero."""
 
 
 @dataclass(frozen=True)
@@ -81,19 +82,19 @@ class Between:
     trials: Variance = UNKNOWN
 
     def scaled(self, factor: float) -> Between:
-        """The same, where all variances are so many times as large."""
+        """The same with all variances multiplied by a factor."""
         return Between(self.starts * factor, self.runs * factor, self.trials * factor)
 
 
 @dataclass(frozen=True)
 class RunOf:
-    """One metric in one run of one version, one element a trial.
+    """One metric in one run of one version, one element per trial.
 
     Attributes:
-        questions: of which each occurs once.
+        questions: each occurs once.
         values: logarithms.
         starts: number of the stack's start.
-        causes: logarithms of what explains a part of the variation, by name; NaN where unknown.
+        causes: logarithms of covariates, by name; NaN where unknown.
     """
 
     questions: tuple[str, ...]
@@ -102,7 +103,7 @@ class RunOf:
     causes: Mapping[str, Numbers]
 
     def of(self, questions: Iterable[str]) -> RunOf:
-        """The trials that ask some questions, in their order."""
+        """The trials of the given questions, in their order."""
         places = [self.questions.index(each) for each in questions]
         causes = {name: values[places] for name, values in self.causes.items()}
         return RunOf(tuple(questions), self.values[places], self.starts[places], causes)
@@ -115,7 +116,7 @@ _chosen: Final[ContextVar[_Known | None]] = ContextVar("known", default=None)
 
 @contextmanager
 def known_by(rows: Iterable[Mapping[str, str]]) -> Iterator[None]:
-    """Knows what some rows of a record show, and no others, while the context lasts."""
+    """Uses the given rows as the record within the ``with`` block."""
     token = _chosen.set(estimate(rows))
     try:
         yield
@@ -124,7 +125,7 @@ def known_by(rows: Iterable[Mapping[str, str]]) -> Iterator[None]:
 
 
 def known_of(stack: str, metric: str) -> Between | None:
-    """Knowledge of the record of a metric; ``None`` where it has no runs of such a stack."""
+    """The record's variances of a metric; ``None`` if it has no runs of such a stack."""
     chosen = _chosen.get()
     return (_of_record() if chosen is None else chosen).get((stack, metric))
 
@@ -136,7 +137,7 @@ def _of_record() -> _Known:
 
 
 def estimate(rows: Iterable[Mapping[str, str]]) -> _Known:
-    """Variances by kind of stack and metric, of plain runs on machines that did nothing else."""
+    """Variances by kind of stack and metric, from plain runs on idle machines."""
     groups: dict[tuple[str, ...], dict[str, list[Mapping[str, str]]]] = {}
     for row in rows:
         if row["condition"] == "idle" and not row["version"] and row["outcome"] == "success":
@@ -174,7 +175,7 @@ def _beforehand(found: Variance) -> Variance:
 
 
 def pool_all(found: Iterable[Between]) -> Between:
-    """Pools what several groups of equal runs show."""
+    """Pools the variances of several groups of equal runs."""
     every = [*found]
     return Between(*(pool([getattr(each, name) for each in every]) for name in ("starts", "runs", "trials")))
 
@@ -182,8 +183,8 @@ def pool_all(found: Iterable[Between]) -> Between:
 def between(runs: Iterable[RunOf]) -> Between:
     """Variances between the starts and between the runs of one version on one machine, by moments.
 
-    Questions that all runs have are compared; each is a level of its own. What trials contribute to the variance
-    between runs is taken out, but no more than half of it: a few runs cannot tell the rest from nothing.
+    Questions common to all runs are compared; each has its own level. The contribution of trials to the variance
+    between runs is subtracted, up to half of that variance: a few runs cannot distinguish less from zero.
     """
     every = [run for run in runs if len(run.questions) >= _FEWEST]
     questions = sorted(set.intersection(*(set(run.questions) for run in every))) if every else []
@@ -196,7 +197,7 @@ def between(runs: Iterable[RunOf]) -> Between:
         cause = _around_questions([run.causes[name] for run in every])
         (of_all, _), _ = remove_covariate((left.ravel(), _NONE), (cause.ravel(), _NONE))
         left = of_all.reshape(left.shape)
-    left = np.array(winsorize_groups([*left]))  # one trial that was disturbed is no property of the machine
+    left = np.array(winsorize_groups([*left]))  # a single disturbed trial is not a property of the machine
     inflation = len(every) / (len(every) - 1)
     of_runs = [*zip(left, starts, strict=True)]
     of_starts = pool([_inflated(variance_between_starts(*each), inflation) for each in of_runs])

@@ -16,7 +16,7 @@ from pytest_ldos.base.plain import left_by_git, read_plain
 from pytest_ldos.host.fingerprint import Fingerprint
 
 ENOUGH_RUNS: Final = 5
-"""Fewest runs at different times from which nothing is assumed about other times."""
+"""Fewest runs at different times from which the variation between runs is measured rather than assumed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class MetricNoise:
         start_sd: between starts of one session, beyond what the variation of their trials explains.
         start_df: degrees of freedom of `start_sd`.
         run_sd: between runs at different times, beyond what the variation of their trials explains.
-        run_df: degrees of freedom of what runs add to `start_sd`; 0 if that is not known, as from one run.
+        run_df: degrees of freedom of what runs add to `start_sd`; 0 if unknown, as from one run.
         floor: relative effect below which nothing is reported on this host.
     """
 
@@ -111,7 +111,7 @@ def _to_calibration(document: Mapping[str, Any]) -> Calibration:
 
 
 def _of_one_run(calibration: Calibration) -> Calibration:
-    """A calibration that does not state its runs: they may be the halves of one, which say nothing of other times."""
+    """A calibration that does not state its runs, treated as one run: its groups may be halves of a single run."""
     metrics = {name: replace(noise, run_df=0.0) for name, noise in calibration.metrics.items()}
     return replace(calibration, metrics=metrics)
 

@@ -1,6 +1,6 @@
 """Locates the baseline of a set of trials, and says why a stored one does not apply.
 
-Calibrations, starts of searches and histories have the same key; nothing else lists its fields but a history's columns.
+Calibrations, starts of searches and histories have the same key. Its fields are listed here and in a history's columns.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class BaselineKey:
 
     @property
     def place(self) -> BaselineKey:
-        """The same without the scenario: keys of one place can be compared."""
+        """The key without its scenario: stack and host class."""
         return replace(self, scenario="")
 
     def folder(self, store: Path) -> Path:
@@ -59,20 +59,20 @@ class BaselineKey:
         return store.joinpath(*map(contained, asdict(self).values()))
 
     def file(self, store: Path, *, pinned: bool = False) -> Path:
-        return self._beside(store, PINNED_SUFFIX if pinned else SUFFIX)
+        return self._sibling(store, PINNED_SUFFIX if pinned else SUFFIX)
 
     def calibration_file(self, store: Path) -> Path:
-        """Path of the host's calibration, beside the baseline."""
-        return self._beside(store, CALIBRATION_SUFFIX)
+        """Path of the host's calibration, next to the baseline."""
+        return self._sibling(store, CALIBRATION_SUFFIX)
 
     def of_other_host_classes(self, stores: Iterable[Path], suffix: str) -> set[str]:
-        """The host classes, ours too, that have such a file for the same stack and scenario."""
+        """All host classes, including this one, that have such a file for the same stack and scenario."""
         parts = ("*" if name == "host_class" else escape(contained(part)) for name, part in asdict(self).items())
         pattern = f"{'/'.join(parts)}{suffix}"
         files = (file for store in stores for file in store.glob(pattern))
         return {self.of_file(file, suffix).host_class for file in files}
 
-    def _beside(self, store: Path, suffix: str) -> Path:
+    def _sibling(self, store: Path, suffix: str) -> Path:
         folder = self.folder(store)
         return folder.with_name(f"{folder.name}{suffix}")
 
@@ -81,12 +81,12 @@ ANY_FILE: Final = "/".join("*" for _ in fields(BaselineKey)) + SUFFIX
 """Pattern of all files of a store."""
 
 KEY_COLUMNS: Final = tuple(each.name for each in fields(BaselineKey))
-"""Names of the fields, which are columns of a history as well."""
+"""Names of the fields, which are also columns of a history."""
 
 
 @dataclass(frozen=True)
 class OtherHostClasses:
-    """Only other host classes have one."""
+    """The file exists for other host classes only."""
 
     here: BaselineKey
     others: tuple[str, ...]
@@ -102,7 +102,7 @@ class OtherHost:
 
 @dataclass(frozen=True)
 class OtherScenario:
-    """A file contains that of another scenario, stack or host class than its place says."""
+    """The file's content belongs to another scenario, stack or host class than its path says."""
 
     file: Path
     here: BaselineKey
@@ -125,7 +125,7 @@ class LoadDifference:
 
 @dataclass(frozen=True)
 class OtherLoads:
-    """A file was measured under other loads."""
+    """The file was measured under other loads."""
 
     file: Path
     differences: tuple[LoadDifference, ...]

@@ -1,7 +1,7 @@
-"""Runs that are known: every plain run of a stack that ran before tells how much nothing changes on this machine.
+"""Known runs: earlier runs of unchanged stacks, from which the variation between runs on this machine is estimated.
 
-They lie in ``.ldos/known/<stack>/<host class>/<scenario>/<time>.json``. Runs of the baseline's stack are the baseline
-together; runs of any stack that ran twice show how much runs differ here.
+They are stored in ``.ldos/known/<stack>/<host class>/<scenario>/<time>.json``. Runs of the baseline's stack are pooled
+with the baseline. Runs of any stack that ran at least twice show how much runs differ.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from pytest_ldos.measure.trial.record import TrialSet, to_series, without_other_
 from pytest_ldos.scenario.model import ScenarioSpec
 
 MOST_RUNS: Final = 40
-"""Runs that are kept of a scenario; the oldest go."""
+"""Most runs kept for a scenario; the oldest are deleted."""
 
 MOST_OF_BASELINE: Final = 8
-"""Runs that a baseline consists of, the newest: more hardly sharpen it."""
+"""Most runs pooled into a baseline, the newest; more would hardly improve its precision."""
 
 KNOWN: Final = "known"
-"""Folder of known runs, beside that of the local baselines."""
+"""Folder of known runs, next to that of the local baselines."""
 
 _EMBEDDED: Final = "embedded"
 
@@ -44,9 +44,9 @@ class KnownRuns:
     """Variation between runs of unchanged stacks on this machine.
 
     Attributes:
-        of_baseline: runs that the baseline consists of.
-        observed: runs of stacks that ran more than once.
-        days: on which they were made.
+        of_baseline: number of runs in the baseline.
+        observed: number of runs of stacks that ran more than once.
+        days: number of days on which they were made.
         between: variances by metric.
     """
 
@@ -57,20 +57,20 @@ class KnownRuns:
 
 
 def is_whole(trials: TrialSet) -> bool:
-    """True if the record tells all that ran: the embedded arm with its own goals is a part of pytest-ldos."""
+    """True if the record identifies everything that ran; the embedded arm with its own goals is part of pytest-ldos."""
     stack = trials.spec.stack
     return trials.stack_kind == _EMBEDDED and not stack.goals and stack.moves_arm
 
 
 def settings_of(trials: TrialSet) -> ScenarioSpec:
-    """Settings of the scenario, whatever the numbers of trials."""
+    """Settings of the scenario without its numbers of trials."""
     return replace(trials.spec, trials=1, max_trials=0)
 
 
 def stack_of(trials: TrialSet) -> str:
-    """Digest of what ran: packages, kernel, settings and sources; empty if the sources are known to nobody.
+    """Digest of packages, kernel, settings and sources; empty if the sources cannot be identified.
 
-    Where the record does not tell all sources, and settings name files, the commit does.
+    The commit identifies sources that the record does not, such as files named in the settings.
     """
     commit = "" if is_whole(trials) else trials.commit
     if not is_whole(trials) and (not commit or is_changed(commit)):
@@ -87,7 +87,7 @@ def stack_of(trials: TrialSet) -> str:
 
 
 def keep_run(store: Path, trials: TrialSet) -> None:
-    """Keeps a plain run, if it can be told what ran.
+    """Keeps a plain run if its stack can be identified.
 
     Raises:
         NotWritten: see `write_atomically`.
@@ -102,12 +102,12 @@ def keep_run(store: Path, trials: TrialSet) -> None:
 
 
 def with_known_runs(store: Path, baseline: TrialSet, head: TrialSet) -> tuple[TrialSet, KnownRuns]:
-    """The baseline with all known runs of its stack, and what all known runs show; `head` itself is none of them."""
+    """The baseline pooled with known runs of its stack, and the variation between known runs; `head` is left out."""
     return join_known(baseline, head, [*_read(_folder(store, BaselineKey.of(baseline)))])
 
 
 def join_known(baseline: TrialSet, head: TrialSet, kept: Sequence[TrialSet]) -> tuple[TrialSet, KnownRuns]:
-    """See `with_known_runs`; `kept` are the known runs, oldest first."""
+    """As `with_known_runs`; `kept` are the known runs, oldest first."""
     runs = [each for each in kept if _identity(each) not in {_identity(head), _identity(baseline)}]
     groups: dict[str, list[TrialSet]] = {stack_of(baseline): [baseline]}
     for each in runs:
@@ -162,7 +162,7 @@ def _folder(store: Path, key: BaselineKey) -> Path:
 
 
 def _read(folder: Path) -> Iterable[TrialSet]:
-    """The runs that can be read, oldest first: one that cannot, as of a later version, is not known."""
+    """The runs, oldest first; unreadable ones, such as those of a later version, are left out."""
     for file in sorted(folder.glob("*.json")):
         try:
             yield read_trials(file)

@@ -1,7 +1,7 @@
-"""Finds the baseline, and the calibration, that apply to a run.
+"""Finds the baseline and the calibration that apply to a run.
 
-Missing, unreadable and not comparable are different results: the first requires a
-recording, the second a repair, the third a new baseline on this host class.
+Missing, unreadable and not comparable are different results: the first requires a recording, the second a repair, and
+the third a new baseline for this host class.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class NotComparable:
     """A baseline exists, but for another host class or under other loads.
 
     Attributes:
-        is_ours: True if it is stored in this run's own place; it is then replaced only on request.
-        shown: trials that were to be compared, whose numbers are shown; ``None`` if none are.
+        is_ours: True if it is stored under this run's own key; it is then replaced only on request.
+        shown: trials whose numbers are shown all the same; ``None`` if there are none.
     """
 
     reason: OtherHost | OtherHostClasses | OtherScenario | OtherLoads
@@ -61,8 +61,8 @@ class NoBaseline:
     """No baseline has been recorded for this scenario yet.
 
     Attributes:
-        shared: the repository's baseline of this host class, which another machine recorded: to be shown, not to
-            judge by; ``None`` if there is none.
+        shared: the repository's baseline of this host class, recorded by another machine. It is shown, but not judged
+            by; ``None`` if there is none.
     """
 
     shared: Found | NotComparable | Unreadable | None = None
@@ -72,7 +72,7 @@ Lookup = Found | NoBaseline | NotComparable | Unreadable
 
 
 def shown_baseline(lookup: Lookup) -> Found | None:
-    """The baseline whose numbers are shown: the one to judge by, the shared one, or one that is not comparable."""
+    """The baseline whose numbers are shown: the one judged by, the shared one, or one that is not comparable."""
     found = lookup.shared if isinstance(lookup, NoBaseline) else lookup
     if isinstance(found, NotComparable):
         return found.shown
@@ -155,7 +155,7 @@ def find_calibration(stores: BaselineStores, trials: TrialSet) -> CalibrationLoo
 
 
 def find_calibration_of(stores: BaselineStores, key: BaselineKey) -> CalibrationLookup:
-    """The calibration for a key; the repository's store takes precedence over the local one."""
+    """The calibration for a key; the repository's store takes precedence over the local store."""
     file = next((each for each in _places(stores, key) if each.is_file()), None)
     if file is None:
         others = stores.other_host_classes(key, CALIBRATION_SUFFIX)
@@ -173,7 +173,7 @@ def find_calibration_of(stores: BaselineStores, key: BaselineKey) -> Calibration
 
 
 def save_calibration(stores: BaselineStores, calibration: Calibration, *, to_repository: bool = False) -> Path:
-    """Stores a calibration where one already exists, or in the store that was asked for."""
+    """Stores a calibration where one already exists, or else in the requested store."""
     key = BaselineKey.of(calibration)
     repository, local = _places(stores, key)
     file = repository if to_repository or repository.is_file() else local

@@ -1,8 +1,8 @@
-"""Baselines on disk: one store in the repository, one local to the machine; baselines of several machines.
+"""Baselines on disk: a store in the repository and a store local to the machine; merges baselines of several machines.
 
 Runs record into the local store by default; `promote` copies from there into the repository. The
-repository's store takes precedence where the settings name it. Otherwise its baselines are shared: another
-machine of the host class recorded them, and a machine without a baseline of its own shows them without judging.
+repository's store takes precedence if the settings name it. Otherwise its baselines are shared: another machine of the
+host class recorded them, and a machine without a baseline of its own shows them without judging.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class BaselineStores:
         )
 
     def find(self, key: BaselineKey, *, pinned: bool = False) -> StoredBaseline | None:
-        """The baseline that a run is judged by; the repository's store takes precedence where it gates."""
+        """The baseline that a run is judged by; the repository's store takes precedence if it gates."""
         for store in self._gating:
             file = key.file(store, pinned=pinned)
             if file.is_file():
@@ -69,15 +69,12 @@ class BaselineStores:
         return None
 
     def find_shared(self, key: BaselineKey) -> Path | None:
-        """The file of the repository's baseline for a key, where it does not gate."""
+        """The file of the repository's baseline for a key, if it does not gate."""
         file = key.file(self.repository)
         return file if file.is_file() and not self.repository_gates else None
 
     def other_host_classes(self, key: BaselineKey, suffix: str = SUFFIX) -> list[str]:
-        """Host classes that have a baseline to be judged by, or the file with another `suffix`.
-
-        Those of the stack and scenario of `key`.
-        """
+        """Host classes that have a gating baseline, or file with another `suffix`, for the stack and scenario."""
         stores = self._gating if suffix == SUFFIX else (self.repository, self.local)
         return sorted(key.of_other_host_classes(stores, suffix))
 
@@ -92,7 +89,7 @@ class BaselineStores:
         return file
 
     def update(self, trials: TrialSet) -> Path:
-        """Records trials where the baseline that they are judged by exists; a new one goes to the local store."""
+        """Replaces the baseline that trials are judged by; a new baseline goes to the local store."""
         found = self.find(BaselineKey.of(trials))
         return self.save(trials, to_repository=found is not None and not found.is_local)
 
@@ -107,7 +104,7 @@ class BaselineStores:
                 yield StoredBaseline(key, file, is_local, is_pinned)
 
     def pin(self, baseline: StoredBaseline) -> Path:
-        """Copies a baseline to the pinned release, which stays when the rolling baseline moves on.
+        """Copies a baseline to the pinned release, which later updates of the rolling baseline do not change.
 
         Raises:
             RecordUnreadable: it is damaged.
@@ -117,7 +114,7 @@ class BaselineStores:
         return _copied(baseline.file, baseline.key.file(store, pinned=True))
 
     def promote(self, baseline: StoredBaseline) -> Path:
-        """Copies a local baseline into the repository's store, without the names of other programs of the machine.
+        """Copies a local baseline into the repository's store, without names of other programs on the machine.
 
         Raises:
             ConfigurationError: it is already there.
@@ -137,14 +134,14 @@ def _copied(file: Path, target: Path) -> Path:
 
 
 _BLOCK: Final = "block"
-"""Key, in the proof of a load, of the stack start in which it was applied."""
+"""Key in a load's proof: the stack start in which it was applied."""
 
 
 def merge_trials(sets: Sequence[TrialSet]) -> TrialSet:
     """All trials of `sets`, renumbered; starts on different machines remain different blocks.
 
     Raises:
-        ConfigurationError: there are fewer than two sets, one is given twice, or they cannot form one baseline.
+        ConfigurationError: there are fewer than two sets, one is given twice, or they cannot be merged.
     """
     if len(sets) < 2:
         names = ", ".join(f"'{each.scenario}' of host class {each.fingerprint.host_class}" for each in sets)
@@ -176,10 +173,10 @@ def merge_trials(sets: Sequence[TrialSet]) -> TrialSet:
 
 def join_trials(sets: Iterable[TrialSet]) -> tuple[tuple[Trial, ...], tuple[Mapping[str, object], ...]]:
     """Trials and loads of all sets, renumbered; starts of different sets remain different blocks."""
-    apart = [*_apart(sets)]
-    trials = (trial for each in apart for trial in each.trials)
+    renumbered = [*_renumbered(sets)]
+    trials = (trial for each in renumbered for trial in each.trials)
     numbered = tuple(dataclasses.replace(trial, index=index) for index, trial in enumerate(trials))
-    return numbered, tuple(load for each in apart for load in each.loads)
+    return numbered, tuple(load for each in renumbered for load in each.loads)
 
 
 def _require_alike(first: TrialSet, other: TrialSet) -> None:
@@ -205,7 +202,7 @@ def _reasons(first: TrialSet, other: TrialSet) -> Iterator[tuple[str, bool]]:
     yield f"trials of {machines} were watched", bool(first.watched or other.watched)
 
 
-def _apart(sets: Iterable[TrialSet]) -> Iterator[TrialSet]:
+def _renumbered(sets: Iterable[TrialSet]) -> Iterator[TrialSet]:
     """Renumbers the blocks of trials and loads, so that those of each set follow those of the sets before it."""
     first_block = 0
     for each in sets:

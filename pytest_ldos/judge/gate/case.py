@@ -1,4 +1,4 @@
-"""Head and base of one scenario, their series, and the looks that were taken at their comparison."""
+"""Head and base of one scenario, their series, and the looks at their comparison so far."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Case:
     """Head and base of one scenario.
 
     Attributes:
-        metrics: of both, by name; where both describe one, head's description.
+        metrics: of both, by name; head's description takes precedence.
         head_series, base_series: of each of these metrics, by name.
     """
 
@@ -38,7 +38,7 @@ class Case:
         return self.head.is_interleaved_with(self.base)
 
     def series(self, metric: str) -> tuple[Series, Series]:
-        """Head's and base's series of a metric, as they are compared."""
+        """Head's and base's series of a metric, as compared."""
         return without_other_processes(self.head_series[metric], self.base_series[metric])
 
 

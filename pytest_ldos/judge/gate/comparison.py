@@ -1,6 +1,6 @@
 """Compares all metrics of a scenario: ratio, interval and minimum detectable effect (MDE) of each.
 
-One hypothesis an aspect, and one probability of error for all.
+Each aspect is one hypothesis; all share one probability of error.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ MoreTrials = MayFailMore | MayBeWorse | VariesTooMuch | MayHaveChanged
 
 
 SCREENED: Final = 0.15
-"""Share of unchanged runs in which some metric may be suspicious: they are measured again, and nobody is convicted."""
+"""Share of unchanged runs in which some metric may be suspicious; such runs are measured again before a verdict."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,12 +79,12 @@ class Comparison:
         mde: minimum detectable effect: the smallest relative effect that would have been
             reported with probability 0.8; infinite if the samples are too small.
         explained: share of variance explained by covariates and removed.
-        unlike: covariates left in because they differ between the versions.
+        unlike: covariates that were not removed, because they differ between the versions.
         more_trials_because: why more trials would help; ``None`` if the result is clear.
         base_needs: trials required of a stored baseline before more trials of head can help; 0 if it has enough.
         findings: on the other aspects that were tested.
-        is_suspicious: True if it may be worse, by a test that may err in `SCREENED` of unchanged runs: worth another
-            look, and no more.
+        is_suspicious: True if it may be worse, by a test that errs in up to `SCREENED` of unchanged runs; a reason to
+            measure again only.
     """
 
     metric: str
@@ -119,7 +119,7 @@ class Comparison:
     def median_ratio(self) -> float | None:
         """Ratio of the medians, the worse over the better, if the metric passed although it exceeds the MDE.
 
-        Medians are of all values; the verdict compares them by goal and start, without covariates.
+        The medians are of all values. The verdict compares values by goal and start, with covariates removed.
         """
         medians = self.head_median, self.base_median
         worse, other = medians if self.better is Better.LOWER else medians[::-1]
@@ -129,12 +129,12 @@ class Comparison:
 
     @property
     def is_from_zero(self) -> bool:
-        """True if the base's median is 0: a change is then a difference, and has no ratio."""
+        """True if the base's median is 0; a change is then a difference without a ratio."""
         return self.base_median == 0
 
     @property
     def has_ratio(self) -> bool:
-        """True if head is some positive multiple of base, also at a lower end of the interval."""
+        """True if head is a positive multiple of base, also at the lower end of the interval."""
         return not self.is_from_zero and self.ratio > 0 and not -math.inf < self.low < 0
 
 
@@ -162,12 +162,13 @@ def _median(series: Series) -> float:
 
 
 MOST_LOPSIDED: Final = 2
-"""Multiple of the trials required on both sides beyond which more on one side hardly make up for few on the other."""
+"""Multiple of the trials required on both sides beyond which more on one side hardly compensate for few on the
+other."""
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """The hypotheses on one metric of one scenario: neither its location nor its shape became worse."""
+    """The null hypotheses on one metric of one scenario: neither its location nor its shape became worse."""
 
     case: Case
     metric: Metric
@@ -199,7 +200,7 @@ class Hypothesis:
             return any(each.p_value <= tail for each in self.shapes if each.aspect.name == aspect)
         widened = self.contrasted.shift(tail=tail)
         if self.contrasted.extra.matters(widened):
-            # A rank test's p-value has a minimum: completely separated samples, however far apart, go no lower.
+            # A rank test's p-value has a minimum, which completely separated samples reach at any distance.
             return widened.low > 0
         return self.contrasted.p_value <= tail
 
@@ -272,9 +273,9 @@ class Hypothesis:
         metric, noise, contrasted = self.metric, self.noise, self.contrasted
         if not contrasted.is_assumed or metric.name in policy.floors:
             return floor_of(metric, noise, policy)
-        # Nothing is known of how much runs differ: by up to about as much as their trials do, or as a calibration says.
-        apart = contrasted.to_effect(contrasted.spread if noise is None else contrasted.extra.deviation)
-        return min(math.inf if noise is None else noise.floor, max(metric.usual_floor, apart))
+        # The variation between runs is unknown; assume that of their trials, or the floor of a calibration.
+        assumed = contrasted.to_effect(contrasted.spread if noise is None else contrasted.extra.deviation)
+        return min(math.inf if noise is None else noise.floor, max(metric.usual_floor, assumed))
 
     def _find(self, shape: Shape, step: HolmStep, policy: Policy) -> Finding:
         is_large = shape.effect > floor_of(self.metric, self.noise, policy)
@@ -298,7 +299,7 @@ def compare_metrics(case: Case, policy: Policy, *, but: Collection[str]) -> list
         but: metrics to leave out.
     """
     found = [Hypothesis.of(case, metric, policy) for metric in _comparable_metrics(case) if metric.name not in but]
-    # Interleaved versions are compared within pairs of blocks; a metric without a common pair is dropped.
+    # Interleaved versions are compared within pairs of blocks; metrics without a common pair are dropped.
     hypotheses = {each.metric.name: each for each in found if each.contrasted.head.size and each.contrasted.base.size}
     little = have_little(hypotheses, policy.required or ())
     metrics = metric_shares(
@@ -318,7 +319,7 @@ def compare_metrics(case: Case, policy: Policy, *, but: Collection[str]) -> list
 
 
 def _of_record(case: Case, metric: Metric) -> Between | None:
-    """Knowledge of the record of such trials: of arms that reach, on machines that have nothing else to do."""
+    """The record's variances for such trials, which are of arms that reach goals, on idle machines."""
     spec = case.head.spec
     others = (each.interference for each in (case.head, case.base))
     is_disturbed = bool(spec.loads) or any(each is not None and each.is_heavy for each in others)
@@ -328,7 +329,7 @@ def _of_record(case: Case, metric: Metric) -> Between | None:
 
 
 def _which_more_trials(found: Comparison, findings: Iterable[Finding]) -> MoreTrials | None:
-    """The location's reason for more trials, or else that of the first aspect that may have changed."""
+    """The location's reason for more trials, or that of the first aspect that may have changed."""
     suspects = (MayHaveChanged(found.metric, each.shape.aspect) for each in findings if each.is_suspect)
     return found.more_trials_because or next(suspects, None)
 

@@ -46,33 +46,33 @@ versions interleaved over two blocks each were called regressed several times as
 differ by this much."""
 
 _LEAST_SUPPOSED: Final = 0.5
-"""Least standard deviation that is assumed between starts, in the metric's usual floor: trials that hardly vary say
-nothing of starts."""
+"""Least standard deviation assumed between starts, in units of the metric's usual floor: small variation between trials
+does not imply small variation between starts."""
 
 _SUPPOSED_DEGREES: Final = 5.0
-"""Degrees of freedom of what is assumed of starts: some starts that were measured soon outweigh it."""
+"""Degrees of freedom of the variance assumed between starts; a few measured starts outweigh it."""
 
 _RESOLUTION: Final = 0.1
-"""Variance between runs that is assumed where it is not calibrated, in variances between trials, and in addition to one
-variance between starts: what trials of one run cannot tell from nothing."""
+"""Assumed variance between runs if it is not calibrated, in variances between trials and in addition to one variance
+between starts. Trials of one run cannot distinguish it from zero."""
 
 _ASSUMED_DEGREES: Final = 4.0
-"""Degrees of freedom of what is assumed of runs: with fewer, doublings are not found; with more, unchanged code is
-called regressed where a machine drifts: with six in 41 % of runs of the scorecard's strong drift, with four in
-16 %."""
+"""Degrees of freedom of the variance assumed between runs. With fewer, doublings are not found. With more, unchanged
+code is called regressed on machines that drift: under the scorecard's strong drift, in 41 % of runs with six, and in 16
+% with four."""
 
 _DEGREES_OF_A_START: Final = 0.25
-"""Degrees of freedom by which many starts know more of it."""
+"""Degrees of freedom that each start adds to the assumed variance between runs."""
 
 _ENOUGH_DEGREES: Final = ENOUGH_RUNS - 1.0
-"""Degrees of freedom with which a calibration knows the variance between runs; what it lacks is assumed."""
+"""Degrees of freedom with which a calibration is used for the variance between runs without an assumption."""
 
 _EXTREME: Final = 2.0
-"""Scales from the middle of its sample beyond which a value says no more of a shift."""
+"""Distance from the middle of the sample, in scales, at which values are winsorised."""
 
-_EXTREME_APART: Final = 3.0
-"""The same where versions were measured at different times: with two, 1.0 % of unchanged runs of our recordings were
-red, with three none of 500."""
+_EXTREME_STORED: Final = 3.0
+"""The same for versions measured at different times. With two, 1.0 % of unchanged runs of our recordings were red; with
+three, none of 500."""
 
 _UNLIKE: Final = 0.001
 """p-value below which a covariate is taken to differ between the versions."""
@@ -82,7 +82,7 @@ _NOTHING: Final = Between()
 
 
 def log_to_effect(shift: float) -> float:
-    """Converts a shift of logarithms to a relative effect; infinite where that is no number."""
+    """Converts a shift of logarithms to a relative effect; infinite if that overflows."""
     return math.expm1(shift) if math.isfinite(shift) and shift <= _LARGEST_LOG else math.inf
 
 
@@ -92,12 +92,12 @@ class Contrast:
 
     Attributes:
         head, base: values with the sign chosen so that larger is worse, whatever the metric's direction.
-        scale: relative effect of a shift of one; 0 on logarithms.
+        scale: relative effect of a shift of 1; 0 on logarithms.
         explained: share of variance explained by covariates and removed.
-        unlike: covariates left in because they differ between the versions.
-        extra: variance of the shift that the spread within the samples does not show.
+        unlike: covariates that were not removed, because they differ between the versions.
+        extra: variance of the shift in addition to that from the spread within the samples.
         is_interleaved: True if both versions were measured interleaved.
-        is_assumed: True if what runs differ by is assumed: it is neither in the record nor known of this host.
+        is_assumed: True if the variance between runs is assumed, because neither the record nor this host has it.
         starts: start of each value of head and of base.
     """
 
@@ -136,24 +136,24 @@ class Contrast:
 
     @property
     def spread(self) -> float:
-        """Standard deviation between trials of one version, as a shift; single outliers do not move it."""
+        """Standard deviation between trials of one version, as a shift; robust to single outliers."""
         return _spread((self.head, self.base))
 
     @cached_property
-    def _drawn_in(self) -> tuple[Sample, Sample]:
-        """Both samples with single outliers drawn in: an interval with a small error would reach up to each of them."""
-        reach = _EXTREME if self.is_interleaved else _EXTREME_APART
+    def _winsorised(self) -> tuple[Sample, Sample]:
+        """Both samples, winsorised: an interval with a small error would otherwise reach up to each outlier."""
+        reach = _EXTREME if self.is_interleaved else _EXTREME_STORED
         head, base = draw_in_extremes((self.head, self.base), reach=reach)
         return head, base
 
     @property
     def p_value(self) -> float:
         """One-sided p-value for a change for the worse."""
-        return widened_p(rank_sum_p(*self._drawn_in), estimate_shift(*self._drawn_in, tail=0.5), self.extra)
+        return widened_p(rank_sum_p(*self._winsorised), estimate_shift(*self._winsorised, tail=0.5), self.extra)
 
     def shift(self, *, tail: float) -> Shift:
         """Estimated shift of head towards worse; `tail` is the probability of error of each end of its interval."""
-        return widen(estimate_shift(*self._drawn_in, tail=tail), self.extra, tail=tail)
+        return widen(estimate_shift(*self._winsorised, tail=tail), self.extra, tail=tail)
 
 
 @dataclass(frozen=True)
@@ -206,10 +206,10 @@ def contrast(
 
     Args:
         is_interleaved: True if both versions were measured interleaved, in blocks that form pairs.
-        noise: how much equal versions differ on this host.
-        prior: how much they differ on machines of the record; ``None`` for a metric that it does not have.
-        here: how much runs of unchanged stacks differed on this host.
-        base_runs: runs that the base consists of.
+        noise: variation between equal versions on this host.
+        prior: variation between them on machines of the record; ``None`` for a metric that it does not have.
+        here: variation between runs of unchanged stacks on this host.
+        base_runs: number of runs in the base.
     """
     sides = _comparable(_Side.of(head), _Side.of(base), is_interleaved=is_interleaved)
     finite = np.concatenate([side.values[np.isfinite(side.values)] for side in sides])
@@ -281,14 +281,14 @@ _Groups = tuple[npt.NDArray[np.str_], npt.NDArray[np.str_]] | tuple[npt.NDArray[
 
 @dataclass(frozen=True)
 class _Levels:
-    """Levels that two samples are compared within: of goals, of pairs of starts, and of questions."""
+    """Levels within which two samples are compared: goals, pairs of starts, and questions."""
 
     groups: tuple[_Groups, ...]
     matching: Matching
 
     @classmethod
     def of(cls, sides: tuple[_Side, _Side], names: list[str], *, is_interleaved: bool) -> _Levels:
-        """The levels of two samples; how much questions explain is seen once covariates are removed."""
+        """The levels of two samples; the share that questions explain is computed after covariates are removed."""
         head, base = sides
         groups: list[_Groups] = [(head.goals, base.goals), *([(head.pairs, base.pairs)] if is_interleaved else [])]
         nothing = cls(tuple(groups), number_questions((head.questions, base.questions), groups[-1]))
@@ -299,7 +299,7 @@ class _Levels:
         return self.matching.remove_levels(_without_groups(values, self.groups))
 
     def cost(self, values: tuple[Sample, Sample]) -> tuple[float, tuple[float, float]]:
-        """Inflation of the variance for the degrees of freedom that were spent; how many there were, and are left."""
+        """Inflation of the variance for spent degrees of freedom, their total, and how many are left."""
         count = sum(map(len, values))
         levels = sum(np.unique(np.concatenate(both)).size - 1 for both in self.groups)
         spent = levels + self.matching.spent(values, levels=levels)
@@ -328,13 +328,13 @@ def _without_covariates(
 
 @dataclass(frozen=True)
 class _Known:
-    """Knowledge beforehand of the differences between equal starts and runs, in units of the values.
+    """Prior knowledge of the differences between equal starts and runs, in units of the values.
 
     Attributes:
         noise: by the calibration of this host.
         prior: by the record.
         here: by runs of unchanged stacks on this host.
-        least: standard deviation that is assumed between starts at least where the record has none.
+        least: least standard deviation assumed between starts if the record has none.
     """
 
     noise: MetricNoise | None
@@ -343,18 +343,18 @@ class _Known:
     least: float
 
     def beforehand(self, within: float) -> Between | None:
-        """Knowledge of the record; where trials vary more than the record's, so do starts and runs."""
+        """The record's variances; if trials vary more than the record's, those of starts and runs are scaled up."""
         if self.prior is None:
             return None
         usual = self.prior.trials.value
         return self.prior.scaled(max(1.0, within / usual) if usual > 0 else 1.0)
 
     def assumed_starts(self, within: float) -> Variance:
-        """Variance between starts that is assumed where nothing is known of it."""
+        """Assumed variance between starts if nothing is known of it."""
         return Variance(max(_SUPPOSED_SHARE**2 * within, self.least**2), _SUPPOSED_DEGREES)
 
     def starts(self, within: float) -> Variance:
-        """Variance between starts. Without a record it is assumed: a few starts cannot estimate it, nor is it zero."""
+        """Variance between starts, assumed without a record, because a few starts cannot estimate it."""
         known = self.beforehand(within)
         of_starts = [self.assumed_starts(within) if known is None else known.starts, self.here.starts]
         if self.noise is not None:
@@ -363,7 +363,7 @@ class _Known:
         return pool(of_starts)
 
     def runs(self, within: float) -> Variance:
-        """Variance between runs, with what their starts contribute, by the record and by this host."""
+        """Variance between runs, including that of their starts, from the record and this host."""
         noise, known = self.noise, self.beforehand(within)
         calibrated = Variance(noise.run_sd**2, noise.run_df) if noise else UNKNOWN
         return pool([UNKNOWN if known is None else known.runs, calibrated, self.here.runs])
@@ -371,7 +371,7 @@ class _Known:
     def assumed_runs(self, seen: Sequence[Variance], within: float, starts: int) -> Variance:
         """Variance between runs beyond that between their starts, for a metric that the record does not have.
 
-        It is assumed from the variance between starts, in place of the runs that are not known here.
+        It is assumed from the variance between starts, because no runs of this host are known.
         """
         noise = self.noise
         calibrated = Variance(noise.run_sd**2 - noise.start_sd**2, noise.run_df) if noise else UNKNOWN
@@ -396,8 +396,8 @@ def _between(
     Starts are nested in runs: more starts of each version reduce the share of the starts, not that of the runs.
 
     Args:
-        matched: factor by which matching values made them look more alike.
-        base_runs: runs of the base; what differs between its starts is then no longer that of one run.
+        matched: factor by which matching reduced the variation of the values.
+        base_runs: number of runs of the base; with several, its starts differ by more than those of one run.
     """
     head, base = sides
     counts = [np.unique(side.blocks).size for side in sides]
@@ -406,7 +406,7 @@ def _between(
     if is_interleaved:
         seen = [variance_between_paired_starts(*values, (head.pairs, base.pairs), inflation=matched)]
     else:
-        # What both versions show of a question is in both: they are then no two estimates.
+        # The effect of a question is in both versions, so that their variances are not independent estimates.
         of_one_run = [*zip(values, sides, strict=True)][: 2 if base_runs == 1 else 1]
         found = [variance_between_starts(each, side.blocks) for each, side in of_one_run]
         seen = [Variance(each.value * matched, each.degrees / matched) for each in found]
@@ -415,7 +415,7 @@ def _between(
     of_starts, by_counts = pool([*seen, known.starts(within)]), 1 / counts[0] + 1 / counts[1]
     usual = known.beforehand(within)
     if not is_interleaved and usual is not None:
-        # Runs contain what starts usually contribute: what these starts differ by beyond that comes on top.
+        # Runs include the usual variance of starts; only the excess of these starts is added.
         beyond = Variance(max(of_starts.value - usual.starts.value, 0.0), of_starts.degrees)
         return known.runs(within) * by_runs + beyond * by_counts
     by_starts = of_starts * by_counts

@@ -31,8 +31,8 @@ from pytest_ldos.judge.gate.reasons import (
     by_weight,
 )
 from pytest_ldos.judge.gate.unjudged import (
+    explain_inconclusive,
     explain_set_aside,
-    explain_undecided,
     explain_underpowered,
     find_incomparable,
     is_companion,
@@ -49,26 +49,26 @@ from pytest_ldos.measure.trial.record import TrialSet, all_series, invalid_trial
 from pytest_ldos.scenario.metrics import DeadlineSpec
 
 EXPECTATION_SHARE: Final = 0.2
-"""Share of the success rates' probability of error spent here; the rest is for comparisons with the baseline."""
+"""Share of the success rates' probability of error spent here; the rest is for the comparison with the baseline."""
 
 _NEVER: Final = Kept(0, 0)
 
 
 def missed_expectations(head: TrialSet, policy: Policy) -> list[MissedSuccessRate | MissedDeadline]:
-    """Missed expectations, the success rate first; empty if none is shown to be missed."""
+    """Expectations that were significantly missed, the success rate first."""
     whole = policy.family_alpha * EXPECTATION_SHARE / policy.scenarios
     alpha = _of_this_look(head, whole / (1 + len(head.spec.deadlines)))
     return [*_missed_rate(head, alpha), *_missed_deadlines(head, alpha)]
 
 
 def falls_short(head: TrialSet) -> list[ShortOfSuccessRate]:
-    """The shortfall of the success rate, even if chance explains it; empty if there is none."""
+    """The shortfall of the success rate, significant or not; empty if there is none."""
     expected, trials = head.spec.success_rate, len(head.trials)
     return [ShortOfSuccessRate(head.successes, trials, expected)] if head.successes < expected * trials else []
 
 
 def _of_this_look(head: TrialSet, alpha: float) -> float:
-    """The part of `alpha` that the present look may spend, so that all looks together spend no more than `alpha`."""
+    """The part of `alpha` that the present look may spend; all looks together spend at most `alpha`."""
     now = len(head.trials)
     most = max(now, head.last_look.head if head.last_look else now)
     before = max((look.head for look in head.looks if look.head < now), default=0)
@@ -82,9 +82,8 @@ def _missed_rate(head: TrialSet, alpha: float) -> Iterator[MissedSuccessRate]:
 
 
 def _missed_deadlines(head: TrialSet, alpha: float) -> Iterator[MissedDeadline]:
-    """Tests each deadline: as a rate over the trials if each trial passes the path at most once.
-
-    Many passages of one trial depend on each other, so the shares of the trials are tested instead.
+    """Tests each deadline: as a rate over the trials if each trial passes the path at most once. Otherwise passages of
+    one trial depend on each other, so the shares of the trials are tested instead.
     """
     for deadline in head.spec.deadlines:
         kept = kept_in_trials(head, deadline)
@@ -106,7 +105,7 @@ def _missed_deadlines(head: TrialSet, alpha: float) -> Iterator[MissedDeadline]:
 
 
 def kept_in_trials(trials: TrialSet, deadline: DeadlineSpec) -> list[Kept]:
-    """Passages of each motion that met a deadline; one without an observed passage did not meet it."""
+    """Passages of each motion that met a deadline; a motion without an observed passage missed it."""
     return [trial.deadlines.get(deadline.path, _NEVER) for trial in trials.motions]
 
 
@@ -122,7 +121,7 @@ def find_failures(head: TrialSet) -> list[TrialsFailed]:
 
 
 def failures_became_more(head: TrialSet, base: TrialSet, policy: Policy) -> bool:
-    """Tests a scenario for more frequent failures, with its share of the run's probability of error."""
+    """True if failures rose significantly, given the scenario's share of the run's probability of error."""
     looks = tuple(Counts(look.head, look.base) for look in looks_of(head, base))
     return failures_rose(
         head_failures=failures_of(head),
@@ -151,10 +150,9 @@ class GateResult:
     Attributes:
         reasons: explain the verdict, the most important first.
         comparisons: one for each metric that both versions have; empty without a baseline.
-        incomparable: why other metrics that both versions have were not compared, by name.
-        more_trials_because: why more trials would help; empty if the result is clear, whatever the verdict.
-        head_series, base_series: what the verdict is based on, of each metric, by name; the latter are empty without
-            a base.
+        incomparable: reasons why other metrics of both versions were not compared, by name.
+        more_trials_because: why more trials would help; empty if the result is clear.
+        head_series, base_series: values that the verdict is based on, by metric; the latter are empty without a base.
     """
 
     scenario: str
@@ -172,15 +170,15 @@ class GateResult:
 
     @property
     def base_needs(self) -> int:
-        """Number of trials that a stored baseline must be recorded again with; 0 if it has enough."""
+        """Number of trials with which a stored baseline must be recorded again; 0 if it has enough."""
         return max((each.base_needs for each in self.comparisons), default=0)
 
 
 def decide(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
-    """Compares a scenario of a run with its baseline; no other scenario of the run matters to the result."""
+    """Compares a scenario of a run with its baseline, independently of the run's other scenarios."""
     case = Case.of(head, base)
     own = replace(_judge_alone(head, policy), head_series=case.head_series, base_series=case.base_series)
-    own = _beside_distorted(own, base)
+    own = _with_distorted_base(own, base)
     if own.verdict is Verdict.INVALID:
         return own
     incomparable = find_incomparable(head, base)
@@ -188,8 +186,8 @@ def decide(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
     return _weigh(case, own, compare_metrics(case, policy, but=incomparable), policy)
 
 
-def _beside_distorted(own: GateResult, base: TrialSet) -> GateResult:
-    """The result of the run itself, made invalid if the base's times are distorted and cannot be compared."""
+def _with_distorted_base(own: GateResult, base: TrialSet) -> GateResult:
+    """The run's own result, or an invalid one if the base's times are distorted."""
     if not base.distortion or own.verdict is Verdict.INVALID:
         return own
     return replace(own, verdict=Verdict.INVALID, reasons=(OfBase(Distorted(base.distortion)), *own.reasons))
@@ -254,7 +252,7 @@ def _judge_alone(head: TrialSet, policy: Policy) -> GateResult:
 
 
 def measurement_faults(head: TrialSet, policy: Policy) -> list[Reason]:
-    """Reasons not to trust the measurement of a run, regardless of the arm's performance; empty if valid."""
+    """Reasons why the measurement of a run is invalid, regardless of the arm's performance; empty if it is valid."""
     if not head.trials:
         return [NoTrials(head.incomplete)]
     if head.distortion:
@@ -280,6 +278,6 @@ def _find_changes(comparisons: Sequence[Comparison], case: Case, policy: Policy)
         if each.location in {Verdict.REGRESSED, Verdict.IMPROVED}:
             yield Moved(each)
         elif each.verdict is Verdict.INCONCLUSIVE and not is_underpowered(each):
-            yield explain_undecided(each, case, policy)
+            yield explain_inconclusive(each, case, policy)
     yield from explain_set_aside(comparisons, case, policy)
     yield from explain_underpowered(comparisons, case)

@@ -1,4 +1,4 @@
-"""Parameters of a decision, and how its probability of error is divided among metrics."""
+"""Parameters of a decision, and the shares of its probability of error among metrics."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class Policy:
     """Parameters of a decision.
 
     Attributes:
-        alpha: probability that a run of unchanged code is called regressed, as aimed at; half
-            of it is spent on success rates, half on all metrics together.
+        alpha: target probability that a run of unchanged code is called regressed; half of it is spent on success
+            rates, half on all metrics together.
         scenarios: number of scenarios selected for the run, before the first is judged; `alpha` is divided among them.
-        floors: relative effect per metric that is too small to matter; of the others it is the metric's usual floor,
-            or less where the host's calibration says so.
-        calibrations: how much equal versions differ on this host, by scenario.
-        known: what runs of unchanged stacks show on this host; ``None`` where the base is no stored baseline.
-        screens: True if what is suspicious is measured again, interleaved with the base, before it is judged: the
-            minimum detectable effect of a stored comparison is then that of a suspicion.
-        relevant_effect: trials are added, where they may be, until a change for the worse of more than this is ruled
-            out or a change is certain.
+        floors: relative effect per metric that is too small to matter; by default the metric's usual floor, or less if
+            the host's calibration says so.
+        calibrations: variation between equal versions on this host, by scenario.
+        known: variation between runs of unchanged stacks on this host; ``None`` if the base is not a stored baseline.
+        screens: True if suspicious runs are measured again, interleaved with the base, before they are judged. The MDE
+            of a stored comparison is then that of the screen.
+        relevant_effect: if allowed, trials are added until a larger change for the worse is ruled out or a change is
+            certain.
         doubt: probability of error at which `relevant_effect` is ruled out.
-        required: metrics that must be judged; by default T1, T1mean, T2x, T3mean, T4, T5mean and call, as far as
-            this host can judge them. Any other that it cannot judge is reported as not judged and does not turn the
+        required: metrics that must be judged; by default T1, T1mean, T2x, T3mean, T4, T5mean and call, as far as this
+            host can judge them. Any other metric that cannot be judged is reported as such, without effect on the
             verdict. Success rates are always judged.
         largest_invalid_share: largest share of trials with an invalid measurement.
         metrics: names of all metrics that can be judged; a floor for any other name is refused.
@@ -80,7 +80,7 @@ class Policy:
 
     @property
     def family_alpha(self) -> float:
-        """Error probability for the metrics of all scenarios together; success rates have the same again."""
+        """Error probability for the metrics of all scenarios together; success rates have as much again."""
         return self.alpha / 2
 
     def noise(self, scenario: str, metric: str) -> MetricNoise | None:
@@ -97,17 +97,17 @@ IN_PLACE_OF: Final[Mapping[str, Collection[str]]] = {
     "T5": {"T5mean"},
     "T5p99": {"T5mean"},
 }
-"""Metrics of the same quantity that are judged in place of one, by that one's name."""
+"""Metrics of the same quantity that are judged in place of a metric, by its name."""
 
 USUALLY_SHOWN: Final = frozenset({"T2", "T3", "T5"})
-"""Metrics that are only shown where those in their place are judged, unless a change for the worse is certain."""
+"""Metrics that are only shown if those in their place are judged, unless a change for the worse is certain."""
 
 
 def have_little(metrics: Collection[str], required: Collection[str] = ()) -> frozenset[str]:
-    """Metrics with a small share of the error budget: those in their place are compared, too.
+    """Metrics with a small share of the error budget, because those in their place are compared, too.
 
     Args:
-        required: metrics that the project wants judged.
+        required: metrics that the project requires.
     """
     return frozenset(name for name in USUALLY_SHOWN if name not in required and {*IN_PLACE_OF[name]} <= {*metrics})
 
@@ -115,8 +115,8 @@ def have_little(metrics: Collection[str], required: Collection[str] = ()) -> fro
 def metric_shares(metrics: Iterable[Metric]) -> dict[str, float]:
     """Share of each metric that is judged in a scenario.
 
-    Metrics of a user's own have theirs reserved: one more or less of them changes nothing for the others. Metrics of
-    paths, topics and processes are asked for in the project's settings, and bring their weight.
+    A user's own metrics have a reserved share, so that adding one does not affect the others. Metrics of paths, topics
+    and processes come from the project's settings, with their weight.
     """
     judged = tuple(metrics)
     own = sum(metric.error_share for metric in judged if _is_own(metric))

@@ -45,8 +45,8 @@ class Untrusted:
     """Too many values of a metric are invalid.
 
     Attributes:
-        invalid: number of trials whose value is invalid, `of` so many.
-        first: the reason of the first.
+        invalid, of: number of trials whose value is invalid, and of all trials.
+        first: reason why the first one is invalid.
     """
 
     metric: str
@@ -147,7 +147,7 @@ class NotClear:
     """The comparison of a metric is inconclusive.
 
     Attributes:
-        usual: minimum detectable effect by this host's calibration; infinite if it is not known.
+        usual: MDE according to this host's calibration; infinite if unknown.
     """
 
     comparison: Comparison
@@ -159,10 +159,10 @@ class NotJudged:
     """This host cannot judge a metric within the budget.
 
     Attributes:
-        bound: largest minimum detectable effect with which it counts as judged.
-        trials: number of trials of each version that would be enough; 0 if trials alone would not, because the floor
-            is too high or runs at different times differ.
-        may_be_worse: True if the values point to a change for the worse, which is not certain.
+        bound: largest MDE with which it counts as judged.
+        trials: number of trials of each version that would be enough; 0 if none would, because the floor is too high or
+            runs at different times differ.
+        may_be_worse: True if the values suggest a change for the worse that is not certain.
     """
 
     comparison: Comparison
@@ -173,10 +173,10 @@ class NotJudged:
 
 @dataclass(frozen=True)
 class TooFewTrials:
-    """The samples of some metrics are too small to detect any change.
+    """The samples of some metrics are too small for any change to be significant.
 
     Attributes:
-        required: number of trials on both sides that may detect one; 0 if unknown.
+        required: number of trials on both sides with which one can be significant; 0 if unknown.
     """
 
     metrics: tuple[str, ...]
@@ -186,7 +186,7 @@ class TooFewTrials:
 
 
 class Unusable(StrEnum):
-    """Cause for which enough trials are not enough."""
+    """Reason why a metric cannot be compared in spite of enough trials."""
 
     FAILED = "more than half of the trials of one version failed"
     UNPAIRED = "too few of them have the goals and pairs of starts of the other version"
@@ -195,7 +195,7 @@ class Unusable(StrEnum):
 
 @dataclass(frozen=True)
 class TooFewComparable:
-    """There are enough trials, and some metrics cannot be compared by them."""
+    """There are enough trials, but too few values of some metrics are comparable."""
 
     metrics: tuple[str, ...]
     head_count: int
@@ -245,12 +245,12 @@ class OtherSources:
 
 
 Incomparable = OtherUnit | OtherDirection | OtherSources
-"""Reason why a metric that both versions have was not compared."""
+"""Reason why a metric of both versions was not compared."""
 
 
 @dataclass(frozen=True)
 class LostMetric:
-    """The baseline has values of a metric, this run has none."""
+    """The baseline has values of a metric, and this run has none."""
 
     metric: str
     why: str
@@ -258,14 +258,14 @@ class LostMetric:
 
 @dataclass(frozen=True)
 class RequiredMetric:
-    """A metric that the project requires, and that neither version has."""
+    """A metric that the project requires is missing from both versions."""
 
     metric: str
 
 
 @dataclass(frozen=True)
 class NewMetric:
-    """This run has values of a metric, the baseline has none."""
+    """This run has values of a metric, and the baseline has none."""
 
     metric: str
 
@@ -279,7 +279,7 @@ class NewGoal:
 
 @dataclass(frozen=True)
 class LostGoal:
-    """The baseline has trials of this goal, this run has none."""
+    """The baseline has trials of this goal, and this run has none."""
 
     goal: str
 
@@ -309,7 +309,7 @@ class BaselineMissing:
 
 @dataclass(frozen=True)
 class BaselineShared:
-    """This machine has no baseline; another one of its host class has recorded one."""
+    """This machine has no baseline, but another machine of its host class has recorded one."""
 
 
 @dataclass(frozen=True)
@@ -328,24 +328,24 @@ class CalibrationUnreadable:
 
 @dataclass(frozen=True)
 class NotConfirmed:
-    """A suspicion against the stored baseline could neither be shown nor ruled out interleaved."""
+    """The interleaved comparison neither confirmed nor ruled out a suspicion from the stored baseline."""
 
     metrics: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class TheMachine:
-    """Metrics that are worse than the baseline although exactly its stack ran."""
+    """Some metrics are worse than the baseline although exactly its stack ran."""
 
     metrics: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class NotTheCode:
-    """Interleaved, the commits are alike, but the run is worse than its stored baseline.
+    """The interleaved comparison found no regression, but the run is worse than its stored baseline.
 
     Attributes:
-        differences: name, value of the baseline and of the run, of what else may be the cause.
+        differences: other possible causes: name, value of the baseline and of the run.
     """
 
     differences: tuple[tuple[str, str, str], ...]
@@ -400,7 +400,7 @@ Reason = (
 )
 
 Describe = Callable[[Reason], str]
-"""Words a reason; given to rooms below those that have words."""
+"""Renders a reason as text; passed to rooms that may not import `show`."""
 
 
 _KINDS: Final[Mapping[Verdict, tuple[type, ...]]] = {
@@ -451,11 +451,11 @@ _KINDS: Final[Mapping[Verdict, tuple[type, ...]]] = {
 }
 
 VERDICT_OF: Final = {kind: verdict for verdict, kinds in _KINDS.items() for kind in kinds}
-"""Verdict that each kind of reason leads to; that of `Moved` is its metric's."""
+"""Verdict that each kind of reason leads to; for `Moved`, it is the metric's."""
 
 
 def by_weight(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
-    """The reasons, those of the most severe verdict first, and of metrics that moved those that moved most."""
+    """The reasons by severity of their verdict, and changed metrics by size of their change."""
     return tuple(sorted(reasons, key=_lightness))
 
 

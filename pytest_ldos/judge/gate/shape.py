@@ -1,8 +1,8 @@
-"""Spread, upper tail and rises within a run, tested beside a metric's location.
+"""Spread, upper tail and rises within a run, tested in addition to a metric's location.
 
-A start is one piece of evidence. Interleaved versions alone are tested, in runs with enough starts and trials: how much
-the spread of equal versions differs from hour to hour is not known. Each aspect has a weight: the metric's share of the
-error probability is divided by weight among the location and those aspects that are tested.
+A start is one observation. Only interleaved versions with enough starts and trials are tested, because the change of
+equal versions' spread over time is unknown. The metric's share of the error probability is divided by weight among the
+location and the tested aspects.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOCATION: Final = "location"
 LOCATION_WEIGHT: Final = 1.0
 
 _SUSPICIOUS: Final = 0.005
-"""p-value from which on a change that is not certain is reported, and trials are added where they may be."""
+"""p-value below which an uncertain change is reported, and trials are added if allowed."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Tail:
-    """Shares of the trials in the upper tail: by more than `beyond` (relative) worse than their version's median."""
+    """Share of trials in the upper tail: more than `beyond` (relative) worse than their version's median."""
 
     name: ClassVar[str] = "tail"
     weight: ClassVar[float] = 0.05
@@ -65,8 +65,8 @@ class LateRise:
     """A change for the worse within head's run.
 
     Attributes:
-        from_trial: number of the first trial after it, from 1.
-        ratio: head over base from then on, over the same before.
+        from_trial: number of the first trial after the change, from 1.
+        ratio: head over base from that trial on, divided by head over base before.
     """
 
     name: ClassVar[str] = "late_rise"
@@ -81,7 +81,7 @@ Aspect = Spread | Tail | LateRise
 
 @dataclass(frozen=True)
 class Shape:
-    """An aspect of one metric that is tested.
+    """A tested aspect of one metric.
 
     Attributes:
         p_value: one-sided, for a change for the worse.
@@ -110,32 +110,32 @@ class Finding:
 
     @property
     def is_suspect(self) -> bool:
-        """True if it may have changed for the worse, which is not certain."""
+        """True if it may have changed for the worse, but not certainly."""
         return self.is_large and not self.is_regressed and self.shape.p_value <= _SUSPICIOUS
 
 
 def aspect_shares(shapes: Iterable[Shape]) -> dict[str, float]:
-    """Share of a metric's location, and of each other aspect of it that is tested; 1 in total."""
+    """Shares of a metric's location and of its other tested aspects, 1 in total."""
     weights = {LOCATION: LOCATION_WEIGHT, **{each.aspect.name: each.aspect.weight for each in shapes}}
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}
 
 
 FEWEST_STARTS: Final = 9
-"""Starts of each version with which a permutation of starts can be significant: one of 48 620."""
+"""Starts of each version with which a permutation test of starts can be significant: one of 48 620 permutations."""
 
 FEWEST_TRIALS: Final = 20
-"""Trials of each version, for spread and for rises within a run."""
+"""Fewest trials of each version for spread and for rises within a run."""
 
 FEWEST_OF_TAIL: Final = 5 * IN_TAIL
-"""Trials of each version of which the upper tail of both is a tenth; with fewer, the spread shows more."""
+"""Fewest trials of each version for the upper tail, a tenth of both; with fewer, the spread shows more."""
 
 _FAR: Final = 0.95
-"""Quantile of the distances above the median: it must rise by more than the floor, or a spread is none to report."""
+"""Quantile of the distances above the median that must rise by more than the floor for a spread to be reported."""
 
 
 def shapes_of(case: Case, metric: Metric) -> Iterator[Shape]:
-    """The aspects of a metric that this run can test, beside the location."""
+    """The aspects of a metric other than its location that this run can test."""
     if case.is_interleaved and all(
         _are_enough(case, FEWEST_TRIALS, len(series), len(set(series.blocks))) for series in case.series(metric.name)
     ):
@@ -144,7 +144,7 @@ def shapes_of(case: Case, metric: Metric) -> Iterator[Shape]:
 
 
 def _are_enough(case: Case, fewest: int, trials: int, starts: int) -> bool:
-    """True if one version's trials, of enough starts, will be so many at the last look."""
+    """True if one version will have so many trials, from enough starts, at the last look."""
     share = fractions_of(case.head, case.base)[-1]
     return starts >= FEWEST_STARTS * share and trials >= fewest * share
 
@@ -166,14 +166,14 @@ class _Values:
 
     @classmethod
     def of(cls, case: Case, metric: Metric) -> _Values:
-        # Levels of pairs stay in: without them, each version would take part in the other's spread.
+        # Levels of pairs are kept: removing them would mix each version's spread into the other's.
         found = contrast(metric, *case.series(metric.name), is_interleaved=False)
         known = np.isfinite(found.head), np.isfinite(found.base)
         starts = found.starts[0][known[0]], found.starts[1][known[1]]
         return cls(case, metric, found, (found.head[known[0]], found.base[known[1]]), starts)
 
     def reach(self, trials: int) -> bool:
-        """True if there will be so many trials of each version, of enough starts, at the last look."""
+        """True if each version will have so many trials, from enough starts, at the last look."""
         sizes = zip(self.samples, self.starts, strict=True)
         return all(_are_enough(self.case, trials, own.size, np.unique(starts).size) for own, starts in sizes)
 
@@ -182,18 +182,18 @@ class _Values:
         return around_medians(self.samples)
 
     def p_value(self, score: Callable[[Samples], Samples]) -> float:
-        """The larger p-value of both centers: the common one makes it exact, the own ones leave out the location."""
+        """The larger p-value of both centerings: the common one is exact, the separate ones ignore the location."""
         centers = self.centered, around_common_median(self.samples)
         return max(permutation_p(*sum_by_start(score(each), self.starts)) for each in centers)
 
     @property
     def rise_of_far(self) -> float:
-        """Relative rise of the distance above the median that one trial in twenty exceeds."""
+        """Relative rise of the distance above the median exceeded by one trial in twenty."""
         head, base = (float(np.quantile(each, _FAR)) for each in self.centered)
         return self.contrasted.to_effect(max(0.0, head - base))
 
     def differences(self) -> tuple[Numbers, Starts]:
-        """Mean of head less mean of base in each pair of starts, in order of time, and the pairs."""
+        """Mean of head minus mean of base in each pair of starts, in order of time, and the pairs."""
         pairs = self.starts[0] // 2, self.starts[1] // 2
         common = np.intersect1d(*pairs)
         head, base = (

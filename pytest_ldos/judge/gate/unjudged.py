@@ -1,7 +1,7 @@
 """Metrics that are not compared or not judged: other sources, lost, new, too few values, too much variation.
 
-The minimum detectable effect decides whether this host can judge a metric, never the effect that was seen. A metric
-that is not judged still regresses: a change large enough to be certain is reported all the same.
+The MDE decides whether this host can judge a metric; the observed effect does not. A regression that is large enough to
+be certain is reported in any case.
 """
 
 from __future__ import annotations
@@ -94,12 +94,12 @@ def new_metrics(case: Case, *, but: Collection[str]) -> list[NewMetric]:
 
 
 def is_companion(metric: str) -> bool:
-    """True for our own metrics that refine another: a baseline of an earlier version without them is still one."""
+    """True for built-in metrics that refine another: a baseline of an earlier version may lack them."""
     return metric in METRICS and bool(METRICS[metric].refines)
 
 
 def lost_goals(case: Case) -> list[NewGoal | LostGoal]:
-    """Goals that only one side has, if there are common ones: their trials are not compared."""
+    """Goals that only one side has, if there are common ones; their trials are not compared."""
     heads, bases = _goals(case.head), _goals(case.base)
     if not heads & bases:
         return []
@@ -121,7 +121,7 @@ Underpowered = TooFewComparable | TooFewInBaseline | TooFewTrials
 
 
 def explain_underpowered(comparisons: Sequence[Comparison], case: Case) -> Iterator[Underpowered]:
-    """One reason for all metrics that have equally many values and lack the same."""
+    """Reasons for underpowered metrics; those with equally many values and the same cause share one."""
     found = sorted(filter(is_underpowered, comparisons), key=_kind)
     for _, group in groupby(found, key=_kind):
         yield _explain_few(list(group), case)
@@ -132,12 +132,12 @@ def _kind(found: Comparison) -> tuple[bool, bool, int, int]:
 
 
 def _is_enough(found: Comparison) -> bool:
-    """True if both sides have the trials that may detect a change: then it is their values that are missing."""
+    """True if both sides have enough trials, so that values are what is missing."""
     return 0 < _required(found) <= min(found.head_count, found.base_count)
 
 
 def _required(found: Comparison) -> int:
-    """Trials on both sides that may detect a change; 0 if unknown."""
+    """Trials required on both sides for a change to be significant; 0 if unknown."""
     return fewest_trials(tail=found.tail) if found.tail > 0 else 0
 
 
@@ -160,14 +160,14 @@ def _explain_few(alike: Sequence[Comparison], case: Case) -> Underpowered:
 
 
 USUALLY_REQUIRED: Final = frozenset({"T1", "T1mean", "T2x", "T3mean", "T4", "T5mean", "call"})
-"""Metrics that are judged on every host that can, unless the project names others; T1 where T1mean is not judged."""
+"""Metrics required on every host that can judge them, unless the project names others; T1 if T1mean is not judged."""
 
 _MARGIN: Final = 1.5
-"""Factor by which a predicted effect must miss its bound: spreads are known from few trials."""
+"""Margin between a predicted MDE and its bound, because spreads are estimated from few trials."""
 
 
 def set_aside(comparisons: Sequence[Comparison], case: Case, policy: Policy) -> list[Comparison]:
-    """The comparisons, with those that cannot be decided on this host `NOT_JUDGED` instead of inconclusive.
+    """The comparisons, with `NOT_JUDGED` instead of `INCONCLUSIVE` for metrics that this host cannot judge.
 
     A metric is `SHOWN` if others of the same quantity are judged in its place and it is not suspicious.
     """
@@ -198,9 +198,9 @@ def stand_ins(metric: str, comparisons: Sequence[Comparison]) -> tuple[str, ...]
 def _is_required(found: Comparison, instead: Sequence[str], case: Case, policy: Policy) -> bool:
     """True if the verdict must wait for this metric.
 
-    Where the project names none: if its samples are too small or begin at zero, which is no property of the host; and
-    if the calibration says that this host can judge it, so that something disturbed this run. Counts of what the
-    settings name, such as page faults and misses, begin at zero in most stacks, and nothing waits for them.
+    If the project names none, it must if its samples are too small or begin at zero, which is not due to the host, or
+    if this host can judge it according to the calibration, so that something disturbed this run. Counts from the
+    settings, such as page faults and misses, begin at zero in most stacks, and are not required.
     """
     if policy.required is not None:
         return found.metric in policy.required
@@ -213,7 +213,7 @@ def _is_required(found: Comparison, instead: Sequence[str], case: Case, policy: 
 
 
 def usual_mde(found: Comparison, case: Case, policy: Policy) -> float:
-    """The minimum detectable effect of such a comparison by the host's calibration; infinite if it is not known."""
+    """The MDE of such a comparison according to the host's calibration; infinite if unknown."""
     noise = policy.noise(case.head.scenario, found.metric)
     if noise is None or not found.head_count or not found.base_count:
         return math.inf
@@ -232,7 +232,7 @@ def _variance(noise: MetricNoise, case: Case, found: Comparison) -> float:
 
 
 def unmeasured(case: Case, policy: Policy) -> list[RequiredMetric]:
-    """Metrics that the project requires, of which neither version has a value."""
+    """Required metrics of which neither version has a value."""
     values = (case.head_series, case.base_series)
     names = policy.required or ()
     return [RequiredMetric(name) for name in names if not any(len(each.get(name, ())) for each in values)]
@@ -244,9 +244,10 @@ def explain_set_aside(comparisons: Sequence[Comparison], case: Case, policy: Pol
 
 
 def _explain(found: Comparison, case: Case, policy: Policy) -> NotJudged:
-    """The reason for a metric that is not judged, with the number of trials that would be enough."""
+    """The reason why a metric is not judged, with the number of trials that would be enough."""
     bound = _bound(found, case)
-    trials = _enough_trials(found, bound) if case.is_interleaved else 0  # apart, runs differ however many trials
+    # Runs at different times differ however many trials they have.
+    trials = _enough_trials(found, bound) if case.is_interleaved else 0
     return NotJudged(found, bound, trials, may_be_worse=found.p_value <= policy.doubt)
 
 
@@ -256,7 +257,7 @@ def _starts(found: Comparison, case: Case) -> list[int]:
 
 
 def _enough_trials(found: Comparison, bound: float) -> int:
-    """Trials of each version, in as many more starts, that could detect an effect of `bound`; 0 if none could."""
+    """Trials of each version, with starts in proportion, for an MDE of `bound`; 0 if no number is enough."""
     if math.isinf(found.mde) or found.floor >= bound:
         return 0
     certainty = float(ndtri(POWER))
@@ -267,8 +268,8 @@ def _enough_trials(found: Comparison, bound: float) -> int:
     return math.ceil(2 * Look(found.head_count, found.base_count).information * (error / enough) ** 2)
 
 
-def explain_undecided(found: Comparison, case: Case, policy: Policy) -> NotClear:
-    """The reason for a metric that is required and inconclusive, with what this host usually detects."""
+def explain_inconclusive(found: Comparison, case: Case, policy: Policy) -> NotClear:
+    """The reason why a required metric is inconclusive, with this host's usual MDE."""
     return NotClear(found, usual_mde(found, case, policy))
 
 

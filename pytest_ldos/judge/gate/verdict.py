@@ -10,7 +10,7 @@ from pytest_ldos.base import exit_codes
 
 
 class Tone(StrEnum):
-    """Good or bad news; how it is shown is a matter of the page's format."""
+    """Good or bad news; the page's format decides how to show it."""
 
     GOOD = "good"
     DOUBT = "doubt"
@@ -20,8 +20,8 @@ class Tone(StrEnum):
 class Verdict(StrEnum):
     """Result for a run, or for one of its metrics (one of the first four, `SHOWN`, `NOT_JUDGED` or `NOT_COMPARABLE`).
 
-    Each has its severity (larger is more severe), its tone, and the exit code of a run that it fails: one of bad tone
-    always, a doubtful one only if a verdict was required (``--ldos-strict``).
+    Each has a severity (larger is more severe), a tone, and the exit code of a run that it fails. A verdict of bad tone
+    always fails the run, a doubtful one only if a verdict was required (``--ldos-strict``).
     """
 
     severity: int
@@ -46,7 +46,7 @@ class Verdict(StrEnum):
 
     @property
     def word(self) -> str:
-        """The verdict for people: ``not comparable``."""
+        """The verdict in words, such as ``not comparable``."""
         return self.value.replace("_", " ")
 
     @property

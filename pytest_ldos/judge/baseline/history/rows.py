@@ -80,14 +80,14 @@ null unless ``status`` is ``measured``; ``reason`` then says why it is null."""
 
 
 KEPT_COVARIATES: Final = tuple(name for name in COVARIATES if name in SCHEMA)
-"""Covariates that have a column: another one would make files unreadable that have none."""
+"""Covariates that have a column; adding one would make existing files unreadable."""
 
 INVALID: Final = "invalid"
-"""The verdict on trials that were not measured well."""
+"""The verdict on invalid trials."""
 
 
 def why_left_out(trials: TrialSet, verdict: str) -> str:
-    """Reason for which trials have no place in a history; empty where they have one."""
+    """Reason why trials are left out of a history; empty if they are not."""
     if verdict == INVALID:
         return "not measured well (invalid)"
     return "watched, which makes them slower" if trials.watched else ""
@@ -96,7 +96,7 @@ def why_left_out(trials: TrialSet, verdict: str) -> str:
 def build_rows(
     trials: TrialSet, *, run: str, branch: str, verdict: str, version: Version = Version.HEAD
 ) -> pl.DataFrame:
-    """Rows of a set of trials, with the columns of `SCHEMA`; none of trials that are left out."""
+    """Rows of a set of trials, with the columns of `SCHEMA`; none if the trials are left out."""
     if why_left_out(trials, verdict):
         return pl.DataFrame(schema=SCHEMA)
     of_set = {

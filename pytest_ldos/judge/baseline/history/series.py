@@ -73,7 +73,7 @@ class MetricSeries:
     """A metric over runs, in chronological order.
 
     Attributes:
-        source: where the values were taken from; another source makes another series.
+        source: where the values were taken from; each source has its own series.
         scale: relative effect of a difference of one between locations; 0 on logarithms.
     """
 
@@ -113,7 +113,7 @@ def latest_runs(rows: pl.DataFrame, count: int, *, keep: Collection[str] = ()) -
 
 
 def build_series(rows: pl.DataFrame) -> list[MetricSeries]:
-    """All series of a history's rows that have a usable value; runs that were not measured well have none."""
+    """All series in a history's rows with at least one usable value; invalid runs have none."""
     has_value = pl.col("status").is_in([Status.MEASURED.value, Status.CENSORED.value])
     usable = rows.filter(has_value & (pl.col("verdict") != INVALID))
     ordered = _with_sources(usable.sort("started_at", "trials"))
@@ -123,7 +123,7 @@ def build_series(rows: pl.DataFrame) -> list[MetricSeries]:
 
 
 def _with_sources(rows: pl.DataFrame) -> pl.DataFrame:
-    """Gives censored values the source of their run's other values, or else of a neighbouring run."""
+    """Assigns censored values the source of their run's other values, or of a neighbouring run."""
     of_run = pl.col("source").drop_nulls().first().over("trials", "metric")
     filled = rows.with_columns(pl.coalesce("source", of_run).alias("source"))
     return filled.with_columns(pl.col("source").forward_fill().backward_fill().over(_OF_METRIC))
@@ -264,7 +264,7 @@ class Noise:
 
 
 def noise_of(series: MetricSeries) -> Noise:
-    """Noise estimated from differences of neighbouring runs; a few changes of level among them do no harm."""
+    """Noise estimated from differences of neighbouring runs, which is robust to a few changes of level."""
     locations = np.array([run.location for run in series.runs if run.is_accepted])
     if len(locations) < _FEWEST_RUNS:
         return Noise(0.0, math.inf, 0.0, is_estimated=False)

@@ -1,6 +1,6 @@
-"""The history on disk: ``DIR/<stack>/<host class>/<scenario>/*.parquet``, one data set of many files.
+"""The history on disk, one data set of many files: ``DIR/<stack>/<host class>/<scenario>/*.parquet``.
 
-A file appears under its name only when complete: a reader sees all of it or nothing. A killed writer leaves a
+A file appears under its name only when it is complete. A killed writer leaves a
 hidden file that is never read.
 
 Every run adds files of its own, so that concurrent runs do not conflict. Once there are many files, they are merged
@@ -48,7 +48,7 @@ class HistoryFile:
 
 @dataclass(frozen=True)
 class Damaged:
-    """A file that is left out because it is damaged."""
+    """A damaged file, which is left out."""
 
     path: Path
     reason: str
@@ -72,7 +72,7 @@ def inspect_file(path: Path) -> HistoryFile | Damaged:
     """Reads a file's metadata.
 
     Raises:
-        RecordUnreadable: it was written by something else, or by another version of this project.
+        RecordUnreadable: it was written by another program, or by another version of this project.
         FileNotFoundError: it no longer exists.
     """
     try:
@@ -197,7 +197,7 @@ class HistoryStore:
         return True
 
     def folder(self, key: BaselineKey) -> Path:
-        """Folder of the runs with a key; those of other keys are never mixed with them."""
+        """Folder of the runs with a key; each key has its own."""
         safe = {name: _UNSAFE.sub("_", part) for name, part in vars(key).items()}
         return BaselineKey(**safe).folder(self.directory)
 

@@ -34,14 +34,14 @@ class CommitPoint:
 
     Attributes:
         label: the commit, or the run's name outside of git or with uncommitted changes.
-        first, last: places of its first and its last run among all of the series.
+        first, last: indices of its first and its last run in the series.
         median: of the runs' medians, as measured.
         location, low, high: after covariates, in the metric's unit, with the interval.
         step: from the commit before; ``None`` for the first.
-        from_anchor: from the pinned anchor, or where nothing is pinned from the first runs.
+        from_anchor: from the pinned anchor, or from the first runs if nothing is pinned.
         from_rolling: from the rolling anchor as it was before this commit.
-        change_point: strength of a change of level that begins here; 0 where none does.
-        creeps: names of the anchors that the level has crept away from by now (see `find_creep`).
+        change_point: strength of a change of level that begins here; 0 if there is none.
+        creeps: names of the anchors that the level has crept away from so far (see `find_creep`).
     """
 
     label: str
@@ -72,8 +72,8 @@ def build_commits(series: MetricSeries, noise: Noise, *, anchor: Level | None, w
     """The commits of a series in the order of their first runs.
 
     Args:
-        anchor: the pinned one, or the first runs.
-        window: accepted runs that make the rolling anchor.
+        anchor: the pinned anchor, or the first runs.
+        window: number of accepted runs in the rolling anchor.
     """
     before: Level | None = None
     accepted = AcceptedRuns.of(series)
@@ -111,12 +111,12 @@ def _by_commit(runs: Sequence[Run]) -> Iterator[tuple[str, list[int]]]:
 
 PIN: Final = "pin"
 START: Final = "start"
-"""The first runs, where nothing is pinned."""
+"""Name of the anchor made of the first runs, used if nothing is pinned."""
 
 ROLLING: Final = "rolling"
 
 _RECENT_RUNS: Final = 5
-"""Number of runs that the present level is estimated from."""
+"""Number of runs from which the present level is estimated."""
 
 _TAIL: Final = 0.0001
 """Probability of error at each end of the interval that must exclude zero: a history is tested after every run."""
@@ -128,7 +128,7 @@ class Anchor:
 
     Attributes:
         name: `PIN` or `START`.
-        last: place of its last run.
+        last: index of its last run.
     """
 
     name: str
@@ -193,12 +193,12 @@ class Trend:
     """A metric over commits.
 
     Attributes:
-        pinned: what the pinned anchor is; empty where nothing is pinned, and the first runs stand for it.
+        pinned: description of the pinned anchor; empty if nothing is pinned and the first runs are used instead.
         pinned_trials: sets of trials that are pinned.
-        anchor, rolling: the anchors now, in the metric's unit; ``None`` where there is none.
-        window: accepted runs that make the rolling anchor.
+        anchor, rolling: the present anchors, in the metric's unit; ``None`` if there is none.
+        window: number of accepted runs in the rolling anchor.
         floor: relative effect below which a single step is not reported.
-        run_deviation: relative standard deviation between runs of an unchanged level; ``None`` for too few runs.
+        run_deviation: relative standard deviation between runs at an unchanged level; ``None`` for too few runs.
         correlation: correlation of neighbouring runs.
     """
 
@@ -220,7 +220,7 @@ class Trend:
 
     @property
     def anchor_name(self) -> str:
-        """`PIN`, or `START` where nothing is pinned."""
+        """`PIN`, or `START` if nothing is pinned."""
         return PIN if self.pinned else START
 
 
@@ -272,7 +272,7 @@ def _last_place(series: MetricSeries, runs: Sequence[Run]) -> int:
 
 
 def _change_points(series: MetricSeries) -> dict[str, float]:
-    """Strength by the first run of the new level; found on runs, not on trials."""
+    """Strength of each change point, by the first run of the new level; detected on runs, not on trials."""
     found = find_change_points(np.array([run.location for run in series.runs]))
     return {series.runs[point.index].trials: point.strength for point in found}
 
