@@ -27,7 +27,7 @@ from pytest_ldos.record.profiles import (
     render_folded,
     render_speedscope,
 )
-from pytest_ldos.show.export.parquet import beside, is_model_directory, write_parquet
+from pytest_ldos.show.export.parquet import is_model_directory, staging_folder, write_parquet
 from pytest_ldos.show.export.perfetto.write import write_perfetto
 from pytest_ldos.show.report.flame.files import (
     SVG,
@@ -134,7 +134,7 @@ _WRITERS: Final = {Format.PERFETTO: _write_perfetto, Format.PARQUET: _write_parq
 @contextmanager
 def _whole_file(target: Path) -> Iterator[Path]:
     """A file that takes the target's place when it is complete, or leaves nothing."""
-    with beside(target) as folder:
+    with staging_folder(target) as folder:
         path = folder / target.name
         yield path
         path.replace(target)

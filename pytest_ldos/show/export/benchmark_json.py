@@ -1,8 +1,8 @@
-"""Series of the metrics that are times in pytest-benchmark's JSON format, for its `compare` and other tools.
+"""Series of duration metrics in pytest-benchmark's JSON format, for its `compare` and other tools.
 
-The format has neither unit nor direction: its readers take each mean for seconds of which less is better, and each
-``ops`` for iterations a second of which more is better. A metric that this would misrepresent is left out, and
-`left_out_of_benchmarks` names it. There is one benchmark per scenario and metric.
+The format has neither unit nor direction: its readers take each mean for seconds (lower is better), and each ``ops``
+for iterations per second (higher is better). Other metrics are left out; `left_out_of_benchmarks` names them. There is
+one benchmark per scenario and metric.
 
 Reference: ``src/extract.ts`` of github-action-benchmark, ``adapters/python/pytest.rs`` of bencher.
 """
@@ -55,7 +55,7 @@ def left_out_of_benchmarks(measured: Sequence[tuple[TrialSet, Mapping[str, Serie
 
 
 def _is_duration(series: Series) -> bool:
-    """True if the series is of times above zero, less being better, so that its inverse is a rate of iterations."""
+    """True if all values are positive durations and lower is better, so that the inverse is a rate of iterations."""
     return series.unit in SECONDS_OF and series.better is Better.LOWER and math.fsum(series.finite) > 0
 
 
@@ -138,6 +138,6 @@ def _stats(data: list[float]) -> dict[str, Any]:
 
 
 def _within_fences(ordered: list[float], low: float, high: float) -> tuple[float, float]:
-    """The smallest and largest values that are no outliers."""
+    """The smallest and largest values that are not outliers."""
     inside = [value for value in ordered if low <= value <= high]
     return inside[0], inside[-1]

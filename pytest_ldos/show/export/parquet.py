@@ -21,8 +21,8 @@ from pytest_ldos.trace.execution.schema import MANIFEST, write_model
 
 
 @contextmanager
-def beside(target: Path) -> Iterator[Path]:
-    """Creates a temporary folder on the same disk as a future file or folder, for as long as the context lasts.
+def staging_folder(target: Path) -> Iterator[Path]:
+    """Creates a temporary folder on the same disk as a future file or folder, and deletes it on exit.
 
     Raises:
         OSError: no folder can be created there.
@@ -34,15 +34,15 @@ def beside(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def replaced(directory: Path, *, is_ours: Callable[[Path], bool]) -> Iterator[Path]:
-    """Yields the path for the new folder, which replaces `directory` when the context ends without an error.
+    """Yields the path for a new folder, which replaces `directory` on exit unless an exception is raised.
 
     Args:
-        is_ours: returns true if the existing folder may be replaced.
+        is_ours: returns True if the existing folder may be replaced.
 
     Raises:
         OSError: the directory cannot be written, or holds something else.
     """
-    with beside(directory) as folder:
+    with staging_folder(directory) as folder:
         fresh = folder / directory.name
         yield fresh
         if is_ours(directory):
@@ -100,14 +100,14 @@ _MEASUREMENTS: Final[dict[str, Any]] = {
 
 
 def traces_frame(summaries: Sequence[TraceSummary]) -> pl.DataFrame:
-    """One row per trace; for one that could not be read, `problem` states the reason, and the counts are null."""
+    """One row per trace; if it could not be read, `problem` states the reason, and the counts are null."""
     rows = [{name: getattr(each, name) for name in _TRACES} for each in summaries]
     unknown = pl.when(pl.col("problem") == "").then(pl.col(*list(_TRACES)[2:]))
     return pl.DataFrame(rows, schema=_TRACES).with_columns(unknown)
 
 
 def measurements_frame(summaries: Sequence[TraceSummary]) -> pl.DataFrame:
-    """One row per goal and metric, with their trace; where `value` is null, `reason` states why."""
+    """One row per trace, goal and metric; if `value` is null, `reason` states why."""
     rows = [{"trace": summary.trace, **asdict(each)} for summary in summaries for each in summary.values]
     return pl.DataFrame(rows, schema=_MEASUREMENTS)
 
@@ -123,7 +123,7 @@ def require_writable(directory: Path) -> None:
     Raises:
         OSError: it cannot.
     """
-    with beside(directory):
+    with staging_folder(directory):
         pass
 
 

@@ -34,13 +34,13 @@ _EVENTS_AT_ONCE: Final = 1 << 16
 
 
 def to_tracetools_events(trace: DecodedTrace) -> Sequence[DictEvent]:
-    """All events of a trace in `tracetools_read`'s form, for checks that were written for it.
+    """All events of a trace in `tracetools_read`'s form, for code written for it.
 
     Each is a dict with ``_name``, ``_timestamp`` (nanoseconds since the epoch), ``cpu_id``, the
     contexts (``vpid``, ``vtid``, ``procname``, …) and the payload, all at the top level: numbers,
-    text, lists; enumerations by the name of their value. As there, a payload field with the name of a
-    context takes its place, fields called ``id``, ``uuid``, ``v``, … (which packets and headers
-    have) are left out, and a field that an event does not have is no key of its dict.
+    text, lists; enumerations by the name of their value. As there, a payload field with the name of a context replaces
+    it, fields called ``id``, ``uuid``, ``v``, … (which packets and headers have) are left out, and missing fields are
+    not keys of the dict.
 
     Dicts are made on demand, a chunk at a time: iterating over a trace of any size
     takes little memory. Simultaneous events are in the order of their names in the trace.
@@ -85,7 +85,7 @@ class _Events(Sequence[DictEvent]):
 
     @cached_property
     def _order(self) -> tuple[np.ndarray[Any, np.dtype[np.uint32]], np.ndarray[Any, np.dtype[np.int64]]]:
-        """Table of each event and its row there; a table's rows are in order already."""
+        """Table and row of each event; the rows of each table are already in order."""
         lengths = [len(table) for table in self._tables]
         times = np.concatenate([np.empty(0, dtype=np.int64), *(table.timestamp_ns for table in self._tables)])
         order = np.argsort(times, kind="stable")

@@ -1,4 +1,4 @@
-"""Every format a page can have, by the name a user gives, and values as JSON and CSV."""
+"""Formats of pages, by the name a user gives, and values as JSON and CSV."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from pytest_ldos.show.page import markdown, terminal
 from pytest_ldos.show.page.model import Page
 
 _COMMAND: Final = re.compile(r"#(?=#[\w.-]*\[)")
-"""To the log of a CI job, which takes it anywhere in a line; only a text can have it."""
+"""Prefix of commands in the log of a CI job, recognised anywhere in a line; other formats cannot contain it."""
 
 _FORMULA: Final = ("=", "+", "-", "@", "'")
-"""First characters by which a spreadsheet takes text for more than text."""
+"""First characters that make a spreadsheet interpret text as a formula."""
 
 
 def to_json(value: Any, *, indent: int = 1) -> Rendered:
-    """JSON text of plain values; what is no ASCII is escaped.
+    """JSON text of plain values; characters outside ASCII are escaped.
 
     Raises:
-        ValueError: a number is infinite or none.
+        ValueError: a number is infinite or NaN.
     """
     text = json.dumps(value, indent=indent, allow_nan=False)
     return Rendered(_COMMAND.sub(r"\\u0023", text) + "\n")
 
 
 def finite(value: float | None) -> float | None:
-    """The number; ``None`` instead of one that is infinite or none, which JSON has not."""
+    """The number; ``None`` for infinite or NaN, which JSON lacks."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def to_csv(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> Rendered:
-    """CSV text with a heading; each row is one line, and no text in it is run."""
+    """CSV text with a heading; each row is one line, and no cell is a formula."""
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
     writer.writerows(map(_harmless, row) for row in (titles, *rows))
@@ -49,7 +49,7 @@ def to_csv(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> Rendered:
 
 
 def _harmless(value: object) -> object:
-    """Numbers as they are; text on one line, and as text."""
+    """Numbers unchanged; text on one line, and never a formula."""
     if not isinstance(value, str):
         return value
     text = one_line(value)
@@ -60,7 +60,7 @@ _R = TypeVar("_R")
 
 
 class Format(StrEnum):
-    """Values of ``--format``; a file of a format but the first ends with its name."""
+    """Values of ``--format``; except for the first, they are also suffixes of files."""
 
     TERMINAL = "terminal"
     HTML = "html"
@@ -69,14 +69,14 @@ class Format(StrEnum):
 
 
 HTML_PACKAGES: Final = ("htpy", "matplotlib")
-"""Packages of the extra ``report``, which need not be installed."""
+"""Packages of the optional extra ``report``."""
 
 
 def format_of(file: Path) -> Format:
-    """The format that a file's name asks for.
+    """The format given by the suffix of a file's name.
 
     Raises:
-        ConfigurationError: none that a file can have.
+        ConfigurationError: an unknown suffix.
     """
     try:
         return Format(file.suffix.removeprefix("."))
@@ -97,7 +97,7 @@ def require_format(kind: Format) -> None:
 
 
 def render(page: Page, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
-    """The page in a format for people; width and colour matter to a terminal alone.
+    """The page in a format for people; width and colour apply to a terminal only.
 
     Raises:
         Unavailable: see `require_format`.

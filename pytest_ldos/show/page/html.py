@@ -1,7 +1,7 @@
-"""Page of HTML that needs nothing else: no script, no font, no picture from elsewhere.
+"""Self-contained page of HTML, without external scripts, fonts or images.
 
-Its colours follow the reader's scheme, its tables hold what its drawings show, and the page says itself that nothing
-may be loaded or run, but for one script of ours where a page is interactive: by its digest, so that no other runs.
+Its colours follow the reader's scheme, and its tables hold what its drawings show. A Content Security Policy forbids
+loading or running anything, except one script of ours on an interactive page, which is allowed by its digest.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from pytest_ldos.show.page.model import (
 
 _SIGNS: Final[Mapping[Tone, str]] = {Tone.GOOD: "✓", Tone.BAD: "✕", Tone.DOUBT: "?"}
 _FEW: Final = 3
-"""Columns that fit any window."""
+"""Number of columns that fit any window."""
 
 
-def said(text: str) -> Node:
-    """Text that may come from other programs; what direction it is written in stays its own."""
+def untrusted_text(text: str) -> Node:
+    """Untrusted text on one line, isolated from the direction of the text around it."""
     return h.bdi[one_line(text)] if text else ""
 
 
 def badge(shown: Badge | None) -> Node:
-    """A verdict or state: a word, with a colour and a sign that only repeat it."""
+    """A verdict or state: a word, with a colour and a sign that repeat it."""
     if shown is None:
         return None
     sign = _SIGNS.get(shown.tone)
@@ -58,18 +58,19 @@ def badge(shown: Badge | None) -> Node:
 
 
 def bullet_list(lines: Iterable[str]) -> Node:
-    """Sentences, one a line; nothing where there are none."""
-    items = [h.li[said(line)] for line in lines]
+    """Sentences, one per line; nothing without sentences."""
+    items = [h.li[untrusted_text(line)] for line in lines]
     return h.ul[items] if items else None
 
 
 def table(shown: Table, *, name: str = "") -> Node:
-    """A table whose first column names its rows; nothing where there are no rows.
+    """A table whose first column names its rows; nothing without rows.
 
-    Where it is too wide, it scrolls by itself, also by keyboard; in a narrow window, rows with many cells are blocks.
+    If it is too wide, it scrolls within the page, also by keyboard. In a narrow window, rows with many cells become
+    blocks.
 
     Args:
-        name: of the table for those who do not see it, where it has no title of its own.
+        name: accessible name of a table without a title.
     """
     if not shown.rows:
         return None
@@ -85,7 +86,7 @@ def table(shown: Table, *, name: str = "") -> Node:
         ]
         for row in shown.rows
     ]
-    caption = h.caption[said(shown.title)] if shown.title else None
+    caption = h.caption[untrusted_text(shown.title)] if shown.title else None
     whole = h.table(class_=_classes(shown) or None)[caption, h.thead[head], h.tbody[body]]
     return h.div(".scroll", role="region", aria_label=one_line(shown.title or name), tabindex="0")[whole]
 
@@ -101,12 +102,12 @@ def _kind(shown: Table, column: Column) -> str | None:
 
 def _heading(column: Column) -> Node:
     if column.drawing is None:
-        return said(column.title)
+        return untrusted_text(column.title)
     return [h.span(".unseen")[one_line(column.title)], column.drawing.draw()]
 
 
 def _data(cell: Cell, column: Column) -> dict[str, str]:
-    """Attributes for a narrow window, which shows the title beside each cell, and for sorting."""
+    """Attributes for sorting, and for a narrow window, which shows the title next to each cell."""
     value = cell.value if isinstance(cell, Amount) else None
     return {"data-title": one_line(column.title)} | ({} if value is None else {"data-value": f"{value:.9g}"})
 
@@ -118,13 +119,13 @@ def _cell(cell: Cell) -> Node:
         case Drawing():
             return cell.draw()
         case Words():
-            return said(cell.text)
-    return said(cell)
+            return untrusted_text(cell.text)
+    return untrusted_text(cell)
 
 
 def folded(summary: str, content: Node) -> Node:
-    """Content that is shown when it is asked for."""
-    return h.details[h.summary[said(summary)], content]
+    """Content that is shown on request."""
+    return h.details[h.summary[untrusted_text(summary)], content]
 
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -138,10 +139,10 @@ def render(page: Page) -> Rendered:
         h.a(".skip", href="#results")["Skip to the results"],
         h.header[h.h1[_titled(page.title, page)], bullet_list(page.setting), _contents(page)],
         h.main(id="results", tabindex="-1")[
-            h.p(".answer")[said(page.answer)] if page.answer else None,
+            h.p(".answer")[untrusted_text(page.answer)] if page.answer else None,
             _Blocks().show(page.blocks),
         ],
-        h.footer[h.p[said(page.made)]] if page.made else None,
+        h.footer[h.p[untrusted_text(page.made)]] if page.made else None,
         h.script[Markup(script)] if script else None,  # noqa: S704 - a file of this package
     ]
     return whole_page(f"{page.title} {page.badge.text}" if page.badge else page.title, body, script=script)
@@ -154,10 +155,10 @@ def _contents(page: Page) -> Node:
 
 
 def whole_page(title: str, body: Node, *, script: str = "") -> Rendered:
-    """A page that loads nothing and runs nothing else, as text; whatever words are in it can be seen, and end no line.
+    """A self-contained page as text; untrusted words in it are visible and on one line.
 
     Args:
-        script: the one of ours that `body` has; no other is run.
+        script: our script in `body`, the only one allowed to run.
     """
     return Rendered(f"{one_line(str(h.html(lang='en')[_head(title, script), body]))}\n")
 
@@ -180,21 +181,21 @@ def _read(name: str) -> str:
 
 
 def _titled(title: str, named: Page | Section | Figure) -> Node:
-    return [said(title), " ", badge(named.badge)] if named.badge else said(title)
+    return [untrusted_text(title), " ", badge(named.badge)] if named.badge else untrusted_text(title)
 
 
 class _Blocks:
-    """The blocks of one page, each section with an id of its own."""
+    """The blocks of one page, each section with a unique id."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
 
     def show(self, blocks: Iterable[Block], level: int = 0, name: str = "") -> list[Node]:
-        """Blocks below each other; figures stand side by side where there is room.
+        """Renders blocks one below the other; figures are side by side if there is room.
 
         Args:
             level: of the headings in them, from 0.
-            name: of what they belong to.
+            name: of the section that they belong to.
         """
         shown: list[Node] = []
         for is_figure, some in groupby(blocks, key=lambda each: isinstance(each, Figure)):
@@ -226,16 +227,22 @@ class _Blocks:
 
 
 def _leaf(block: Text | Bullets | Links | Legend | Drawing) -> Node:
-    """A block without blocks in it."""
+    """Renders a block that contains no blocks."""
     match block:
         case Text():
-            return h.p(class_=block.tone or None)[said(block.text)]
+            return h.p(class_=block.tone or None)[untrusted_text(block.text)]
         case Bullets():
             return bullet_list(block.lines)
         case Links():
-            return h.ul[(h.li[h.a(href=each.url)[said(each.title)]] for each in block.links)] if block.links else None
+            return (
+                h.ul[(h.li[h.a(href=each.url)[untrusted_text(each.title)]] for each in block.links)]
+                if block.links
+                else None
+            )
         case Legend():
-            return h.dl[[(h.dt[said(word)], h.dd[said(meaning)]) for word, meaning in block.meanings]]
+            return h.dl[
+                [(h.dt[untrusted_text(word)], h.dd[untrusted_text(meaning)]) for word, meaning in block.meanings]
+            ]
         case Drawing():
             return block.draw()
     assert_never(block)

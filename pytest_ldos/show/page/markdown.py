@@ -1,6 +1,6 @@
-"""Page in GitHub's Markdown, made of words that may come from anywhere.
+"""Page in GitHub's Markdown, made of untrusted words.
 
-These are shown as they were written and can do nothing else: no link, no mention, no table cell of their own, no HTML.
+Untrusted words are shown literally: they cannot make a link, a mention, a table cell or HTML.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from pytest_ldos.show.page.model import (
 )
 
 Markdown = NewType("Markdown", str)
-"""A part that is Markdown already; functions of this module make them of plain words."""
+"""A part that is already Markdown; functions of this module make it from plain words."""
 
 LONGEST: Final = 600
-"""Characters of one foreign sentence."""
+"""Most characters of one untrusted sentence."""
 
 _ACTIVE: Final = re.compile(
     r"""[\\`*_\[\]~|]      # code, emphasis, links, cells
@@ -44,7 +44,7 @@ _ACTIVE: Final = re.compile(
 )
 _NUMBERED: Final = re.compile(r"^(\d+)([.)])(?=\s|$)")
 _REFERENCE: Final = re.compile(r"\b(gh-)(?=\d)", re.IGNORECASE)
-"""GitHub makes links of these after it has read Markdown, so that no backslash keeps it from that."""
+"""Texts that GitHub turns into links after parsing Markdown, so that a backslash does not prevent it."""
 
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;", "@": "@&#8288;", "#": "&#35;&#8288;"}
 
@@ -52,7 +52,7 @@ _SIGNS: Final[Mapping[Tone, str]] = {Tone.GOOD: "✅", Tone.BAD: "❌", Tone.DOU
 
 
 def escape(text: str) -> Markdown:
-    """Foreign text as one line that means nothing to Markdown, HTML or GitHub."""
+    """Untrusted text as one line without meaning to Markdown, HTML or GitHub."""
     line = one_line(text).strip()
     shown = line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
     inactive = _NUMBERED.sub(r"\1\\\2", _ACTIVE.sub(r"\\\g<0>", shown))
@@ -61,7 +61,7 @@ def escape(text: str) -> Markdown:
 
 
 def join(parts: Iterable[Markdown]) -> Rendered:
-    """A whole text of those parts that are not empty."""
+    """Text of all parts that are not empty."""
     return Rendered("\n\n".join(part for part in parts if part) + "\n")
 
 
@@ -74,17 +74,17 @@ def strong(text: str) -> Markdown:
 
 
 def bullets(lines: Iterable[str]) -> Markdown:
-    """A list; nothing where there are no lines."""
+    """A list; nothing without lines."""
     return Markdown("\n".join(f"- {escape(line)}" for line in lines))
 
 
 def small(lines: Iterable[str]) -> Markdown:
-    """Sentences in small letters."""
+    """Sentences in small print."""
     return Markdown("\n".join(f"<sub>{escape(line)}</sub>" for line in lines))
 
 
 def folded(title: str, parts: Iterable[Markdown]) -> Markdown:
-    """Parts that are shown when they are asked for; nothing where there are none."""
+    """Parts that are shown on request; nothing without parts."""
     content = "\n\n".join(part for part in parts if part)
     if not content:
         return Markdown("")
@@ -96,14 +96,14 @@ def links(them: Sequence[Link]) -> Markdown:
 
 
 def signed(before: str, badge: Badge | None) -> str:
-    """Words, then a verdict or state; the sign before both only repeats it."""
+    """Words, then a verdict or state; the sign before both repeats it."""
     if badge is None:
         return before
     return " ".join(each for each in (_SIGNS.get(badge.tone, ""), before, badge.text) if each)
 
 
 def table(shown: Table) -> Markdown:
-    """A table without its drawings; nothing where there are no rows."""
+    """A table without its drawings; nothing without rows."""
     if not shown.rows:
         return Markdown("")
     drawn = {place for row in shown.rows for place, cell in enumerate(row) if isinstance(cell, Drawing)}
@@ -115,10 +115,10 @@ def table(shown: Table) -> Markdown:
 
 
 def grid(head: Sequence[Markdown], rows: Iterable[Sequence[Markdown]], *, numbers: Collection[int] = ()) -> Markdown:
-    """A table of cells that are Markdown already.
+    """A table of cells that are already Markdown.
 
     Args:
-        numbers: places of columns that stand at the right.
+        numbers: indices of right-aligned columns.
     """
     sides = ["--:" if place in numbers else ":--" for place in range(len(head))]
     return Markdown("\n".join(f"| {' | '.join(cells)} |" for cells in (head, sides, *rows)))
@@ -131,13 +131,13 @@ def _shown(cell: Cell) -> str:
 
 
 _TOP = 2
-"""Level of the heading of a page, which stands in a page of others."""
+"""Level of a page's heading, because reports are embedded in other pages."""
 
 _LOWEST = 3
 
 
 def render(page: Page) -> Rendered:
-    """The title and the answer first, the setting last."""
+    """The title and the answer, the contents, then the setting."""
     parts = [*_contents(page), *_parts(page.blocks, _TOP + 1)]
     last = small([*page.setting, *([page.made] if page.made else [])])
     return join([heading(_TOP, signed(page.title, page.badge)), escape(page.answer), *parts, last])
@@ -187,7 +187,7 @@ def _titled(title: str, blocks: Iterable[Block], level: int) -> Iterator[Markdow
 
 
 def _heading(level: int, title: str) -> Markdown:
-    """A heading; words in bold further below, where headings would be smaller than the text."""
+    """A heading; bold words on deeper levels, where a heading would be smaller than the text."""
     if not title:
         return Markdown("")
     return heading(level, title) if level <= _LOWEST else strong(title)

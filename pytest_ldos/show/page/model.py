@@ -1,7 +1,6 @@
-"""Page that says what a reader gets, and nothing of how it looks: text, lists, tables and figures in sections.
+"""Content of a page, independent of its format: text, lists, tables and figures in sections.
 
-Every renderer of a format is a function of one `Page`. Words in it may come from other programs: each renderer makes
-them safe.
+Every renderer of a format is a function of one `Page`. Words in it may be untrusted; each renderer escapes them.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ if TYPE_CHECKING:
     from htpy import Node
 
 ABSENT: Final = "–"
-"""Stands for a number that does not exist."""
+"""Shown for a missing number."""
 
 
 class Tone(StrEnum):
-    """Meaning of words beside what they say; a format may show it by colour and weight."""
+    """Emphasis of words; a format may show it by colour and weight."""
 
     PLAIN = ""
     STRONG = "strong"
@@ -38,7 +37,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True)
 class Words:
-    """Words on one line, safe to show whoever wrote them."""
+    """Untrusted words on one line, made safe to show."""
 
     text: str
     tone: Tone = Tone.PLAIN
@@ -48,28 +47,28 @@ class Words:
 
     @property
     def width(self) -> int:
-        """Columns of a terminal."""
+        """Width in columns of a terminal."""
         return cell_len(self.text)
 
 
 @dataclass(frozen=True)
 class Badge(Words):
-    """A verdict or state; formats without colours put a sign before it."""
+    """A verdict or state; formats without colours prefix a sign."""
 
 
 @dataclass(frozen=True)
 class Amount(Words):
-    """A number in words, by whose value a page that is interactive sorts; ``None`` comes last."""
+    """A number in words; an interactive page sorts by its value, ``None`` last."""
 
     value: float | None = None
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A drawing in HTML, which other formats leave out.
+    """A drawing in HTML; other formats leave it out.
 
     Attributes:
-        draw: makes it; called when a page of HTML is made, because its library need not be installed.
+        draw: makes it; called only for HTML, because its library is optional.
     """
 
     draw: Callable[[], Node]
@@ -86,7 +85,7 @@ class Link:
     """Address of further results.
 
     Raises:
-        ConfigurationError: `url` is no address of the web that could stand in Markdown as it is.
+        ConfigurationError: `url` is not a web address that can be used unescaped in Markdown.
     """
 
     title: str
@@ -99,7 +98,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Links:
-    """Addresses of further results, beside each other."""
+    """Addresses of further results, on one line."""
 
     links: tuple[Link, ...]
 
@@ -108,9 +107,9 @@ class Kind(StrEnum):
     """Content of a column.
 
     Attributes:
-        NUMBER: stands at the right, and is never cut.
-        WORD: stands at the left, and is never cut.
-        NAME: is broken where the table would be too wide.
+        NUMBER: right-aligned, never cut.
+        WORD: left-aligned, never cut.
+        NAME: broken if the table would be too wide.
         PROSE: sentences; only for the last column.
     """
 
@@ -125,8 +124,8 @@ class Column:
     """A column of a table.
 
     Attributes:
-        rank: order in which columns get a place where a table leaves out those that do not fit; 0 always has one.
-        drawing: shown as the heading in HTML instead of the title, which is then for those who do not see it.
+        rank: priority of columns in a table that leaves out those that do not fit; 0 is always shown.
+        drawing: heading in HTML instead of the title, which remains as the accessible name.
     """
 
     title: str
@@ -141,12 +140,12 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Rows of cells; nothing is shown of a table without rows.
+    """Rows of cells; a table without rows is not shown.
 
-    Where a column has a rank, a narrow terminal leaves out columns; otherwise it shows the table in blocks.
+    If columns have ranks, a narrow terminal leaves out columns; otherwise it shows the table in blocks.
 
     Attributes:
-        key: number of columns that name a row, and stand in each block.
+        key: number of columns that name a row, and are repeated in each block.
     """
 
     columns: tuple[Column, ...]
@@ -155,7 +154,7 @@ class Table:
     key: int = 1
 
     def without_empty(self) -> Table:
-        """The table without columns in which no row has a word."""
+        """The table without empty columns."""
         kept = [any(map(_is_filled, cells)) for cells in zip(*self.rows, strict=True)]
         rows = tuple(tuple(compress(row, kept)) for row in self.rows)
         return replace(self, columns=tuple(compress(self.columns, kept)), rows=rows)
@@ -170,7 +169,7 @@ class Text:
     """A sentence.
 
     Attributes:
-        is_whole: True if it stays on one line, because something in it is to be copied.
+        is_whole: True if it stays on one line, because it contains text to copy.
     """
 
     text: str
@@ -180,10 +179,10 @@ class Text:
 
 @dataclass(frozen=True)
 class Bullets:
-    """Sentences, one a line; nothing is shown of an empty list.
+    """Sentences, one per line; an empty list is not shown.
 
     Attributes:
-        is_whole: True if each stays on one line, because something in it is to be copied.
+        is_whole: True if each stays on one line, because it contains text to copy.
     """
 
     lines: tuple[str, ...]
@@ -193,14 +192,14 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Legend:
-    """Marks and terms of drawings with their meanings; only formats with drawings show it."""
+    """Marks and terms of drawings with their meanings; shown only by formats with drawings."""
 
     meanings: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """Drawings below a title, and the same numbers as a table, which formats without drawings show instead."""
+    """Drawings below a title, and the same numbers as a table for formats without drawings."""
 
     title: str
     drawings: tuple[Drawing, ...]
@@ -210,7 +209,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Folded:
-    """Details that are shown when they are asked for; a terminal leaves them out.
+    """Details that are shown on request; a terminal leaves them out.
 
     Attributes:
         is_long: True if Markdown leaves them out, too.
@@ -223,11 +222,11 @@ class Folded:
 
 @dataclass(frozen=True)
 class Section:
-    """Blocks below a heading; nothing is shown of a section whose blocks show nothing.
+    """Blocks below a heading; a section whose blocks show nothing is not shown.
 
     Attributes:
-        remark: follows the title and the badge in a terminal, which shows the section for it alone, too.
-        anchor: where links of the page lead to; found for it without one.
+        remark: follows the title and the badge in a terminal; a section with a remark is always shown.
+        anchor: target of links in the page; generated if empty.
     """
 
     title: str
@@ -245,12 +244,12 @@ class Page:
     """A whole report.
 
     Attributes:
-        contents: the sections that the page has; a page of HTML has it in its head.
-        answer: one sentence that says what was found; a terminal begins with it instead of the title.
-        setting: what was measured, with what.
-        made: by what the page was made, and when.
-        tone: of what a terminal begins with.
-        is_interactive: True if a page of HTML sorts its tables and zooms its timelines, by a script of ours.
+        contents: list of the page's sections; shown at the top in HTML.
+        answer: the result in one sentence; a terminal begins with it instead of the title.
+        setting: facts about the measurement and its environment.
+        made: program that made the page, and time.
+        tone: of the first line in a terminal.
+        is_interactive: True if a page of HTML has a script that sorts tables and zooms timelines.
     """
 
     title: str
@@ -265,5 +264,5 @@ class Page:
 
 
 def left_out(rows: int) -> tuple[Text, ...]:
-    """Sentence below a table that shows the most important rows only; none where it shows all."""
+    """Sentence below a table that shows only the most important rows; none if it shows all."""
     return (Text(f"… and {rows} more (--all shows them)", Tone.QUIET),) if rows else ()

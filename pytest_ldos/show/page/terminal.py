@@ -26,11 +26,11 @@ from pytest_ldos.show.page.model import (
 from pytest_ldos.show.page.text_table import INDENT, Line, draw_table, line, print_to_text, wrapped
 
 NARROWEST: Final = 80
-"""Columns of the narrowest terminal that a page is fitted to."""
+"""Least width, in columns of a terminal, to which a page is fitted."""
 
 
 def render(page: Page, *, width: int, color: bool) -> Rendered:
-    """The answer or the title first; no line is wider than `width` but those that are to be copied."""
+    """The page as text; only lines to copy are wider than `width`."""
     width = max(width, NARROWEST)
     lines = wrapped(page.answer or page.title, width, tone=page.tone)
     for each in page.setting:
@@ -40,7 +40,7 @@ def render(page: Page, *, width: int, color: bool) -> Rendered:
 
 
 def _lines(blocks: Iterable[Block], width: int) -> list[Line]:
-    """Blocks below each other, sections and tables apart from others."""
+    """Blocks one below the other, with blank lines around sections and tables."""
     lines: list[Line] = []
     is_apart = False
     for each in blocks:
@@ -89,10 +89,10 @@ def _titled(named: Section | Figure, blocks: Iterable[Block], width: int) -> lis
     remark = named.remark if isinstance(named, Section) else ""
     if not lines and not remark:
         return []
-    beside = [each for each in (named.badge, remark) if each]
-    if not beside:
+    badges = [each for each in (named.badge, remark) if each]
+    if not badges:
         return [*wrapped(named.title, width, tone=Tone.STRONG), *lines]
-    return [line(Words(named.title, Tone.STRONG), *chain(*zip((": ", "; "), beside, strict=False))), *lines]
+    return [line(Words(named.title, Tone.STRONG), *chain(*zip((": ", "; "), badges, strict=False))), *lines]
 
 
 def _table(table: Table, width: int) -> list[Line]:
@@ -104,7 +104,7 @@ def _table(table: Table, width: int) -> list[Line]:
 
 
 def _sentences(table: Table, width: int) -> Iterator[Line]:
-    """A row as a sentence: one too long for a column would leave no room for what it is about."""
+    """Rows as sentences, for prose that is too long for a column."""
     for row in table.rows:
         *names, sentence = (each.text if isinstance(each, Words) else str(each) for each in row)
         yield from wrapped(f"{', '.join(names)}: {sentence}", width, indent=INDENT)

@@ -1,4 +1,4 @@
-"""Tables and lines for a terminal: numbers are never cut, words are made safe."""
+"""Tables and lines for a terminal; numbers are never cut, and words are made safe."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ _STYLES: Final[Mapping[Tone, str]] = {
 
 @dataclass(frozen=True)
 class Line:
-    """A line that stays whole, however long it is: paths in it are to be copied."""
+    """A line that is never broken, because it may contain paths to copy."""
 
     pieces: tuple[Words, ...] = ()
 
 
 def line(*pieces: str | Words, tone: Tone = Tone.PLAIN) -> Line:
-    """A line of some pieces; an empty one without any.
+    """A line made of pieces, which may be none.
 
     Args:
-        tone: of those that have none of their own.
+        tone: of pieces without one.
     """
     return Line(tuple(each if isinstance(each, Words) else Words(each, tone) for each in pieces))
 
 
 def wrapped(text: str, width: int, *, indent: int = 0, hang: int = 2, tone: Tone = Tone.PLAIN) -> list[Line]:
-    """A sentence on as many lines as it needs; none for an empty one.
+    """A sentence broken into lines; none for an empty sentence.
 
     Args:
-        hang: by how much more the lines below the first are indented.
+        hang: additional indentation of lines after the first.
     """
     lines = textwrap.wrap(
         one_line(text),
@@ -61,7 +61,7 @@ def wrapped(text: str, width: int, *, indent: int = 0, hang: int = 2, tone: Tone
 
 
 def print_to_text(lines: Iterable[Line], *, color: bool) -> Rendered:
-    """Text as a terminal shows it; lines end with their last visible character."""
+    """Text as shown in a terminal, without trailing spaces."""
     sink = io.StringIO()
     console = Console(
         file=sink,
@@ -79,24 +79,24 @@ def print_to_text(lines: Iterable[Line], *, color: bool) -> Rendered:
 
 
 GAP: Final = 2
-"""Columns of a terminal between two columns of a table."""
+"""Width between two columns of a table, in columns of a terminal."""
 
 _NARROWEST: Final = 16
-"""Columns that names get in any case."""
+"""Least width of names."""
 
 _PARTS: Final = re.compile(r".+?(?:::|\s+|(?=[/(<\[@])|$)")
-"""Parts of a name of C++, of ROS 2, or of a path: a slash or bracket begins one, colons and spaces end one."""
+"""Parts of a C++ or ROS 2 name, or of a path: a slash or bracket begins a part, colons and spaces end one."""
 
 _PARTS_OF_PARTS: Final = re.compile(r".+?(?:(?<=[^\W_])[_.,;-]+(?=\w)|$)")
-"""Words of a part that is longer than a line."""
+"""Words within a part that is longer than a line."""
 
 INDENT: Final = 2
-"""Columns of a terminal before a table."""
+"""Indentation of a table, in columns of a terminal."""
 
 
 @dataclass(frozen=True)
 class _Laid:
-    """A column, its title as lines below each other, and its cells from top to bottom."""
+    """A column, its title as lines, and its cells from top to bottom."""
 
     column: Column
     title: tuple[Words, ...]
@@ -104,7 +104,7 @@ class _Laid:
 
     @property
     def width(self) -> int:
-        """Columns of a terminal that it takes as it is."""
+        """Natural width, in columns of a terminal."""
         return max((words.width for words in (*self.title, *self.cells)), default=0)
 
     @property
@@ -113,7 +113,7 @@ class _Laid:
 
     @property
     def gives_way(self) -> bool:
-        """Its cells are broken where the table would be too wide."""
+        """True if its cells are broken when the table would be too wide."""
         return self.column.kind in {Kind.NAME, Kind.PROSE}
 
     @property
@@ -122,10 +122,9 @@ class _Laid:
 
 
 def draw_table(table: Table, width: int) -> list[Line]:
-    """Lines of a table: of the columns that have a place where columns are ranked; otherwise in blocks.
+    """Lines of a table. A table that is too wide leaves out columns if they are ranked, or else becomes blocks.
 
-    Columns without any content are left out. Titles stand on several lines where that makes room.
-    Numbers are never cut.
+    Empty columns are left out. Titles are broken into lines if that makes room. Numbers are never cut.
     """
     laid = [each for place, each in _lay(table) if place < table.key or not each.is_empty]
     room = width - INDENT
@@ -141,7 +140,7 @@ def draw_table(table: Table, width: int) -> list[Line]:
 
 
 def _lay(table: Table) -> Iterator[tuple[int, _Laid]]:
-    """Columns with their places; a column of drawings is empty, and a table without any title has no heading."""
+    """Columns with their indices; a column of drawings is empty, and a table without titles has no heading."""
     has_titles = any(column.title for column in table.columns)
     for place, column in enumerate(table.columns):
         title = (Words(column.title),) if has_titles else ()
@@ -153,7 +152,7 @@ def _words(cell: Cell) -> Words:
 
 
 def _stacked(laid: _Laid) -> _Laid:
-    """A title no wider than what stands below it, or than its longest word."""
+    """A title broken to the width of its column's cells, or of its longest word."""
     if laid.gives_way:
         return laid
     words = [word for part in laid.title for word in part.text.split()]
@@ -162,7 +161,7 @@ def _stacked(laid: _Laid) -> _Laid:
 
 
 def _blocks(laid: Sequence[_Laid], key: int, room: int) -> list[list[_Laid]]:
-    """Columns block by block: as few blocks as can be, none much smaller than the others."""
+    """Columns of each block: as few blocks as possible, of similar size."""
     least = _narrowed(laid, 0)
     names, values = list(range(key)), range(key, len(laid))
     for count in range(1, len(values)):
@@ -178,7 +177,7 @@ def _whole(widths: Sequence[int]) -> int:
 
 
 def _choose(laid: Sequence[_Laid], room: int) -> list[_Laid]:
-    """Columns that fit, those that matter more first, in the order of display."""
+    """Columns that fit, chosen by rank, in the order of display."""
     chosen = []
     for place in sorted(range(len(laid)), key=lambda place: laid[place].column.rank):
         each = laid[place]
@@ -189,7 +188,7 @@ def _choose(laid: Sequence[_Laid], room: int) -> list[_Laid]:
 
 
 def _lines(laid: Sequence[_Laid], room: int) -> list[Line]:
-    """A heading, and the lines of each row."""
+    """The heading and the lines of each row."""
     widths = _narrowed(laid, room)
     titles = [[Words(words.text, Tone.QUIET) for words in each.title] for each in laid]
     rows = zip(*(each.cells for each in laid), strict=True)
@@ -198,7 +197,7 @@ def _lines(laid: Sequence[_Laid], room: int) -> list[Line]:
 
 
 def _narrowed(laid: Sequence[_Laid], room: int) -> list[int]:
-    """Widths with which a table fits, if it can: the longest names give way."""
+    """Widths with which a table fits, if possible, after narrowing the longest names."""
     widths = [each.width for each in laid]
     names = [each.width for each in laid if each.gives_way]
     room -= _whole(widths) - sum(names)
@@ -209,7 +208,7 @@ def _narrowed(laid: Sequence[_Laid], room: int) -> list[int]:
 
 
 def _broken(words: Words, width: int) -> list[Words]:
-    """Words on as many lines as they need, broken where parts meet; what has no parts is cut."""
+    """Words broken into lines between parts; a part that is too long is cut."""
     lines = [""]
     for part in _parts(words.text, width) if words.width > width else [words.text]:
         if cell_len(lines[-1] + part.rstrip()) > width and lines[-1]:
@@ -226,13 +225,13 @@ def _parts(text: str, width: int) -> Iterator[str]:
 
 
 def _cut(text: str, width: int) -> tuple[str, str]:
-    """A text that is longer than `width`, in two."""
+    """Splits a text that is longer than `width`."""
     place = next(end for end in range(1, len(text) + 1) if cell_len(text[:end]) > width)
     return text[: max(1, place - 1)], text[max(1, place - 1) :]
 
 
 def _side_by_side(cells: Sequence[Sequence[Words]], laid: Sequence[_Laid], widths: Sequence[int]) -> list[Line]:
-    """The lines of a row of cells, each of which may have several."""
+    """The lines of a row whose cells may have several lines."""
     height = max(map(len, cells), default=0)
     lines = []
     for number in range(height):

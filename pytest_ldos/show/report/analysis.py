@@ -39,11 +39,11 @@ from pytest_ldos.trace.flow.graph import FlowGraph, Names
 from pytest_ldos.trace.flow.summary import summarize_callbacks, summarize_executors, summarize_paths, summarize_topics
 
 Measured = Mapping[str, TrialMetrics]
-"""Goals by their id, as `extract_metrics` gives them."""
+"""Goals by their id, as returned by `extract_metrics`."""
 
 
 def tabulate_goals(measured: Measured, metrics: Sequence[Metric]) -> pl.DataFrame:
-    """One row a goal, all texts: `goal`, `began` (after the first goal did), `outcome`, and each metric by its name."""
+    """One row per goal, all texts: `goal`, `began` (relative to the first goal), `outcome`, and each metric by name."""
     trials = [each.trial for each in measured.values() if each.trial is not None]
     first_ns = min((trial.begin_ns for trial in trials), default=0)
     return pl.DataFrame([_row(each, metrics, first_ns) for each in measured.values()])
@@ -88,10 +88,10 @@ def _cell(measurement: Measurement, unit: str) -> str:
 
 
 _MOST: Final = 15
-"""Rows of a table, unless all are asked for."""
+"""Rows of a table, unless all are requested."""
 
 _MOST_SPANS: Final = 3
-"""Spans without missing events that are shown one by one."""
+"""Most spans without missing events that are listed individually."""
 
 
 @dataclass(frozen=True)
@@ -103,14 +103,14 @@ class _Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
-    """A trace with what was found in it.
+    """A trace and the results of its analysis.
 
     Attributes:
         name: of the trace.
         paths: the project's.
-        goals: what was measured of them.
-        metrics: what that is.
-        thread_states: `build_thread_states`, where they were asked for.
+        goals: measurements of each.
+        metrics: those that were measured.
+        thread_states: result of `build_thread_states`, if requested.
     """
 
     name: str
@@ -124,10 +124,10 @@ class Analysis:
 def render_analysis(
     analysis: Analysis, kind: Format = Format.TERMINAL, *, width: int = 100, color: bool = False, whole: bool = True
 ) -> Rendered:
-    """Nodes, topics, callbacks, executors, paths and goals of a trace; a page of HTML draws them, too.
+    """Renders nodes, topics, callbacks, executors, paths and goals of a trace; a page of HTML also draws them.
 
     Args:
-        whole: all rows; else the most important of each table, with the number of the others.
+        whole: show all rows; otherwise the most important of each table, and the number of the others.
 
     Raises:
         Unavailable: see `require_format`.
@@ -136,17 +136,17 @@ def render_analysis(
     if kind is Format.JSON:
         return to_json({title: frame.to_dicts() for title, frame, _, _ in _tables(analysis)} | _facts(analysis))
     if kind is Format.HTML:
-        from pytest_ldos.show.report.trace.page import compose_drawn  # noqa: PLC0415 - only for such a page
+        from pytest_ldos.show.report.trace.page import compose_drawn  # noqa: PLC0415 - for such a page only
 
         return render(compose_drawn(analysis, compose_page(analysis, most=None)), kind)
     return render(compose_page(analysis, most=None if whole else _MOST), kind, width=width, color=color)
 
 
 def compose_page(analysis: Analysis, *, most: int | None) -> Page:
-    """A section a question.
+    """One section per question.
 
     Args:
-        most: rows of each table but that of paths; all of them without one.
+        most: most rows of each table except that of paths; ``None`` for all.
     """
     flow, goals, metrics = analysis.flow, analysis.goals, analysis.metrics
     damage = describe_incomplete(flow.model.stats)
@@ -165,7 +165,7 @@ def compose_page(analysis: Analysis, *, most: int | None) -> Page:
 
 
 def _tables(analysis: Analysis) -> Iterator[tuple[str, pl.DataFrame, Sequence[_Column], bool]]:
-    """Each table with its title and columns, and true if a terminal shows a part of it."""
+    """Each table with its title and columns, and True if a terminal shows only a part of it."""
     flow = analysis.flow
     yield "nodes", _nodes(flow), _NODES, True
     yield "actions", _actions(flow), _ACTIONS, True
@@ -177,7 +177,7 @@ def _tables(analysis: Analysis) -> Iterator[tuple[str, pl.DataFrame, Sequence[_C
 
 
 def _facts(analysis: Analysis) -> dict[str, Any]:
-    """Beside the tables in JSON."""
+    """Entries of the JSON in addition to the tables."""
     model = analysis.flow.model
     missing = [describe_missing(each, model.processes) for each in model.missing_events]
     whole = [{"processes": names, "spans_s": spans} for spans, names in _whole(model).items()]
@@ -199,20 +199,20 @@ def _headline(flow: FlowGraph, damage: str) -> str:
 
 
 def _nodes(flow: FlowGraph) -> pl.DataFrame:
-    """One row a node, with how many entities it has."""
+    """One row per node, with the numbers of its entities."""
     model = flow.model
     nodes = model.nodes.join(model.processes.select("pid", process="id"), on="process").select("pid", "name", node="id")
     for table in ("publishers", "subscriptions", "services", "clients", "timers"):
         counts = getattr(model, table).group_by("node").agg(pl.len().alias(table))
         nodes = nodes.join(counts, on="node", how="left").with_columns(pl.col(table).fill_null(0))
     names = map(Names(model, with_processes=True).node, nodes["node"].to_list())
-    apart = pl.Series("name", names, dtype=pl.String)
+    unique = pl.Series("name", names, dtype=pl.String)
     is_same = nodes.select("name", "pid").is_duplicated()
-    return nodes.with_columns(pl.when(is_same).then(apart).otherwise("name").alias("name")).sort("name", "pid")
+    return nodes.with_columns(pl.when(is_same).then(unique).otherwise("name").alias("name")).sort("name", "pid")
 
 
 def _actions(flow: FlowGraph) -> pl.DataFrame:
-    """One row an action and node, servers first."""
+    """One row per action and node, servers first."""
     names = Names(flow.model, with_processes=True)
     ids = flow.model.nodes["id"]
     nodes = pl.DataFrame({"id": ids, "of": pl.Series(map(names.node, ids.to_list()), dtype=pl.String)})
@@ -242,7 +242,7 @@ def _remarks(flow: FlowGraph) -> Iterator[str]:
 
 
 def _whole(model: ExecutionModel) -> dict[tuple[tuple[float, float], ...], list[str]]:
-    """Processes of which events may be missing, by the spans in which none is, in seconds from the first event."""
+    """Processes with possibly missing events, by their complete spans, in seconds from the first event."""
     first_ns, last_ns = model.extent_ns
     found: dict[tuple[tuple[float, float], ...], list[str]] = {}
     for process in model.coverage.processes:
@@ -352,7 +352,7 @@ def _section(title: str, frame: pl.DataFrame, columns: Sequence[_Column], most: 
 
 
 def _table_cell(column: _Column, row: Mapping[str, Any]) -> Cell:
-    """A cell as people read it, and its number for sorting."""
+    """A cell as text, and its number for sorting."""
     value = row[column.source]
     shown = column.format(value)
     if row.get("between_hosts") and column.format is _duration and value is not None:

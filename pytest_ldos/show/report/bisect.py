@@ -1,4 +1,4 @@
-"""A search for the commit that brought a regression, as page, sentences and JSON."""
+"""A search for the commit that caused a regression, as page, sentences and JSON."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def remarks(result: CommitResult) -> Iterator[str]:
 
 
 def explanation_of(result: CommitResult) -> str:
-    """A sentence on where the time went; empty if that is unknown."""
+    """Sentence on the segments with the change; empty if unknown."""
     if result.explanation is None:
         return ""
     (path,) = report_paths({result.explanation.path: result.explanation}, [result.metric])
@@ -155,7 +155,7 @@ SCHEMA: Final = 1
 
 
 def to_plain(result: CommitResult) -> dict[str, Any]:
-    """Everything that was found, as plain values."""
+    """All results as plain values."""
     template = result.template
     return {
         "kind": KIND,
@@ -183,7 +183,7 @@ def _visited(visited: Visited) -> dict[str, Any]:
 
 
 def render_bisect_as(result: CommitResult, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
-    """The result in a format; width and colour matter to a terminal alone.
+    """The result in a format; width and colour apply to a terminal only.
 
     Raises:
         Unavailable: see `require_format`.

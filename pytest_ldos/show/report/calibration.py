@@ -29,7 +29,7 @@ def render_calibration(result: CalibrationResult, *, file: str, width: int, colo
 
 
 def compose_page(result: CalibrationResult, file: str) -> Page:
-    """Noise that was learned, verdicts of the gate on equal versions, and the trials that a change needs."""
+    """Estimated noise, verdicts of the gate on equal versions, and trials required to detect a change."""
     made = result.calibration
     draws = counted(result.promises[0].alarms.draws, "pair")
     by_design = groupby(result.promises, key=lambda each: each.design)
@@ -70,7 +70,7 @@ def _noise_table(result: CalibrationResult) -> Table:
 
 
 def _named(name: str, numbers: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Table:
-    """A table of numbers, each row of which has a name."""
+    """A table of numbers with a name for each row."""
     return Table(columns=(Column(name, Kind.NAME), *map(Column, numbers)), rows=tuple(rows))
 
 
@@ -150,7 +150,7 @@ def _provenance(promises: Sequence[Promise]) -> list[str]:
 
 
 def render_calibration_json(results: Sequence[tuple[CalibrationResult, str]]) -> Rendered:
-    """The same as one JSON object; what is infinite is null."""
+    """The same as one JSON object; infinite numbers are null."""
     scenarios = [_to_plain(*each) for each in results]
     document = {"schema": SCHEMA, "kind": "pytest-ldos calibration report", "scenarios": scenarios}
     return to_json(_finite(document), indent=2)
@@ -223,7 +223,7 @@ _LARGEST: Final = 99.99
 
 
 def render_self_test(result: SelfTestResult, *, width: int, color: bool) -> Rendered:
-    """The self-test for a terminal; a wide one has a bar beside each share."""
+    """The self-test for a terminal; a wide one shows a bar next to each share."""
     page = compose_detection_page(result, has_bars=width >= _WITH_BARS)
     return render(page, Format.TERMINAL, width=width, color=color)
 
@@ -342,7 +342,7 @@ def _verdict(detections: Sequence[Detection]) -> Text:
 
 
 def render_self_test_json(result: SelfTestResult) -> Rendered:
-    """The same as one JSON object; what is infinite is null."""
+    """The same as one JSON object; infinite numbers are null."""
     document = {
         "schema": SCHEMA,
         "kind": "pytest-ldos self-test",

@@ -1,4 +1,4 @@
-"""Trials and verdicts to a document: picks, and adds no number of its own."""
+"""Composes a document from trials and verdicts, without computing new numbers."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from pytest_ldos.show.report.part_reports import (
     report_version,
 )
 from pytest_ldos.show.report.reasons import describe_more_trials, describe_other_calibration, describe_reasons
-from pytest_ldos.show.report.sentences import Untried, advise, describe_apart, describe_parts
+from pytest_ldos.show.report.sentences import Untried, advise, describe_parts, describe_run_variation
 from pytest_ldos.show.report.words import describe_load
 
 THIS_RUN: Final = "this run"
 
 
 def compose(sections: Sequence[Section]) -> Document:
-    """A report that is made now."""
+    """A report with the current time."""
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
     return Document(sections=tuple(sections), made_at=made_at, made_by=f"pytest-ldos {version('pytest-ldos')}")
 
 
 def compose_section(judged: Judged, *, notes: Sequence[str] = ()) -> Section:
-    """One scenario with its verdict, and the comparison where there was a base."""
+    """One scenario with its verdict, and the comparison if there was a base."""
     trials, result, base = judged.head, judged.result, judged.base
     metrics = report_metrics(judged)
     paths = report_paths(judged.explained, trials.metrics)
@@ -62,7 +62,7 @@ def compose_section(judged: Judged, *, notes: Sequence[str] = ()) -> Section:
             metrics,
             paths,
             failures=len(trials.trials) - trials.successes,
-            is_undecided=bool(result.more_trials_because),
+            is_inconclusive=bool(result.more_trials_because),
             base_needs=result.base_needs,
             is_study=trials.trial_kind is TrialKind.ROUND,
             untried=Untried(
@@ -88,16 +88,16 @@ def compose_section(judged: Judged, *, notes: Sequence[str] = ()) -> Section:
 
 
 def name_load(reasons: Sequence[str], verdict: Verdict, surroundings: Surroundings | None) -> tuple[str, ...]:
-    """The reasons of a verdict that is no good news, and behind the first what else used the machine."""
+    """The reasons for a verdict; if it is not good, the first one is followed by other use of the machine."""
     load = describe_load(surroundings) if verdict.tone is not Tone.GOOD else ""
     return (*reasons[:1], *([load] if load else []), *reasons[1:])
 
 
 def _with_base(section: Section, judged: Judged, base: TrialSet) -> Section:
-    """The section with what a comparison adds."""
+    """The section with the facts that a comparison adds."""
     head = judged.head
     is_judged = head.trial_kind is TrialKind.MOTION and judged.calibration is not None
-    apart = describe_apart(judged) if is_judged else ""
+    variation = describe_run_variation(judged) if is_judged else ""
     return dataclasses.replace(
         section,
         base=report_version(base, label=judged.base_label, file=str(judged.base_file or "")),
@@ -108,7 +108,7 @@ def _with_base(section: Section, judged: Judged, base: TrialSet) -> Section:
             *section.notes,
             *_describe_commit(base, judged.base_label),
             *map(describe_parts, judged.parts),
-            *([apart] if apart else []),
+            *([variation] if variation else []),
         ),
     )
 
@@ -123,18 +123,18 @@ def _describe_influences(trials: TrialSet) -> tuple[str, ...]:
 
 
 def without_verdict(section: Section) -> Section:
-    """The same numbers where nothing is to be judged."""
+    """The same numbers without a verdict."""
     return dataclasses.replace(section, verdict=None, advice=())
 
 
 def compose_infra(
     scenario: str, reasons: Sequence[str], *, stack: str = "", interference: Interference | None = None
 ) -> Section:
-    """A scenario that could not be measured at all.
+    """A scenario that could not be measured.
 
     Args:
         stack: the kind that was requested.
-        interference: what others took from the machine meanwhile.
+        interference: use of the machine by other processes meanwhile.
     """
     advice = advise(Verdict.INFRA, (), ())
     named = name_load(reasons, Verdict.INFRA, report_surroundings(interference))
@@ -142,7 +142,7 @@ def compose_infra(
 
 
 def report_paths(explained: Mapping[str, Explanation], metrics: Sequence[Metric]) -> tuple[PathReport, ...]:
-    """Changes of each path and of its parts, in numbers, with those of the metrics that are about it."""
+    """Changes of each path and its parts, with the metrics that measure it."""
     return tuple(
         PathReport(
             path=each.path,
@@ -168,7 +168,7 @@ def _segment(change: SegmentChange) -> Segment:
 
 
 def report_calibration(lookup: CalibrationLookup | None) -> CalibrationReport | None:
-    """The calibration that a decision rested on."""
+    """The calibration used by a decision."""
     if not isinstance(lookup, Calibrated):
         return None
     made = lookup.calibration
@@ -183,6 +183,6 @@ def report_calibration(lookup: CalibrationLookup | None) -> CalibrationReport | 
 
 
 def describe_uncalibrated(lookup: CalibrationLookup | None) -> tuple[str, ...]:
-    """Describes a calibration that exists, but is not used; empty if there is none."""
+    """Sentence on a calibration that exists but is not used; empty if there is none."""
     other = lookup.other if isinstance(lookup, Uncalibrated) else None
     return () if other is None else (describe_other_calibration(other),)

@@ -17,7 +17,7 @@ _COLUMNS: Final = (Column("status", Kind.WORD), Column("check", Kind.WORD), Colu
 
 
 def render_diagnosis(findings: Sequence[Finding], *, width: int, color: bool) -> Rendered:
-    """A row a finding, the remedies, and a line that counts what is wrong."""
+    """A row per finding, the remedies, and a line with the counts of problems."""
     remedies = (_remedies([each for each in findings if (each.status is Status.OK) is ok]) for ok in (False, True))
     page = Page(
         title="",
@@ -35,7 +35,7 @@ def _row(finding: Finding) -> tuple[Cell, ...]:
 
 
 def _remedies(findings: Iterable[Finding]) -> Bullets:
-    """Remedies that stay whole: they are to be copied."""
+    """Remedies on unbroken lines, so that they can be copied."""
     return Bullets(tuple(f"{each.name} → {each.remedy}" for each in findings if each.remedy), is_whole=True)
 
 
@@ -48,7 +48,7 @@ def _summary(findings: Sequence[Finding]) -> Iterator[Text]:
 
 
 def render_diagnosis_json(findings: Sequence[Finding], *, stack: str) -> Rendered:
-    """The same as one JSON object; ``fix`` is what ``--fix`` would do, or null."""
+    """The diagnosis as one JSON object; ``fix`` is what ``--fix`` would do, or null."""
     document = {
         "schema": SCHEMA,
         "stack": stack,

@@ -1,8 +1,8 @@
-"""Contents of a report in numbers, before anybody decides how it looks.
+"""Contents of a report in numbers, independent of its format.
 
-Every format is a function of one `Document`. Its numbers come from trials, gate and explanation as they
-are; units are in the names of fields, or beside the value. A number that does not exist, or that has no
-bound, is ``None``; nothing in a document is infinite.
+Every format is a function of one `Document`. Its numbers come unchanged from trials, gate and explanation. Units are in
+the names of fields, or in a field of their own. A missing or unbounded number is ``None``; nothing in a document is
+infinite.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pytest_ldos.judge.summary import Deadline, Score
 
 KIND: Final = "pytest-ldos report"
 SCHEMA_VERSION: Final = 2
-"""Version of the JSON form. It goes up when a field goes or changes its meaning, not when one is added."""
+"""Version of the JSON form. It is raised if a field is removed or changes its meaning, not if one is added."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,9 +26,9 @@ class Point:
 
     Attributes:
         trial: number of the trial in its run, from 1.
-        block: number of the stack start it belongs to, over both versions where they were interleaved.
+        block: number of its stack start, counted over both versions if they were interleaved.
         goal: name of its goal.
-        value: in the metric's unit; null where the trial failed and counts as slower than any.
+        value: in the metric's unit; null if the trial failed and counts as slower than any.
     """
 
     trial: int
@@ -42,11 +42,11 @@ class Sample:
     """One metric over the trials of one version.
 
     Attributes:
-        median: of the values, in the metric's unit; null where there are none.
+        median: of the values, in the metric's unit; null if there are none.
         cv: coefficient of variation of the values; null for fewer than two.
-        adjusted_cv: what is left of it when covariates are taken out; null where there are none.
-        censored: how many trials failed and count as slower than any.
-        points: every trial that has the metric, in order.
+        adjusted_cv: the same after covariates are removed; null if there are none.
+        censored: number of trials that failed and count as slower than any.
+        points: all trials that have the metric, in order.
     """
 
     median: float | None
@@ -61,17 +61,17 @@ class Change:
     """Change of one metric from the base to this version.
 
     Attributes:
-        ratio: this version over base, the estimate; null beyond any bound.
-        low: lower end of its interval; null where it is open.
-        high: upper end of its interval; null where it is open.
+        ratio: this version over base, the estimate; null if unbounded.
+        low: lower end of its interval; null if unbounded.
+        high: upper end of its interval; null if unbounded.
         tail: probability of error of each end of the interval.
         p_value: one-sided, of a change for the worse.
         floor: relative effect below which nothing is reported.
-        mde: minimum detectable effect, relative, reported with probability 0.8; null where none would be.
-        explained: share of the variance that covariates took out.
-        is_endless: whether even the lower end of the interval lies beyond any bound, because so many trials failed.
-        is_from_zero: whether the base's median is 0, so that there is no ratio, and all that would be one is null.
-        is_below_zero: whether the change, or an end of its interval, reaches below zero; there is no ratio either.
+        mde: minimum detectable effect, relative, which is reported with probability 0.8; null if there is none.
+        explained: share of the variance that was removed with covariates.
+        is_endless: whether even the lower end of the interval is unbounded, because too many trials failed.
+        is_from_zero: whether the base's median is 0, so that all ratios are null.
+        is_below_zero: whether the estimate or an end of its interval is below zero, so that all ratios are null.
         median_ratio: worse median over the better one, if the metric passed although it exceeds the MDE; else null.
     """
 
@@ -90,7 +90,7 @@ class Change:
 
     @property
     def has_ratio(self) -> bool:
-        """True if this version is some positive multiple of the base."""
+        """True if this version is a positive multiple of the base."""
         return not (self.is_from_zero or self.is_below_zero)
 
 
@@ -99,9 +99,9 @@ class Origin:
     """Source of a metric's numbers.
 
     Attributes:
-        name: of the source, as it is shown.
-        caveat: in what the number differs from the metric as it is defined; empty where it does not.
-        is_usual: whether the metric is defined by this source.
+        name: of the source, as shown.
+        caveat: difference of the number from the metric's definition; empty if there is none.
+        is_usual: whether this is the source in the metric's definition.
     """
 
     name: str
@@ -114,9 +114,9 @@ class Gap:
     """Trials without a usable number of a metric.
 
     Attributes:
-        reason: why there is none.
+        reason: why the number is missing or unusable.
         trials: their numbers, from 1.
-        is_fault: whether the measurement failed; otherwise the trial had no such value.
+        is_fault: whether the measurement failed; otherwise the trial has no such value.
     """
 
     reason: str
@@ -126,17 +126,17 @@ class Gap:
 
 @dataclass(frozen=True, kw_only=True)
 class AspectReport:
-    """A property of a metric beside its location that was tested for a change for the worse.
+    """A property of a metric other than its location that was tested for a change for the worse.
 
     Attributes:
         name: ``spread``, ``tail`` or ``late_rise``.
         words: its numbers in words.
-        base: mean distance from the median (relative), or share of the trials in the upper tail; null of a rise.
-        head: the same of this version; of a rise, the ratio of later trials to earlier ones.
+        base: mean distance from the median (relative), or share of the trials in the upper tail; null for a rise.
+        head: the same for this version; for a rise, the ratio of later trials to earlier ones.
         p_value: one-sided, of a change for the worse.
         tail: probability of error granted to the test.
         is_regressed: whether it changed for the worse.
-        is_suspect: whether it may have, which is not certain.
+        is_suspect: whether it may have changed for the worse, but not certainly.
     """
 
     name: str
@@ -158,14 +158,14 @@ class MetricReport:
         title: of the metric in words.
         unit: of its values.
         better: which way it improves.
-        verdict: on this metric; null where it was not compared.
-        head: this version's values; null where it has none.
-        base: the base's values; null where there is no base, or none of them is comparable.
-        change: of this version over the base; null where they were not compared.
-        origins: where this version's numbers were taken.
+        verdict: on this metric; null if it was not compared.
+        head: this version's values; null if it has none.
+        base: the base's values; null if there is no base or none are comparable.
+        change: from the base to this version; null if they were not compared.
+        origins: sources of this version's numbers.
         gaps: trials of this version without a usable number.
         incomparable: why it was not compared although both versions have it; empty otherwise.
-        aspects: what else was tested than its location.
+        aspects: results of tests other than that of its location.
     """
 
     name: str
@@ -188,9 +188,9 @@ class Failure:
 
     Attributes:
         outcome: its class, such as ``planning_failed``.
-        code: MoveIt's error code; null where there was none.
+        code: MoveIt's error code; null if there was none.
         goal: name of the goal.
-        message: the stack's own words.
+        message: the stack's message.
         trials: numbers of the trials, from 1.
     """
 
@@ -203,11 +203,11 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """A disturbance beside the stack.
+    """A disturbance applied during the trials.
 
     Attributes:
         summary: what was measured of it.
-        shortfall: in what it was less than asked for; empty where it was not.
+        shortfall: difference to the requested load; empty if it was reached.
     """
 
     summary: str
@@ -216,18 +216,18 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """Interference by others during a version's trials.
+    """Interference by other processes during a version's trials.
 
     Attributes:
-        summary: in words; empty where it was too little to matter.
-        seconds: length of the trials together; of the whole starts where not all trials were made.
+        summary: in words; empty if it was too small to matter.
+        seconds: total length of the trials, or of the whole starts if not all trials were made.
         cpus: CPUs of the machine.
-        others_s: CPU time that others used; null where it is not known.
-        steal_s: CPU time that the hypervisor gave to others; null where it is not known.
-        throttled_s: time for which a quota stopped our own control group; null where it is not known.
-        thermal_throttles: how many times cores slowed down for heat; null where it is not known.
-        memory_stall_s: time in which some process waited for memory; null where it is not known.
-        programs: names of the programs that used most, the first used the most.
+        others_s: CPU time used by other processes; null if unknown.
+        steal_s: CPU time that the hypervisor gave to other machines; null if unknown.
+        throttled_s: time for which a quota stopped our own control group; null if unknown.
+        thermal_throttles: number of times cores were throttled for heat; null if unknown.
+        memory_stall_s: time in which some process waited for memory; null if unknown.
+        programs: names of the programs with the highest use, in descending order.
     """
 
     summary: str
@@ -246,23 +246,23 @@ class Version:
     """One measured version: this one, or the base.
 
     Attributes:
-        label: how it is called in the report.
-        commit: of the project under test; empty outside a checkout, with a ``+`` where files had changed.
+        label: its name in the report.
+        commit: of the project under test; empty outside a checkout, with a ``+`` if files were changed.
         started_at: ISO 8601, UTC.
-        asked: how many trials were asked for.
-        trials: how many were made.
-        successes: how many of them succeeded.
-        incomplete: why fewer were made than asked for; empty where all were.
+        asked: number of requested trials.
+        trials: number of trials that were made.
+        successes: number of trials that succeeded.
+        incomplete: why fewer were made than requested; empty if all were.
         stack: description of the stack.
         recorder: the tracer.
         host_class: of the machine.
         discarded_events: by the tracer's own count.
-        file: where its trials are stored; empty where that does not matter.
+        file: location of its trials; may be empty.
         failures: the ways in which trials failed.
-        loads: what disturbed the stack.
-        deadlines: what was expected of causal paths.
-        surroundings: what others took from the machine; null where it was not measured.
-        repeated: trials that were made again because others took too much, each in words.
+        loads: disturbances of the stack.
+        deadlines: expectations on causal paths.
+        surroundings: use of the machine by other processes; null if not measured.
+        repeated: trials that were repeated because of interference, each in words.
         reset_failures: failures of a first attempt to bring the stack back after a trial, each in words.
     """
 
@@ -295,10 +295,10 @@ class Segment:
         base_ns: median over the base's trials, nanoseconds.
         head_ns: median over this version's trials, nanoseconds.
         change_ns: estimate of the difference, nanoseconds.
-        low_ns: lower end of its interval; null where it is open.
-        high_ns: upper end of its interval; null where it is open.
-        share: of the sum of all parts' changes; negative for what moved against it.
-        is_certain: whether the interval excludes no change.
+        low_ns: lower end of its interval; null if unbounded.
+        high_ns: upper end of its interval; null if unbounded.
+        share: of the sum of all parts' changes; negative for a change in the opposite direction.
+        is_certain: whether the interval excludes zero.
     """
 
     name: str
@@ -313,13 +313,13 @@ class Segment:
 
 @dataclass(frozen=True, kw_only=True)
 class PathReport:
-    """Changes of the time of a causal path and of its parts.
+    """Changes in the duration of a causal path and its parts.
 
     Attributes:
         path: its name.
-        metrics: those whose value is this path's latency.
+        metrics: those that measure this path's latency.
         whole: the path itself.
-        segments: its parts, those with the largest share first.
+        segments: its parts, the largest share first.
     """
 
     path: str
@@ -337,10 +337,10 @@ class DifferenceKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """Something beside the code that differs between the versions.
+    """A difference between the versions other than the code.
 
     Attributes:
-        kind: of the environment (kernel, package), or a setting of the stack.
+        kind: environment (kernel, package), or setting of the stack.
         name: of it.
         base: its value with the base.
         head: its value with this version.
@@ -359,8 +359,8 @@ class Drift:
     Attributes:
         metric: its name.
         change: from the first pair of blocks to the last, relative.
-        p_value: of a trend like this where order means nothing, two-sided.
-        is_notable: whether it is pointed out.
+        p_value: two-sided, under random order.
+        is_notable: whether the report mentions it.
     """
 
     metric: str
@@ -374,8 +374,8 @@ class Interleaving:
     """Base and this version measured interleaved in one session.
 
     Attributes:
-        blocks: how many stack starts there were, of both versions together.
-        order: which version each start was, ``base`` or ``head``.
+        blocks: number of stack starts of both versions together.
+        order: version of each start, ``base`` or ``head``.
         drifts: over the order of blocks, by metric.
     """
 
@@ -386,7 +386,7 @@ class Interleaving:
 
 @dataclass(frozen=True, kw_only=True)
 class LookReport:
-    """One moment at which the comparison was looked at.
+    """One interim look at the comparison.
 
     Attributes:
         head: trials that this version had.
@@ -402,9 +402,9 @@ class Additions:
     """Trials that were added because the comparison was inconclusive.
 
     Attributes:
-        looks: at which a decision could have ended the run, in order.
-        limit: the most that the run could have been extended to.
-        added: trials of this version beyond the first look.
+        looks: interim looks at which a decision could have ended the run, in order.
+        limit: numbers of trials up to which the run could be extended.
+        added: trials of this version added after the first look.
     """
 
     looks: tuple[LookReport, ...]
@@ -414,15 +414,15 @@ class Additions:
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationReport:
-    """The calibration that floors come from.
+    """The calibration that the floors come from.
 
     Attributes:
         made_at: ISO 8601, UTC.
         commit: that was measured.
-        starts: stack starts it rests on.
-        trials: trials it rests on.
-        metrics: names of the metrics it knows.
-        file: where it is stored; empty where that does not matter.
+        starts: number of stack starts it is based on.
+        trials: number of trials it is based on.
+        metrics: names of its metrics.
+        file: its location; may be empty.
     """
 
     made_at: str
@@ -435,11 +435,11 @@ class CalibrationReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Place where the test of a scenario is written.
+    """Location of a scenario's test.
 
     Attributes:
         file: relative to the root of the project.
-        line: in it, from 1.
+        line: its line, from 1.
     """
 
     file: str
@@ -452,23 +452,23 @@ class Section:
 
     Attributes:
         scenario: its name.
-        stack: the stack under test, ``embedded`` or ``ros2-mock``; of what could not be measured, the kind that was
-            requested. Empty where there is none.
-        verdict: on it; null where nothing was judged.
-        reasons: why the verdict is what it is, the weightiest first.
-        undecided: why more trials would help; empty where they would not.
+        stack: the stack under test, ``embedded`` or ``ros2-mock``; the requested kind if it could not be measured;
+            empty if there is none.
+        verdict: on it; null if nothing was judged.
+        reasons: for the verdict, the most important first.
+        undecided: why more trials would help; empty if they would not.
         advice: what to do now.
-        head: this version; null where nothing could be measured.
-        base: what it was compared with; null without one.
-        metrics: every metric that is taken, in order.
-        paths: where time was gained or lost.
+        head: this version; null if it could not be measured.
+        base: version that it was compared with; null without one.
+        metrics: all measured metrics, in order.
+        paths: changes by causal path.
         differences: of surroundings and settings.
         score: over all metrics; null without a base.
-        interleaving: null where the versions were not interleaved.
-        additions: null for a run that was not to be extended.
-        calibration: null where the host is not calibrated.
-        notes: where things lie, what else is worth knowing.
-        test: that asked for the verdict; null where none did.
+        interleaving: null if the versions were not interleaved.
+        additions: null for a run that could not be extended.
+        calibration: null if the host is not calibrated.
+        notes: locations of files, and other remarks.
+        test: that requested the verdict; null if none did.
     """
 
     scenario: str
@@ -504,9 +504,9 @@ class Document:
     """A report.
 
     Attributes:
-        made_at: ISO 8601, UTC; empty where it does not matter.
+        made_at: ISO 8601, UTC; may be empty.
         made_by: name and version of the program.
-        sections: one a scenario, in the order in which they were judged.
+        sections: one per scenario, in the order of judgement.
     """
 
     sections: tuple[Section, ...]
@@ -515,7 +515,7 @@ class Document:
 
     @property
     def verdict(self) -> Verdict | None:
-        """The worst verdict of its sections; ``None`` where none was judged."""
+        """The worst verdict of its sections; ``None`` if none was judged."""
         judged = [section.verdict for section in self.sections if section.verdict is not None]
         return worst(judged) if judged else None
 
@@ -525,5 +525,5 @@ class Document:
         return tuple(dict.fromkeys(section.stack for section in self.sections if section.stack))
 
     def name_of(self, section: Section) -> str:
-        """Name of one of its sections: the scenario, and its stack where the report has several."""
+        """Name of one of its sections: the scenario, and its stack if the report has several."""
         return f"{section.scenario} on {section.stack}" if len(self.stacks) > 1 and section.stack else section.scenario

@@ -1,4 +1,4 @@
-"""The message of a failed scenario test: all that is needed to act, as on a terminal."""
+"""The message of a failed scenario test: everything needed to act, as on a terminal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WIDTH: Final = 100
 
 
 def render(document: Document) -> Rendered:
-    """Verdict and reasons, each changed metric with its numbers, and where things lie."""
+    """Verdict and reasons, each changed metric with its numbers, and locations of files."""
     page = Page(title="", blocks=tuple(map(_show_section, document.sections)))
     return Rendered(terminal.render(page, width=_WIDTH, color=False).rstrip("\n"))
 

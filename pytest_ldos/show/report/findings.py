@@ -1,4 +1,4 @@
-"""First part of a scenario's report: why, what moved, what to do; and badges of verdicts."""
+"""First part of a scenario's report: reasons, changes and advice; and badges of verdicts."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from pytest_ldos.show.page.model import Badge, Block, Bullets, Tone
 from pytest_ldos.show.page.model import Section as Shown
 from pytest_ldos.show.report.document import MetricReport, Section
 from pytest_ldos.show.report.words import (
-    describe_apart,
+    describe_mdes,
+    describe_median_gap,
     describe_move,
     describe_paths,
-    describe_unseen,
     moved_metrics,
     verdict_word,
 )
 
 
 def show_findings(section: Section, *, most: int | None = None) -> Iterator[Block]:
-    """The reasons, and below headings what they mean for metrics, the user and the number of trials.
+    """The reasons, then advice, MDEs and reasons for more trials under headings.
 
     Args:
-        most: sentences of one list; all without it.
+        most: most sentences of one list; ``None`` for all.
     """
     yield _listed(section.reasons, most)
     for title, lines in (
         ("What moved", [*map(describe_move, moved_metrics(section)), *describe_paths(section)]),
         ("What to do", section.advice),
-        ("Minimum detectable effects", describe_unseen(section)),
+        ("Minimum detectable effects", describe_mdes(section)),
         ("More trials would help", section.undecided),
     ):
         yield Shown(title, (_listed(lines, most),))
@@ -47,15 +47,15 @@ def badge_of(verdict: Verdict | None) -> Badge:
 
 
 def badge_of_metric(metric: MetricReport, *, by_name: bool = False) -> Badge | str:
-    """The verdict on a metric, and what it must not hide; empty if the metric was not compared.
+    """The verdict on a metric with its caveat; empty if the metric was not compared.
 
     Args:
-        by_name: whether the verdict is written as commands and files do.
+        by_name: True to write the verdict as commands and files do.
     """
     if metric.verdict is None:
         return ""
-    apart, word = describe_apart(metric), metric.verdict.value if by_name else metric.verdict.word
-    return Badge(f"{word}, {apart}", Tone.DOUBT) if apart else Badge(word, tone_of(metric.verdict))
+    gap, word = describe_median_gap(metric), metric.verdict.value if by_name else metric.verdict.word
+    return Badge(f"{word}, {gap}", Tone.DOUBT) if gap else Badge(word, tone_of(metric.verdict))
 
 
 def tone_of(verdict: Verdict | None) -> Tone:

@@ -1,4 +1,4 @@
-"""Many traces: what each has, what all have together, and which could not be read."""
+"""Many traces: contents of each, totals, and traces that could not be read."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from pytest_ldos.show.page.model import ABSENT, Bullets, Column, Kind, Page, Sec
 
 _MOST: Final = 40
 _REFINING: Final = frozenset(metric.name for metric in METRICS.values() if metric.refines)
-"""Shown over all traces only: a line has no place for them."""
+"""Metrics shown over all traces only, for lack of space."""
 
 
 def render_fleet(summaries: Sequence[TraceSummary], *, width: int, color: bool, whole: bool) -> Rendered:
-    """One table a question; unreadable traces are all there, whatever else is left out.
+    """One table per question; unreadable traces are always shown.
 
     Args:
-        whole: all readable traces; else the first of them, with the number of the others.
+        whole: show all readable traces; otherwise the first ones, and the number of the others.
     """
     return render(compose_page(summaries, None if whole else _MOST), Format.TERMINAL, width=width, color=color)
 
 
 def compose_page(summaries: Sequence[TraceSummary], most: int | None) -> Page:
-    """Every trace, then all of them together, then those that cannot be read.
+    """Each trace, then all together, then those that cannot be read.
 
     Args:
-        most: readable traces that are shown; all of them without one.
+        most: most readable traces to show; ``None`` for all.
     """
     readable = [each for each in summaries if not each.problem]
     unreadable = [each for each in summaries if each.problem]
@@ -62,7 +62,7 @@ def _headline(readable: Sequence[TraceSummary], unreadable: Sequence[TraceSummar
 
 
 def _common_folder(summaries: Sequence[TraceSummary]) -> str:
-    """Folder that all names begin with; empty for one trace, and for traces that have no folder in common."""
+    """Common parent folder of all traces; empty for one trace or if there is none."""
     if len(summaries) < 2:
         return ""
     levels = zip(*(PurePath(each.trace).parent.parts for each in summaries), strict=False)
@@ -100,7 +100,7 @@ def _row(summary: TraceSummary, metrics: Sequence[str], common: str) -> tuple[st
 
 
 def _goals(summary: TraceSummary) -> str:
-    """``2 reached, 1 failed``; what no marker tells of is unknown."""
+    """``2 reached, 1 failed``; goals without a marker are unknown."""
     counts = (("reached", summary.reached), ("failed", summary.failed), ("unknown", summary.unknown))
     return ", ".join(f"{count} {word}" for word, count in counts if count) or ABSENT
 

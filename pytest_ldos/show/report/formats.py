@@ -13,7 +13,7 @@ from pytest_ldos.show.report.document import Document
 
 
 def render_as(document: Document, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
-    """The document in a format; width and colour matter to a terminal alone.
+    """The document in a format; width and colour apply to a terminal only.
 
     Raises:
         Unavailable: see `require_format`.
@@ -37,8 +37,8 @@ class HostReport:
     """Report of one machine.
 
     Attributes:
-        host_class: of its machine; empty where nothing could be measured, and so nobody said.
-        name: by which it is told from the others.
+        host_class: of its machine; empty if nothing could be measured.
+        name: unique among the reports.
     """
 
     document: Document
@@ -47,11 +47,11 @@ class HostReport:
 
 
 def name_reports(documents: Sequence[Document], places: Sequence[str]) -> tuple[HostReport, ...]:
-    """Each document by its host class; machines of one class are numbered, what measured nothing goes by its place.
+    """Names documents by host class, numbered within a class; a document without measurements is named by its place.
 
     Args:
-        documents: what machines measured.
-        places: where each was read from.
+        documents: results of the machines.
+        places: location of each.
     """
     classes = [host_class_of(document) for document in documents]
     plain = [found or f"unknown host class ({place})" for found, place in zip(classes, places, strict=True)]
@@ -65,17 +65,17 @@ def name_reports(documents: Sequence[Document], places: Sequence[str]) -> tuple[
 
 
 def host_class_of(document: Document) -> str:
-    """Host class of the first version that was measured; empty where none was."""
+    """Host class of the first measured version; empty if there is none."""
     return next((section.head.host_class for section in document.sections if section.head is not None), "")
 
 
 def worst_first(reports: Iterable[HostReport]) -> list[HostReport]:
-    """As a reader wants them, and as they should be cut where there is no room for all; equals in their order."""
+    """The reports by severity of their verdict; equal ones in their order."""
     return sorted(reports, key=_rank)
 
 
 def worst_of(reports: Iterable[HostReport]) -> Verdict | None:
-    """The worst verdict of all machines; ``None`` where none was judged."""
+    """The worst verdict of all machines; ``None`` if none was judged."""
     judged = [each.document.verdict for each in reports if each.document.verdict is not None]
     return worst(judged) if judged else None
 

@@ -1,7 +1,7 @@
-"""A document as JSON, as ``schema.json`` describes it, and back: all of it is checked before anything is shown.
+"""Writes a document as JSON, as described by ``schema.json``, and reads it back with full validation.
 
-The schema (``schema.json``) and this are made from the same types: nothing that the schema refuses is read. Beyond it,
-sizes are limited, objects say everything once, and numbers are finite.
+The schema and the reader are made from the same types, so that nothing invalid is read. In addition, sizes are limited,
+keys must be unique, and numbers must be finite.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from pytest_ldos.show.report.document import KIND, SCHEMA_VERSION, Document
 
 
 def render(document: Document) -> Rendered:
-    """JSON text; numbers keep their full precision, what is no ASCII is escaped."""
+    """JSON text; numbers keep their full precision, and characters outside ASCII are escaped."""
     verdict = None if document.verdict is None else document.verdict.value
     plain = {"kind": KIND, "schema": SCHEMA_VERSION, "verdict": verdict, **asdict(document)}
     return to_json(plain)
 
 
 def read_schema() -> dict[str, Any]:
-    """The schema of this form (JSON Schema, draft 2020-12)."""
+    """The schema (JSON Schema, draft 2020-12)."""
     schema: dict[str, Any] = json.loads(files("pytest_ldos.show.report").joinpath("schema.json").read_text("utf-8"))
     return schema
 
 
 LARGEST: Final = 8 * 1024 * 1024
-"""Bytes of a file."""
+"""Most bytes of a file."""
 
 LONGEST_TEXT: Final = 10_000
-"""Characters of one text."""
+"""Most characters of one text."""
 
 MOST_ITEMS: Final = 10_000
-"""Items of one list."""
+"""Most items of one list."""
 
 _LARGEST_INTEGER: Final = 2**53
 _LARGEST_NUMBER: Final = 1e18
@@ -48,14 +48,14 @@ _REMEDY: Final = "take the file that --ldos-report NAME.json wrote, of this vers
 
 
 class _Wrong(ValueError):
-    """Place of a value that is not what it should be, and the fault."""
+    """Location of an invalid value, and the fault."""
 
 
 def read_document(file: Path) -> Document:
-    """The document in a file of the JSON form.
+    """Reads a document from a JSON file.
 
     Raises:
-        RecordUnreadable: it cannot be read, is too large, or is no such document; names the place in it.
+        RecordUnreadable: it cannot be read, is too large, or is not such a document; names the location in it.
     """
     try:
         with file.open("rb") as stream:
@@ -69,7 +69,7 @@ def read_document(file: Path) -> Document:
 
 
 def decode_document(content: bytes) -> Document:
-    """The document in the bytes of its JSON form."""
+    """Reads a document from bytes of JSON."""
     plain = _parse(content)
     for name, value in (("kind", KIND), ("schema", SCHEMA_VERSION)):
         if name not in plain or type(plain[name]) is not type(value) or plain[name] != value:

@@ -1,4 +1,4 @@
-"""Properties that JUnit shows for the test of a scenario."""
+"""JUnit properties for the test of a scenario."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pytest_ldos.show.report.document import Change, Document, MetricReport, Sam
 
 
 def render(document: Document) -> Mapping[str, str]:
-    """Properties by name; those of a second verdict in one test have the scenario in theirs, others a number too."""
+    """Properties by name; for several verdicts in one test, names include the scenario, and a number if needed."""
     prefixes: list[str] = []
     for section in document.sections:
         prefixes.append(_prefix(section, prefixes))
     sections = zip(prefixes, document.sections, strict=True)
-    told = ((f"{prefix}.{name}", value) for prefix, section in sections for name, value in _describe(section))
-    return {one_line(name): one_line(value) for name, value in told}
+    properties = ((f"{prefix}.{name}", value) for prefix, section in sections for name, value in _describe(section))
+    return {one_line(name): one_line(value) for name, value in properties}
 
 
 def _prefix(section: Section, taken: Collection[str]) -> str:
@@ -65,5 +65,5 @@ def _describe_change(change: Change) -> Iterator[tuple[str, str]]:
 
 
 def _number(value: float | None) -> str:
-    """A number that has no bound is ``inf``."""
+    """A number as text; an unbounded one is ``inf``."""
     return "inf" if value is None else f"{value:.6g}"

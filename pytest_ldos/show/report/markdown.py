@@ -42,29 +42,29 @@ from pytest_ldos.show.report.words import (
 )
 
 MARK: Final = Markdown("<!-- pytest-ldos report -->")
-"""First line: by it a job finds the comment that it made before, and writes it again."""
+"""First line, by which a job finds its earlier comment to update it."""
 
 _LARGEST: Final = 60_000
-"""Characters, of the 65 536 that a comment on GitHub may have."""
+"""Most characters; comments on GitHub may have 65 536."""
 
 _MOST: Final = 12
-"""Sentences of one list."""
+"""Most sentences of one list."""
 
 
 def render(document: Document, *, links: Sequence[Link] = ()) -> Rendered:
-    """Verdicts first, then each scenario; where it would be too long for a comment, without the details."""
+    """Verdicts first, then each scenario; without details if it is too long for a comment."""
     return _fitting(lambda details: [_page(document, links, details=details)])
 
 
 def render_several(
     reports: Sequence[HostReport], *, links: Sequence[Link] = (), links_of: Mapping[str, Sequence[Link]] | None = None
 ) -> Rendered:
-    """The verdict over all machines and a table of all first, then what each machine has, the worst first.
+    """The overall verdict and a table of all machines, then each machine's results, the worst first.
 
     Args:
-        reports: what each machine measured.
-        links: what belongs to all of them.
-        links_of: what belongs to one, by the name of its report.
+        reports: results of each machine.
+        links: for all machines.
+        links_of: for one machine, by the name of its report.
     """
     ordered = worst_first(reports)
     return _fitting(lambda details: list(_pages(ordered, links, links_of or {}, details=details)))
@@ -100,7 +100,7 @@ def _page(document: Document, links: Sequence[Link], *, details: bool) -> Page:
 def _pages(
     reports: Sequence[HostReport], links: Sequence[Link], links_of: Mapping[str, Sequence[Link]], *, details: bool
 ) -> Iterator[Page]:
-    """The page over all machines, then one of each."""
+    """The page of all machines, then a page for each."""
     rows = ((each.name, *row) for each in reports for row in _overview(each.document))
     yield Page(
         title=title_of(stack for each in reports for stack in each.document.stacks),

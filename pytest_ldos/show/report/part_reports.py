@@ -1,4 +1,4 @@
-"""Metrics and versions of a comparison, as gate and trials give them."""
+"""Reports of a comparison's metrics and versions, from gate and trials."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from pytest_ldos.show.report.sentences import report_origins
 
 
 def report_metrics(judged: Judged) -> tuple[MetricReport, ...]:
-    """Every metric of the head, and those that only the base has."""
+    """Reports of all metrics of the head, and of those that only the base has."""
     return tuple(_report(metric, judged) for metric in judged.metrics)
 
 
@@ -212,7 +212,7 @@ def _failures(trials: TrialSet) -> tuple[Failure, ...]:
 
 
 def report_differences(head: TrialSet, base: TrialSet) -> tuple[Difference, ...]:
-    """Machine, versions of kernel and packages, what watched the processes or changed them from outside, settings."""
+    """Differences in machine, kernel and package versions, observers and inherited influences, and settings."""
     versions = find_differences(head.fingerprint, base.fingerprint)
     machines = (("machine", base.fingerprint.hostname or "unknown", head.fingerprint.hostname or "unknown"),)
     watched = (("watched by", base.watched or "nothing", head.watched or "nothing"),)
@@ -234,7 +234,7 @@ def setting_differences(head: Mapping[str, object], base: Mapping[str, object]) 
 
 
 def _settings(trials: TrialSet) -> dict[str, object]:
-    """Settings of stack and loads; rounds have neither."""
+    """Settings of stack and loads; rounds of instruments have neither."""
     if trials.trial_kind is TrialKind.ROUND:
         return {}
     return {**asdict(trials.spec.stack), **{load.KIND: vars(load) for load in trials.spec.loads}}
@@ -256,7 +256,7 @@ def _flat(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]
 
 
 def report_interleaving(head: TrialSet, base: TrialSet, drifts: tuple[Drift, ...]) -> Interleaving | None:
-    """The order of stack starts, where both versions belong to one session."""
+    """The order of stack starts, if the versions were interleaved."""
     if not head.is_interleaved_with(base):
         return None
     starts = sorted({*_starts(head, "head"), *_starts(base, "base")})
@@ -268,7 +268,7 @@ def _starts(trials: TrialSet, version: str) -> Iterator[tuple[int, str]]:
 
 
 def report_drifts(found: Sequence[drift.Drift]) -> tuple[Drift, ...]:
-    """Changes of metrics in the course of a session."""
+    """Changes of metrics over a session."""
     return tuple(
         Drift(metric=each.metric, change=each.change, p_value=each.p_value, is_notable=each.is_notable)
         for each in found
@@ -276,7 +276,7 @@ def report_drifts(found: Sequence[drift.Drift]) -> tuple[Drift, ...]:
 
 
 def report_additions(trials: TrialSet) -> Additions | None:
-    """Looks at a run that could be extended."""
+    """Looks at a run that can be extended."""
     if not trials.looks:
         return None
     looks = tuple(_look(look) for look in trials.looks)

@@ -1,6 +1,6 @@
-"""The schema of the JSON form, made from the document's own types and their descriptions.
+"""Builds the schema of the JSON form from the document's types and their docstrings.
 
-``python -m pytest_ldos.show.report.schema`` writes ``schema.json`` again.
+``python -m pytest_ldos.show.report.schema`` regenerates ``schema.json``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def build_schema() -> dict[str, Any]:
 
 
 def _describe_fields(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
-    """An object: all fields of a dataclass are there, and no others."""
+    """An object with exactly the fields of a dataclass."""
     text = inspect.cleandoc(kind.__doc__ or "")
     described = dict(_ATTRIBUTE.findall(text))
     hints = get_type_hints(kind)
@@ -76,7 +76,7 @@ def _describe_type(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     if kind in _PLAIN:
         return {"type": _PLAIN[kind]}
     if kind.__name__ not in definitions:
-        definitions[kind.__name__] = {}  # a type may hold itself
+        definitions[kind.__name__] = {}  # a type may contain itself
         definitions[kind.__name__] = _describe_named(kind, definitions)
     return {"$ref": f"#/$defs/{kind.__name__}"}
 

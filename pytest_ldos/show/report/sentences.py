@@ -1,4 +1,4 @@
-"""Sentences that stand beside a verdict: advice, what is known of runs, where numbers come from."""
+"""Sentences that accompany a verdict: advice, variation between runs, sources of numbers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CHANGED: Final = f"if what is measured was meant to change, record it: {_RECORD
 
 @dataclass(frozen=True)
 class Untried:
-    """Remedies for noise that a run has not used up."""
+    """Remedies for noise that are still available to a run."""
 
     more_trials: bool = True
     interleaving: bool = True
@@ -53,25 +53,25 @@ def advise(
     paths: Sequence[PathReport],
     *,
     failures: int = 0,
-    is_undecided: bool = True,
+    is_inconclusive: bool = True,
     base_needs: int = 0,
     is_study: bool = False,
     untried: Untried = Untried(),
 ) -> tuple[str, ...]:
-    """Advice on what to do now; nothing where all is well.
+    """Advice on what to do next; nothing if all is well.
 
     Args:
         failures: trials that failed.
-        is_undecided: whether more trials would help.
-        base_needs: trials with which the baseline is to be recorded again; 0 where it has enough.
-        is_study: of an instrument, whose rounds its own settings tell.
-        untried: what may still be asked for.
+        is_inconclusive: whether more trials would help.
+        base_needs: number of trials with which the baseline must be recorded again; 0 if it has enough.
+        is_study: True for an instrument, whose settings give the number of rounds.
+        untried: remedies that are still available.
     """
     if verdict is Verdict.INCONCLUSIVE and base_needs:
         how = _MORE_ROUNDS if is_study else f"--ldos-trials={base_needs} or more"
         return (f"record the baseline again with enough trials: {_RECORD} ({how})",)
     if verdict is Verdict.INCONCLUSIVE:
-        is_noisy = is_undecided or bool(_named(metrics, Verdict.INCONCLUSIVE) | _named(metrics, Verdict.NOT_JUDGED))
+        is_noisy = is_inconclusive or bool(_named(metrics, Verdict.INCONCLUSIVE) | _named(metrics, Verdict.NOT_JUDGED))
         return (_advise_noisy(untried, is_study=is_study) if is_noisy else _CHANGED,)
     if verdict is Verdict.REGRESSED and failures and not _worse(metrics):
         return ("see how trials failed: messages, and the stack's logs in the folder of the run",)
@@ -81,7 +81,7 @@ def advise(
 
 
 def _advise_noisy(untried: Untried, *, is_study: bool) -> str:
-    """The next of what helps that has not been used up."""
+    """The next remedy that is still available."""
     if is_study:
         return _MORE_ROUNDS
     if untried.interleaving:
@@ -110,8 +110,8 @@ def _where_to_look(metrics: Sequence[MetricReport], paths: Sequence[PathReport])
 _NAMED_FIRST: Final = ("T1mean", "T1", "call", "T4")
 
 
-def describe_apart(judged: Judged) -> str:
-    """Knowledge of it; empty for interleaved versions, and where a calibration of enough runs knows it."""
+def describe_run_variation(judged: Judged) -> str:
+    """Sentence on the variation between runs; empty for interleaved versions, or with a calibration of enough runs."""
     runs = judged.calibration.calibration.runs if isinstance(judged.calibration, Calibrated) else 0
     if judged.base is None or judged.is_interleaved or runs >= ENOUGH_RUNS:
         return ""
@@ -129,7 +129,7 @@ def describe_apart(judged: Judged) -> str:
 
 
 _MOST: Final = 3
-"""Processes that are named for one metric."""
+"""Most processes named for one metric."""
 
 _SMALLEST_SHARE: Final = 0.05
 
@@ -152,12 +152,12 @@ def describe_key(key: BaselineKey, on: str = "on host class") -> str:
 
 
 def describe_host(key: BaselineKey) -> str:
-    """Words for a host class among others."""
+    """Description of a host class among others."""
     return f"{key.host_class} ({key.stack})"
 
 
 def describe_place(key: BaselineKey) -> str:
-    """Heading of the scenarios that were measured in one place."""
+    """Heading of scenarios with the same stack and host class."""
     return f"stack {key.stack}, host class {key.host_class}"
 
 
@@ -171,12 +171,12 @@ def report_origins(sources: Collection[Source]) -> tuple[Origin, ...]:
 
 
 def qualified(number: str, origins: Collection[Origin]) -> str:
-    """A number as text, with a sign before it where a source of it is approximate."""
+    """A number as text, prefixed by a sign if a source of it is approximate."""
     return f"{APPROXIMATELY} {number}" if any(origin.caveat for origin in origins) else number
 
 
 def describe_origins(by_metric: Mapping[str, Collection[Origin]]) -> tuple[str, ...]:
-    """A line for each source that is not what the metrics are defined by; none where all are."""
+    """A line for each source that differs from the metrics' definitions."""
     metrics: dict[Origin, list[str]] = {}
     for name, origins in by_metric.items():
         for origin in origins:

@@ -30,11 +30,11 @@ from pytest_ldos.show.report.words import (
 
 
 def render(document: Document, *, width: int, color: bool, setting: bool = True, details: bool = True) -> Rendered:
-    """The whole document; tables have at most `width` columns, other lines are not broken.
+    """The whole document; tables are at most `width` wide, other lines are not broken.
 
     Args:
-        setting: whether stack, tracer and host stand above the scenarios.
-        details: whether spread, rises, added trials and the like are described.
+        setting: True to show stack, tracer and host above the scenarios.
+        details: True to describe spread, rises, added trials and the like.
     """
     above = describe_setting(document) if setting else ()
     blocks: list[Block] = [Text(each, Tone.QUIET, is_whole=True) for each in above]
@@ -43,7 +43,7 @@ def render(document: Document, *, width: int, color: bool, setting: bool = True,
 
 
 def _show_section(section: Section, name: str, *, details: bool) -> Shown:
-    """The verdict and why, what moved and where, what to do; then all numbers."""
+    """The verdict with reasons, changes and advice, then all numbers."""
     return Shown(
         name,
         (
@@ -62,7 +62,7 @@ def _show_section(section: Section, name: str, *, details: bool) -> Shown:
 
 
 def listed(lines: Iterable[str], tone: Tone = Tone.PLAIN) -> Bullets:
-    """Sentences that stay whole: paths in them are to be copied."""
+    """Sentences that are never broken, because they may contain paths to copy."""
     return Bullets(tuple(lines), tone, is_whole=True)
 
 
@@ -99,10 +99,10 @@ def _row(metric: MetricReport) -> tuple[Cell, ...]:
 
 
 def _adjusted(metric: MetricReport) -> str:
-    """Variation that is left when covariates are taken out."""
+    """Variation that remains after covariates are removed."""
     return "" if metric.head is None or metric.head.adjusted_cv is None else percent(metric.head.adjusted_cv)
 
 
 def badge_by_name(verdict: Verdict) -> Badge:
-    """A verdict by the name that commands and files use."""
+    """A verdict under its name in commands and files."""
     return Badge(verdict.value, tone_of(verdict))

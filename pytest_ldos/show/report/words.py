@@ -1,4 +1,4 @@
-"""The numbers of a document in words that all formats share."""
+"""Sentences on the numbers of a document, common to all formats."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from pytest_ldos.show.report.document import (
 from pytest_ldos.show.report.sentences import describe_origins, qualified
 
 _MOST: Final = 3
-"""Segments that are named for one path."""
+"""Most segments named for one path."""
 
 _SMALLEST_SHARE: Final = 0.05
 _SMALLEST_EFFECT: Final = 0.05
-"""Relative change of a path that is no metric, from which it is mentioned."""
+"""Least relative change at which a path without a metric is mentioned."""
 
 
 def moved_paths(section: Section) -> Iterator[tuple[str, PathReport]]:
-    """Paths that deserve a word, each with what it is called there: those of metrics that moved, then others."""
+    """Paths to mention with their names: those of changed metrics, then others."""
     for metric in section.metrics:
         if metric.verdict is not None and metric.verdict.is_change:
             yield from ((metric.name, path) for path in section.paths if metric.name in path.metrics)
@@ -47,7 +47,7 @@ def moved_paths(section: Section) -> Iterator[tuple[str, PathReport]]:
 
 
 def describe_paths(section: Section) -> tuple[str, ...]:
-    """A sentence for each path that moved: by how much, and in which of its segments."""
+    """A sentence for each changed path, with its change and segments."""
     return tuple(describe_path(path, name) for name, path in moved_paths(section))
 
 
@@ -56,7 +56,7 @@ def _has_moved(whole: Segment) -> bool:
 
 
 def describe_path(path: PathReport, name: str) -> str:
-    """A sentence on one path: its change, and the segments that most of it is in."""
+    """A sentence on one path: its change, and the segments with most of it."""
     named = [each for each in path.segments if each.share >= _SMALLEST_SHARE and each.is_certain][:_MOST]
     where = "; ".join(f"{100 * each.share:.0f} % of it in {each.name}, {format_change(each)}" for each in named)
     return f"{name} {format_change(path.whole)}: {where or 'no single segment stands out'}"
@@ -79,26 +79,26 @@ def percent(fraction: float | None) -> str:
 
 
 def median_of(metric: MetricReport, sample: Sample | None) -> str:
-    """``14.2 ms``, behind ``≈`` where it is approximate."""
+    """``14.2 ms``, after ``≈`` if it is approximate."""
     if sample is None or sample.median is None:
         return ABSENT
     return qualified(format_quantity(sample.median, metric.unit), metric.origins)
 
 
 def change_of(change: Change) -> str:
-    """``+31.2 %``, ``from 0``, or ``below 0`` where that is no ratio."""
+    """``+31.2 %``, or ``from 0`` or ``below 0`` if there is no ratio."""
     if not change.has_ratio:
         return "from 0" if change.is_from_zero else "below 0"
     return "+∞" if change.ratio is None else format_ratio(change.ratio)
 
 
 def mde_of(change: Change) -> str:
-    """``12.5 %``, ``> 1000 %``, or a dash where nothing could have been detected."""
+    """``12.5 %``, ``> 1000 %``, or a dash if there is no MDE."""
     return ABSENT if change.mde is None else format_effect(change.mde)
 
 
 def interval_of(change: Change) -> str:
-    """``+25.0 % … +37.1 %``, ``-81.5 % … > 1000 %``, or a dash where nothing is excluded."""
+    """``+25.0 % … +37.1 %``, ``-81.5 % … > 1000 %``, or a dash if unbounded."""
     if change.is_endless:
         return "+∞ … +∞"
     if change.low is None and change.high is None:
@@ -108,12 +108,12 @@ def interval_of(change: Change) -> str:
 
 
 def _upper(ratio: float) -> str:
-    """The upper end of an interval: a number as large as ``> 1000 %`` is none that anybody can use."""
+    """The upper end of an interval; large numbers become ``> 1000 %``."""
     return format_ratio(ratio) if ratio - 1 <= LARGEST_EFFECT else format_effect(ratio - 1)
 
 
 def verdict_word(verdict: Verdict | None) -> str:
-    """A verdict for people: ``not comparable``."""
+    """A verdict in words, such as ``not comparable``."""
     return "not judged" if verdict is None else verdict.word
 
 
@@ -123,23 +123,25 @@ def describe_success(section: Section) -> str:
 
 
 def describe_outcome(section: Section) -> str:
-    """``10 of 10 trials succeeded; not judged here: T3 (+12.0 %)``: what stands beside a verdict."""
+    """``10 of 10 trials succeeded; not judged here: T3 (+12.0 %)``, to accompany a verdict."""
     return "; ".join((describe_success(section), *describe_caveats(section)))
 
 
 def describe_caveats(section: Section) -> Iterator[str]:
-    """Facts that a verdict must not hide: metrics that were not judged, and medians that differ all the same."""
+    """Caveats of a verdict: metrics that were not judged, and medians that differ although the metric passed."""
     unjudged = [metric for metric in section.metrics if metric.verdict is Verdict.NOT_JUDGED]
     if unjudged:
         yield f"not judged here: {', '.join(map(_with_change, unjudged))}"
-    yield from (f"{metric.name} passed with {apart}" for metric in section.metrics if (apart := describe_apart(metric)))
+    yield from (
+        f"{metric.name} passed with {gap}" for metric in section.metrics if (gap := describe_median_gap(metric))
+    )
     for metric in section.metrics:
         for aspect in metric.aspects:
             if aspect.is_suspect:
                 yield f"{metric.name} may have become worse: {aspect.words}, p = {aspect.p_value:.1g}"
 
 
-def describe_apart(metric: MetricReport) -> str:
+def describe_median_gap(metric: MetricReport) -> str:
     """``a median 3.1 times as high``, for a metric that passed although its medians differ by more than the MDE."""
     if metric.change is None or metric.change.median_ratio is None:
         return ""
@@ -156,12 +158,12 @@ def success_of(version: Version) -> str:
 
 
 def shown_metrics(section: Section) -> tuple[MetricReport, ...]:
-    """Metrics of a scenario, the most important first; none if no number of any is known."""
+    """Metrics of a scenario, the most important first; none if all numbers are missing."""
     return tuple(sorted(section.metrics, key=_lightness)) if any(map(_has_number, section.metrics)) else ()
 
 
 def _lightness(metric: MetricReport) -> tuple[bool, int]:
-    """Order of metrics: by the severity of their verdicts, and behind them those that are only shown."""
+    """Order of metrics: by severity of their verdicts, then those that are only shown."""
     return metric.verdict is Verdict.SHOWN, -(0 if metric.verdict is None else metric.verdict.severity)
 
 
@@ -170,19 +172,19 @@ def _has_number(metric: MetricReport) -> bool:
 
 
 def moved_metrics(section: Section) -> list[MetricReport]:
-    """Metrics that got worse or better, in order."""
+    """Metrics that became worse or better, in order."""
     return [metric for metric in section.metrics if metric.verdict is not None and metric.verdict.is_change]
 
 
 def summarize(section: Section) -> str:
-    """``T1 +43.2 %``: what moved, or else why the verdict is no better; then what it must not hide."""
+    """``T1 +43.2 %``: changes, or else the first reason, then caveats."""
     changes = ", ".join(_short_move(each, each.change) for each in moved_metrics(section) if each.change)
     is_calm = section.verdict is Verdict.PASSED or not section.reasons
     return "; ".join((changes or ("nothing moved" if is_calm else section.reasons[0]), *describe_caveats(section)))
 
 
 def _short_move(metric: MetricReport, change: Change) -> str:
-    """``T1 +43.2 %``, with each other aspect that regressed."""
+    """``T1 +43.2 %``, with other aspects that regressed."""
     aspects = [each.words for each in metric.aspects if each.is_regressed]
     return "; ".join((f"{metric.name} {change_of(change)}", *aspects))
 
@@ -200,8 +202,8 @@ def _change_and_interval(change: Change | None) -> str:
     return f" {change_of(change)}" if not change.has_ratio else f" {change_of(change)} ({interval_of(change)})"
 
 
-def describe_unseen(section: Section) -> Iterator[str]:
-    """The minimum detectable effects, and metrics that have none."""
+def describe_mdes(section: Section) -> Iterator[str]:
+    """The MDEs, metrics without one, and missing values."""
     compared = [metric for metric in section.metrics if metric.change is not None and metric.change.has_ratio]
     underpowered = [metric for metric in compared if metric.change and metric.change.mde is None]
     seeing = [(metric, metric.change.mde) for metric in compared if metric.change and metric.change.mde]
@@ -214,7 +216,7 @@ def describe_unseen(section: Section) -> Iterator[str]:
 
 
 def describe_gaps(section: Section) -> Iterator[str]:
-    """``T1, T3: 2 of 10 trials not to be trusted: …``: why metrics have no number, or not all."""
+    """``T1, T3: 2 of 10 trials not to be trusted: …``: reasons for missing numbers of metrics."""
     names: dict[str, list[str]] = {}
     for metric in section.metrics:
         names.setdefault(_why_absent(section, metric), []).append(metric.name)
@@ -234,7 +236,7 @@ def _why_absent(section: Section, metric: MetricReport) -> str:
 
 
 def describe_sources(section: Section) -> tuple[str, ...]:
-    """Sources of numbers that are not what the metrics are defined by."""
+    """Sentences on sources that differ from the metrics' definitions."""
     return describe_origins({metric.name: metric.origins for metric in section.metrics})
 
 
@@ -245,7 +247,7 @@ def title_of(stacks: Iterable[str]) -> str:
 
 
 def describe_setting(document: Document) -> tuple[str, ...]:
-    """Stack, tracer, host and commit of a run; of each stack where there are several."""
+    """Stack, tracer, host and commit of a run, for each stack."""
     first = {section.stack: section.head for section in reversed(document.sections) if section.head is not None}
     lines = (line for stack in document.stacks or first if stack in first for line in _describe_head(first[stack]))
     return tuple(dict.fromkeys(lines))
@@ -257,7 +259,7 @@ def _describe_head(head: Version) -> tuple[str, str]:
 
 
 def describe_measurement(section: Section) -> Iterator[str]:
-    """Circumstances of the comparison: loads, deadlines, what differs, the base, and whether the machine drifted."""
+    """Circumstances of the comparison: loads, deadlines, differences, the base, and drift of the machine."""
     if section.head is not None:
         yield from (load.summary for load in section.head.loads)
         yield from (_describe_deadline(each, section.head) for each in section.head.deadlines)
@@ -280,12 +282,12 @@ def describe_details(section: Section) -> Iterator[str]:
 
 
 def describe_load(surroundings: Surroundings | None) -> str:
-    """``meanwhile, others used 1.6 of 2 CPUs: cargo, cc1plus``; empty where they did not matter."""
+    """``meanwhile, others used 1.6 of 2 CPUs: cargo, cc1plus``; empty if negligible."""
     return f"meanwhile, {surroundings.summary}" if surroundings is not None and surroundings.summary else ""
 
 
 def _describe_loads(section: Section) -> Iterator[str]:
-    """Loads that others were during the trials of each version, unless it is among the reasons."""
+    """Interference during the trials of each version, unless it is among the reasons."""
     for version in (section.head, section.base):
         load = "" if version is None else describe_load(version.surroundings)
         if version is not None and load and not (version is section.head and load in section.reasons):
@@ -312,7 +314,7 @@ def _describe_deadline(deadline: Deadline, head: Version) -> str:
 
 
 def _describe_incomplete(section: Section) -> Iterator[str]:
-    """Number of trials that were made, and the reason for no more where the verdict has no such reason."""
+    """Number of trials, and why there are no more, unless the reasons include it."""
     version = section.head
     if version is not None and version.incomplete:
         is_known = any(version.incomplete in reason for reason in section.reasons)
@@ -377,14 +379,14 @@ def _describe_drift(drift: Drift) -> str:
 
 
 def describe_aspects(section: Section) -> Iterator[str]:
-    """``T1: spread × 1.1 (…), p = 0.3``: of each metric, what was tested beside its location."""
+    """``T1: spread × 1.1 (…), p = 0.3``: tested aspects of each metric other than its location."""
     for metric in section.metrics:
         if metric.aspects:
             yield f"{metric.name}: {'; '.join(f'{each.words}, p = {each.p_value:.1g}' for each in metric.aspects)}"
 
 
 def describe_additions(additions: Additions | None) -> Iterator[str]:
-    """Looks at the comparison, and the trials that were added."""
+    """Looks at the comparison, and the added trials."""
     if additions is None:
         return
     looks = ", ".join(f"{look.head} against {look.base}" for look in additions.looks)
@@ -396,7 +398,7 @@ def describe_additions(additions: Additions | None) -> Iterator[str]:
 
 
 def describe_calibration(calibration: CalibrationReport | None) -> Iterator[str]:
-    """Calibration that floors come from."""
+    """Calibration from which the floors were taken."""
     if calibration is None:
         return
     rests_on = f"{counted(calibration.starts, 'start')}, {counted(calibration.trials, 'trial')}, {calibration.made_at}"

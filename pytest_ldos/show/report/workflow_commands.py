@@ -1,6 +1,6 @@
-"""A document as commands to the log of a GitHub workflow: an annotation on the test of each scenario that needs a look.
+"""A document as workflow commands of GitHub: an annotation on the test of each scenario that needs attention.
 
-A notice, where the verdict is fine and hides something: metrics that were not judged.
+A good verdict with unjudged metrics is a notice.
 
 Reference: GitHub's "Workflow commands"; actions/runner, ``ActionCommand.cs``.
 """
@@ -25,7 +25,7 @@ from pytest_ldos.show.report.words import (
 )
 
 MOST: Final = 10
-"""Annotations of one kind that GitHub shows of a step."""
+"""Most annotations of one kind that GitHub shows for a step."""
 
 _LONGEST: Final = 600
 _MOST_LINES: Final = 8
@@ -38,12 +38,12 @@ _BELOW_ROOT: Final = re.compile(r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\\\x00-\x1f]+")
 
 
 def render(document: Document) -> Rendered:
-    """A line for each scenario that needs a look; no text in it can be a command of its own."""
+    """A line for each scenario that needs attention; its text is escaped."""
     return _render((section, "") for section in document.sections)
 
 
 def render_several(reports: Sequence[HostReport]) -> Rendered:
-    """The same for several machines, whose names stand in the titles."""
+    """The same for several machines, named in the titles."""
     return _render((section, f" on {each.name}") for each in worst_first(reports) for section in each.document.sections)
 
 
@@ -60,7 +60,7 @@ def _command(section: Section) -> str | None:
 
 
 def _first(lines: list[str], command: str) -> list[str]:
-    """As many as are shown; where there are more, the last says how many."""
+    """As many as are shown; if there are more, the last has their number."""
     found = [line for line in lines if line.startswith(f"::{command} ")]
     if len(found) <= MOST:
         return found
@@ -76,14 +76,14 @@ def _annotate(command: str, section: Section, where: str) -> str:
 
 
 def _place(test: Place | None) -> Iterator[str]:
-    """Only a file below the root: an annotation elsewhere would be none."""
+    """Place of the annotation; files outside the project have none."""
     if test is not None and _BELOW_ROOT.fullmatch(test.file) and test.line > 0:
         yield f"file={_escape(_short(test.file), _IN_PROPERTY)}"
         yield f"line={test.line}"
 
 
 def _message(section: Section) -> Iterator[str]:
-    """Changes with their segments and what to do; otherwise the reasons."""
+    """Changes with their segments and advice, or the reasons."""
     moved = [*map(describe_move, moved_metrics(section)), *describe_paths(section)]
     yield from moved or section.reasons or tuple(describe_caveats(section)) or (verdict_word(section.verdict),)
     yield from (f"→ {each}" for each in section.advice)

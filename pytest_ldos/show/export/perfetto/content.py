@@ -57,7 +57,7 @@ class Texts:
 
 
 class Vocabulary:
-    """All texts of a trace, by where they occur."""
+    """All texts of a trace, by field."""
 
     def __init__(self) -> None:
         self.names = Texts()
@@ -79,8 +79,8 @@ class Vocabulary:
 def nested_ends(runs: pl.DataFrame, *, last_ns: int) -> TimesNs:
     """An end for each callback run, such that runs of one thread are nested or disjoint.
 
-    A run without an end in the trace ends with the enclosing run, before the next run beside it, or at
-    `last_ns`, whichever comes first. Known ends are kept unless they contradict each other.
+    A run without an end in the trace ends with the enclosing run, before the next run on its level, or at `last_ns`,
+    whichever comes first. Known ends are kept unless they contradict each other.
 
     Args:
         runs: columns of `callback_runs`, in the order of their starts.
@@ -94,7 +94,7 @@ def nested_ends(runs: pl.DataFrame, *, last_ns: int) -> TimesNs:
     for _ in range(len(runs)):
         parent = _enclosing(parent, start, end)
         closer = np.minimum(end, np.where(parent >= 0, end[parent], end))
-        closer = np.maximum(np.minimum(closer, _next_beside(thread, parent, start)), start)
+        closer = np.maximum(np.minimum(closer, _next_sibling(thread, parent, start)), start)
         if np.array_equal(closer, end):
             break
         end = closer
@@ -110,7 +110,7 @@ def _enclosing(parent: npt.NDArray[np.int64], start: TimesNs, end: TimesNs) -> n
         parent = np.where(over, parent[parent], parent)
 
 
-def _next_beside(thread: npt.NDArray[Any], parent: npt.NDArray[np.int64], start: TimesNs) -> TimesNs:
+def _next_sibling(thread: npt.NDArray[Any], parent: npt.NDArray[np.int64], start: TimesNs) -> TimesNs:
     """Start of the next run of the same thread within the same enclosing run."""
     order = np.lexsort((np.arange(len(start)), parent, thread))
     following = np.full(len(start), np.iinfo(np.int64).max)
@@ -120,7 +120,7 @@ def _next_beside(thread: npt.NDArray[Any], parent: npt.NDArray[np.int64], start:
 
 
 _PIDS_PER_HOST: Final = 10_000_000
-"""Above the kernel's limit (2^22). On the second host and later, its multiple is added to pids and tids."""
+"""Offset of pids and tids of the second host and later, a multiple for each; above the kernel's limit (2^22)."""
 
 _NO_NUMBER: Final = 0
 
@@ -151,14 +151,14 @@ class Tracks:
         return self._add(wire.text(Track.NAME, name), wire.message(Track.COUNTER, counted), parent=parent)
 
     def below_threads(self, name: str, threads: pl.Series) -> Uuids:
-        """For each thread in `threads`, the number of a new track of that name below it; 0 for other threads."""
+        """Adds a track of that name below each thread in `threads`; returns its number by thread, 0 for others."""
         found = np.zeros(len(self.thread) + 1, dtype=np.uint64)
         for thread in threads.unique().drop_nulls().sort():
             found[thread] = self.add(name, parent=self.thread[thread])
         return found
 
     def of_threads(self) -> Uuids:
-        """By thread, the number of its track; the last, found by row -1, is for unknown threads."""
+        """Track numbers by thread; the last, found by row -1, is for unknown threads."""
         return np.array([*self.thread, self.add("unknown thread")], dtype=np.uint64)
 
     def _add(self, *fields: bytes, parent: int | None = None) -> int:
@@ -218,7 +218,7 @@ class Keys:
 
 
 class Content:
-    """Converts tables to events, and collects the tracks and texts that they need."""
+    """Converts tables to events, and collects their tracks and texts."""
 
     def __init__(self, model: ExecutionModel) -> None:
         self._model = model
@@ -246,12 +246,12 @@ class Content:
         )
 
     def publications(self) -> Events:
-        """Instants at which a message left."""
+        """Instants at which messages were published."""
         table = self._model.publications
         return self._instants(table, self._model.publishers, "publish", ids_of(table, "publisher"))
 
     def takes(self) -> Events:
-        """Instants at which a message was taken."""
+        """Instants at which messages were taken."""
         table = self._model.takes
         return self._instants(table, self._model.subscriptions, "take", ids_of(table, "subscription"))
 
@@ -271,13 +271,13 @@ class Content:
         )
 
     def executor_states(self) -> Events:
-        """Slices on a track of their own below each executor thread."""
+        """Slices on a separate track below each executor thread."""
         states = executor_states(self._model)
         tracks = self.tracks.below_threads("executor", states["thread"])
         return self._states(states, tracks[ids_of(states, "thread")], "executor")
 
     def thread_states(self, states: pl.DataFrame) -> Events:
-        """Slices on a track of their own below each thread that kernel events name."""
+        """Slices on a separate track below each thread in the kernel events."""
         hosts = self._model.hosts.select(host=pl.col("name"), host_row="id")
         threads = self._model.threads.select("tid", "process", thread="id")
         owners = threads.join(self._model.processes.select(process="id", host_row="host"), on="process")
@@ -302,7 +302,7 @@ class Content:
         )
 
     def trials(self) -> list[Events]:
-        """Slices of trials and, within them, of their phases; simultaneous trials are on separate tracks."""
+        """Slices of trials, with nested slices of their phases; simultaneous trials are on separate tracks."""
         lanes: list[tuple[int, int]] = []
         parts: list[Events] = []
         for trial in sorted(self._model.trials.values(), key=lambda trial: trial.begin_ns):
@@ -342,7 +342,7 @@ class Content:
         return parts
 
     def _message_rates(self) -> list[Events]:
-        """Counted in whole seconds from the first publication."""
+        """Messages per second, counted from the first publication."""
         published = self._model.publications.join(
             self._model.publishers.select(publisher="id", topic="topic"), on="publisher"
         ).drop_nulls(["topic", "time_ns"])
@@ -359,7 +359,7 @@ class Content:
 
 
 def _with_zeros(seconds: Ids, values: npt.NDArray[Any]) -> tuple[Ids, Ids]:
-    """Counts as steps, with a zero after each second that no other follows."""
+    """Counts as steps, with a zero after each second that is not followed by another count."""
     silent = np.setdiff1d(seconds + 1, seconds)
     at = np.concatenate((seconds, silent))
     order = np.argsort(at, kind="stable")
@@ -408,10 +408,10 @@ class Arrows:
 
 
 def draw_arrows(flow: FlowGraph | None, keys: Keys) -> Arrows:
-    """One flow per transport link; links and runs that would lead back in time have none.
+    """One flow per transport link, except links and runs that would lead back in time.
 
-    A callback that took its message itself began before the message came; its arrow ends at the
-    reception, which lies within the callback run.
+    A callback that took its message itself began before the message arrived; its arrow ends at the reception, which is
+    within the callback run.
     """
     if flow is None:
         return Arrows(np.zeros(keys.count + 1, dtype=np.int64), np.empty(0, dtype=np.uint64))
@@ -432,7 +432,7 @@ def _forward_links(flow: FlowGraph) -> tuple[npt.NDArray[Any], npt.NDArray[Any],
 
 
 def _runs_of_takes(flow: FlowGraph) -> npt.NDArray[np.int64]:
-    """The callback run that each take triggered, -1 for none."""
+    """The callback run triggered by each take; -1 for none."""
     found = np.full(len(flow.model.takes), -1, dtype=np.int64)
     take, run = ids_of(flow.triggers, "take"), ids_of(flow.triggers, "callback_run")
     taken, start = times_of(flow.model.takes, "time_ns"), times_of(flow.model.callback_runs, "start_ns")

@@ -57,14 +57,14 @@ class Fields:
         return joined.tobytes()
 
 
-def beside(fields: Sequence[Fields]) -> Fields:
-    """Messages with all the fields, in the given order."""
+def join_fields(fields: Sequence[Fields]) -> Fields:
+    """Joins fields of the same messages, in the given order."""
     return Fields([part for each in fields for part in each.parts])
 
 
 def varint_field(number: int, values: npt.NDArray[Any], *, present: Flags | None = None) -> Fields:
     """An integer field; negative numbers take ten bytes, as in `int64`."""
-    return beside([_tags(number, VARINT, len(values)), _varints(values)]).only(present)
+    return join_fields([_tags(number, VARINT, len(values)), _varints(values)]).only(present)
 
 
 def fixed64_fields(number: int, values: npt.NDArray[np.uint64], present: Flags) -> Fields:
@@ -80,7 +80,7 @@ def fixed64_fields(number: int, values: npt.NDArray[np.uint64], present: Flags) 
 def message_field(number: int, inner: Fields, *, present: Flags | None = None) -> Fields:
     """A field that holds a message."""
     lengths = inner.lengths()
-    return beside([_tags(number, BYTES, len(lengths)), _varints(lengths), inner]).only(present)
+    return join_fields([_tags(number, BYTES, len(lengths)), _varints(lengths), inner]).only(present)
 
 
 def _tags(number: int, wire_type: int, messages: int) -> Fields:
@@ -321,7 +321,7 @@ def slices(
 def instants(
     time_ns: Numbers, *, track: Numbers, name: Numbers, category: int, key: Numbers, is_reception: bool
 ) -> Events:
-    """Instants on tracks; of simultaneous ones, sent messages come before received ones."""
+    """Instants on tracks; sent messages come before simultaneous received ones."""
     rank = np.full(len(time_ns), _ranked(_Rank.RECEIVED if is_reception else _Rank.SENT, np.int64(0)))
     return _events(time_ns, rank, EventType.INSTANT, track=track, name=name, category=category, key=key)
 
@@ -346,7 +346,7 @@ def _ranked(rank: int, nested: Any) -> Any:
 
 
 def _events(time_ns: Numbers, order: Numbers, kind: EventType, **columns: Numbers | int) -> Events:
-    """Events of one kind; columns that are not given are empty."""
+    """Events of one kind; missing columns are empty."""
     given = {"kind": kind, "name": 0, "category": 0, "value": 0, "argument": 0, "text": 0, "key": -1} | columns
     return Events(
         time_ns=time_ns.astype(np.int64),

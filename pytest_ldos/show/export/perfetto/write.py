@@ -5,8 +5,8 @@ uses the time since boot and needs the relation of other clocks to it. Traces of
 not contain the boot time, so the first packet equates boot time with the realtime clock.
 
 Processes and threads appear as such, with callback runs as slices, publications and
-receptions as instants, and an arrow for each message. Below a thread are the states of its executor
-and, if the kernel was recorded, its own; beside the processes are trials with their phases, and counters.
+receptions as instants, and an arrow for each message. Below a thread are the states of its executor and, if the kernel
+was recorded, of the thread. Trials with their phases, and counters, have tracks outside the processes.
 
 Reference: perfetto, ``TracePacket``, ``TrackEvent``.
 """
@@ -59,8 +59,8 @@ def write_perfetto(
     """Writes a model as a Perfetto trace.
 
     Args:
-        flow: of the model, for the arrows; without it there are none.
-        thread_states: result of `build_thread_states`, for those threads of the model that it contains.
+        flow: of the model; without it, no arrows are drawn.
+        thread_states: result of `build_thread_states`, for the threads of the model.
     """
     content = Content(model)
     events = in_order(join(_drawn(content, thread_states)))
@@ -100,7 +100,7 @@ def _packet(*fields: bytes) -> bytes:
 
 
 def _next_events(events: Events, first: int, arrows: Arrows) -> tuple[Events, Flows]:
-    """As many events as fit into the memory limit, and their flows: fewer where some events have very many flows."""
+    """As many events as fit into the memory limit, and their flows; events with many flows take more."""
     count = max(_BYTES_AT_ONCE // _BYTES_OF_EVENT, 1)
     while True:
         flows = arrows.of_events(events.key[first : first + count])
@@ -118,18 +118,18 @@ def _packets(events: Events, flows: Flows) -> bytes:
         wire.message_field(Packet.TRACK_EVENT, _track_events(events, flows)),
         wire.varint_field(Packet.SEQUENCE_FLAGS, same * NEEDS_STATE),
     ]
-    return wire.message_field(TRACE_PACKET, wire.beside(fields)).encoded()
+    return wire.message_field(TRACE_PACKET, wire.join_fields(fields)).encoded()
 
 
 def _track_events(events: Events, flows: Flows) -> wire.Fields:
     counted, has_text = events.kind == EventType.COUNTER, events.text > 0
-    annotation = wire.beside(
+    annotation = wire.join_fields(
         [
             wire.varint_field(Annotation.NAME_IID, events.argument),
             wire.varint_field(Annotation.STRING_VALUE_IID, events.text),
         ]
     )
-    return wire.beside(
+    return wire.join_fields(
         [
             wire.varint_field(TrackEvent.TYPE, events.kind),
             wire.varint_field(TrackEvent.TRACK_UUID, events.track),

@@ -17,7 +17,7 @@ from pytest_ldos.show.report.plots.svg import draw
 _FEWEST_LEVELS: Final = 3
 _STEPS: Final = 120
 _ROOM: Final = 0.03
-"""Share of the range that stays free at either end."""
+"""Margin at either end, as a share of the range."""
 
 _SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 _KINDS: Final = {LevelState.HOLDS: ("holds", "good"), LevelState.BREAKS: ("breaks", "bad")}
@@ -25,7 +25,7 @@ _OPEN: Final = ("plain", "muted")
 
 
 def draw_levels(result: BreakingResult) -> Node:
-    """Every tested level, a point with its interval."""
+    """A point with its interval for every tested level."""
     levels = _levels(result)
     across = Axis(low=levels.at(-_ROOM), high=levels.at(1 + _ROOM), is_log=levels.is_log, title=result.plan.address)
     return draw(
@@ -46,12 +46,12 @@ def draw_levels(result: BreakingResult) -> Node:
 
 
 def _has_shape(result: BreakingResult) -> bool:
-    """True if enough levels were visited for a curve through them to say something."""
+    """True if enough levels were visited for a meaningful curve."""
     return len(result.levels) >= _FEWEST_LEVELS
 
 
 def _levels(result: BreakingResult) -> Axis:
-    """The range of levels, rising to the right also where less is harsher."""
+    """The range of levels, rising to the right even if lower levels are harsher."""
     scale = result.plan.search.scale
     return Axis(low=scale.low, high=scale.high, is_log=scale.spacing is Spacing.LOG)
 
@@ -73,7 +73,7 @@ def _curve(result: BreakingResult, levels: Axis) -> Iterator[Series]:
 
 
 def _point(result: BreakingResult, level: LevelSummary) -> Series:
-    """A level; its colour shows what was decided, and so do its words."""
+    """A level; its colour and its words show the decision."""
     kind, colour = _KINDS.get(level.standing, _OPEN)
     tip = f"{level_of(result, level.level)}: {level.broken} of {level.trials} broken, {level.standing.value}"
     mark = Mark(level.level, level.broken / level.trials, tip, level.low, level.high)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _UNITS: Final = {"hz": "Hz", "ms": "ms", "bytes": "B", "mb": "MB", "mbps": "Mbit/s", "percent": "%", "s": "s"}
-"""By the end of a field's name."""
+"""Unit by the end of a field's name."""
 
 _STAGE_TITLES: Final = ("calm", "at the threshold", "times calm", "left its calm range at", "tells broken")
 
@@ -54,7 +54,7 @@ def answer(result: BreakingResult) -> str:
             f"is broken already at {address} = {level_of(result, scale.calm)}, {_sure(result)}: there {what}"
         ),
         Finding.OUT_OF_REACH: lambda: _out_of_reach(result),
-        Finding.UNDECIDED: lambda: _undecided(result, what),
+        Finding.UNDECIDED: lambda: _inconclusive(result, what),
         Finding.UNMEASURED: lambda: _unmeasured(result),
     }
     name = "the arm" if result.template is None else result.template.scenario
@@ -92,7 +92,7 @@ def _out_of_reach(result: BreakingResult) -> str:
     return f"{held} ({_sure(result)}); {at} could not be measured: {result.ceiling.mishaps[-1]}{reached}"
 
 
-def _undecided(result: BreakingResult, what: str) -> str:
+def _inconclusive(result: BreakingResult, what: str) -> str:
     held = "" if result.holds is None else f" beyond {level_of(result, result.holds)}, which holds"
     return f"could not be decided{held}: whether {what}"
 
@@ -174,7 +174,7 @@ def _failures(result: BreakingResult, cause: Cause) -> Iterator[str]:
 
 
 def level_table(result: BreakingResult) -> Table:
-    """A row for each level that was tested; a search by a metric also has its median."""
+    """A row for each tested level; a search by a metric also has its median."""
     titles = ("broken", "share", "interval", *_of_metric(result, "median"), "starts")
     return Table(
         columns=(Column("level", Kind.NAME), *map(Column, titles), Column("result", Kind.WORD)),
@@ -183,7 +183,7 @@ def level_table(result: BreakingResult) -> Table:
 
 
 def _of_metric(result: BreakingResult, text: str) -> tuple[str, ...]:
-    """A column that only a search by a metric has."""
+    """A column for searches by a metric only."""
     return (text,) if result.plan.criterion.metric_name else ()
 
 
@@ -197,7 +197,7 @@ def _level_row(result: BreakingResult, level: LevelSummary) -> tuple[str, ...]:
 
 
 def mishaps(result: BreakingResult) -> Iterator[str]:
-    """Reasons why starts count as neither broken nor sound."""
+    """Reasons why starts were excluded."""
     for level in result.levels:
         yield from (f"{level_of(result, level.level)}: {each}" for each in dict.fromkeys(level.mishaps))
 
@@ -241,7 +241,7 @@ SCHEMA: Final = 1
 
 
 def to_plain(result: BreakingResult) -> dict[str, Any]:
-    """Everything that was found, as plain values."""
+    """All results as plain values."""
     search, template = result.plan.search, result.template
     return {
         "kind": KIND,
@@ -278,7 +278,7 @@ _MEANINGS: Final = (
 
 
 def render_breaking_as(result: BreakingResult, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
-    """The result in a format; width and colour matter to a terminal alone.
+    """The result in a format; width and colour apply to a terminal only.
 
     Raises:
         Unavailable: see `require_format`.

@@ -1,6 +1,6 @@
-"""Flame graphs as SVG that stands alone: no script, nothing loaded; a frame that is pointed at says what it is.
+"""Flame graphs as self-contained SVG without scripts; each frame has a tooltip.
 
-Names come from programs that are measured: they are text here, never markup.
+Names come from measured programs: they are text, never markup.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _MARGIN: Final = 12.0
 _ROW: Final = 17.0
 _LINE: Final = 17.0
 _LETTER: Final = 6.7
-"""Pixels that a letter takes."""
+"""Width of a letter [px]."""
 
 _NARROWEST: Final = 0.4
-"""Pixels of a frame that is drawn."""
+"""Least width of a drawn frame [px]."""
 
 _PADDING: Final = 3.0
 _FEWEST_LETTERS: Final = 3
@@ -44,11 +44,11 @@ _STEPS: Final = 5
 """Number of colours of a change in flame.css."""
 
 _STEP: Final = 0.02
-"""Share by which a colour's step differs from the next."""
+"""Change of share per step of colour."""
 
 
 def draw_flame(profile: FoldedStacks, *, title: str, notes: Sequence[str] = ()) -> Rendered:
-    """A flame graph: width is a frame's share of samples, what is above it was called by it."""
+    """A flame graph: width is a frame's share of samples; frames above it are its callees."""
     tree = build_tree([profile])
     whole = max(tree.counts[0], 1)
     picture = _Picture(
@@ -60,9 +60,9 @@ def draw_flame(profile: FoldedStacks, *, title: str, notes: Sequence[str] = ()) 
 
 
 def draw_difference(difference: Difference, *, title: str, notes: Sequence[str] = ()) -> Rendered:
-    """A flame graph of two profiles: width is the mean of both shares, colour the change of it.
+    """A differential flame graph of two profiles: width is the mean of both shares, colour the change.
 
-    Only what the samples show for certain has a colour.
+    Only significant changes are coloured.
     """
     bases, heads = difference.base_samples, difference.head_samples
     picture = _Picture(
@@ -85,7 +85,7 @@ class _Picture:
 
     Attributes:
         kind: names the colour in the style sheet.
-        tip: text of a frame that is pointed at.
+        tip: tooltip of the frame.
     """
 
     weight: Weight
@@ -94,7 +94,7 @@ class _Picture:
 
 
 def _colour(change: Change) -> str:
-    """Stronger the larger the change; none where it may be chance."""
+    """Colour by size of the change; none if it is not significant."""
     if not change.is_certain:
         return "same"
     step = min(_STEPS, 1 + int(abs(change.change) / _STEP))
@@ -105,13 +105,13 @@ def _render(tree: Frame, picture: _Picture, title: str, lines: Iterable[str]) ->
     inner = _WIDTH - 2 * _MARGIN
     places = list(place_frames(tree, picture.weight, narrowest=_NARROWEST / inner))
     depth = max(each.frame.depth for each in places)
-    said = [one_line(line) for line in lines]
-    top = _MARGIN + 24 + _LINE * len(said)
+    notes = [one_line(line) for line in lines]
+    top = _MARGIN + 24 + _LINE * len(notes)
     bottom = top + _ROW * depth
     frames = [_frame(each, picture, inner, bottom - _ROW * each.frame.depth) for each in places]
     heading = [
         _words(_MARGIN, _MARGIN + 14, one_line(title), "title"),
-        [_words(_MARGIN, _MARGIN + 34 + _LINE * number, line, "note") for number, line in enumerate(said)],
+        [_words(_MARGIN, _MARGIN + 34 + _LINE * number, line, "note") for number, line in enumerate(notes)],
     ]
     height = bottom + _ROW + _MARGIN
     size = {"viewBox": f"0 0 {place(_WIDTH)} {place(height)}", "xmlns": "http://www.w3.org/2000/svg"}
@@ -135,7 +135,7 @@ def _frame(at: Place, picture: _Picture, inner: float, y: float) -> Element:
 
 
 def _fitting(name: str, width: float) -> str:
-    """As much of a name as there is room for; empty where that says nothing."""
+    """As much of a name as there is room for; empty if that is too little."""
     room = int((width - 2 * _PADDING) / _LETTER)
     if len(name) <= room:
         return name

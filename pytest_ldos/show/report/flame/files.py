@@ -1,4 +1,4 @@
-"""Every drawing of a profile, by the ending of its file, and sentences about frames and their changes."""
+"""Drawings of a profile, by suffix of the file, and sentences about frames and their changes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def describe_change(change: Change, frame: Frame) -> str:
 
 
 def describe_noise(difference: Difference) -> Iterator[str]:
-    """Limits of what the samples can show."""
+    """Limits of the evidence in the samples."""
     if not difference.has_common_frame:
         yield "the profiles have no frame in common: are they of the same program?"
     yield f"{difference.base_samples} samples of the base, {difference.head_samples} of the head; width: mean share"
@@ -56,29 +56,29 @@ def describe_noise(difference: Difference) -> Iterator[str]:
 
 
 def describe_changes(difference: Difference) -> Iterator[str]:
-    """Certain changes, the largest first; one of a chain of calls that changed alike."""
-    told = _one_of_each_chain(difference)
-    if not told:
+    """Significant changes, the largest first; one for each chain of calls that changed alike."""
+    changes = _one_of_each_chain(difference)
+    if not changes:
         yield "no frame's share changed for certain"
-    for each in told[:_MOST]:
+    for each in changes[:_MOST]:
         interval = f"{percent(each.low, signed=True)} … {percent(each.high, signed=True)}"
         yield f"{percent(each.change, signed=True):>9} ({interval})  {_way_to(each.path)}"
-    if len(told) > _MOST:
-        yield f"… and {len(told) - _MOST} more"
+    if len(changes) > _MOST:
+        yield f"… and {len(changes) - _MOST} more"
 
 
 def _one_of_each_chain(difference: Difference) -> list[Change]:
-    """For the largest change along a way of calls, the innermost that most of it is of."""
+    """The largest changes, each attributed to the innermost frame that has most of it."""
     frames = {frame.path: frame for frame in difference.tree.walk()}
-    told: list[Change] = []
+    found: list[Change] = []
     for change in difference.certain():
-        if not any(_is_one_chain(change, each) for each in told):
-            told.append(_innermost(change, frames, difference))
-    return told
+        if not any(_is_one_chain(change, each) for each in found):
+            found.append(_innermost(change, frames, difference))
+    return found
 
 
 def _is_one_chain(one: Change, other: Change) -> bool:
-    """True if one was called within the other, and they changed to the same side."""
+    """True if one was called within the other, and both changed in the same direction."""
     shared = min(len(one.path), len(other.path))
     return one.path[:shared] == other.path[:shared] and one.change * other.change > 0
 
@@ -107,7 +107,7 @@ def render_flame(profile: FoldedStacks, title: str, notes: Sequence[str] = ()) -
     """A flame graph as SVG.
 
     Raises:
-        Unavailable: what draws it is not installed.
+        Unavailable: the drawing library is not installed.
     """
     require_format(Format.HTML)
     from pytest_ldos.show.report.flame import drawing  # noqa: PLC0415 - its library need not be installed
@@ -144,7 +144,7 @@ class Place:
 
 
 def place_frames(tree: Frame, weight: Weight, *, narrowest: float) -> Iterator[Place]:
-    """Every frame that is wide enough; what it called stands within it, in order of names.
+    """All frames that are wide enough; callees are placed within their caller, in order of names.
 
     Args:
         narrowest: share of the whole.
@@ -163,11 +163,11 @@ def place_frames(tree: Frame, weight: Weight, *, narrowest: float) -> Iterator[P
 
 
 _WIDEST: Final = 10_000
-"""Columns; names of functions are to be copied, and stand on one line."""
+"""Columns; names of functions are on one line, so that they can be copied."""
 
 
 def render_profile(profile: FoldedStacks, most: int) -> Rendered:
-    """Functions by the samples in themselves; a function that calls itself counts once a sample."""
+    """Functions by their own samples; a recursive function counts once per sample."""
     whole: Counter[str] = Counter()
     own: Counter[str] = Counter()
     for stack, count in profile.counts.items():

@@ -23,7 +23,7 @@ def render_image(shown: Shown, kind: str) -> bytes:
 
 
 def chart_of(trend: Trend, points: Sequence[CommitPoint]) -> Chart:
-    """The commits whose trials gave a number."""
+    """The commits with a value."""
     drawn = [point for point in points if math.isfinite(point.location)]
     marks = [_mark(trend, number, point) for number, point in enumerate(drawn)]
     anchors = tuple(_anchors(trend))
@@ -47,7 +47,7 @@ def chart_of(trend: Trend, points: Sequence[CommitPoint]) -> Chart:
 
 
 def _series(trend: Trend, drawn: Sequence[CommitPoint], marks: Sequence[Mark]) -> Iterator[tuple[str, Series]]:
-    """All commits, and above them those that stand out, by their names in the legend."""
+    """All commits, and on top the remarkable ones, by their names in the legend."""
     pairs = [(point, Mark(mark.x, mark.y, mark.tip)) for point, mark in zip(drawn, marks, strict=True)]
     pinned = tuple(mark for point, mark in pairs if trend.is_pinned(point))
     levels = tuple(mark for point, mark in pairs if point.change_point)
@@ -73,7 +73,7 @@ def _mark(trend: Trend, number: int, point: CommitPoint) -> Mark:
 
 
 def _anchors(trend: Trend) -> Iterator[tuple[str, Rule]]:
-    """Rules across the chart, by their names in the legend."""
+    """Anchors as rules across the chart, by their names in the legend."""
     name = "pinned anchor" if trend.pinned else "first runs"
     for label, value, dashes in ((name, trend.anchor, "--"), ("rolling anchor", trend.rolling, ":")):
         if value is not None:

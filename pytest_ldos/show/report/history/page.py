@@ -24,7 +24,7 @@ from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.page import html
 from pytest_ldos.show.page.formats import to_json
-from pytest_ldos.show.page.html import said
+from pytest_ldos.show.page.html import untrusted_text
 from pytest_ldos.show.page.model import (
     ABSENT,
     Badge,
@@ -67,12 +67,12 @@ _COLUMNS: Final = (
 
 
 def render_page(shown: Shown) -> Rendered:
-    """One page with a chart and a table for each trend; loads and runs nothing."""
+    """One self-contained page with a chart and a table for each trend."""
     return html.render(Page(title=TITLE, blocks=tuple(show_trend(trend, points, Origins()) for trend, points in shown)))
 
 
 def show_trend(trend: Trend, points: Sequence[CommitPoint], origins: Origins, *, anchor: str = "") -> Section:
-    """The chart of a trend, its commits with their origins, and its anchors.
+    """A section with the chart of a trend, its commits with their origins, and its anchors.
 
     Args:
         anchor: of the section.
@@ -104,15 +104,15 @@ def _row(trend: Trend, point: CommitPoint, origins: Origins) -> tuple[Cell, ...]
 
 
 def link_commit(commit: str, label: str, origins: Origins) -> Cell:
-    """A commit's name, which leads to it where it has an address."""
+    """A commit's name, linked if it has an address."""
     url = origins.commit_url(commit)
-    return Drawing(lambda: h.a(href=url)[said(label)]) if url else label
+    return Drawing(lambda: h.a(href=url)[untrusted_text(label)]) if url else label
 
 
 def _change(point: CommitPoint, origins: Origins) -> Cell:
-    """The pull request of a commit, and its subject; empty where neither is known."""
+    """The pull request and the subject of a commit; empty if neither is known."""
     subject, found = origins.subject(point.commit), origins.pull_request(point)
-    return Drawing(lambda: [h.a(href=found.url)[found.title], " ", said(subject)]) if found else subject
+    return Drawing(lambda: [h.a(href=found.url)[found.title], " ", untrusted_text(subject)]) if found else subject
 
 
 LABEL: Final = "ldos"
@@ -160,18 +160,18 @@ def _part(x: int, width: int, text: str, colour: str) -> Node:
 
 
 UNKNOWN: Final = Badge("unknown")
-"""Stands for everything where something was not judged."""
+"""Badge of a whole in which something was not judged."""
 
 _SEVERITY: Final = (Tone.GOOD, Tone.PLAIN, Tone.DOUBT, Tone.BAD)
 
 
 @dataclass(frozen=True)
 class State:
-    """The last run of a scenario in one place.
+    """The latest state of a scenario for one stack and host class.
 
     Attributes:
         verdict: on the last run; ``None`` if it was compared with nothing.
-        creeping: metrics that have crept away by now.
+        creeping: metrics that have crept away from an anchor so far.
         runs: number of sets of trials.
     """
 
@@ -183,7 +183,7 @@ class State:
 
     @property
     def badge(self) -> Badge:
-        """The verdict; what has crept away is never good."""
+        """The badge of the verdict, which is never good if a metric creeps."""
         shown = badge_of(self.verdict)
         return Badge(f"{shown.text}, creep", Tone.DOUBT) if self.creeping and shown.tone is Tone.GOOD else shown
 
@@ -195,7 +195,7 @@ def states_of(trends: Sequence[Trend]) -> list[State]:
 
 
 def overall(states: Iterable[State]) -> Badge:
-    """The worst badge; `UNKNOWN` is worse than a good one."""
+    """The worst badge; `UNKNOWN` is worse than a good badge."""
     badges = [UNKNOWN if state.verdict is None else state.badge for state in states]
     return max(badges, key=lambda badge: _SEVERITY.index(badge.tone), default=UNKNOWN)
 
@@ -229,7 +229,7 @@ _STATES: Final = (
 
 
 def render_site(shown: Shown, origins: Origins) -> dict[str, Rendered]:
-    """The content of each file, by its name; the same for the same history."""
+    """The content of each file by name, a function of the history alone."""
     states = states_of([trend for trend, _ in shown])
     badge = overall(states)
     return {
@@ -241,7 +241,7 @@ def render_site(shown: Shown, origins: Origins) -> dict[str, Rendered]:
 
 
 def file_of(key: BaselineKey) -> str:
-    """The name of a scenario's page: safe, and no other scenario's, whatever it is called."""
+    """The file name of a scenario's page, safe and unique for any name."""
     digest = hashlib.sha256("\0".join(astuple(key)).encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return f"{_UNSAFE.sub('-', key.scenario)[:_NAME].strip('-') or 'scenario'}-{digest}.html"
 
@@ -303,10 +303,10 @@ def _of(key: BaselineKey, shown: Shown) -> Iterator[tuple[Trend, Sequence[Commit
 
 
 def _metric(anchor: str, row: tuple[Cell, ...]) -> tuple[Cell, ...]:
-    """A row of the overview without its scenario, whose metric leads to its section."""
+    """A row of the overview without its scenario; the metric links to its section."""
     _, metric, *others = row
     return (Drawing(lambda: _link(f"#{anchor}", str(metric))), *others)
 
 
 def _link(address: str, text: str) -> h.Node:
-    return h.a(href=address)[said(text)]
+    return h.a(href=address)[untrusted_text(text)]

@@ -35,9 +35,9 @@ class _Scale:
 
 
 def plot_as_text(trend: Trend, shown: Sequence[CommitPoint], *, width: int) -> list[str]:
-    """Lines of at most `width` columns; none where fewer than two commits have a number.
+    """Plot as lines of at most `width` columns; none if fewer than two commits have a value.
 
-    ``o`` a commit, ``C`` one where the level changes, ``!`` one by which it has crept away.
+    ``o`` a commit, ``C`` one at which the level changes, ``!`` one with creep.
     """
     room = width - _MARGIN - _GAP
     points = [point for point in shown if math.isfinite(point.location)][-room:]
@@ -67,7 +67,7 @@ def _draw(grid: list[list[str]], scale: _Scale, point: CommitPoint, column: int)
 
 
 def _scale(trend: Trend, points: Sequence[CommitPoint]) -> _Scale | None:
-    """All locations and the anchor; intervals may be cut, so that a wide one does not flatten the rest."""
+    """Scale that includes all locations and the anchor; wide intervals may be cut."""
     values = [point.location for point in points]
     values += [] if trend.anchor is None else [trend.anchor]
     if not values:
@@ -106,7 +106,7 @@ _ALL_FAILED: Final = "failed"
 
 
 def render_overview(trends: Sequence[Trend], *, width: int, color: bool) -> Rendered:
-    """One row a series, in a table for each stack and host class."""
+    """One row per series, in a table for each stack and host class."""
     sections = []
     for place in sorted({each.series.key.place for each in trends}):
         rows = tuple(overview_row(each) for each in trends if each.series.key.place == place)
@@ -144,7 +144,7 @@ def describe_origin(series: MetricSeries) -> str:
 
 
 def describe_anchors(trend: Trend) -> Iterator[str]:
-    """Anchors, noise, and what there is to know besides."""
+    """Sentences on anchors, noise, and further notes."""
     unit = trend.series.unit
     yield describe_origin(trend.series)
     if trend.anchor is not None:
@@ -161,7 +161,7 @@ def describe_anchors(trend: Trend) -> Iterator[str]:
 
 
 def describe_marks(trend: Trend, point: CommitPoint) -> list[str]:
-    """Remarks on a commit besides its numbers."""
+    """Remarks on a commit."""
     marks = ["pinned"] if trend.is_pinned(point) else []
     if point.change_point:
         marks.append("level changes")
@@ -224,7 +224,7 @@ def describe_interval(change: Change | None) -> str:
 
 
 def show_change(trend: Trend, change: Change | None) -> Words:
-    """Coloured where it lies above the floor and its interval excludes none."""
+    """A change, coloured if it exceeds the floor and its interval excludes zero."""
     if change is None:
         return Words("")
     sign = 1 if trend.series.better is Better.LOWER else -1
@@ -234,7 +234,7 @@ def show_change(trend: Trend, change: Change | None) -> Words:
 
 
 def _since_anchor(trend: Trend, point: CommitPoint) -> tuple[Words, Words]:
-    """Since the pinned commit, and since the first runs where nothing is pinned; one of them is empty."""
+    """Changes since the pinned commit and since the first runs; one of them is empty."""
     change = show_change(trend, point.from_anchor)
     return (change, Words("")) if trend.pinned else (Words(""), change)
 
@@ -247,7 +247,7 @@ KIND: Final = "pytest-ldos history trends"
 SCHEMA_VERSION: Final = 2
 
 Shown = Sequence[tuple[Trend, Sequence[CommitPoint]]]
-"""Trends, each with the commits of it that are asked for."""
+"""Trends, each with its requested commits."""
 
 _COLUMNS: Final = (
     *KEY_COLUMNS, "metric", "unit", "commit", "branch", "first_run_at", "runs", "trials", "failed",
@@ -258,13 +258,13 @@ _COLUMNS: Final = (
 
 
 def render_json(shown: Shown) -> Rendered:
-    """One object a series; changes are relative, and what is infinite or unknown is null."""
+    """One object per series; changes are relative, and infinite or unknown numbers are null."""
     document = {"kind": KIND, "schema": SCHEMA_VERSION, "series": [_series(trend, points) for trend, points in shown]}
     return to_json(document)
 
 
 def render_csv(shown: Shown) -> Rendered:
-    """One row a commit and series."""
+    """One row per commit and series."""
     rows = (_csv_row(trend, point) for trend, points in shown for point in points)
     return to_csv(_COLUMNS, ([row[name] for name in _COLUMNS] for row in rows))
 
@@ -303,7 +303,7 @@ def _series(trend: Trend, points: Sequence[CommitPoint]) -> dict[str, Any]:
 
 
 def _commit(trend: Trend, point: CommitPoint) -> dict[str, Any]:
-    """A commit's numbers; either those since the pinned commit or those since the first runs are null."""
+    """A commit's numbers; those since the pinned commit or those since the first runs are null."""
     return {
         "commit": point.label,
         "branch": point.runs[0].branch,
@@ -336,22 +336,22 @@ def _bounds(name: str, change: Change | None) -> Iterator[tuple[str, float | Non
 
 _COMMIT: Final = re.compile(rf"[0-9a-f]{{{ABBREVIATION},40}}")
 _OF_SUBJECT: Final = re.compile(r"\(#([1-9]\d{0,8})\)\Z|\AMerge pull request #([1-9]\d{0,8}) ", re.ASCII)
-"""A pull request that was squashed, or merged."""
+"""Subject of a squashed or merged pull request."""
 
 _OF_BRANCH: Final = re.compile(r"gh-readonly-queue/.+/pr-([1-9]\d{0,8})-[0-9a-f]+()", re.ASCII)
-"""A merge queue's branch."""
+"""Branch of a merge queue."""
 
 
 @dataclass(frozen=True)
 class Origins:
-    """Commits as their repository knows them.
+    """Addresses and subjects of commits.
 
     Attributes:
-        url: address of the repository's pages; without it there are no links.
+        url: address of the repository's pages; without it, there are no links.
         subjects: of commits, by their abbreviations.
 
     Raises:
-        ConfigurationError: `url` is no address.
+        ConfigurationError: `url` is not an address.
     """
 
     url: str = ""
@@ -362,15 +362,15 @@ class Origins:
             object.__setattr__(self, "url", Link("", self.url.rstrip("/")).url)
 
     def subject(self, commit: str) -> str:
-        """The commit's first line; empty where it is not known."""
+        """The first line of the commit's message; empty if unknown."""
         return self.subjects.get(commit[:ABBREVIATION], "") if _COMMIT.fullmatch(commit) else ""
 
     def commit_url(self, commit: str) -> str:
-        """The address of a commit; empty where it has none."""
+        """The address of a commit; empty if it has none."""
         return f"{self.url}/commit/{commit}" if self.url and _COMMIT.fullmatch(commit) else ""
 
     def pull_request(self, point: CommitPoint) -> Link | None:
-        """The pull request that brought a commit, as its subject or the branch of its merge queue names it."""
+        """The pull request of a commit, from its subject or the branch of its merge queue."""
         of_subject = _OF_SUBJECT.search(self.subject(point.commit))
         found = (of_subject, *(_OF_BRANCH.fullmatch(run.branch) for run in point.runs))
         number = next((match[1] or match[2] for match in found if match), "")

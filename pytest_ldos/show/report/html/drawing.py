@@ -1,6 +1,6 @@
-"""Elements of the drawings that are written by hand: intervals in table cells, and flame graphs.
+"""SVG elements of drawings that are not charts: intervals in table cells, and flame graphs.
 
-All others are charts; see `plots.chart`. Colours are in the style sheet, so that they follow the reader's scheme.
+For charts, see `plots.chart`. Colours are in the style sheet, so that they follow the reader's scheme.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def place(value: float) -> str:
 
 
 def ornament(width: float, height: float, content: Node) -> Node:
-    """A drawing that repeats its row of a table."""
+    """A drawing that repeats the numbers of its table row."""
     box = {"viewBox": f"0 0 {place(width)} {place(height)}"}
     return h.svg(box, width=place(width), height=place(height), aria_hidden="true", class_="inline")[content]
 
@@ -31,5 +31,5 @@ def box(x: float, y: float, width: float, height: float, kind: str) -> Element:
 
 
 def words(x: float, y: float, text: str, anchor: str) -> Element:
-    """A label of an axis; `anchor` is the end of the text that stands at `x`."""
+    """A label of an axis; `anchor` is the point of the text that is placed at `x`."""
     return h.text({"text-anchor": anchor}, x=place(x), y=place(y))[text]

@@ -1,4 +1,4 @@
-"""Drawings of a scenario: intervals, distributions, values in their order, waterfalls."""
+"""Drawings of a scenario: intervals, distributions, values in order, waterfalls."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def trials(version: str, marks: Iterable[Mark]) -> Series:
 
 
 def failed(marks: Iterable[Mark]) -> Series:
-    """Trials without a value; the tip of a mark names its trial."""
+    """Trials without a value; the tooltip of a mark names its trial."""
     named = tuple(replace(mark, tip=f"{mark.tip} failed: slower than any") for mark in marks)
     return Series(kind="mark failed", marks=named, colour="bad", shape=Shape.CROSS)
 
@@ -46,11 +46,11 @@ _PITCH: Final = 8.0
 _MOST_IN_COLUMN: Final = 8
 _LETTERS: Final = 14
 _BESIDE: Final = 12.0
-"""Pixels from the axis to failed trials."""
+"""Distance from the axis to failed trials [px]."""
 
 
 def draw_distribution(metric: MetricReport, samples: Sequence[tuple[str, str, Sample]]) -> Node:
-    """Every trial as a mark above its value, a row for each version, medians as lines.
+    """Draws every trial as a mark above its value, with a row for each version, and medians as lines.
 
     Args:
         samples: version (``base``, ``head``), its label, its values.
@@ -91,7 +91,7 @@ def _row(chart: Chart, metric: MetricReport, version: str, sample: Sample, row: 
 
 
 def _stack(chart: Chart, metric: MetricReport, sample: Sample, row: float) -> Iterator[Mark]:
-    """Marks that would hide each other stand above each other."""
+    """Stacks marks that would overlap."""
     columns: dict[int, int] = {}
     for point in sorted(sample.points, key=lambda point: point.value or 0.0):
         if point.value is not None:
@@ -112,7 +112,7 @@ _LARGEST_SPAN: Final = math.log(4.0)
 
 
 def scale_of(changes: Iterable[Change]) -> Axis:
-    """One scale of logarithms of ratios for all changes, with no change in its middle."""
+    """A common scale for all changes, in logarithms of ratios, with zero in the middle."""
     bounds = [bound for change in changes for bound in (change.ratio, change.low, change.high)]
     span = max((abs(math.log(bound)) for bound in bounds if bound is not None and bound > 0), default=0.0)
     span = min(_LARGEST_SPAN, max(_SMALLEST_SPAN, 1.08 * span))
@@ -120,7 +120,7 @@ def scale_of(changes: Iterable[Change]) -> Axis:
 
 
 def draw_scale(scale: Axis) -> Node:
-    """The scale's ends and middle, for the head of the table's column."""
+    """Draws the scale's ends and middle, for the head of the table's column."""
     ends = ((_START, scale.low, "start"), (_WIDTH / 2, 0.0, "middle"), (_END, scale.high, "end"))
     content = [
         words(x, 12, "no change" if value == 0 else f"{100 * math.expm1(value):+.0f} %", anchor)
@@ -130,7 +130,7 @@ def draw_scale(scale: Axis) -> Node:
 
 
 def draw_change(change: Change, verdict: Verdict | None, scale: Axis) -> Node:
-    """The interval as a line, the estimate as a point, the floor as a field around no change."""
+    """Draws the interval as a line, the estimate as a point, and the floor as a field around zero."""
     kind = "plain" if verdict is None else verdict.tone.value
     floor = math.log1p(change.floor)
     left, zero, right = (_x(scale, value) for value in (-floor, 0.0, floor))
@@ -162,7 +162,7 @@ def _place(ratio: float | None, scale: Axis, without: float) -> float:
 
 
 def _ends(change: Change, scale: Axis, left: float, right: float, kind: str) -> Iterator[Node]:
-    """A bar where the interval ends, an arrow where it goes on."""
+    """A bar at each end of the interval, or an arrow if it extends beyond the scale."""
     low, high = change.low, change.high
     goes_left = not change.is_endless and (low is None or low <= 0 or math.log(low) < scale.low)
     goes_right = high is None or (high > 0 and math.log(high) > scale.high)
@@ -182,13 +182,13 @@ def _point(x: float, kind: str) -> Node:
 
 
 def segment_scale(path: PathReport) -> Axis:
-    """One scale of nanoseconds for all parts of a path, with no change in it."""
+    """A common scale for all parts of a path, in nanoseconds, which includes zero."""
     found = [bound for each in path.segments for bound in (each.change_ns, each.low_ns, each.high_ns)]
     return Axis.around([0.0, *(bound for bound in found if bound is not None)])
 
 
 def draw_segment(segment: Segment, scale: Axis) -> Node:
-    """A bar from no change to the estimate, with its interval."""
+    """Draws a bar from zero to the estimate, with its interval."""
     kind = "certain" if segment.is_certain else "uncertain"
     zero, end = _x(scale, 0.0), _x(scale, segment.change_ns)
     low = _START if segment.low_ns is None else _x(scale, segment.low_ns)
@@ -202,10 +202,10 @@ def draw_segment(segment: Segment, scale: Axis) -> Node:
 
 
 _LETTER: Final = 7.5
-"""Pixels that a letter of a label takes, at most."""
+"""Largest width of a letter in a label [px]."""
 
 _ABOVE: Final = 9.0
-"""Pixels from the chart to failed trials."""
+"""Distance from the chart to failed trials [px]."""
 
 
 @dataclass(frozen=True)
@@ -218,11 +218,11 @@ class _Block:
 
 
 def draw_timeline(metric: MetricReport, samples: Sequence[tuple[str, str, Sample]], *, is_interleaved: bool) -> Node:
-    """Every trial in order; a new stack start begins a new field.
+    """Draws every trial in order, with a field for each stack start.
 
     Args:
         samples: version (``base``, ``head``), its label, its values.
-        is_interleaved: True if the versions' blocks belong to one session; otherwise the base was measured before.
+        is_interleaved: True if the versions were interleaved; otherwise the base was measured before.
     """
     blocks = _blocks(samples, is_interleaved=is_interleaved)
     edges = [0, *accumulate(len(block.points) for block in blocks)]
@@ -302,7 +302,7 @@ def _in_order(blocks: Sequence[_Block]) -> Iterator[tuple[_Block, Point]]:
 
 
 def draw_path(path: PathReport, labels: tuple[str, str]) -> Node:
-    """Medians of the parts of a path, in both versions on one scale.
+    """Draws medians of the parts of a path in both versions on one scale.
 
     Args:
         labels: of base and head.

@@ -1,4 +1,4 @@
-"""Page of verdicts with drawings: each scenario, its tables."""
+"""Page of verdicts with drawings and tables of each scenario."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import htpy as h
 
 from pytest_ldos.base.text import Rendered, format_duration, format_quantity
 from pytest_ldos.show.page import html
-from pytest_ldos.show.page.html import said
+from pytest_ldos.show.page.html import untrusted_text
 from pytest_ldos.show.page.model import (
     ABSENT,
     Badge,
@@ -120,7 +120,7 @@ def _name(metric: MetricReport) -> str:
 
 
 def path_table(path: PathReport, labels: tuple[str, str]) -> tuple[Block, ...]:
-    """Times of the parts of a path, those that moved most first."""
+    """Durations of the parts of a path, those with the largest change first."""
     segments = sorted(path.segments, key=lambda segment: -abs(segment.change_ns))
     scale = segment_scale(path)
     whole = f"{path.path}: {format_change(path.whole)}, {_from_to(path.whole)}"
@@ -149,7 +149,7 @@ def _from_to(segment: Segment) -> str:
 
 
 def values_table(metric: MetricReport, samples: list[tuple[str, str, Sample]]) -> Table:
-    """The numbers of a metric's drawings."""
+    """The numbers in a metric's drawings."""
     rows = (
         (
             f"{label} {point.trial}",
@@ -166,7 +166,7 @@ def values_table(metric: MetricReport, samples: list[tuple[str, str, Sample]]) -
 
 
 def failures_table(versions: list[Version]) -> Table:
-    """Every way in which trials failed."""
+    """Ways in which trials failed."""
     rows = (
         (
             version.label,
@@ -182,14 +182,14 @@ def failures_table(versions: list[Version]) -> Table:
 
 
 def differences_table(section: Section) -> Table:
-    """Differences beside the code."""
+    """Differences between the versions other than the code."""
     kinds = {DifferenceKind.ENVIRONMENT: "environment", DifferenceKind.SETTING: "the stack's setting"}
     rows = ((each.name, kinds[each.kind], each.base, each.head) for each in section.differences)
     return _prose("What differs beside the code", ("what", "kind", *section.labels), rows)
 
 
 def versions_table(versions: list[Version]) -> Table:
-    """Facts about each version that was run."""
+    """Facts about each measured version."""
     return _prose("What was run", ("what", *(version.label for version in versions)), _facts(versions))
 
 
@@ -208,7 +208,7 @@ def _facts(versions: list[Version]) -> Iterator[tuple[str, ...]]:
 
 
 def show_section(section: Section, *, name: str, anchor: str) -> Shown:
-    """A scenario below a heading of its own."""
+    """The section of a scenario."""
     return Shown(name, tuple(_blocks(section)), badge=badge_of(section.verdict), anchor=anchor)
 
 
@@ -231,7 +231,7 @@ def _listed(lines: Iterable[str]) -> Bullets:
 
 
 def _paths(section: Section) -> Iterator[Block]:
-    """Paths that moved are open, others are there when they are asked for."""
+    """Sections of changed paths; others are folded."""
     moved = list(dict.fromkeys(path for _, path in moved_paths(section)))
     for path in moved:
         if path.segments:
@@ -250,7 +250,7 @@ def _trials(section: Section) -> Iterator[Figure]:
 
 
 def _metric(section: Section, metric: MetricReport) -> Figure:
-    """Both drawings of a metric, and their numbers."""
+    """Both drawings of a metric, and the numbers in them."""
     samples = _samples(section, metric)
     is_interleaved = section.interleaving is not None
     return Figure(
@@ -276,7 +276,7 @@ def render(document: Document) -> Rendered:
 
 
 def compose_page(document: Document) -> Page:
-    """Every scenario with its verdict and the way to it, then each by itself."""
+    """An overview of all scenarios with links, then a section for each."""
     anchored = [
         (f"scenario-{number}", document.name_of(section), section)
         for number, section in enumerate(document.sections, 1)
@@ -306,7 +306,7 @@ def _overview(anchored: list[tuple[str, str, Section]]) -> Table:
 
 
 def _way_to(anchor: str, name: str) -> Drawing:
-    return Drawing(lambda: h.a(href=f"#{anchor}")[said(name)])
+    return Drawing(lambda: h.a(href=f"#{anchor}")[untrusted_text(name)])
 
 
 _MEANINGS: Final = (

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _ROOM: Final = 0.06
-"""Share of the span that stays free at either end."""
+"""Margin at either end, as a share of the span."""
 
 _DECADE: Final = 10.0
 
@@ -50,7 +50,7 @@ class Axis:
     def around(
         cls, values: Iterable[float], *, title: str = "", is_log: bool = False, ticks: Ticks | None = None
     ) -> Self:
-        """An axis that holds all values, with some room; around equal values, a span of its own."""
+        """An axis that holds all values, with a margin; of at least some span for equal values."""
         found = [value for value in values if math.isfinite(value)] or [1.0 if is_log else 0.0]
         low, high = min(found), max(found)
         if is_log:
@@ -60,7 +60,7 @@ class Axis:
         return cls(low=low - room, high=high + room, title=title, ticks=ticks)
 
     def share(self, value: float) -> float:
-        """The place of a value: 0 at the low end, 1 at the high end; the nearer end for a value beyond."""
+        """The position of a value: 0 at the low end, 1 at the high end; clamped to these."""
         if value <= self.low or value >= self.high:
             return 0.0 if value <= self.low else 1.0
         if self.is_log:
@@ -68,14 +68,14 @@ class Axis:
         return (value - self.low) / (self.high - self.low)
 
     def at(self, share: float) -> float:
-        """The value at a place; places below 0 and above 1 lie outside the axis."""
+        """The value at a position; positions below 0 and above 1 are outside the axis."""
         if self.is_log:
             return self.low * math.exp(share * math.log(self.high / self.low))
         return self.low + share * (self.high - self.low)
 
 
 def spans_decades(values: Iterable[float]) -> bool:
-    """True if a logarithmic axis serves: all values are above 0 and span a decade or more."""
+    """True if a logarithmic axis is suitable: all values are positive and span a decade or more."""
     found = list(values)
     return bool(found) and min(found) > 0 and max(found) / min(found) >= _DECADE
 
@@ -93,7 +93,7 @@ class Shape(StrEnum):
 
 
 SHAPES: Final = (Shape.CIRCLE, Shape.SQUARE, Shape.DIAMOND, Shape.TRIANGLE)
-"""Marks of lines, in turn, so that colour is not all that tells them apart."""
+"""Marks of lines, used cyclically, so that lines differ not only in colour."""
 
 COLOURS: Final = 6
 """Number of colours of lines in series.css: ``s0`` to ``s5``."""
@@ -104,7 +104,7 @@ class Mark:
     """A point, with its interval if it has one.
 
     Attributes:
-        tip: text that is displayed when it is pointed at.
+        tip: tooltip.
     """
 
     x: float
@@ -116,7 +116,7 @@ class Mark:
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """Marks of one look, in the order in which a line joins them.
+    """Marks of the same style, in the order in which a line joins them.
 
     Attributes:
         kind: class in the page.
@@ -148,8 +148,8 @@ class Field:
     """A span of the horizontal axis.
 
     Attributes:
-        colour: no fill if empty.
-        label: text below it, or above it if `is_headed`.
+        colour: of the fill; none if empty.
+        label: text below it, or above if `is_headed`.
     """
 
     kind: str
@@ -163,7 +163,7 @@ class Field:
 
 @dataclass(frozen=True, kw_only=True)
 class Label:
-    """Text that begins at a place of the chart."""
+    """Text that begins at a position of the chart."""
 
     x: float
     y: float
@@ -176,8 +176,8 @@ class Chart:
     """A chart, in pixels.
 
     Attributes:
-        title: one sentence for those who do not see it.
-        detail: all of its values in words; empty if a table holds them.
+        title: one sentence of alternative text.
+        detail: all of its values in words; empty if a table has them.
         note: text in the upper right corner.
         below: distance from the horizontal axis to the baseline of its labels.
         names: labels of series, for a legend inside the chart; pages have their own.
@@ -224,7 +224,7 @@ def light() -> Mapping[str, str]:
 
 @cache
 def dark() -> Mapping[str, str]:
-    """``#rrggbb`` by name of the variable, on a dark ground."""
+    """``#rrggbb`` by name of the variable, on a dark background."""
     return _colours(dark=True)
 
 
@@ -236,15 +236,15 @@ def _colours(*, dark: bool) -> Mapping[str, str]:
 
 @cache
 def variables() -> Mapping[str, str]:
-    """``var(--name)`` by ``#rrggbb`` of a light ground; of equal colours, the name that all pages have."""
+    """``var(--name)`` by ``#rrggbb`` of the light scheme; for equal colours, the name common to all pages."""
     return MappingProxyType({colour: f"var(--{name})" for name, colour in reversed(list(light().items()))})
 
 
 _LETTER: Final = 7.0
-"""Pixels that a letter of a label takes, about."""
+"""Approximate width of a letter in a label [px]."""
 
 _LEAST: Final = 44.0
-"""Pixels between two labels of the horizontal axis."""
+"""Gap between labels of the horizontal axis [px]."""
 
 _LINE: Final = 14.0
 _STEPS: Final = (1, 2, 5, 10)
@@ -278,7 +278,7 @@ def draw_axes(figure: Figure, chart: Chart) -> Axes:
 
 
 def _label_across(axes: Axes, chart: Chart) -> None:
-    """Labels in one line; where there is no room, in two lines in turn, long ones cut."""
+    """Labels in one line, or alternating between two lines if there is no room; long ones are cut."""
     ticks = _round_ticks(chart.x, 5) if chart.x.ticks is None else _thinned(chart.x, chart.inner_width)
     places = [chart.inner_width * chart.x.share(value) for value, _ in ticks]
     room = int(min((after - before for before, after in pairwise(places)), default=chart.inner_width) / _LETTER)
@@ -321,5 +321,5 @@ def _round_ticks(axis: Axis, wanted: int) -> Ticks:
 
 
 def cut(text: str, letters: int) -> str:
-    """As much of a text as there is room for."""
+    """Text cut to a number of letters."""
     return text if len(text) <= letters else f"{text[: max(0, letters - 1)]}…"

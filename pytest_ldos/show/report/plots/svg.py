@@ -1,7 +1,7 @@
-"""A chart in a page, or as a file: SVG without scripts, painted by Matplotlib.
+"""Charts as SVG without scripts, in a page or a file, drawn by Matplotlib.
 
-A mark displays its values when it is pointed at. In a page, colours are variables of its style sheet, so that they
-follow the reader's scheme; a file has those of a light ground, which every viewer understands.
+Marks have tooltips with their values. In a page, colours are variables of its style sheet, so that they follow the
+reader's scheme. A file has the light scheme's colours, which every viewer understands.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 _DPI: Final = 72
-"""At which a point is a pixel."""
+"""Dots per inch at which a point is a pixel."""
 
 FONT_SIZE: Final = 11
 _SETTINGS: Final[dict[Any, Any]] = {
@@ -58,7 +58,7 @@ _NAN: Final = math.nan
 
 @dataclass
 class Tags:
-    """The classes and tips of what was drawn, by its identifier in the SVG."""
+    """Classes and tooltips of drawn elements, by their identifier in the SVG."""
 
     found: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
 
@@ -71,7 +71,7 @@ class Tags:
 
 @contextmanager
 def same_everywhere() -> Iterator[None]:
-    """Settings of ours in place of the user's; no warning of letters that only Matplotlib's own font lacks."""
+    """Replaces the user's Matplotlib settings by ours, and silences warnings about glyphs missing from its font."""
     import matplotlib as mpl  # noqa: PLC0415 - large, and only for plots
 
     with mpl.rc_context(), warnings.catch_warnings():
@@ -82,7 +82,7 @@ def same_everywhere() -> Iterator[None]:
 
 
 def paint(chart: Chart, tags: Tags, ground: str = "page") -> Figure:
-    """The figure, within `same_everywhere`.
+    """Draws the figure; call within `same_everywhere`.
 
     Args:
         ground: colour behind the chart, or ``none``.
@@ -118,7 +118,7 @@ def _draw_rule(axes: Axes, rule: Rule, tags: Tags) -> None:
 def _write(
     axes: Axes, text: str, place: tuple[float, float], colour: str, *, offset: float = 0.0, **settings: Any
 ) -> None:
-    """A text whose baseline is `offset` pixels above its place."""
+    """Draws a text whose baseline is `offset` pixels above its position."""
     if text:
         axes.annotate(
             one_line(text),
@@ -149,7 +149,7 @@ def _draw_line(axes: Axes, series: Series, points: Sequence[tuple[float, float]]
 
 
 def _draw_intervals(axes: Axes, series: Series, marks: Sequence[Mark], up: Axis, tags: Tags) -> None:
-    """Lines from bound to bound; to the end of the axis where there is none."""
+    """Draws lines from bound to bound, or to the end of the axis without a bound."""
     for mark in marks:
         if mark.low is not None or mark.high is not None:
             low = up.low if mark.low is None else max(up.low, mark.low)
@@ -159,7 +159,7 @@ def _draw_intervals(axes: Axes, series: Series, marks: Sequence[Mark], up: Axis,
 
 
 def _draw_bars(axes: Axes, series: Series, marks: Sequence[Mark], up: Axis, tags: Tags) -> None:
-    """Bars to the right of their marks."""
+    """Draws bars to the right of their marks."""
     ground = max(0.0, up.low)
     for mark in marks:
         (bar,) = axes.bar(mark.x, mark.y - ground, series.size, ground, align="edge", color=light()[series.colour])
@@ -213,14 +213,14 @@ _NUMBER: Final = re.compile(r"-?\d+\.\d+")
 _UPRIGHT: Final = re.compile(r"rotate\(-?0 ")
 _FONT: Final = "font"
 _WIDE: Final = 600
-"""Pixels up to which a chart fits in a narrow window, with text that is still legible."""
+"""Largest width at which a chart fits a narrow window with legible text [px]."""
 
 _SHARP: Final = 144
-"""Dots per inch of an image: two for a pixel."""
+"""Dots per inch of an image: two per pixel."""
 
 
 def draw(chart: Chart) -> Node:
-    """The chart for a page, in a region that scrolls where it is too wide."""
+    """The chart for a page, in a region that scrolls if it is too wide."""
     svg = _svg(chart, variables())
     svg.set("class", "wide plot" if chart.width > _WIDE else "plot")
     markup = Markup(ET.tostring(svg, "unicode"))  # noqa: S704 - escaped by the writer of XML
@@ -236,7 +236,7 @@ def render_svg(chart: Chart) -> bytes:
 
 
 def render_png(chart: Chart) -> bytes:
-    """The chart as an image, twice as many pixels wide and high."""
+    """The chart as an image with twice the pixels in each direction."""
     with same_everywhere():
         image = BytesIO()
         paint(chart, Tags()).savefig(image, format="png", dpi=_SHARP, metadata={"Software": None})
@@ -259,7 +259,7 @@ def _svg(chart: Chart, colours: Mapping[str, str], ground: str = "none") -> ET.E
 
 
 class _Cleaner:
-    """Keeps what is drawn, in groups that have a class and a style, and gives marks their tips."""
+    """Reduces Matplotlib's SVG to the drawn elements, in groups with class and style, and adds tooltips to marks."""
 
     def __init__(self, tags: Tags, shapes: Mapping[str, ET.Element], colours: Mapping[str, str]) -> None:
         self._tags = tags.found
@@ -298,7 +298,7 @@ class _Cleaner:
         return copy
 
     def _mark(self, use: ET.Element) -> ET.Element:
-        """A copy of the shape that is referred to, so that no identifier is needed."""
+        """A copy of the referenced shape, so that no identifier is needed."""
         shape = self._shapes[use.get(_HREF, "")]
         x, y, path = _shorter(use.get("x", "")), _shorter(use.get("y", "")), _shorter(shape.get("d", ""))
         return ET.Element("path", {"d": path, "transform": f"translate({x} {y})", **self._style(use)})
@@ -314,7 +314,7 @@ def _is_seen(drawn: ET.Element) -> bool:
 
 
 def _move_common(drawn: Sequence[ET.Element], group: ET.Element) -> None:
-    """Moves what all elements have in common to their group."""
+    """Moves attributes common to all elements to their group."""
     for name, value in drawn[0].items() if drawn else ():
         if name not in _PLACES and all(each.get(name) == value for each in drawn):
             group.set(name, value)
@@ -323,7 +323,7 @@ def _move_common(drawn: Sequence[ET.Element], group: ET.Element) -> None:
 
 
 def _shorter(places: str) -> str:
-    """Coordinates to a tenth of a pixel."""
+    """Rounds coordinates to a tenth of a pixel."""
     rounded = _NUMBER.sub(lambda number: f"{float(number[0]):.1f}".removesuffix(".0"), places)
     return " ".join(rounded.split())
 

@@ -17,11 +17,11 @@ from pytest_ldos.show.report.study.words import shown
 
 _BAR_ROOM: Final = 0.06
 _BAR_SHARE: Final = 0.8
-"""Share of the room between two places that bars fill."""
+"""Share of the distance between two positions that bars fill."""
 
 
 def draw(figure: Figure) -> Node:
-    """All curves of a figure; a sentence for those who do not see it."""
+    """Draws all curves of a figure, with a sentence as alternative text."""
     names = ", ".join(curve.label for curve in figure.curves)
     title = f"{figure.y.title} over {figure.x.title}: {names}"
     series = tuple(_series(figure, number, curve) for number, curve in enumerate(figure.curves))
@@ -42,7 +42,7 @@ def _up(figure: Figure) -> Axis:
 
 
 def _from_zero(values: Sequence[float], title: str) -> Axis:
-    """Bars stand on the axis unless one hangs below it."""
+    """Makes the axis begin at zero for bars, unless a value is negative."""
     low, high = min([0.0, *values]), max([0.0, *values])
     room = _BAR_ROOM * (high - low) or 1.0
     return Axis(low=low - room if low else 0.0, high=high + room, title=title)
@@ -75,7 +75,7 @@ def _marks(figure: Figure, curve: Curve, shift: float = 0.0) -> Iterator[Mark]:
 
 
 def _room(figure: Figure) -> float:
-    """Distance of two neighbouring places; at most a quarter of the axis."""
+    """Distance between neighbouring positions; at most a quarter of the axis."""
     axis = _across(figure)
     places = sorted({point.x for curve in figure.curves for point in curve.points})
     return min([(axis.high - axis.low) / 4, *(after - before for before, after in pairwise(places))])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def render_study_as(study: Study, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
-    """The study in a format; width and colour matter to a terminal alone.
+    """The study in a format; width and colour apply to a terminal only.
 
     Raises:
         Unavailable: see `require_format`.
@@ -58,7 +58,7 @@ def _kind(table: values.Table, place: int) -> Kind:
 
 
 def _key(kinds: list[Kind]) -> int:
-    """Number of columns that name a row: those up to the last one of words in the first half."""
+    """Number of columns that name a row: up to the last column of words in the first half."""
     half = kinds[: (len(kinds) + 1) // 2]
     return max((place for place, kind in enumerate(half, 1) if kind is Kind.NAME), default=1)
 

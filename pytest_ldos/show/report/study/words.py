@@ -1,4 +1,4 @@
-"""A study for programs, and words that every format shows."""
+"""A study as plain values, and texts common to all formats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_ldos.instruments.study import Cell, Round, Study, Table
 from pytest_ldos.show.page.model import ABSENT
 
 _EXACT: Final = 1_000_000_000
-"""Whole up to here, even where they are no counts."""
+"""Numbers from 1000 up to this are shown whole, even if they are not counts."""
 
 
 def title_of(study: Study) -> str:
@@ -19,7 +19,7 @@ def title_of(study: Study) -> str:
 
 
 def setting_of(study: Study) -> Iterator[str]:
-    """Layer, middleware, settings and versions of what was measured."""
+    """Layer, middleware, settings and versions of the measured software."""
     yield f"{study.layer}: {study.middleware}"
     if study.settings:
         yield ", ".join(f"{name} {_setting(value)}" for name, value in study.settings.items())
@@ -34,7 +34,7 @@ def _setting(value: object) -> str:
 
 
 def failures_of(study: Study) -> Iterator[str]:
-    """Rounds that gave no numbers, those that failed alike in one line."""
+    """Rounds without a result; equal failures share a line."""
     rounds: dict[tuple[str, str], int] = {}
     for each in study.rounds:
         if each.failure:
@@ -45,7 +45,7 @@ def failures_of(study: Study) -> Iterator[str]:
 
 
 def shown(cell: Cell) -> str:
-    """A cell for people: four significant digits, counts whole."""
+    """A cell as text: four significant digits, counts whole."""
     if cell is None:
         return ABSENT
     if isinstance(cell, str):
@@ -60,7 +60,7 @@ SCHEMA: Final = 1
 
 
 def to_plain(study: Study) -> dict[str, Any]:
-    """Everything that was found, as plain values; a table is a list of rows by column name."""
+    """All results as plain values; a table is a list of rows by column name."""
     return {
         "kind": KIND,
         "schema": SCHEMA,

@@ -1,4 +1,4 @@
-"""Contents of a report of a sweep in numbers, composed from its results."""
+"""Contents of a sweep's report in numbers, composed from its results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AxisReport:
     """A setting and its values, in order.
 
     Attributes:
-        name: as short as it stays unique.
+        name: the shortest unique one.
         is_numeric: whether all values are numbers.
     """
 
@@ -45,10 +45,10 @@ class MetricTitle:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadNumber:
-    """A number of a load's proof that is worth a drawing.
+    """A number in a load's proof that is drawn.
 
     Attributes:
-        kind, field: of which proof, and which of its fields.
+        kind, field: kind of the proof, and field in it.
         factor: from there to `unit`.
     """
 
@@ -76,18 +76,19 @@ class CellReport:
 
     Attributes:
         values: of the axes, in their order.
-        state: ``valid``, ``broken`` (the arm could not go on beside its loads), ``invalid``,
+        state: ``valid``, ``broken`` (the arm could not continue under its loads), ``invalid``,
             ``infra``, ``skipped`` or ``not measured``.
-        reasons: why it is not valid, or what there is to know of it.
-        trials, successes: a trial whose way home failed failed; an arm that was lost before its first failed in one.
+        reasons: why it is not valid, or other remarks.
+        trials, successes: a trial whose way home failed counts as failed; an arm lost before its first trial counts as
+            one failed trial.
         success_low, success_high: interval of the success rate.
         loads: proofs, in words.
-        load_numbers: of `LOAD_NUMBERS`, those that its loads' proofs have, by key; means of its starts.
-        starts, planned: stack starts that were made, and that were to be.
-        hosts: where it was measured.
-        metrics: by name; those of a cell that is not valid are told, too, and are not to be relied on.
-        is_reference: whether others' ratios are to this one.
-        verdict: of the test that the cell is.
+        load_numbers: those of `LOAD_NUMBERS` in its loads' proofs, by key; means over its starts.
+        starts, planned: stack starts that were made, and that were planned.
+        hosts: on which it was measured.
+        metrics: by name; those of a cell that is not valid are included, but not reliable.
+        is_reference: whether it is the denominator of the other cells' ratios.
+        verdict: of the cell's test.
     """
 
     label: str
@@ -122,8 +123,8 @@ class SweepReport:
     """A sweep, finished or not.
 
     Attributes:
-        stack: description of what was measured; empty where nothing was.
-        notes: what is to be known of the numbers.
+        stack: description of the measured stack; empty if nothing was measured.
+        notes: remarks on the numbers.
     """
 
     name: str
@@ -139,7 +140,7 @@ class SweepReport:
 
 
 def compose_sweep(name: str, outline: Outline, results: Sequence[CellResult], notes: Iterable[str] = ()) -> SweepReport:
-    """A report that is made now, of all that was measured so far."""
+    """A report, with the current time, of everything measured so far."""
     reference = next((each for each in results if each.state is CellState.MEASURED), None)
     measured = [each.trials for each in results if each.trials is not None]
     metrics = {metric.name: metric for trials in measured for metric in trials.metrics}
@@ -203,7 +204,7 @@ def _state(result: CellResult) -> str:
 
 
 def _proofs(trials: TrialSet) -> Iterator[str]:
-    """One a kind of load: where it was not what was asked for, else the first."""
+    """One proof per kind of load: one that fell short, or else the first."""
     found: dict[object, tuple[bool, str]] = {}
     for proof in trials.loads:
         words = (not proof.get("shortfall"), str(proof.get("summary") or proof.get("kind", "")))
@@ -242,7 +243,7 @@ _NUMBERS: Final = ("median", "low", "high", "ratio", "ratio_low", "ratio_high", 
 
 
 def render_json(report: SweepReport) -> Rendered:
-    """One object; what is infinite or absent is null."""
+    """One object; infinite or absent numbers are null."""
     return to_json({"kind": KIND, "schema": SCHEMA, **asdict(report)})
 
 

@@ -17,16 +17,16 @@ from pytest_ldos.show.report.sweep.document import AxisReport, CellReport, LoadN
 from pytest_ldos.show.report.sweep.page import interval_of, median_of, succeeded
 
 _APART: Final = 7.0
-"""Pixels between the points of two lines, so that intervals do not hide each other."""
+"""Offset between the points of two lines, so that intervals do not overlap [px]."""
 
 _FARTHEST: Final = 22.0
 _BELOW: Final = 10.0
-"""Pixels from the axis to cells that have no number."""
+"""Distance from the axis to cells without a number [px]."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A cell as one metric shows it; ``None`` stands for an absent number."""
+    """A cell's value of one metric; ``None`` for an absent number."""
 
     cell: CellReport
     value: float | None
@@ -40,7 +40,7 @@ class Quantity:
     """The drawn quantity of a cell.
 
     Attributes:
-        limits: ends of the scale if they do not follow from the values.
+        limits: ends of the scale, if not derived from the values.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Quantity:
 
 
 def draw(report: SweepReport, quantity: Quantity) -> Iterator[Node]:
-    """A drawing for each combination of the values of the third and later axes."""
+    """Makes a drawing for each combination of values of the third and later axes."""
     points = [quantity.of(cell) for cell in report.cells]
     up = _up(points, quantity)
     for facet in dict.fromkeys(cell.values[2:] for cell in report.cells):
@@ -60,7 +60,7 @@ def draw(report: SweepReport, quantity: Quantity) -> Iterator[Node]:
 
 
 def series_of(report: SweepReport) -> list[tuple[Value, ...]]:
-    """The values of the second axis, each a line; with one axis, a single line without a name."""
+    """A line for each value of the second axis; with one axis, a single line without a name."""
     return list(dict.fromkeys(cell.values[1:2] for cell in report.cells))
 
 
@@ -115,7 +115,7 @@ def _place(axis: AxisReport, value: Value) -> float:
 
 
 def _line(chart: Chart, points: Sequence[Point], axis: AxisReport, number: int, of: int) -> Iterator[Series]:
-    """Joined medians of valid cells; others are crossed out, and crosses alone where they have no number."""
+    """Joined medians of valid cells; other cells are crossed out, and cells without a number are crosses."""
     shift = max(-_FARTHEST, min(_FARTHEST, _APART * (number - (of - 1) / 2)))
     colour, shape = f"s{number % COLOURS}", SHAPES[number % len(SHAPES)]
 
@@ -137,7 +137,7 @@ def _line(chart: Chart, points: Sequence[Point], axis: AxisReport, number: int, 
 
 
 def draw_lines(report: SweepReport) -> Node:
-    """The value of the second axis of each line; nothing for a single line."""
+    """Legend with each line's value of the second axis; nothing for a single line."""
     if len(report.axes) < 2:
         return None
     return draw_legend("Lines", [f"{report.axes[1].name}={show_value(value)}" for (value,) in series_of(report)])
@@ -155,12 +155,12 @@ def draw_success(report: SweepReport) -> Node:
 
 
 def draw_load(report: SweepReport, number: LoadNumber) -> Node:
-    """A number of what loads did."""
+    """A number of the loads' proofs."""
 
     def point(cell: CellReport) -> Point:
         value = cell.load_numbers.get(number.key)
-        told = "no value" if value is None else f"{value:.4g} {number.unit}"
-        return Point(cell, value, value, value, f"{cell.label}: {told}{_state(cell)}")
+        value_text = "no value" if value is None else f"{value:.4g} {number.unit}"
+        return Point(cell, value, value, value, f"{cell.label}: {value_text}{_state(cell)}")
 
     limits = (-4, 104) if number.unit == "%" else None
     return list(draw(report, Quantity(number.title, number.unit, point, limits=limits)))
@@ -172,8 +172,8 @@ def draw_metric(report: SweepReport, metric: MetricTitle) -> Node:
     def point(cell: CellReport) -> Point:
         found = cell.metrics.get(metric.name)
         if found is None or found.median is None:
-            told = "failed" if found is not None and found.values else "no value"
-            return Point(cell, None, None, None, f"{cell.label}: {told}{_state(cell)}")
+            state = "failed" if found is not None and found.values else "no value"
+            return Point(cell, None, None, None, f"{cell.label}: {state}{_state(cell)}")
         interval = f" ({interval_of(found)})" if interval_of(found) else ""
         tip = f"{cell.label}: {median_of(found, metric)}{interval}{_state(cell)}"
         return Point(cell, found.median, found.low, found.high, tip)

@@ -1,4 +1,4 @@
-"""Page and tables of a sweep, in every form."""
+"""Page and tables of a sweep, in every format."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ from pytest_ldos.show.report.sweep.document import (
 )
 
 _IN_DATA_ALONE: Final = frozenset(metric.name for metric in METRICS.values() if not metric.in_sweeps)
-"""Metrics of ours that only JSON and CSV have."""
+"""Built-in metrics that are only in JSON and CSV."""
 
 _TONES: Final = {VALID: Tone.GOOD, **dict.fromkeys(("broken", "invalid", "infra"), Tone.BAD)}
-"""Tones of states; the others are doubtful."""
+"""Tones of states; other states are doubtful."""
 
 
 def shown_metrics(report: SweepReport) -> list[MetricTitle]:
-    """The metrics that are told: ours, in short, and all of a user's own; none that no cell has."""
-    told = (each for each in report.metrics if each.name not in _IN_DATA_ALONE)
-    return [each for each in told if any(_has(cell, each) for cell in report.cells)]
+    """The shown metrics: a selection of the built-in ones and all of a user's own, if some cell has them."""
+    shown = (each for each in report.metrics if each.name not in _IN_DATA_ALONE)
+    return [each for each in shown if any(_has(cell, each) for cell in report.cells)]
 
 
 def _has(cell: CellReport, metric: MetricTitle) -> bool:
@@ -59,7 +59,7 @@ def _has(cell: CellReport, metric: MetricTitle) -> bool:
 
 
 def overview(report: SweepReport) -> Table:
-    """Every cell: state and success, and the verdict where cells are tests."""
+    """Every cell with state and success, and the verdict if cells are tests."""
     has_verdicts = any(cell.verdict for cell in report.cells)
     measured = (Column("state", Kind.WORD), Column("succeeded"), Column("95 %"))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
@@ -77,7 +77,7 @@ def overview(report: SweepReport) -> Table:
 
 
 def load_table(report: SweepReport) -> Table:
-    """Proofs of what was applied."""
+    """Proofs of the applied loads."""
     rows = tuple((*values_of(cell), proof) for cell in report.cells for proof in cell.loads)
     return _table(report, "loads", (Column("as measured", Kind.PROSE),), rows)
 
@@ -139,7 +139,7 @@ def ratio_interval_of(found: Located) -> str:
 
 
 def describe_cell(cell: CellReport, metrics: Sequence[MetricTitle]) -> str:
-    """One line as soon as a cell was measured."""
+    """One line on a measured cell."""
     if not cell.trials:
         return f"{cell.label}: {cell.state}: {'; '.join(cell.reasons)}"
     medians = [
@@ -152,7 +152,7 @@ def describe_cell(cell: CellReport, metrics: Sequence[MetricTitle]) -> str:
 
 
 def compose_page(report: SweepReport) -> Page:
-    """All cells: states, success, each metric; then what there is to know."""
+    """All cells with states, success and each metric, then remarks."""
     commit = [f"commit {report.commit}"] if report.commit else []
     return Page(
         title=f"ldos sweep {report.name}",
@@ -172,7 +172,7 @@ def _reasons(report: SweepReport) -> Section:
 
 
 def _metrics(report: SweepReport) -> Iterator[Block]:
-    """A figure each; of a load's number where more than one cell has it."""
+    """A figure for each metric, and for each load's number that several cells have."""
     yield Drawing(lambda: _plots().draw_lines(report))
     yield Figure(title="success rate", drawings=(Drawing(lambda: _plots().draw_success(report)),))
     for number in LOAD_NUMBERS:
@@ -215,10 +215,10 @@ _DATA: Final = {".json": render_json, ".csv": render_csv}
 
 
 def require_suffix(file: Path) -> None:
-    """Refuses a file that could not be written when all is measured.
+    """Refuses, before measuring, a file that could not be written.
 
     Raises:
-        ConfigurationError: its name asks for no format, or its folder is not there.
+        ConfigurationError: an unknown suffix, or its folder does not exist.
         Unavailable: the format's library is not installed.
     """
     if file.suffix not in SUFFIXES:

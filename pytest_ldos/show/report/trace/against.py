@@ -44,10 +44,10 @@ from pytest_ldos.trace.flow.difference import Kind as Quantity
 
 _MOST: Final = 15
 _WIDEST: Final = 20.0
-"""Ratio beyond which a bound says nothing."""
+"""Ratio beyond which a bound is shown as infinite."""
 
 _MOST_NAMES: Final = 3
-"""Traces, or quantities, that a sentence names."""
+"""Most traces or quantities named in a sentence."""
 
 ONE_RUN: Final = (
     "One run of each was seen: what differs between two starts of the same version is not told apart from what "
@@ -57,11 +57,11 @@ ONE_RUN: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class SeenRun:
-    """The shown facts of one run; the trace itself is not kept.
+    """Facts of one run to show; the trace itself is not kept.
 
     Attributes:
         name: of its trace.
-        extent: number of events, and first and last publication, by which a copy is known.
+        extent: number of events, and first and last publication, which identify a copy.
         waterfalls: of the median passage, by path.
     """
 
@@ -74,7 +74,7 @@ class SeenRun:
 
 
 def see_run(analysis: Analysis, *, drawn: bool) -> SeenRun:
-    """Takes from a trace what is shown beside others.
+    """Extracts the facts of a trace for the comparison.
 
     Args:
         drawn: True for a page with waterfalls.
@@ -101,10 +101,10 @@ def render_against(
     color: bool = False,
     whole: bool = True,
 ) -> Rendered:
-    """Nodes, topics and callbacks that are new or gone, and what differs beyond chance.
+    """Renders nodes, topics and callbacks that are new or gone, and significant differences.
 
     Args:
-        whole: all rows; else the most important, with the number of the others.
+        whole: show all rows; otherwise the most important, and the number of the others.
 
     Raises:
         Unavailable: see `require_format`.
@@ -141,7 +141,7 @@ def _names(runs: Sequence[SeenRun]) -> str:
 
 
 def describe_evidence(difference: Difference) -> str:
-    """Names the evidence of a difference, and its limits."""
+    """Sentences on the evidence of a difference, and its limits."""
     match difference.evidence:
         case Evidence.PASSAGES:
             return ONE_RUN
@@ -177,7 +177,7 @@ def _answer(difference: Difference, differing: Sequence[Compared]) -> str:
 
 
 def _grown(bases: Sequence[SeenRun], heads: Sequence[SeenRun], differing: Sequence[Compared]) -> str:
-    """The part that grew most of the path that differs most, where passages were drawn."""
+    """The part with the largest growth in the path that differs most, if passages are drawn."""
     for path in (each.name for each in differing if each.kind is Quantity.PATH and each.ratio > 1):
         if all(any(path in each.waterfalls for each in side) for side in (bases, heads)):
             _, grown = mark_growth(_middle("base", bases, path), _middle("head", heads, path))
@@ -253,7 +253,7 @@ def _bound(ratio: float) -> str:
 
 
 def _paths(bases: Sequence[SeenRun], heads: Sequence[SeenRun]) -> Iterator[Section]:
-    """Waterfalls of the median passage of each path that both have, base above head."""
+    """Waterfalls of the median passage of each common path, base above head."""
     for name in dict.fromkeys(name for each in heads for name in each.waterfalls):
         if any(name in each.waterfalls for each in bases):
             sides = (_middle("base", bases, name), _middle("head", heads, name))

@@ -16,7 +16,7 @@ from pytest_ldos.base.text import counted, format_duration, format_quantity, one
 from pytest_ldos.measure.metrics.extract import TrialMetrics
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.metrics.segments import kind_of
-from pytest_ldos.show.page.html import said
+from pytest_ldos.show.page.html import untrusted_text
 from pytest_ldos.show.page.model import Block, Drawing, Figure, Section, Text
 from pytest_ldos.show.report.analysis import Measured
 from pytest_ldos.show.report.html.drawing import box, line, place
@@ -29,14 +29,14 @@ from pytest_ldos.trace.flow.critical import SegmentKind
 
 _WIDTH: Final = 800.0
 _WORDS: Final = 310.0
-"""Pixels for the names of parts."""
+"""Width of the names of parts [px]."""
 
 _ROW: Final = 20.0
 _BAR: Final = 11.0
 _LETTERS: Final = 50
 _BOLD_LETTERS: Final = 42
 _LETTER: Final = 6.8
-"""Pixels, with some to spare."""
+"""Width of a letter, rounded up [px]."""
 
 _GAP: Final = 4.0
 _COLOURS: Final[Mapping[SegmentKind, str]] = {
@@ -49,16 +49,16 @@ _COLOURS: Final[Mapping[SegmentKind, str]] = {
     SegmentKind.MOTION: "s2",
     SegmentKind.PLANNING_STAGE: "s0",
 }
-"""Colours of series.css; what is outside callbacks has none."""
+"""Classes of colours in series.css; parts outside callbacks have none."""
 
 
 def draw_waterfalls(shown: Sequence[Waterfall], *, scale_ns: int = 0) -> Node:
-    """Waterfalls below each other.
+    """Draws waterfalls one below the other.
 
     Args:
-        scale_ns: time of the whole width; each passage's own duration by default.
+        scale_ns: duration shown as the whole width; by default each passage's own.
     """
-    longest = max((len(_told(part)) for each in shown for part in each.parts), default=0)
+    longest = max((len(_label(part)) for each in shown for part in each.parts), default=0)
     room = _WIDTH - _WORDS - 2 * _GAP - longest * _LETTER
     return h.div[[_draw(each, room / max(scale_ns, each.duration_ns, 1)) for each in shown]]
 
@@ -84,24 +84,24 @@ def _rows(shown: Waterfall, scale: float) -> Iterator[Node]:
         y, x = _ROW * number, _WORDS + begin * scale
         width = max(part.duration_ns * scale, 0.75)
         begin += part.duration_ns
-        told, name = _told(part), one_line(part.name)
+        label, name = _label(part), one_line(part.name)
         kinds = f"part {_look(part, has_marked=has_marked)}"
         yield h.g(class_=kinds)[
-            h.title[f"{name}: {told}"],
+            h.title[f"{name}: {label}"],
             line(_WORDS, y + _ROW - 2, _WIDTH, y + _ROW - 2, "grid"),
             h.text(x="0", y=place(y + 13), class_="name")[_cut(name, _BOLD_LETTERS if part.is_marked else _LETTERS)],
             box(x, y + 4, width, _BAR, "bar"),
-            h.text(x=place(x + width + _GAP), y=place(y + 13))[told],
+            h.text(x=place(x + width + _GAP), y=place(y + 13))[label],
         ]
 
 
-def _told(part: Part) -> str:
-    """Duration and note, at the right of the bar."""
+def _label(part: Part) -> str:
+    """Duration and note, for the right of the bar."""
     return ", ".join(filter(None, (format_duration(part.duration_ns), one_line(part.note))))
 
 
 def _look(part: Part, *, has_marked: bool) -> str:
-    """Classes of a part; where parts are marked, the others have no colour."""
+    """Classes of a part; if some parts are marked, the others have no colour."""
     if has_marked and not part.is_marked:
         return "plain"
     return f"{colour_of(part.name)} marked" if part.is_marked else colour_of(part.name)
@@ -123,29 +123,29 @@ _TICKS: Final = 5
 
 
 def draw_latencies(name: str, latencies_ns: Sequence[int]) -> Node:
-    """Number of passages by their latency."""
+    """Draws the number of passages by latency."""
     return draw(
         _histogram(name, [max(float(each), 1.0) for each in latencies_ns], format_duration, "passage", width=760.0)
     )
 
 
 def draw_values(name: str, values: Sequence[float], unit: str) -> Node:
-    """Number of goals by the value of a metric."""
+    """Draws the number of goals by value of a metric."""
     return draw(_histogram(name, values, lambda value: format_quantity(value, unit), "goal", width=520.0))
 
 
 def _histogram(name: str, values: Sequence[float], words: Callable[[float], str], what: str, *, width: float) -> Chart:
-    """Bars over an axis that is logarithmic where the values span a decade."""
+    """Bars over an axis that is logarithmic if the values span a decade."""
     is_log = min(values) > 0 and max(values) > _DECADE * min(values)
     scaled = np.log10(values) if is_log else np.asarray(values, dtype=np.float64)
     low, high = float(scaled.min()), float(scaled.max())
     low, high = (low, high) if high > low else (low - 0.05 * abs(low) - 0.5, high + 0.05 * abs(high) + 0.5)
     bins = min(_MOST_BINS, max(6, len(values) // 3))
     counts, edges = np.histogram(scaled, bins=bins, range=(low, high))
-    told = [words(10**edge if is_log else edge) for edge in edges.tolist()]
+    bounds = [words(10**edge if is_log else edge) for edge in edges.tolist()]
     marks = tuple(
         Mark(left, float(count), f"{begin} to {end}: {counted(int(count), what)}")
-        for left, count, begin, end in zip(edges.tolist(), counts.tolist(), told, told[1:], strict=False)
+        for left, count, begin, end in zip(edges.tolist(), counts.tolist(), bounds, bounds[1:], strict=False)
         if count
     )
     size = (high - low) / bins
@@ -171,11 +171,11 @@ _HEAD = 7.0
 
 
 def draw_graph(graph: Graph) -> Node:
-    """Processes around their nodes, topics between them, arrows as messages flow; else why it cannot be drawn."""
+    """Draws processes around their nodes, topics between them, and message flow as arrows, or says why not."""
     try:
         layout = lay_out(graph)
     except Unavailable as error:
-        return h.p(".doubt")[said(error.summary)]
+        return h.p(".doubt")[untrusted_text(error.summary)]
     width, height = layout.width + 2 * _MARGIN, layout.height + 2 * _MARGIN
     box = {"viewBox": f"{-_MARGIN:g} {-_MARGIN:g} {place(width)} {place(height)}"}
     title = (
@@ -228,11 +228,11 @@ def _curve(way: Way) -> Iterator[str]:
 def _triangle(way: Way) -> str:
     end, (x, y) = way.points[-1], way.tip
     angle = math.atan2(y - end[1], x - end[0])
-    corners = [way.tip, *(_beside((x, y), angle + side) for side in (math.pi - 0.4, math.pi + 0.4))]
+    corners = [way.tip, *(_at_angle((x, y), angle + side) for side in (math.pi - 0.4, math.pi + 0.4))]
     return f"M{'L'.join(f'{place(each[0])} {place(each[1])}' for each in corners)}Z"
 
 
-def _beside(point: Point, angle: float) -> Point:
+def _at_angle(point: Point, angle: float) -> Point:
     return point[0] + _HEAD * math.cos(angle), point[1] + _HEAD * math.sin(angle)
 
 
@@ -246,11 +246,11 @@ def _words(x: float, y: float, text: str, *, anchor: str = "start", kind: str = 
 
 
 def show_goals(goals: Measured, metrics: Sequence[Metric]) -> Iterator[Section]:
-    """The section of goals; none without any."""
+    """The section of goals; none without goals."""
     trials = [each.trial for each in goals.values() if each.trial is not None]
     if trials:
-        told = Text(f"{counted(len(trials), 'goal')}; the table below has each, and leads to its slice of the timeline")
-        yield Section("Goals, phase by phase", (*_waterfalls(trials), told, *_metrics(goals, metrics)))
+        note = Text(f"{counted(len(trials), 'goal')}; the table below has each, and leads to its slice of the timeline")
+        yield Section("Goals, phase by phase", (*_waterfalls(trials), note, *_metrics(goals, metrics)))
 
 
 def _waterfalls(trials: Sequence[TrialSpan]) -> Iterator[Block]:
@@ -282,7 +282,7 @@ def _value(measured: TrialMetrics, metric: Metric) -> float | None:
 
 def _distribution(metric: Metric, values: Sequence[float]) -> Figure:
     ordered = sorted(values)
-    told = ", ".join(
+    extremes = ", ".join(
         f"{what} {format_quantity(value, metric.unit)}"
         for what, value in (
             ("median", ordered[(len(ordered) - 1) // 2]),
@@ -290,6 +290,6 @@ def _distribution(metric: Metric, values: Sequence[float]) -> Figure:
         )
     )
     return Figure(
-        title=f"{metric.name} {metric.title}: {told}",
+        title=f"{metric.name} {metric.title}: {extremes}",
         drawings=(Drawing(lambda: draw_values(f"{metric.name} of goals", values, metric.unit)),),
     )

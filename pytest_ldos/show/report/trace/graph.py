@@ -17,10 +17,10 @@ from pytest_ldos.trace.flow.graph import UNKNOWN
 from pytest_ldos.trace.flow.lineage import Role
 
 MOST_CONNECTIONS: Final = 250
-"""Connections in a drawing; those with most messages."""
+"""Most connections in a drawing; those with the most messages."""
 
 OF_EVERY_NODE: Final = frozenset({"/rosout", "/parameter_events"})
-"""Topics that every node has, which would hide the others."""
+"""Topics of every node, which would clutter the graph."""
 
 _LETTERS: Final = 40
 _LETTER: Final = 6.6
@@ -31,7 +31,7 @@ SMALL_LINE: Final = 12.0
 
 
 class State(StrEnum):
-    """State of a connection, the worst that applies; named as classes in the style sheet."""
+    """State of a connection, the worst that applies; also a class in the style sheet."""
 
     FINE = "fine"
     SILENT = "silent"
@@ -44,9 +44,9 @@ class Box:
     """A node or topic.
 
     Attributes:
-        lines: its words, each as long as it may be in a drawing.
-        tip: all of its words.
-        process: number of the process that it belongs to; ``None`` for topics.
+        lines: its words, cut for the drawing.
+        tip: tooltip with all of its words.
+        process: index of its process; ``None`` for topics.
     """
 
     lines: tuple[str, ...]
@@ -64,7 +64,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Arrow:
-    """A connection, from node to topic or from topic to node; the numbers of boxes."""
+    """A connection between a node and a topic, as indices of boxes."""
 
     tail: int
     head: int
@@ -84,8 +84,8 @@ class Graph:
     """Boxes and arrows of a trace.
 
     Attributes:
-        processes: their names, by number.
-        left_out: what the drawing does not show, in sentences.
+        processes: names.
+        left_out: sentences on what is not drawn.
     """
 
     boxes: tuple[Box, ...]
@@ -98,8 +98,8 @@ def build_graph(model: ExecutionModel, connections: pl.DataFrame, on_paths: pl.D
     """Boxes and arrows of connections.
 
     Args:
-        connections: `summarize_connections`.
-        on_paths: `connections_on` of all declared paths.
+        connections: result of `summarize_connections`.
+        on_paths: result of `connections_on` for all declared paths.
     """
     usual = connections.filter(pl.col("topic").is_in(list(OF_EVERY_NODE)))
     others = connections.filter(~pl.col("topic").is_in(list(OF_EVERY_NODE)))
@@ -156,9 +156,9 @@ class _Builder:
         sent = [row for row in rows if row["topic"] == topic and row["role"] == Role.PUBLISHES]
         rates = [row["rate_hz"] for row in sent if row["rate_hz"] is not None]
         messages = sum(row["messages"] for row in sent)
-        told = f"{sum(rates):.1f} Hz" if rates else f"{messages} messages" if messages else "silent"
+        activity = f"{sum(rates):.1f} Hz" if rates else f"{messages} messages" if messages else "silent"
         name = one_line(topic)
-        return Box((cut(name), told), f"{name}: {told}", is_silent=not messages, is_on_path=is_on_path)
+        return Box((cut(name), activity), f"{name}: {activity}", is_silent=not messages, is_on_path=is_on_path)
 
     def _arrow(self, row: Mapping[str, Any], node: int, topic: int, *, is_on_path: bool) -> Arrow:
         label = tuple(_label(row))
@@ -174,7 +174,7 @@ def _of_host(name: str | None) -> str:
 
 
 def _label(row: Mapping[str, Any]) -> Iterator[str]:
-    """Words on a connection: its latency at a subscription, and what is wrong with it."""
+    """Label of a connection: its latency at a subscription, and problems."""
     if row["p50_ns"] is not None:
         yield f"{format_duration(row['p50_ns'])}, p99 {format_duration(row['p99_ns'])}"
     if not row["messages"]:
@@ -195,7 +195,7 @@ def state_of(row: Mapping[str, Any]) -> State:
 
 
 def cut(name: str) -> str:
-    """A name in a drawing: its end, which differs most, where it is too long."""
+    """A name cut for a drawing; its end is kept, because ends differ most."""
     plain = one_line(name)
     return plain if len(plain) <= _LETTERS else f"…{plain[1 - _LETTERS :]}"
 
@@ -207,7 +207,7 @@ _PER_INCH: Final = 72.0
 
 @dataclass(frozen=True)
 class Rectangle:
-    """A place in pixels, from the upper left corner."""
+    """A rectangle in pixels, from the upper left corner."""
 
     x: float
     y: float
@@ -232,7 +232,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of all parts of a graph, in the order of its boxes and arrows.
+    """Positions of all parts of a graph, in the order of its boxes and arrows.
 
     Attributes:
         processes: by number.
@@ -246,7 +246,7 @@ class Layout:
 
 
 def lay_out(graph: Graph) -> Layout:
-    """Places for a graph, in which messages flow from left to right as far as they can.
+    """Lays out a graph so that messages flow from left to right as far as possible.
 
     Raises:
         Unavailable: pygraphviz is not installed.
@@ -275,7 +275,7 @@ def _to_dot(graph: Graph) -> Iterator[str]:
 
 
 def _space(width: float, height: float) -> str:
-    """A label of a size, without words."""
+    """An empty label of a given size."""
     size = f'fixedsize="true" width="{width:.0f}" height="{height:.0f}"'
     return f'<table border="0" cellborder="0" cellpadding="0" cellspacing="0" {size}><tr><td></td></tr></table>'
 
@@ -314,7 +314,7 @@ def _frame(found: Mapping[str, Any], top: float) -> Rectangle:
 
 
 def _way(found: Mapping[str, Any], top: float) -> Way:
-    """A curve: its points, with the tip of the head before them as ``e,X,Y``."""
+    """Parses a curve: its points, preceded by the tip of the head as ``e,X,Y``."""
     head, *others = found["pos"].split()
     label = found.get("lp")
     points = tuple(_point(each, top) for each in others)

@@ -1,4 +1,4 @@
-"""The page of a trace: what its tables hold, drawn."""
+"""The page of a trace, with drawings of its tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import htpy as h
 import polars as pl
 
 from pytest_ldos.base.text import counted, format_duration
-from pytest_ldos.show.page.html import said
+from pytest_ldos.show.page.html import untrusted_text
 from pytest_ldos.show.page.model import (
     ABSENT,
     Amount,
@@ -47,7 +47,7 @@ _MOST_FINDINGS: Final = 4
 
 
 def compose_drawn(analysis: Analysis, plain: Page) -> Page:
-    """The page with drawings before the tables of the plain one; each goal of these leads to its slice."""
+    """The plain page with drawings before its tables; goals in the tables link to their slices."""
     passages = find_passages(analysis.flow, analysis.paths, analysis.thread_states)
     tables = [_with_links(each) if _is_goals(each) else each for each in plain.blocks]
     return replace(
@@ -142,7 +142,7 @@ def _is_goals(block: Block) -> bool:
 
 
 def _with_links(section: Block) -> Block:
-    """The table of goals; names of those on the timeline lead to their slices."""
+    """The table of goals; those on the timeline link to their slices."""
     assert isinstance(section, Section)
     numbers = count()
     blocks = [
@@ -158,7 +158,7 @@ def _link(cell: Cell, numbers: Iterator[int]) -> Cell:
     if not isinstance(cell, str) or cell == ABSENT:
         return cell
     anchor = anchor_of(next(numbers))
-    return Drawing(lambda: h.a(href=f"#{anchor}")[said(cell)])
+    return Drawing(lambda: h.a(href=f"#{anchor}")[untrusted_text(cell)])
 
 
 _MEANINGS: Final = (

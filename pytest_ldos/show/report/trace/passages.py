@@ -29,8 +29,8 @@ class Part:
 
     Attributes:
         name: ``KIND: SUBJECT``.
-        note: beside its duration, such as a change.
-        is_marked: True for the part to look at.
+        note: shown after its duration, such as a change.
+        is_marked: True for a highlighted part.
     """
 
     name: str
@@ -41,10 +41,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Waterfall:
-    """The parts of a passage in their order; they sum to its latency.
+    """The parts of a passage in order; they sum to its latency.
 
     Attributes:
-        whole_ns: latency of the whole where the parts do not sum to it, because each is a median of many passages.
+        whole_ns: latency of the whole if the parts do not sum to it, because each is a median of many passages.
     """
 
     title: str
@@ -58,7 +58,7 @@ class Waterfall:
 
 
 def waterfall_of(title: str, segments: pl.DataFrame, passage: int) -> Waterfall:
-    """The waterfall of one passage of `break_down`; equal parts that follow each other are one."""
+    """The waterfall of one passage of `break_down`; consecutive equal parts are merged."""
     rows = segments.filter(pl.col("passage") == passage).sort("position")
     parts: list[Part] = []
     for kind, subject, duration_ns in rows.select("kind", "subject", "duration_ns").iter_rows():
@@ -69,7 +69,7 @@ def waterfall_of(title: str, segments: pl.DataFrame, passage: int) -> Waterfall:
 
 
 def _shortened(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """The parts, those that took least as one at their end where there are too many."""
+    """The parts; if there are too many, the shortest are merged at the end."""
     if len(parts) <= _MOST_PARTS:
         return tuple(parts)
     limit = sorted(part.duration_ns for part in parts)[-_MOST_PARTS]
@@ -79,7 +79,7 @@ def _shortened(parts: Sequence[Part]) -> tuple[Part, ...]:
 
 
 def mark_growth(base: Waterfall, head: Waterfall) -> tuple[Waterfall, Waterfall]:
-    """Both waterfalls, with the part marked that grew most; unmarked if none grew."""
+    """Both waterfalls with the part marked that grew most, if any grew."""
     one, other = sums_of(base), sums_of(head)
     grown = {name: duration_ns - one.get(name, 0) for name, duration_ns in other.items()}
     most = max(grown, key=lambda name: grown[name], default="")
@@ -88,12 +88,12 @@ def mark_growth(base: Waterfall, head: Waterfall) -> tuple[Waterfall, Waterfall]
 
 
 def mark(shown: Waterfall, name: str) -> Waterfall:
-    """The waterfall with the parts of a name marked."""
+    """The waterfall with the parts of the given name marked."""
     return replace(shown, parts=tuple(replace(part, is_marked=part.name == name) for part in shown.parts))
 
 
 def sums_of(shown: Waterfall) -> dict[str, int]:
-    """Durations by name; parts of the same name are summed."""
+    """Sums of durations by name."""
     sums: dict[str, int] = {}
     for part in shown.parts:
         sums[part.name] = sums.get(part.name, 0) + part.duration_ns
@@ -101,7 +101,7 @@ def sums_of(shown: Waterfall) -> dict[str, int]:
 
 
 _TOO_MANY: Final = 20
-"""Passages whose durations differ by more than this factor are drawn on scales of their own."""
+"""Factor between durations beyond which passages are drawn on separate scales."""
 
 
 @dataclass(frozen=True)
@@ -116,13 +116,13 @@ class PathPassages:
         return self.instances.table["latency_ns"].to_list()
 
     def waterfall(self, title: str, place: float) -> Waterfall:
-        """The passage at a place of all by their latency: 0 the shortest, 0.5 the median, 1 the worst."""
+        """The passage at a quantile of latency: 0 is the shortest, 0.5 the median, 1 the worst."""
         order = np.argsort(self.instances.table["latency_ns"].to_numpy(), kind="stable")
         return waterfall_of(title, self.segments, int(order[int((len(order) - 1) * place)]))
 
 
 def find_passages(flow: FlowGraph, paths: Sequence[PathSpec], thread_states: pl.DataFrame | None) -> list[PathPassages]:
-    """The passages of each path that has any."""
+    """The passages of each path with at least one."""
     critical = CriticalPaths(flow)
     found = [each for each in (find_path(flow, path) for path in paths) if len(each)]
     states = thread_states if thread_states is not None and len(thread_states) else None
@@ -138,21 +138,25 @@ def show_passages(passages: PathPassages) -> Section:
         if path.deadline_ns
         else ""
     )
-    told = (
+    note = (
         f"{' → '.join(path.via)}: {counted(len(latencies), 'passage')}, "
         f"median {format_duration(median.duration_ns)}, worst {format_duration(worst.duration_ns)}{missed}"
     )
     return Section(
         f"path {path.name}",
-        (Text(told), *show_waterfalls(median, worst, of=path.name), _histogram(f"latency of {path.name}", latencies)),
+        (
+            Text(note),
+            *show_waterfalls(median, worst, of=path.name),
+            _histogram(f"latency of {path.name}", latencies),
+        ),
     )
 
 
 def show_waterfalls(one: Waterfall, other: Waterfall, *, of: str = "") -> Iterator[Block]:
-    """Two waterfalls above each other, and their table.
+    """Two waterfalls, one above the other, and their table.
 
     Args:
-        of: the path, where a page has several.
+        of: name of the path, if the page has several.
     """
     scale = max(one.duration_ns, other.duration_ns)
     scale = 0 if scale > _TOO_MANY * min(one.duration_ns, other.duration_ns) else scale
@@ -164,7 +168,7 @@ def show_waterfalls(one: Waterfall, other: Waterfall, *, of: str = "") -> Iterat
 
 
 def _drawings(one: Waterfall, other: Waterfall, scale_ns: int) -> Drawing:
-    """Both below each other, so that times on one scale are compared by eye."""
+    """Draws both on one scale, one above the other, so that they can be compared by eye."""
 
     def draw() -> Node:
         from pytest_ldos.show.report.trace.drawings import draw_waterfalls  # noqa: PLC0415 - see `Drawing`

@@ -1,4 +1,4 @@
-"""A trace as tracks of one thread each: what ran, what was sent, and what waited, in bounded numbers."""
+"""A trace as one track per thread, with a bounded number of runs, publications, states and waits."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pytest_ldos.trace.flow.executors import STATES, states_in_windows
 from pytest_ldos.trace.flow.graph import FlowGraph, Names
 
 MOST: Final = 120_000
-"""Slices of one kind; more are merged with those beside them."""
+"""Most slices of one kind; more are merged with their neighbours."""
 
 _MOST_STATES: Final = 60_000
-"""The same for each state of executors."""
+"""Most slices of each executor state."""
 
 _SPAN: Final = ("begin_ns", "end_ns")
 
@@ -28,13 +28,13 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Slices:
-    """Spans on tracks, in the order of tracks and time.
+    """Slices on tracks, in the order of track and time.
 
     Attributes:
         track: number of the track of each.
-        begin_us, length_us: since the begin of the trace.
-        word: number of its name; -1 for none.
-        merged: number of spans that others stand for.
+        begin_us, length_us: begin, from the start of the trace, and duration.
+        word: index of its name; -1 for none.
+        merged: number of spans that were merged into others.
     """
 
     track: Numbers
@@ -52,7 +52,7 @@ class Arrows:
     """Messages from a publication to a reception.
 
     Attributes:
-        left_out: number of messages that are not among them, as others are at the same place.
+        left_out: number of messages left out, because others are at the same position.
     """
 
     tail: Numbers
@@ -68,7 +68,7 @@ class Arrows:
 
 @dataclass(frozen=True)
 class GoalSlice:
-    """A goal with the phases that it entered."""
+    """A goal with its phases."""
 
     name: str
     begin_us: int
@@ -85,8 +85,8 @@ class Timeline:
         tracks: names.
         words: names of callbacks and topics.
         slices: by kind: ``runs``, ``sent``, states of executors, ``cpu`` (waits for a CPU).
-        without_states: number of threads in which no executor reported anything.
-        gaps: begin and length of spans in which the tracer lost events, disjoint.
+        without_states: number of threads without executor events.
+        gaps: begin and length of disjoint spans with lost events.
     """
 
     length_us: int
@@ -102,11 +102,11 @@ class Timeline:
 def build_timeline(
     flow: FlowGraph, goals: Mapping[str, TrialMetrics], names: Sequence[str], thread_states: pl.DataFrame | None
 ) -> Timeline:
-    """The tracks of all threads that ran a callback, sent or took a message.
+    """Builds tracks of all threads that ran a callback, or published or took a message.
 
     Args:
         names: of the goals.
-        thread_states: `build_thread_states`; without it, no waits for a CPU.
+        thread_states: result of `build_thread_states`; without it, there are no waits for a CPU.
     """
     return _Builder(flow.model, flow).build(goals, names, thread_states)
 
@@ -167,7 +167,7 @@ class _Builder:
         return _bounded(track, begin_us, np.maximum(end_us - begin_us, 0), kept["word"].to_numpy().astype(np.int64))
 
     def _states(self) -> dict[str, Slices]:
-        """Slices of each state; all together, they would leave no gap by which too many are merged."""
+        """Slices by state, because merging needs gaps between slices."""
         parts = [self._in_states(each) for each in states_in_windows(self._model)]
         track, begin, length, state = (np.concatenate([each[place] for each in parts]) for place in range(4))
         known, none = track >= 0, np.full(len(track), -1, dtype=np.int64)
@@ -218,7 +218,7 @@ class _Builder:
         )
 
     def _gaps(self) -> Iterator[tuple[int, int]]:
-        """Spans with losses, each once however many streams lost events in it."""
+        """Spans with losses, merged over all streams."""
         losses = sorted((each.from_ns, each.to_ns) for each in self._model.stats.losses)
         while losses:
             begin_ns, end_ns = losses[0]
@@ -239,7 +239,7 @@ class _Builder:
 
 
 def _extent(model: ExecutionModel) -> tuple[int, int]:
-    """First and last moment of anything on the tracks."""
+    """First and last moment on the tracks."""
     columns = [
         (model.callback_runs, ("start_ns", "end_ns")),
         (model.publications, ("time_ns",)),
@@ -258,7 +258,7 @@ def _pick(numbers: Numbers, rows: pl.Series) -> Numbers:
 
 
 def _bounded(track: Numbers, begin: Numbers, length: Numbers, word: Numbers, *, most: int | None = None) -> Slices:
-    """Slices by track and time; of too many, those near each other are one, without a name if theirs differ."""
+    """Slices by track and time; if there are too many, neighbours are merged, without a name if names differ."""
     order = np.lexsort((begin, track))
     track, begin, length, word = track[order], begin[order], length[order], word[order]
     near, whole, most = 1, len(track), MOST if most is None else most

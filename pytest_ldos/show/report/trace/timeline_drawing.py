@@ -1,4 +1,4 @@
-"""The timeline in a page: a fixed picture, and the numbers from which a script of ours draws any part of it."""
+"""The timeline in a page: a static picture, and the numbers from which our script draws any part of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pytest_ldos.trace.flow.executors import STATES, WAITING
 
 _WIDTH: Final = 1100.0
 _NAMES: Final = 260.0
-"""Pixels for the names of tracks."""
+"""Width of the names of tracks [px]."""
 
 _ROW: Final = 22.0
 _GOALS: Final = 26.0
@@ -31,7 +31,7 @@ _TICKS: Final = 6
 
 
 def draw_timeline(timeline: Timeline) -> Node:
-    """The whole trace as a fixed picture; with scripts, buttons and keys show any part of it."""
+    """Draws the whole trace as a static picture; with scripts, buttons and keys show any part of it."""
     name = "Timeline of threads, callbacks, messages and goals"
     return h.div(".timeline")[
         h.ul(".legend")[
@@ -49,7 +49,7 @@ _KINDS: Final = (
     ("executing", "executor executes"),
     ("cpu", "thread waits for a CPU"),
 )
-"""Slices that have a colour of their own, by kind."""
+"""Labels of slices by kind; each kind has its own colour."""
 
 
 def _legend(timeline: Timeline) -> list[tuple[str, str]]:
@@ -62,7 +62,7 @@ def anchor_of(goal: int) -> str:
 
 
 def describe_timeline(timeline: Timeline) -> Iterator[str]:
-    """Sentences about the content of the tracks, and about what is not drawn one by one."""
+    """Sentences on the content of the tracks, and on merged or omitted slices."""
     counts = {"runs": "callback run", "sent": "publication", WAITING: "executor wait", "cpu": "wait for a CPU"}
     shown = [
         counted(len(each) + each.merged, counts[kind], "waits for a CPU" if kind == "cpu" else "")
@@ -110,9 +110,9 @@ def _gap(begin_us: int, length_us: int, top: float, bottom: float, scale: float)
 def _goal(goal: GoalSlice, number: int, scale: float) -> Node:
     x, width = _NAMES + goal.begin_us * scale, max(goal.length_us * scale, 2.0)
     label = h.text(x=place(x + 3), y="14")[cut(goal.name)] if len(cut(goal.name)) * _LETTERS < width else None
-    told = f"{one_line(goal.name)}: {format_duration(goal.length_us * NS_PER_US)}"
+    tooltip = f"{one_line(goal.name)}: {format_duration(goal.length_us * NS_PER_US)}"
     phases = [line(at, 2, at, 20, "zero") for _, us in goal.phases if (at := _NAMES + us * scale) > x]
-    return h.g(id=anchor_of(number), class_="goal")[h.title[told], box(x, 2, width, 18, "span"), phases, label]
+    return h.g(id=anchor_of(number), class_="goal")[h.title[tooltip], box(x, 2, width, 18, "span"), phases, label]
 
 
 def _track(timeline: Timeline, number: int, top: float, scale: float) -> Node:
@@ -133,7 +133,7 @@ def _track(timeline: Timeline, number: int, top: float, scale: float) -> Node:
 
 
 def _spans(slices: Slices, track: int, y: float, height: float, scale: float) -> str:
-    """Rectangles of whole pixels in which anything was, as one path."""
+    """Rectangles of all pixels with a span, as one path."""
     first, last = np.searchsorted(slices.track, [track, track + 1])
     begin = np.floor(slices.begin_us[first:last] * scale).astype(np.int64)
     end = np.maximum(np.ceil((slices.begin_us + slices.length_us)[first:last] * scale).astype(np.int64), begin + 1)
@@ -157,7 +157,7 @@ def _axis(timeline: Timeline, height: float, scale: float) -> Iterator[Node]:
 
 
 def _data(timeline: Timeline) -> str:
-    """Numbers and words as JSON that ends no element; columns as one packed text."""
+    """Numbers and words as JSON that is safe within an element; columns as one packed text."""
     unit = timeline.length_us // _LARGEST + 1
     columns: dict[str, list[tuple[str, Numbers]]] = {
         kind: [
@@ -196,5 +196,5 @@ def _differences(values: Numbers) -> Numbers:
 
 
 def _planes(column: Numbers) -> bytes:
-    """32-bit numbers, the lowest bytes of all first: equal bytes beside each other are packed best."""
+    """32-bit numbers as planes of bytes, lowest first, because adjacent equal bytes compress best."""
     return np.ascontiguousarray(column.astype("<i4").view(np.uint8).reshape(-1, 4).T).tobytes()

@@ -27,13 +27,13 @@ def test_many_messages_at_once(wanted):
     has_count = np.array([value is not None for _, value, _ in wanted], dtype=np.bool_)
     flows = np.array([[*each, *[0] * (3 - len(each))] for _, _, each in wanted], dtype=np.uint64).reshape(-1, 3)
     has_flow = np.array([[at < len(each) for at in range(3)] for _, _, each in wanted], dtype=np.bool_).reshape(-1, 3)
-    event = wire.beside(
+    event = wire.join_fields(
         [
             wire.varint_field(TrackEvent.COUNTER_VALUE, counts, present=has_count),
             wire.fixed64_fields(TrackEvent.FLOW_IDS, flows, has_flow),
         ]
     )
-    packet = wire.beside(
+    packet = wire.join_fields(
         [
             wire.varint_field(Packet.TIMESTAMP, np.array([time for time, _, _ in wanted], dtype=np.uint64)),
             wire.message_field(Packet.TRACK_EVENT, event),

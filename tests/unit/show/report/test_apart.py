@@ -14,7 +14,7 @@ from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.judging import Grounds, judge
 from pytest_ldos.judge.unchanged import Between
 from pytest_ldos.show.report.compose import compose_section
-from pytest_ldos.show.report.sentences import describe_apart
+from pytest_ldos.show.report.sentences import describe_run_variation
 from tests.builders.calibrations import calibration_of
 from tests.builders.trials import noisy_set
 
@@ -34,9 +34,9 @@ def judged(lookup, *, session="", known=None):
 
 
 def test_what_is_not_known_is_told():
-    told = describe_apart(judged(Uncalibrated()))
+    told = describe_run_variation(judged(Uncalibrated()))
     assert told.startswith("how much runs differ here is not known yet, and taken from other machines: ")
-    assert describe_apart(judged(calibrated(1))) == told
+    assert describe_run_variation(judged(calibrated(1))) == told
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,12 @@ def test_what_is_not_known_is_told():
     ],
 )  # fmt: skip
 def test_what_is_known_is_told_in_one_line(runs, told):
-    assert describe_apart(judged(Uncalibrated(), known=runs)) == told
+    assert describe_run_variation(judged(Uncalibrated(), known=runs)) == told
 
 
 def test_nothing_is_told_where_it_is_known_or_need_not_be():
-    assert describe_apart(judged(calibrated(5))) == ""
-    assert describe_apart(judged(Uncalibrated(), session="one")) == ""
+    assert describe_run_variation(judged(calibrated(5))) == ""
+    assert describe_run_variation(judged(Uncalibrated(), session="one")) == ""
 
 
 def test_it_stands_beside_the_verdict():

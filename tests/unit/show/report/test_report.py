@@ -30,9 +30,9 @@ from pytest_ldos.show.report.sentences import APPROXIMATELY
 from pytest_ldos.show.report.terminal import render
 from pytest_ldos.show.report.words import (
     change_of,
+    describe_mdes,
     describe_measurement,
     describe_sources,
-    describe_unseen,
     interval_of,
     mde_of,
     median_of,
@@ -188,7 +188,7 @@ def test_a_change_from_zero_has_no_ratio():
     assert "retries retries of the gripper from 0, 0.00 → 5.00" in markdown.render(compose([section]))
     assert "change         from 0, interval –" in render_failure(section)
     assert "retries" in section.score.without
-    assert not [line for line in describe_unseen(section) if "retries" in line]
+    assert not [line for line in describe_mdes(section) if "retries" in line]
 
 
 def test_what_is_undecided_from_zero_has_no_ratio():
