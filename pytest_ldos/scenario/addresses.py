@@ -1,4 +1,4 @@
-"""Addresses of a scenario's settings, as sweeps and searches use them to name what they change.
+"""Addresses of a scenario's settings, which sweeps and searches use to name the setting to vary.
 
 Examples: ``trials``, ``stack.control_rate_hz``, ``rmw``, ``dds_flood.rate_hz``. Unit suffixes may be left out
 (``dds_flood.rate``), and keys of ``[tool.ldos.stack]`` may follow ``stack.`` as in that table. A load that the
@@ -40,9 +40,9 @@ class _Place:
     """Resolved address.
 
     Attributes:
-        address: complete and unique: two texts for the same field have the same address.
+        address: complete and unique; all texts for a field have the same address.
         load: kind of the load it belongs to, `ALL_LOADS`, or empty for the scenario itself.
-        path: field names from there on; the last may be a key of a mapping.
+        path: field names from there; the last may be a key of a mapping.
     """
 
     address: str
@@ -54,7 +54,7 @@ def assign(spec: ScenarioSpec, address: str, value: object) -> ScenarioSpec:
     """Returns the scenario with one setting changed.
 
     Args:
-        value: of the field's type, or its text on a command line.
+        value: of the field's type, or as text.
 
     Raises:
         ConfigurationError: an unknown address (the nearest known one is named), or an invalid value for it.
@@ -80,7 +80,7 @@ def canonical(address: str) -> str:
 
 
 def value_at(spec: ScenarioSpec, address: str) -> object:
-    """Value of a scenario at an address: of several loads the first, ``None`` if it has no such load.
+    """Value of a scenario at an address; the first of several loads, ``None`` without such a load.
 
     Raises:
         ConfigurationError: an unknown address.
@@ -180,7 +180,7 @@ def _unknown(address: str) -> ConfigurationError:
 
 
 def _suggest(address: str, known: list[str]) -> str:
-    """The nearest address; for a field alone (``rate``), those that end with it."""
+    """The nearest address, or for a field alone (``rate``), addresses that end with it."""
     owners = [each for each in known if _match({each.rpartition(".")[2]: None}, address) is not None]
     if owners:
         return f"did you mean {', '.join(repr(each) for each in owners[:4])}?"
@@ -230,7 +230,7 @@ def _changed(owner: Any, path: tuple[str, ...], value: object) -> Any:
 
 
 def _parsed(name: str, kind: Any, value: object) -> object:
-    """A value of a field's type; for a tuple, its members or a text with + between them."""
+    """A value of a field's type; for a tuple, its members or a text that joins them with ``+``."""
     if get_origin(kind) is not tuple:
         return parse_field(kind, in_unit_of(name, value) if isinstance(value, str) else value, name)
     members = [part for part in value.split("+") if part] if isinstance(value, str) else value

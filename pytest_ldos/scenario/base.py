@@ -1,4 +1,4 @@
-"""The ``[tool.ldos.base]`` table: the way to set up a revision's checkout, and to build its ROS 2 workspace."""
+"""The ``[tool.ldos.base]`` table: commands that set up a revision's checkout and build its ROS 2 workspace."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class BaseSpec:
     """Setup of a revision in a checkout of it, and build of its ROS 2 workspace.
 
     Attributes:
-        setup: command that makes its environment; empty for a virtual environment with what the revision's
-            pyproject.toml asks for, or for none with the `ros2` stack.
+        setup: command that makes its environment; empty for a virtual environment with the dependencies in the
+            revision's pyproject.toml, or for none with the `ros2` stack.
         python: its interpreter, below the project's folder.
         workspace: folders of ROS packages, below the project's folder; one as a text, several as a list. Empty for
-            ``src`` where the project has it, else for the project's folder.
-        build: command that builds them: ``colcon build`` with options, but none of place or selection.
-        packages_up_to: packages that matter; these and their dependencies in the workspace are built. Empty for all.
+            ``src`` if the project has it, or else the project's folder.
+        build: command that builds them: ``colcon build`` with options other than those of location and selection.
+        packages_up_to: packages to build with their dependencies in the workspace; empty for all.
     """
 
     setup: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class BaseSpec:
 
     @property
     def verb_at(self) -> int:
-        """Index of ``build`` in the command; options before it are colcon's own."""
+        """Index of ``build`` in the command; options before it are those of colcon itself."""
         first = next(index for index, word in enumerate(self.build) if PurePosixPath(word).name == "colcon")
         return self.build.index("build", first)
 

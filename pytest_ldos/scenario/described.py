@@ -1,4 +1,4 @@
-"""Descriptions of a spec's fields, kept with the fields: one text for command line, marks and reference."""
+"""Descriptions of a spec's fields, stored with the fields and used by command line, marks and reference."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Described:
     """Description of a field.
 
     Attributes:
-        meaning: help text; a default in words stands at its end: ``[default: all]``.
-        flags: of the command line, unless the field's name tells: ``--rate``, ``--ipc/--no-ipc``.
+        meaning: help text; a default in words is at its end: ``[default: all]``.
+        flags: of the command line, if not derived from the field's name: ``--rate``, ``--ipc/--no-ipc``.
         is_argument: True if the command takes it without a flag.
-        is_path: True if a text names a file or folder; ``""`` for none.
-        default: default of the command where it differs from the field's.
+        is_path: True if the text names a file or folder; ``""`` for none.
+        default: default of the command, if it differs from the field's.
     """
 
     meaning: str
@@ -40,7 +40,7 @@ def described(
 
 
 def described_fields(spec: type) -> Mapping[str, Described]:
-    """Descriptions of a spec's fields, by name, of those that have one."""
+    """Descriptions of a spec's described fields, by name."""
     return {each.name: each.metadata[_KEY] for each in dataclasses.fields(spec) if _KEY in each.metadata}
 
 

@@ -17,14 +17,14 @@ Spec = TypeVar("Spec")
 
 
 def build_spec(kind: type[Spec], values: Any, where: str) -> Spec:
-    """Builds a spec from a table; numbers may also be given as text, as on the command line.
+    """Builds a spec from a table; numbers may also be text, as on the command line.
 
     Args:
         where: location of the table, for errors.
 
     Raises:
-        ConfigurationError: no table, an unknown key (the nearest known one is named), a value of another type or one
-            that makes no sense.
+        ConfigurationError: not a table, an unknown key (the nearest known one is named), or a value that is invalid or
+            of another type.
     """
     if not isinstance(values, Mapping):
         raise ConfigurationError(f"{where} is {values!r}", remedy="write it as a table")
@@ -38,7 +38,7 @@ def build_spec(kind: type[Spec], values: Any, where: str) -> Spec:
 
 
 def revise_spec(spec: Spec, changes: Mapping[str, Any], where: str) -> Spec:
-    """The same spec with some fields changed; see `build_spec`."""
+    """The spec with some fields changed; see `build_spec`."""
     types = field_types(type(spec))
     refuse_unknown(changes, types, f"argument of {where}:")
     changed = {name: parse_field(types[name], value, f"{where} {name}") for name, value in changes.items()}
@@ -52,8 +52,8 @@ def _has_no_default(field: dataclasses.Field[Any]) -> bool:
 def _made(kind: type[Spec], before: Mapping[str, Any], given: Mapping[str, Any], where: str) -> Spec:
     """Builds a spec from the given fields; errors name the location and the wrong key.
 
-    That key is the first that is refused in the same way when given alone. Where only several keys together are wrong,
-    the message itself names them.
+    That key is the first that is refused in the same way when given alone. If only several keys together are wrong, the
+    message names them.
     """
     try:
         return kind(**{**before, **given})
@@ -124,7 +124,7 @@ UNIT_SUFFIXES: Final = tuple(_FACTORS)
 def in_unit_of(field: str, text: str) -> str | int | float:
     """Converts a number to the unit of the field.
 
-    Returns the text unchanged if it is no number, or if the field has no unit.
+    Returns the text unchanged if it is not a number, or if the field has no unit.
     """
     plain = text.strip().lower()
     factors = _FACTORS.get(field.rpartition("_")[2], {})

@@ -1,4 +1,4 @@
-"""Metrics and deadlines that a project asks for in its settings.
+"""Metrics and deadlines in a project's settings.
 
 control loops, and numbers of its own stimulus.
 
@@ -51,7 +51,7 @@ class MetricKind(StrEnum):
 
     @property
     def example(self) -> str:
-        """A subject of it, for people; of a path with its statistic."""
+        """An example of a subject, for a path with its statistic."""
         if self is MetricKind.PATH:
             return "NAME OF A PATH:p99"
         if self.is_of_topic:
@@ -66,22 +66,22 @@ class MetricKind(StrEnum):
 
     @property
     def is_of_process(self) -> bool:
-        """True if it is read from the kernel while a trial is made, so that a trace alone does not have it."""
+        """True if it is read from the kernel during a trial, so that it is not in a trace."""
         return self in (MetricKind.CPU, MetricKind.MEMORY, MetricKind.SWITCHES, MetricKind.FAULTS)
 
     @property
     def is_of_loop(self) -> bool:
-        """True if the controller manager says it while a trial is made."""
+        """True if the controller manager publishes it during a trial."""
         return self in (MetricKind.UPDATE, MetricKind.JITTER)
 
     @property
     def is_in_traces(self) -> bool:
-        """True if a trace alone has it."""
+        """True if it can be extracted from a trace alone."""
         return self is MetricKind.PATH or self.is_of_topic
 
 
 class PathStatistic(StrEnum):
-    """Statistic of the passages of a trial along a path; misses are those above the path's own deadline."""
+    """Statistic of a trial's passages along a path; misses are passages above the path's own deadline."""
 
     P50 = "p50"
     P99 = "p99"
@@ -93,12 +93,12 @@ class MetricSpec:
     """A metric of a path, a topic, a process or a control loop, or a number of the stimulus.
 
     Attributes:
-        subject: name of a path; topic; name or pattern of processes (``move_group``, ``planner_*``, ``*``), which may
-            be that of a node in one (``node:/planner``), and may be followed by ``/`` and the name of its threads;
-            name of a controller or a hardware component; name of a number.
-        statistic: of passages along a path; ``None`` for other kinds.
-        path: the path of that name; ``None`` for other kinds.
-        better: direction of a number that is better.
+        subject: name of a path; topic; name or pattern of processes (``move_group``, ``planner_*``, ``*``) or a node in
+            one (``node:/planner``), which may be followed by ``/`` and the name of threads; name of a controller or a
+            hardware component; name of a number.
+        statistic: of a path's passages; ``None`` for other kinds.
+        path: the path named by `subject`; ``None`` for other kinds.
+        better: better direction of a number.
     """
 
     kind: MetricKind
@@ -131,7 +131,7 @@ class MetricSpec:
 
     @property
     def name(self) -> str:
-        """Identifier under which it is recorded: ``cpu_move_group``, ``path_state_feedback_p99``."""
+        """Identifier in records: ``cpu_move_group``, ``path_state_feedback_p99``."""
         words = self.subject.replace("*", " all ").replace("?", " any ")
         return re.sub(r"[^A-Za-z0-9]+", "_", f"{self.kind} {words} {self.statistic or ''}").strip("_")
 
@@ -147,12 +147,12 @@ class MetricSpec:
 
     @property
     def is_pattern(self) -> bool:
-        """True if several processes can be meant."""
+        """True if it can match several processes."""
         return bool(_WILD & set(self.process))
 
     @property
     def node(self) -> str:
-        """Node whose process is meant; empty if the process is named itself."""
+        """Node that identifies the process; empty if the process is named directly."""
         return self.process.removeprefix(OF_NODE) if self.process.startswith(OF_NODE) else ""
 
     @property
@@ -166,10 +166,11 @@ class MetricSpec:
 
 
 def usual_metrics(stimulus: StimulusSpec, paths: Sequence[PathSpec]) -> tuple[str, ...]:
-    """Metrics that a project has without asking, by what makes its stack work.
+    """Default metrics of a project, by its stimulus.
 
-    A bag and a window have the latencies of the project's own paths, and CPU time and memory of all processes. Every
-    other stimulus has built-in metrics, and none of these: each comparison more takes from the power of the others.
+    For a bag and a window, these are the latencies of the project's own paths, and CPU time and memory of all
+    processes. Other stimuli have built-in metrics instead, because each additional comparison reduces the power of the
+    others.
 
     Args:
         paths: the project's own.
@@ -187,8 +188,8 @@ def parse_metrics(values: Any, paths: Sequence[PathSpec], *, where: str = WHERE)
         paths: all paths, declared or built in.
 
     Raises:
-        ConfigurationError: no list of texts, an unknown kind, path or statistic (the nearest is named), a metric that
-            is there twice.
+        ConfigurationError: not a list of texts, an unknown kind, path or statistic (the nearest is named), or a
+            duplicate metric.
     """
     if not isinstance(values, list | tuple) or not all(isinstance(each, str) for each in values):
         raise ConfigurationError(f"{where} is {values!r}", remedy='write a list of texts: ["cpu:move_group"]')
@@ -219,7 +220,7 @@ def _parse(text: str, paths: Sequence[PathSpec], where: str) -> MetricSpec:
 
 
 def _of_path(subject: str, paths: Sequence[PathSpec]) -> MetricSpec:
-    """A metric of a path; without a statistic its p99."""
+    """A metric of a path; p99 is the default statistic."""
     by_name = {path.name: path for path in paths}
     name, _, statistic = (subject, "", PathStatistic.P99) if subject in by_name else subject.rpartition(":")
     if name not in by_name:
@@ -234,7 +235,7 @@ def _of_path(subject: str, paths: Sequence[PathSpec]) -> MetricSpec:
 
 
 def _of_number(subject: str) -> MetricSpec:
-    """A number of the stimulus, and which direction is better; without a word on that lower is."""
+    """A number of the stimulus and its better direction, by default lower."""
     name, _, better = subject.partition(":")
     if better and better not in set(Better):
         raise ConfigurationError(
@@ -259,12 +260,12 @@ _NS_PER_MS = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class DeadlineSpec:
-    """A deadline that is expected to be kept.
+    """An expected deadline.
 
     Attributes:
         path: name of a path, declared or built in.
-        ms: from its beginning to its end.
-        share: of the passages of a trial that are to keep it.
+        ms: limit of its latency.
+        share: of a trial's passages that must meet the limit.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Scenarios and stacks to run and measure: frozen values, checked when they are created."""
+"""Specs of scenarios and stacks: frozen values, checked when they are created."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _RMW: Final = re.compile(r"rmw_[a-z0-9_]+")
 
 @dataclass(frozen=True, kw_only=True)
 class Ros2Spec:
-    """Start of a stack of ROS 2 nodes, and its names for things.
+    """Launch and names of a stack of ROS 2 nodes.
 
     Attributes:
         launch_file: ``PACKAGE/FILE``, or a path.
         launch_arguments: for it, by name.
-        sim: what is given to the launch file as ``sim:=``; ``auto`` gives the Panda's own
-            Gazebo where that is installed, mock hardware where it is not, and nothing to
-            other launch files.
+        sim: value of the launch argument ``sim:=``; ``auto`` is Gazebo for the Panda if it is installed, or else mock
+            hardware, and nothing for other launch files.
         rmw: middleware, ``rmw_…``; empty for that of ``RMW_IMPLEMENTATION``, or ROS 2's default.
         action: the MoveGroup action.
         group: MoveIt's planning group.
-        base_frame: that poses of goals are given in.
+        base_frame: frame of the goals' poses.
         joint_states: topic of the joint states.
-        controller_manager: node that is asked for its controllers.
-        controllers: that must be active before a goal is sent; none unless named, where no `move_group` is asked.
-        ready: what else must be there before a trial: ``topic:/scan`` (a message came), ``service:/NAME``,
+        controller_manager: node that is queried for its controllers.
+        controllers: controllers that must be active before a goal is sent; by default none unless the stimulus is
+            `move_group`.
+        ready: further conditions for the first trial: ``topic:/scan`` (a message was received), ``service:/NAME``,
             ``action:/NAME``, or ``active:/NODE`` (a lifecycle node is active).
-        seeded_planner: True if MoveIt's pipeline plans through ``ldos_planner``, which takes a seed with each
-            goal; the Panda's own does where it is installed.
-        ready_timeout_s: above it, a stack that is not ready has failed to start.
+        seeded_planner: True if MoveIt's pipeline plans through ``ldos_planner``, which takes a seed with each goal; the
+            Panda's does if it is installed.
+        ready_timeout_s: time after which a stack that is not ready has failed to start.
     """
 
     launch_file: str = PANDA_LAUNCH_FILE
@@ -94,16 +94,16 @@ class Ros2Spec:
 
 @dataclass(frozen=True, kw_only=True)
 class FaultSpec:
-    """Faults that can be planted in a running stack, to see what a gate makes of them.
+    """Faults that can be planted in a running stack, to test the gate.
 
     Attributes:
         planning_delay_ms: added to every planning.
-        planning_delay_share: of what the planning took, added to it: 0.15 makes it last 15 % longer.
-        control_rate_hz: instead of the nominal rate; ``0`` plants nothing.
-        control_rate_drop: share of the nominal rate that is missing: 0.1 makes 500 Hz 450 Hz.
+        planning_delay_share: share of the planning time added to each planning: 0.15 makes it take 15 % longer.
+        control_rate_hz: replaces the nominal rate; ``0`` plants nothing.
+        control_rate_drop: reduction of the nominal rate, as a share: 0.1 makes 500 Hz 450 Hz.
         callback_delay_ms: added to the callback that turns joint states into transforms, each
             time it publishes.
-        transport_delay_ms: that joint states spend on their way longer.
+        transport_delay_ms: additional transport delay of joint states.
         failure_rate: share of the measured goals that fail, chosen by the trial's seed (see `stack.client_protocol`).
         cpu_steal: share of the stack's CPUs that competing processes take.
         cpu_waste: share of its own CPU time that the process which turns joint states into transforms uses in
@@ -158,18 +158,18 @@ class StackSpec:
     """The stack under test.
 
     Attributes:
-        kind: of nodes: this project's own without ROS, real ROS 2, or ``auto``: ROS 2 where it is installed and
+        kind: ``embedded`` (this project's nodes without ROS), ``ros2``, or ``auto``: ROS 2 if it is installed and
             sourced.
-        control_rate_hz: nominal rate of the control loop, against which T3 is measured.
+        control_rate_hz: nominal rate of the control loop, the reference of T3.
         planning_time_s: allowed to the planner for a goal.
         velocity_scaling, acceleration_scaling: fractions of the joint limits, 0 to 1.
-        goals: YAML file with goal sets and, for an arm, the home position; empty for the Panda's own.
-        topology: file of a topology (see ``ldos topology``), or the name of one of ours; its nodes of the embedded
-            layer are then the stack, and the stimulus is ``window``. Empty for an arm, or nodes of ROS 2.
+        goals: YAML file with goal sets and, for an arm, the home position; empty for the Panda's.
+        topology: file of a topology (see ``ldos topology``), or the name of a built-in one. The stack is then its nodes
+            of the embedded layer, and the stimulus is ``window``. Empty for an arm, or for ROS 2 nodes.
         stimulus: what makes the stack work in a trial.
         stimuli: details of each stimulus.
-        faults: planted in the stack, as far as it can be given them.
-        ros2: what only a stack of real ROS 2 nodes has.
+        faults: planted in the stack, as far as it supports them.
+        ros2: settings for stacks of ROS 2 nodes only.
     """
 
     kind: StackKind = StackKind.AUTO
@@ -219,7 +219,7 @@ class StackSpec:
 
     @property
     def driver(self) -> StimulusSpec:
-        """The settings of its stimulus, with what its kind needs and measures."""
+        """The settings of its stimulus, with the requirements and metrics of its kind."""
         return MoveGroupSpec() if self.moves_arm else getattr(self.stimuli, self.stimulus)
 
 
@@ -234,13 +234,13 @@ class ScenarioSpec:
         name: also the pytest marker that selects it.
         trials: number of measured trials.
         max_trials: limit up to which trials are added while the verdict is inconclusive; ``0`` adds none.
-        warmup: number of trials after each start of the stack that are dropped: what has just started is slower.
-            The embedded arm plans without moving.
+        warmup: number of trials dropped after each start of the stack, because a fresh stack is slower. The embedded
+            arm plans without moving.
         success_rate: lowest expected rate; checked without a baseline.
         seeds: with `fixed`, trial ``i`` always plans with the same random numbers, so that
             equal versions plan equal paths.
         goals: name of the goal set of the trials.
-        loads: loads during the trials, each kind once.
+        loads: loads during the trials, at most one of each kind.
         deadlines: expectations about causal paths; checked without a baseline.
         unavailable: action if a load cannot be applied on this machine: error, or skip the scenario.
     """

@@ -1,7 +1,6 @@
 """Table of all settings: name, type, default and meaning.
 
-The command line (``--ldos-NAME``), the environment (``LDOS_NAME``), markers and TOML keys
-are all made from this table.
+The command line (``--ldos-NAME``), the environment (``LDOS_NAME``), markers and TOML keys are made from this table.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from pytest_ldos.scenario.words import (
 
 OWN_FILE: Final = "ldos.toml"
 CI_WAIT_S: Final = 1800
-"""Default wait for the machine in CI: several comparisons of a scenario (30 + 30 trials take six minutes), and little
-of the three hours after which jobs are ended, so that the message names the holder.
+"""Default wait for the machine in CI. It allows for several comparisons of a scenario (30 + 30 trials take six
+minutes), and is well below the jobs' limit of three hours, so that a message names the holder.
 """
 
-"""Alternative to ``[tool.ldos]``, for projects that do not want it in their pyproject.toml."""
+"""Alternative to ``[tool.ldos]`` in pyproject.toml."""
 
 LEFT_OUT: Final = "LDOS_LEFT_OUT"
-"""Variable that ``.ci/ros2-setup`` sets for the run that it starts."""
+"""Variable that ``.ci/ros2-setup`` sets for its run."""
 
 OTHER_VARIABLES: Final[Mapping[str, str]] = {
     "LDOS_THREADS": "threads that decode a trace at once (default: the number of CPUs)",

@@ -13,7 +13,7 @@ def parse_word(kind: type[StrEnum], value: Any) -> StrEnum:
     """One of several words.
 
     Raises:
-        ValueError: it is none of them; lists them.
+        ValueError: it is not one of them; the message lists them.
     """
     try:
         return kind(value)
@@ -25,7 +25,7 @@ def parse_truth(value: Any) -> bool:
     """A boolean, also from text.
 
     Raises:
-        ValueError: it is none; states the required form.
+        ValueError: it is not a boolean; the message states the required form.
     """
     word = value.lower() if isinstance(value, str) else value
     if isinstance(word, bool):
@@ -39,7 +39,7 @@ def parse_number(kind: type[int | float], value: Any, what: str) -> int | float:
     """A number, also from text.
 
     Raises:
-        ValueError: it is none; the message is `what`, the required form.
+        ValueError: it is not a number; the message is `what`, the required form.
     """
     exact = kind is not int or not isinstance(value, float) or value.is_integer()
     if isinstance(value, bool) or not isinstance(value, int | float | str) or not exact:

@@ -1,6 +1,6 @@
-"""The project that tests and commands belong to: its settings are the nearest ones upwards, whatever pytest's root is.
+"""The project of tests and commands: its settings are the nearest ones upwards, independent of pytest's root.
 
-Every pytest run loads this module where the plugin is installed, and looks for settings above its tests.
+Every pytest run with the plugin installed loads this module, and looks for settings above its tests.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from pytest_ldos.scenario.options import OWN_FILE
 PROJECT_FILE: Final = "pyproject.toml"
 
 SETTINGS_FILES: Final = (OWN_FILE, PROJECT_FILE)
-"""Files that may hold the settings of a project; only one of them does."""
+"""Files that may hold a project's settings; only one of them may."""
 
 _WORD: Final = b"ldos"
 _OUR_NAME: Final = b"pytest-ldos"
-"""Our name in the settings of projects that only depend on us."""
+"""The distribution's name, which projects that only depend on it also contain."""
 
 
 def find_settings_file(place: Path, look: Callable[[Path], Path | None] | None = None) -> Path | None:
     """The settings file of the project that a file or folder belongs to: the nearest one upwards.
 
-    Looks above the place as it is named; where that finds none, above the place that a link in it points to.
+    Looks above the path as given; if that finds none, above the path with links resolved.
 
     Args:
-        look: finds the settings file in one folder: `settings_file_in`, or a cache of it.
+        look: returns the settings file in a folder: `settings_file_in`, or a cache of it.
     """
-    named = Path(os.path.abspath(place))  # noqa: PTH100 - links stay
+    named = Path(os.path.abspath(place))  # noqa: PTH100 - keeps links
     for start in dict.fromkeys([named, Path(os.path.realpath(place))]):
         found = next(filter(None, map(look or settings_file_in, (start, *start.parents))), None)
         if found is not None:
@@ -39,7 +39,7 @@ def find_settings_file(place: Path, look: Callable[[Path], Path | None] | None =
 
 
 def settings_file_in(folder: Path) -> Path | None:
-    """The file in a folder that holds settings: ``ldos.toml``, or a ``pyproject.toml`` with ``[tool.ldos]``."""
+    """The settings file in a folder: ``ldos.toml``, or a ``pyproject.toml`` with ``[tool.ldos]``."""
     own, shared = folder / OWN_FILE, folder / PROJECT_FILE
     if _is_file(own):
         return own
@@ -49,7 +49,7 @@ def settings_file_in(folder: Path) -> Path | None:
 def has_table(file: Path) -> bool:
     """True if a ``pyproject.toml`` has ``[tool.ldos]``, or cannot be read: reading its settings reports the reason.
 
-    Parses it only if it contains our name at all.
+    Parses it only if it contains our name.
     """
     if not _is_file(file):
         return False
@@ -66,5 +66,5 @@ def has_table(file: Path) -> bool:
 
 
 def _is_file(file: Path) -> bool:
-    """False also for a file in a folder that may not be searched, where `Path.is_file` raises."""
+    """True for a file; False in a folder that may not be searched, where `Path.is_file` raises."""
     return os.path.isfile(file)  # noqa: PTH113

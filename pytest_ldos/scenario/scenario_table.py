@@ -1,4 +1,4 @@
-"""Scenarios and stacks as data: the tables ``[tool.ldos.scenarios.NAME]`` and ``[tool.ldos.stack]``."""
+"""Parses the tables ``[tool.ldos.scenarios.NAME]`` and ``[tool.ldos.stack]``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLUS: Final = "+"
 _NAME: Final = re.compile(r"[A-Za-z][\w.-]*(\+[A-Za-z][\w.-]*)*", re.ASCII)
 _OWN_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 _TAKEN_ENDINGS: Final = (".pinned", ".calibration")
-"""Ends of the names of other files beside a baseline."""
+"""Suffixes of other files next to a baseline."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class ScenarioTable:
     """A scenario as data.
 
     Attributes:
-        options: settings of this scenario alone, by name.
+        options: settings of this scenario only, by name.
         loads: loads under which it is measured, by kind.
         deadlines: expectations about causal paths.
     """
@@ -57,7 +57,7 @@ BUILT_IN_SCENARIOS: Final[Mapping[str, ScenarioTable]] = {
 
 
 def parse_scenarios(tables: Mapping[str, Any]) -> Mapping[str, ScenarioTable]:
-    """Parses all scenarios: the built-in ones, updated from `tables`, and the tables' own.
+    """Parses all scenarios: the built-in ones, updated from `tables`, and those defined there.
 
     Raises:
         ConfigurationError: an unknown key (the nearest known one is named), a wrong type or value, or a name that
@@ -74,17 +74,17 @@ def parse_scenarios(tables: Mapping[str, Any]) -> Mapping[str, ScenarioTable]:
 
 
 def usual_name(name: str, known: Iterable[str]) -> str:
-    """The name shared by all spellings of a combination: its parts in the order of `known`; other names unchanged."""
+    """The common name of all spellings of a combination: its parts in the order of `known`; other names unchanged."""
     order = list(known)
     parts = name.split(PLUS)
     return PLUS.join(sorted(parts, key=order.index)) if set(parts) <= set(order) else name
 
 
 def require_own_name(name: object, scenario: str, known: Iterable[str]) -> str:
-    """A name of its own for what a test measures, in place of its scenario's: that of its baseline.
+    """Checks a test's own name for its baseline, used in place of its scenario's.
 
     Raises:
-        ConfigurationError: it cannot be the name of a file, or is that of another scenario.
+        ConfigurationError: it cannot be a file name, or is the name of another scenario.
     """
     own = name if isinstance(name, str) and _OWN_NAME.fullmatch(name) and not name.endswith(_TAKEN_ENDINGS) else ""
     require(
@@ -101,7 +101,7 @@ def require_own_name(name: object, scenario: str, known: Iterable[str]) -> str:
 
 
 def _parse(name: str, values: Any, before: ScenarioTable | None) -> ScenarioTable:
-    """Parses one table; keys that it omits keep the values of the built-in scenario."""
+    """Parses one table; omitted keys keep the values of the built-in scenario."""
     where = f"[tool.ldos.scenarios.{name}]"
     require(
         _NAME.fullmatch(name) is not None and not name.endswith(_TAKEN_ENDINGS),
@@ -172,7 +172,7 @@ _OF_SEVERAL: Final[Mapping[str, Callable[[Iterable[Any]], Any]]] = {
     "warmup": max,
     "success_rate": min,
 }
-"""Functions that select a value where parts ask for different ones."""
+"""Functions that select a value if parts have different ones."""
 
 
 def _combine_options(name: str, parts: Sequence[ScenarioTable], *, but: Mapping[str, Any]) -> dict[str, Any]:
@@ -236,7 +236,7 @@ def parse_stack(values: Any, *, folder: Path, stimuli: Any = None) -> StackSpec:
     parsed = _parse_all(values, common, folder)
     ros2 = _parse_all(values, of_ros2, folder)
     if parsed.get("stimulus", StimulusKind.MOVE_GROUP) is not StimulusKind.MOVE_GROUP:
-        ros2.setdefault("controllers", ())  # those of the Panda are nobody else's
+        ros2.setdefault("controllers", ())  # the Panda's controllers do not apply to other stacks
     return StackSpec(
         **parsed,
         stimuli=_parse_stimuli(stimuli or {}, folder),
@@ -301,7 +301,7 @@ def _refuse(name: str, value: Any, wanted: str, where: str = _WHERE) -> Configur
 
 
 def _path(value: str, folder: Path) -> str:
-    """The absolute path of a file or folder in the project; anything else, like ``PACKAGE/FILE``, unchanged."""
+    """The absolute path of a file or folder in the project; other texts, such as ``PACKAGE/FILE``, unchanged."""
     file = folder / value
     return str(file.resolve()) if value and file.exists() else value
 

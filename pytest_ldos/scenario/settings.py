@@ -1,6 +1,6 @@
 """Settings from all sources, strongest first: command line, environment, marker, TOML, defaults.
 
-Every pytest run loads this module where the plugin is installed, and looks for settings above its tests.
+Every pytest run with the plugin installed loads this module, and looks for settings above its tests.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def parse_paths(tables: Any) -> tuple[PathSpec, ...]:
     """Parses the ``[[tool.ldos.paths]]`` tables of a configuration.
 
     Raises:
-        ConfigurationError: an unknown key, a wrong type, two paths of one name.
+        ConfigurationError: an unknown key, a wrong type, or two paths of the same name.
     """
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise ConfigurationError("[tool.ldos] paths must be tables", remedy=f"write each path as {_WHERE}")
@@ -98,10 +98,10 @@ def _texts(table: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
 
 TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths", "base", "stimulus", "metrics"})
 LARGEST_EFFECT: Final = 5.0
-"""Relative; a larger number was meant in per cent."""
+"""Largest relative effect; a larger number was meant as percent."""
 
 OWN_NAME: Final = "name"
-"""Argument of a mark that is no option."""
+"""Argument of a mark that is not an option."""
 
 GATE_KEYS: Final = frozenset({"alpha", "floors", "relevant_effect", "required"})
 
@@ -115,8 +115,8 @@ class TomlSettings:
         scenarios: all known scenarios, by name.
         stack: the stack under test.
         gate: ``alpha``, ``floors``, ``relevant_effect`` and ``required``.
-        paths: the declared ones, and the built-in ones whose names are not declared.
-        base: setup of the environment of another revision.
+        paths: declared paths, and built-in paths unless their names are declared.
+        base: setup of another revision's environment.
         metrics: metrics of paths, topics and processes.
     """
 
@@ -134,9 +134,9 @@ class Sources:
     """All sources of settings.
 
     Attributes:
-        command_line: values by option name, only those that were given.
+        command_line: given values by option name.
         environment: likewise.
-        root: the project's folder, at which paths in settings and environment start.
+        root: the project's folder, to which paths in settings and environment are relative.
         file: the file that `toml` was read from, if any.
     """
 
@@ -147,11 +147,11 @@ class Sources:
     file: Path | None = None
 
     def folder(self, name: str) -> Path:
-        """The folder that an option names, ``output`` or ``baselines``."""
+        """The folder in an option, ``output`` or ``baselines``."""
         return self.root / Path(self.value(name))
 
     def wait_s(self, environment: Mapping[str, str]) -> float:
-        """Longest time to wait for the machine, seconds: as set, or `CI_WAIT_S` where ``CI`` is set."""
+        """Longest time to wait for the machine, seconds: as set, or `CI_WAIT_S` if ``CI`` is set."""
         asked = self.value("wait")
         return float(asked if asked is not None else CI_WAIT_S if environment.get("CI") else 0)
 
@@ -164,7 +164,7 @@ class Sources:
         return OPTIONS[name].default
 
     def is_given(self, name: str) -> bool:
-        """True if a source that is not tied to a scenario sets the option."""
+        """True if a source other than a scenario's sets the option."""
         return any(name in source for source in (self.command_line, self.environment, self.toml.options))
 
     def scenario_names(self) -> list[str]:
@@ -175,8 +175,8 @@ class Sources:
         """A scenario, or several joined with ``+``.
 
         Args:
-            marker: keyword arguments of the test's mark; ``name`` is what it is measured as, and judged by, in place
-                of the scenario's.
+            marker: keyword arguments of the test's mark; ``name`` replaces the scenario's name in records and
+                baselines.
 
         Raises:
             ConfigurationError: an unknown name or argument (the nearest known one is named), or scenarios that
@@ -199,7 +199,7 @@ class Sources:
             raise ConfigurationError(f"scenario '{name}': {error.message}", remedy=error.remedy) from None
 
     def stack_spec(self) -> StackSpec:
-        """The stack under test; kind, ``sim`` and ``rmw`` that no option sets come from its table."""
+        """The stack under test; options override kind, ``sim`` and ``rmw`` in its table."""
         given = {name: value for name in ("sim", "rmw") if (value := self.value(name)) is not None}
         stack = self.toml.stack
         kind = self.value("stack") or stack.kind
@@ -224,9 +224,9 @@ def read_sources(
     """All sources of a project's settings.
 
     Args:
-        found: its settings file; see `find_settings_file`.
-        root: its folder where it has no such file.
-        here: the folder at which paths on the command line start.
+        found: settings file; see `find_settings_file`.
+        root: the project's folder if there is no settings file.
+        here: folder to which paths on the command line are relative.
         command_line, environment: values by option name; ``config`` names a file to read instead.
 
     Raises:
@@ -241,14 +241,14 @@ def read_sources(
 def read_toml(root: Path, file: Path | None = None) -> TomlSettings:
     """Reads the settings in a folder: ``ldos.toml``, or ``[tool.ldos]`` in ``pyproject.toml``.
 
-    Neither of them need exist.
+    Both are optional.
 
     Args:
         root: the folder.
         file: file to read instead; holds the same tables as ``ldos.toml``, or is a ``pyproject.toml``.
 
     Raises:
-        ConfigurationError: no TOML, an unknown key (the nearest known one is named), or settings in both files.
+        ConfigurationError: invalid TOML, an unknown key (the nearest known one is named), or settings in both files.
     """
     read = settings_file_in(root) if file is None else root / file
     if read is None:

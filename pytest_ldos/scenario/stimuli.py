@@ -1,6 +1,6 @@
-"""Every stimulus as data: what makes the stack work in a trial.
+"""Specs of stimuli, which make the stack work in a trial.
 
-One more stimulus is a class here, a field of `StimuliSpec`, and a program that speaks the line protocol.
+A new stimulus needs a class here, a field of `StimuliSpec`, and a program that speaks the line protocol.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class StimulusSpec:
     """Settings of a stimulus, and facts about its kind.
 
     Attributes:
-        KIND: value of `stimulus` that chooses it.
+        KIND: value of `stimulus` that selects it.
         NEEDS: settings of its table that must not be empty.
         NEEDS_GOALS: True if its messages come from the file `goals`.
         PACKAGES: ROS packages that it needs.
-        PROGRAM: module of its program for ROS 2, which speaks the line protocol; empty if it has none of ours.
+        PROGRAM: module of our program for ROS 2, which speaks the line protocol; empty if there is none.
         EMBEDDED: node of the embedded stack that sends it; empty if there is none.
-        NOT_READY: why it cannot begin, if it is its own program that never became ready.
+        NOT_READY: message if its program never became ready.
     """
 
     KIND: ClassVar[StimulusKind]
@@ -43,17 +43,17 @@ class StimulusSpec:
 
     @property
     def latencies(self) -> tuple[str, ...]:
-        """Names of its built-in metrics; empty if a trial lasts as long as its settings say."""
+        """Names of its built-in metrics; empty if its settings fix the duration of a trial."""
         return ()
 
     @property
     def action(self) -> str:
-        """Action whose server must be there before a trial; empty for none."""
+        """Action whose server must be available before a trial; empty for none."""
         return ""
 
     @property
     def service(self) -> str:
-        """Service that must be there before a trial; empty for none."""
+        """Service that must be available before a trial; empty for none."""
         return ""
 
     @property
@@ -63,12 +63,12 @@ class StimulusSpec:
 
     @property
     def case_name(self) -> str:
-        """Name of its only case, where no file names cases."""
+        """Name of its only case, if no file defines cases."""
         return str(self.KIND)
 
     @property
     def longest_s(self) -> float:
-        """Time after which a trial is given up, seconds."""
+        """Timeout of a trial, seconds."""
         return _LONGEST_S
 
     @property
@@ -78,13 +78,13 @@ class StimulusSpec:
 
     @property
     def data(self) -> str:
-        """Recorded data whose digest belongs to the stack's version; empty for none."""
+        """Recorded data whose digest is part of the stack's version; empty for none."""
         return ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MoveGroupSpec(StimulusSpec):
-    """Goals for an arm; their settings are those of the stack."""
+    """Goals for an arm, configured by the stack's settings."""
 
     KIND = StimulusKind.MOVE_GROUP
     PACKAGES = ("ldos_goal_client", "sensor_msgs")
@@ -97,7 +97,7 @@ class MoveGroupSpec(StimulusSpec):
 
 _LONGEST_S: Final = 3600.0
 FEEDBACK: Final = "feedback"
-"""Value of `ActionSpec.executing`: execution begins with the first feedback."""
+"""Value of `ActionSpec.executing` if execution begins with the first feedback."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,13 +107,13 @@ class ActionSpec(StimulusSpec):
     Attributes:
         name: of the action, such as ``/navigate_to_pose``.
         type: ``PACKAGE/action/NAME``.
-        executing: what shows that execution began, after which T1 ends and T2 begins: a topic's first message after
-            the goal was sent, or ``feedback`` for the first feedback; empty where nothing shows it.
-        success_codes: values of the result's ``error_code`` that are successes; empty for those that its type names
-            ``NONE``, ``SUCCESS`` or ``SUCCESSFUL``.
-        reset_service: service that is called after each goal; empty for none.
+        executing: sign that execution began, at which T1 ends and T2 begins: a topic, whose first message after the
+            goal counts, or ``feedback`` for the first feedback; empty if there is none.
+        success_codes: values of the result's ``error_code`` that are successes; empty for the type's constants
+            ``NONE``, ``SUCCESS`` and ``SUCCESSFUL``.
+        reset_service: service to call after each goal; empty for none.
         reset_type: its type.
-        timeout_s: after which a goal is given up.
+        timeout_s: timeout of a goal.
     """
 
     KIND = StimulusKind.ACTION
@@ -163,8 +163,8 @@ class ServiceSpec(StimulusSpec):
     Attributes:
         name: of the service.
         type: ``PACKAGE/srv/NAME``.
-        calls: in each trial.
-        timeout_s: after which a call is given up.
+        calls: number of calls in each trial.
+        timeout_s: timeout of a call.
     """
 
     KIND = StimulusKind.SERVICE
@@ -206,10 +206,10 @@ class BagSpec(StimulusSpec):
     Attributes:
         path: folder or file of the bag, in any storage that rosbag2 reads.
         rate: of the playback; 2 plays twice as fast.
-        topics: that are played; empty for all.
-        start_s: where the playback begins, from the bag's start.
-        duration_s: of the part that is played, in the bag's time; ``0`` for all that follows.
-        clock: True if the player publishes ``/clock``, for nodes with simulated time.
+        topics: topics to play; empty for all.
+        start_s: start of the playback, from the bag's start.
+        duration_s: of the played part, in the bag's time; ``0`` for the rest of the bag.
+        clock: True to publish ``/clock``, for nodes with simulated time.
     """
 
     KIND = StimulusKind.BAG
@@ -242,7 +242,7 @@ class BagSpec(StimulusSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class WindowSpec(StimulusSpec):
-    """Nothing is sent: a trial is a time of the running system.
+    """No stimulus: a trial is a window of time of the running system.
 
     Attributes:
         seconds: length of a trial.
@@ -258,11 +258,11 @@ class WindowSpec(StimulusSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptSpec(StimulusSpec):
-    """A command of one's own that speaks the line protocol; see `robot.stack.stimulus.lines`.
+    """A user's command that speaks the line protocol; see `robot.stack.stimulus.lines`.
 
     Attributes:
-        command: its words; a file in the project is given by its path from pyproject.toml.
-        timeout_s: after which a trial is given up.
+        command: its words; paths of files in the project are relative to pyproject.toml.
+        timeout_s: timeout of a trial.
     """
 
     KIND = StimulusKind.SCRIPT
@@ -290,7 +290,7 @@ class ScriptSpec(StimulusSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class StimuliSpec:
-    """Settings of all stimuli but an arm's, by kind."""
+    """Settings of all stimuli except an arm's, by kind."""
 
     action: ActionSpec = field(default_factory=ActionSpec)
     service: ServiceSpec = field(default_factory=ServiceSpec)

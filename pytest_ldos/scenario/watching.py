@@ -20,7 +20,7 @@ class WatchSpec:
         syscalls: True to count system calls.
 
     Raises:
-        ConfigurationError: a rate that makes no sense.
+        ConfigurationError: the rate is out of range.
     """
 
     profile: bool = False

@@ -1,6 +1,6 @@
-"""Allowed words of settings, and the names of loads and of the built-in scenarios.
+"""Allowed values of settings, and names of loads and built-in scenarios.
 
-Every pytest run with the plugin installed loads this module, so it needs nothing else of this package.
+Every pytest run with the plugin installed loads this module, so it imports nothing else of this package.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class StackKind(StrEnum):
 
 
 class StimulusKind(StrEnum):
-    """Values of `stimulus`: what makes the stack work in a trial."""
+    """Values of `stimulus`, which makes the stack work in a trial."""
 
     MOVE_GROUP = "move_group"
     ACTION = "action"
@@ -89,9 +89,9 @@ LOADS: Final[Mapping[str, str]] = {
     "cpu_load": "stress-ng's CPU load: ``with cpu_load(workers=2, percent=80) as load:``.",
     "dds_flood": "A flood of messages on the stack's domain: ``with dds_flood(publishers=4, rate_hz=1000) as flood:``.",
 }
-"""Texts of the loads' fixtures, by kind, in the order in which several loads are applied: limits first, floods last.
+"""Texts of the loads' fixtures by kind, in the order in which several loads are applied: limits first, floods last.
 
-A guard comes before the load that it guards against: it learns while the stack is calm.
+A guard comes before the load that it limits, so that it learns while the stack is calm.
 
-A kind's spec is in `scenario.loads.registry`; its implementation is `LOAD` in ``measure.load.KIND``.
+A kind's spec is in `scenario.loads.registry`, and its implementation is `LOAD` in ``measure.load.KIND``.
 """

@@ -86,7 +86,7 @@ KEY_COLUMNS: Final = tuple(each.name for each in fields(BaselineKey))
 
 @dataclass(frozen=True)
 class OtherHostClasses:
-    """The file exists for other host classes only."""
+    """Only other host classes have such a file."""
 
     here: BaselineKey
     others: tuple[str, ...]

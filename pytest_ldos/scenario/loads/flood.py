@@ -1,4 +1,4 @@
-"""Flood of messages, and guard of a path, as data."""
+"""Specs of a flood of messages and of a guard of a path."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ class FloodDomain(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class DdsFloodSpec(LoadSpec):
-    """Publishers of `std_msgs/String` that send at a fixed rate, volatile, each on a topic of its own.
+    """Publishers of `std_msgs/String` that send at a fixed rate, volatile, each on its own topic.
 
     Attributes:
-        publishers: how many.
+        publishers: number of publishers.
         rate_hz: of each publisher.
-        burst: messages that are sent at once; the rate stays the same.
+        burst: messages sent at once; the mean rate is unchanged.
         size_bytes: length of the text.
         reliability: of publishers and readers.
         depth: of the publishers' history.
-        participants: over how many DDS participants (processes) the publishers are spread; ``0`` gives each its own.
+        participants: number of DDS participants (processes) for the publishers; ``0`` gives each its own.
         domain: the stack's, or another.
-        readers: whether somebody takes what is sent, and counts it; without, little of it gets beyond its publisher.
-        group: as of `cpu_load`; with ``own``, each participant has a session of its own.
+        readers: True for readers that take and count the messages; without readers, few messages leave the publisher.
+        group: as for `cpu_load`; with ``own``, each participant has its own session.
     """
 
     KIND: ClassVar[str] = "dds_flood"
@@ -87,7 +87,7 @@ class DdsFloodSpec(LoadSpec):
 
     @property
     def processes(self) -> int:
-        """Number of participants that carry the publishers."""
+        """Number of participants."""
         return self.participants or self.publishers
 
 
@@ -95,7 +95,7 @@ KNOWN_TYPES: Final[Mapping[str, str]] = {
     "/tf": "tf2_msgs/msg/TFMessage",
     "/joint_states": "sensor_msgs/msg/JointState",
 }
-"""Message types of the topics that every arm has."""
+"""Message types of topics common to all arms."""
 
 _TOPIC: Final = re.compile(r"(/[A-Za-z_][A-Za-z0-9_]*)+", re.ASCII)
 _MESSAGE_TYPE: Final = re.compile(r"[a-z][a-z0-9_]*/msg/[A-Za-z][A-Za-z0-9]*", re.ASCII)
@@ -105,26 +105,26 @@ _LONGEST_MS: Final = 60_000
 
 @dataclass(frozen=True, kw_only=True)
 class GuardSpec(LoadSpec):
-    """No load, but what holds others back: a node that watches how late a path is, and throttles publishers.
+    """A guard, which limits loads: a node that watches the lateness of a path, and throttles publishers.
 
-    In each window in which more than `late_share` of the messages were late, or nothing was heard for too long, the
-    share of their rate that the publishers may use is multiplied by `decrease`; from `calm_windows` calm ones in a row
-    on, each adds `increase` to it (additive increase, multiplicative decrease: Chiu and Jain 1989).
+    After each window in which more than `late_share` of the messages were late, or no message came for too long, the
+    share of their rate that publishers may use is multiplied by `decrease`. After `calm_windows` calm windows in a row,
+    each further one adds `increase` (additive increase, multiplicative decrease: Chiu and Jain 1989).
 
     Attributes:
-        path: one that is declared or built in; messages of the topic at which it ends carry the time at which it began.
-        topic: watched instead; then `deadline_ms` must be given.
-        type: of the topic's messages; known of ``/tf`` and ``/joint_states``.
-        deadline_ms: from when on a message is late; ``0`` for the path's own deadline.
-        silence_ms: after so long without a message, each window is late.
-        window_ms: after which the guard decides again.
-        late_share: of the messages of a window; above it, the window is late.
-        least_share: below which nobody is throttled; with ``1`` the guard only watches.
-        decrease: by which the share is multiplied in a late window.
-        calm_windows: in a row, after which the share grows.
-        increase: of the share, in each calm window from then on.
-        publishers: names of nodes, with commas between them; empty for those of the flood beside it.
-        parameter: of these nodes: the share of its own rate that each may use.
+        path: declared or built-in path; messages of its last topic carry the time at which it began.
+        topic: topic to watch instead; requires `deadline_ms`.
+        type: message type of the topic; known for ``/tf`` and ``/joint_states``.
+        deadline_ms: age at which a message is late; ``0`` for the path's own deadline.
+        silence_ms: time without a message after which each window is late.
+        window_ms: length of a window; the guard decides after each.
+        late_share: share of late messages above which a window is late.
+        least_share: least share that publishers keep; with ``1``, the guard only watches.
+        decrease: factor of the share after a late window.
+        calm_windows: number in a row after which the share grows.
+        increase: increment of the share after each further calm window.
+        publishers: names of nodes, separated by commas; empty for those of the flood in the same scenario.
+        parameter: of these nodes, which is set to the share of its rate that each may use.
         group: as of `cpu_load`.
     """
 

@@ -1,4 +1,4 @@
-"""Every load as data, by its kind."""
+"""Registry of the loads' specs."""
 
 from __future__ import annotations
 
@@ -30,4 +30,4 @@ LOAD_SPECS: Final[dict[str, type[LoadSpec]]] = {
         DdsFloodSpec,
     )
 }
-"""Every load by its kind, in the order in which several are applied: limits first, floods last."""
+"""Specs by kind of load, in the order in which several are applied: limits first, floods last."""

@@ -1,4 +1,4 @@
-"""Loads as data, checked when they are created; floods and guards are in `flood`."""
+"""Specs of loads, checked when they are created; floods and guards are in `flood`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_ldos.base.errors import require
 from pytest_ldos.base.paths import PathSpec
 
 Cpus = int | str
-"""Selection of CPUs: a number N for the first N that this process may use, or a list like ``0,2-3``."""
+"""Selection of CPUs: a number N for the first N that this process may use, or a list such as ``0,2-3``."""
 
 _CPU_LIST: Final = re.compile(r"\d{1,9}(-\d{1,9})?(,\d{1,9}(-\d{1,9})?)*", re.ASCII)
 
@@ -46,8 +46,8 @@ class LoadSpec:
 
     Attributes:
         KIND: its name in settings, records and fixtures.
-        PROVEN: by field, keys of its proof; fields that may be reached in part.
-        LESS_IS_HARSHER: fields of which a smaller value disturbs more.
+        PROVEN: keys of its proof by field, for fields that may be reached in part.
+        LESS_IS_HARSHER: fields for which a smaller value disturbs more.
     """
 
     KIND: ClassVar[str]
@@ -88,8 +88,8 @@ class CpuLimitSpec(LoadSpec):
     """Limits the CPUs that the stack may use.
 
     Attributes:
-        cpus: on which all its threads run.
-        quota_percent: of one CPU, for all its processes together (cgroup); ``0`` for no quota.
+        cpus: CPUs on which all its threads run.
+        quota_percent: quota for all its processes together (cgroup), in percent of one CPU; ``0`` for none.
     """
 
     KIND: ClassVar[str] = "cpu_limit"
@@ -111,11 +111,11 @@ class CpuLoadSpec(LoadSpec):
     """stress-ng's CPU stressor.
 
     Attributes:
-        workers: processes; one a CPU by default.
-        percent: of a CPU, for each worker.
-        method: one of stress-ng's (``--cpu-method``).
-        reserved: CPUs that the workers leave to the stack; ``0`` for none.
-        group: whom the workers compete with: the stack's processes one by one, or the stack as a whole.
+        workers: processes; by default one per CPU.
+        percent: CPU use of each worker.
+        method: stress-ng's ``--cpu-method``.
+        reserved: CPUs left to the stack; ``0`` for none.
+        group: competitors of the workers: the stack's individual processes, or the stack as a whole.
     """
 
     KIND: ClassVar[str] = "cpu_load"
@@ -156,10 +156,10 @@ class MemoryLoadSpec(LoadSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class CacheLoadSpec(LoadSpec):
-    """stress-ng's workers that throw others' data out of the CPU's caches.
+    """stress-ng's workers that evict other processes' data from the CPU caches.
 
     Attributes:
-        workers: processes; one a CPU by default.
+        workers: processes; by default one per CPU.
         group: as of `cpu_load`.
     """
 
@@ -195,13 +195,13 @@ class IoLoadSpec(LoadSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkImpairmentSpec(LoadSpec):
-    """Impairs the messages of the stack's DDS domain on the network (``tc netem``).
+    """Impairs messages of the stack's DDS domain on the network (``tc netem``).
 
     Attributes:
-        delay_ms: by which each datagram is later.
-        jitter_ms: by how much that varies, either way.
-        loss_percent: of the datagrams.
-        rate_mbps: to which they are throttled, in 10^6 bits a second; ``0`` for no limit.
+        delay_ms: delay of each datagram.
+        jitter_ms: variation of the delay in either direction.
+        loss_percent: share of lost datagrams.
+        rate_mbps: rate limit in 10^6 bits per second; ``0`` for none.
     """
 
     KIND: ClassVar[str] = "network_impairment"
@@ -229,10 +229,10 @@ class NeighbourStack(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyNeighbourSpec(LoadSpec):
-    """A second stack on a DDS domain of its own, whose arm moves all the time.
+    """A second stack on its own DDS domain, whose arm moves continuously.
 
     Attributes:
-        stack: which: the embedded one, or the launch file of the stack under test once more.
+        stack: the embedded stack, or a second instance of the launch file under test.
         group: as of `cpu_load`.
     """
 
