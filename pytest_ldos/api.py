@@ -188,13 +188,13 @@ def run_trials(
     metrics: Sequence[str] = (),
     observer: Observer | None = None,
 ) -> TrialSet:
-    """Starts a recorded stack, makes the trials of a scenario beside its loads, ends everything.
+    """Starts a recorded stack, makes the trials of a scenario under its loads, and ends everything.
 
     Args:
-        output: gets the run's folder, with the record, the logs and the trace.
+        output: folder for the run's folder, with the record, the logs and the trace.
         goals: or the name of one of the stack's goal sets; by default the scenario's.
-        own: metrics of your own, taken beside ours.
-        metrics: of built-in paths, of topics and of processes, as in the setting `metrics`: ``["cpu:move_group"]``.
+        own: metrics of your own, measured in addition to the built-in ones.
+        metrics: metrics of built-in paths, topics and processes, as in the setting `metrics`: ``["cpu:move_group"]``.
 
     Raises:
         ConfigurationError: an own metric has a name that is taken; a metric of an unknown path, or of a process that

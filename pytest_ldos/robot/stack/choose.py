@@ -1,4 +1,4 @@
-"""The choice of a stack: the one place that knows all of them."""
+"""Chooses a stack's backend; only this module knows all of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pytest_ldos.scenario.words import StackKind, StimulusKind
 
 
 def resolve_kind(spec: StackSpec) -> StackKind:
-    """Resolves `auto` to `ros2` for the user's own launch file or where all is installed, else to `embedded`."""
+    """Resolves `auto` to `ros2` for a user's launch file or if everything is installed, or else to `embedded`."""
     if spec.topology:
         return StackKind.EMBEDDED
     if spec.kind is not StackKind.AUTO:
@@ -35,10 +35,10 @@ def resolve_kind(spec: StackSpec) -> StackKind:
 
 
 def demand_ros2(spec: StackSpec) -> StackSpec:
-    """The same stack, where `auto` is `ros2`.
+    """The same stack with `auto` resolved to `ros2`.
 
     Raises:
-        Unavailable: it would be `auto` or `ros2`, and no ROS 2 is sourced.
+        Unavailable: the kind is `auto` or `ros2`, and no ROS 2 is sourced.
     """
     if spec.kind is StackKind.EMBEDDED:
         return spec
@@ -59,7 +59,7 @@ def choose_backend(
 
 
 def stack_available(spec: StackSpec) -> Availability:
-    """Reports if everything that `choose_backend` would start is installed."""
+    """Availability of everything that `choose_backend` would start."""
     if resolve_kind(spec) is StackKind.ROS2:
         return ros2_available(spec)
     return topology_available() if spec.topology else embedded_available()
@@ -73,7 +73,7 @@ def describe_stack(spec: StackSpec) -> StackInfo:
 
 
 def require_goals(spec: StackSpec, name: str) -> None:
-    """Reads the goals that the stack would be asked for by the name of their set.
+    """Reads the stack's goals and checks that a set of that name exists.
 
     Raises:
         ConfigurationError: their file is wrong, there is no such set, or they do not fit the robot.
@@ -91,7 +91,7 @@ def require_goals(spec: StackSpec, name: str) -> None:
 
 
 def why_not_ros2(spec: StackSpec) -> str:
-    """Returns why `auto` does not use a ROS 2 that is sourced; empty if it does, or if none is sourced."""
+    """Returns why `auto` does not use the sourced ROS 2; empty if it does, or if none is sourced."""
     distro = find_distro()
     if distro is None or not distro.is_sourced or spec.kind is not StackKind.AUTO:
         return ""

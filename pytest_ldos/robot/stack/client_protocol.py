@@ -1,7 +1,7 @@
 """Messages between a stack's backend and its goal client, planted failures, and outcomes of trials.
 
-A goal's failure depends only on its seed and the rate: it is the same in every run, and a goal that fails at one
-rate fails at every higher one.
+A planted failure depends only on the goal's seed and the rate: it is the same in every run, and a goal that fails at
+one rate fails at every higher rate.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class ReadyEvent:
     """The stack can accept goals.
 
     Attributes:
-        plan_only: the client knows `MoveCommand.plan_only`; those of earlier versions do not say so.
-        resets: it wants to be told to reset after each run (`stimulus.lines`).
+        plan_only: the client supports `MoveCommand.plan_only`; earlier versions do not report it.
+        resets: it requests a reset command after each run (`stimulus.lines`).
     """
 
     kind: ClassVar[str] = "ready"
@@ -170,7 +170,7 @@ def plant_failure(rate: float, *, seed: int | None, trial: TrialTag | None) -> P
 
 @dataclass(frozen=True, kw_only=True)
 class MotionOutcome:
-    """The result of one goal, or of another trial, as its client saw it.
+    """The result of one goal, or of another trial, as observed by its client.
 
     Attributes:
         error_code: MoveIt's error code; ``None`` if the stack died before it could report one, or if it is none of
@@ -179,7 +179,7 @@ class MotionOutcome:
         plan_duration_ns: duration of the planned trajectory; ``None`` if nothing was planned.
         position_error_m, rotation_error_rad: difference of the tip's final pose from the goal;
             ``None`` if unknown.
-        numbers: what else the client measured, by name with the unit at the end.
+        numbers: further measurements of the client, by name with the unit at the end.
     """
 
     goal_id: str
@@ -195,7 +195,7 @@ class MotionOutcome:
 
 
 def to_outcome(report: MoveReport, *, check_pose: bool = True) -> MotionOutcome:
-    """Returns the outcome of a goal. A reported success counts as a failure if the final pose is not the goal's.
+    """Returns the outcome of a goal. A reported success with a wrong final pose counts as a failure.
 
     Args:
         check_pose: True if the client can determine the final pose's error.

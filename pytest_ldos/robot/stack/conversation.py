@@ -1,6 +1,6 @@
-"""The conversation with a goal client: sends commands, receives events, and does not wait for processes that ended.
+"""The conversation with a goal client: sends commands and receives events, and stops waiting if a process ends.
 
-Both stacks have such a client; `client_protocol` has its messages.
+Both stacks have such a client; its messages are in `client_protocol`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def to_command(
 
 
 class Sendable(Protocol):
-    """A command, and the id that its answer carries."""
+    """A command with the id that its answer repeats."""
 
     @property
     def goal_id(self) -> str: ...
@@ -70,9 +70,9 @@ class Conversation:
         what_ended: returns the process of the stack that has ended, or ``""``.
 
     Attributes:
-        misunderstood: output of the client that is not an event; it ends the conversation.
-        can_plan_only: True once a client is ready that takes goals that are only planned.
-        resets: True once a program is ready that wants to be told to reset.
+        misunderstood: output of the client that is not an event, which ends the conversation.
+        can_plan_only: True if the client is ready and supports planning-only goals.
+        resets: True if the program is ready and requests a reset command after each run.
     """
 
     def __init__(self, client: Child, what_ended: Callable[[], str]) -> None:
@@ -94,10 +94,10 @@ class Conversation:
                 self.misunderstood = f"the {name} said what is no event: {quoted(line)}"
 
     def await_ready(self, timeout_s: float) -> bool:
-        """Returns True if the client reported in time, and before any process ended, that goals can be sent.
+        """Returns True if the client became ready in time and before any process ended.
 
         Raises:
-            ConfigurationError: it refused to begin; with its own words.
+            ConfigurationError: it refused to begin; has its message.
         """
         event = self._next_event(timeout_s)
         match event:
@@ -113,7 +113,7 @@ class Conversation:
         return report if isinstance(report, MoveReport) else None
 
     def ask(self, command: Sendable, *, timeout_s: float) -> MoveReport | Ended | None:
-        """Sends a command; returns its answer, or ``None`` if none came in time or a process ended.
+        """Sends a command; returns its answer, or ``None`` on timeout or if a process ended.
 
         Ignores a late answer to an earlier command.
         """
@@ -135,7 +135,7 @@ class Conversation:
         return True
 
     def _next_event(self, timeout_s: float) -> Event | None:
-        """Returns the client's next event, or ``None`` when time is up or a process has ended."""
+        """Returns the client's next event, or ``None`` on timeout or if a process has ended."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             try:
@@ -150,7 +150,7 @@ def _parse(line: str) -> Event:
     """Parses an event of a goal client, or of another program.
 
     Raises:
-        ValueError, TypeError: the line is no event.
+        ValueError, TypeError: the line is not an event.
     """
     values = json.loads(line)
     match values:

@@ -83,7 +83,7 @@ class Goal:
     ahead of `panda_link0` with the hand pointing down.
 
     Attributes:
-        name: name in reports; trials of the same goal are compared with each other.
+        name: name in reports; trials of equal goals are compared.
         pose: pose of `link` in the arm's base frame.
         joints: positions by joint name, radians.
         link: the link that moves to `pose`.
@@ -198,9 +198,8 @@ def classify(error_code: int, *, executed: bool) -> OutcomeClass:
 
     Args:
         error_code: MoveIt's error code.
-        executed: True if execution began. A failure before that is a failure to plan,
-            whatever its code: a goal out of reach ends with `TIMED_OUT` in MoveIt, and
-            with `NO_IK_SOLUTION` in the embedded stack.
+        executed: True if execution began. A failure before that is a failure to plan with any code: a goal out of reach
+            ends with `TIMED_OUT` in MoveIt, and with `NO_IK_SOLUTION` in the embedded stack.
     """
     if error_code == ErrorCode.SUCCESS:
         return OutcomeClass.SUCCESS
@@ -229,10 +228,10 @@ def read_goals(file: Path) -> GoalBook:
 
 
 def load_goal_file(file: Path) -> Any:
-    """Returns the values in a goal file, not checked.
+    """Returns the values in a goal file without checking them.
 
     Raises:
-        ConfigurationError: it cannot be read, or is no YAML.
+        ConfigurationError: it cannot be read, or is not YAML.
     """
     import yaml  # noqa: PLC0415 - only where a goal file is used
 

@@ -1,4 +1,4 @@
-"""The common interface of all stacks under test, and the software that their processes are started from."""
+"""The common interface of all stacks under test, and installed versions of a stack."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class StackInfo:
     """Description of a running stack, for headers and records.
 
     Attributes:
-        name: name of its folder of baselines, such as ``ros2-gz``.
-        description: text for people that names the parts.
+        name: name of its baselines' folder, such as ``ros2-gz``.
+        description: text that names the parts.
         rmw: the middleware, as part of the host class.
         versions: versions of the relevant software, by name.
-        has_simulated_clock: True if its nodes take the time from a topic.
+        has_simulated_clock: True if its nodes take time from a topic.
     """
 
     name: str
@@ -33,11 +33,11 @@ class StackInfo:
 
 
 class RunningStack(Protocol):
-    """A stack that can be made to work.
+    """A running stack.
 
     Attributes:
         domain: DDS domain of its processes.
-        environment: variables for other processes that are to use its domain and its middleware.
+        environment: variables for other processes that use its domain and middleware.
     """
 
     info: StackInfo
@@ -46,19 +46,19 @@ class RunningStack(Protocol):
 
     @property
     def stimulus(self) -> Stimulus:
-        """The way in which it is made to work."""
+        """The stimulus that makes it work."""
 
     def pids(self) -> list[int]:
-        """Returns the stack's processes, which may appear in its trace."""
+        """Returns pids of the stack's processes, which may appear in its trace."""
 
     def processes(self) -> Mapping[int, str]:
-        """Names of the processes under test that run now, by pid; what makes them work is none of them."""
+        """Names of the running processes under test, by pid, without those of the stimulus."""
 
     def all_processes(self) -> Mapping[int, str]:
-        """The same with those that have ended."""
+        """Names of all processes under test, by pid, including those that have ended."""
 
     def loop_statistics(self) -> Mapping[str, Moments]:
-        """Statistics of a controller manager's loops since they were activated, by its names; empty without one.
+        """Statistics of a controller manager's loops since their activation, by name; empty without a manager.
 
         Raises:
             Unavailable: its messages are not installed.
@@ -66,7 +66,7 @@ class RunningStack(Protocol):
         """
 
     def settle(self) -> None:
-        """Waits until nothing that helped it to start runs any more. Called after warm-up, before the first trial."""
+        """Waits until all start-up helpers have ended. Called after warm-up, before the first trial."""
 
 
 class StackBackend(Protocol):
@@ -76,10 +76,10 @@ class StackBackend(Protocol):
         """Starts the stack and returns when it accepts goals.
 
         Args:
-            on_waiting: called every few seconds with the parts that are missing, if the backend knows them.
+            on_waiting: called every few seconds with the missing parts, if the backend knows them.
 
         Raises:
-            BringUpFailed: the stack did not become ready; has the last lines of each process.
+            BringUpFailed: the stack did not become ready; includes the last lines of each process.
         """
 
     def stop(self) -> None:
@@ -94,7 +94,7 @@ class Installation:
         python: interpreter of the embedded stack's processes.
         environment: variables of a sourced ROS 2 workspace, which replace ours of the same names;
             ``None`` for ours.
-        launch_file: replaces the launch file that the settings name by its path; empty for that one.
+        launch_file: replaces the launch file in the settings; empty for that one.
     """
 
     python: str = sys.executable
@@ -109,8 +109,8 @@ class Installation:
     def interpreter(self) -> tuple[str, ...]:
         """The command that runs Python.
 
-        Another environment's interpreter runs isolated, so that neither ``PYTHONPATH`` nor the
-        current folder can make it import our own sources.
+        Another environment's interpreter runs isolated, so that it does not import our sources from ``PYTHONPATH`` or
+        the current folder.
         """
         return (self.python,) if self.python == sys.executable else (self.python, "-I")
 

@@ -1,4 +1,4 @@
-"""The backend for a topology: its nodes of the embedded layer send and receive for as long as they are measured."""
+"""The backend for a topology: runs its nodes of the embedded layer during the measurement."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _READY_OF_EACH_S: Final = 3.0
 _HEAD_START_NS: Final = NS_PER_S // 5
 _LONGEST_NS: Final = 24 * 3600 * NS_PER_S
 _SAMPLING_NS: Final = 30 * NS_PER_S
-"""Time between two reports of the processes on themselves; nobody reads them here, and a pipe holds those of hours."""
+"""Interval of the processes' self-reports, which are not read here; a pipe can hold those of hours."""
 
 
 def topology_available() -> Availability:
-    """Reports if all that a topology needs is installed, including tracepoints."""
+    """Availability of everything that a topology needs, including tracepoints."""
     modules = find_modules(_PARTS, extra="embedded")
     return tracepoints_available(installed_here()) if modules.ok else modules
 
@@ -48,7 +48,7 @@ def topology_info(spec: StackSpec, installation: Installation = OURS) -> StackIn
     """Describes the stack without starting it.
 
     Raises:
-        ConfigurationError: the file cannot be read, or makes no sense.
+        ConfigurationError: the file cannot be read, or is invalid.
     """
     topology = read_topology(spec.topology)
     found = installed_here() if installation.is_ours else installed_in(installation.interpreter)
@@ -62,7 +62,7 @@ def topology_info(spec: StackSpec, installation: Installation = OURS) -> StackIn
 
 
 class TopologyBackend:
-    """See `StackBackend`. Each node is a process of its own; `recorder` records them."""
+    """See `StackBackend`. Each node is a separate process; `recorder` records them."""
 
     def __init__(
         self, spec: StackSpec, *, recorder: Recorder, log_directory: Path, installation: Installation = OURS
@@ -98,10 +98,10 @@ class TopologyBackend:
         return TopologyStack(self._spec, domain, self._group, info=topology_info(self._spec, self._installation))
 
     def _begin(self, topology: Topology) -> None:
-        """Waits until all nodes know each other, then has them send.
+        """Waits until all nodes have discovered each other, then starts their publishers.
 
         Raises:
-            BringUpFailed: some did not, or a process ended.
+            BringUpFailed: discovery was incomplete, or a process ended.
         """
         conversation = self._resources.enter_context(Conversation(self._group.children))
         try:
@@ -148,4 +148,4 @@ class TopologyStack:
         return {}
 
     def settle(self) -> None:
-        """Nothing: its own processes tell when they are ready."""
+        """Does nothing: the processes themselves report when they are ready."""

@@ -1,4 +1,4 @@
-"""The process of the embedded stack that sends goals of any of its actions; the stimulus ``action``.
+"""The process of the embedded stack for the stimulus ``action``; sends goals of any of its actions.
 
 It speaks the line protocol of `stimulus.lines`, and marks each trial's phases in the trace.
 """
@@ -42,7 +42,7 @@ class ActionCaller:
         reset: message of the goal after each trial; ``None`` for none.
 
     Raises:
-        ConfigurationError: the stack has no such type of actions.
+        ConfigurationError: the stack has no actions of this type.
     """
 
     def __init__(self, node: Node, spec: ActionSpec, reset: Mapping[str, Any] | None) -> None:
@@ -61,7 +61,7 @@ class ActionCaller:
         return self._reset is not None
 
     def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
-        """Refuses messages that are no goals of this type, and an action that nobody serves.
+        """Refuses messages that are not goals of this type, and an action without a server.
 
         Raises:
             ConfigurationError: names the place and the field.
@@ -75,7 +75,7 @@ class ActionCaller:
             time.sleep(_POLL_S)
 
     def handle(self, task: Task) -> Ended:
-        """Does what a command says."""
+        """Executes a command."""
         if task.order is Order.RUN:
             return self._send(task, task.message)
         return self._send(task, self._reset) if self._reset is not None else task.end(OutcomeClass.SUCCESS)
@@ -95,7 +95,7 @@ class ActionCaller:
         return task.end(*judge_end(goal.status.name.lower(), goal.result, self._spec.success_codes))
 
     def _begin(self, task: Task, goal: _Goal, message: Message) -> None:
-        """Sends the goal; runs on the executor's thread, as all that follows from it."""
+        """Sends the goal; runs on the executor's thread, as do its callbacks."""
 
         def answered(accepted: bool) -> None:
             goal.was_accepted = accepted
@@ -121,7 +121,7 @@ class ActionCaller:
 
 
 def _serve(node: Node, caller: ActionCaller, messages: Mapping[str, Mapping[str, Any]]) -> None:
-    """Serves until the input ends, which ends the node."""
+    """Serves commands until the input ends, then ends the node."""
     try:
         caller.check(messages)
     except LdosError as error:

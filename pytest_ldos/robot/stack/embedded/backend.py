@@ -1,4 +1,4 @@
-"""The embedded stack's backend: four processes on a DDS domain of their own."""
+"""The embedded stack's backend: four processes on their own DDS domain."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from pytest_ldos.scenario.stimuli import WindowSpec
 from pytest_ldos.scenario.words import StimulusKind
 
 READY_TIMEOUT_S: Final = 30.0
-"""A stack usually takes 3 s, and counts as broken above this limit, which allows for a loaded machine."""
+"""Limit for a stack to become ready. A stack usually takes 3 s; the limit allows for a loaded machine."""
 
 _FASTEST_LOOP_HZ: Final = 1000
-"""Rate that a loop in Python keeps."""
+"""Highest rate of a control loop in Python."""
 
 _ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-"""Seven joints do not need a thread pool, which would only disturb the timing."""
+"""Disables thread pools, which seven joints do not need and which would disturb the timing."""
 
 _NO_WINDOW: Final = {"MUJOCO_GL": "disable"}
-"""Nothing is drawn: a search for graphics would only delay the start."""
+"""Disables rendering, because a search for graphics would delay the start."""
 
 
 def embedded_available(installation: Installation = OURS) -> Availability:
-    """Reports if all parts of the embedded stack are installed, including its tracepoints."""
+    """Availability of all parts of the embedded stack, including its tracepoints."""
     if not installation.is_ours:
         return _available_elsewhere(installation)
     modules = find_modules(PARTS, extra="embedded")
@@ -132,24 +132,24 @@ class EmbeddedBackend:
 
     @cached_property
     def _module(self) -> Callable[[str], str]:
-        """Module of a node, looked up once: where it lies depends on the version that is installed."""
+        """Module of a node in the installed version, looked up once."""
         found = _installed(self._installation)
         if isinstance(found, str):
             raise BringUpFailed(f"{self._installation.python} cannot be asked: {found}")
         return found.node
 
     def _start_stimulus(self, stack: EmbeddedStack) -> Stimulus:
-        """Starts what makes the stack work, where that is no goal of the arm.
+        """Starts the stimulus, unless it is goals for the arm.
 
         Raises:
-            ConfigurationError: this stack cannot be stimulated so, or the program refused to begin.
+            ConfigurationError: this stack does not support the stimulus, or its program refused to begin.
             BringUpFailed: the program was not ready in time.
         """
         spec, driver = self._spec, self._spec.driver
         if isinstance(driver, WindowSpec):
             return WindowStimulus(driver.seconds, stack.why)
         if driver.own_command:
-            # Under the name by which every DDS program of ROS knows its domain.
+            # The variable from which every DDS program of ROS takes its domain.
             command = ["env", f"ROS_DOMAIN_ID={stack.domain}", *driver.own_command]
             program = self._group.start("stimulus", command, talk=True)
             return self._converse(program, single_case(driver.case_name), driver.longest_s, stack)
@@ -202,7 +202,7 @@ class EmbeddedStack:
         self.stimulus: Stimulus = ArmStimulus(self)
 
     def stimulate_by(self, stimulus: Stimulus) -> None:
-        """Takes another stimulus than goals for the arm; its program is in the stack's trace and not under test."""
+        """Sets a stimulus other than goals for the arm; its program is traced, but not under test."""
         self.stimulus = stimulus
         self._programs = tuple(child for child in self._group.children if child not in self._nodes)
 
@@ -218,7 +218,7 @@ class EmbeddedStack:
         )
 
     def why(self) -> str:
-        """Returns why the stack can do no more; empty while it runs."""
+        """Returns why the stack cannot continue; empty while it runs."""
         return self._group.describe_ended() or self._conversation.misunderstood
 
     @property
@@ -242,7 +242,7 @@ class EmbeddedStack:
         return {}
 
     def settle(self) -> None:
-        """Nothing: its own processes tell when they are ready."""
+        """Does nothing: the processes themselves report when they are ready."""
 
     def move(
         self,
@@ -269,7 +269,7 @@ class EmbeddedStack:
 
 
 def refuse_other_joints(goal: Goal) -> None:
-    """Refuses a goal for joints that does not name each joint of the Panda and no other."""
+    """Refuses a joint goal that does not name exactly the Panda's joints."""
     assert HOME.joints is not None
     if goal.joints is None or set(goal.joints) == set(HOME.joints):
         return

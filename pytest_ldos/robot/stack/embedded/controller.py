@@ -42,7 +42,7 @@ class Command:
 
 
 class Trajectory:
-    """Desired joint positions by time since the start, quintic between points; at rest after the end."""
+    """Desired joint positions over time since the start, quintic between points, and at rest after the end."""
 
     def __init__(self, path: TimedPath) -> None:
         self.duration_s = path.duration_s

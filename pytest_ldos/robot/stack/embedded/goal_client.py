@@ -41,7 +41,7 @@ FAILURES: Final = {
     PlantedFailure.PLANNER: ErrorCode.PLANNING_FAILED,
     PlantedFailure.CONTROLLER: ErrorCode.CONTROL_FAILED,
 }
-"""MoveIt's error code with which a planted failure ends a goal."""
+"""MoveIt's error code of a goal with a planted failure."""
 
 _READY_POLL_NS: Final = 20 * NS_PER_MS
 _CANCEL_GRACE_NS: Final = 1000 * NS_PER_MS
@@ -111,7 +111,7 @@ class GoalClient:
         self._kinematics = Kinematics(self._panda)
         self._action = ActionClient(node, MOVE_ACTION_TYPE, MOVE_ACTION)
         self._parameters = ParameterClient(node, "move_group")
-        # Taken when a goal ends, so that no sample costs anything while it runs.
+        # Read when a goal ends, so that samples cost nothing during the goal.
         self._latest_state = Subscription(
             node, "sensor_msgs/msg/JointState", "/joint_states", _unused, QosProfile(depth=1)
         )

@@ -1,4 +1,4 @@
-"""Parts of the embedded stack installed in an environment; run by its interpreter, prints them as JSON.
+"""Determines the parts of the embedded stack in an environment, whose interpreter runs this file and prints JSON.
 
 It needs only the standard library, because interpreters of other environments run this file,
 and the pytest-ldos installed there may be older.
@@ -24,7 +24,7 @@ PARTS = ("cyclonedds", "mujoco", "ompl", "rosbags", "toppra")
 _PROJECT = "pytest-ldos"
 _WING = "pytest_ldos.robot"
 _PLACES = (_WING, "pytest_ldos")
-"""Packages that hold `stack` and `dds`: the wing, and that of versions before it, which can be a base."""
+"""Packages that contain `stack` and `dds`: the present one, and that of earlier versions, which can be a base."""
 _TIMEOUT_S = 60
 
 _LOAD = """
@@ -45,7 +45,7 @@ class Installed:
         versions: versions of the parts, of pytest-ldos and of Python, by name; missing ones are left out.
         is_traced: True if pytest-ldos was built with tracepoints.
         load_fault: why the tracepoints cannot be loaded although they were built; empty if they can.
-        place: package that holds `stack` and `dds` there.
+        place: package that contains `stack` and `dds` there.
     """
 
     versions: dict[str, str]
@@ -63,7 +63,7 @@ class Installed:
 
 
 def installed_here() -> Installed:
-    """Returns what is installed in the environment of this process."""
+    """Returns the software installed in the environment of this process."""
     found = {name: _version(name) for name in (*PARTS, _PROJECT)}
     versions = {name: text for name, text in found.items() if text}
     place = next((each for each in _PLACES if _file_of(f"{each}.stack.embedded")), _WING)
@@ -76,7 +76,7 @@ def installed_here() -> Installed:
 
 @lru_cache(maxsize=8)
 def installed_in(interpreter: tuple[str, ...]) -> Installed | str:
-    """Returns what is installed in the environment of another interpreter, or a text why it cannot be determined."""
+    """Returns the software installed in another interpreter's environment, or a text why it cannot be determined."""
     command = [*interpreter, __file__]
     try:
         done = subprocess.run(
@@ -101,7 +101,7 @@ def _version(name: str) -> str:
 
 
 def _changed(name: str) -> str:
-    """Mark of a package that was changed since it was installed: a digest, as a local version."""
+    """Local version of a package that was changed since it was installed: a digest."""
     digest, is_changed = hashlib.sha256(), False
     for file in distribution(name).files or ():
         path = Path(str(file.locate()))
@@ -114,7 +114,7 @@ def _changed(name: str) -> str:
 
 
 def _sources(package: str) -> str:
-    """Digest of the sources of the nodes, as a local version: checkouts of one version differ."""
+    """Local version with a digest of the nodes' sources, because checkouts of one version differ."""
     if not package:
         return ""
     digest = hashlib.sha256()
@@ -124,7 +124,7 @@ def _sources(package: str) -> str:
 
 
 def _file_of(module: str) -> str:
-    """Path of a module, without importing it; empty if there is none, as of tracepoints that were not built."""
+    """Path of a module, without importing it; empty if there is none, such as for tracepoints that were not built."""
     try:
         spec = find_spec(module)
     except ModuleNotFoundError:
@@ -134,9 +134,9 @@ def _file_of(module: str) -> str:
 
 @lru_cache(maxsize=8)
 def load_fault(library: str) -> str:
-    """Returns why a library cannot be loaded, in the loader's words; empty if it can.
+    """Returns the loader's message if a library cannot be loaded; empty if it can.
 
-    A separate process tries it, because LTTng-UST starts threads in each process that loads it.
+    A separate process loads it, because LTTng-UST starts threads in each process that loads it.
     """
     command = [sys.executable, "-I", "-c", _LOAD, library]
     environment = {**os.environ, "LTTNG_UST_REGISTER_TIMEOUT": "0"}

@@ -64,7 +64,7 @@ def load_panda() -> Panda:
 
 
 _ROTATION_WEIGHT: Final = 0.3
-"""Metres that weigh as much as one radian: about the length of the arm's wrist."""
+"""Metres equivalent to one radian: about the length of the arm's wrist."""
 
 _POSITION_TOLERANCE_M: Final = 1e-4
 _ROTATION_TOLERANCE_RAD: Final = 1e-3

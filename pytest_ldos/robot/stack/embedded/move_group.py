@@ -48,7 +48,7 @@ DURATION_MARGIN_S: Final = 0.5
 """Limits of MoveIt's trajectory execution manager."""
 
 _PLANTED_ABORT: Final = 0.5
-"""Fraction of the trajectory's duration after which a planted fault ends it."""
+"""Fraction of the trajectory's duration at which a planted fault ends it."""
 
 _IK_ATTEMPTS: Final = 30
 _LARGEST_SEED: Final = 2**31 - 1
@@ -61,7 +61,7 @@ _STILL_RAD: Final = 1e-3
 
 
 class Failed(Exception):
-    """A goal ends with another code than success."""
+    """A goal ended with an error code."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(reason)
@@ -142,10 +142,10 @@ class Planner:
 
 
 class MoveGroup:
-    """The node: one goal at a time, planned and executed on a thread of its own.
+    """The node: one goal at a time, planned and executed on a separate thread.
 
     Args:
-        leak_mb: a planted fault: memory that is kept of each motion.
+        leak_mb: a planted fault: memory leaked in each motion.
     """
 
     def __init__(self, node: Node, panda: Panda, planner: Planner, *, leak_mb: float = 0.0) -> None:
@@ -272,7 +272,7 @@ class MoveGroup:
 
 
 class Execution:
-    """One trajectory at the controller; a cancellation before or during it ends it."""
+    """One trajectory at the controller, ended by a cancellation before or during it."""
 
     def __init__(self, controller: ActionClient) -> None:
         self._controller = controller
@@ -330,7 +330,7 @@ class Execution:
 
 
 def _inverted(goal_id: str) -> str:
-    """Derives an id for the controller's goal that cannot be confused with the planner's."""
+    """Derives an id for the controller's goal that differs from the planner's."""
     return bytes(byte ^ 0xFF for byte in bytes.fromhex(goal_id)).hex()
 
 

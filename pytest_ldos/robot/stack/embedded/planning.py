@@ -19,7 +19,7 @@ Waypoints = npt.NDArray[np.float64]
 """Joint positions along a path; shape ``(n, 7)``, n ≥ 2."""
 
 _LONGEST_VALID_SEGMENT: Final = 0.005
-"""Distance between collision checks as a fraction of the space's extent: MoveIt's value for the Panda."""
+"""Distance between collision checks, as a fraction of the space's extent: MoveIt's value for the Panda."""
 
 
 def plan_path(
@@ -78,7 +78,7 @@ _PACKAGE = "matplotlib"
 
 @contextmanager
 def _unneeded() -> Iterator[None]:
-    """Stands in for matplotlib while others import it, unless it is there already."""
+    """Replaces matplotlib by a stand-in while libraries import it, unless it is already imported."""
     if _PACKAGE in sys.modules:
         yield
         return

@@ -1,4 +1,4 @@
-"""Faults of resources that nodes of the embedded stack can be given: memory that is kept, CPU time that is wasted."""
+"""Resource faults for nodes of the embedded stack: leaked memory and wasted CPU time."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _BYTES_PER_MB: Final = 1_000_000
 
 
 class Leak:
-    """Keeps memory for ever.
+    """Leaks memory.
 
     Args:
-        megabytes: kept each time; 0 keeps nothing.
+        megabytes: leaked each time; 0 leaks nothing.
     """
 
     def __init__(self, megabytes: float) -> None:
@@ -21,14 +21,14 @@ class Leak:
 
     def leak(self) -> None:
         if self._size:
-            self._kept.append(b"\1" * self._size)  # written to, so that each page of it exists
+            self._kept.append(b"\1" * self._size)  # written to, so that each page is allocated
 
 
 class CpuWaste:
     """Makes its process use more CPU time.
 
     Args:
-        share: of what the process uses otherwise; 0 wastes nothing.
+        share: of the CPU time that the process uses otherwise; 0 wastes nothing.
     """
 
     def __init__(self, share: float) -> None:
@@ -37,7 +37,7 @@ class CpuWaste:
         self._wasted_s = 0.0
 
     def waste(self) -> None:
-        """Computes until the share of what was used since this object was made is reached."""
+        """Computes until the share of the CPU time used since the creation of this object is reached."""
         due_s = self._share * (time.process_time() - self._began_s - self._wasted_s) - self._wasted_s
         begin_s = time.thread_time()
         while time.thread_time() - begin_s < due_s:

@@ -37,7 +37,7 @@ MONITOR_PERIOD_NS: Final = 50 * NS_PER_MS
 """Period of the trajectory action's monitor: `action_monitor_rate` of the joint trajectory controller is 20 Hz."""
 
 _SWITCH_INTERVAL_S: Final = 0.0002
-"""Longest time for which another thread may keep the interpreter from the simulation loop."""
+"""Longest time for which another thread may hold the interpreter lock."""
 
 
 class Arm:
@@ -111,10 +111,10 @@ class ControllerManager:
 
 
 class SimulationLoop:
-    """Steps the arm in real time on a thread of its own.
+    """Steps the arm in real time on a separate thread.
 
-    A late step makes the next one early, so that the mean rate holds; a delay of a whole
-    step or more is not caught up, and shows in the real-time factor.
+    A late step makes the next one early, so that the mean rate is kept. A delay of a whole step or more is not caught
+    up, and shows in the real-time factor.
     """
 
     def __init__(self, node: Node, arm: Arm, manager: ControllerManager, control_rate_hz: float) -> None:
@@ -174,7 +174,7 @@ class TrajectoryAction:
         self._monitor = node.create_timer(MONITOR_PERIOD_NS, self.monitor)
 
     def monitor(self) -> None:
-        """Reports to the client that its goal is active, or how it ended."""
+        """Reports to the client that its goal is active, or its result."""
         if self._goal is None:
             return
         if self._result is None:

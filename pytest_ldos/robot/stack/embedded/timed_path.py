@@ -84,7 +84,7 @@ MOVE_ACTION: Final = "/move_action"
 MOVE_ACTION_TYPE: Final = "moveit_msgs/action/MoveGroup"
 SEED_PARAMETER: Final = "planner_seed"
 FAILURE_PARAMETER: Final = "planted_failure"
-"""A fault to plant: the error code with which the next goal ends; unset for none."""
+"""Parameter that plants a fault: the error code with which the next goal ends; unset for none."""
 
 
 _POSITION_TOLERANCE_M = 1e-4
@@ -161,7 +161,7 @@ def _orientation_constraint(link: str, pose: Pose) -> Any:
 
 
 def to_robot_state(joints: Mapping[str, float] | None) -> Message:
-    """Builds a `moveit_msgs/RobotState`; without joints it stands for the present state."""
+    """Builds a `moveit_msgs/RobotState`, which without joints means the present state."""
     if joints is None:
         return default("moveit_msgs/msg/RobotState", is_diff=True)
     state = default(
@@ -171,7 +171,7 @@ def to_robot_state(joints: Mapping[str, float] | None) -> Message:
 
 
 def to_start(state: Message, joint_names: Sequence[str]) -> npt.NDArray[np.float64] | None:
-    """Returns the joints of a `RobotState`, or ``None`` if it stands for the present state.
+    """Returns the joints of a `RobotState`, or ``None`` for the present state.
 
     Raises:
         RefusedGoal: it names some joints, but not all of them.

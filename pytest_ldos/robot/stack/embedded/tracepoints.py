@@ -7,10 +7,10 @@ from pytest_ldos.robot.stack.embedded.installed import Installed
 
 
 def tracepoints_available(found: Installed, *, where: str = "") -> Availability:
-    """Reports if the tracepoints of a pytest-ldos are built and can be loaded.
+    """Availability of a pytest-ldos's tracepoints: built, and loadable.
 
     Args:
-        where: its environment; empty for that of this process.
+        where: its environment; empty for this process's.
     """
     whose = f"the pytest-ldos of {where}" if where else "pytest-ldos"
     there = " there" if where else ""

@@ -1,4 +1,4 @@
-"""A process that sends goals of any action; the stimulus ``action``.
+"""The process of the stimulus ``action``; sends goals of any action.
 
 It speaks the line protocol of `stimulus.lines`, and marks each trial's phases in the trace.
 """
@@ -40,7 +40,7 @@ class ActionCaller:
         reset: message of the goal after each trial; ``None`` for none.
 
     Raises:
-        ConfigurationError: a type is not installed, or the topic that shows execution is not there.
+        ConfigurationError: a type is not installed, or the topic in `executing` does not exist.
     """
 
     def __init__(self, node: Node, spec: ActionSpec, reset: Mapping[str, Any] | None) -> None:
@@ -63,7 +63,7 @@ class ActionCaller:
         return self._reset is not None or self._service is not None
 
     def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
-        """Refuses messages that are no goals of this type.
+        """Refuses messages that are not goals of this type.
 
         Raises:
             ConfigurationError: names the place and the field.
@@ -74,7 +74,7 @@ class ActionCaller:
             raise ConfigurationError(f"there is no action server {self._spec.name} of type {self._spec.type}")
 
     def handle(self, task: Task) -> Ended:
-        """Does what a command says."""
+        """Executes a command."""
         if task.order is Order.RUN:
             return self._send(task, task.message)
         if self._service is not None:

@@ -1,4 +1,4 @@
-"""The backend for stacks of ROS 2 nodes: runs a launch file, recorded from its first moment."""
+"""The backend for stacks of ROS 2 nodes: runs a launch file and records it from the start."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NODE: Final = "pytest_ldos.robot.stack.ros2.readiness_node"
 
 
 def needs_of(spec: StackSpec) -> dict[str, Any]:
-    """Returns what must be there before a stack's stimulus can begin: fields of `Readiness`."""
+    """Returns the requirements for a stack's stimulus, as fields of `Readiness`."""
     services = [f"service:{spec.driver.service}"] if spec.driver.service else []
     return {
         "controllers": spec.ros2.controllers,
@@ -52,10 +52,10 @@ def needs_of(spec: StackSpec) -> dict[str, Any]:
 
 
 class ReadinessWatch:
-    """Runs the readiness node, which ends by itself when the stack is ready.
+    """Runs the readiness node, which ends when the stack is ready.
 
-    Its farewell to the other participants takes a third of a second, in which the stack can warm up; `await_end`
-    comes before what is measured.
+    Leaving the DDS domain takes it a third of a second, during which the stack can warm up; call `await_end` before
+    measuring.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class ReadinessWatch:
             self._missing = word
 
     def await_end(self) -> None:
-        """Waits for the node's end; ends it if it takes long."""
+        """Waits for the node's end; ends it after a timeout."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._child.process.wait(_END_S)
         self._group.stop()
@@ -107,7 +107,7 @@ class ReadinessWatch:
         return "; ".join(self._missing)
 
     def what_failed(self) -> str:
-        """Returns why readiness can no longer be determined or reached; empty while it can."""
+        """Returns why readiness can no longer be determined or reached; empty if it still can."""
         code = self._child.exit_code
         if self._wrong:
             return self._wrong
@@ -116,7 +116,7 @@ class ReadinessWatch:
 
 _POLL_S: Final = 0.02
 _NOT_OF_THE_STACK: Final = frozenset({"launch", "lttng-sessiond", "readiness"})
-"""Logs that are not of the stack's own processes; the launch's log repeats their output."""
+"""Logs not of the stack's own processes; the launch's log repeats their output."""
 
 _WORD_EVERY_S: Final = 5.0
 
@@ -166,13 +166,13 @@ class Ros2Stack:
         return "; ".join(reason for reason in ended if reason)
 
     def await_ready(self, watch: ReadinessWatch, on_waiting: Callable[[str], None]) -> None:
-        """Waits for every part that a goal needs, then for the goal client to find them.
+        """Waits for all parts that a goal needs, then for the goal client to find them.
 
         Args:
             on_waiting: called every few seconds with the missing parts.
 
         Raises:
-            BringUpFailed: a process ended, or time was up; names the missing parts.
+            BringUpFailed: a process ended, or a timeout; names the missing parts.
         """
         self._watch = watch
         limit_s = self._spec.ros2.ready_timeout_s
@@ -193,7 +193,7 @@ class Ros2Stack:
         self._seen_pids.update(self._tree.pids())
 
     def _await_client(self, conversation: Conversation, patience_s: float) -> None:
-        """Waits until the goal client, or another program that stimulates the stack, takes commands.
+        """Waits until the goal client, or another stimulus's program, accepts commands.
 
         Raises:
             ConfigurationError: it refused to begin.
@@ -237,7 +237,7 @@ class Ros2Stack:
         return self._statistics.look()
 
     def stop_listening(self) -> None:
-        """Ends what listens to the stack's controller manager."""
+        """Ends the process that listens to the stack's controller manager."""
         if self._statistics is not None:
             self._statistics.stop()
 
@@ -255,8 +255,8 @@ class Ros2Stack:
         start: Mapping[str, float] | None = None,
         plan_only: bool = False,
     ) -> MotionOutcome:
-        # MoveIt plans from where the arm is if it also executes. Motions that are no trials share a seed: home is then
-        # the same to the last bit, whichever trial was before it.
+        # MoveIt plans from the arm's position if it also executes. Motions other than trials share a seed, so that home
+        # is the same to the last bit after any trial.
         own_seed = seed if trial is not None or plan_only or seed is None else FIRST_SEED
         command = to_command(
             self._spec, goal, goal_id=goal_id, seed=own_seed, trial=trial, start=None, plan_only=plan_only
@@ -275,11 +275,11 @@ class Ros2Stack:
         return outcome if outcome.outcome is OutcomeClass.SUCCESS else self._unless_died(outcome)
 
     def _unless_died(self, outcome: MotionOutcome) -> MotionOutcome:
-        """Returns `stack_died` instead if a process died: then it is no failure of planning or control."""
+        """Returns `stack_died` instead if a process died, which is not a failure of planning or control."""
         return self._died(outcome.goal_id, outcome.message) if self.what_failed() else outcome
 
     def _why(self) -> str:
-        """Returns why the stack has ended, with the last lines of what ended; empty while it runs."""
+        """Returns why the stack has ended, with the last lines of the process that ended; empty while it runs."""
         reason = self.what_failed()
         return f"{reason}\n{self._last_words(reason)}" if reason else ""
 
@@ -288,7 +288,7 @@ class Ros2Stack:
         return died(goal_id, f"{reason}\n{self._last_words(reason)}")
 
     def _last_words(self, reason: str) -> str:
-        """Returns the last lines of the process that the reason names, or else of all that the launch file started."""
+        """Returns the last lines of the process in the reason, or of all processes of the launch file."""
         logs = sorted(self._logs.glob("*.log"))
         named = [log for log in logs if log.stem in reason]
         return last_words(named or [log for log in logs if log.stem not in _NOT_OF_THE_STACK])
@@ -300,8 +300,7 @@ _LAUNCHER: Final = "pytest_ldos.robot.stack.ros2.launcher"
 class Ros2Backend:
     """See `StackBackend`. `recorder` records all processes.
 
-    The launch runs below a keeper, so that nothing it starts outlives this process,
-    however this process ends (see `host.keeper`).
+    The launch runs under a keeper, so that its processes never outlive this process (see `host.keeper`).
     """
 
     def __init__(
@@ -373,4 +372,4 @@ class Ros2Backend:
 
 
 def _unheard(_: str) -> None:
-    """Ignores progress that nobody watches."""
+    """Ignores progress."""

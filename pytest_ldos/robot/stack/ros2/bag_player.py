@@ -1,6 +1,6 @@
-"""A process that plays a bag in each trial, by ``ros2 bag play``; the stimulus ``bag``.
+"""The process of the stimulus ``bag``; plays a bag in each trial by ``ros2 bag play``.
 
-The player is started paused, so that its publishers are known to all subscribers before the first message leaves.
+The player starts paused, so that all subscribers discover its publishers before the first message.
 It speaks the line protocol of `stimulus.lines`, and marks each trial in the trace.
 """
 
@@ -28,9 +28,9 @@ from pytest_ldos.robot.stack.stimulus.lines import Ended, Task, refuse, serve
 from pytest_ldos.scenario.stimuli import BagSpec
 
 _NODE: Final = "rosbag2_player"
-"""Name of the node of ``ros2 bag play``; the run has its DDS domain for itself."""
+"""Name of the node of ``ros2 bag play``, which is unique because each run has its own DDS domain."""
 _PLAYER_S: Final = 20.0
-"""Time for the player to open its bag and to be seen."""
+"""Timeout for the player to open its bag and to be discovered."""
 _POLL_S: Final = 0.02
 _GRACE_S: Final = 10.0
 
@@ -39,7 +39,7 @@ class BagPlayer:
     """Plays a bag.
 
     Raises:
-        ConfigurationError: it cannot be read, lacks a chosen topic, or is shorter than the part that is to be played.
+        ConfigurationError: it cannot be read, lacks a chosen topic, or is shorter than the part to play.
     """
 
     def __init__(self, node: Node, spec: BagSpec) -> None:
@@ -56,10 +56,10 @@ class BagPlayer:
         self._resume = node.create_client(Resume, f"/{_NODE}/resume")
 
     def check(self) -> None:
-        """Refuses a bag of which nobody in the stack takes a message.
+        """Refuses a bag if no node in the stack subscribes to its topics.
 
         Raises:
-            ConfigurationError: names the topics that are played.
+            ConfigurationError: names the played topics.
         """
         ends_at = time.monotonic() + _PLAYER_S
         while not any(self._node.count_subscribers(topic) for topic in self._topics):

@@ -1,7 +1,7 @@
-"""Faults that can be planted in a stack of ROS 2 nodes without changing any node.
+"""Faults that can be planted in a stack of ROS 2 nodes without changing a node.
 
-The control rate and delays, of planning and of the callback that takes joint states, are parameters of the Panda's own
-bring-up; a failing goal is one that no arm can reach; CPU time is taken by other processes.
+The control rate, and delays of planning and of the joint states' callback, are parameters of the Panda's bring-up. A
+failing goal is one that no arm can reach. Other processes take CPU time.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _CONFIGURATION: Final = "ldos_panda_config"
 
 @dataclass(frozen=True)
 class _Parameters:
-    """A parameter file of the Panda's configuration, and the launch file's argument that takes another one instead."""
+    """A parameter file of the Panda's configuration, and the launch argument that replaces it."""
 
     file: str
     argument: str
 
     def changed(self, directory: Path, numbers: Mapping[str, float], environment: Mapping[str, str] | None) -> str:
-        """Writes the file with other numbers, by parameter, to `directory`; returns its path.
+        """Writes the file with changed numbers, by parameter, to `directory`; returns its path.
 
         Raises:
             BringUpFailed: the installed file does not set one of them.
@@ -64,11 +64,11 @@ _OF_PLANNING: Final = ("planning_delay_ms", "planning_delay_share")
 
 _OUT_OF_REACH: Final = Pose((1000.0, 0.0, 0.5), (1.0, 0.0, 0.0, 0.0))
 _PLANNING_TIME_S: Final = 0.2
-"""Time in which MoveIt gives up on a goal that it cannot know to be out of reach."""
+"""Time after which MoveIt gives up on a goal that is out of reach."""
 
 
 def demand_plantable(spec: StackSpec) -> None:
-    """Refuses faults that this stack cannot be given.
+    """Refuses faults that this stack does not support.
 
     Raises:
         ConfigurationError: names them, and those that can be planted.
@@ -86,18 +86,18 @@ def demand_plantable(spec: StackSpec) -> None:
 def fault_arguments(
     spec: StackSpec, directory: Path, environment: Mapping[str, str] | None = None
 ) -> Mapping[str, str]:
-    """Returns the launch file's arguments that plant a fault; the files that they name are written to `directory`.
+    """Returns the launch arguments that plant a fault, and writes their files to `directory`.
 
     Args:
-        environment: environment of the workspace that is measured; ``None`` for ours.
+        environment: environment of the measured workspace; ``None`` for ours.
 
     Raises:
-        BringUpFailed: the installed configuration does not set what is to be changed, or no planner takes it.
+        BringUpFailed: the installed configuration lacks a parameter to change, or no planner supports it.
     """
     rate_hz = spec.faults.control_rate_of(spec.control_rate_hz)
     planted: dict[_Parameters, dict[str, float]] = {
         _CONTROLLERS: {"update_rate": round(rate_hz)} if rate_hz != spec.control_rate_hz else {},
-        # A whole number without a point would be a parameter of another type.
+        # Without a decimal point, the parameter would have another type.
         _PLANNING: {name: float(number) for name in _OF_PLANNING if (number := getattr(spec.faults, name))},
     }
     if planted[_PLANNING] and find_ros_package(SEEDED_PLANNER, environment) is None:
@@ -115,7 +115,7 @@ def fault_arguments(
 
 
 def out_of_reach(command: MoveCommand) -> MoveCommand:
-    """Returns the same command for a pose that no arm can reach."""
+    """Returns the command with a pose that no arm can reach."""
     link = command.goal.link
     goal = replace(command.goal, pose=_OUT_OF_REACH, joints=None, link=link)
     return replace(command, goal=goal, planning_time_s=min(command.planning_time_s, _PLANNING_TIME_S))

@@ -1,7 +1,7 @@
 """Availability and parts of a ROS 2 stack, and the router of rmw_zenoh_cpp.
 
-The settings of the user's own (``ZENOH_SESSION_CONFIG_URI``, ``ZENOH_ROUTER_CONFIG_URI``, ``ZENOH_CONFIG_OVERRIDE``)
-stay, but for where a run's nodes and its router listen and connect.
+The user's settings (``ZENOH_SESSION_CONFIG_URI``, ``ZENOH_ROUTER_CONFIG_URI``, ``ZENOH_CONFIG_OVERRIDE``) are kept,
+except for the endpoints of a run's nodes and router.
 
 Reference: rmw_zenoh's README; Zenoh's default configuration, ``DEFAULT_CONFIG.json5``.
 """
@@ -48,7 +48,7 @@ ZENOH: Final = "rmw_zenoh_cpp"
 _OVERRIDE: Final = "ZENOH_CONFIG_OVERRIDE"
 
 ZENOH_SETTINGS: Final = ("ZENOH_SESSION_CONFIG_URI", "ZENOH_ROUTER_CONFIG_URI", _OVERRIDE)
-"""The user's settings of Zenoh; they belong to what is measured."""
+"""Variables of the user's Zenoh settings, which are part of the measured system."""
 
 PROGRAM: Final = "rmw_zenohd"
 
@@ -56,7 +56,7 @@ _READY_TIMEOUT_S: Final = 20.0
 _POLL_S: Final = 0.02
 
 _ALONE: Final = 'listen/endpoints=["tcp/127.0.0.1:0"];scouting/multicast/enabled=false'
-"""Listens on a port that the kernel chooses, and answers no other machine."""
+"""Overrides that make the router listen on a free local port only."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class ZenohRouter:
 
 @contextmanager
 def zenoh_router(environment: Mapping[str, str], *, log_directory: Path) -> Iterator[ZenohRouter]:
-    """Runs a router until the context ends.
+    """Runs a router within the ``with`` block.
 
     Args:
         environment: of the nodes.
@@ -100,7 +100,7 @@ def zenoh_router(environment: Mapping[str, str], *, log_directory: Path) -> Iter
 
 
 def _with_settings(environment: Mapping[str, str], *settings: str) -> dict[str, str]:
-    """The user's overrides with ours behind them, which win."""
+    """The user's overrides followed by ours, which take precedence."""
     return {_OVERRIDE: ";".join(filter(None, (environment.get(_OVERRIDE, "").strip(" ;"), *settings)))}
 
 
@@ -140,7 +140,7 @@ PANDA: Final = (
     "robot_state_publisher",
 )
 SEEDED_PLANNER: Final = "ldos_planner"
-"""It is a part of a stack, and has a version there, if it plans its goals."""
+"""Part of a stack, with a version, if it plans the stack's goals."""
 
 _VERSIONED: Final = (
     "rclcpp",
@@ -154,14 +154,14 @@ _VERSIONED: Final = (
 _STATUS: Final = "lib/tracetools/status"
 _STATUS_TIMEOUT_S: Final = 10
 _DISABLED: Final = 1
-"""Exit status of ``status`` without tracepoints; any other failure means that it was not even loaded."""
+"""Exit status of ``status`` without tracepoints; any other failure means that it could not be loaded."""
 
 DDS_SETTINGS: Final = ("CYCLONEDDS_URI", "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
-"""A middleware's own settings are the user's choice; they belong to what was measured."""
+"""Variables of a middleware's settings, which are part of the measured system."""
 
 
 def ros2_available(spec: StackSpec, environment: Mapping[str, str] | None = None) -> Availability:
-    """Reports if everything that `spec` needs is sourced and can be traced.
+    """Availability of everything that `spec` needs, sourced and traceable.
 
     Args:
         environment: environment made by sourcing; ours by default.
@@ -170,7 +170,7 @@ def ros2_available(spec: StackSpec, environment: Mapping[str, str] | None = None
 
 
 def needed_packages(spec: StackSpec) -> tuple[str, ...]:
-    """Names of the packages without which no stack with this stimulus can be measured."""
+    """Names of the packages required to measure a stack with this stimulus."""
     controllers = ("controller_manager_msgs",) if spec.ros2.controllers else ()
     interface = spec.driver.interface.partition("/")[0]
     types = (interface,) if interface else ()
@@ -203,9 +203,9 @@ def rmw_of(spec: Ros2Spec, environment: Mapping[str, str] | None = None) -> str:
 
 
 def tracing_available(environment: Mapping[str, str] | None = None) -> Availability:
-    """Reports if ROS 2 was built with LTTng, according to tracetools' own ``status`` program.
+    """Availability of LTTng in ROS 2, according to tracetools' ``status`` program.
 
-    It is run once for each program and environment.
+    The result is cached by program and environment.
     """
     prefix = find_ros_package("tracetools", environment)
     program = None if prefix is None else prefix / _STATUS
@@ -219,7 +219,7 @@ def tracing_available(environment: Mapping[str, str] | None = None) -> Availabil
 
 @functools.lru_cache(maxsize=8)
 def _ask_status(program: Path, version: tuple[int, int], environment: frozenset[tuple[str, str]]) -> Availability:
-    """Runs ``status``; its time and size are part of the cache's key, so that a new installation is run again."""
+    """Runs ``status``; its time and size are part of the cache key, so that a new installation is run again."""
     try:
         done = subprocess.run(
             [program],
@@ -279,7 +279,7 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
 
 
 def _bag_version(spec: StackSpec) -> Mapping[str, str]:
-    """Digest of the bag that is played: trials with another bag are trials of something else."""
+    """Digest of the played bag, because trials with different bags are not comparable."""
     return {"bag": digest_of_bag(Path(spec.driver.data))} if spec.driver.data else {}
 
 
@@ -301,7 +301,7 @@ def digest_of_bag(path: Path) -> str:
 
 @functools.lru_cache(maxsize=8)
 def _digest_of(files: tuple[tuple[Path, int, int], ...]) -> str:
-    """Digest of files; their times and sizes are part of the cache's key, so that a new bag is read again."""
+    """Digest of files; their times and sizes are part of the cache key, so that a new bag is read again."""
     digest = hashlib.sha256()
     for file, _, _ in files:
         with file.open("rb") as opened:
@@ -310,7 +310,7 @@ def _digest_of(files: tuple[tuple[Path, int, int], ...]) -> str:
 
 
 def _name(stack: StackSpec, sim: Simulation) -> str:
-    """Name of the folder of baselines: another robot, simulator or stimulus has its own."""
+    """Name of the baselines' folder; each robot, simulator and stimulus has its own."""
     spec = stack.ros2
     launched = [] if spec.is_panda else [Path(spec.launch_file).name.split(".")[0]]
     robot = [spec.group] if launched and stack.moves_arm else []
@@ -325,7 +325,7 @@ def version_of(package: str, environment: Mapping[str, str] | None) -> str:
     if prefix is None:
         return ""
     try:
-        manifest = ET.parse(prefix / "share" / package / "package.xml")  # noqa: S314 - installed beside the library
+        manifest = ET.parse(prefix / "share" / package / "package.xml")  # noqa: S314 - installed with the library
     except (OSError, ET.ParseError):
         return ""
     return (manifest.findtext("version") or "").strip()

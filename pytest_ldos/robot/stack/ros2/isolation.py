@@ -1,11 +1,10 @@
-"""An environment that isolates a stack from other nodes, and shared memory that is left behind.
+"""Isolates a stack from other nodes by environment variables, and removes shared memory left behind.
 
-Peers and devices that the user's own settings of the middleware name (``CYCLONEDDS_URI``, Fast DDS profiles)
-are the user's choice: they belong to what is measured, and are recorded with it. Without them, nothing that another
-machine sends is taken.
+Peers and devices in the user's middleware settings (``CYCLONEDDS_URI``, Fast DDS profiles) are part of the measured
+system and recorded. Without them, messages from other machines are ignored.
 
 Fast DDS keeps segments, ports and their locks in ``/dev/shm`` under names that begin with
-``fastrtps_`` (``sem.fastrtps_`` for semaphores), and frees them only at a regular end.
+``fastrtps_`` (``sem.fastrtps_`` for semaphores), and frees them only on a regular exit.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from pytest_ldos.scenario.model import Ros2Spec
 
 @dataclass(frozen=True)
 class Isolation:
-    """Surroundings that isolate the processes of a stack.
+    """An environment that isolates the processes of a stack.
 
     Attributes:
-        environment: variables for each of them, to be added to ours.
-        router: runs beside them if their middleware is Zenoh.
+        environment: variables for each process, to be added to ours.
+        router: running router if their middleware is Zenoh.
     """
 
     environment: Mapping[str, str]
@@ -42,14 +41,14 @@ class Isolation:
 def isolated(
     spec: Ros2Spec, *, domain: int, log_directory: Path, environment: Mapping[str, str] | None = None
 ) -> Iterator[Isolation]:
-    """Isolates a stack until the context ends; starts what its middleware needs beside the nodes.
+    """Isolates a stack within the ``with`` block; starts a router if its middleware needs one.
 
     Args:
-        environment: the environment in which its processes run; ours by default.
+        environment: environment of its processes; ours by default.
 
     Raises:
         Unavailable: its middleware is not sourced.
-        BringUpFailed: what the middleware needs did not start.
+        BringUpFailed: the router did not start.
     """
     variables = isolated_environment(spec, domain=domain, log_directory=log_directory, environment=environment)
     apart = {**(environment or {}), **variables}
@@ -65,7 +64,7 @@ def isolated_environment(
 ) -> Mapping[str, str]:
     """Returns variables for every process of a stack, to be added to `environment` (ours by default).
 
-    Gazebo has a discovery of its own: two servers in one partition disturb each other.
+    Gazebo has its own discovery, in which two servers in one partition disturb each other.
     """
     given = {**os.environ, **(environment or {})}
     is_users_choice = any(given.get(name) for name in DDS_SETTINGS)
@@ -78,7 +77,7 @@ def isolated_environment(
         "RMW_IMPLEMENTATION": rmw_of(spec, environment),
         "GZ_PARTITION": f"ldos-{secrets.token_hex(4)}",
         "GZ_IP": "127.0.0.1",
-        # A discovery server would let in any node that asks it.
+        # A discovery server would admit any node.
         "ROS_DISCOVERY_SERVER": "",
         "ROS_SUPER_CLIENT": "",
         # Standard output is reserved for messages between our own processes.
@@ -87,13 +86,13 @@ def isolated_environment(
     }
 
 
-SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - Linux's own place for it
+SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - Linux's standard location
 
 _OURS: Final = re.compile(r"(sem\.)?fast(rtps|dds)_")
 
 
 class SharedMemory:
-    """The files present before a stack starts, to recognize those that it leaves."""
+    """Records the files present before a stack starts, to recognise those that it leaves behind."""
 
     def __init__(self, directory: Path = SHARED_MEMORY) -> None:
         self._directory = directory
@@ -104,7 +103,7 @@ class SharedMemory:
             yield from (file.name for file in self._directory.iterdir() if _OURS.match(file.name))
 
     def remove_left_behind(self) -> None:
-        """Removes files that are new and that no visible process maps or holds open."""
+        """Removes new files that no visible process maps or holds open."""
         new = set(self._files()) - self._before
         if not new:
             return

@@ -1,4 +1,4 @@
-"""The launch file that starts the stack, and the state of the stack by the launcher's events."""
+"""Finds the stack's launch file, and tracks the stack's state by the launcher's events."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ProcessEnded:
 
 @dataclass(frozen=True)
 class LaunchFailed:
-    """The launch file could not be run to its end."""
+    """The launch file failed."""
 
     reason: str
 
@@ -71,10 +71,10 @@ def parse_event(line: str) -> LaunchEvent:
 
 
 class LaunchWatch:
-    """The state of a launch so far. May be queried from another thread while it follows events.
+    """The state of a launch; may be queried from another thread while it follows events.
 
     Attributes:
-        started: every process that was ever started.
+        started: all processes started so far.
     """
 
     def __init__(self) -> None:
@@ -106,10 +106,10 @@ class LaunchWatch:
                     self._failures.append(event.reason)
 
     def what_failed(self) -> str:
-        """Returns why the stack can no longer be complete; empty while it can.
+        """Returns why the stack can no longer become complete; empty if it still can.
 
-        A process that ends with exit code 0 has done its work, as spawners do. Of several failed
-        processes, the first is the reason: a launch file may end all others after it.
+        A process that ends with exit code 0 has done its work, such as a spawner. The first of several failed processes
+        is the reason, because a launch file may end all others after it.
         """
         with self._lock:
             reasons = [*self._failures, *(each.describe() for each in self._ended if each.code != 0)]
@@ -122,12 +122,12 @@ class LaunchWatch:
             return {each.pid for each in self.started}
 
     def named(self) -> dict[int, str]:
-        """Names of all processes by pid, without the number that launch adds to each."""
+        """Names of all processes by pid, without the number appended by launch."""
         with self._lock:
             return {each.pid: _NUMBER.sub("", each.name) for each in self.started}
 
     def running(self) -> dict[int, str]:
-        """Names of the processes that run, by pid."""
+        """Names of the running processes, by pid."""
         with self._lock:
             ended = {each.pid for each in self._ended}
         return {pid: name for pid, name in self.named().items() if pid not in ended}
@@ -143,7 +143,7 @@ def find_launch_file(name: str, environment: Mapping[str, str] | None = None) ->
         environment: environment whose packages are searched; ours by default.
 
     Raises:
-        ConfigurationError: there is none; names the places searched.
+        ConfigurationError: there is none; names the searched locations.
     """
     path = Path(name)
     if path.is_file():

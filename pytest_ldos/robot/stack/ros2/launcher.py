@@ -1,8 +1,8 @@
 """A process that runs `launch` with a launch file, and reports its events on standard output.
 
 One JSON object per line (`launch_events` reads them): a process started, a process ended, the
-launch failed. The output of each launched process goes to a log file of its own; the output of
-launch itself goes to standard error.
+launch failed. The output of each launched process goes to its own log file; the output of launch itself goes to
+standard error.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Reporter(logging.Handler):
             log.write(event.text)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keeps launch's first error: it is the reason if the launch fails."""
+        """Keeps launch's first error, which is the reason if the launch fails."""
         self.failure = self.failure or record.getMessage().removeprefix(_PREAMBLE)
 
     def failed(self) -> None:

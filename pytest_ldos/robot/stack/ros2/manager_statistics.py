@@ -1,4 +1,4 @@
-"""Statistics that a controller manager publishes of its loops, through a process that listens (`statistics_node`)."""
+"""Statistics of a controller manager's loops, through a process that subscribes to them (`statistics_node`)."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from pytest_ldos.host.ros import find_ros_packages
 _NODE: Final = "pytest_ldos.robot.stack.ros2.statistics_node"
 _MESSAGES: Final = "pal_statistics_msgs"
 _ANSWER_S: Final = 15.0
-"""Time for an answer: the process waits for the manager itself, and imports ROS 2 before the first one."""
+"""Timeout of an answer: before the first one, the process imports ROS 2 and waits for the manager."""
 
 
 class ManagerStatistics:
-    """Asks for the statistics that a controller manager keeps of each loop since it was activated.
+    """Requests a controller manager's statistics of each loop since its activation.
 
     Args:
         controller_manager: full name of the manager.
 
     Raises:
-        Unavailable: the messages of these statistics are not installed.
+        Unavailable: the statistics' message types are not installed.
     """
 
     def __init__(self, controller_manager: str, *, environment: Mapping[str, str], log_directory: Path) -> None:
@@ -39,14 +39,14 @@ class ManagerStatistics:
         self._listener = AnsweringChild(child)
 
     def stop(self) -> None:
-        """Ends the process that listens."""
+        """Ends the listening process."""
         self._group.stop()
 
     def look(self) -> Mapping[str, Moments]:
-        """The latest statistics by the names that the manager gives them; empty if it publishes none.
+        """The latest statistics by the manager's names; empty if it publishes none.
 
         Raises:
-            BringUpFailed: the process that listens ended, or gave no answer.
+            BringUpFailed: the listening process ended, or did not answer.
         """
         try:
             found = self._listener.ask("", limit_s=_ANSWER_S)

@@ -1,4 +1,4 @@
-"""Types and messages of ROS 2 by name, from a user's text."""
+"""Finds ROS 2 types by name, and builds messages from a user's values."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def fill(message: Any, values: Mapping[str, Any], where: str) -> Any:
 
 
 def _require_fields(message: Any, values: Mapping[str, Any], where: str) -> None:
-    """Refuses names that are no fields, at any depth of tables."""
+    """Refuses unknown field names at any depth of tables."""
     known = message.get_fields_and_field_types()
     for name, value in values.items():
         if name not in known:

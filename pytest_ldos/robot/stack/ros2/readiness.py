@@ -1,4 +1,4 @@
-"""Readiness of a stack for goals: determined from answers of its parts, never from the time passed."""
+"""Readiness of a stack for goals, determined from answers of its parts and never from elapsed time."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def group_names(semantics: str) -> list[str]:
 
 @dataclass
 class Readiness:
-    """Everything known so far about a stack's readiness.
+    """Known state of a stack's readiness.
 
     Attributes:
         controllers: names that must be active.
         action, joint_states, group: empty if none is needed.
-        others: further needs, as in `Ros2Spec.ready`.
-        needs_clock: True if a simulator's clock must be seen running.
+        others: further conditions, as in `Ros2Spec.ready`.
+        needs_clock: True if a simulator's clock must be running.
     """
 
     controllers: Sequence[str]
@@ -64,12 +64,12 @@ class Readiness:
         self._has_joint_state = True
 
     def saw(self, need: str) -> None:
-        """Notes that one of the others is met."""
+        """Notes that a further condition is met."""
         self._seen.add(need)
 
     @property
     def unmet(self) -> list[str]:
-        """The others that are not yet met."""
+        """Further conditions that are not yet met."""
         return [need for need in self.others if need not in self._seen]
 
     def saw_clock(self, time_ns: int) -> None:
@@ -93,7 +93,7 @@ class Readiness:
         return self.needs_groups and self._has_answered and len(self.missing()) == 1
 
     def wrong(self) -> str:
-        """Returns why no goal will ever be possible; empty while one may be."""
+        """Returns why goals will never be possible; empty if they may be."""
         if not self._groups or self.group in self._groups:
             return ""
         return f"the robot has no planning group {self.group!r} (there is {', '.join(self._groups)})"

@@ -1,9 +1,9 @@
-"""A process that asks a stack if it is ready, and ends when it is.
+"""A process that queries a stack until it is ready, and then ends.
 
-Prints a JSON list of what is missing each time that changes. The last line is an empty list, or
-a JSON string with the reason why the stack will never be ready. It queries the controller manager (list
-of controllers), the action server (to cancel nothing: its answer proves that it serves), its node
-(the robot's planning groups), the joint states, the simulator's clock, and what else the settings name.
+Prints a JSON list of missing parts each time it changes. The last line is an empty list, or a JSON string with the
+reason why the stack will never be ready. It queries the controller manager (list of controllers), the action server (a
+request to cancel nothing, whose answer proves that it serves), its node (the robot's planning groups), the joint
+states, the simulator's clock, and further conditions in the settings.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SEMANTICS: Final = "robot_description_semantic"
 
 
 class Question:
-    """A service that is called again after each answer, or if none came for a while; a late answer counts, too.
+    """A service that is called again after each answer, or after a timeout; a late answer also counts.
 
     An answer can be lost for good: a server may send it before it has discovered the client.
     """
@@ -65,7 +65,7 @@ class Question:
 
 
 class Watcher:
-    """Queries and listens to the stack, and prints what is missing."""
+    """Queries and listens to the stack, and prints missing parts."""
 
     def __init__(self, node: Node, readiness: Readiness) -> None:
         self._node = node
@@ -103,7 +103,7 @@ class Watcher:
         )
 
     def _look_for(self, need: str, actions: Collection[str]) -> None:
-        """Looks for one of the further needs: ``KIND:NAME``."""
+        """Looks for one of the further conditions: ``KIND:NAME``."""
         kind, _, name = need.partition(":")
         if (kind == "service" and self._node.count_services(name)) or (
             kind == "action" and name + _ACTION_SERVICE in actions
@@ -144,7 +144,7 @@ class Watcher:
         self._readiness.saw_groups(group_names(text))
 
     def _ask_for_groups(self, services: Collection[str]) -> None:
-        """Asks the node that serves the action, if it answers requests for parameters."""
+        """Requests the groups from the action's node, if it answers requests for parameters."""
         if self._groups is None and (name := self._planner()) is not None and f"{name}{_PARAMETERS}" in services:
             request = GetParameters.Request(names=[_SEMANTICS])
             self._groups = Question(
@@ -154,14 +154,14 @@ class Watcher:
             self._groups.ask()
 
     def _give_up_on_groups(self) -> None:
-        """Stops waiting for the groups after a while: reporting a wrong group early must not delay readiness long."""
+        """Stops waiting for the groups after a while, because reporting a wrong group early must not delay it."""
         if not self._readiness.only_needs_groups:
             self._whole_s = time.monotonic()
         elif time.monotonic() > self._whole_s + _GROUPS_PATIENCE_S:
             self._readiness.saw_groups(())
 
     def _planner(self) -> str | None:
-        """Full name of the node that serves the action; ``None`` if it is not known."""
+        """Full name of the node that serves the action; ``None`` if unknown."""
         for name, namespace in self._node.get_node_names_and_namespaces():
             with contextlib.suppress(RuntimeError):  # the node may have ended in the meantime
                 actions = get_action_server_names_and_types_by_node(self._node, name, namespace)
@@ -205,7 +205,7 @@ def main() -> None:
     # One executor for good: `rclpy.spin_once` would start with the subscriptions each time and starve services.
     executor = SingleThreadedExecutor()
     executor.add_node(node)
-    # The backend interrupts it when it has heard enough, or gives up on the stack.
+    # The backend interrupts it when it no longer needs answers.
     with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
         while not watcher.is_done:
             executor.spin_once()

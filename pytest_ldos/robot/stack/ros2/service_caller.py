@@ -1,4 +1,4 @@
-"""A process that calls a service, a number of times in each trial; the stimulus ``service``.
+"""The process of the stimulus ``service``; calls a service a number of times in each trial.
 
 It speaks the line protocol of `stimulus.lines`, and marks each trial in the trace.
 """
@@ -43,7 +43,7 @@ class ServiceCaller:
         self._executor.add_node(node)
 
     def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
-        """Refuses messages that are no requests of this type.
+        """Refuses messages that are not requests of this type.
 
         Raises:
             ConfigurationError: names the place and the field.

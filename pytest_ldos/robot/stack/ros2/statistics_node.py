@@ -1,8 +1,8 @@
-"""A process that hears what a controller manager says of its loops, and repeats the latest of it when it is asked.
+"""A process that subscribes to a controller manager's statistics, and returns the latest on request.
 
-Each line on standard input is a question; the answer is a line of JSON: ``[count, mean, standard deviation]`` by name,
-none if nothing is published. The manager publishes in each cycle; between questions the middleware keeps the
-last message, and no Python runs.
+Each line on standard input is a request. The answer is a line of JSON: ``[count, mean, standard deviation]`` by name,
+empty if nothing is published. The manager publishes in each cycle; between requests the middleware keeps the last
+message, and no Python runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 PATIENCE_S: Final = 5.0
-"""Time for the manager to be discovered, and to publish."""
+"""Timeout for the manager to be discovered, and to publish."""
 _POLL_S: Final = 0.05
 
 
@@ -46,7 +46,7 @@ class Listener:
         self._values = values
 
     def look(self) -> Mapping[str, Any]:
-        """The latest statistics; empty if none come in time."""
+        """The latest statistics; empty on timeout."""
         self._values = None
         ends_at = time.monotonic() + PATIENCE_S
         while self._values is None or self._values.names_version not in self._names:

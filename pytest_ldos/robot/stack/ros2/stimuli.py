@@ -1,4 +1,4 @@
-"""The stimulus of a stack of ROS 2 nodes: which program sends it, and what it can be asked for."""
+"""The stimulus of a stack of ROS 2 nodes: its program, and its cases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 PACKAGE: Final = "ldos_goal_client"
 _PROGRAM: Final = "lib/ldos_goal_client/goal_client"
 _GRACE_S: Final = 10.0
-"""Grace beyond the stack's own readiness timeout, whose message is more precise, so that it expires first."""
+"""Grace in addition to the stack's readiness timeout, so that the latter, whose message is more precise, expires
+first."""
 
 
 def goal_client_command(spec: Ros2Spec, *, directory: Path, environment: Mapping[str, str] | None = None) -> list[str]:
@@ -43,7 +44,7 @@ def goal_client_command(spec: Ros2Spec, *, directory: Path, environment: Mapping
         "server_timeout": spec.ready_timeout_s + _GRACE_S,
     }
     file = directory / "goal_client.yaml"
-    # JSON is YAML; unlike on a command line, a group called "on" stays a text.
+    # JSON is YAML; unlike on a command line, a group called "on" remains a text.
     with writing(file):
         file.write_text(json.dumps({"/**": {"ros__parameters": parameters}}, indent=1), "utf-8")
     return [str(prefix / _PROGRAM), "--ros-args", "--params-file", str(file)]
@@ -51,11 +52,11 @@ def goal_client_command(spec: Ros2Spec, *, directory: Path, environment: Mapping
 
 @dataclass(frozen=True)
 class StimulusPlan:
-    """A stimulus before its stack runs.
+    """A planned stimulus, before its stack runs.
 
     Attributes:
         goal_book: the arm's goals, for the stimulus ``move_group``; empty for others.
-        book: what another stimulus can be asked for.
+        book: cases of other stimuli.
     """
 
     spec: StackSpec
@@ -64,11 +65,11 @@ class StimulusPlan:
 
     @property
     def name(self) -> str:
-        """Name of its program, and of that program's log."""
+        """Name of its program and log."""
         return "goal_client" if self.spec.moves_arm else "stimulus"
 
     def command(self, directory: Path, environment: Mapping[str, str] | None) -> list[str] | None:
-        """Returns the command of its program; ``None`` if it has none. Files for it are written to `directory`."""
+        """Returns its program's command and writes its files to `directory`; ``None`` without a program."""
         if self.spec.moves_arm:
             return goal_client_command(self.spec.ros2, directory=directory, environment=environment)
         driver = self.spec.driver
@@ -81,7 +82,7 @@ class StimulusPlan:
         """Returns the stimulus of a running stack.
 
         Args:
-            arm: the stack itself, where it has one.
+            arm: the stack itself, if it has an arm.
             why: returns why the stack has ended; empty while it runs.
         """
         if self.spec.moves_arm:
@@ -92,10 +93,10 @@ class StimulusPlan:
 
 
 def plan_stimulus(spec: StackSpec) -> StimulusPlan:
-    """Reads what the stimulus of a stack needs.
+    """Reads the files of a stack's stimulus.
 
     Raises:
-        ConfigurationError: a file is wrong, or an arm of the user's own has no goals.
+        ConfigurationError: a file is invalid, or the user's own arm has no goals.
     """
     if spec.moves_arm:
         return StimulusPlan(spec, goals_of(spec), CaseBook({}))
@@ -111,7 +112,7 @@ def goals_of(spec: StackSpec) -> GoalBook:
     """Returns the arm's goals by name.
 
     Raises:
-        ConfigurationError: the file is wrong, or the user's own robot has no goals.
+        ConfigurationError: the file is invalid, or the user's own robot has no goals.
     """
     if spec.goals:
         return read_goals(Path(spec.goals))

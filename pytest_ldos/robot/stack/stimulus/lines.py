@@ -1,8 +1,8 @@
 """The line protocol between a stack and a program that makes it work: one JSON object per line.
 
-It is public: a program of a user's own that speaks it is a stimulus (``stimulus = "script"``).
+It is public: a user's program that speaks it is a stimulus (``stimulus = "script"``).
 
-The program first writes ``{"event": "ready"}``, with ``"resets": true`` if it wants to be told to reset, or
+The program first writes ``{"event": "ready"}``, with ``"resets": true`` to request reset commands, or
 ``{"event": "refused", "message": …, "remedy": …}``. Then it answers each command that it reads from standard input:
 
 .. code-block:: json
@@ -10,8 +10,8 @@ The program first writes ``{"event": "ready"}``, with ``"resets": true`` if it w
     {"command": "run", "id": "5f0c…", "case": "corner", "message": null, "seed": 3,
      "scenario": "baseline", "index": 2, "timeout_s": 60.0}
 
-``scenario`` and ``index`` are null in a warm-up. ``{"command": "reset", "id": …, "timeout_s": …}`` follows after each
-run, if the program asked for it. Each is answered by
+``scenario`` and ``index`` are null in a warm-up. ``{"command": "reset", "id": …, "timeout_s": …}`` follows each run, if
+requested. Each command is answered by
 
 .. code-block:: json
 
@@ -19,9 +19,9 @@ run, if the program asked for it. Each is answered by
      "stamps_ns": {"goal_sent": 81233000, "result": 92137000}, "numbers": {"distance_m": 3.2}}
 
 The outcome is ``success`` or another word of `OutcomeClass`. Stamps are ``CLOCK_MONOTONIC``, by phase name:
-``goal_sent`` and ``result`` must be there, ``goal_accepted``, ``planning`` and ``executing`` may be. ``"pids"`` names
-processes that the program started for the run, whose messages belong to it. What the program
-writes to standard error is kept in its log.
+``goal_sent`` and ``result`` are required, ``goal_accepted``, ``planning`` and ``executing`` optional. ``"pids"`` names
+processes that the program started for the run, whose messages belong to it. The program's standard error is kept in its
+log.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Command:
 
     Attributes:
         goal_id: ``id`` of the line.
-        message: fields of the case's message, for those that have one.
+        message: fields of the case's message, if it has one.
     """
 
     order: Order
@@ -78,10 +78,10 @@ class Command:
 
 @dataclass(frozen=True)
 class Refused:
-    """The program cannot do what it was started for.
+    """The program refuses to begin.
 
     Attributes:
-        remedy: what the user can do about it.
+        remedy: advice for the user.
     """
 
     kind: ClassVar[str] = "refused"
@@ -154,7 +154,7 @@ class Task:
 
     @property
     def left_s(self) -> float:
-        """Time until the task is given up."""
+        """Time until the task's timeout, seconds."""
         return max(self.deadline - time.monotonic(), 0.0)
 
     @property
@@ -175,7 +175,7 @@ class Task:
             emit.phase(self.id, phase)
 
     def end(self, outcome: OutcomeClass, message: str = "", **numbers: float) -> Ended:
-        """Marks the end; returns what is to be written."""
+        """Marks the end; returns the event to write."""
         if self.is_trial:
             emit.trial_end(self.id, ErrorCode.SUCCESS if outcome is OutcomeClass.SUCCESS else ErrorCode.FAILURE)
         return Ended(
@@ -184,7 +184,7 @@ class Task:
 
 
 def serve(handle: Callable[[Task], Ended], *, resets: bool) -> None:
-    """Says that the program is ready, then does what it is told until its input ends, or it is interrupted."""
+    """Reports readiness, then executes commands until the input ends or the program is interrupted."""
     write(ReadyEvent(resets=resets))
     with contextlib.suppress(KeyboardInterrupt):
         for line in sys.stdin:
@@ -192,7 +192,7 @@ def serve(handle: Callable[[Task], Ended], *, resets: bool) -> None:
 
 
 def refuse(error: LdosError) -> None:
-    """Says why the program cannot begin, and waits to be ended, so that this is heard before its end."""
+    """Reports why the program cannot begin, and waits to be ended, so that the report is read first."""
     write(Refused(error.message, error.remedy))
     with contextlib.suppress(KeyboardInterrupt):
         sys.stdin.read()
@@ -224,12 +224,12 @@ _TEXTS: Final = ("error_string", "error_msg")
 
 
 def judge_end(status: str, result: Any, success_codes: Collection[int]) -> tuple[OutcomeClass, str]:
-    """Returns the outcome of a goal that was accepted, and why it is no success.
+    """Returns the outcome of an accepted goal, and why it is not a success.
 
     Args:
         status: ``succeeded``, ``aborted``, ``canceled``, …
         result: the result's message.
-        success_codes: numbers that are a success; empty for those that the type names so, or 0 without any.
+        success_codes: numbers that mean success; empty for the type's own success constants, or 0 without any.
     """
     if status != "succeeded":
         return OutcomeClass.ABORTED, f"the goal ended as {status}{_details(result)}"
@@ -240,14 +240,14 @@ def judge_end(status: str, result: Any, success_codes: Collection[int]) -> tuple
 
 
 def _error_code(result: Any) -> int | None:
-    """The number in `error_code`, or in `error_code.val` as MoveIt has it; ``None`` if the type has none."""
+    """The number in `error_code`, or in MoveIt's `error_code.val`; ``None`` if the type has none."""
     code = getattr(result, "error_code", None)
     value = getattr(code, "val", code)
     return value if isinstance(value, int) else None
 
 
 def _good_codes(result: Any) -> set[int]:
-    """Codes that the type names a success; 0 if it names none."""
+    """The type's own success codes; 0 without any."""
     kind = result.error_code if hasattr(result.error_code, "val") else result
     return {getattr(kind, name) for name in _GOOD_NAMES if hasattr(kind, name)} or {0}
 

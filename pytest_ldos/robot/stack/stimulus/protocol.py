@@ -23,7 +23,7 @@ from pytest_ldos.scenario.model import ScenarioSpec
 
 
 class Case(Protocol):
-    """One of the things that a stimulus can do; trials of the same case are compared with each other."""
+    """One case of a stimulus; trials of the same case are compared."""
 
     @property
     def name(self) -> str:
@@ -36,8 +36,8 @@ class Attempt:
 
     Attributes:
         id: unique, 32 hexadecimal characters.
-        index: of the trial that it is, or belongs to.
-        seed: of random numbers, for a stimulus that takes one.
+        index: of its trial.
+        seed: of random numbers, for a stimulus that supports seeds.
         trial: set for a measured trial; ``None`` for a warm-up.
     """
 
@@ -48,11 +48,11 @@ class Attempt:
 
 
 class Stimulus(Protocol):
-    """See the module. Each method returns in bounded time.
+    """Interface of a stimulus. Each method returns in bounded time.
 
     Attributes:
         not_reset: text for a failed `reset`: ``the arm could not return home``.
-        pids: processes that it started for its trials, beside its own.
+        pids: processes that it started for its trials, in addition to its own.
     """
 
     not_reset: ClassVar[str]
@@ -75,13 +75,13 @@ class Stimulus(Protocol):
         """Makes the stack work once and waits for the end."""
 
     def repeat(self, case: Case, attempt: Attempt, outcome: MotionOutcome) -> None:
-        """Makes what is cheap of a trial again, for a better estimate; nothing for most stimuli."""
+        """Repeats the cheap part of a trial for a better estimate; does nothing for most stimuli."""
 
     def warm_up_in_place(self, case: Case, attempt: Attempt) -> MotionOutcome | None:
-        """Warms up the stack without a run; ``None`` where that takes a run, after which the stack is brought back."""
+        """Warms up the stack without a run; ``None`` if that takes a run followed by a reset."""
 
     def reset(self, attempt: Attempt) -> MotionOutcome | None:
-        """Brings the stack back to where each trial begins; ``None`` if there is nothing to bring back."""
+        """Resets the stack to the start state of trials; ``None`` if there is nothing to reset."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class MessageCase:
     """See `Case`.
 
     Attributes:
-        message: fields of a goal or a request, by name; those that are left out keep their defaults.
+        message: fields of a goal or a request, by name; missing ones keep their defaults.
     """
 
     name: str
@@ -97,7 +97,7 @@ class MessageCase:
 
 
 _UNNAMED: Final = ScenarioSpec(name="default").goals
-"""Name of the set that a scenario asks for if it names none."""
+"""Default name of a scenario's set."""
 
 
 @dataclass(frozen=True)
@@ -105,14 +105,14 @@ class CaseBook:
     """Sets of cases by name.
 
     Attributes:
-        reset: message of the goal that is sent after each trial; ``None`` for none.
+        reset: message of the goal sent after each trial; ``None`` for none.
     """
 
     sets: Mapping[str, Sequence[MessageCase]]
     reset: Mapping[str, Any] | None = None
 
     def cases(self, name: str | None = None) -> Sequence[MessageCase]:
-        """Returns a set; the only one there is if no scenario names another.
+        """Returns a set by name; the default name also means the only set.
 
         Raises:
             ConfigurationError: there is no set of that name.
@@ -125,7 +125,7 @@ class CaseBook:
 
     @property
     def all_messages(self) -> Mapping[str, Mapping[str, Any]]:
-        """Every message, by where it stands in the file."""
+        """All messages, by location in the file."""
         found = {
             f"goal set '{set_name}', goal '{case.name}'": case.message or {}
             for set_name, cases in self.sets.items()
@@ -140,10 +140,10 @@ def single_case(name: str) -> CaseBook:
 
 
 def read_cases(file: Path) -> CaseBook:
-    """Reads sets of messages from a YAML file; whether a type has such fields is not known here.
+    """Reads sets of messages from a YAML file, without checking their fields against a type.
 
     Raises:
-        ConfigurationError: it cannot be read, is no YAML, or a key in it is wrong; names the place.
+        ConfigurationError: it cannot be read, is not YAML, or has a wrong key; names the location.
     """
     table = as_table(load_goal_file(file), f"{file}")
     refuse_unknown(table, {"goal_sets", "reset"}, f"key of {file}")

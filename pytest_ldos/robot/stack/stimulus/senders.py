@@ -1,4 +1,4 @@
-"""The stimuli: goals for an arm, a program beside the stack, and a window of time."""
+"""The stimuli: goals for an arm, a separate program, and a window of time."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pytest_ldos.robot.stack.stimulus.lines import Command, Ended, Order
 from pytest_ldos.robot.stack.stimulus.protocol import Attempt, Case, CaseBook, MessageCase, single_case
 
 _PLAN_REQUESTS: Final = 25
-"""Planning-only requests after a trial. On a virtual machine whose CPU changes its speed, the mean of 6, 12, 25 and 50
-varies between equal trials by 10, 8, 7 and 6 %; each takes as long as a plan."""
+"""Planning-only requests after a trial. On a virtual machine with varying CPU speed, the mean of 6, 12, 25 and 50
+varies between equal trials by 10, 8, 7 and 6 %; each request takes as long as a plan."""
 
 _WARM_UP_REQUESTS: Final = 3
-"""Planning-only requests of a warm-up."""
+"""Planning-only requests in a warm-up."""
 
 _PLANNING_NS: Final = NS_PER_S
-"""Time that planning-only requests after a trial may take, by what its own planning took."""
+"""Longest total time of planning-only requests after a trial, as estimated from the trial's own planning."""
 
 
 class Arm(Protocol):
@@ -31,8 +31,8 @@ class Arm(Protocol):
 
     Attributes:
         goal_book: its goals by name.
-        is_repeatable: True if its planner takes seeds, so that equal versions plan equal paths.
-        warms_up_by_planning: True if its first motion is like the others once it has planned.
+        is_repeatable: True if its planner supports seeds, so that equal versions plan equal paths.
+        warms_up_by_planning: True if planning alone makes its first motion like the others.
     """
 
     goal_book: GoalBook
@@ -41,7 +41,7 @@ class Arm(Protocol):
 
     @property
     def can_plan_only(self) -> bool:
-        """True if goals can be planned without being executed: stacks of earlier versions cannot."""
+        """True if goals can be planned without execution; earlier versions' stacks do not support it."""
 
     def move(
         self,
@@ -56,7 +56,7 @@ class Arm(Protocol):
         """Sends a goal and waits for its end. Always returns in bounded time.
 
         Args:
-            plan_only: plan and do not execute; the outcome's pose errors are then of an arm that did not move.
+            plan_only: plan without execution; the outcome's pose errors are then of an arm that did not move.
             start: joints at which the plan begins, instead of the arm's present position; the
                 arm must be there within the planner's start tolerance.
         """
@@ -85,9 +85,9 @@ class ArmStimulus:
         return self._move(cast("Goal", case), attempt, start=start)
 
     def repeat(self, case: Case, attempt: Attempt, outcome: MotionOutcome) -> None:
-        """Has the goal of a trial planned again from home, without execution.
+        """Plans a trial's goal again from home, without execution.
 
-        The way home lies between these requests and the next trial, which so begins with a planner as idle as ever.
+        The way home follows these requests, so that the planner is idle when the next trial begins.
         """
         for _ in range(_requests_worth(outcome) if self._arm.can_plan_only else 0):
             self._plan(case, attempt)
@@ -113,7 +113,7 @@ class ArmStimulus:
         )
 
     def reset(self, attempt: Attempt) -> MotionOutcome:
-        """Returns the arm home, so that every trial starts at the same place and no goal equals the current pose."""
+        """Returns the arm home, so that every trial starts at the same position and no goal equals the current pose."""
         return self._move(self._home, attempt, start=None)
 
     @property
@@ -140,9 +140,9 @@ class ProgramStimulus:
 
     Args:
         conversation: with the program.
-        book: what it can be asked for.
+        book: its cases.
         timeout_s: for each command.
-        why: returns why the stack or the program can do no more; empty while both run.
+        why: returns why the stack or the program cannot continue; empty while both run.
     """
 
     not_reset: ClassVar = "the stack could not be brought back to where trials begin"
@@ -172,7 +172,7 @@ class ProgramStimulus:
         return self._ask(command)
 
     def repeat(self, case: Case, attempt: Attempt, outcome: MotionOutcome) -> None:
-        """Nothing: no part of such a trial is known to be cheap."""
+        """Does nothing: no part of such a trial is known to be cheap."""
 
     def warm_up_in_place(self, case: Case, attempt: Attempt) -> None:
         """Nothing: only a run warms it up."""
@@ -240,10 +240,10 @@ class WindowStimulus:
         )
 
     def repeat(self, case: Case, attempt: Attempt, outcome: MotionOutcome) -> None:
-        """Nothing: all that is measured is the window itself."""
+        """Does nothing: a window has no cheap part."""
 
     def warm_up_in_place(self, case: Case, attempt: Attempt) -> None:
         """Nothing: only a run warms it up."""
 
     def reset(self, attempt: Attempt) -> None:
-        """Nothing was sent, so there is nothing to bring back."""
+        """Does nothing: there is nothing to reset."""
