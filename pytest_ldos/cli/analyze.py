@@ -1,4 +1,4 @@
-"""``ldos analyze TRACE…``: what ran in a trace, in many, or in runs of two versions."""
+"""``ldos analyze TRACE…``: analyses a trace, many traces, or runs of two versions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pytest_ldos.cli.measuring import MetricsOption
 from pytest_ldos.cli.model import Damage, Many, OnCorrupt, Pids, Together, analyze_many, parse_interfaces, read_observed
 from pytest_ldos.cli.paths import ANOTHER_OUTPUT, sources_here, terminal
 from pytest_ldos.cli.progress import step_bar
-from pytest_ldos.cli.say import emit, put_out_text, say
+from pytest_ldos.cli.say import emit, emit_text, say
 from pytest_ldos.fleet.choose import choose_scheduler
 from pytest_ldos.fleet.find import find_traces
 from pytest_ldos.fleet.measure import Request
@@ -50,7 +50,7 @@ Read = Callable[[Path], tuple[Analysis, list[str]]]
 
 @dataclass(frozen=True)
 class Runs:
-    """Traces of the runs of both versions."""
+    """Traces of both versions' runs."""
 
     bases: Sequence[Path]
     heads: Sequence[Path]
@@ -58,7 +58,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class Seen:
-    """Their compared facts, and notes on their clocks."""
+    """Facts of both versions' runs to compare, and notes on their clocks."""
 
     bases: Sequence[SeenRun]
     heads: Sequence[SeenRun]
@@ -66,10 +66,10 @@ class Seen:
 
 
 def find_runs(heads: Sequence[Path], bases: Sequence[Path], *, together: bool) -> Runs:
-    """The traces of each side; a folder that holds several is several runs.
+    """The traces of each side; a folder of several traces is several runs.
 
     Args:
-        together: treat each place as one trace, whatever lies below it.
+        together: treat each place as one trace, even a folder of several.
 
     Raises:
         ConfigurationError: a trace is named twice.
@@ -89,13 +89,13 @@ def _runs_at(place: Path, *, together: bool) -> list[Path]:
 
 
 def see_runs(runs: Runs, read: Read, *, drawn: bool) -> Seen:
-    """Reads one trace after the other; none is kept.
+    """Reads one trace after the other, without keeping them.
 
     Args:
         drawn: True for a page.
 
     Raises:
-        ConfigurationError: two traces are copies of one, or have no node in common.
+        ConfigurationError: two traces are copies, or have no node in common.
     """
     notes: list[str] = []
     shown = _names((*runs.bases, *runs.heads))
@@ -111,7 +111,7 @@ def see_runs(runs: Runs, read: Read, *, drawn: bool) -> Seen:
 
 
 def _names(places: Sequence[Path]) -> dict[Path, str]:
-    """The last parts of each place, as many as tell all apart."""
+    """The shortest ends of the paths that distinguish all places."""
     parts = {each: each.resolve().parts for each in places}
     count = 1
     while len({each[-count:] for each in parts.values()}) < len(parts):
@@ -137,14 +137,14 @@ ESTIMATE = "estimate"
 
 
 def correct_clocks(model: ExecutionModel, asked: Sequence[str]) -> tuple[ExecutionModel, list[str]]:
-    """The model on one clock, and what was done.
+    """The model on one clock, and notes on the corrections.
 
     Args:
-        asked: ``HOST=NANOSECONDS``, a TOML file of such entries, or ``estimate``: from the messages
-            that the hosts sent each other. A clock of which messages in one direction give a bound is left as it is.
+        asked: ``HOST=NANOSECONDS``, a TOML file of such entries, or ``estimate``, which uses messages between the
+            hosts. A clock with messages in one direction only has a bound, and is not corrected.
 
     Raises:
-        ConfigurationError: neither of these, or no such host.
+        ConfigurationError: it is none of these, or there is no such host.
     """
     offsets: dict[str, int] = {}
     notes: list[str] = []
@@ -203,7 +203,7 @@ Traces = Annotated[
 ]
 
 _REPORTS: Final = frozenset({".html", ".md", ".json"})
-"""Ends of the names of reports."""
+"""Suffixes of reports."""
 
 
 def analyze(  # noqa: PLR0913 - an argument is an option of the command
@@ -255,17 +255,17 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
         ),
     ] = None,
 ) -> None:
-    """Show what ran in a trace, or in many.
+    """Analyse a trace, or many.
 
-    Of one: nodes, topics, callbacks, executors, the paths of the project, and goals with T1 to T5. Joint states and
-    control cycles are compared with the project's control_rate_hz. Of several traces, or of a folder that holds
-    several: goals and metrics of each, and of all whole ones together.
+    For one trace, shows nodes, topics, callbacks, executors, the project's paths, and goals with T1 to T5. Joint states
+    and control cycles are compared with the project's control_rate_hz. For several traces, or a folder of several,
+    shows goals and metrics of each, and of all complete ones together.
 
-    With --against: nodes, topics and callbacks that are new or gone, and times and rates that differ beyond chance.
-    Several traces, or a folder of several, are runs of a version: ldos analyze A1 A2 --against B1 B2. With five runs of
-    each, runs are the evidence; with fewer, what differs between starts of one version is not known.
+    With --against, shows nodes, topics and callbacks that are new or gone, and times and rates that differ
+    significantly. Several traces, or a folder of several, are runs of a version: ldos analyze A1 A2 --against B1 B2.
+    From five runs of each on, whole runs are compared; with fewer, the variation between starts is unknown.
 
-    Exit code: 11 where one of several could not be read.
+    Exit code: 11 if one of several could not be read.
     """
     settings = sources_here().toml
     usual = Interfaces.of(settings.stack)
@@ -279,7 +279,7 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
         on_corrupt=on_corrupt.value,
     )
     own = load_metrics(metrics)
-    catalogue_of(own, request.declared)  # refuses names that are taken, before anything is read
+    catalogue_of(own, request.declared)  # refuses names that are taken before reading
     together = together or bool(clock_offset)
     spreads = scheduler is not None or workers is not None
     if not against:
@@ -306,11 +306,11 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
         if pid and len(runs.heads) > 1:
             raise ConfigurationError("--pid belongs to one trace", remedy="name that trace alone")
         seen = see_runs(runs, lambda each: read(each, pids=pid if each in runs.heads else None), drawn=drawn)
-        _put_out(partial(render_against, seen.bases, seen.heads), output, whole=whole)
+        _emit(partial(render_against, seen.bases, seen.heads), output, whole=whole)
         notes = seen.notes
     else:
         analysis, notes = read(traces[0], pids=pid)
-        _put_out(partial(render_analysis, analysis), output, whole=whole)
+        _emit(partial(render_analysis, analysis), output, whole=whole)
         _write_tables(analysis, output)
     for note in notes:
         say(note)
@@ -327,10 +327,10 @@ def _analyze_one(
     window_s: float | None,
     readers: Scheduler,
 ) -> tuple[Analysis, list[str]]:
-    """A trace with what was found in it, and notes on its clocks.
+    """The analysis of a trace, and notes on its clocks.
 
     Args:
-        drawn: True for a page that shows waits for a CPU, too.
+        drawn: True for a page that also shows waits for a CPU.
         readers: of its windows.
     """
     with step_bar() as step:
@@ -364,12 +364,12 @@ def _read_states(trace: Path, request: Request) -> pl.DataFrame:
     return build_thread_states(read_trace(trace, events=SCHEDULING_EVENTS, on_corrupt=request.on_corrupt))
 
 
-def _put_out(show: Callable[..., Rendered], output: Path | None, *, whole: bool) -> None:
-    """Prints what was found, and writes it to a file for people or programs; the kind is that of the name."""
+def _emit(show: Callable[..., Rendered], output: Path | None, *, whole: bool) -> None:
+    """Prints the result, and writes it to a file in the format of its suffix."""
     width, color = terminal()
     emit(show(width=width, color=color, whole=whole))
     if output is not None and _is_report(output):
-        put_out_text(lambda: show(format_of(output)), output)
+        emit_text(lambda: show(format_of(output)), output)
 
 
 def _write_tables(analysis: Analysis, output: Path | None) -> None:
@@ -380,12 +380,12 @@ def _write_tables(analysis: Analysis, output: Path | None) -> None:
 
 
 def _is_report(output: Path | None) -> bool:
-    """True for the name of a file that people or programs read; any other is that of a folder of tables."""
+    """True for a report's file name; other names are folders of tables."""
     return output is not None and output.suffix in _REPORTS
 
 
 def _require_output(output: Path | None, against: Sequence[Path] | None, *, force: bool) -> None:
-    """Refuses what cannot be written before anything is read."""
+    """Refuses, before reading, an output that cannot be written."""
     if output is None:
         return
     if not _is_report(output):
@@ -403,7 +403,7 @@ def _refuse_for_many(
     output: Path | None,
     window: float | None,
 ) -> None:
-    """Processes, clocks, windows and reports belong to one recording."""
+    """Refuses options for processes, clocks, windows and reports, which apply to one trace only."""
     options = (("--pid", pid), ("--clock-offset", clock_offset), ("--window", window))
     for option, given in (*options, (f"--output {output}", _is_report(output))):
         if given:

@@ -54,9 +54,9 @@ def show(scenario: Scenario, host_class: HostClass = "", pinned: Pinned = False)
 
 @baseline_app.command(cls=Command)
 def pin(scenario: Scenario, host_class: HostClass = "") -> None:
-    """Keep a baseline as a release, to compare with by hand.
+    """Pin a baseline as a release, for manual comparisons.
 
-    It stays when the rolling one moves on.
+    Later updates of the rolling baseline do not change it.
     """
     say(f"pinned: {stores_here().pin(_find(scenario, host_class, pinned=False))}")
 
@@ -75,9 +75,9 @@ def merge(
 ) -> None:
     """Record one baseline from runs of several machines.
 
-    They are of one class; the baseline then knows how much machines differ.
+    The machines are of one class; the baseline then includes their variation.
 
-    Runs must be of the same commit, stack, host class and settings; each stack start stays a block of its own.
+    Runs must be of the same commit, stack, host class and settings; each stack start remains a separate block.
     """
     by_key: dict[BaselineKey, list[TrialSet]] = {}
     for trials in (each for name in runs for each in load_run(name)):
@@ -92,7 +92,7 @@ def merge(
 
 
 def _find(scenario: str, host_class: str, *, pinned: bool, local_only: bool = False) -> StoredBaseline:
-    """The one baseline that is meant.
+    """The only matching baseline.
 
     Raises:
         ConfigurationError: there is none, or several host classes have one.

@@ -1,4 +1,4 @@
-"""``ldos bisect``: the commit that brought a regression."""
+"""``ldos bisect``: finds the commit that caused a regression."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from pytest_ldos.cli.measuring import (
 )
 from pytest_ldos.cli.paths import parse_confidence, sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
-from pytest_ldos.cli.say import FormatOption, OutputOption, choose_format, put_out_text, say
+from pytest_ldos.cli.say import FormatOption, OutputOption, choose_format, emit_text, say
 from pytest_ldos.measure.metrics.catalogue import Catalogue
 from pytest_ldos.robot.stack.choose import resolve_kind
 from pytest_ldos.scenario.model import ScenarioSpec
@@ -70,15 +70,15 @@ def bisect(  # noqa: PLR0913 - one a command-line option
     output: OutputOption = None,
     output_format: FormatOption = None,
 ) -> None:
-    """Find the commit that brought a regression.
+    """Find the commit that caused a regression.
 
     Measures some of the commits from GOOD to BAD, along first parents, each interleaved with GOOD and with BAD.
-    Versions are prepared and built as for pytest's --ldos-base; settings are those of the work tree. A commit
-    counts as good or bad only when its trials show it; one that does not build, or whose stack does not start, is
-    skipped. Where one commit is not shown, the answer is the commits that are left. What was measured is kept after
-    each round: the same command goes on where it was interrupted.
+    Versions are prepared and built as for pytest's --ldos-base; settings are those of the work tree. A commit counts as
+    good or bad only if its trials are significant; one that does not build, or whose stack does not start, is skipped.
+    If no single commit is found, the answer is the remaining commits. Results are saved after each round: the same
+    command resumes an interrupted search.
 
-    Exit code: 0 one commit or a few were found, 11 it could not be measured, or BAD is not shown to be worse than
+    Exit code: 0 one commit or a few were found, 11 it could not be measured, or BAD is not significantly worse than
     GOOD, 130 interrupted.
     """
     kind = choose_format(output_format, output)
@@ -108,10 +108,10 @@ def bisect(  # noqa: PLR0913 - one a command-line option
 
 
 def _refuse_few_trials(plan: SearchPlan, max_trials: int) -> None:
-    """Refuses a search that could not decide two commits.
+    """Refuses a search with too few trials to decide two commits.
 
     Raises:
-        ConfigurationError: says how many trials it takes.
+        ConfigurationError: has the number of trials required.
     """
     least = least_trials(plan)
     if max_trials < least:
@@ -122,7 +122,7 @@ def _refuse_few_trials(plan: SearchPlan, max_trials: int) -> None:
 
 
 def _costs(spec: ScenarioSpec, plan: SearchPlan, commits: Sequence[Commit]) -> tuple[str, ...]:
-    """Lines on what is searched, and what it costs."""
+    """Lines on the searched commits and the expected cost."""
     cost = measured_cost(duration_files(output_here()), stack=resolve_kind(spec.stack).value, scenario=spec.name)
     expected = Expected(least_amount(plan, spec.warmup), most_amount(plan, spec.warmup), cost)
     after, most = counted(len(commits) - 1, "commit"), plan.most_levels
@@ -139,7 +139,7 @@ class _Progress(MeasuringProgress):
 
 
 def _left(bisection: Bisection) -> str:
-    """Number of commits that are left; empty before BAD is decided."""
+    """Number of remaining commits; empty before BAD is decided."""
     if bisection.holds is None or bisection.breaks is None:
         return ""
     return f"; {counted(round(bisection.breaks.level - bisection.holds.level), 'commit')} left"
@@ -148,7 +148,7 @@ def _left(bisection: Bisection) -> str:
 def _search(
     plan: SearchPlan, commits: Sequence[Commit], spec: ScenarioSpec, catalogue: Catalogue, metric: str
 ) -> CommitResult:
-    """Measures until it is found."""
+    """Measures until the commit is found."""
     progress = _Progress(most_amount(plan, spec.warmup).trials, name=f"{spec.name}: bisect")
     sources = sources_here()
     site = Site(output=output_here(), paths=sources.toml.paths, catalogue=catalogue, observer=progress)
@@ -179,4 +179,4 @@ def _show(result: CommitResult, kind: Format, output: Path | None) -> None:
     if output is not None:
         for sentence in (answer(result), *remarks(result)):
             say(sentence)
-    put_out_text(lambda: render_bisect_as(result, kind, width=width, color=color and output is None), output)
+    emit_text(lambda: render_bisect_as(result, kind, width=width, color=color and output is None), output)

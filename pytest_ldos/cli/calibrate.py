@@ -1,4 +1,4 @@
-"""``ldos calibrate | selftest``: this host's noise, what the gate can promise with it, and whether it keeps that."""
+"""``ldos calibrate | selftest``: measures this host's noise, and tests the gate with it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.words import describe_calibration
 
 _PLANTED: Final = 0.3
-"""Pairs with a planted change, for each without one."""
+"""Number of pairs with a planted change for each pair without one."""
 
 
 class Format(StrEnum):
@@ -67,7 +67,7 @@ class Format(StrEnum):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Asked:
-    """Settings of the command line for every scenario."""
+    """Command-line settings for all scenarios."""
 
     blocks: int
     runs: int
@@ -106,13 +106,12 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
     metrics: MetricsOption = None,
     output_format: Annotated[Format, typer.Option("--format", help="Form of the result.")] = Format.TEXT,
 ) -> None:
-    """Learn this machine's noise, and what the gate can find in it.
+    """Measure this machine's noise, and the gate's MDE.
 
-    Starts the stack some times, with some trials each. Draws pairs of equal versions from them,
-    measured interleaved or one after the other, and lets the gate judge them: how often it is wrong,
-    and which change it would have seen with how many trials. The noise is stored beside the
-    baseline and used from then on. What was measured is kept; a calibration that was interrupted
-    goes on where it ended, and a later one adds its runs to it.
+    Starts the stack several times, with several trials each. Resamples pairs of equal versions from them, interleaved
+    or one after the other, and lets the gate judge them, to estimate its false alarms and its MDE by number of trials.
+    The noise is stored next to the baseline and used from then on. Results are saved: the same command resumes an
+    interrupted calibration, and a later one adds its runs.
 
     Exit code: 0 calibrated, 11 it could not be measured, 130 interrupted.
     """
@@ -151,7 +150,7 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
 
 
 def _calibrate(spec: ScenarioSpec, asked: _Asked) -> tuple[CalibrationResult, str]:
-    """Measures a scenario, learns, proves and stores; the result, and where it lies."""
+    """Measures a scenario, estimates its noise, tests the gate, and stores the result; returns it with its file."""
     plan = SequencePlan(
         spec=spec,
         starts=asked.blocks,
@@ -185,7 +184,7 @@ def _calibrate(spec: ScenarioSpec, asked: _Asked) -> tuple[CalibrationResult, st
 
 
 def _describe_price(plan: SequencePlan) -> str:
-    """Duration of all starts of a plan, without the pauses between its runs."""
+    """Duration of all starts of a plan, without pauses between its runs."""
     spec, starts = plan.spec, plan.runs * plan.starts
     amount = Amount(starts, starts * (motions_of(spec) - spec.trials), starts * spec.trials)
     cost = measured_cost(duration_files(output_here()), stack=resolve_kind(spec.stack).value, scenario=spec.name)
@@ -219,14 +218,13 @@ def selftest(
     metrics: MetricsOption = None,
     output_format: Annotated[Format, typer.Option("--format", help="Form of the result.")] = Format.TEXT,
 ) -> None:
-    """Plant known faults, and see which of them the gate finds.
+    """Plant known faults, and count those that the gate finds.
 
-    An equal version is judged like the others. What calibration promised (ldos calibrate) is what
-    the gate is held to: a fault whose effect is known must be found from the smallest detectable
-    change on.
+    An equal version is judged as well. The calibration (ldos calibrate) sets the expectation: a fault of known effect
+    must be found if its effect is above the MDE.
 
-    Exit code: 0 promises were kept, 10 a due fault was missed or an equal version called regressed,
-    11 it, or a fault, could not be measured, 130 interrupted.
+    Exit code: 0 all expectations were met, 10 an expected fault was missed or an equal version called regressed, 11
+    something could not be measured, 130 interrupted.
     """
     sources = sources_here()
     refuse_watching(sources)
@@ -267,10 +265,10 @@ def _exit_code(detections: Sequence[Detection]) -> int:
 
 
 def _policy(base: TrialSet, notes: list[str]) -> Policy:
-    """The gate's, with this host's noise where it is known; says which it is.
+    """The gate's policy, with this host's noise if it is calibrated; prints which.
 
     Raises:
-        RecordUnreadable: nobody can tell what was promised.
+        RecordUnreadable: the calibration cannot be read.
     """
     policy = policy_here(scenarios=1, own=(metric.name for metric in base.metrics))
     found = find_calibration(stores_here(), base)
@@ -286,9 +284,9 @@ def _listed(text: str) -> list[str]:
 
 
 def _parse_sizes(text: str) -> list[float]:
-    """Sizes of faults; 0 is measured in any case.
+    """Sizes of faults, which always include 0.
 
     Raises:
-        ConfigurationError: one is no number.
+        ConfigurationError: one is not a number.
     """
     return [0.0 if part in {"0", "0%"} else parse_share(part, what="--sizes") for part in _listed(text)]

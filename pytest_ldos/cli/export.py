@@ -1,4 +1,4 @@
-"""``ldos export TRACE``, for other tools, and ``ldos profile show | diff``, where processes spent their time."""
+"""``ldos export TRACE`` for other tools, and ``ldos profile show | diff`` of the processes' CPU time."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from pytest_ldos.trace.flow.build import build_flow
 
 
 class Format(StrEnum):
-    """Format to which a trace is exported."""
+    """Format of an exported trace."""
 
     PERFETTO = "perfetto"
     PARQUET = "parquet"
@@ -85,7 +85,7 @@ def export(
 
 
 def _require_one(trace: Path, *, together: bool) -> None:
-    """Refuses a folder of several traces, as `ldos analyze` would read them."""
+    """Refuses a folder of several traces."""
     found = find_traces([trace], together=together)
     if len(found) > 1:
         names = ", ".join(each.name for each in found[:2])
@@ -94,7 +94,7 @@ def _require_one(trace: Path, *, together: bool) -> None:
 
 
 def refuse_existing(target: Path, to: Format, *, force: bool) -> None:
-    """Raises `ConfigurationError` for a target that is there already, unless it may be replaced."""
+    """Raises `ConfigurationError` for an existing target, unless it may be replaced."""
     if not target.exists() and not target.is_symlink():
         return
     ours = _is_perfetto(target) if to is Format.PERFETTO else is_model_directory(target)
@@ -107,7 +107,7 @@ def refuse_existing(target: Path, to: Format, *, force: bool) -> None:
 
 
 def _is_perfetto(target: Path) -> bool:
-    """True if a file begins as a Perfetto trace does: with the tag of a packet."""
+    """True if a file begins with the tag of a Perfetto packet."""
     if not target.is_file():
         return False
     with target.open("rb") as file:
@@ -133,7 +133,7 @@ _WRITERS: Final = {Format.PERFETTO: _write_perfetto, Format.PARQUET: _write_parq
 
 @contextmanager
 def _whole_file(target: Path) -> Iterator[Path]:
-    """A file that takes the target's place when it is complete, or leaves nothing."""
+    """A file that replaces the target when it is complete, or is discarded."""
     with staging_folder(target) as folder:
         path = folder / target.name
         yield path
@@ -141,7 +141,7 @@ def _whole_file(target: Path) -> Iterator[Path]:
 
 
 def _report(decoded: DecodedTrace, model: ExecutionModel, target: Path, to: Format) -> None:
-    """Prints what was written on one line, and what the trace lacks on others."""
+    """Prints a line on the written file, and lines on defects of the trace."""
     counts = f"{len(model.callback_runs)} callback runs, {len(model.publications)} publications"
     say(f"wrote {target}: {counts}, {len(model.takes)} receptions ({_size(target)})")
     if to is Format.PERFETTO:
@@ -189,7 +189,7 @@ def show(
 ) -> None:
     """Show in which functions the time of a profile went.
 
-    For each, the samples in itself, and those in what it called too.
+    For each, counts the samples in itself, and those including its callees.
     """
     found = merge(_parts(profile))
     if output is None:
@@ -205,9 +205,9 @@ def diff(
     head: Profile,
     output: Annotated[Path | None, typer.Option(help="File for the differential flame graph: .svg.")] = None,
 ) -> None:
-    """Compare two profiles: which functions take another share.
+    """Compare the shares of functions in two profiles.
 
-    Only what the samples show for certain is named.
+    Only significant changes are listed.
     """
     if output is not None and output.suffix != SVG:
         raise ConfigurationError(f"{output} is no drawing", remedy=f"let it end with {SVG}")

@@ -1,4 +1,4 @@
-"""``ldos find-breaking``: the level of a load at which the arm breaks, and why."""
+"""``ldos find-breaking``: finds the level of a load at which the arm breaks, and the cause."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pytest_ldos.cli.measuring import (
 )
 from pytest_ldos.cli.paths import parse_confidence, parse_duration_s, parse_share, sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
-from pytest_ldos.cli.say import FormatOption, OutputOption, choose_format, put_out_text, say
+from pytest_ldos.cli.say import FormatOption, OutputOption, choose_format, emit_text, say
 from pytest_ldos.measure.metrics.catalogue import Catalogue
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
@@ -78,13 +78,13 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
 ) -> None:
     """Find the level of a load at which the arm breaks.
 
-    With an interval, and what breaks first.
+    The result has an interval, and the stage that breaks first.
 
-    Starts the stack some times at each of some levels. A level counts as holding or breaking only when its trials
-    show it; one whose load is not reached, or whose stack does not start, counts as neither. What was measured
-    is kept after each start: the same command goes on where it was interrupted. Each trial is planned with other
-    random numbers: what breaks is the arm, not one plan. What a guard (the load of that name, which throttles
-    publishers while a path is late) is worth, two searches tell: with it in the scenario, and without.
+    Starts the stack several times at several levels. A level counts as holding or breaking only if its trials are
+    significant; one whose load is not reached, or whose stack does not start, counts as neither. Results are saved
+    after each start: the same command resumes an interrupted search. Each trial is planned with different random
+    numbers, so that the result is not that of a single plan. To evaluate a guard (the load that throttles publishers
+    while a path is late), search with it in the scenario and without it.
 
     Exit code: 0 an answer was found (also: it does not break), 11 it could not be measured or decided, 130 interrupted.
     """
@@ -121,15 +121,15 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
 
 
 def is_answer(result: BreakingResult) -> bool:
-    """True if the search found something; one that its time limit ended did, once it has an interval."""
+    """True if the search has a result, such as an interval when its time limit ended it."""
     return result.finding is Finding.BREAKS or (result.is_finished and result.finding not in _UNKNOWN)
 
 
 def refuse_few_trials(plan: SearchPlan) -> None:
-    """Refuses a search that could not decide two levels.
+    """Refuses a search with too few trials to decide two levels.
 
     Raises:
-        ConfigurationError: says how many trials it takes.
+        ConfigurationError: has the number of trials required.
     """
     least = 2 * plan.least_trials
     if plan.max_trials < least:
@@ -157,7 +157,7 @@ class _Progress(MeasuringProgress):
 
 
 def _search(plan: BreakingPlan, field: VariedField, catalogue: Catalogue) -> BreakingResult:
-    """Measures until it is found."""
+    """Measures until the breaking point is found."""
     calm = field.at(plan.search.scale.calm)
     progress = _Progress(calm, plan.search.scale, plan.search.max_trials)
     sources = sources_here()
@@ -188,4 +188,4 @@ def _show(result: BreakingResult, kind: Format, output: Path | None) -> None:
     if output is not None:
         for sentence in (answer(result), *remarks(result)):
             say(sentence)
-    put_out_text(lambda: render_breaking_as(result, kind, width=width, color=color and output is None), output)
+    emit_text(lambda: render_breaking_as(result, kind, width=width, color=color and output is None), output)

@@ -1,4 +1,4 @@
-"""Help of the commands, and parameters that they take in addition to those that are written at their functions."""
+"""Help of the commands, and parameters in addition to those in their functions' signatures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.models import ArgumentInfo, ParameterInfo
 
 _WORDS: Final = {Path: "PATH", int: "N", float: "NUMBER", str: "TEXT"}
-"""Placeholder of a value, by its type, where neither its option nor its name says better."""
+"""Default placeholder of a value, by its type."""
 
 _NAMED: Final = {
     "clock_offset": "HOST=NANOSECONDS",
@@ -46,20 +46,20 @@ _NAMED: Final = {
     "time_limit": "TIME",
     "until": "CONDITION",
 }
-"""By the name of its parameter."""
+"""Placeholder by name of the parameter."""
 
 _BOUNDS: Final = (
     (re.compile(r"\b([\d.]+)<=x<=([\d.]+)"), r"\1 to \2"),
     (re.compile(r"\bx>=([\d.]+)"), r"at least \1"),
 )
-"""As typer writes what a number may be, and as people do."""
+"""Typer's wording for the range of a number, and ours."""
 
 _SUMMARY: Final = 1000
-"""Letters of a summary: it is broken, not cut."""
+"""Length limit of a summary, so large that typer wraps it instead of cutting it."""
 
 
 class Command(TyperCommand):
-    """A command whose help is ours; an option whose placeholder ends in ``…`` takes all words up to the next option."""
+    """A command with our help; an option whose placeholder ends in ``…`` takes all words up to the next option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         greedy = {name for each in self.get_params(ctx) if (each.metavar or "").endswith("…") for name in each.opts}
@@ -73,7 +73,7 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group of commands, in the panels that they were given."""
+    """A group of commands, shown in their panels."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return ["[OPTIONS]", *_usage(self, ctx), "COMMAND [ARGS]..."]
@@ -83,7 +83,7 @@ class Group(TyperGroup):
         self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Below each other in one column, whatever panel they are in."""
+        """Lists commands of all panels with aligned columns."""
         width = max(map(len, self.commands), default=0)
         panels: dict[str, list[tuple[str, str]]] = {}
         for name, each in self.commands.items():
@@ -109,7 +109,7 @@ def _each_with_its_option(words: Sequence[str], greedy: Collection[str]) -> Iter
 
 
 def name_values(app: typer.Typer) -> None:
-    """Gives each parameter that has no word for its value one by its type."""
+    """Sets the missing placeholders of parameters by their type."""
     for callback in callbacks_of(app):
         callback.__annotations__ = get_type_hints(callback, include_extras=True)
         for name, annotation in callback.__annotations__.items():
@@ -119,7 +119,7 @@ def name_values(app: typer.Typer) -> None:
 
 
 def callbacks_of(app: typer.Typer) -> Iterator[Callable[..., Any]]:
-    """The functions behind all commands of an app and of those below it."""
+    """The functions of all commands of an app and its subcommands."""
     own = [each.callback for each in app.registered_commands]
     own += [app.registered_callback.callback] if app.registered_callback else []
     yield from (each for each in own if each is not None)
@@ -129,7 +129,7 @@ def callbacks_of(app: typer.Typer) -> Iterator[Callable[..., Any]]:
 
 
 def _word(name: str, kind: Any) -> str | None:
-    """The choices where there are some; nothing for a switch."""
+    """The choices if there are some; nothing for a switch."""
     if get_origin(kind) in {Union, UnionType, list}:
         return next((word for each in get_args(kind) if (word := _word(name, each)) is not None), None)
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -180,7 +180,7 @@ def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def show_parameters(command: Callable[..., None], parameters: Iterable[inspect.Parameter]) -> None:
-    """Lets typer see these parameters in place of a command's ``**arguments``."""
+    """Shows these parameters to typer in place of a command's ``**arguments``."""
     signature = inspect.Signature(list(parameters))
     command.__signature__ = signature  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()} | {"return": None}

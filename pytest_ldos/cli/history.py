@@ -51,7 +51,7 @@ def pin(
     stack: Stack = "",
     directory: Directory = None,
 ) -> None:
-    """Measure all later commits by this one."""
+    """Pin a commit as the reference of all later ones."""
     store = open_store(directory)
     runs = describe_runs(store, Wanted(scenario, host_class, stack))
     chosen = _find_pin(runs, name)
@@ -61,7 +61,7 @@ def pin(
 
 
 def unpin(scenario: Scenario = "", host_class: HostClass = "", stack: Stack = "", directory: Directory = None) -> None:
-    """Forget what is pinned."""
+    """Remove the pin."""
     store = open_store(directory)
     runs = describe_runs(store, Wanted(scenario, host_class, stack))
     folders = sorted({store.folder(BaselineKey.of_row(row)) for row in runs.to_dicts()})
@@ -73,10 +73,10 @@ def unpin(scenario: Scenario = "", host_class: HostClass = "", stack: Stack = ""
 
 
 def _series_of(runs: pl.DataFrame, chosen: Pin) -> list[dict[str, Any]]:
-    """A set of trials of each series that has what was chosen.
+    """One set of trials of each series with the chosen commit or run.
 
     Raises:
-        ConfigurationError: a run has several sets of one series, of which only one can be meant.
+        ConfigurationError: a run has several sets of one series, so that the choice is ambiguous.
     """
     if chosen.commit:
         runs = runs.filter(pl.col("commit") == chosen.commit).unique(KEY_COLUMNS)
@@ -97,7 +97,7 @@ def _find_pin(runs: pl.DataFrame, name: str) -> Pin:
     """Finds the pin named by a commit's beginning, a run's name or the identity of a set of trials.
 
     Raises:
-        ConfigurationError: nothing or several things are called so.
+        ConfigurationError: nothing, or several things, have this name.
     """
     commits = {commit for commit in runs["commit"] if commit}
     names = set(runs.filter(pl.col("version") == Version.HEAD.value)["run"])
@@ -130,10 +130,10 @@ Runs = Annotated[
 
 @dataclass(frozen=True)
 class _Saved:
-    """A set of trials as it lies on disk.
+    """A saved set of trials.
 
     Attributes:
-        verdict: that the run reached; empty if it kept none.
+        verdict: of the run; empty if it saved none.
     """
 
     run: str
@@ -143,11 +143,11 @@ class _Saved:
 
 
 def import_runs(runs: Runs, directory: Directory = None) -> None:
-    """Add saved runs, of any machine.
+    """Add saved runs of any machine.
 
-    What is there already stays as it is. A file that cannot be read keeps no other from being added.
+    Existing runs are unchanged. Unreadable files are skipped.
 
-    Exit code: 2 where there was one.
+    Exit code: 2 if there were any.
     """
     store = open_store(directory, must_exist=False)
     store.require_writable()
@@ -161,7 +161,7 @@ def import_runs(runs: Runs, directory: Directory = None) -> None:
 
 
 def _find(name: str) -> list[Path]:
-    """As a run, or however deep below a folder; the base of a session comes with its head."""
+    """Finds trials of a run, or at any depth below a folder; the base of a session is found with its head."""
     place = Path(name)
     if name != LATEST and place.is_dir():
         found = [file for file in sorted(place.rglob(TRIALS_FILE)) if not _is_of_base(file)]
@@ -186,7 +186,7 @@ def _read_all(files: Iterable[Path]) -> tuple[list[_Saved], list[RecordUnreadabl
 
 
 def _refuse(unreadable: list[RecordUnreadable]) -> None:
-    """Raises the first, behind the messages of the others."""
+    """Prints the messages of all errors but the first, and raises that."""
     for error in unreadable[1:]:
         say(f"ldos: {error.message}", err=True)
     if unreadable:
@@ -194,7 +194,7 @@ def _refuse(unreadable: list[RecordUnreadable]) -> None:
 
 
 def _add(saved: _Saved, store: HistoryStore, policy: Policy) -> bool:
-    """Adds saved trials to the history; True if they are new and have a place there (see `rows.why_left_out`)."""
+    """Adds saved trials to the history; True if they were new and are not left out (see `rows.why_left_out`)."""
     if not saved.trials.trials:
         return False
     verdict = saved.verdict or verdict_alone(saved.trials, policy)
@@ -207,7 +207,7 @@ def _describe_others(saved: Sequence[_Saved], added: int) -> str:
 
 
 def _saved_with(file: Path) -> Iterator[_Saved]:
-    """The trials of a file, and those of the base that they took turns with."""
+    """The trials of a file, and those of their interleaved base."""
     trials = read_trials(file)
     version = _version_in(file, trials)
     run = _run_name(file, version)
@@ -219,12 +219,12 @@ def _saved_with(file: Path) -> Iterator[_Saved]:
 
 
 def _version_in(file: Path, trials: TrialSet) -> Version:
-    """The version that a file holds: that of the base lies in a folder of its own."""
+    """The version in a file; the base has its own folder."""
     return Version.BASE if trials.session and file.absolute().parent.name == BASE else Version.HEAD
 
 
 def _run_name(file: Path, version: Version) -> str:
-    """The folder of the run that a file of trials belongs to, or the file where it lies alone."""
+    """Name of the run's folder that a file of trials belongs to, or of the file without one."""
     place = file.absolute()
     scenario = place.parents[1 if version is Version.BASE else 0]
     return scenario.parent.name if place.name == TRIALS_FILE else place.stem
@@ -245,7 +245,7 @@ class Format(StrEnum):
 
 
 LOOKED_AT = 1000
-"""Runs of each series, unless older ones are asked for."""
+"""Most runs of each series, unless older ones are requested."""
 
 _SHOWN: Final = 40
 _SHOWN_ON_SITE: Final = 100
@@ -272,7 +272,7 @@ def history(  # noqa: PLR0913, PLR0917 - one argument an option
     ] = "",
     directory: Directory = None,
 ) -> None:
-    """Show metrics over commits: steps, creep, changes of level."""
+    """Show metrics over commits: steps, creep and changes of level."""
     if context.invoked_subcommand is not None:
         return
     _check_plot(plot)
@@ -299,7 +299,7 @@ def history(  # noqa: PLR0913, PLR0917 - one argument an option
 
 
 def _choose(trend: Trend, *, since: str, last: int) -> tuple[CommitPoint, ...]:
-    """The commits to show; what they are measured by is taken from all."""
+    """The commits to show; anchors and noise are computed from all."""
     points = trend.commits
     if since:
         points = points[_first_since(points, since) :]

@@ -1,4 +1,4 @@
-"""Selection of a history and of series in it, and the folder of pages made of them."""
+"""Selection of a history and of series in it, and the site made of them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Stack = Annotated[str, typer.Option(help="Only this stack.")]
 
 @dataclass(frozen=True)
 class Wanted:
-    """Selection of series; empty texts stand for all."""
+    """Selection of series; empty texts select all."""
 
     scenario: str
     host_class: str
@@ -48,7 +48,7 @@ class Wanted:
         """Rows of these series.
 
         Raises:
-            ConfigurationError: there are none; names the nearest.
+            ConfigurationError: there are none; names the nearest match.
         """
         for column, value in vars(self).items():
             if value:
@@ -71,12 +71,12 @@ def open_store(directory: Path | None, *, must_exist: bool = True) -> HistorySto
 
 
 def read_trends(store: HistoryStore, wanted: Wanted, window: int, *, runs: int) -> list[Trend]:
-    """Trends of the last `runs` runs of each series, of all with 0; what is pinned is always among them."""
+    """Trends of the last `runs` runs of each series (0 for all), and of pinned runs."""
     read = store.read(metrics=[wanted.metric] if wanted.metric else (), columns=COLUMNS)
     for damaged in read.damaged:
         say(f"ldos: {damaged}", err=True)
     rows = read.table
-    if rows.is_empty() and wanted.metric:  # to name the nearest metric, all must be known
+    if rows.is_empty() and wanted.metric:  # all metrics are needed to name the nearest one
         rows = store.read(columns=COLUMNS).table
     rows = wanted.choose(rows)
     pins = _read_pins(store, rows)
@@ -98,7 +98,7 @@ def read_trends(store: HistoryStore, wanted: Wanted, window: int, *, runs: int) 
 
 
 def _floor(series: MetricSeries) -> float:
-    """As configured, or else as this host was calibrated."""
+    """The configured floors, or those of this host's calibration."""
     configured = sources_here().toml.gate.get("floors", {}).get(series.metric)
     if configured is not None:
         return float(configured)
@@ -134,10 +134,10 @@ _ANOTHER: Final = "name another folder"
 
 
 def require_site(folder: Path) -> None:
-    """Refuses a folder that no site can be written to.
+    """Refuses a folder in which a site cannot be written.
 
     Raises:
-        NotWritten, ConfigurationError: it cannot be written, or it has a site's files that are not ours.
+        NotWritten, ConfigurationError: it cannot be written, or it contains files of another site.
         Unavailable: a library is missing.
     """
     require_format(Format.HTML)
@@ -149,7 +149,7 @@ def write_site(folder: Path, shown: Shown, repository: str) -> Path:
     """Writes the site, and removes pages of an earlier one; returns its first page.
 
     Args:
-        repository: address of the pages of the checkout here; where it is empty, as GitHub's variables name it.
+        repository: address of the repository's pages; if empty, taken from GitHub's variables.
 
     Raises:
         NotWritten, ConfigurationError: see `require_site`.
@@ -186,7 +186,7 @@ def _write_manifest(folder: Path, names: set[str]) -> None:
 
 
 def _read_manifest(folder: Path) -> set[str]:
-    """The files of ours in a folder; none where there is no site yet."""
+    """Our files in a folder; none if there is no site yet."""
     file = folder / _MANIFEST
     try:
         document = json.loads(file.read_text("utf-8"))

@@ -18,10 +18,11 @@ from pytest_ldos.instruments.tracing_cost.spec import TracingCostSpec
 def cpu_cost(spec: CpuCostSpec, outputs: Outputs) -> None:
     """Measure the CPU time of a message, layer by layer.
 
-    Context switches, too.
+    Includes context switches.
 
-    The same traffic is exchanged as plain calls, over DDS alone, in one node, in many, and in many with a participant
-    each, beside nodes that publish nothing. Every rung is a process of its own, and rungs take turns.
+    The same traffic is exchanged as plain calls, over DDS only, in one node, in many nodes, and in many with a
+    participant each; nodes that publish nothing are measured as well. Every rung is a separate process, and rungs are
+    interleaved.
 
     Exit code: 0 there are results, 11 it could not be measured, 130 interrupted.
     """
@@ -30,30 +31,30 @@ def cpu_cost(spec: CpuCostSpec, outputs: Outputs) -> None:
 
 @takes_settings(LatencySpec)
 def latency(spec: LatencySpec, outputs: Outputs) -> None:
-    """Measure how long DDS takes for a message and its answer.
+    """Measure DDS latencies of a message and its answer.
 
-    Round trips and one-way times of every size, reliability and transport, interleaved with Cyclone DDS's own
-    ddsperf where it is installed, and with rclcpp over each middleware where ROS 2 is sourced. Lost messages
-    and sides that never meet are results.
+    Round-trip and one-way times of every size, reliability and transport, interleaved with Cyclone DDS's ddsperf if it
+    is installed, and with rclcpp over each middleware if ROS 2 is sourced. Lost messages and failed discovery are
+    results.
 
-    Exit code: 0, or 11 where no round gave a number.
+    Exit code: 0, or 11 if no round gave a number.
     """
     run_instrument(find_instrument("latency"), spec, outputs)
 
 
 @takes_settings(TopologySpec)
 def topology(spec: TopologySpec, outputs: Outputs) -> None:
-    """Run the nodes of a topology file; find late messages.
+    """Run the nodes of a topology file, and count late messages.
 
-    Messages are late above the lesser of 20 % of their period and 5 ms, too late above the lesser of their
-    period and 50 ms, lost where a number is passed over.
+    Messages are late above the lesser of 20 % of their period and 5 ms, too late above the lesser of their period and
+    50 ms, and lost if their number is skipped.
 
-    Exit code: 0 it was measured, and the target, if there is one, was met; 10 the target was missed; 11 it could
-    not be measured whole; 2 a file makes no sense; 130 interrupted.
+    Exit code: 0 it was measured, and any target was met; 10 the target was missed; 11 it could not be measured
+    completely; 2 a file is invalid; 130 interrupted.
     """
     from pytest_ldos.instruments.topology.instrument import read_asked  # noqa: PLC0415 - of this instrument alone
 
-    read_asked(spec)  # a file that makes no sense is refused before the machine is waited for
+    read_asked(spec)  # refuses an invalid file before waiting for the machine
     study = run_instrument(find_instrument("topology"), spec, outputs)
     if any(each.failure for each in study.rounds):
         raise typer.Exit(exit_codes.INVALID)
@@ -64,12 +65,12 @@ def topology(spec: TopologySpec, outputs: Outputs) -> None:
 
 @takes_settings(TracingCostSpec)
 def tracing_cost(spec: TracingCostSpec, outputs: Outputs) -> None:
-    """Measure what tracing itself costs.
+    """Measure the overhead of tracing.
 
-    Publish → callback with and without it, and nanoseconds a tracepoint.
+    The time from publication to callback with and without it, and nanoseconds per tracepoint.
 
-    Processes are started afresh without tracing, under LTTng and under eBPF, interleaved; overheads are means over such
-    turns, with intervals.
+    New processes run without tracing, under LTTng and under eBPF, interleaved; overheads are means over rounds, with
+    intervals.
 
     Exit code: 0 there are results, 11 it could not be measured, 130 interrupted.
     """

@@ -1,4 +1,4 @@
-"""The command ``ldos``: what can be done with results without running anything."""
+"""The command ``ldos``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PANELS: Final = {
     _INSTRUMENTS: {name.replace("_", "-"): f"instruments:{name}" for name in MODULES},
     "This machine": {"doctor": "setup:doctor", "ros-packages": "setup:ros_packages"},
 }
-"""Module with its function or group, by panel of the help and name of the command."""
+"""Module and function or group of each command, by panel of the help and name."""
 
 _COMMANDS: Final = {name: (place, panel) for panel, some in _PANELS.items() for name, place in some.items()}
 
@@ -58,14 +58,14 @@ def _ldos(
         bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Performance of a manipulation stack: results of the tests that measure it, and what no test measures.
+    """Performance of a manipulation stack: results of its tests, and measurements outside of tests.
 
     The tests run in pytest: pytest -m baseline
     """
 
 
 def make_app(names: Iterable[str] = tuple(_COMMANDS)) -> typer.Typer:
-    """The app with these commands; no module of another one is loaded."""
+    """The app with these commands; modules of other commands are not loaded."""
     app = typer.Typer(
         name="ldos",
         cls=Group,
@@ -94,7 +94,7 @@ def _add(app: typer.Typer, name: str) -> None:
 
 
 def _asked(arguments: list[str]) -> Iterable[str]:
-    """The command that the first word names, and none for the version; all of them, if none is of that name."""
+    """The command named by the first word, none for the version, or all if there is no such command."""
     if arguments[:1] == ["--version"]:
         return []
     word = next((each for each in arguments if not each.startswith("-")), "")
@@ -102,7 +102,7 @@ def _asked(arguments: list[str]) -> Iterable[str]:
 
 
 def run() -> NoReturn:
-    """Entry point: faults that have a name end with their message and an exit code."""
+    """Entry point: known faults end with their message and an exit code."""
     allow_any_letter()
     try:
         make_app(_asked(sys.argv[1:]))()

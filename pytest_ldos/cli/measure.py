@@ -1,4 +1,4 @@
-"""``ldos measure``: what a job of a CI does with a commit, in the environment that this is installed in."""
+"""``ldos measure``: measures a commit as a CI job does, in the environment that this is installed in."""
 
 from __future__ import annotations
 
@@ -27,14 +27,13 @@ def measure(
         str, typer.Option(envvar="GATE_COMMIT", help="Commit, 40 digits; what is checked out by default.")
     ] = "",
 ) -> None:
-    """Measure a commit as a job of a CI does.
+    """Measure a commit as a CI job does.
 
-    Tests, scenarios and settings are those that are checked out, whichever commit is measured. Leaves the report in
-    results/. On ros2, builds the workspaces of both versions and the packages of pytest-ldos
-    that they need; ROS 2 is sourced if it is in /opt/ros. More settings are variables: GATE_SCENARIOS, GATE_TRIALS,
-    GATE_MAX_TRIALS, GATE_MINUTES, GATE_RECORD, GATE_FROM.
+    Tests, scenarios and settings are always those of the checkout. Writes the report to results/. On ros2, builds the
+    workspaces of both versions and the packages of pytest-ldos that they need; ROS 2 is sourced if it is in /opt/ros.
+    Further settings are variables: GATE_SCENARIOS, GATE_TRIALS, GATE_MAX_TRIALS, GATE_MINUTES, GATE_RECORD, GATE_FROM.
 
-    Exit code: that of pytest: 10 regressed, 11 invalid or infra, 12 no verdict; of two stacks that of the worse.
+    Exit code: pytest's: 10 regressed, 11 invalid or infra, 12 no verdict; for two stacks, the worse one's.
     """
     given = {
         "GATE_BASE": base,

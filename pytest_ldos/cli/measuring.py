@@ -30,10 +30,10 @@ from pytest_ldos.scenario.settings import Sources
 
 @contextmanager
 def measuring(*, kept: str) -> Iterator[None]:
-    """Holds the machine; faults end the command with their message and exit code 11.
+    """Holds the machine; a fault ends the command with its message and exit code 11.
 
     Args:
-        kept: what stays when somebody interrupts it.
+        kept: sentence on what is saved after an interrupt.
     """
     try:
         wait_s = sources_here().wait_s(os.environ)
@@ -54,7 +54,7 @@ def measuring(*, kept: str) -> Iterator[None]:
 
 
 def chosen_scenarios(names: Sequence[str] | None, sources: Sources) -> list[str]:
-    """Scenarios that were asked for, each once; ``a+b`` is both at once.
+    """Requested scenarios, each once; ``a+b`` is both at once.
 
     Raises:
         ConfigurationError: one is unknown; names the nearest.
@@ -63,10 +63,10 @@ def chosen_scenarios(names: Sequence[str] | None, sources: Sources) -> list[str]
 
 
 def refuse_watching(sources: Sources) -> None:
-    """Commands that start the stack many times watch none of the starts: they say so where they are asked to.
+    """Refuses profilers, which commands with many starts of the stack do not support.
 
     Raises:
-        ConfigurationError: the environment or the project's settings ask for it.
+        ConfigurationError: the environment or the project's settings request one.
     """
     asked = [name for name in ("profile", "syscalls") if sources.value(name)]
     if asked:
@@ -78,7 +78,7 @@ def refuse_watching(sources: Sources) -> None:
 
 
 def refuse_unable(spec: ScenarioSpec) -> None:
-    """Says what is missing before anything begins.
+    """Refuses to begin if something is missing.
 
     Raises:
         Unavailable: the stack, the tracer or a load is not installed or not permitted.
@@ -90,17 +90,17 @@ def refuse_unable(spec: ScenarioSpec) -> None:
 
 
 def key_of(spec: ScenarioSpec) -> BaselineKey:
-    """The key of the baseline that trials made here belong to."""
+    """The key of the baseline for trials made here."""
     info = describe_stack(spec.stack)
     host = take_fingerprint(rmw=info.rmw, versions=info.versions)
     return BaselineKey(info.name, host.host_class, spec.name)
 
 
 def policy_here(*, scenarios: int, own: Iterable[str] = ()) -> Policy:
-    """The project's gate. That a floor, or a required metric, is one which only its tests register is no fault here.
+    """The project's gate. Floors and required metrics may name metrics that only its tests register.
 
     Args:
-        own: names of metrics that a user registered, or that records have beside ours.
+        own: names of metrics that a user registered, or that records contain in addition to the built-in ones.
     """
     gate = sources_here().toml.gate
     return Policy.configured(gate, scenarios=scenarios, own=(*own, *gate.get("floors", {}), *gate.get("required", ())))
@@ -119,7 +119,7 @@ MetricsOption = Annotated[
 
 
 def chosen_metrics(given: str | None, sources: Sources) -> Catalogue:
-    """Every metric to measure.
+    """All metrics to measure.
 
     Args:
         given: value of the option.

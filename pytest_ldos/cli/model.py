@@ -1,4 +1,4 @@
-"""Shared parts of commands on traces: their arguments, and the model of some processes."""
+"""Shared parts of commands on traces: arguments, and the model of selected processes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ Damage = Annotated[
 
 @contextmanager
 def naming_option() -> Iterator[None]:
-    """Lets refusals of damaged traces advise the command's option.
+    """Adds the command's option to the remedy for damaged traces.
 
     Raises:
         TraceUnreadable: see `read_trace`.
@@ -74,11 +74,11 @@ def naming_option() -> Iterator[None]:
 
 
 def build_observed(decoded: DecodedTrace, pids: Collection[int] | None) -> ExecutionModel:
-    """The model of the given processes, of all without any.
+    """The model of the given processes, by default all.
 
     Raises:
-        ConfigurationError: one of them wrote nothing in the trace.
-        TraceUnreadable: no event of ROS 2 is in the trace.
+        ConfigurationError: one of them has no events in the trace.
+        TraceUnreadable: the trace has no events of ROS 2.
     """
     model = build_execution(decoded, pids=pids)
     if not pids:
@@ -95,11 +95,11 @@ def read_observed(
     window_s: float | None,
     spread: Spread | None = None,
 ) -> ExecutionModel:
-    """Reads the model of the given processes, of all without any; in windows where it would not fit into memory.
+    """Reads the model of the given processes, by default all; in windows if it would not fit into memory.
 
     Args:
-        window_s: length of each window; reads in windows in any case.
-        spread: has windows read by other processes.
+        window_s: length of each window; if given, always reads in windows.
+        spread: reads windows in other processes.
 
     Raises:
         ConfigurationError, TraceUnreadable: see `build_observed` and `open_in_windows`.
@@ -117,10 +117,10 @@ def read_observed(
 
 
 _NEEDED: Final = 3.0
-"""Memory that reading a trace whole takes, in multiples of its size."""
+"""Memory for reading a trace at once, in multiples of its size."""
 
 _SHARE: Final = 0.5
-"""Share of the available memory that it may take."""
+"""Share of the available memory that this may take."""
 
 
 def _fits(trace: Path) -> bool:
@@ -137,10 +137,10 @@ def _require_observed(
 
 
 def parse_interfaces(texts: Sequence[str], usual: Interfaces) -> Interfaces:
-    """Interfaces of texts like ``action=/move_action``; the `usual` names for those that are not given.
+    """Parses interfaces such as ``action=/move_action``; missing ones have their `usual` names.
 
     Raises:
-        ConfigurationError: a text has no such form, or no interface is called so.
+        ConfigurationError: a text does not have this form, or names an unknown interface.
     """
     given = dict(_parse(text) for text in texts)
     refuse_unknown(given, {each.name for each in dataclasses.fields(Interfaces)}, "interface")
@@ -159,7 +159,7 @@ class Many:
     """Settings of the analysis of many traces.
 
     Attributes:
-        scheduler: as it was asked for; ``None`` where it was not.
+        scheduler: as requested; ``None`` if not.
         output: directory of the data set; ``None`` without one.
         whole: show all traces.
     """
@@ -172,11 +172,11 @@ class Many:
 
 
 def analyze_many(traces: Sequence[Found], request: Request, many: Many) -> None:
-    """Prints the summary, and writes the data set; ends the command with `INVALID` where a trace could not be read."""
+    """Prints the summary and writes the data set; ends the command with `INVALID` if a trace could not be read."""
     scheduler = choose_scheduler(many.scheduler, workers=many.workers)
     if many.output is not None:
         _refuse_existing(many.output, force=many.force)
-        with writing(many.output, otherwise=ANOTHER_OUTPUT):  # not only after hours of reading
+        with writing(many.output, otherwise=ANOTHER_OUTPUT):  # before hours of reading
             require_writable(many.output)
     missing = missing_package(LOCAL) if many.scheduler is None else ""
     if missing:
@@ -194,7 +194,7 @@ def analyze_many(traces: Sequence[Found], request: Request, many: Many) -> None:
 
 
 def _summarize(scheduler: Scheduler, traces: Sequence[Found], request: Request) -> list[TraceSummary]:
-    """In the order of traces, whoever finished first."""
+    """Summaries in the order of traces."""
     asked = request if isinstance(scheduler, InProcess) else replace(request, threads=1)
     found: dict[str, TraceSummary] = {}
     summaries = scheduler.summarize(traces, asked)

@@ -1,4 +1,4 @@
-"""Files and folders, shares and times that a user names on the command line."""
+"""Parses files, folders, shares and times on the command line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LATEST = "latest"
 
 
 def sources_here() -> Sources:
-    """The settings of the project that the working directory belongs to; its folder is "." where it is that one."""
+    """The settings of the working directory's project, whose folder is "." if it is the working directory."""
     found = find_settings_file(Path.cwd())
     if found is not None and found.parent == Path.cwd():
         found = Path(found.name)
@@ -31,7 +31,7 @@ def sources_here() -> Sources:
 
 
 def stores_here() -> BaselineStores:
-    """The baselines of the project that the working directory belongs to."""
+    """The baselines of the working directory's project."""
     return BaselineStores.of(sources_here())
 
 
@@ -77,14 +77,14 @@ def is_strict() -> bool:
 
 
 def terminal() -> tuple[int, bool]:
-    """Width, and whether colours can be shown."""
+    """Width of the terminal, and True if it supports colours."""
     is_terminal = sys.stdout.isatty()
     width = os.get_terminal_size().columns if is_terminal else int(os.environ.get("COLUMNS", "100"))
     return width, is_terminal and "NO_COLOR" not in os.environ
 
 
 def metric_names(runs: Iterable[TrialSet]) -> set[str]:
-    """Names of all metrics that runs have measured, a user's own too."""
+    """Names of all metrics in the runs, including a user's own."""
     return {metric.name for trials in runs for metric in trials.metrics}
 
 
@@ -100,7 +100,7 @@ def parse_share(text: str, *, what: str) -> float:
     """``15%`` or ``0.15``.
 
     Raises:
-        ConfigurationError: it is no positive number.
+        ConfigurationError: it is not a positive number.
     """
     plain = text.strip()
     try:
@@ -116,7 +116,7 @@ def parse_duration_s(text: str, *, what: str) -> float:
     """``90s``, ``10min`` or ``1.5h``; a number alone is seconds.
 
     Raises:
-        ConfigurationError: it is no time.
+        ConfigurationError: it is not a duration.
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h)?\s*", text)
     if match is None:
@@ -128,7 +128,7 @@ def parse_confidence(text: str) -> float:
     """The value of ``--confidence``.
 
     Raises:
-        ConfigurationError: it is no share between one half and 1.
+        ConfigurationError: it is not a share between 0.5 and 1.
     """
     confidence = parse_share(text, what="--confidence")
     if not 0.5 < confidence < 1:

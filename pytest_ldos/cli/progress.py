@@ -1,6 +1,6 @@
 """Progress of commands, on standard error.
 
-One line that is rewritten on a terminal, a line a start elsewhere.
+On a terminal, one line is rewritten; elsewhere, each start has a line.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from pytest_ldos.measure.trial.record import MotionTrial, Trial
 from pytest_ldos.scenario.model import ScenarioSpec
 
 _SPEED_PERIOD_S = 600.0
-"""Trials take seconds: time left is told by the last ten minutes of them."""
+"""Trials take seconds; the remaining time is estimated from the last ten minutes."""
 
 
 class MeasuringProgress:
     """See `BlockObserver` of trials and `SequenceObserver` of starts.
 
-    A step is a motion that was made, or a decision.
+    A step is a motion, or a decision.
     """
 
     def __init__(self, steps: int, *, name: str) -> None:
@@ -50,12 +50,12 @@ class MeasuringProgress:
 
     @property
     def made(self) -> int:
-        """Steps, so far."""
+        """Number of steps so far."""
         return self._made
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """While it is open, the bar is there."""
+        """Shows the bar within the ``with`` block."""
         if not self._is_terminal:
             yield
             return
@@ -66,7 +66,7 @@ class MeasuringProgress:
         self.doing(f"start {number} of {of}")
 
     def doing(self, what: str) -> None:
-        """A step of some length begins."""
+        """Reports the begin of a long step."""
         text = f"{self._name}: {one_line(what)}"
         self._bar.update(self._task, description=text)
         if not self._is_terminal:
@@ -109,12 +109,12 @@ class MeasuringProgress:
     def end(self) -> None: ...
 
     def step(self, count: int = 1) -> None:
-        """Some steps were made."""
+        """Counts completed steps."""
         self._made += count
         self._bar.update(self._task, completed=self._made)
 
     def expect(self, steps: int) -> None:
-        """So many steps are still to come, at most."""
+        """Sets the largest number of remaining steps."""
         self._steps = max(1, self._made + steps)
         self._bar.update(self._task, total=self._steps)
 
@@ -126,15 +126,15 @@ class MeasuringProgress:
 
 
 _LINES: Final = 10
-"""Lines of progress where nothing can be rewritten."""
+"""Number of lines of progress without a terminal."""
 
 Steps = Callable[[str, int, int], None]
-"""Shows a step by name, and how much of how much of it is done."""
+"""Called with a step's name, its completed amount, and its total."""
 
 
 @contextmanager
 def step_bar() -> Iterator[Steps]:
-    """A bar for steps of one thing after another; nothing where that is no terminal."""
+    """A progress bar for consecutive steps; nothing without a terminal."""
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
         task = progress.add_task("", total=1)
@@ -147,7 +147,7 @@ def step_bar() -> Iterator[Steps]:
 
 @contextmanager
 def trace_bar(count: int) -> Iterator[Callable[[], None]]:
-    """A bar of traces, told when one more is done; elsewhere a line each tenth."""
+    """A progress bar of traces; without a terminal, a line for each tenth."""
     if not sys.stderr.isatty():
         yield _LinesOfTraces(count)
         return

@@ -1,6 +1,6 @@
-"""``ldos report | compare | join | comment | annotate``: what was measured, judged and reported.
+"""``ldos report | compare | join | comment | annotate``: show, compare and publish results.
 
-Results come from other machines. Each is checked whole before anything of it is shown.
+Results may come from other machines; each is validated completely before it is shown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import Rendered, counted, one_line
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.cli.paths import by_scenario, find_trials, is_strict, load_run, metric_names, sources_here, stores_here
-from pytest_ldos.cli.say import FormatOption, OutputOption, choose_format, emit, put_out, put_out_text
+from pytest_ldos.cli.say import FormatOption, OutputOption, choose_format, emit, emit_document, emit_text
 from pytest_ldos.judge.baseline.lookup import Found
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict, exit_code, worst
@@ -40,16 +40,16 @@ def report(
     kind: FormatOption = None,
     output: OutputOption = None,
 ) -> None:
-    """Show what a saved run measured, and repeat its verdict.
+    """Show a saved run, and reproduce its verdict.
 
-    The run keeps its base, its policy and the calibration of the host. Without them, the present ones are used.
+    The run contains its base, its policy and the host's calibration. If it does not, the present ones are used.
     """
     chosen = choose_format(kind, output)
     files = find_trials(run)
     sets = [read_trials(file) for file in files]
     policy = Policy.configured(sources_here().toml.gate, scenarios=len(sets), own=metric_names(sets))
     sections = [_section(file, trials, policy) for file, trials in zip(files, sets, strict=True)]
-    put_out(compose(sections), chosen, output)
+    emit_document(compose(sections), chosen, output)
 
 
 def _section(file: Path, trials: TrialSet, policy: Policy) -> Section:
@@ -81,7 +81,7 @@ def _interleaved_with(folder: ScenarioFolder, head: TrialSet) -> TrialSet | None
 
 
 def _describe_difference(kept: Judgement, judged: Judged) -> Iterator[str]:
-    """A note where this version of pytest-ldos comes to another verdict than the one that judged first."""
+    """A note if this version of pytest-ldos reaches another verdict than the original one."""
     if judged.result.verdict is not kept.verdict:
         yield f"pytest-ldos {kept.made_by} judged these trials as {kept.verdict.word}"
 
@@ -98,7 +98,7 @@ def compare(
 ) -> None:
     """Compare two saved results, scenario by scenario.
 
-    They are judged again, with the present settings and calibration; `ldos report` repeats the verdict of a run.
+    They are judged again, with the present settings and calibration; `ldos report` reproduces the verdict of a run.
 
     Exit code: 0 passed, 10 regressed, 11 invalid, 12 inconclusive (in a strict run).
     """
@@ -111,12 +111,12 @@ def compare(
             remedy=f"the first has {', '.join(bases)}, the second {', '.join(heads)}",
         )
     sections, verdict = compare_sets({name: (heads[name], bases[name]) for name in common}, Path(base))
-    put_out(compose(sections), chosen, output)
+    emit_document(compose(sections), chosen, output)
     raise typer.Exit(exit_code(verdict, strict=is_strict()))
 
 
 def compare_sets(pairs: Mapping[str, Pair], base: Path) -> tuple[list[Section], Verdict]:
-    """Judges saved trials; returns a section for each scenario, and the worst verdict.
+    """Judges saved trials; returns a section for each scenario and the worst verdict.
 
     Args:
         pairs: head's and base's, by scenario.
@@ -151,15 +151,15 @@ def join(
 ) -> None:
     """Join the results of several stacks into one report.
 
-    Its verdict is the worst of all.
+    Its verdict is the worst one.
 
     Exit code: 0 also where something regressed; 2 where a file is no report.
     """
     document = compose([section for each in results for section in _sections(each)])
     if not output:
-        put_out(document, choose_format(None, None), None)
+        emit_document(document, choose_format(None, None), None)
     for file in output or ():
-        put_out(document, choose_format(None, file), file)
+        emit_document(document, choose_format(None, file), file)
 
 
 def _sections(given: str) -> Iterator[Section]:
@@ -201,7 +201,7 @@ def comment(
 ) -> None:
     """Write results as one comment for a pull request.
 
-    In Markdown, the worst verdict first; a job summary takes it, too.
+    In Markdown, the worst verdict first; also suitable as a job summary.
 
     Exit code: 0 also where something regressed; 2 where a file is no report.
     """
@@ -209,13 +209,13 @@ def comment(
     given = (("full report", page_url or ()), ("traces, for Perfetto", trace_url or ()), ("the run", run_url or ()))
     links = {owner: tuple(_links(given, owner)) for owner in ("", *(each.host_class for each in reports))}
     _require_owners(given, reports)
-    put_out_text(lambda: _render(reports, links), output)
+    emit_text(lambda: _render(reports, links), output)
 
 
 def annotate(results: ResultArguments) -> None:
     """Print results as annotations of a GitHub workflow.
 
-    They stand on the tests of scenarios that need a look.
+    They are placed on the tests of scenarios that need attention.
 
     Exit code: 0 also where something regressed; 2 where a file is no report.
     """
@@ -242,7 +242,7 @@ def _render(reports: Sequence[HostReport], links: Mapping[str, tuple[Link, ...]]
 
 
 def _links(given: Iterable[tuple[str, Sequence[str]]], owner: str) -> Iterator[Link]:
-    """Those that belong to a host class, or to all where it is empty, in the order of their use."""
+    """Links of a host class, or those common to all if it is empty, in order of use."""
     for title, urls in given:
         found = (url for each, url in map(_split, urls) if each == owner and url)
         yield from (Link(title, url) for url in found)
@@ -260,7 +260,7 @@ def _require_owners(given: Iterable[tuple[str, Sequence[str]]], reports: Sequenc
 
 
 def _split(given: str) -> tuple[str, str]:
-    """Host class and address of ``CLASS=URL``; of a bare address, which may have a ``=`` too, no class."""
+    """Host class and address of ``CLASS=URL``; an address alone, which may contain ``=``, has no class."""
     before, sign, after = given.partition("=")
     is_bare = not sign or ":" in before or "/" in before
     return ("", given) if is_bare else (before, after)

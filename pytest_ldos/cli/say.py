@@ -1,4 +1,4 @@
-"""Output of the commands: only here they print, and no text can be a command to a terminal."""
+"""Output of the commands; only this module prints, and it escapes terminal control sequences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OUT: Final = 1
 
 
 def allow_any_letter() -> None:
-    """Makes the terminal's streams take every letter, as in a locale that knows ASCII alone they do not."""
+    """Makes the standard streams accept every character, even in an ASCII locale."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             is_ascii = codecs.lookup(stream.encoding).name == "ascii"
@@ -35,30 +35,30 @@ def allow_any_letter() -> None:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Prints a line, whoever wrote the words in it."""
+    """Prints a line of untrusted text."""
     with _printing():
         typer.echo(one_line(text), err=err)
 
 
 def emit(text: Rendered) -> None:
-    """Prints what a renderer made, which ends its lines itself."""
+    """Prints rendered text, which includes its line ends."""
     with _printing():
         typer.echo(text, nl=False, color=True)
 
 
 def complain(error: LdosError) -> None:
-    """Prints what went wrong and what to do; other programs' words in it were made safe when it was made."""
+    """Prints an error and its remedy, which are already escaped."""
     typer.echo(f"ldos: {error}", err=True)
 
 
 def ask(question: str) -> bool:
-    """The answer to a question, yes or no."""
+    """Asks a question; True for yes."""
     return typer.confirm(one_line(question))
 
 
 @contextmanager
 def _printing() -> Iterator[None]:
-    """Names the file that standard output leads to, where it cannot be written.
+    """Converts a failed write to standard output into an error with the file's name.
 
     Raises:
         NotWritten: its disk is full or failing.
@@ -66,7 +66,7 @@ def _printing() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno == errno.EPIPE:  # whoever reads has seen enough
+        if error.errno == errno.EPIPE:  # the reader closed the pipe
             raise
         place = Path(f"/proc/self/fd/{_OUT}").readlink()
         _forget_output()
@@ -74,7 +74,7 @@ def _printing() -> Iterator[None]:
 
 
 def _forget_output() -> None:
-    """Lets what was not written pass, or Python would try it again at its end."""
+    """Discards unwritten output, which Python would otherwise try to write again at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, _OUT)
     os.close(nowhere)
@@ -90,7 +90,7 @@ def choose_format(kind: Format | None, output: Path | None) -> Format:
     """The requested format, by name or by the file's.
 
     Raises:
-        ConfigurationError: a file whose name asks for no format.
+        ConfigurationError: the file has an unknown suffix.
         Unavailable: the format's library is not installed.
     """
     if kind is None:
@@ -99,7 +99,7 @@ def choose_format(kind: Format | None, output: Path | None) -> Format:
     return kind
 
 
-def put_out(document: Document, kind: Format, output: Path | None) -> None:
+def emit_document(document: Document, kind: Format, output: Path | None) -> None:
     """Prints or writes a report.
 
     Raises:
@@ -107,13 +107,13 @@ def put_out(document: Document, kind: Format, output: Path | None) -> None:
     """
     width, color = terminal()
     if output is None:
-        put_out_text(lambda: render_as(document, kind, width=width, color=color), None)
+        emit_text(lambda: render_as(document, kind, width=width, color=color), None)
     else:
-        put_out_text(lambda: render_as(document, kind), output)
+        emit_text(lambda: render_as(document, kind), output)
 
 
-def put_out_text(render: Callable[[], Rendered], output: Path | None) -> None:
-    """Prints or writes what is rendered.
+def emit_text(render: Callable[[], Rendered], output: Path | None) -> None:
+    """Prints or writes rendered text.
 
     Raises:
         NotWritten, ConfigurationError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""``ldos init | doctor | ros-packages``: a first project, and whether this machine can measure."""
+"""``ldos init | doctor | ros-packages``: sets up a project, the machine and ROS packages."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def init(
         Path, typer.Argument(metavar="[DIR]", help="Folder to make it in; by default this one.")
     ] = Path(),
 ) -> None:
-    """Make a first project: settings, two scenarios, a workflow.
+    """Create a first project: settings, two scenarios and a workflow.
 
-    A file that is there already stays as it is, and what to add to it is printed.
+    Existing files are unchanged, and lines to add to them are printed.
     """
     template = find_carried(_TEMPLATE)
     places = {name: _place_of(name, directory) for name in _FILES}
@@ -77,13 +77,13 @@ def init(
 
 
 def _place_of(name: str, directory: Path) -> Path:
-    """File of the project; settings stay in a file of their own if they have one."""
+    """File of the project; settings go to their own file if there is one."""
     own = directory / OWN_FILE
     return own if name == PROJECT_FILE and own.exists() else directory / name
 
 
 def _additions(place: Path, wanted: str) -> str:
-    """Text that can be appended to a file that is there, so that it has what the template has.
+    """Text to append to an existing file so that it contains the template.
 
     Raises:
         ConfigurationError: it cannot be read.
@@ -102,12 +102,12 @@ def _additions(place: Path, wanted: str) -> str:
 
 
 def _missing_tables(document: dict[str, Any], wanted: str, *, is_own: bool) -> Iterator[str]:
-    """Tables of the template that settings lack; ``[tool.ldos]`` itself is the whole of a file of their own."""
+    """Tables of the template that settings lack; in ``ldos.toml``, ``[tool.ldos]`` is the top level."""
     tool = {"pytest": {}, "ldos": document} if is_own else document.get("tool", {})
     for block in wanted.strip().split("\n\n"):
         _, *keys = block[1 : block.index("]")].split(".")  # of [tool.ldos.scenarios.busy_cell]
         found: Any = tool
-        for key in keys[:1] if keys[0] == "pytest" else keys:  # pytest has two names of its table, and takes one
+        for key in keys[:1] if keys[0] == "pytest" else keys:  # pytest has two names for its table, and uses one
             found = found.get(key) if isinstance(found, dict) else None
         if found is None:
             yield block.replace("[tool.ldos.", "[") if is_own else block
@@ -136,10 +136,9 @@ def doctor(
         bool, typer.Option("--host-class", help="Print only the class of this machine, by which baselines are kept.")
     ] = False,
 ) -> None:
-    """Look for what this machine lacks, and what would disturb it.
+    """Check this machine for missing parts and disturbances.
 
-    Exit code: 0 no errors, 11 an error (a measurement would be invalid or not begin), 12 only
-    warnings, with --strict.
+    Exit code: 0 no errors, 11 an error (a measurement would be invalid or not begin), 12 only warnings with --strict.
     """
     if as_json + fix + undo > 1 or (yes and not fix):
         raise ConfigurationError("these options do not go together", remedy="one of --json, --fix [--yes], --undo")
@@ -190,10 +189,10 @@ def _show(findings: Sequence[Finding], *, stack: str, as_json: bool) -> None:
 
 
 def _mend(findings: Sequence[Finding], machine: Machine, *, may_ask: bool) -> bool:
-    """Applies the fixes that are agreed to; whether any was.
+    """Applies the confirmed fixes; True if there were any.
 
     Raises:
-        ConfigurationError: there is nobody to ask.
+        ConfigurationError: there is no terminal to ask for confirmation.
     """
     if may_ask and not sys.stdin.isatty() and any(finding.fix for finding in findings):
         raise ConfigurationError("--fix asks before each change, but this is no terminal", remedy="add --yes")
@@ -233,8 +232,8 @@ def ros_packages(
 ) -> None:
     """Build the ROS packages that a measured stack needs.
 
-    Prints their setup script; in a shell with ROS 2 sourced: . "$(ldos ros-packages)". What is in a sourced prefix
-    is not built; if all is there, nothing is printed. Builds are kept in the user's cache.
+    Prints their setup script; in a shell with ROS 2 sourced: . "$(ldos ros-packages)". Packages in a sourced prefix are
+    not built; if none is missing, nothing is printed. Builds are kept in the user's cache.
     """
     script = build_packages(names or _needed_here(), announce=lambda text: say(text, err=True))
     if script is not None:
@@ -242,7 +241,7 @@ def ros_packages(
 
 
 def _needed_here() -> list[str]:
-    """Packages that the stack here needs, without those of the project's own workspace, which are built with it."""
+    """Packages that the project's stack needs, without those in its workspace, which are built with it."""
     sources = sources_here()
     own = Workspace(sources.root, sources.toml.base.workspaces(sources.root)).packages()
     return [each for each in needed_by(sources.stack_spec()) if each not in own]

@@ -1,4 +1,4 @@
-"""Shared parts of the commands of instruments: their options, and what is to watch the processes."""
+"""Shared parts of the instruments' commands: their options, and profilers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pytest_ldos.cli.help import parameters_of, show_parameters
 from pytest_ldos.cli.measuring import measuring
 from pytest_ldos.cli.paths import terminal
 from pytest_ldos.cli.progress import MeasuringProgress
-from pytest_ldos.cli.say import FormatOption, OutputOption, choose_format, put_out_text, say, write_text
+from pytest_ldos.cli.say import FormatOption, OutputOption, choose_format, emit_text, say, write_text
 from pytest_ldos.instruments.instrument import Instrument
 from pytest_ldos.instruments.study import Study
 from pytest_ldos.measure.trial.codec import encode_trials
@@ -79,7 +79,7 @@ def _options(
         ),
     ] = None,
 ) -> WatchRequest | None:
-    """See `with_watch_options`; its parameters are the options.
+    """See `with_watch_options`; the parameters are the options.
 
     Raises:
         ConfigurationError: two folders.
@@ -137,7 +137,7 @@ class Outputs:
 
     @classmethod
     def of(cls, kind: Format | None, output: Path | None, parquet: Path | None, record: Path | None) -> Outputs:
-        """Refuses what could not be written before anything is measured.
+        """Refuses, before measuring, outputs that could not be written.
 
         Raises:
             ConfigurationError: see `choose_format`, and `require_writable_file`.
@@ -151,7 +151,7 @@ class Outputs:
 
 
 def run_instrument(instrument: Instrument, spec: object, outputs: Outputs) -> Study:
-    """Measures with the machine held, and puts out what was found; a study with nothing in it ends with 11.
+    """Measures while holding the machine, and outputs the result; an empty study ends with 11.
 
     Raises:
         typer.Exit: it could not be measured.
@@ -161,7 +161,7 @@ def run_instrument(instrument: Instrument, spec: object, outputs: Outputs) -> St
         _refuse_unable(instrument, spec)
         with progress.shown():
             study = _measure(instrument, spec, progress)
-        put_out_study(study, outputs)
+        emit_study(study, outputs)
     if study.rounds and all(each.failure for each in study.rounds):
         raise typer.Exit(exit_codes.INVALID)
     return study
@@ -180,15 +180,15 @@ def _refuse_unable(instrument: Instrument, spec: object) -> None:
         raise Unavailable(f"cannot measure: {able.reason}", remedy=able.remedy)
 
 
-def put_out_study(study: Study, outputs: Outputs) -> None:
-    """Prints or writes it.
+def emit_study(study: Study, outputs: Outputs) -> None:
+    """Prints or writes a study.
 
     Raises:
         ConfigurationError: a file cannot be written.
     """
     width, color = terminal()
     is_shown = outputs.output is None
-    put_out_text(_renderer(study, outputs.kind, width, color=color and is_shown), outputs.output)
+    emit_text(_renderer(study, outputs.kind, width, color=color and is_shown), outputs.output)
     if outputs.parquet is not None:
         for file in write_study_tables(study, outputs.parquet):
             say(f"table: {file}", err=True)
@@ -205,7 +205,7 @@ Spec = TypeVar("Spec")
 
 
 def takes_settings(kind: type[Spec]) -> Callable[[Callable[[Spec, Outputs], None]], Callable[..., None]]:
-    """Decorates what a command does with a spec and outputs: its options are the spec's fields and the outputs."""
+    """Makes a command from a function of a spec and outputs; its options are the spec's fields and the outputs."""
 
     def decorate(command: Callable[[Spec, Outputs], None]) -> Callable[..., None]:
         @wraps(command)
@@ -227,7 +227,7 @@ def _outputs(
     parquet: ParquetOption = None,
     record: RecordOption = None,
 ) -> Outputs:
-    """See `Outputs.of`; its parameters are the options."""
+    """See `Outputs.of`; the parameters are the options."""
     return Outputs.of(output_format, output, parquet, record)
 
 
@@ -256,6 +256,6 @@ def _info(text: Described) -> Any:
 
 
 def _plain(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values as the spec has them: paths as text, ``""`` for none."""
+    """The values as in the spec: paths as text, ``""`` for none."""
     paths = {name for name, text in described_fields(kind).items() if text.is_path}
     return {name: str(value or "") if name in paths else value for name, value in given.items()}

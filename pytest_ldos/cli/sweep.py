@@ -1,4 +1,4 @@
-"""``ldos sweep``: a scenario at every combination of some settings."""
+"""``ldos sweep``: measures a scenario at every combination of some settings."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ _FINISHED: Final = "was finished before: these are its results; --fresh measures
 
 
 def parse_axis(given: str) -> Axis:
-    """``dds_flood.rate=500,1000``; where values have commas of their own, with ``;`` between them.
+    """``dds_flood.rate=500,1000``; values that contain commas are separated by ``;``.
 
     Raises:
-        ConfigurationError: it is no such thing; says how to write it.
+        ConfigurationError: it does not have this form.
     """
     address, equals, values = given.partition("=")
     remedy = "write it as ADDRESS=VALUE,VALUE, as in dds_flood.rate=500,1000"
@@ -88,11 +88,11 @@ def sweep(  # noqa: PLR0913 - one a command-line option
 ) -> None:
     """Measure a scenario at each combination of some settings.
 
-    Each combination, a cell, is a stack start of its own with the cell's loads; the order is shuffled so
-    that a drifting machine does not look like an effect. What a cell gave is on disk before the next one
-    begins: the same command goes on where it was interrupted. Cells that cannot be measured are shown as such.
+    Each combination, a cell, is a separate stack start with the cell's loads; the order is shuffled so that drift of
+    the machine does not look like an effect. Results are saved after each cell: the same command resumes an interrupted
+    sweep. Cells that cannot be measured are shown as such.
 
-    Exit code: 0 all cells are valid (or skipped, as the scenario has it), 11 some are not, 130 interrupted.
+    Exit code: 0 all cells are valid (or skipped, if the scenario allows it), 11 some are not, 130 interrupted.
     """
     if addresses:
         for line in _known():
@@ -122,15 +122,15 @@ def sweep(  # noqa: PLR0913 - one a command-line option
     )
     results = _run(sweeper, progress)
     notes = () if starts > 1 else ("--starts 3 would tell how much stack starts differ by themselves",)
-    _put_out(compose_sweep(definition.name, asked.grid.outline, results, notes), folder, output, output_format)
+    _emit(compose_sweep(definition.name, asked.grid.outline, results, notes), folder, output, output_format)
     raise typer.Exit(_exit_code(results))
 
 
 def _ask(over: Sequence[str], scenario: str | None, *, trials: int | None, starts: int, retry: bool) -> SweepPlan:
-    """The plan that the command line asks for.
+    """The plan requested on the command line.
 
     Raises:
-        ConfigurationError: an unknown scenario, address or value; no axes, or some that are given twice.
+        ConfigurationError: an unknown scenario, address or value; no axes, or duplicate ones.
     """
     sources = sources_here()
     (chosen,) = chosen_scenarios([scenario] if scenario else None, sources)
@@ -139,12 +139,12 @@ def _ask(over: Sequence[str], scenario: str | None, *, trials: int | None, start
         spec = dataclasses.replace(spec, trials=trials)
     grid = Grid(base=spec, axes=tuple(parse_axis(each) for each in over))
     plan = SweepPlan(grid=grid, starts=starts, retry=retry)
-    _ = grid.specs  # a value out of range is refused before anything starts
+    _ = grid.specs  # refuses values out of range before starting
     return plan
 
 
 def _run(sweeper: Sweeper, progress: _Progress) -> list[CellResult]:
-    """All results; the machine is held for what is still to be measured."""
+    """All results; the machine is held only to measure the missing ones."""
     if not progress.left:
         return sweeper.run()
     with measuring(kept="the cells that were measured are kept: the same command goes on from there"):
@@ -158,7 +158,7 @@ def name_or_default(name: str | None, grid: Grid) -> str:
 
 
 def _known() -> list[str]:
-    """Every address, with its default where it has one."""
+    """All addresses, with their defaults."""
     shown = [(address, default) for address, default in known_addresses().items()]
     width = max(len(address) for address, _ in shown)
     return [f"{address:{width}}  {_default(default)}".rstrip() for address, default in shown]
@@ -174,10 +174,10 @@ def _default(value: object) -> str:
 
 @dataclass
 class _Progress:
-    """See `SweepObserver`; also says what the sweep goes on with.
+    """See `SweepObserver`; also reports with what the sweep resumes.
 
     Attributes:
-        left: cells and starts that are to be measured.
+        left: cells and starts to measure.
     """
 
     plan: SweepPlan
@@ -206,7 +206,7 @@ class _Progress:
         self.bar.doing(f"{number} of {of}: {cell.label}{again}")
 
     def cell_done(self, result: CellResult) -> None:
-        self.bar.step(max(0, self._due - self.bar.made))  # what was not made of it
+        self.bar.step(max(0, self._due - self.bar.made))  # starts of the cell that were not made
         report = compose_sweep("", self.plan.grid.outline, [result])
         self.note(describe_cell(report.cells[0], shown_metrics(report)))
 
@@ -214,8 +214,8 @@ class _Progress:
         self.bar.note(text)
 
 
-def _put_out(report: SweepReport, folder: SweepFolder, output: Path | None, output_format: Format) -> None:
-    """Prints the result, and writes it where it was asked for."""
+def _emit(report: SweepReport, folder: SweepFolder, output: Path | None, output_format: Format) -> None:
+    """Prints the result, and writes the requested file."""
     width, color = terminal()
     if output_format is Format.JSON:
         emit(render_json(report))
@@ -228,7 +228,7 @@ def _put_out(report: SweepReport, folder: SweepFolder, output: Path | None, outp
 
 
 def _exit_code(results: Sequence[CellResult]) -> int:
-    """A sweep that measured nothing is not green."""
+    """A sweep without results fails."""
     states = {result.state for result in results}
     is_whole = bool(states & TRUSTED) and states <= {*TRUSTED, CellState.SKIPPED}
     return 0 if is_whole else exit_codes.INVALID
