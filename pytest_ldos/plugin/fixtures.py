@@ -31,7 +31,7 @@ def ldos_stack_spec(request: pytest.FixtureRequest) -> StackSpec:
 
 @pytest.fixture
 def panda_stack(ldos_stack: ScenarioRun) -> ScenarioRun:
-    """`ldos_stack` where the robot is the Panda."""
+    """`ldos_stack` with the Panda."""
     return ldos_stack
 
 
@@ -45,14 +45,14 @@ def ldos_stack(request: pytest.FixtureRequest, ldos_stack_spec: StackSpec) -> It
 
 @pytest.fixture
 def ldos_loads(request: pytest.FixtureRequest, ldos_stack: ScenarioRun) -> Callable[..., AbstractContextManager[Any]]:
-    """All loads of the scenario: ``with ldos_loads() as loads:`` gives them by kind; they run while trials are made."""
+    """All loads of the scenario: ``with ldos_loads() as loads:`` returns them by kind; they run during trials."""
     from pytest_ldos.plugin.scenario_test import all_loads
 
     return all_loads(request.node, ldos_stack)
 
 
 def _load_fixture(kind: str, text: str) -> Any:
-    """A fixture for one load; settings that a test does not give are the scenario's."""
+    """A fixture for one load; settings default to the scenario's."""
 
     def load(
         request: pytest.FixtureRequest, ldos_stack: ScenarioRun
@@ -73,7 +73,7 @@ def ldos_trials(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
     """Makes trials: ``trials = ldos_trials(ldos_stack, goals="reach", n=10)``.
 
     `goals` is the name of one of the stack's goal sets or a sequence of `Goal`, by default the scenario's;
-    `n` defaults to ``--ldos-trials``. With ``--ldos-base``, as many of the base are interleaved with these.
+    `n` defaults to ``--ldos-trials``. With ``--ldos-base``, they are interleaved with as many trials of the base.
     """
     from pytest_ldos.plugin.scenario_test import trial_maker
 
@@ -82,7 +82,7 @@ def ldos_trials(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
 
 @pytest.fixture
 def ldos_gate(request: pytest.FixtureRequest, ldos_stack: ScenarioRun) -> Gate:
-    """Judges trials: ``ldos_gate.check(trials)`` fails the test by the verdict."""
+    """Judges trials: ``ldos_gate.check(trials)`` fails the test according to the verdict."""
     from pytest_ldos.plugin.scenario_test import Gate
 
     session = session_of(request.config)
@@ -97,9 +97,9 @@ def ldos_scenario(
     ldos_trials: Callable[..., TrialSet],
     ldos_gate: Gate,
 ) -> Callable[[], GateResult]:
-    """A whole scenario, with its loads, trials and verdict: ``ldos_scenario()`` runs it.
+    """Runs a whole scenario, with its loads, trials and verdict: ``ldos_scenario()``.
 
-    A test that asks for it becomes a test for each scenario, marked with its name.
+    A test that requests it becomes a test for each scenario, marked with its name.
     """
 
     def measure() -> GateResult:
@@ -112,7 +112,7 @@ def ldos_scenario(
 
 @pytest.fixture
 def ldos_cell(request: pytest.FixtureRequest) -> Mapping[str, Value]:
-    """Values of the cell that a test of a sweep measures, by address."""
+    """Values of the cell measured by a test of a sweep, by address."""
     from pytest_ldos.plugin.scenarios import cell_of
 
     cell = cell_of(request.node)
@@ -121,7 +121,7 @@ def ldos_cell(request: pytest.FixtureRequest) -> Mapping[str, Value]:
 
 @pytest.fixture
 def ldos_study(request: pytest.FixtureRequest) -> MeasuredStudy:
-    """The results of the instrument that the test's mark names: ``ldos_study.check()`` judges them."""
+    """The results of the instrument in the test's mark; ``ldos_study.check()`` judges them."""
     from pytest_ldos.plugin.studies import measured_study_for
 
     return measured_study_for(request)
@@ -129,7 +129,7 @@ def ldos_study(request: pytest.FixtureRequest) -> MeasuredStudy:
 
 @pytest.fixture
 def ldos_launch(request: pytest.FixtureRequest) -> Iterator[Launch]:
-    """Records what a launch_pytest fixture launches.
+    """Records the processes launched by a launch_pytest fixture.
 
     ``return ldos_launch([Node(…), …])`` in the fixture; ``ldos_launch.model`` in the test.
     """

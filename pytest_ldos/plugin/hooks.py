@@ -1,6 +1,6 @@
 """The hooks that pytest calls: each calls one object and holds no state.
 
-Every pytest run loads the imports of this module, also one that measures nothing; see `standby`.
+Every pytest run loads the imports of this module, even if it measures nothing; see `standby`.
 """
 
 from __future__ import annotations

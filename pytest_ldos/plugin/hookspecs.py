@@ -1,4 +1,4 @@
-"""Hooks that this plugin calls: a conftest.py or another plugin may implement them."""
+"""Hooks that a conftest.py or another plugin may implement."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 def pytest_ldos_metrics() -> Iterable[OwnMetric]:
-    """Metrics of your own, which are measured, recorded, judged and reported for each trial like T1 to T5.
+    """Return metrics of your own, which are measured, recorded, judged and reported for each trial like T1 to T5.
 
-    Called when a test that measures begins, in the conftest.py files that belong to it and in all plugins.
-    Import `pytest_ldos.api` within the function, so that runs which measure nothing stay as fast as they were::
+    Called when a measuring test begins, in its conftest.py files and in all plugins.
+    Import `pytest_ldos.api` within the function, so that runs which measure nothing remain fast::
 
         def pytest_ldos_metrics():
             from pytest_ldos import api
@@ -21,6 +21,6 @@ def pytest_ldos_metrics() -> Iterable[OwnMetric]:
             return [api.OwnMetric(name="plan_points", title="points of the plan", unit="",
                                   better=api.Better.LOWER, measure=count_points)]
 
-    A name that is taken, or a value that is no `OwnMetric`, fails the test before anything is measured.
+    A name that is taken, or a value that is not an `OwnMetric`, fails the test before it measures.
     """
     raise NotImplementedError

@@ -16,7 +16,7 @@ _NO_WORD: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def asked_instruments(item: pytest.Item) -> dict[str, pytest.Mark]:
-    """The marks of a test by instrument; an argument that the closest lacks comes from the next one."""
+    """The marks of a test by instrument; arguments missing from the closest mark come from the next one."""
     names = {mark_name(name): name for name in MODULES}
     found: dict[str, pytest.Mark] = {}
     for mark in reversed([each for each in marks_of(item) if each.name in names]):
@@ -26,10 +26,10 @@ def asked_instruments(item: pytest.Item) -> dict[str, pytest.Mark]:
 
 
 def instrument_mark(item: pytest.Item) -> tuple[str, pytest.Mark]:
-    """The instrument that a test asks for, and its mark.
+    """The instrument requested by a test, and its mark.
 
     Raises:
-        ConfigurationError: it asks for none, or for several.
+        ConfigurationError: it requests none, or several.
     """
     found = asked_instruments(item)
     if len(found) > 1:
@@ -45,7 +45,7 @@ def instrument_mark(item: pytest.Item) -> tuple[str, pytest.Mark]:
 
 
 def study_name(item: pytest.Item) -> str:
-    """The name of a test's baseline: as its mark has it, or the instrument's.
+    """The name of a test's baseline, from its mark, or the instrument's.
 
     Raises:
         ConfigurationError: it has no mark of an instrument, or several.

@@ -1,4 +1,4 @@
-"""Judges the trials of a test, keeps what they were judged by, and records a new baseline where asked."""
+"""Judges the trials of a test, stores the grounds of the verdict, and records a new baseline if requested."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pytest_ldos.show.report.reasons import describe_reason
 def grounds_for(
     settings: Settings, ledger: Ledger, run: ScenarioRun, trials: TrialSet, base: TrialSet | None = None
 ) -> Grounds:
-    """The grounds of a run: the base that its trials are interleaved with, or else what is stored."""
+    """The grounds of a run: its interleaved base, or the stored baseline."""
     stores, policy = settings.stores, ledger.policy
     if base is None:
         grounds = Grounds.stored(trials, stores, policy).shortened(settings.root)
@@ -46,7 +46,7 @@ def grounds_for(
 
 
 def why_not_confirmed(settings: Settings, trials: TrialSet, base: TrialSet) -> str:
-    """The reason why a suspicion is not measured again, interleaved with the baseline's commit; empty if it is."""
+    """The reason why a suspicious run is not measured again, interleaved with the baseline's commit; empty if it is."""
     reasons = {
         "--ldos-confirm is 0": not settings.value("confirm"),
         "it becomes the baseline": settings.value("update_baseline"),
@@ -73,7 +73,7 @@ def judge_run(settings: Settings, ledger: Ledger, run: ScenarioRun, trials: Tria
 
 
 def _keep_known(settings: Settings, judged: Judged, grounds: Grounds) -> list[str]:
-    """Keeps what tells how much runs differ; returns a note if that could not be written."""
+    """Stores known runs; returns a note if they could not be written."""
     try:
         for known in _known_by(judged, grounds):
             keep_run(settings.stores.local, known)
@@ -83,7 +83,7 @@ def _keep_known(settings: Settings, judged: Judged, grounds: Grounds) -> list[st
 
 
 def _known_by(judged: Judged, grounds: Grounds) -> list[TrialSet]:
-    """Runs that tell how much runs differ: this one, and the base of a suspicion that was refuted."""
+    """Known runs to store: this run, and the base of a refuted suspicion."""
     if judged.own.verdict is not Verdict.PASSED:
         return []
     if grounds.screen is None:
@@ -94,7 +94,7 @@ def _known_by(judged: Judged, grounds: Grounds) -> list[TrialSet]:
 
 
 def _keep(run: ScenarioRun, trials: TrialSet, grounds: Grounds, judged: Judged, facts: Sequence[str]) -> list[str]:
-    """Keeps what trials were judged by; returns a note if that could not be written."""
+    """Stores the grounds of a verdict; returns a note if they could not be written."""
     made_by = version("pytest-ldos")
     judgement = Judgement(grounds=grounds, verdict=judged.result.verdict, made_by=made_by, notes=tuple(facts))
     try:
@@ -105,7 +105,7 @@ def _keep(run: ScenarioRun, trials: TrialSet, grounds: Grounds, judged: Judged, 
 
 
 def _describe_traces(settings: Settings, run: ScenarioRun, judged: Judged) -> list[str]:
-    """A note on the location of traces that are kept."""
+    """A note on the location of kept traces."""
     sets = [judged.head, *([judged.base] if judged.base is not None and judged.is_interleaved else [])]
     regressed, policy = judged.result.verdict is Verdict.REGRESSED, settings.value("traces")
     if not any(is_worth_keeping(each, regressed=regressed, policy=policy) for each in sets):
@@ -120,7 +120,7 @@ def _describe_traces(settings: Settings, run: ScenarioRun, judged: Judged) -> li
 
 
 def _record(settings: Settings, judged: Judged, lookup: Lookup) -> list[str]:
-    """Records the run as a baseline where asked, or where it is the first; returns notes on it."""
+    """Records the run as a baseline if requested, or if it is the first; returns notes on it."""
     trials, own, shown = judged.head, judged.own, judged.result.reasons
     asked = settings.value("update_baseline")
     stands = isinstance(lookup, NotComparable) and lookup.is_ours

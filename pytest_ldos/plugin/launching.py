@@ -1,4 +1,4 @@
-"""Launch descriptions whose processes are recorded, for launch_pytest."""
+"""Recorded launch descriptions for launch_pytest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Launch:
-    """Recorded launch descriptions, and their recording; faults end the test with their message."""
+    """Recorded launch descriptions and their recording; a fault ends the test with its message."""
 
     def __init__(self, recorded: RecordedLaunch) -> None:
         self._recorded = recorded
@@ -40,14 +40,14 @@ class Launch:
 
     @property
     def trace(self) -> DecodedTrace:
-        """The trace so far; while processes run, recording goes on."""
+        """The trace so far; recording continues while processes run."""
         __tracebackhide__ = True
         with named_faults():
             return self._recorded.trace
 
     @property
     def model(self) -> ExecutionModel:
-        """The execution model of the trace; while processes run, a new one each time."""
+        """The execution model of the trace; built again for each call while processes run."""
         __tracebackhide__ = True
         with named_faults():
             return self._recorded.model
@@ -66,7 +66,7 @@ class Launch:
 
 
 def launch_for(request: pytest.FixtureRequest) -> Iterator[Launch]:
-    """Recorded launches for a test or a module; they end with it."""
+    """Recorded launches, which end with their test or module."""
     from pytest_ldos.launching.available import launch_available
     from pytest_ldos.launching.recorded import RecordedLaunch
     from pytest_ldos.scenario.words import KeepTraces
@@ -95,7 +95,7 @@ def launch_for(request: pytest.FixtureRequest) -> Iterator[Launch]:
 
 
 def _tidy(settings: Settings, ledger: Ledger, nodeid: str, folder: ScenarioFolder) -> None:
-    """Keeps or drops the recorded trace, as the settings say."""
+    """Keeps or deletes the recorded trace, according to the settings."""
     from pytest_ldos.measure.trial.artifacts import drop_folder, enforce_disk_limit
     from pytest_ldos.scenario.words import KeepTraces
 

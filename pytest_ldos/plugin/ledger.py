@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from pytest_ldos.show.report.document import Section
 
 GREEN: Final = frozenset({pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED})
-"""Exit statuses of pytest where no test failed."""
+"""Exit statuses of pytest without a failed test."""
 
 _VERDICT_PROPERTY: Final = "ldos.verdict"
-"""Property of the reports of a test that was judged; see `show.report.junit`."""
+"""Property in the reports of a judged test; see `show.report.junit`."""
 
 
 class Ledger:
     """The verdicts of one session.
 
     Args:
-        selection: the tests that measure.
-        failed: tests that failed before there was this ledger.
+        selection: the measuring tests.
+        failed: tests that failed before the ledger was created.
     """
 
     def __init__(self, settings: Settings, selection: Selection, *, failed: Collection[str] = ()) -> None:
@@ -57,7 +57,7 @@ class Ledger:
         """The gate's policy for the tests of this session.
 
         Raises:
-            ConfigurationError: the settings of the gate, or the metrics of a test, are wrong.
+            ConfigurationError: the gate's settings or a test's metrics are invalid.
         """
         from pytest_ldos.judge.gate.policy import Policy
 
@@ -68,13 +68,13 @@ class Ledger:
     # --- entries ----------------------------------------------------------------------
 
     def enter_section(self, nodeid: str, section: Section, verdict: Verdict) -> None:
-        """Takes a judged scenario into the report; its test fails if the verdict says so."""
+        """Adds a judged scenario to the report; its test fails according to the verdict."""
         placed = dataclasses.replace(section, test=self._selection.place_of(nodeid))
         self._sections.setdefault(nodeid, []).append(placed)
         self.enter_verdict(nodeid, verdict)
 
     def enter_verdict(self, nodeid: str, verdict: Verdict) -> None:
-        """Takes a verdict that has no section here: it was reached elsewhere, or in an earlier session."""
+        """Records a verdict without a section, reached by another process or in an earlier session."""
         from pytest_ldos.judge.gate.verdict import is_failure
 
         self._verdicts.append(verdict)
@@ -84,29 +84,29 @@ class Ledger:
     def enter_infra(
         self, nodeid: str, scenario: str, error: LdosError, *, stack: str = "", interference: Interference | None = None
     ) -> None:
-        """Takes a scenario that could not be measured at all.
+        """Adds a scenario that could not be measured.
 
         Args:
             stack: the kind that was requested.
-            interference: what others took from the machine meanwhile.
+            interference: use of the machine by other processes meanwhile.
         """
         from pytest_ldos.judge.gate.verdict import Verdict
         from pytest_ldos.show.report.compose import compose_infra
 
-        reasons = error.summary.splitlines()  # the details are in the test's own message
+        reasons = error.summary.splitlines()  # the test's message has the details
         section = compose_infra(scenario, reasons, stack=stack, interference=interference)
         self.enter_section(nodeid, section, Verdict.INFRA)
 
     def enter_failure(self, nodeid: str) -> None:
-        """Remembers a test that failed, whatever becomes of its report."""
+        """Records that a test failed, even if pytest reports otherwise."""
         self._failed.add(nodeid)
 
     def enter_answer(self) -> None:
-        """Takes note of results that need no verdict, or of a verdict that another process reached."""
+        """Records results without a verdict, or a verdict reached by another process."""
         self._is_answered = True
 
     def enter_report(self, report: pytest.TestReport) -> None:
-        """Remembers a failure that pytest reports, as one or as expected, and tests that ended without any."""
+        """Records from pytest's report a failure, an expected failure, or an end without failure."""
         self._ends[report.nodeid] = _describe_end(report) or self._ends.get(report.nodeid, "")
         self._is_answered |= any(name == _VERDICT_PROPERTY for name, _ in report.user_properties)
         if report.failed:
@@ -119,10 +119,10 @@ class Ledger:
 
     @contextmanager
     def once(self, item: pytest.Item, when: str, *, is_measured: bool) -> Iterator[None]:
-        """Lets a phase of a test begin once if it measures, whatever runs tests again.
+        """Allows a phase of a measuring test to begin only once, even if a plugin reruns tests.
 
         Args:
-            is_measured: true if the test has asked for a measurement already.
+            is_measured: True if the test has already requested a measurement.
         """
         begun = (item.nodeid, when)
         if begun in self._begun and (is_measured or measures(item)):
@@ -136,12 +136,12 @@ class Ledger:
             raise
 
     def refuse_after_failure(self, nodeid: str) -> None:
-        """Refuses to measure or judge more in a test that a verdict failed."""
+        """Refuses further measurements and verdicts in a test that a verdict failed."""
         if nodeid in self._failed_by_verdict:
             self.refuse_start(nodeid)
 
     def refuse_start(self, nodeid: str) -> NoReturn:
-        """Fails a test that was started again with the outcome of its first start."""
+        """Fails a restarted test with the outcome of its first start."""
         self._started_again.add(nodeid)
         fail_with(
             f"{self._first_outcome(nodeid)}\n"
@@ -178,19 +178,19 @@ class Ledger:
 
     @property
     def is_answered(self) -> bool:
-        """True if a test was judged, or has results that need no verdict."""
+        """True if a test was judged, or has results without a verdict."""
         return self._is_answered or bool(self._verdicts)
 
     def end_of(self, nodeid: str) -> str:
-        """The end of a test that did not fail, in words; empty if it was not run."""
+        """Description of how a test ended that did not fail; empty if it was not run."""
         return self._ends.get(nodeid, "")
 
     def has_failed(self, nodeid: str) -> bool:
-        """True if a test failed so far, or one below it."""
+        """True if a test, or one below it, has failed so far."""
         return any(failed == nodeid or failed.startswith(f"{nodeid}::") for failed in self._failed)
 
     def describe(self, item: pytest.Item) -> None:
-        """Gives a test the properties of all that was judged in it so far, each once."""
+        """Adds the properties of all verdicts so far to a test, each once."""
         sections = self._sections.get(item.nodeid)
         if not sections:
             return
@@ -203,13 +203,13 @@ class Ledger:
 
     @property
     def unreported(self) -> set[str]:
-        """Tests that a verdict failed or that were started again, of which pytest reports no failure."""
+        """Tests failed by a verdict or by a restart for which pytest reports no failure."""
         return (self._failed_by_verdict | self._started_again) - self._reported - self._expected
 
     def exit_status(self, pytests: int) -> int:
-        """The exit status by the worst verdict; pytest's own where a test failed for another reason than a verdict.
+        """The exit status by the worst verdict, or pytest's own if a test failed for another reason.
 
-        A verdict that fails its test decides also where something hid the failure from pytest.
+        A failing verdict decides even if a plugin hid the failure from pytest.
         """
         unreported = self.unreported
         if pytests != pytest.ExitCode.TESTS_FAILED and not (unreported and pytests in GREEN):
@@ -223,7 +223,7 @@ class Ledger:
 
 
 def _describe_end(report: pytest.TestReport) -> str:
-    """The end of a test that its report shows; empty for a phase after which it goes on."""
+    """Description of a test's end from its report; empty for a phase after which it continues."""
     if hasattr(report, "wasxfail"):
         return f"expected to fail: {report.wasxfail}"
     if report.skipped:
@@ -232,7 +232,7 @@ def _describe_end(report: pytest.TestReport) -> str:
 
 
 class Refusals:
-    """Tests that are refused before anything is measured for them; each reason is reported once."""
+    """Tests refused before they measure; each reason is reported once."""
 
     def __init__(self) -> None:
         self._first: dict[str, str] = {}
@@ -246,7 +246,7 @@ class Refusals:
 
     @contextmanager
     def noted(self, nodeid: str) -> Iterator[None]:
-        """Refuses a test for an error in the context; an error seen before names the test that had it first.
+        """Refuses a test if the ``with`` block raises; a repeated error refers to the first test that had it.
 
         Raises:
             LdosError: of the same kind.

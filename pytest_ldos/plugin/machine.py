@@ -33,17 +33,17 @@ class Machine:
 
     @contextmanager
     def held(self, announce: Callable[[str], None], *, what: str, wait_s: float) -> Iterator[None]:
-        """Holds the machine while the context lasts.
+        """Holds the machine within the ``with`` block.
 
         A worker waits until the machine is free.
 
         Args:
-            what: the measurement, as others are told of it.
+            what: description of the measurement for other sessions.
             wait_s: longest time for which another session waits.
 
         Raises:
-            MachineBusy: another session still measures, and this is no worker.
-            ConfigurationError: a plugin lets the test open no sockets.
+            MachineBusy: another session still measures, and this is not a worker.
+            ConfigurationError: a plugin forbids the test to open sockets.
         """
         _require_sockets()
         from pytest_ldos.host.lock import measuring_lock
@@ -63,7 +63,7 @@ class Machine:
             yield
 
     def settle(self) -> None:
-        """Ends the handling of SIGTERM: all tests are over, and nothing is left to interrupt."""
+        """Stops handling SIGTERM after all tests, when nothing is left to interrupt."""
         if self._termination is not None:
             self._termination.settle()
 
@@ -72,7 +72,7 @@ class Machine:
 
 
 def _require_sockets() -> None:
-    """Refuses a test that may open no sockets: the machine's lock and the stack's DDS domain are held by some."""
+    """Refuses a test that may not open sockets, which hold the machine's lock and the stack's DDS domain."""
     import socket
 
     try:
@@ -82,7 +82,7 @@ def _require_sockets() -> None:
                 probe.connect("\0ldos-answers-nothing")
     except OSError:
         return
-    except Exception as error:  # noqa: BLE001 - what a plugin raises in place of the kernel's errors is its own choice
+    except Exception as error:  # noqa: BLE001 - a plugin may raise any exception in place of the kernel's errors
         plugin = type(error).__module__
         raise ConfigurationError(
             f"a plugin blocks the sockets by which a measurement holds machine and DDS domain: {plugin}: {error}",

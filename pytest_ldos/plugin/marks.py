@@ -1,6 +1,6 @@
-"""Names of the plugin's marks and fixtures, and the tests that ask for a measurement.
+"""Names of the plugin's marks and fixtures, and detection of measuring tests.
 
-Every pytest run loads this module where the plugin is installed.
+Every pytest run with the plugin installed loads this module.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ STUDY_FIXTURE: Final = "ldos_study"
 MEASURING_FIXTURE: Final = "ldos_stack"
 
 CELL_ATTRIBUTE: Final = "ldos_cell"
-"""Attribute of a test's report: the result of the cell that it measured, as JSON."""
+"""Attribute of a test's report: the result of its cell, as JSON."""
 
 SWEEP_ATTRIBUTE: Final = "ldos_sweep"
-"""Attribute of the report of a cell that was measured before: its sweep, as JSON."""
+"""Attribute of the report of a previously measured cell: its sweep, as JSON."""
 
 UNJUDGED_OUTPUT: Final = "ldos_unjudged"
-"""Key of the output of a worker of pytest-xdist: tests that measure and were not judged, with the reason of each."""
+"""Key in the output of a pytest-xdist worker: measuring tests without a verdict, with reasons."""
 
 _PREFIX: Final = "ldos_"
 _KEYWORDS: Final = "(name=…, trials=…, max_trials=…, warmup=…, seeds=…, success_rate=…, goals=…, unavailable=…)"
 
 
 def measures(test: Any) -> bool:
-    """True if a test, or a function that makes tests, asks for a stack or an instrument."""
+    """True if a test, or a function from which tests are made, requests a stack or an instrument."""
     fixtures = getattr(test, "fixturenames", ())
     return MEASURING_FIXTURE in fixtures or STUDY_FIXTURE in fixtures
 
 
 def marks_of(node: pytest.Item) -> Iterator[pytest.Mark]:
-    """The marks of a test, the closest first: those of its set of parameters, its function, class and module."""
+    """The marks of a test, the closest first: of its parameter set, function, class and module."""
     of_parameters = getattr(getattr(node, "callspec", None), "marks", ())
     yield from (each.mark if isinstance(each, pytest.MarkDecorator) else each for each in of_parameters)
     yield from node.iter_markers()
 
 
 def makes_tests(metafunc: pytest.Metafunc) -> bool:
-    """True if tests that measure are made of a test function."""
+    """True if measuring tests are made from a test function."""
     return measures(metafunc) or metafunc.definition.get_closest_marker(SWEEP_MARK) is not None
 
 
@@ -69,7 +69,7 @@ def describe_marks(scenarios: Mapping[str, str]) -> dict[str, str]:
 
 
 def describe_skip(report: pytest.CollectReport | pytest.TestReport) -> str:
-    """The reason of a skip, as pytest shows it."""
+    """The reason for a skip, as pytest shows it."""
     why = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
     return f"skipped: {str(why).removeprefix('Skipped: ')}"
 

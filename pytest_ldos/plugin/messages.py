@@ -1,4 +1,4 @@
-"""Text that pytest shows, made safe; ends of tests and sessions by a known fault."""
+"""Shows escaped text in pytest, and ends tests and sessions for known faults."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def skip_with(reason: str) -> NoReturn:
 
 
 def end_session(reason: str, *, status: int | None = None) -> NoReturn:
-    """Ends the session, with pytest's own exit status for an interrupt unless another is given."""
+    """Ends the session, by default with pytest's exit status for an interrupt."""
     pytest.exit(safe_lines(reason), returncode=status)
 
 
@@ -43,7 +43,7 @@ def collect_error(message: str) -> Exception:
 
 @contextmanager
 def collecting() -> Iterator[None]:
-    """Makes an error in the options or settings one of the test file that is collected."""
+    """Reports an error in the options or settings as an error of the collected test file."""
     try:
         yield
     except pytest.UsageError as error:
@@ -51,7 +51,7 @@ def collecting() -> Iterator[None]:
 
 
 def warn_of(message: str) -> None:
-    """Warns about the running test."""
+    """Issues a warning about the running test."""
     warnings.warn(pytest.PytestWarning(one_line(message)), stacklevel=2)
 
 
@@ -73,20 +73,20 @@ def write_line(reporter: pytest.TerminalReporter, text: str, **markup: bool) -> 
 def write_rendered(reporter: pytest.TerminalReporter, text: Rendered) -> None:
     """Writes rendered lines of the summary.
 
-    Where the terminal does not take a letter, pytest would write out the line ends as well.
+    If the terminal cannot encode a character, pytest would also escape the line ends.
     """
-    reporter.write(encodable(text, reporter._tw._file))  # noqa: SLF001 - as pytest itself asks it
+    reporter.write(encodable(text, reporter._tw._file))  # noqa: SLF001 - as pytest itself does
 
 
 def encodable(text: str, stream: object) -> str:
-    """The text with escapes for what a stream's encoding lacks."""
+    """The text with escapes for characters that a stream's encoding lacks."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 @contextmanager
 def refused_session() -> Iterator[None]:
-    """Ends pytest before anything is measured: usage error for a setting, invalid run for a fault of the machine."""
+    """Ends pytest before measuring: with a usage error for a setting, or an invalid run for a fault of the machine."""
     try:
         yield
     except NotWritten as error:

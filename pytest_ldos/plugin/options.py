@@ -1,7 +1,7 @@
-"""Options of the command line, and values of ours that pytest mistakes for paths of tests.
+"""Options of the command line, and values of ours that pytest would mistake for paths of tests.
 
-Before it knows a plugin's options, pytest looks for its root and its settings above every argument that exists on
-disk. A value of ours after a space is such an argument; one that is joined to its option by ``=`` is not.
+Before it knows a plugin's options, pytest looks for its root and its settings above every argument that exists on disk.
+A value after a space is such an argument; one joined to its option by ``=`` is not.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def refuse_unknown_flags(arguments: list[str]) -> None:
 
 
 def read_settings(config: pytest.Config, environment: Mapping[str, str], found: Path | None) -> Sources:
-    """Reads all settings; a fault in them is a usage error.
+    """Reads all settings; an error in them is a usage error.
 
     Args:
         found: the settings file of the project, if it has one.
@@ -86,16 +86,16 @@ def _read_command_line(config: pytest.Config) -> dict[str, Any]:
 _MARKS_OF_A_ROOT: Final = (
     "pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "setup.py",
 )  # fmt: skip
-"""Files by which pytest knows the root of a project."""
+"""Files by which pytest recognises the root of a project."""
 
 _NO_MORE_OPTIONS: Final = "--"
 
 
 def refuse_values_taken_for_the_root(config: pytest.Config, environment: Mapping[str, str]) -> None:
-    """Refuses a value after a space that led pytest to another root; with the same root, it does no harm.
+    """Refuses a value after a space that led pytest to another root; with the same root, it is harmless.
 
     Raises:
-        pytest.UsageError: the message says how to write it.
+        pytest.UsageError: has the correct form.
     """
     if config.known_args_namespace.inifilename:
         return
@@ -111,7 +111,7 @@ def refuse_values_taken_for_the_root(config: pytest.Config, environment: Mapping
 
 
 def _existing_values(config: pytest.Config, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Our options with the argument that follows them, where that is an existing path."""
+    """Our options with the following argument, if that is an existing path."""
     flags = {option.flag for option in OPTIONS.values() if not option.is_flag}
     given = (shlex.split(environment.get("PYTEST_ADDOPTS", "")), config.invocation_params.args)
     for arguments in given:
@@ -120,7 +120,7 @@ def _existing_values(config: pytest.Config, environment: Mapping[str, str]) -> I
 
 
 def _root_without_values(config: pytest.Config) -> Path:
-    """The root that pytest finds by the other arguments, or by the working directory if there are none."""
+    """The root that pytest finds by the other arguments, or by the working directory without any."""
     here = config.invocation_params.dir
     places = [here / place for each in config.known_args_namespace.file_or_dir if _exists(config, place := _file(each))]
     start = _common_folder(places) if places else here
@@ -136,10 +136,10 @@ def _file(argument: str) -> str:
 def _exists(config: pytest.Config, place: str) -> bool:
     try:
         return (config.invocation_params.dir / place).exists()
-    except (OSError, ValueError):  # longer than a name may be, or with a null byte in it
+    except (OSError, ValueError):  # too long for a name, or with a null byte
         return False
 
 
 def _common_folder(places: Iterable[Path]) -> Path:
-    folders = [os.path.abspath(each if each.is_dir() else each.parent) for each in places]  # noqa: PTH100 - as pytest does: links stay
+    folders = [os.path.abspath(each if each.is_dir() else each.parent) for each in places]  # noqa: PTH100 - keeps links, as pytest does
     return Path(os.path.commonpath(folders))

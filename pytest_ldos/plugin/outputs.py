@@ -29,7 +29,7 @@ _SETS: Final = "sets of trials"
 
 
 class HistoryWriter:
-    """The history of one session; does nothing where none was asked for.
+    """The history of one session; does nothing without one.
 
     Attributes:
         fault: the reason why it could not be written; empty if it could.
@@ -43,12 +43,12 @@ class HistoryWriter:
 
     @property
     def _directory(self) -> Path | None:
-        """The folder of the history; ``None`` where no history was asked for."""
+        """The folder of the history; ``None`` without one."""
         given = self._settings.value("history")
         return None if given is None else self._settings.root / given
 
     def require_writable(self) -> None:
-        """Refuses the session before anything is measured if the history cannot be written."""
+        """Refuses the session, before measuring, if the history cannot be written."""
         if self._directory is None:
             return
         from pytest_ldos.judge.baseline.history.store import HistoryStore
@@ -57,7 +57,7 @@ class HistoryWriter:
             HistoryStore(self._directory).require_writable()
 
     def write(self) -> None:
-        """Adds judged trials, and the base's where versions were interleaved; a run's own record always stays."""
+        """Adds judged trials, and those of an interleaved base; errors do not affect the run's own record."""
         if self._directory is None or not any(run.judged or run.interleaved for run in self._record.runs):
             return
         from pytest_ldos.judge.baseline.history.rows import Version
@@ -75,7 +75,7 @@ class HistoryWriter:
                 for base in (each.base for each in run.interleaved):
                     alone = verdict_alone(base, self._ledger.policy)
                     self._add(store, base, run=name, branch="", verdict=alone, version=Version.BASE)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the run's own record can be added later
+        except Exception as error:  # noqa: BLE001 - after any error, the run's record can be added later
             self.fault = str(error) if isinstance(error, LdosError | OSError) else f"{type(error).__name__}: {error}"
 
     def _add(
@@ -90,7 +90,7 @@ class HistoryWriter:
             self._added += store.append(rows)
 
     def summary(self) -> Iterator[str]:
-        """Lines on what was added, left out, or could not be written."""
+        """Lines on added and omitted trials, and on errors."""
         for reason, count in Counter(self._left_out).items():
             yield f"history: {counted(count, _SET, _SETS)} not added: {reason}"
         if self._added:
@@ -105,7 +105,7 @@ _HTML: Final = ".html"
 
 
 def refuse_unavailable(files: Sequence[Path]) -> None:
-    """Refuses a format whose library is missing, before anything is measured."""
+    """Refuses, before measuring, a format whose library is missing."""
     if not any(file.suffix == _HTML for file in files):
         return
     from pytest_ldos.show.page.formats import Format, require_format
@@ -117,11 +117,11 @@ def refuse_unavailable(files: Sequence[Path]) -> None:
 
 
 def refuse_unwritable(file: Path) -> None:
-    """Refuses a file that cannot be written, before anything is measured; makes its folder.
+    """Refuses, before measuring, a file that cannot be written; creates its folder.
 
     Raises:
         pytest.UsageError: it is a folder, or its folder cannot be made or written.
-        pytest.exit.Exception: the disk is full, and the like.
+        pytest.exit.Exception: another error, such as a full disk.
     """
     from pytest_ldos.base.writable import require_writable_file
 
@@ -130,7 +130,7 @@ def refuse_unwritable(file: Path) -> None:
 
 
 def write_report(document: Document, file: Path) -> str:
-    """Writes a report in the format that its name ends with; returns a line on its location.
+    """Writes a report in the format of its suffix; returns a line on its location.
 
     Raises:
         OSError: it cannot be written.
@@ -144,7 +144,7 @@ def write_report(document: Document, file: Path) -> str:
 
 
 def append_job_summary(document: Document) -> str:
-    """Appends the report to the summary of the workflow job that runs this; returns a line on it.
+    """Appends the report to the summary of the present workflow job; returns a line on it.
 
     Raises:
         OSError: it cannot be written.
@@ -166,10 +166,10 @@ Write = Callable[[], str]
 
 
 class Outputs:
-    """The outputs of one session. One that cannot be written is reported in the summary, and loses no other.
+    """The outputs of one session. A failed output is reported in the summary and does not affect the others.
 
     Attributes:
-        is_whole: true if all outputs could be written.
+        is_whole: True if all outputs could be written.
     """
 
     def __init__(self, parts: SessionParts) -> None:
@@ -179,7 +179,7 @@ class Outputs:
         self.is_whole = True
 
     def require_writable(self) -> None:
-        """Refuses the session before anything is measured if an output cannot be written."""
+        """Refuses the session, before measuring, if an output cannot be written."""
         if self._settings.config.option.collectonly:
             return
         for file in (*self._reports, *self._benchmark_files):
@@ -187,11 +187,11 @@ class Outputs:
         self._history.require_writable()
 
     def write(self) -> None:
-        """Writes what was asked for, reports first."""
+        """Writes the requested outputs, reports first."""
         for what, write in self._requested():
             try:
                 self._lines.append(write())
-            except Exception as error:  # noqa: BLE001 - whatever is wrong with one, the others are to be written
+            except Exception as error:  # noqa: BLE001 - after any error in one, the others are still written
                 self.is_whole = False
                 self._lines.append(f"the {what}: {_reason(error)}")
         self._history.write()
@@ -239,7 +239,7 @@ class Outputs:
         from pytest_ldos.show.report.terminal import render
         from pytest_ldos.show.report.words import title_of
 
-        writer = reporter._tw  # noqa: SLF001 - how pytest's own summaries learn the width
+        writer = reporter._tw  # noqa: SLF001 - pytest's own summaries use it for the width
         begin_section(reporter, title_of(compose(ledger.sections).stacks).removesuffix(":"))
         if ledger.begun_sections:
             document = compose(ledger.begun_sections)
@@ -261,7 +261,7 @@ class Outputs:
             write_line(reporter, line)
 
     def _places(self) -> Iterator[str]:
-        """Lines on the run's folder, the history, and folders that were deleted to make room."""
+        """Lines on the run's folder, the history, and folders deleted to make room."""
         from pytest_ldos.measure.trial.artifacts import enforce_disk_limit
 
         settings, folder = self._settings, self._record.folder
@@ -274,7 +274,7 @@ class Outputs:
 
 
 def _duration(run: ScenarioRun) -> str:
-    """A line on where the time of a run went."""
+    """A line on the durations of a run's phases."""
     from pytest_ldos.measure.trial.phases import describe_durations
 
     return (
@@ -283,7 +283,7 @@ def _duration(run: ScenarioRun) -> str:
 
 
 def _unfinished(run: ScenarioRun) -> Iterator[str]:
-    """Lines on trials that were not finished, or not judged."""
+    """Lines on trials that were not completed, or not judged."""
     left = [each.path for each in (run.folder, run.folder.base) if each.trials_file.exists()]
     if left and not run.trial_sets:
         where = ", ".join(f"ldos report {each}" for each in left)

@@ -1,4 +1,4 @@
-"""Refusals before the first start of a scenario: everything that its verdict needs and that is known by then."""
+"""Checks before the first start of a scenario: everything known by then that its verdict needs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ NO_CHILD: Final = "leave out what starts one for each test, such as --forked or 
 def require_ready(
     spec: ScenarioSpec, settings: Settings, *, is_to_be_built: bool, announce: Callable[[str], None]
 ) -> None:
-    """Refuses a scenario whose goals, baseline or calibration cannot be used; announces profilers that cannot be.
+    """Refuses a scenario whose goals, baseline or calibration cannot be used; announces unavailable profilers.
 
     Args:
-        is_to_be_built: the stack is known only once it was built; then only its goals are looked at.
+        is_to_be_built: True if the stack is known only after a build; then only its goals are checked.
 
     Raises:
         ConfigurationError: there are no such goals.
@@ -49,7 +49,7 @@ def require_ready(
 def describe_refusals(
     scenarios: Sequence[pytest.Item], settings: Settings, stack: StackSpec, *, is_to_be_built: bool
 ) -> list[str]:
-    """Lines on scenarios that will be refused, before the first of them starts; cells of sweeps are left out."""
+    """Lines on scenarios that will be refused, without cells of sweeps."""
     found = {}
     for item in scenarios:
         try:
@@ -62,10 +62,10 @@ def describe_refusals(
 
 
 def require_goals_of(spec: ScenarioSpec, goals: Any) -> None:
-    """Refuses the name of a goal set that the stack does not have; goals themselves need no name.
+    """Refuses an unknown name of a goal set; goals themselves need no name.
 
     Raises:
-        ConfigurationError: names those that there are.
+        ConfigurationError: names the known ones.
     """
     from pytest_ldos.robot.stack.choose import require_goals
 
@@ -74,7 +74,7 @@ def require_goals_of(spec: ScenarioSpec, goals: Any) -> None:
 
 
 def refuse_child_process(pid: int) -> None:
-    """Refuses a test that runs in a process forked from pytest's: its session would know nothing of the verdict.
+    """Refuses a test in a process forked from pytest's, whose session would not receive the verdict.
 
     Args:
         pid: of the process that pytest runs in.
@@ -87,7 +87,7 @@ def refuse_child_process(pid: int) -> None:
 
 
 def require_place(spec: ScenarioSpec, settings: Settings, *, is_to_be_built: bool) -> None:
-    """Refuses a run that is to become a baseline, as asked for or as the first, where that cannot be written.
+    """Refuses a run that would become a baseline, by request or as the first, if it cannot be written.
 
     Raises:
         NotWritten, ConfigurationError: see `require_writable_file`.
@@ -104,7 +104,7 @@ def require_place(spec: ScenarioSpec, settings: Settings, *, is_to_be_built: boo
 
 
 def _key_of(spec: ScenarioSpec) -> BaselineKey | None:
-    """The key of a scenario's records here; ``None`` where its stack cannot be started, which then says why."""
+    """The key of a scenario's records; ``None`` if its stack cannot be started, which is reported later."""
     from pytest_ldos.host.fingerprint import take_fingerprint
     from pytest_ldos.judge.baseline.key import BaselineKey
     from pytest_ldos.robot.stack.choose import describe_stack, stack_available

@@ -1,6 +1,6 @@
-"""Progress of trials: one line that is rewritten on a terminal, a line for each trial elsewhere.
+"""Progress of trials: on a terminal, one line is rewritten; elsewhere, each trial has a line.
 
-With ``-q`` it is one line for each series of trials, with ``-qq`` none.
+With ``-q``, each series of trials has a line; with ``-qq``, there is no progress.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Progress:
     """Reports progress; see `BlockObserver`.
 
     Args:
-        is_alone: one version is measured, so it is not named.
+        is_alone: True if only one version is measured, which is then not named.
     """
 
     def __init__(self, config: pytest.Config, *, is_alone: bool = False) -> None:
@@ -51,13 +51,13 @@ class Progress:
         self._trials = 0
 
     def announce(self, text: str) -> None:
-        """Reports the begin of a long step, on a line of its own."""
+        """Reports the begin of a long step on a separate line."""
         if self._is_shown and not self._is_at_line_start:
             self._write("\n")
         self._show(text, is_kept=not self._is_terminal)
 
     def waiting(self, what: str) -> None:
-        """Reports what the start of the stack waits for."""
+        """Reports the parts that the start of the stack waits for."""
         self.announce(f"waiting: {what}")
 
     def block(self, block: Block, version: Version) -> None:
@@ -113,7 +113,7 @@ class Progress:
         return f"{'█' * filled}{'░' * (_BAR_WIDTH - filled)} {left_s:3.0f} s left"
 
     def _show(self, text: str, *, is_kept: bool) -> None:
-        """Writes a line; on a terminal, the next one replaces it unless it is kept."""
+        """Writes a line, which the next one replaces on a terminal unless it is kept."""
         if not self._is_shown:
             return
         line = one_line(f"{self._label}{text}")
@@ -124,10 +124,10 @@ class Progress:
             self._is_at_line_start = True
 
     def _write_line(self, text: str) -> None:
-        """Writes a line below the letters that pytest writes for tests, if there are any."""
+        """Writes a line below pytest's progress letters, if there are any."""
         assert self._reporter is not None
         with self._uncaptured():
-            if self._reporter._tw.width_of_current_line:  # noqa: SLF001 - without file names, pytest knows it alone
+            if self._reporter._tw.width_of_current_line:  # noqa: SLF001 - only pytest knows it without file names
                 write_line(self._reporter, "")
             write_line(self._reporter, text)
 
@@ -146,7 +146,7 @@ class Progress:
 
 
 def _latencies(trial: MotionTrial) -> str:
-    """Latencies by the client's stamps: the trace is read when all trials are made."""
+    """Latencies by the client's stamps, because the trace is read after all trials."""
     metrics = [each for each in METRICS.values() if each.in_sweeps]
     taken = ((each.name, each.latency_ns(trial.stamps_ns)) for each in metrics)
     return "".join(f"  {name} {ns_to_ms(latency_ns):.1f} ms" for name, latency_ns in taken if latency_ns is not None)

@@ -1,4 +1,4 @@
-"""The record of a session: its scenario runs and the folder that they lie in."""
+"""The record of a session: its scenario runs and their folder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RunRecord:
     """The scenario runs of one session.
 
     Attributes:
-        folder: the folder of all its runs; ``None`` until the first needs it.
+        folder: folder of all its runs; ``None`` until the first run needs it.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -49,10 +49,10 @@ class RunRecord:
         return [run for run in self.runs if run.nodeid == nodeid]
 
     def new_folder(self, name: str) -> ScenarioFolder:
-        """A new folder for one scenario; makes that of the session if there is none yet.
+        """Creates a folder for one scenario, and that of the session if needed.
 
         Raises:
-            OSError: it cannot be made.
+            OSError: it cannot be created.
         """
         from pytest_ldos.measure.trial.artifacts import new_run_folder, new_scenario_folder
 
@@ -61,7 +61,7 @@ class RunRecord:
         return new_scenario_folder(self.folder, name)
 
     def refuse_shared(self, name: str, nodeid: str) -> None:
-        """Refuses a test that measures under the name of another; marks that a test gets as it runs are found here.
+        """Refuses a test that measures under another's name, including marks added while it runs.
 
         Raises:
             ConfigurationError: another test of the session has measured under that name.
@@ -74,10 +74,10 @@ class RunRecord:
     def open_run(
         self, item: pytest.Item, spec: ScenarioSpec, *, announce: Callable[[str], None]
     ) -> Iterator[ScenarioRun]:
-        """Finds the versions that a test measures; its stacks start when trials are made.
+        """Finds the versions that a test measures; stacks start with the trials.
 
         Args:
-            announce: called with each step that takes a while.
+            announce: called with each long step.
         """
         self.refuse_shared(spec.name, item.nodeid)
         stack = self._versions.stack_to_start(spec.stack)
@@ -96,13 +96,13 @@ class RunRecord:
 
 
 def _require_loads(run: ScenarioRun, versions: Iterable[Version]) -> None:
-    """Asks for the loads where their programs are: in the environments of the versions that were found or built."""
+    """Checks the loads' programs in the environments of the versions that were found or built."""
     run.environments = [each.installation.environment for each in versions]
     require_loads(run.spec.loads, run.spec, run.environments)
 
 
 class SessionParts(NamedTuple):
-    """The state of a session that its outputs and sweeps read, and enter results into."""
+    """The state of a session that its outputs and sweeps read and update."""
 
     settings: Settings
     record: RunRecord

@@ -1,4 +1,4 @@
-"""One scenario test from its start to its verdict."""
+"""The run of one scenario test, from its start to its verdict."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ def _meter() -> InterferenceMeter:
 
 @dataclass
 class ScenarioRun:
-    """A scenario test that runs or has run.
+    """The run of a scenario test.
 
     Attributes:
         folder: of the last trials.
-        earlier: folders of trials before them.
-        versions: those that are measured: head, and the base where there is one.
+        earlier: folders of earlier trials.
+        versions: measured versions: head, and the base if there is one.
         find_base: finds head and a base by a revision.
-        announce: called with each step that takes a while.
-        screens: plain runs that were suspicious, by the session that measured them again.
-        confirming: the one that is being measured again.
-        is_unconfirmed: True if one could not be measured again.
-        environments: of the versions that are measured, made by sourcing them; ``None`` stands for ours.
+        announce: called with each long step.
+        screens: suspicious plain runs, by the session that measured them again.
+        confirming: the suspicious run being measured again.
+        is_unconfirmed: True if a suspicious run could not be measured again.
+        environments: of the measured versions, made by sourcing them; ``None`` for ours.
         interleaved: interleaved measurements, in order.
         places: trials and the folder of each.
-        unjudged: trials that no gate has seen.
+        unjudged: trials that were not judged.
         judged: trials and their results.
         notes: notes of the profilers for the next report.
-        version_notes: notes on what was measured and with which settings, for every report.
+        version_notes: notes on the measured versions and their settings, for every report.
         clock: adds up the time of each phase.
-        surroundings: measures interference since its stack was asked for.
-        began_ns, ended_ns: Unix time at which its stack was asked for, and was gone.
+        surroundings: measures interference since its stack was requested.
+        began_ns, ended_ns: Unix time at which its stack was requested, and had ended.
     """
 
     nodeid: str
@@ -80,12 +80,12 @@ class ScenarioRun:
     ended_ns: int = 0
 
     def take_notes(self) -> list[str]:
-        """Returns the notes and forgets them, so that only one report has each."""
+        """Returns and clears the notes, so that each is in one report only."""
         taken, self.notes = self.notes, []
         return taken
 
     def begin_trials(self) -> None:
-        """Makes a folder for trials that begin, if the one that is there has some of this test."""
+        """Creates a folder for new trials, if the present one has some of this test."""
         from pytest_ldos.measure.trial.artifacts import is_used, new_scenario_folder
 
         if is_used(self.folder):
@@ -94,30 +94,30 @@ class ScenarioRun:
 
     @property
     def trial_sets(self) -> list[TrialSet]:
-        """All trials that were made."""
+        """All trials so far."""
         return [trials for trials, _ in self.places]
 
     def add_trials(self, trials: TrialSet) -> None:
-        """Takes trials that were made in the present folder, and are not judged yet."""
+        """Adds trials of the present folder, which are not yet judged."""
         self.places.append((trials, self.folder))
         self.unjudged.append(trials)
 
     def folder_of(self, trials: TrialSet) -> ScenarioFolder:
-        """The folder of trials; the last one for trials that were not made here."""
+        """The folder of trials; the last folder for trials made elsewhere."""
         return next((folder for each, folder in self.places if each is trials), self.folder)
 
     def interleaved_with(self, trials: TrialSet) -> Interleaved | None:
-        """The interleaved measurement that trials are the head of; ``None`` where they have no base."""
+        """The interleaved measurement whose head is the given trials; ``None`` if they have no base."""
         return next((each for each in self.interleaved if each.head.session == trials.session), None)
 
     def series_of(self, trials: TrialSet) -> Mapping[str, Series]:
-        """The series that the verdict on trials is based on, by metric; extracted where no gate has seen them."""
+        """The series on which the verdict on trials is based, by metric; extracted if they were not judged."""
         from pytest_ldos.measure.trial.record import all_series
 
         return next((result.head_series for each, result in self.judged if each is trials), {}) or all_series(trials)
 
     def end(self, keep: KeepTraces) -> None:
-        """Notes the end, keeps how long it took, and drops the trace unless `keep` asks for it."""
+        """Records the end and the duration, and deletes the trace unless `keep` is set."""
         from pytest_ldos.judge.gate.verdict import Verdict
         from pytest_ldos.measure.trial.artifacts import drop_traces, is_worth_keeping
         from pytest_ldos.measure.trial.durations import write_durations
@@ -129,5 +129,5 @@ class ScenarioRun:
             for folder in (*self.earlier, self.folder):
                 drop_traces(folder)
         if self.trial_sets:
-            with suppress(NotWritten):  # only estimates of later runs need it
+            with suppress(NotWritten):  # only needed for estimates of later runs
                 write_durations(self.folder, self.clock.durations, stack=self.trial_sets[0].stack_kind)

@@ -1,4 +1,4 @@
-"""The parts that a scenario test asks for: a stack, loads, trials and the gate."""
+"""The parts of a scenario test: a stack, loads, trials and the gate."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _RUN: pytest.StashKey[ScenarioRun] = pytest.StashKey()
 
 
 def open_scenario_run(request: pytest.FixtureRequest, stack: StackSpec) -> Iterator[ScenarioRun]:
-    """The run of a scenario test; ends with it."""
+    """Opens the run of a scenario test, and ends it with the test."""
     session = session_of(request.config)
     item = request.node
     announce = Progress(request.config).announce
@@ -61,7 +61,7 @@ def open_scenario_run(request: pytest.FixtureRequest, stack: StackSpec) -> Itera
 
 
 def all_loads(item: pytest.Item, run: ScenarioRun) -> Callable[..., AbstractContextManager[Any]]:
-    """A function that applies all loads of a scenario at once."""
+    """Returns a function that applies all loads of a scenario at once."""
 
     @contextmanager
     def apply() -> Iterator[dict[str, Any]]:
@@ -72,7 +72,7 @@ def all_loads(item: pytest.Item, run: ScenarioRun) -> Callable[..., AbstractCont
 
 
 def one_load(kind: str, item: pytest.Item, run: ScenarioRun) -> Callable[..., AbstractContextManager[RunningLoad]]:
-    """A function that applies one load; settings that its call does not give are the scenario's."""
+    """Returns a function that applies one load; settings default to the scenario's."""
 
     def apply(**settings: Any) -> AbstractContextManager[RunningLoad]:
         with _named_faults(item):
@@ -84,7 +84,7 @@ def one_load(kind: str, item: pytest.Item, run: ScenarioRun) -> Callable[..., Ab
 
 @contextmanager
 def _applied(item: pytest.Item, run: ScenarioRun, spec: LoadSpec) -> Iterator[Any]:
-    """A load that each stack gets which starts while the context lasts."""
+    """Applies a load to every stack started within the ``with`` block."""
     from pytest_ldos.measure.load.choose import RepeatedLoad
 
     with _named_faults(item):
@@ -98,7 +98,7 @@ def _applied(item: pytest.Item, run: ScenarioRun, spec: LoadSpec) -> Iterator[An
 
 
 def trial_maker(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
-    """A function that makes trials of a stack, and keeps them until a gate has seen them."""
+    """Returns a function that makes trials of a stack, and keeps them until they are judged."""
     session, item = session_of(request.config), request.node
 
     def make(run: ScenarioRun, goals: Any = None, n: int | None = None) -> TrialSet:
@@ -124,12 +124,11 @@ class Gate:
         self._run = run
 
     def check(self, trials: TrialSet) -> GateResult:
-        """The verdict on trials compared with their baseline, or with the base that they were interleaved with.
+        """Returns the verdict on trials compared with their baseline, or with their interleaved base.
 
-        Without a baseline, this run's trials become the local one (unless the run is
-        strict). The test fails if the trials regressed or could not be measured, and in
-        a strict run also without a verdict. A test judges one set of trials, because a
-        second one would have the same baseline and the same part of the error budget.
+        Without a baseline, this run's trials become the local one, unless the run is strict. The test fails if the
+        trials regressed or could not be measured, and in a strict run also without a verdict. A test judges one set of
+        trials, because a second set would have the same baseline and the same part of the error budget.
         """
         from pytest_ldos.judge.gate.verdict import is_failure
         from pytest_ldos.plugin.judging import judge_run
@@ -154,7 +153,7 @@ class Gate:
 
 @contextmanager
 def _named_faults(item: pytest.Item) -> Iterator[None]:
-    """Ends the test with the message of a known fault; one of the machine or the stack is infra."""
+    """Ends the test with the message of a known fault; faults of the machine or the stack are infra."""
     try:
         yield
     except LdosError as error:
@@ -174,7 +173,7 @@ def _end_as_infra(item: pytest.Item, error: LdosError, stack: StackSpec | None =
 
 
 def _load(interference: Interference | None) -> Iterator[str]:
-    """The sentence on what else used the machine, where that matters."""
+    """Sentence on other use of the machine, if it matters."""
     from pytest_ldos.show.report.part_reports import report_surroundings
     from pytest_ldos.show.report.words import describe_load
 
@@ -184,7 +183,7 @@ def _load(interference: Interference | None) -> Iterator[str]:
 
 
 def _requested_kind(settings: Settings, stack: StackSpec | None) -> str:
-    """The kind of a stack that could not be measured; empty if the test failed before it was known."""
+    """The kind of a stack that could not be measured; empty if it was not yet known."""
     from pytest_ldos.robot.stack.choose import resolve_kind
     from pytest_ldos.scenario.words import StackKind
 
@@ -197,12 +196,12 @@ def _requested_kind(settings: Settings, stack: StackSpec | None) -> str:
 Goals = Sequence[Goal] | str
 
 _MOST_CONFIRMING: Final = 30
-"""Trials of each version that a suspicion may take, unless the scenario may have more."""
+"""Most trials of each version to confirm a suspicion, unless the scenario allows more."""
 
 
 @dataclass(frozen=True)
 class TrialRequest:
-    """The trials that a test asks for: a scenario, its goals, and the metrics to take."""
+    """The trials requested by a test: a scenario, its goals, and the metrics."""
 
     spec: ScenarioSpec
     goals: Goals
@@ -221,8 +220,8 @@ class TrialMaker:
         """Makes trials, and returns head's.
 
         Args:
-            n: number of trials that the test asks for; the command line overrides it.
-            catalogue: the metrics to take.
+            n: requested number of trials; the command line overrides it.
+            catalogue: metrics to measure.
         """
         self.run.begin_trials()
         run, request = self.run, TrialRequest(self._spec_for(goals, n), goals, catalogue)
@@ -234,7 +233,7 @@ class TrialMaker:
         return self._confirmed(trials, request)
 
     def _spec_for(self, goals: Goals, n: int | None) -> ScenarioSpec:
-        """The scenario with the loads that run now, and what the test asks for."""
+        """The scenario with the running loads, and the test's requests."""
         spec = dataclasses.replace(self.run.spec, loads=tuple(load.spec for load in self.run.loads))
         if isinstance(goals, str):
             spec = dataclasses.replace(spec, goals=goals)
@@ -244,7 +243,7 @@ class TrialMaker:
 
     @contextmanager
     def _watched(self, title: str) -> Iterator[TrialWatch]:
-        """Watches trials with the profilers of the settings; writes their files however the trials end."""
+        """Watches trials with the profilers in the settings, and always writes their files."""
         watch = TrialWatch(self.settings.watch_spec, self.run.folder.path, title)
         try:
             yield watch
@@ -265,7 +264,7 @@ class TrialMaker:
         )
 
     def _make_alone(self, bench: Bench) -> TrialSet:
-        """Head's trials; more of them while the comparison with the stored baseline is inconclusive."""
+        """Makes head's trials, and adds more while the comparison with the stored baseline is inconclusive."""
         head = self.run.versions[Role.HEAD]
         return measure_alone(bench, head, size=self.settings.value("block"), find_base=self._stored_base)
 
@@ -276,10 +275,10 @@ class TrialMaker:
         return StoredBase(len(grounds.base.trials.trials), lambda head: judge(head, grounds).result)
 
     def _make_interleaved(self, bench: Bench, *, until_s: float = math.inf) -> TrialSet:
-        """Head's trials, interleaved with the base's.
+        """Makes head's trials, interleaved with the base's.
 
         Args:
-            until_s: moment of `time.monotonic` from which on no more are added.
+            until_s: time of `time.monotonic` after which no more are added.
         """
 
         def decide(head: TrialSet, base: TrialSet) -> GateResult:
@@ -291,7 +290,7 @@ class TrialMaker:
         return made.head
 
     def _confirmed(self, trials: TrialSet, request: TrialRequest) -> TrialSet:
-        """The trials; or, where they are suspicious, others of head, interleaved with the baseline's commit."""
+        """Returns the trials; if they are suspicious, new trials of head, interleaved with the baseline's commit."""
         grounds = grounds_for(self.settings, self.ledger, self.run, trials)
         if not isinstance(grounds.base, Found):
             return trials
@@ -326,7 +325,7 @@ class TrialMaker:
         return made
 
     def _find_base(self, commit: str) -> str:
-        """Finds the baseline's version; why there is none, or nothing."""
+        """Finds the baseline's version; returns the reason if it cannot be found, or an empty text."""
         try:
             self.run.versions = self.run.find_base(base=commit)
         except LdosError as error:

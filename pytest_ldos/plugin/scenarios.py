@@ -1,4 +1,4 @@
-"""The scenario that a test measures, the tests that are made for scenarios, and the cells of their sweeps."""
+"""The scenario of a test, tests made for scenarios, and cells of sweeps."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 _NONE: Final = ""
-"""Stands for the scenario of a test that is made for combinations where none was asked for."""
+"""Placeholder scenario of a test for combinations if none was requested."""
 
 _WORD: Final = re.compile(r"[\w.+-]+")
 
 
 def combinations_in(expression: str, known: Collection[str]) -> dict[str, list[str]]:
-    """Combinations of known scenarios that ``-m`` names: spellings by their usual name."""
+    """Combinations of known scenarios in ``-m``: spellings by their usual name."""
     found: dict[str, list[str]] = {}
     for word in dict.fromkeys(_WORD.findall(expression)):
         if PLUS in word and set(word.split(PLUS)) <= set(known):
@@ -55,7 +55,7 @@ def refuse_unknown_parts(expression: str, known: Collection[str]) -> None:
 
 
 def scenario_mark(node: pytest.Item, names: Collection[str]) -> pytest.Mark | None:
-    """The closest mark that names the scenario of a test: ``ldos_scenario`` itself before others."""
+    """The closest mark that names a test's scenario; ``ldos_scenario`` takes precedence."""
     marks = [mark for mark in marks_of(node) if _names_scenario(mark, names)]
     return min(marks, key=lambda mark: mark.name != SCENARIO_MARK, default=None)
 
@@ -63,11 +63,11 @@ def scenario_mark(node: pytest.Item, names: Collection[str]) -> pytest.Mark | No
 def scenario_arguments(node: pytest.Item, names: Collection[str]) -> tuple[str, dict[str, Any]]:
     """The scenario of a test, and the arguments of its marks.
 
-    An argument that the closest mark lacks comes from the next one for the same scenario: a set of parameters may
-    have a name, and its function all else. The mark ``ldos_scenarios`` gives a name with the scenario's in it.
+    Arguments missing from the closest mark come from the next one for the same scenario: a parameter set may have a
+    name, and its function everything else. The mark ``ldos_scenarios`` gives a name that includes the scenario's.
 
     Raises:
-        ConfigurationError: it has no mark of a scenario, or one that names none.
+        ConfigurationError: it has no scenario mark, or one that names no scenario.
     """
     mark = scenario_mark(node, names)
     if mark is None:
@@ -89,7 +89,7 @@ def _names_scenario(mark: pytest.Mark, names: Collection[str]) -> bool:
 
 
 def scenario_name(mark: pytest.Mark) -> str:
-    """The scenario that a mark stands for; ``ldos_scenario("a+b")`` names it.
+    """The scenario of a mark; ``ldos_scenario("a+b")`` names it in its argument.
 
     Raises:
         ConfigurationError: the mark names none.
@@ -103,10 +103,10 @@ def scenario_name(mark: pytest.Mark) -> str:
 
 
 def make_scenario_tests(metafunc: pytest.Metafunc, known: Sequence[str]) -> None:
-    """Makes one test for each scenario, marked with its name, of a test that asks for `ldos_scenario`.
+    """Makes one test for each scenario, marked with its name, from a test that requests `ldos_scenario`.
 
-    Its mark ``ldos_scenarios`` may choose scenarios; ``+`` stands for the combinations that ``-m`` names. A test
-    whose own mark names its scenario stays one test.
+    Its mark ``ldos_scenarios`` may select scenarios; ``+`` means the combinations in ``-m``. A test whose own mark
+    names its scenario remains one test.
 
     Args:
         known: names of all scenarios.
@@ -127,7 +127,7 @@ def make_scenario_tests(metafunc: pytest.Metafunc, known: Sequence[str]) -> None
 
 
 def is_placeholder(item: pytest.Item) -> bool:
-    """True for a test of combinations of scenarios where none was asked for."""
+    """True for a test of combinations of scenarios if none was requested."""
     callspec = getattr(item, "callspec", None)
     return callspec is not None and callspec.params.get(SCENARIO_FIXTURE) == _NONE
 
@@ -145,10 +145,10 @@ def _mark(name: str) -> pytest.MarkDecorator:
 def require_loads(
     loads: Iterable[LoadSpec], spec: ScenarioSpec, environments: Sequence[Mapping[str, str] | None] = (None,)
 ) -> None:
-    """Skips the test, or ends it, as its scenario says, if a load cannot be applied on this machine.
+    """Skips or ends the test, according to its scenario, if a load cannot be applied on this machine.
 
     Args:
-        environments: of the versions that are measured; ``None`` stands for ours.
+        environments: of the measured versions; ``None`` for ours.
 
     Raises:
         Unavailable: with reason and remedy.
@@ -168,13 +168,13 @@ def require_loads(
 
 @dataclass(frozen=True)
 class SweepCell:
-    """The cell that one test of a sweep measures.
+    """The cell of one test of a sweep.
 
     Attributes:
         axes: all axes of the sweep.
         assignments: values of this cell by address.
         id: ``rate_hz=500-cpus=2``.
-        moment: its place in the order of measurement.
+        moment: its position in the order of measurement.
     """
 
     axes: tuple[Axis, ...]
@@ -184,13 +184,13 @@ class SweepCell:
 
 
 def cells_of(marks: Sequence[pytest.Mark], base: ScenarioSpec) -> list[SweepCell]:
-    """The cells that a test's marks ask for, in the order of the grid.
+    """The cells requested by a test's marks, in the order of the grid.
 
     Args:
         marks: the outermost first.
 
     Raises:
-        ConfigurationError: a mark is no axis, or its setting cannot have a value.
+        ConfigurationError: a mark is not an axis, or a value is invalid for its setting.
     """
     from pytest_ldos.campaign.cells import Grid, running_order
 
@@ -203,7 +203,7 @@ def cells_of(marks: Sequence[pytest.Mark], base: ScenarioSpec) -> list[SweepCell
 
 
 def in_cell(item: pytest.Item, spec: ScenarioSpec) -> ScenarioSpec:
-    """The scenario of a test with the values of its cell; unchanged for a test that has none."""
+    """The scenario of a test with the values of its cell, if it has one."""
     cell = cell_of(item)
     if cell is None:
         return spec
@@ -225,14 +225,14 @@ def _axis(mark: pytest.Mark) -> Any:
 
 
 def cell_of(item: pytest.Item) -> SweepCell | None:
-    """The cell that a test measures; ``None`` for tests that are part of no sweep."""
+    """The cell of a test; ``None`` if it is not part of a sweep."""
     callspec = getattr(item, "callspec", None)
     found = callspec.params.get(CELL_FIXTURE) if callspec is not None else None
     return found if isinstance(found, SweepCell) else None
 
 
 def sweep_name(item: pytest.Item, cell: SweepCell) -> str:
-    """The name of a test's sweep: the test's own without its cell's."""
+    """The name of a test's sweep: the test's name without its cell."""
     from pytest_ldos.campaign.sweep import name_for
 
     before, _, ids = item.nodeid.partition("[")
@@ -241,12 +241,12 @@ def sweep_name(item: pytest.Item, cell: SweepCell) -> str:
 
 
 def _as_pytest_shows(name: str) -> str:
-    """The id of a test's parameters as pytest writes it in the node's id."""
+    """The id of a test's parameters as in pytest's node id."""
     return name.encode("unicode_escape").decode("ascii")
 
 
 def in_running_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """The same tests, with those of each sweep in running order at the places that they have."""
+    """The tests with those of each sweep in running order, at the same positions."""
     places: dict[str, list[int]] = {}
     for place, item in enumerate(items):
         cell = cell_of(item)

@@ -1,4 +1,4 @@
-"""The tests of a session that measure, and refusals of those that would measure badly."""
+"""The measuring tests of a session, and refusals of tests that would measure badly."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from pytest_ldos.show.report.document import Place
 
 _WRITTEN_AT_THE_END: Final = ("report", "summary", "benchmark_json")
-"""Options for outputs that hold all scenarios of a session: no worker has them."""
+"""Options for outputs with all scenarios of a session, which workers do not have."""
 
 
 class Selection:
-    """The tests of one session that measure.
+    """The measuring tests of one session.
 
     Attributes:
         scenarios: tests that measure a stack.
         studies: tests that measure with an instrument.
-        asked: names of the tests that measure and that the command line selects.
+        asked: names of the measuring tests selected on the command line.
         is_one_sweep: true if all tests of the session are cells of sweeps.
     """
 
@@ -41,10 +41,10 @@ class Selection:
         self.is_one_sweep = False
 
     def take(self, items: Sequence[pytest.Item], asked: Sequence[pytest.Item]) -> None:
-        """Remembers those of the collected tests that will measure.
+        """Records the measuring tests among the collected ones.
 
         Args:
-            asked: those that the command line selects, whatever other plugins deselected.
+            asked: those selected on the command line, even if other plugins deselected them.
         """
         self.asked = [item.nodeid for item in asked if not is_placeholder(item)]
         self.scenarios = [item for item in items if MEASURING_FIXTURE in getattr(item, "fixturenames", ())]
@@ -55,7 +55,7 @@ class Selection:
         return len(self.scenarios) + len(self.studies)
 
     def own_names(self) -> set[str]:
-        """Names of all metrics and quantities that may be gated beyond the built-in metrics."""
+        """Names of all metrics and quantities that may be gated in addition to the built-in ones."""
         from pytest_ldos.campaign.instruments import find_instrument
 
         metrics = {metric.name for item in self.scenarios for metric in own_metrics(item)}
@@ -63,7 +63,7 @@ class Selection:
         return metrics | {each.name for name in instruments for each in find_instrument(name).quantities}
 
     def place_of(self, nodeid: str) -> Place | None:
-        """The file and line of a test, as pytest knows them."""
+        """The file and line of a test, according to pytest."""
         from pytest_ldos.show.report.document import Place
 
         item = next((item for item in self.scenarios if item.nodeid == nodeid), None)
@@ -73,10 +73,10 @@ class Selection:
 
 
 def own_metrics(item: pytest.Item) -> tuple[OwnMetric, ...]:
-    """Metrics that the plugins and the conftest.py files of a test register, those of outer folders first.
+    """Metrics registered by plugins and a test's conftest.py files, those of outer folders first.
 
     Raises:
-        ConfigurationError: something else than metrics, or nothing, was given.
+        ConfigurationError: an implementation returned something else.
     """
     from pytest_ldos.measure.metrics.own import require_own
 
@@ -89,7 +89,7 @@ def own_metrics(item: pytest.Item) -> tuple[OwnMetric, ...]:
 
 
 def metrics_of(item: pytest.Item, settings: Settings) -> Catalogue:
-    """Every metric that a test measures: ours, those in the settings, and those registered for it.
+    """All metrics of a test: built-in ones, those in the settings, and those registered for it.
 
     Raises:
         ConfigurationError: see `own_metrics` and `catalogue_of`.
@@ -101,9 +101,9 @@ def metrics_of(item: pytest.Item, settings: Settings) -> Catalogue:
 
 
 def shared_baseline(items: Iterable[pytest.Item], settings: Settings) -> str:
-    """The reason why two of the tests that will measure are refused: both have one baseline; empty if none have.
+    """The reason why two measuring tests with the same baseline are refused; empty if there are none.
 
-    A test that is always skipped measures nothing. One whose marks are wrong reports that when it runs.
+    Tests that are always skipped are ignored. A test with wrong marks reports them when it runs.
     """
     first: dict[str, str] = {}
     for item in (each for each in items if not _is_skipped(each)):
@@ -115,7 +115,7 @@ def shared_baseline(items: Iterable[pytest.Item], settings: Settings) -> str:
 
 
 def describe_shared(name: str, one: str, other: str) -> str:
-    """The refusal of a test whose baseline another one has, with the way out."""
+    """The refusal of a test with another test's baseline, with its remedy."""
     return (
         f"{one} and {other} would share the baseline '{name}': the second would be judged by what the first measured"
         f'\n  → give one a name of its own: name="…" in its mark (or in that of its set of parameters: '
@@ -124,9 +124,9 @@ def describe_shared(name: str, one: str, other: str) -> str:
 
 
 def measured_name(item: pytest.Item, settings: Settings) -> str:
-    """The name that a test's trials are recorded and judged by: that of its marks, with the values of its cell.
+    """The name under which a test's trials are recorded and judged: from its marks, with the values of its cell.
 
-    The test's own name is no part of it: a renamed test keeps its baseline.
+    The test's own name is not part of it, so that a renamed test keeps its baseline.
 
     Raises:
         LdosError: its marks are wrong.
@@ -137,7 +137,7 @@ def measured_name(item: pytest.Item, settings: Settings) -> str:
 
 
 def _is_skipped(item: pytest.Item) -> bool:
-    """True for a test that is skipped whatever happens; conditions that are text are unknown before it runs."""
+    """True for a test that is always skipped; conditions as text are unknown before it runs."""
     conditions = ((*mark.args, mark.kwargs.get("condition")) for mark in item.iter_markers("skipif"))
     return any(item.iter_markers("skip")) or any(
         not isinstance(each, str) and bool(each) for those in conditions for each in those
@@ -145,10 +145,10 @@ def _is_skipped(item: pytest.Item) -> bool:
 
 
 def refuse_head(settings: Settings, what: str) -> None:
-    """Refuses ``--ldos-head`` where a test measures programs of this environment instead of a stack.
+    """Refuses ``--ldos-head`` if a test measures programs of this environment instead of a stack.
 
     Args:
-        what: it measures, with its verb.
+        what: the test's subject, with its verb.
 
     Raises:
         ConfigurationError: ``--ldos-head`` was given.
@@ -161,7 +161,7 @@ def refuse_head(settings: Settings, what: str) -> None:
 
 
 def refuse_parallel_runs(config: pytest.Config, *, is_one_sweep: bool) -> None:
-    """Refuses tests in parallel processes, which disturb each other; only cells of a sweep wait for each other.
+    """Refuses tests in parallel processes, which disturb each other; only cells of sweeps wait for each other.
 
     Args:
         is_one_sweep: true if all tests of the session are cells of sweeps.

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 
 def estimate_lines(settings: Settings, scenarios: Sequence[pytest.Item], *, stack: str, beside: str = "") -> list[str]:
-    """One line on the duration of the trials of some tests; none if there are no trials. Builds are not counted.
+    """One line on the expected duration of trials, without builds; none if there are no trials.
 
     Args:
-        stack: name of the stack under test, or the beginning of it.
+        stack: name of the stack under test, or its beginning.
         beside: words about what else takes time.
     """
     from pytest_ldos.campaign.estimate import describe_expected, duration_files, measured_cost
@@ -52,7 +52,7 @@ def estimate_lines(settings: Settings, scenarios: Sequence[pytest.Item], *, stac
 
 
 def _specs(settings: Settings, scenarios: Sequence[pytest.Item]) -> Iterator[ScenarioSpec]:
-    """Scenarios of tests; a test without a valid one says so itself when it runs."""
+    """Scenarios of tests; a test without a valid one reports that when it runs."""
     for item in scenarios:
         with suppress(ConfigurationError):
             yield in_cell(item, settings.scenario_of(item))
@@ -68,18 +68,18 @@ def _expected(settings: Settings, spec: ScenarioSpec, cost: Cost | None) -> Expe
 
 
 _LISTINGS: Final = ("collectonly", "showfixtures", "show_fixtures_per_test")
-"""Options of pytest that list and run nothing."""
+"""Options of pytest that only list tests."""
 
 _NOT_RUN: Final = "not run"
 _DESELECTED: Final = "deselected by a plugin or a conftest.py"
 
 
 class MeasuringSession:
-    """The parts of one session, none of which knows the whole; does nothing until a test asks for a measurement.
+    """Connects the parts of one session; does nothing until a test requests a measurement.
 
     Args:
         pid: of the process that pytest runs in.
-        failed: tests that failed before there was this session.
+        failed: tests that failed before this session was created.
     """
 
     def __init__(self, config: pytest.Config, sources: Sources, *, pid: int, failed: Collection[str] = ()) -> None:
@@ -97,25 +97,25 @@ class MeasuringSession:
         self.outputs = Outputs(parts)
 
     def make_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Makes a test for each cell and each scenario that a test function stands for."""
+        """Makes a test for each cell and each scenario of a test function."""
         self.sweeps.make_cells(metafunc)
         make_scenario_tests(metafunc, self.settings.scenario_names())
 
     def take_items(self, items: list[pytest.Item], asked: Sequence[pytest.Item]) -> None:
-        """Remembers the tests that will measure, and puts cells of sweeps in order; see `Selection.take`."""
+        """Records the measuring tests, and puts cells of sweeps in order; see `Selection.take`."""
         self.selection.take(items, asked)
         if self.selection:
             self.outputs.require_writable()
         self.sweeps.put_in_order(items)
 
     def header(self) -> list[str]:
-        """Settings, stack, base, tracer and host of the measurements; nothing where no test measures."""
+        """Settings, stack, base, tracer and host of the measurements; nothing if no test measures."""
         scenarios = self.selection.scenarios
         of_stack = _describe_setup(self.settings, scenarios) if scenarios else []
         return [one_line(line) for line in (self.settings.describe_file(), *of_stack)] if self.selection else []
 
     def once(self, item: pytest.Item, when: str) -> AbstractContextManager[None]:
-        """Lets a phase of a test begin once if it measures; see `Ledger.once`."""
+        """Allows a phase of a measuring test to begin only once; see `Ledger.once`."""
         return self.ledger.once(item, when, is_measured=bool(self.record.runs_of(item.nodeid)))
 
     @contextmanager
@@ -128,7 +128,7 @@ class MeasuringSession:
         with refused(item.nodeid):
             refuse_child_process(self._pid)
             refuse_parallel_runs(item.config, is_one_sweep=self.selection.is_one_sweep)
-            metrics_of(item, self.settings)  # faults of metrics and policy are reported before anything is measured
+            metrics_of(item, self.settings)  # reports errors of metrics and policy before measuring
             _ = self.ledger.policy
         spec = in_cell(item, dataclasses.replace(self.settings.scenario_of(item), stack=stack))
         is_to_be_built = _is_to_be_built(self.settings, stack)
@@ -148,7 +148,7 @@ class MeasuringSession:
         self._require_first(item)
         refuse_child_process(self._pid)
         refuse_parallel_runs(item.config, is_one_sweep=False)
-        _ = self.ledger.policy  # its faults are reported before anything is measured
+        _ = self.ledger.policy  # reports its errors before measuring
         with self._held(item, announce):
             yield
 
@@ -163,12 +163,12 @@ class MeasuringSession:
     def finish(self, exit_status: int, items: Sequence[pytest.Item]) -> int:
         """Writes the outputs and turns verdicts into the exit status.
 
-        pytest's own codes keep their meaning: where a test failed for another reason than
-        a verdict, the run ends with 1. An output that could not be written makes a green run invalid, and
-        a green strict run without any verdict is inconclusive.
+        pytest's own codes keep their meaning: if a test failed for another reason than a verdict, the run ends with 1.
+        An output that could not be written makes a green run invalid, and a green strict run without any verdict is
+        inconclusive.
 
         Args:
-            items: the tests that were left to be run.
+            items: tests that were selected to run.
         """
         self.outputs.write()
         if not self.sweeps.is_kept or (exit_status == pytest.ExitCode.OK and not self.outputs.is_whole):
@@ -184,7 +184,7 @@ class MeasuringSession:
         return exit_codes.INCONCLUSIVE if self._lacks_verdict else status
 
     def enter_unjudged(self, reasons: Mapping[str, str]) -> None:
-        """Takes tests that were to be judged and were not, with the reason of each; one that ran keeps its reason."""
+        """Records tests without an expected verdict, with reasons; tests that ran keep their own reasons."""
         self._unjudged |= {name: why for name, why in reasons.items() if why != _NOT_RUN or name not in self._unjudged}
 
     def _find_unjudged(self, left: Collection[str]) -> dict[str, str]:
@@ -200,7 +200,7 @@ class MeasuringSession:
         return self.ledger.end_of(nodeid) or (_NOT_RUN if nodeid in left else _DESELECTED)
 
     def summarize(self, reporter: pytest.TerminalReporter) -> None:
-        """Prints the results of sweeps and scenarios, and why there are none where a verdict is required."""
+        """Prints the results of sweeps and scenarios, or why there are none if a verdict is required."""
         self.sweeps.summarize(reporter)
         self.outputs.summarize(reporter)
         if self._lacks_verdict:

@@ -1,4 +1,4 @@
-"""Settings of one pytest session: the values that were given, and what follows from them."""
+"""Settings of one pytest session: given and derived values."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ class Settings:
 
     @property
     def root(self) -> Path:
-        """The project's folder: that of its settings file, or pytest's root where it has none."""
+        """The project's folder: that of its settings file, or pytest's root without one."""
         return self.sources.root
 
     @property
     def folder(self) -> Path:
-        """The folder at which paths on the command line start."""
+        """The folder to which paths on the command line are relative."""
         return self.config.invocation_params.dir
 
     @property
     def output(self) -> Path:
-        """The folder that everything a run leaves is written to."""
+        """The folder for all files of a run."""
         return self.sources.folder("output")
 
     @property
@@ -64,7 +64,7 @@ class Settings:
 
     @property
     def traces_limit_bytes(self) -> int:
-        """Disk space that the traces of all runs may take."""
+        """Largest disk space of all runs' traces."""
         return int(self.value("traces_limit_mb") * 1_000_000)
 
     @property
@@ -80,7 +80,7 @@ class Settings:
         )
 
     def describe_file(self) -> str:
-        """A line on the file that the settings are from, and on the project's folder where that is another."""
+        """A line on the settings file, and on the project's folder if it is another one."""
         file, folder = self.sources.file, self.folder
         if file is None:
             return f"ldos: no settings file above the tests; results lie in {self.output}"
@@ -95,13 +95,13 @@ class Settings:
         return BaselineStores.of(self.sources)
 
     def short(self, path: Path) -> Path:
-        """A path as it is shown: relative to the project's folder where it lies in it."""
+        """A path for display: relative to the project's folder if it is below it."""
         return path.relative_to(self.root) if path.is_relative_to(self.root) else path
 
     # --- scenarios --------------------------------------------------------------------
 
     def markers(self) -> Mapping[str, str]:
-        """Names and descriptions of the markers that this session knows."""
+        """Names and descriptions of this session's markers."""
         described = {name: table.description for name, table in self.sources.toml.scenarios.items()}
         for name, spellings in combinations_in(self.config.getoption("markexpr"), described).items():
             described |= {each: "several at once" for each in (name, *spellings) if each not in described}

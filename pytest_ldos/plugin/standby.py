@@ -1,4 +1,4 @@
-"""Stand-in for the session until something asks for a measurement: only then is it made, and its imports loaded."""
+"""Stand-in for the session, which is created, with its imports, only when a measurement is requested."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _CONFIG: Final = OPTIONS["config"]
 _FIXTURES: Final = re.compile(rb"\b(panda_stack|ldos_(stack|scenario|study|trials|gate))\b")
 
 _SELECTING_PLUGINS: Final = ("mark", "main")
-"""Parts of pytest that select tests by its own options."""
+"""pytest's own plugins that select tests by options."""
 
 
 class Standby:
-    """Makes the session of one pytest run when something asks for a measurement.
+    """Creates the session of one pytest run when a measurement is requested.
 
-    The session has the settings of the project that its tests lie in. They are read before tests are collected where
-    the arguments of the command line lead to a project, and otherwise when its first test file is found.
+    The session has the settings of its tests' project. They are read before collection if the command-line arguments
+    lead to a project, and otherwise when its first test file is found.
     """
 
     KEY: ClassVar[pytest.StashKey[Standby]] = pytest.StashKey()
@@ -61,8 +61,8 @@ class Standby:
         self._set_up: set[str] = set()
 
     def begin(self) -> None:
-        """Registers the marks; makes the session at once where anything is set for it, so that a wrong setting is
-        refused before tests are collected.
+        """Registers the marks; creates the session at once if it has settings, so that wrong ones are refused before
+        collection.
         """
         files = self._files_of_arguments
         made = [self._made(file) for file in files if file is not None or self._is_set()]
@@ -72,19 +72,19 @@ class Standby:
             self._register(describe_marks(SCENARIO_DESCRIPTIONS))
 
     def awake(self) -> MeasuringSession | None:
-        """The session, if anything has asked for it."""
+        """The session, if it was requested."""
         return self._session
 
     def session_for(self, test_file: Path) -> MeasuringSession:
-        """The session that a test of a file would have; the first one is that of the run until all are collected."""
+        """The session for a test file; until collection ends, the first one is that of the run."""
         found = self._made(self._file_for(test_file))
         self._session = self._session or found
         return found
 
     def wake(self) -> MeasuringSession:
-        """The session of the test that runs; made when it is first asked for.
+        """The session of the running test, created on the first request.
 
-        A test that asks for its stack as it runs is known only now: it fails if others measure in another project.
+        A test may request its stack only while it runs; it fails if other tests measure in another project.
         """
         file = self._files_of_arguments[0] if self._running is None else self._file_for(self._running.path)
         if self._session is None or self._session is not self._sessions.get(file):
@@ -93,7 +93,7 @@ class Standby:
 
                 running = "" if self._running is None else self._running.nodeid
                 fail_with(_led_apart({self._session.settings.sources.file: "the other tests", file: running}))
-            self._sessions.pop(file, None)  # a new one knows which tests have failed
+            self._sessions.pop(file, None)  # a new session receives the failed tests
             self._session = self._made(file)
         return self._session
 
@@ -102,7 +102,7 @@ class Standby:
         return [] if self._session is None else [*self._session.header(), *filter(None, [self._refusal])]
 
     def _refuse_unknown_parts(self) -> None:
-        """Refuses a combination in ``-m`` with a scenario that no project of the collected tests has."""
+        """Refuses a combination in ``-m`` with a scenario unknown to all projects of the collected tests."""
         if self._sessions:
             from pytest_ldos.plugin.scenarios import refuse_unknown_parts
 
@@ -110,13 +110,13 @@ class Standby:
             refuse_unknown_parts(self._config.getoption("markexpr"), known)
 
     def _settle(self, items: list[pytest.Item], asked: Sequence[pytest.Item]) -> None:
-        """Gives the session those of the tests that will run which measure; it is that of their project.
+        """Passes the measuring tests to the session of their project.
 
         Args:
-            asked: tests that measure and that the command line selects, whatever other plugins deselected.
+            asked: measuring tests selected on the command line, even if other plugins deselected them.
 
         Raises:
-            UsageError: they lie in several projects, or would share a baseline.
+            UsageError: they are in several projects, or would share a baseline.
         """
         measuring = [item for item in items if measures(item)]
         if measuring:
@@ -128,7 +128,7 @@ class Standby:
             self._session.take_items(items, asked)
 
     def _refuse(self, measuring: Sequence[pytest.Item], session: MeasuringSession) -> None:
-        """Refuses tests that cannot be measured together; where they are only listed, the header has the reason."""
+        """Refuses tests that cannot be measured together; if they are only listed, the header has the reason."""
         from pytest_ldos.plugin.messages import usage_error
         from pytest_ldos.plugin.selection import shared_baseline
 
@@ -148,9 +148,9 @@ class Standby:
 
     @cached_property
     def _files_of_arguments(self) -> list[Path | None]:
-        """The settings files that the places of tests on the command line, or in ``testpaths``, lead to.
+        """The settings files for the paths of tests on the command line, or in ``testpaths``.
 
-        Settings that are named are those of all tests: their project is that of the arguments, if they have one.
+        A settings file given by option applies to all tests; their project is that of the arguments, if they have one.
         """
         here = self._config.invocation_params.dir
         named = [here / argument.partition("::")[0] for argument in self._config.args]
@@ -167,9 +167,9 @@ class Standby:
         return self._files_of_arguments[0] if self._names_settings else self._search(test_file.parent)
 
     def _search(self, place: Path) -> Path | None:
-        """The settings file above a place; where there is none, above pytest's root or the working directory.
+        """The settings file above a path, or else above pytest's root or the working directory.
 
-        A file that links lead to by several names has the first of them.
+        A file with several names through links keeps the first one.
         """
         if place not in self._found:
             others = (self._config.rootpath, self._config.invocation_params.dir)
@@ -179,7 +179,7 @@ class Standby:
         return self._found[place]
 
     def _made(self, file: Path | None) -> MeasuringSession:
-        """The session with the settings of one project, whose marks are then known."""
+        """Creates the session with the settings of one project, and registers its marks."""
         if file not in self._sessions:
             from pytest_ldos.plugin.options import read_settings
             from pytest_ldos.plugin.outputs import refuse_unavailable
@@ -199,7 +199,7 @@ class Standby:
                 self._config.addinivalue_line("markers", f"{name}: {description}")
 
     def _is_set(self) -> bool:
-        """True if command line, environment or ``-m`` has a setting of ours."""
+        """True if the command line, the environment or ``-m`` has a setting of ours."""
         given = (self._config.getoption(f"ldos_{name}") for name in OPTIONS)
         return (
             any(value is not None for value in given)
@@ -211,7 +211,7 @@ class Standby:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pycollect_makemodule(self, module_path: Path) -> None:
-        """Reads the settings of a test file's project before it is imported, which makes its marks known."""
+        """Reads the settings of a test file's project before its import, which registers its marks."""
         file = self._file_for(module_path)
         if file is not None:
             from pytest_ldos.plugin.messages import collecting
@@ -221,7 +221,7 @@ class Standby:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None]:
-        """Settles the session after all plugins, ``--lf`` too, have deselected tests: what they leave will run."""
+        """Settles the session after all plugins, including ``--lf``, have deselected tests."""
         self._refuse_unknown_parts()
         found = list(filter(measures, items))
         yield
@@ -229,7 +229,7 @@ class Standby:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Remembers the tests that run in this process, and lets one that measures be set up once."""
+        """Records the tests that run in this process, and lets a measuring test be set up only once."""
         self._running = item
         self._set_up.add(item.nodeid)
         if self._session is None:
@@ -239,7 +239,7 @@ class Standby:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
-        """Lets the function of a test that measures run once."""
+        """Lets the function of a measuring test run only once."""
         if self._session is None:
             return (yield)
         with self._session.once(pyfuncitem, "call"):
@@ -247,7 +247,7 @@ class Standby:
 
     @pytest.hookimpl
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Takes a module of tests that measure which is skipped as a whole, as by `pytest.importorskip`."""
+        """Records a skipped module of measuring tests, such as by `pytest.importorskip`."""
         option = self._config.option
         file = self._config.rootpath / report.nodeid
         if report.skipped and not (option.markexpr or option.keyword) and _names_fixtures(file):
@@ -255,7 +255,7 @@ class Standby:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Takes the tests that a worker of pytest-xdist was to measure and did not judge."""
+        """Records the tests without a verdict from a pytest-xdist worker."""
         unjudged = getattr(node, "workeroutput", {}).get(UNJUDGED_OUTPUT)
         if unjudged:
             (self._session or self.wake()).enter_unjudged(unjudged)
@@ -268,7 +268,7 @@ class Standby:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, None, None]:
-        """Takes failures, and the result of a sweep's cell that a worker of pytest-xdist measured."""
+        """Records failures, and results of a sweep's cells from pytest-xdist workers."""
         if self._session is not None and not self._config.pluginmanager.hasplugin("dsession"):
             self._refuse_elsewhere(self._session, report)
         if report.failed:
@@ -281,7 +281,7 @@ class Standby:
         return (yield)
 
     def _refuse_elsewhere(self, session: MeasuringSession, report: pytest.TestReport) -> None:
-        """Fails a test that measures and ran in another process, whose verdict this session has not."""
+        """Fails a measuring test that ran in another process, whose verdict is missing from this session."""
         measuring = {each.nodeid for each in (*session.selection.scenarios, *session.selection.studies)}
         if report.nodeid in measuring - self._set_up:
             from pytest_ldos.plugin.preflight import IN_A_CHILD, NO_CHILD
@@ -296,7 +296,7 @@ def _names_fixtures(file: Path) -> bool:
 
 
 class _SilentConfig:
-    """pytest's settings, whose hook for deselected tests reaches no plugin."""
+    """pytest's config with a hook for deselected tests that reaches no plugin."""
 
     hook = SimpleNamespace(pytest_deselected=lambda items: None)
 
@@ -308,7 +308,7 @@ class _SilentConfig:
 
 
 def _asked_for(config: pytest.Config, items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """The tests that ``-m``, ``-k`` and ``--deselect`` leave, whatever other plugins deselect."""
+    """The tests selected by ``-m``, ``-k`` and ``--deselect``, regardless of other plugins."""
     asked = list(items)
     for name in _SELECTING_PLUGINS:
         plugin: Any = config.pluginmanager.get_plugin(name)
@@ -326,11 +326,11 @@ def _led_apart(tests: Mapping[Path | None, str]) -> str:
 
 
 def session_of(config: pytest.Config) -> MeasuringSession:
-    """The session of measurements; made when it is first asked for."""
+    """The measuring session, created on the first request."""
     return config.stash[Standby.KEY].wake()
 
 
 def awake_session(config: pytest.Config) -> MeasuringSession | None:
-    """The session of measurements, if anything has asked for it; there is none after a usage error either."""
+    """The measuring session, if it was requested; there is none after a usage error."""
     standby = config.stash.get(Standby.KEY, None)
     return None if standby is None else standby.awake()

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from pytest_ldos.plugin.scenario_test import Gate
 
 FEWEST_ROUNDS: Final = 4
-"""Fewest rounds of each case from which its noise can be estimated."""
+"""Fewest rounds of each case to estimate its noise."""
 
 
 class MeasuredStudy:
     """The results of an instrument in a test.
 
     Attributes:
-        study: the results as they are shown.
-        trials: the rounds as they are judged.
+        study: results as shown.
+        trials: rounds as judged.
     """
 
     def __init__(self, study: Study, trials: TrialSet, gate: Gate) -> None:
@@ -40,7 +40,7 @@ class MeasuredStudy:
         self._gate = gate
 
     def check(self) -> GateResult:
-        """The verdict compared with the stored baseline; see `Gate.check`. A missed target fails the test, too."""
+        """Judges by the stored baseline, as in `Gate.check`. A missed target also fails the test."""
         result = self._gate.check(self.trials)
         if self.study.missed:
             fail_with(f"'{self.study.name}': the target was missed: {', '.join(self.study.missed)}")
@@ -71,7 +71,7 @@ class _Progress:
 
 
 def measured_study_for(request: pytest.FixtureRequest) -> MeasuredStudy:
-    """Measures with the instrument that a test's mark names."""
+    """Measures with the instrument of a test's mark."""
     session, item = session_of(request.config), request.node
     instrument, spec, name = _requested(item)
     try:

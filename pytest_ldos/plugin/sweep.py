@@ -1,7 +1,7 @@
-"""Sweeps in tests: a test for each cell, whose result is written where the session runs.
+"""Sweeps in tests: a test for each cell, whose result is written by the session's main process.
 
-The result of a cell travels with the report of its teardown, so that workers of pytest-xdist, on this machine or
-another, send it to the process that writes.
+The result of a cell is sent with the report of its teardown, so that pytest-xdist workers, on this machine or another,
+send it to the main process.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from pytest_ldos.scenario.model import ScenarioSpec
 
 _WORKER_INPUT: Final = "ldos_sweeps"
-"""Key of a worker's input: the cells that are done, as JSON."""
+"""Key in a worker's input: completed cells, as JSON."""
 
 
 class Sweeps:
     """The sweeps of one session.
 
     Attributes:
-        is_kept: false if the result of a cell could not be written.
+        is_kept: False if the result of a cell could not be written.
     """
 
     _REPORTS: ClassVar[pytest.StashKey[list[pytest.TestReport]]] = pytest.StashKey()
@@ -53,7 +53,7 @@ class Sweeps:
 
     @property
     def results(self) -> SweepResults:
-        """The results of cells; made when a cell first asks."""
+        """The results of cells, created on the first request."""
         if self._results is None:
             from pytest_ldos.plugin.sweep_results import SweepResults
 
@@ -80,7 +80,7 @@ class Sweeps:
         metafunc.parametrize(CELL_FIXTURE, cells, ids=[cell.id for cell in cells], indirect=True)
 
     def _scenario_of(self, metafunc: pytest.Metafunc) -> ScenarioSpec:
-        """The scenario that is swept; for a test of several scenarios, the part that they have in common."""
+        """The swept scenario; for a test of several scenarios, their common part."""
         if SCENARIO_FIXTURE not in metafunc.fixturenames:
             return self._settings.scenario_of(metafunc.definition)
         from pytest_ldos.scenario.loads.registry import LOAD_SPECS
@@ -89,7 +89,7 @@ class Sweeps:
         return ScenarioSpec(name="any", loads=tuple(each() for each in LOAD_SPECS.values()))
 
     def put_in_order(self, items: list[pytest.Item]) -> None:
-        """Puts cells in the order in which they are to run; refuses wrong ones before any is measured."""
+        """Puts cells in running order, and refuses invalid ones before measuring."""
         for item in (each for each in items if cell_of(each) is not None):
             try:
                 in_cell(item, self._settings.scenario_of(item))
@@ -100,12 +100,12 @@ class Sweeps:
     # --- cells that are done ----------------------------------------------------------
 
     def send_done(self, node: Any) -> None:
-        """Sends a worker of pytest-xdist the cells that are done."""
+        """Sends the completed cells to a pytest-xdist worker."""
         if self._settings.value("resume"):
             node.workerinput[_WORKER_INPUT] = json.dumps(self.results.done)
 
     def skip_done(self, item: pytest.Item) -> None:
-        """Skips a cell that is done, or fails its test again with the same message."""
+        """Skips a completed cell, or fails its test again with the same message."""
         cell = cell_of(item)
         if cell is None or not self._settings.value("resume"):
             return
@@ -130,7 +130,7 @@ class Sweeps:
     # --- results of cells -------------------------------------------------------------
 
     def attach_result(self, item: pytest.Item, report: pytest.TestReport) -> None:
-        """Attaches the result of a cell to the last report of its test."""
+        """Attaches a cell's result to the last report of its test."""
         cell = cell_of(item)
         if cell is None or item.nodeid in self._ledger.refusals:
             return
@@ -140,7 +140,7 @@ class Sweeps:
             setattr(report, SWEEP_ATTRIBUTE, self.results.identify(item, cell))
 
     def _collect(self, item: pytest.Item, cell: SweepCell, report: pytest.TestReport) -> None:
-        """Collects the reports of a test, and attaches its result to the last; that of its first start alone."""
+        """Collects the reports of a test, and attaches the result of its first start to the last."""
         reports = item.stash.setdefault(self._REPORTS, [])
         reports.append(report)
         if report.when == "teardown":
@@ -150,7 +150,7 @@ class Sweeps:
     def receive(self, report: pytest.TestReport) -> None:
         """Writes the result of a cell, except in workers.
 
-        Ends the session if it cannot be written: later results would be lost, too.
+        Ends the session if it cannot be written, because later results would also be lost.
         """
         if is_worker(self._settings.config):
             return

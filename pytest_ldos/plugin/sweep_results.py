@@ -1,4 +1,4 @@
-"""Results of a session's sweeps: encoded where they are measured, written where the session runs."""
+"""Results of a session's sweeps: encoded by workers, written by the session's main process."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Outcome:
     """The end of a cell's test in an earlier session.
 
     Attributes:
-        message: reason of a failure; empty if there was none.
-        summary: the outcome in a word or two.
+        message: reason for a failure; empty without one.
+        summary: the outcome in one or two words.
     """
 
     verdict: str
@@ -77,12 +77,12 @@ class SweepResults:
     # --- where a cell is measured -----------------------------------------------------
 
     def encode(self, item: pytest.Item, cell: SweepCell, reports: Sequence[pytest.TestReport]) -> str:
-        """The result of a test with the identity of its sweep, as JSON."""
+        """Encodes a test's result with its sweep's identity as JSON."""
         record = self._start_record(item, cell, reports)
         return json.dumps({**self._identity(item, cell), "start": encode_start(record)})
 
     def identify(self, item: pytest.Item, cell: SweepCell) -> str:
-        """The identity of a cell's sweep, as JSON."""
+        """Encodes the identity of a cell's sweep as JSON."""
         return json.dumps(self._identity(item, cell))
 
     def _identity(self, item: pytest.Item, cell: SweepCell) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class SweepResults:
 
     @cached_property
     def done(self) -> dict[str, dict[str, Any]]:
-        """Outcomes by cell, by sweep, of the newest sweep of each name in this version; read once."""
+        """Outcomes by sweep and cell, of the newest sweep of each name in this version; read once."""
         found: dict[str, dict[str, Any]] = {}
         for folder in all_sweeps(self._settings.output):
             key = folder.key()
@@ -132,10 +132,10 @@ class SweepResults:
         return found
 
     def outcome(self, item: pytest.Item, cell: SweepCell, done: Mapping[str, Any] | None) -> Outcome | None:
-        """The earlier outcome of a cell; ``None`` if it is still to be measured.
+        """The earlier outcome of a cell; ``None`` if it must be measured.
 
         Args:
-            done: `done` of the process that runs the session; ``None`` where that is this one.
+            done: `done` of the session's main process; ``None`` if that is this process.
         """
         definition = self._define(item, cell)
         known = (self.done if done is None else done).get(_title(definition.key), {})
@@ -160,13 +160,13 @@ class SweepResults:
         return f"[{len(folder.files())}/{len(outline.cells)}] {describe_cell(report.cells[0], shown_metrics(report))}"
 
     def recall(self, sweep: str) -> None:
-        """Takes a sweep that was measured before, so that it is shown at the end even if all its cells are done."""
+        """Includes a previously measured sweep, so that it is shown at the end even if all its cells are complete."""
         self._ledger.enter_answer()
         document = json.loads(sweep)
         self._folder(document["name"], document["digest"], document["definition"])
 
     def _folder(self, name: str, digest: str, definition: Mapping[str, Any]) -> SweepFolder:
-        """The folder of a sweep in this session: an earlier one if it is resumed, else a new one."""
+        """The folder of a sweep in this session: an earlier one if it is resumed, or a new one."""
         if (name, digest) not in self._folders:
             key = SweepKey(name, digest, self._version)
             earlier = find_sweep(self._settings.output, key) if self._settings.value("resume") else None
@@ -178,7 +178,7 @@ class SweepResults:
         """Prints the table of each sweep, and writes its reports."""
         for damaged in self._damaged:
             write_line(reporter, f"damaged, set aside: {damaged}", yellow=True)
-        writer = reporter._tw  # noqa: SLF001 - how pytest's own summaries learn the width
+        writer = reporter._tw  # noqa: SLF001 - pytest's own summaries use it for the width
         for (name, _), folder in self._folders.items():
             begin_section(reporter, f"ldos sweep {name}")
             try:
@@ -206,13 +206,13 @@ def _title(key: SweepKey) -> str:
 
 
 def _outcomes(folder: SweepFolder) -> dict[str, dict[str, str]]:
-    """Outcomes of cells that are done; cells that could not be measured, or read, are to be tried again."""
+    """Outcomes of completed cells; cells that could not be measured or read are tried again."""
     found = folder.readable_records().items()
     return {cell: asdict(Outcome.of(each)) for (cell, _), each in found if each.state not in _TRIED_AGAIN}
 
 
 def _as_cell(cell: SweepCell, trials: TrialSet) -> tuple[CellState, str]:
-    """State of a cell by its trials: invalid if they were measured with other settings than its own."""
+    """State of a cell by its trials: invalid if they were measured with other settings."""
     others = unlike(trials.spec, cell.assignments)
     if others:
         reason = f"the test measured with another {', '.join(others)} than its cell has: let it use ldos_loads()"
@@ -223,7 +223,7 @@ def _as_cell(cell: SweepCell, trials: TrialSet) -> tuple[CellState, str]:
 def _without_trials(
     reports: Sequence[pytest.TestReport], verdicts: Sequence[Verdict], message: str
 ) -> tuple[CellState, str]:
-    """State of a cell whose test made no trials."""
+    """State of a cell without trials."""
     skipped = next((report for report in reports if report.skipped), None)
     if skipped is not None:
         why = skipped.longrepr[2] if isinstance(skipped.longrepr, tuple) else skipped.longreprtext

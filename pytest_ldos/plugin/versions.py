@@ -1,4 +1,4 @@
-"""The versions that a run measures, and notes on settings of theirs that differ."""
+"""The versions that a run measures, and notes on differing settings."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _OF_THE_CHECKOUT: Final = f"it was measured with this checkout's, {_UNSEEN}; mea
 
 
 def describe_settings(version: Version, settings: Settings, item: pytest.Item) -> tuple[str, ...]:
-    """Differences that a measurement cannot show, because all versions got the settings of this checkout.
+    """Notes on differences that a measurement cannot show, because all versions have this checkout's settings.
 
     Args:
-        settings: of this checkout; their command line and environment apply to the version, too.
-        item: the test that was measured.
+        settings: of this checkout; their command line and environment also apply to the version.
+        item: the measured test.
 
     Returns:
-        One note, or none where the settings are equal or the version has none of its own.
+        One note, or none if the settings are equal or the version has none of its own.
     """
     if version.project is None:
         return ()
@@ -50,7 +50,7 @@ def describe_settings(version: Version, settings: Settings, item: pytest.Item) -
 
 
 def _sources_of(project: Path, ours: Settings) -> Sources:
-    """Our sources with the settings file of another checkout; one that lies in none is shared by both."""
+    """Our sources with the settings file of another checkout; a file outside of checkouts is shared by both."""
     if ours.value("config") is None or ours.sources.file is None:
         return dataclasses.replace(ours.sources, toml=read_toml(project))
     file, root = ours.sources.file.resolve(), ours.root.resolve()
@@ -67,7 +67,7 @@ def _differences(ours: ScenarioSpec, root: Path, theirs: ScenarioSpec, project: 
 
 
 def _settings(spec: ScenarioSpec, project: Path) -> dict[str, Any]:
-    """Settings of the measurement; paths below the project relative to it."""
+    """Settings of the measurement, with paths relative to the project."""
     loads = {load.KIND: vars(load) for load in spec.loads}
     measured = {"goals": spec.goals, "seeds": spec.seeds, "warmup": spec.warmup}
     return _within(project.resolve(), {"stack": dataclasses.asdict(spec.stack), "loads": loads, **measured})
@@ -91,17 +91,17 @@ Announce = Callable[[str], None]
 
 
 class MeasuredVersions:
-    """Head, which ``--ldos-head`` may name, and the base that ``--ldos-base`` names."""
+    """Head, from ``--ldos-head`` or this checkout, and the base from ``--ldos-base``."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._found: dict[tuple[Role, StackKind, str], Version | LdosError] = {}
 
     def stack_to_start(self, stack: StackSpec) -> StackSpec:
-        """The stack under test; `auto` is ROS 2 where ``--ldos-build`` was given, whatever is installed of it.
+        """The stack under test; with ``--ldos-build``, `auto` is always ROS 2.
 
         Raises:
-            Unavailable: head's workspace is to be built, and no ROS 2 is sourced.
+            Unavailable: head's workspace must be built, and no ROS 2 is sourced.
         """
         from pytest_ldos.robot.stack.choose import demand_ros2
         from pytest_ldos.scenario.words import StackKind
@@ -110,14 +110,15 @@ class MeasuredVersions:
         return demand_ros2(stack) if self._settings.value("build") or is_built else stack
 
     def find(self, stack: StackSpec, *, announce: Announce, base: str = "") -> Mapping[Role, Version]:
-        """Head, and the base if there is one. Head is built where the base is, so that only their sources differ.
+        """Finds head, and the base if there is one. If the base is built, head is built as well, so that only sources
+        differ.
 
         Args:
-            base: a revision to take in place of what the settings name.
+            base: revision to use instead of that in the settings.
 
         Raises:
-            ConfigurationError: there is no version of this name.
-            PreparationFailed: one of them could not be made, or cannot be started.
+            ConfigurationError: there is no such version.
+            PreparationFailed: one of them could not be prepared, or cannot be started.
         """
         from pytest_ldos.campaign.order import Role
 
@@ -131,11 +132,11 @@ class MeasuredVersions:
         return found
 
     def _named(self, role: Role) -> str:
-        """The version as the settings name it; empty where they name none."""
+        """The version in the settings; empty without one."""
         return str(self._settings.value(role))
 
     def _head_here(self, stack: StackSpec, finder: VersionFinder, *, like: Version | None) -> Version:
-        """The checkout: built where that was asked for, or where the base was; else as it is installed.
+        """The checkout: built if requested or if the base is built, and otherwise as installed.
 
         Args:
             like: the base.
@@ -149,7 +150,7 @@ class MeasuredVersions:
         return head_version(self._settings.root)
 
     def describe(self, versions: Mapping[Role, Version], stack: StackSpec, item: pytest.Item) -> tuple[str, ...]:
-        """Notes on differences that the measurement does not show, or that explain it."""
+        """Notes on differences that the measurement does not show, or that explain its result."""
         from pytest_ldos.campaign.order import Role
         from pytest_ldos.campaign.versions.find import describe_distros, describe_packages
 
@@ -160,7 +161,7 @@ class MeasuredVersions:
         return (*self._describe_stale(head, stack), *of_both, *of_settings)
 
     def _describe_stale(self, head: Version, stack: StackSpec) -> tuple[str, ...]:
-        """A note where head's workspace was not built, and its sources are newer than what is installed of it."""
+        """A note if head's workspace was not built and its sources are newer than its installed files."""
         from pytest_ldos.campaign.versions.find import describe_stale
 
         if head.packages is not None or not _is_ros2(stack):
@@ -169,7 +170,7 @@ class MeasuredVersions:
         return describe_stale(root, self._settings.sources.toml.base.workspaces(root))
 
     def _once(self, role: Role, stack: StackSpec, find: Callable[[], Version]) -> Version:
-        """A version as it was found the first time; one that could not be prepared is not tried again."""
+        """A version, found only once; a failed preparation is not tried again."""
         from pytest_ldos.robot.stack.choose import resolve_kind
 
         key = role, resolve_kind(stack), repr(stack.ros2)

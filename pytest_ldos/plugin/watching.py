@@ -1,4 +1,4 @@
-"""Profilers of ``--ldos-profile`` and ``--ldos-syscalls`` during the trials of a scenario or the rounds of a study."""
+"""Runs the profilers of ``--ldos-profile`` and ``--ldos-syscalls`` during trials or rounds of a study."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TrialWatch:
         self._watched: dict[Role, Watching] = {}
 
     def of(self, role: Role) -> Watch | None:
-        """The watch of a version; ``None`` if no profiler was asked for."""
+        """The watch of a version; ``None`` without profilers."""
         if not self._spec.is_asked:
             return None
         if role not in self._watched:
@@ -48,15 +48,15 @@ class TrialWatch:
 
 
 def _unused(folder: Path) -> Path:
-    """The folder; one with a number if trials of the same test already lie there."""
+    """The folder, with a number if trials of the same test already use it."""
     numbered = (folder.with_name(f"{folder.name}-{number}") for number in range(2, 10_000))
     return folder if not folder.exists() else next(each for each in numbered if not each.exists())
 
 
 def measured_study(spec: WatchSpec, folder: Callable[[], Path], measure: Callable[[], Study]) -> Study:
-    """Measures a study with the profilers of the settings.
+    """Measures a study with the profilers in the settings.
 
     Args:
-        folder: makes the folder of the profiles; called only if a profiler was asked for.
+        folder: creates the folder of the profiles; called only with profilers.
     """
     return measure_watched(spec, folder(), DRAWINGS, measure) if spec.is_asked else measure()
