@@ -219,20 +219,18 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
     ] = None,
     against: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="BASE…", help="One run or several of another version, which those of TRACE are compared with."
-        ),
+        typer.Option(metavar="BASE…", help="Runs of another version to compare with those of TRACE."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace tables that were written there before.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace earlier tables.")] = False,
     pid: Pids = None,
     clock_offset: Annotated[
         list[str] | None,
-        typer.Option(help="What to add to a host's times: HOST=NANOSECONDS, a TOML file of these, or 'estimate'."),
+        typer.Option(help="Correction of a host's times: HOST=NANOSECONDS, a TOML file of these, or 'estimate'."),
     ] = None,
     on_corrupt: Damage = OnCorrupt.REFUSE,
     interface: Annotated[
         list[str] | None,
-        typer.Option(help="A name that differs from the project's: action=/NAME, joint_states=/TOPIC, clock=/TOPIC."),
+        typer.Option(help="Names that differ from the project's: action=/NAME, joint_states=/TOPIC, clock=/TOPIC."),
     ] = None,
     metrics: MetricsOption = None,
     whole: Annotated[bool, typer.Option("--all", help="Show all rows of each table.")] = False,
@@ -241,17 +239,21 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
         str | None,
         typer.Option(
             metavar="WHERE",
-            help="Who reads many traces, or the windows of one (--window), with Dask: local (processes here; the "
-            "default of many), synchronous (this one), or the tcp://HOST:PORT of a running scheduler, whose workers "
-            "must see the same paths.",
+            help=(
+                "Dask scheduler for many traces, or the windows of one (--window): local (processes here; default "
+                "for many), synchronous (this process), or tcp://HOST:PORT of a running one, whose workers must see "
+                "the same paths."
+            ),
         ),
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes of a local scheduler; one a CPU.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help=("Processes of a local scheduler; by default one per CPU."))
+    ] = None,
     window: Annotated[
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="Read the trace in windows of this length; in others where it would not fit into memory.",
+            help="Read the trace in windows of this length; by default only if it would not fit into memory.",
         ),
     ] = None,
 ) -> None:

@@ -114,6 +114,6 @@ def _find(scenario: str, host_class: str, *, pinned: bool, local_only: bool = Fa
     if len(classes) > 1:
         raise ConfigurationError(
             f"several host classes have a baseline of '{scenario}'",
-            remedy=f"say which with --host-class: {', '.join(sorted(classes))}",
+            remedy=f"choose one with --host-class: {', '.join(sorted(classes))}",
         )
     return found[0]

@@ -49,12 +49,12 @@ from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.show.page.formats import Format
 from pytest_ldos.show.report.bisect import answer, remarks, render_bisect_as
 
-_KEPT: Final = "complete rounds are kept: the same command goes on from there"
+_KEPT: Final = "complete rounds are saved: the same command resumes the search"
 
 
 def bisect(  # noqa: PLR0913 - one a command-line option
     good: Annotated[str, typer.Argument(help="Commit, tag or branch in which the metric is good.")],
-    bad: Annotated[str, typer.Argument(help="Likewise: a descendant of GOOD in which it is worse.")],
+    bad: Annotated[str, typer.Argument(help="Likewise, a descendant of GOOD in which it is worse.")],
     *,
     scenario: Annotated[str | None, typer.Option(help="Scenario to measure. [default: baseline]")] = None,
     metric: Annotated[str, typer.Option(help="Metric that became worse; a failed trial is the worst.")] = "T1",
@@ -62,10 +62,10 @@ def bisect(  # noqa: PLR0913 - one a command-line option
         str, typer.Option(help="Probability that the commit is in the answer: 0.95 or 95%.")
     ] = f"{100 * CONFIDENCE:g}%",
     trials_per_start: Annotated[
-        int, typer.Option(min=1, max=100, help="Trials of each start of a stack; 1 assumes no likeness of them.")
+        int, typer.Option(min=1, max=100, help="Trials of each start of a stack; 1 makes them independent.")
     ] = TRIALS_PER_START,
     max_trials: Annotated[int, typer.Option(min=1, help="Trials of all versions together.")] = MAX_TRIALS,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it costs, and measure nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the expected cost without measuring.")] = False,
     metrics: MetricsOption = None,
     output: OutputOption = None,
     output_format: FormatOption = None,
@@ -117,7 +117,7 @@ def _refuse_few_trials(plan: SearchPlan, max_trials: int) -> None:
     if max_trials < least:
         raise ConfigurationError(
             f"--max-trials {max_trials} cannot decide BAD and one commit more",
-            remedy=f"allow {least} or more, better {MAX_TRIALS}; less --confidence takes fewer",
+            remedy=f"allow {least} or more, better {MAX_TRIALS}; a lower --confidence needs fewer",
         )
 
 

@@ -85,7 +85,7 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
         list[str] | None, typer.Option(help="Scenario to measure; can be given several times. [default: baseline]")
     ] = None,
     name: Annotated[
-        str | None, typer.Option(help="Name of its own that a test's mark gives the one scenario, for its baseline.")
+        str | None, typer.Option(help="Name of the scenario's baseline, if a test's mark sets one.")
     ] = None,
     blocks: Annotated[int, typer.Option(min=2, help="Stack starts of each run.")] = 8,
     trials: Annotated[int, typer.Option(min=2, help="Measured trials of each start.")] = 8,
@@ -93,18 +93,20 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
     pause: Annotated[str, typer.Option(help="Time between runs: 90s, 10min, 1h.")] = "0s",
     add: Annotated[
         bool,
-        typer.Option("--add/--afresh", help="Count runs of earlier calibrations, which tell how other days differ."),
+        typer.Option(
+            "--add/--afresh", help="Include runs of earlier calibrations, which add the variation between days."
+        ),
     ] = True,
-    effect: Annotated[str, typer.Option(help="Prints the number of trials that finding this change takes.")] = "15%",
+    effect: Annotated[str, typer.Option(help="Print the number of trials required to detect this change.")] = "15%",
     time_limit: Annotated[
-        str | None, typer.Option(help="No start begins that would not end by then: 90s, 10min, 1h.")
+        str | None, typer.Option(help="Time limit; starts that would exceed it are not begun: 90s, 10min, 1h.")
     ] = None,
     draws: Annotated[int, typer.Option(min=1, max=10_000, help="Pairs judged for each number of trials.")] = 200,
     to_repository: Annotated[
-        bool, typer.Option("--to-repository", help="Store it with the repository's baselines, not the machine's.")
+        bool, typer.Option("--to-repository", help="Store it with the repository's baselines instead of the machine's.")
     ] = False,
     metrics: MetricsOption = None,
-    output_format: Annotated[Format, typer.Option("--format", help="Form of the result.")] = Format.TEXT,
+    output_format: Annotated[Format, typer.Option("--format", help="Format of the result.")] = Format.TEXT,
 ) -> None:
     """Measure this machine's noise, and the gate's MDE.
 
@@ -139,7 +141,7 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
     )
     specs = [dataclasses.replace(sources.scenario(each, own), trials=trials, max_trials=0) for each in names]
     results = []
-    with measuring(kept="complete starts are kept: the same command goes on from there"):
+    with measuring(kept="complete starts are saved: the same command resumes"):
         for spec in specs:
             refuse_unable(spec)
             results.append(_calibrate(spec, asked))
@@ -216,7 +218,7 @@ def selftest(
     quick: Annotated[bool, typer.Option("--quick", help="One size of faults of known effect, fewer trials.")] = False,
     draws: Annotated[int, typer.Option(min=1, max=10_000, help="Bootstrap resamples of each size.")] = DRAWS,
     metrics: MetricsOption = None,
-    output_format: Annotated[Format, typer.Option("--format", help="Form of the result.")] = Format.TEXT,
+    output_format: Annotated[Format, typer.Option("--format", help="Format of the result.")] = Format.TEXT,
 ) -> None:
     """Plant known faults, and count those that the gate finds.
 
@@ -243,7 +245,7 @@ def selftest(
         progress.doing(f"start {block + 1} of {plan.starts}, {what}")
         return measure_start(spec, site, block=block)
 
-    with measuring(kept="a self-test keeps nothing: start it again"):
+    with measuring(kept="a self-test saves nothing: start it again"):
         refuse_unable(spec)
         with progress.shown():
             result = run_self_test(
@@ -275,7 +277,7 @@ def _policy(base: TrialSet, notes: list[str]) -> Policy:
     if isinstance(found, UnreadableCalibration):
         raise RecordUnreadable(found.reason)
     known = [*describe_calibration(report_calibration(found)), *describe_uncalibrated(found)]
-    notes += known or ("not calibrated (ldos calibrate): the gate is held to its own estimates",)
+    notes += known or ("not calibrated (ldos calibrate): the gate's own estimates are the expectation",)
     return with_calibration(policy, found)
 
 

@@ -62,9 +62,10 @@ def export(
     *,
     to: Annotated[Format, typer.Option(help="perfetto: a file for Perfetto's UI; parquet: a directory of tables.")],
     output: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="What to write; NAME.pftrace or NAME.tables here by default.")
+        Path | None,
+        typer.Option(metavar="PATH", help="File or folder to write; NAME.pftrace or NAME.tables here by default."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace what an earlier export wrote there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output of an earlier export.")] = False,
     pid: Pids = None,
     together: Together = False,
     on_corrupt: Damage = OnCorrupt.REFUSE,
@@ -100,10 +101,10 @@ def refuse_existing(target: Path, to: Format, *, force: bool) -> None:
     ours = _is_perfetto(target) if to is Format.PERFETTO else is_model_directory(target)
     if not ours:
         raise ConfigurationError(
-            f"{target} exists and is nothing that this export would write", remedy="name another place with --output"
+            f"{target} exists and is not an output of this export", remedy="name another path with --output"
         )
     if not force:
-        raise ConfigurationError(f"{target} exists", remedy="name another place with --output, or replace it: --force")
+        raise ConfigurationError(f"{target} exists", remedy="name another path with --output, or replace it: --force")
 
 
 def _is_perfetto(target: Path) -> bool:
@@ -149,7 +150,7 @@ def _report(decoded: DecodedTrace, model: ExecutionModel, target: Path, to: Form
     for each in model.missing_events:
         say(describe_missing(each, model.processes), err=True)
     if not len(model.callback_runs) + len(model.publications) + len(model.takes):
-        say("no callback run, publication or reception of the chosen processes is in the trace", err=True)
+        say("the trace has no callback run, publication or reception of the chosen processes", err=True)
     unknown = ", ".join(f"{count} {table}" for table, count in model.unknown.items())
     if unknown:
         say(f"without a name, as tracing began after they were made: {unknown}", err=True)
@@ -166,7 +167,7 @@ def _size(target: Path) -> str:
 
 profile_app = typer.Typer(
     cls=Group,
-    help="Show where processes spent their time, and what changed.",
+    help="Show the processes' CPU time by function, and its changes.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -185,7 +186,7 @@ def show(
     output: Annotated[
         Path | None, typer.Option(help="File: .svg (flame graph), .json (for speedscope.app) or .folded.")
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Functions that are listed.")] = 20,
+    top: Annotated[int, typer.Option(min=1, help="Number of listed functions.")] = 20,
 ) -> None:
     """Show in which functions the time of a profile went.
 
@@ -210,7 +211,7 @@ def diff(
     Only significant changes are listed.
     """
     if output is not None and output.suffix != SVG:
-        raise ConfigurationError(f"{output} is no drawing", remedy=f"let it end with {SVG}")
+        raise ConfigurationError(f"{output} is not a drawing", remedy=f"let it end with {SVG}")
     difference = compare_profiles(_parts(base), _parts(head))
     for line in (*describe_noise(difference), *describe_changes(difference)):
         say(line)

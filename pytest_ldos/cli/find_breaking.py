@@ -46,31 +46,29 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
         typer.Argument(help="Setting to vary: dds_flood.rate, cpu_load.workers, …; all are in ldos sweep --addresses."),
     ],
     *,
-    lo: Annotated[float, typer.Option(help="Lowest value of it to try.")],
-    hi: Annotated[float, typer.Option(help="Highest value of it to try.")],
+    lo: Annotated[float, typer.Option(help="Lowest value to try.")],
+    hi: Annotated[float, typer.Option(help="Highest value to try.")],
     scenario: Annotated[
-        str | None, typer.Option(help="Scenario in which it is varied: cpu_load+msg_load, … [default: baseline]")
+        str | None, typer.Option(help="Scenario in which to vary it: cpu_load+msg_load, … [default: baseline]")
     ] = None,
     until: Annotated[
         str,
         typer.Option(help="A level is broken when: success<0.5, or T1>3x (median beyond thrice that of the calm end)."),
     ] = "success<0.5",
     confidence: Annotated[str, typer.Option(help="Confidence of the interval: 0.9 or 90%.")] = "0.9",
-    precision: Annotated[
-        str, typer.Option(help="Distance of the interval's ends; a larger one takes fewer trials.")
-    ] = "10%",
+    precision: Annotated[str, typer.Option(help="Width of the interval; a larger one takes fewer trials.")] = "10%",
     trials_per_start: Annotated[
-        int, typer.Option(min=1, max=100, help="Trials of each start of the stack; 1 assumes no likeness of them.")
+        int, typer.Option(min=1, max=100, help="Trials of each start of the stack; 1 makes them independent.")
     ] = TRIALS_PER_START,
     max_trials: Annotated[int, typer.Option(min=1, help="Trials of all levels together.")] = 200,
     time_limit: Annotated[
-        str | None, typer.Option(help="No start begins that would not end by then: 90s, 10min, 1h.")
+        str | None, typer.Option(help="Time limit; starts that would exceed it are not begun: 90s, 10min, 1h.")
     ] = None,
     scale: Annotated[
-        Spacing | None, typer.Option(help="Spacing of levels. [default: as the field is: percent and CPUs linear]")
+        Spacing | None, typer.Option(help="Spacing of levels. [default: by field; linear for percent and CPUs]")
     ] = None,
     harsher: Annotated[
-        Harsher | None, typer.Option(help="Values that are harder on the stack. [default: higher; of limits, lower]")
+        Harsher | None, typer.Option(help="Harsher direction of values. [default: higher; lower for limits]")
     ] = None,
     metrics: MetricsOption = None,
     output: OutputOption = None,
@@ -112,7 +110,7 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
         time_limit_s=None if time_limit is None else parse_duration_s(time_limit, what="--time-limit"),
     )
     refuse_few_trials(plan.search)
-    with measuring(kept="complete starts are kept: the same command goes on from there"):
+    with measuring(kept="complete starts are saved: the same command resumes"):
         for level in (levels.calm, levels.harsh):
             refuse_unable(field.at(level))
         result = _search(plan, field, catalogue)
@@ -136,7 +134,7 @@ def refuse_few_trials(plan: SearchPlan) -> None:
         raise ConfigurationError(
             f"--max-trials {plan.max_trials} cannot decide even two levels: one takes {plan.least_trials} at least",
             remedy=f"allow {least} or more, better {plan.most_levels * plan.least_trials}; "
-            "less --confidence and fewer --trials-per-start take fewer",
+            "a lower --confidence and fewer --trials-per-start need fewer",
         )
 
 

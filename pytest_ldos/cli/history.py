@@ -67,7 +67,7 @@ def unpin(scenario: Scenario = "", host_class: HostClass = "", stack: Stack = ""
     folders = sorted({store.folder(BaselineKey.of_row(row)) for row in runs.to_dicts()})
     removed = [folder for folder in folders if remove_pin(folder)]
     if not removed:
-        raise ConfigurationError("nothing is pinned there", remedy="pin something: ldos history pin COMMIT")
+        raise ConfigurationError("nothing is pinned", remedy="pin something: ldos history pin COMMIT")
     for folder in removed:
         say(f"unpinned: {folder}")
 
@@ -203,7 +203,7 @@ def _add(saved: _Saved, store: HistoryStore, policy: Policy) -> bool:
 
 
 def _describe_others(saved: Sequence[_Saved], added: int) -> str:
-    return "" if added == len(saved) else "; the others were there, are empty, invalid or were watched"
+    return "" if added == len(saved) else "; the others were already there, or are empty, invalid or watched"
 
 
 def _saved_with(file: Path) -> Iterator[_Saved]:
@@ -257,14 +257,14 @@ _PAGES = frozenset({".html", ".htm"})
 @history_app.callback()
 def history(  # noqa: PLR0913, PLR0917 - one argument an option
     context: typer.Context,
-    metric: Annotated[str, typer.Option(help="The commits of this metric, e.g. T4; without, an overview.")] = "",
+    metric: Annotated[str, typer.Option(help="Show the commits of this metric, e.g. T4, instead of an overview.")] = "",
     scenario: Scenario = "",
     host_class: HostClass = "",
     stack: Stack = "",
     since: Annotated[str, typer.Option(help="Show commits from this one or this date on.")] = "",
     last: Annotated[int | None, typer.Option(min=1, help="Show the last N commits; 40, on a site 100.")] = None,
-    window: Annotated[int, typer.Option(min=1, help="Accepted runs that make the rolling anchor.")] = ROLLING_WINDOW,
-    form: Annotated[Format, typer.Option("--format", help="Form of the result.")] = Format.TERMINAL,
+    window: Annotated[int, typer.Option(min=1, help="Number of accepted runs in the rolling anchor.")] = ROLLING_WINDOW,
+    form: Annotated[Format, typer.Option("--format", help="Format of the result.")] = Format.TERMINAL,
     plot: Annotated[Path | None, typer.Option(help="Also plot it to this file: .html, .svg or .png.")] = None,
     site: Annotated[Path | None, typer.Option(help="Also write pages and a badge to this folder.")] = None,
     repository: Annotated[
@@ -325,7 +325,7 @@ def _check_plot(plot: Path | None) -> None:
     if plot is None:
         return
     if plot.suffix not in _IMAGES | _PAGES:
-        raise ConfigurationError(f"{plot} is no kind of plot", remedy="let its name end with .html, .svg or .png")
+        raise ConfigurationError(f"{plot} is not a kind of plot", remedy="let its name end with .html, .svg or .png")
     require_format(ReportFormat.HTML)
 
 

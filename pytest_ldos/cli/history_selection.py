@@ -81,7 +81,9 @@ def read_trends(store: HistoryStore, wanted: Wanted, window: int, *, runs: int) 
     rows = wanted.choose(rows)
     pins = _read_pins(store, rows)
     latest = latest_runs(rows, runs, keep=[_key(pin) for pin in pins.values()]) if runs else rows
-    notes = () if len(latest) == len(rows) else (f"only the last {runs} runs were looked at; --since shows older ones",)
+    notes = (
+        () if len(latest) == len(rows) else ((f"only the last {runs} runs were considered; --since shows older ones"),)
+    )
     series = build_series(latest)
     if not series:
         raise ConfigurationError("no run has a value there", remedy="see `ldos history` for what has")
@@ -177,7 +179,7 @@ def _repository_here() -> str:
 def _refuse_foreign(folder: Path, files: Mapping[str, Rendered], earlier: set[str]) -> None:
     foreign = sorted(name for name in files if name not in earlier and os.path.lexists(folder / name))
     if foreign:
-        raise ConfigurationError(f"{folder / foreign[0]} is there and is no page of ours", remedy=_ANOTHER)
+        raise ConfigurationError(f"{folder / foreign[0]} exists and is not one of our pages", remedy=_ANOTHER)
 
 
 def _write_manifest(folder: Path, names: set[str]) -> None:

@@ -15,16 +15,16 @@ from pytest_ldos.host.checkout import GitWords, ask_git, why_no_commit
 
 
 def measure(
-    part: Annotated[str, typer.Argument(metavar="[pack]", help="Put results together for other machines.")] = "",
+    part: Annotated[str, typer.Argument(metavar="[pack]", help="Collect results for other machines.")] = "",
     *,
     base: Annotated[
-        str, typer.Option(envvar="GATE_BASE", help="Revision to compare with; the stored baseline by default.")
+        str, typer.Option(envvar="GATE_BASE", help="Revision to compare with; by default the stored baseline.")
     ] = "",
     stack: Annotated[
-        str, typer.Option(envvar="GATE_STACK", help="ros2, embedded, or both; that of the settings by default.")
+        str, typer.Option(envvar="GATE_STACK", help="ros2, embedded, or both; by default that of the settings.")
     ] = "",
     commit: Annotated[
-        str, typer.Option(envvar="GATE_COMMIT", help="Commit, 40 digits; what is checked out by default.")
+        str, typer.Option(envvar="GATE_COMMIT", help="Commit, 40 digits; by default the checked-out one.")
     ] = "",
 ) -> None:
     """Measure a commit as a CI job does.

@@ -52,11 +52,9 @@ TraceDirectory = Annotated[
 ]
 Pids = Annotated[list[int] | None, typer.Option(help="Only this process; can be given several times.")]
 Together = Annotated[
-    bool, typer.Option("--together", help="Each folder is one trace, also where it holds those of several hosts.")
+    bool, typer.Option("--together", help="Each folder is one trace, even if it contains those of several hosts.")
 ]
-Damage = Annotated[
-    OnCorrupt, typer.Option(help="What to do where the trace is damaged: refuse it, or skip the damage.")
-]
+Damage = Annotated[OnCorrupt, typer.Option(help="What to do if the trace is damaged: refuse it, or skip the damage.")]
 
 
 @contextmanager
@@ -210,7 +208,7 @@ def _refuse_existing(target: Path, *, force: bool) -> None:
         return
     if not is_fleet_directory(target):
         raise ConfigurationError(
-            f"{target} exists and is nothing that this command would write", remedy="name another place with --output"
+            f"{target} exists and is not an output of this command", remedy="name another path with --output"
         )
     if not force:
-        raise ConfigurationError(f"{target} exists", remedy="name another place with --output, or replace it: --force")
+        raise ConfigurationError(f"{target} exists", remedy="name another path with --output, or replace it: --force")

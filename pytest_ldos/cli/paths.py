@@ -18,7 +18,7 @@ from pytest_ldos.scenario.options import OPTIONS
 from pytest_ldos.scenario.project import find_settings_file
 from pytest_ldos.scenario.settings import Sources, read_environment, read_sources
 
-ANOTHER_OUTPUT = "name another place with --output"
+ANOTHER_OUTPUT = "name another path with --output"
 LATEST = "latest"
 
 
@@ -132,5 +132,5 @@ def parse_confidence(text: str) -> float:
     """
     confidence = parse_share(text, what="--confidence")
     if not 0.5 < confidence < 1:
-        raise ConfigurationError(f"--confidence is {text!r}", remedy="it must lie between 0.5 and 1, as 0.9 or 90%")
+        raise ConfigurationError(f"--confidence is {text!r}", remedy="it must be between 0.5 and 1, as 0.9 or 90%")
     return confidence

@@ -30,7 +30,7 @@ from pytest_ldos.show.report.document import Section
 from pytest_ldos.show.report.formats import HostReport, name_reports
 from pytest_ldos.show.report.json_text import read_document
 
-_JUDGED_NOW: Final = "judged now, by what is stored now: the run kept no verdict of its own"
+_JUDGED_NOW: Final = "judged now, by the present baseline: the run saved no verdict"
 
 
 def report(
@@ -92,7 +92,7 @@ Pair = tuple[TrialSet, TrialSet]
 
 def compare(
     base: Annotated[str, typer.Argument(help="Run folder, file of trials or baseline, or 'latest'.")],
-    head: Annotated[str, typer.Argument(help="Likewise: what is compared with BASE.")],
+    head: Annotated[str, typer.Argument(help="Likewise, to compare with BASE.")],
     kind: FormatOption = None,
     output: OutputOption = None,
 ) -> None:
@@ -146,7 +146,7 @@ def join(
     ],
     output: Annotated[
         list[Path] | None,
-        typer.Option("--output", help="File to write instead of printing; several times for several."),
+        typer.Option("--output", help="File to write instead of printing; can be given several times."),
     ] = None,
 ) -> None:
     """Join the results of several stacks into one report.

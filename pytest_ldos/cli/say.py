@@ -81,7 +81,7 @@ def _forget_output() -> None:
 
 
 FormatOption = Annotated[
-    Format | None, typer.Option("--format", help="Format; by default that of the file, or for this terminal.")
+    Format | None, typer.Option("--format", help="Format; by default that of the file, or text for a terminal.")
 ]
 OutputOption = Annotated[Path | None, typer.Option("--output", help="File to write instead of printing.")]
 

@@ -70,7 +70,7 @@ def init(
             for line in ("", *additions[name].splitlines(), ""):
                 say(line)
         else:
-            say(f"kept {places[name]}, which is there already")
+            say(f"kept {places[name]}, which already exists")
     say("next, with these additions:" if any(additions.values()) else "next:")
     for command, meaning in _commands(directory).items():
         say(f"  {command:<20}  # {meaning}" if meaning else f"  {command}")
@@ -124,16 +124,14 @@ _EXIT_CODES: Final = {Status.OK: 0, Status.WARNING: 0, Status.ERROR: exit_codes.
 
 def doctor(
     *,
-    stack: Annotated[
-        StackKind | None, typer.Option(help="Stack that is to be measured; that of the settings by default.")
-    ] = None,
+    stack: Annotated[StackKind | None, typer.Option(help="Stack to measure; by default that of the settings.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    fix: Annotated[bool, typer.Option("--fix", help="Offer to mend what can be mended from here.")] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Put back the settings that --fix has changed.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="With --fix: mend everything without asking.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="End with 12 where there are only warnings.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Offer to fix what can be fixed from here.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Restore the settings that --fix has changed.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --fix, apply all fixes without asking.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="End with 12 if there are only warnings.")] = False,
     host_class: Annotated[
-        bool, typer.Option("--host-class", help="Print only the class of this machine, by which baselines are kept.")
+        bool, typer.Option("--host-class", help="Print only this machine's host class, by which baselines are stored.")
     ] = False,
 ) -> None:
     """Check this machine for missing parts and disturbances.
@@ -195,14 +193,14 @@ def _mend(findings: Sequence[Finding], machine: Machine, *, may_ask: bool) -> bo
         ConfigurationError: there is no terminal to ask for confirmation.
     """
     if may_ask and not sys.stdin.isatty() and any(finding.fix for finding in findings):
-        raise ConfigurationError("--fix asks before each change, but this is no terminal", remedy="add --yes")
+        raise ConfigurationError("--fix asks before each change, but this is not a terminal", remedy="add --yes")
     changes = ChangeLog(changes_file(machine.environment))
     has_tried = False
     for line in mend(findings, machine, changes, agrees=_agrees if may_ask else _always):
         say(line)
         has_tried = True
     if changes.changes:
-        say("settings can be put back: ldos doctor --undo")
+        say("settings can be restored: ldos doctor --undo")
     return has_tried
 
 
@@ -217,7 +215,7 @@ def _always(fix: Fix) -> bool:
 def _undo(machine: Machine) -> None:
     changes = ChangeLog(changes_file(machine.environment))
     if not changes.changes:
-        say("nothing to put back")
+        say("nothing to restore")
     for line in changes.undo(machine):
         say(line)
 
@@ -226,7 +224,7 @@ def ros_packages(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME…]", help="Packages; by default those that the stack here needs and its workspace lacks."
+            metavar="[NAME…]", help="Packages; by default those that the project's stack needs and its workspace lacks."
         ),
     ] = None,
 ) -> None:

@@ -63,14 +63,14 @@ def _options(
     profile: Annotated[
         Path | None,
         typer.Option(
-            "--profile", metavar="DIR", help="Sample what the processes do; folder for flame graph and speedscope file."
+            "--profile", metavar="DIR", help="Profile the processes; folder for flame graph and speedscope file."
         ),
     ] = None,
     profiler: Annotated[
-        ProfilerKind, typer.Option("--profiler", help="What samples; auto is perf where permitted, else py-spy.")
+        ProfilerKind, typer.Option("--profiler", help="Profiler; auto is perf if permitted, else py-spy.")
     ] = ProfilerKind.AUTO,
     profile_rate: Annotated[
-        int, typer.Option("--profile-rate", help="Samples a second of each CPU.")
+        int, typer.Option("--profile-rate", help="Samples per second of each CPU.")
     ] = DEFAULT_RATE_HZ,
     syscalls: Annotated[
         Path | None,
@@ -116,7 +116,7 @@ def _names() -> list[str]:
 ParquetOption = Annotated[Path | None, typer.Option("--parquet", help="Folder to write all tables to, as Parquet.")]
 RecordOption = Annotated[
     Path | None,
-    typer.Option("--record", help="File to keep the rounds in, for ldos compare with those of others."),
+    typer.Option("--record", help="File for the rounds, to compare with others by ldos compare."),
 ]
 
 

@@ -44,7 +44,7 @@ from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.sweep.document import SweepReport, compose_sweep, render_json
 from pytest_ldos.show.report.sweep.page import describe_cell, render_for, render_text, require_suffix, shown_metrics
 
-_FINISHED: Final = "was finished before: these are its results; --fresh measures again"
+_FINISHED: Final = "was already complete: these are its results; --fresh measures again"
 
 
 def parse_axis(given: str) -> Axis:
@@ -68,7 +68,7 @@ def sweep(  # noqa: PLR0913 - one a command-line option
     *,
     over: Annotated[
         list[str] | None,
-        typer.Option(help="Setting and values: ADDRESS=VALUE,VALUE,…; of several, every combination is measured."),
+        typer.Option(help="Setting and values: ADDRESS=VALUE,VALUE,…; every combination of several is measured."),
     ] = None,
     scenario: Annotated[str | None, typer.Option(help="Scenario that is varied. [default: baseline]")] = None,
     trials: Annotated[int | None, typer.Option(min=1, help="Trials of each start. [default: the scenario's]")] = None,
@@ -76,14 +76,14 @@ def sweep(  # noqa: PLR0913 - one a command-line option
     name: Annotated[
         str | None, typer.Option(help="Name of the sweep's folder in .ldos/sweeps. [default: scenario and addresses]")
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Measure all again, whatever was measured before.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Measure everything again.")] = False,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Measure again what was invalid, or could not be measured.")
+        bool, typer.Option("--retry", help="Measure cells again that were invalid or could not be measured.")
     ] = False,
-    max_hours: Annotated[float, typer.Option(min=0, help="A sweep that would take longer is refused.")] = 24.0,
+    max_hours: Annotated[float, typer.Option(min=0, help="Refuse a sweep that would take longer.")] = 24.0,
     output: Annotated[Path | None, typer.Option(help="File for the result: .html, .md, .json or .csv.")] = None,
     metrics: MetricsOption = None,
-    output_format: Annotated[Format, typer.Option("--format", help="Form of the result.")] = Format.TEXT,
+    output_format: Annotated[Format, typer.Option("--format", help="Format of the result.")] = Format.TEXT,
     addresses: Annotated[bool, typer.Option("--addresses", help="List settings that can be swept, and end.")] = False,
 ) -> None:
     """Measure a scenario at each combination of some settings.
@@ -121,7 +121,7 @@ def sweep(  # noqa: PLR0913 - one a command-line option
         describe=describe_reason,
     )
     results = _run(sweeper, progress)
-    notes = () if starts > 1 else ("--starts 3 would tell how much stack starts differ by themselves",)
+    notes = () if starts > 1 else ("--starts 3 would measure the variation between stack starts",)
     _emit(compose_sweep(definition.name, asked.grid.outline, results, notes), folder, output, output_format)
     raise typer.Exit(_exit_code(results))
 
@@ -147,7 +147,7 @@ def _run(sweeper: Sweeper, progress: _Progress) -> list[CellResult]:
     """All results; the machine is held only to measure the missing ones."""
     if not progress.left:
         return sweeper.run()
-    with measuring(kept="the cells that were measured are kept: the same command goes on from there"):
+    with measuring(kept="measured cells are saved: the same command resumes the sweep"):
         recording_available().demand()
         with progress.bar.shown():
             return sweeper.run()
@@ -196,7 +196,7 @@ class _Progress:
         if not left:
             self.note(f"{self.folder.path} {_FINISHED}")
         elif done and self.was_there:
-            self.note(f"goes on in {self.folder.path}: {done} of {size} starts are there")
+            self.note(f"goes on in {self.folder.path}: {done} of {size} starts are complete")
         else:
             self.note(f"{size} stack starts, about {describe_duration(self.plan.estimate_s)}: {self.folder.path}")
 

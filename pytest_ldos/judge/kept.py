@@ -67,7 +67,7 @@ def read_judgement(folder: ScenarioFolder) -> Judgement | None:
             raise RecordUnreadable(f"{file} is larger than {LARGEST_RECORD} bytes: no run wrote it", remedy=_REMEDY)
         document = json.loads(file.read_text("utf-8", errors="replace"))
         if not isinstance(document, dict) or document.pop("kind", None) != KIND:
-            raise RecordUnreadable(f"{file} holds no judgement of pytest-ldos", remedy=_REMEDY)
+            raise RecordUnreadable(f"{file} is not a judgement of pytest-ldos", remedy=_REMEDY)
         if (schema := document.pop("schema", None)) != SCHEMA_VERSION:
             expected = f"this version of pytest-ldos reads {SCHEMA_VERSION}"
             raise RecordUnreadable(f"{file} has schema version {schema!r}, {expected}", remedy=_REMEDY)

@@ -78,7 +78,7 @@ def _keep_known(settings: Settings, judged: Judged, grounds: Grounds) -> list[st
         for known in _known_by(judged, grounds):
             keep_run(settings.stores.local, known)
     except LdosError as error:
-        return [f"later runs will not know this one: {error.message}"]
+        return [f"this run is not added to the known runs: {error.message}"]
     return []
 
 
@@ -100,7 +100,7 @@ def _keep(run: ScenarioRun, trials: TrialSet, grounds: Grounds, judged: Judged, 
     try:
         write_judgement(run.folder_of(trials), judgement)
     except NotWritten as error:
-        return [f"ldos report cannot repeat this verdict: {error.message}"]
+        return [f"ldos report cannot reproduce this verdict: {error.message}"]
     return []
 
 

@@ -218,7 +218,7 @@ def _axis(mark: pytest.Mark) -> Any:
     if len(mark.args) != 2 or mark.kwargs or not isinstance(mark.args[0], str):
         shown = ", ".join([*map(repr, mark.args), *(f"{name}={value!r}" for name, value in mark.kwargs.items())])
         raise ConfigurationError(
-            f"@pytest.mark.{SWEEP_MARK}({shown}) is no axis",
+            f"@pytest.mark.{SWEEP_MARK}({shown}) is not an axis",
             remedy=f'write it as @pytest.mark.{SWEEP_MARK}("dds_flood.rate_hz", [500, 1000, 2000])',
         )
     return Axis.of(mark.args[0], mark.args[1])

@@ -182,5 +182,5 @@ def refuse_parallel_runs(config: pytest.Config, *, is_one_sweep: bool) -> None:
     if written:
         raise ConfigurationError(
             f"--ldos-{written[0].replace('_', '-')} cannot be written by pytest-xdist's workers",
-            remedy="leave it out: a sweep's tables lie in .ldos/sweeps; or run without workers",
+            remedy="leave it out: a sweep's tables are in .ldos/sweeps; or run without workers",
         )

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 
 
-def estimate_lines(settings: Settings, scenarios: Sequence[pytest.Item], *, stack: str, beside: str = "") -> list[str]:
+def estimate_lines(settings: Settings, scenarios: Sequence[pytest.Item], *, stack: str, prefix: str = "") -> list[str]:
     """One line on the expected duration of trials, without builds; none if there are no trials.
 
     Args:
         stack: name of the stack under test, or its beginning.
-        beside: words about what else takes time.
+        prefix: text before the estimate.
     """
     from pytest_ldos.campaign.estimate import describe_expected, duration_files, measured_cost
 
@@ -48,7 +48,7 @@ def estimate_lines(settings: Settings, scenarios: Sequence[pytest.Item], *, stac
         _expected(settings, spec, measured_cost(files, stack=stack, scenario=spec.name))
         for spec in _specs(settings, scenarios)
     ]
-    return [f"ldos: {beside}{describe_expected(expected)}"] if expected else []
+    return [f"ldos: {prefix}{describe_expected(expected)}"] if expected else []
 
 
 def _specs(settings: Settings, scenarios: Sequence[pytest.Item]) -> Iterator[ScenarioSpec]:
@@ -242,7 +242,7 @@ def _describe_setup(settings: Settings, scenarios: Sequence[pytest.Item]) -> lis
             *refusals,
             "ldos: stack ros2, whose workspace is built before it is measured",
             *_describe_versions(settings),
-            *estimate_lines(settings, scenarios, stack=StackKind.ROS2, beside="beside the builds "),
+            *estimate_lines(settings, scenarios, stack=StackKind.ROS2, prefix="in addition to the builds, "),
         ]
     absent = [each for each in (stack_available(spec), recording_available()) if not each.ok]
     if absent:

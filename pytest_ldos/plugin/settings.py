@@ -83,9 +83,9 @@ class Settings:
         """A line on the settings file, and on the project's folder if it is another one."""
         file, folder = self.sources.file, self.folder
         if file is None:
-            return f"ldos: no settings file above the tests; results lie in {self.output}"
+            return f"ldos: no settings file above the tests; results are in {self.output}"
         shown = file.relative_to(folder) if file.is_relative_to(folder) else file
-        return f"ldos: settings {shown}" + ("" if file.parent == self.root else f"; results lie in {self.output}")
+        return f"ldos: settings {shown}" + ("" if file.parent == self.root else f"; results are in {self.output}")
 
     @property
     def stores(self) -> BaselineStores:

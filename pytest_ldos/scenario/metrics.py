@@ -112,7 +112,7 @@ class MetricSpec:
         require(
             not self.kind.is_of_topic or self.subject.startswith("/"),
             f"metric '{self}' names no topic",
-            remedy=f"write the topic whole: '{self.kind}:/{self.subject}'",
+            remedy=f"write the full topic: '{self.kind}:/{self.subject}'",
         )
         require(
             self.statistic is not PathStatistic.MISSES or (self.path is not None and self.path.deadline_ms is not None),
@@ -202,7 +202,7 @@ def _parse(text: str, paths: Sequence[PathSpec], where: str) -> MetricSpec:
     kind, _, subject = text.partition(":")
     if kind not in set(MetricKind):
         known = f"{suggest(kind, list(MetricKind))}; a metric is KIND:SUBJECT, such as 'cpu:move_group'"
-        raise ConfigurationError(f"{where}: '{text}' begins with no kind of metric", remedy=known)
+        raise ConfigurationError(f"{where}: '{text}' does not begin with a kind of metric", remedy=known)
     require(
         bool(subject),
         f"{where}: '{text}' names nothing to measure",
@@ -225,7 +225,7 @@ def _of_path(subject: str, paths: Sequence[PathSpec]) -> MetricSpec:
     name, _, statistic = (subject, "", PathStatistic.P99) if subject in by_name else subject.rpartition(":")
     if name not in by_name:
         unknown = name if statistic in set(PathStatistic) else subject
-        raise ConfigurationError(f"metric 'path:{subject}' is of no path", remedy=suggest(unknown, by_name))
+        raise ConfigurationError(f"metric 'path:{subject}' does not name a path", remedy=suggest(unknown, by_name))
     if statistic not in set(PathStatistic):
         raise ConfigurationError(
             f"metric 'path:{subject}' has an unknown statistic '{statistic}'",
@@ -274,7 +274,7 @@ class DeadlineSpec:
 
     def __post_init__(self) -> None:
         require(0 < self.ms < math.inf, f"the deadline of path {self.path!r} must be above 0 and finite")
-        require(0 < self.share <= 1, f"share of the deadline of path {self.path!r} must lie above 0, and at most at 1")
+        require(0 < self.share <= 1, f"share of the deadline of path {self.path!r} must be above 0 and at most 1")
 
     @property
     def ns(self) -> int:

@@ -67,24 +67,24 @@ class Ros2Spec:
             value = getattr(self, name)
             require(
                 GRAPH_NAME.fullmatch(value) is not None,
-                f"{name} {value!r} is no name of the ROS graph",
-                remedy=f"write it whole, as in /{value.strip('/') or name}",
+                f"{name} {value!r} is not a name in the ROS graph",
+                remedy=f"write the full name, as in /{value.strip('/') or name}",
             )
         for need in self.ready:
             kind, _, name = need.partition(":")
             require(
                 kind in _NEEDS and GRAPH_NAME.fullmatch(name) is not None,
-                f"ready has {need!r}, which is no need",
+                f"ready has {need!r}, which is not a condition",
                 remedy=f"write KIND:/NAME, with one of {', '.join(_NEEDS)}",
             )
         for name in ("group", "base_frame"):
             require(bool(getattr(self, name)), f"{name} of the stack is empty")
         require(
             not self.rmw or _RMW.fullmatch(self.rmw) is not None,
-            f"rmw {self.rmw!r} is no middleware",
+            f"rmw {self.rmw!r} is not a middleware",
             remedy="give the name of its package, as in rmw_cyclonedds_cpp",
         )
-        require(0 < self.ready_timeout_s <= 600, "ready_timeout_s must lie between 0 and 600")
+        require(0 < self.ready_timeout_s <= 600, "ready_timeout_s must be between 0 and 600")
 
     @property
     def is_panda(self) -> bool:
@@ -125,7 +125,7 @@ class FaultSpec:
 
     def __post_init__(self) -> None:
         for name, largest in _LARGEST_FAULTS.items():
-            require(0 <= getattr(self, name) <= largest, f"{name} of a fault must lie between 0 and {largest}")
+            require(0 <= getattr(self, name) <= largest, f"{name} of a fault must be between 0 and {largest}")
         require(
             not (self.control_rate_hz and self.control_rate_drop),
             "control_rate_hz and control_rate_drop contradict each other",
@@ -187,11 +187,11 @@ class StackSpec:
     def __post_init__(self) -> None:
         self._require_stimulus()
         require(
-            1 <= self.control_rate_hz <= _FASTEST_LOOP_HZ, f"control_rate_hz must lie between 1 and {_FASTEST_LOOP_HZ}"
+            1 <= self.control_rate_hz <= _FASTEST_LOOP_HZ, f"control_rate_hz must be between 1 and {_FASTEST_LOOP_HZ}"
         )
-        require(0 < self.planning_time_s <= 60, "planning_time_s must lie between 0 and 60")
+        require(0 < self.planning_time_s <= 60, "planning_time_s must be between 0 and 60")
         for name in ("velocity_scaling", "acceleration_scaling"):
-            require(0 < getattr(self, name) <= 1, f"{name} must lie between 0 and 1")
+            require(0 < getattr(self, name) <= 1, f"{name} must be between 0 and 1")
 
     def _require_stimulus(self) -> None:
         """Refuses a stimulus without the settings that it needs."""
@@ -265,7 +265,7 @@ class ScenarioSpec:
             remedy="raise it (--ldos-max-trials), or ask for fewer trials (--ldos-trials)",
         )
         require(self.warmup >= 0, f"there cannot be {self.warmup} warm-up trials")
-        require(0 <= self.success_rate <= 1, "success_rate must lie between 0 and 1")
+        require(0 <= self.success_rate <= 1, "success_rate must be between 0 and 1")
         kinds = [load.KIND for load in self.loads]
         require(len(set(kinds)) == len(kinds), f"scenario '{self.name}' has a load twice: {', '.join(kinds)}")
 

@@ -127,14 +127,14 @@ OPTIONS: Final[Mapping[str, Option]] = {
             parse=_one_of(StackKind),
             default=None,
             metavar="KIND",
-            help="stack under test: ros2, embedded, or auto: ros2 where it is installed and sourced (default: auto)",
+            help="stack under test: ros2, embedded, or auto: ros2 if it is installed and sourced (default: auto)",
         ),
         Option(
             name="sim",
             parse=_one_of(Simulation),
             default=None,
             metavar="WHAT",
-            help="what moves the arm of the ros2 stack: gz, mock, or auto: gz where it is installed (default: auto)",
+            help="simulator or hardware of the ros2 stack: gz, mock, or auto: gz if it is installed (default: auto)",
         ),
         Option(
             name="rmw",
@@ -172,8 +172,10 @@ OPTIONS: Final[Mapping[str, Option]] = {
             parse=_at_least(0),
             default=10,
             metavar="MINUTES",
-            help="what is suspicious against the stored baseline is measured again, interleaved with the baseline's "
-            "commit, for so long at most; 0: the stored baseline alone decides (default: 10)",
+            help=(
+                "time limit for measuring a suspicious run again, interleaved with the baseline's commit; 0: the "
+                "stored baseline alone decides (default: 10)"
+            ),
         ),
         Option(
             name="head",
@@ -206,7 +208,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
             default=1,
             metavar="N",
             per_scenario=True,
-            help="trials after each start that are dropped; the embedded arm only plans in them (default: 1)",
+            help="number of trials dropped after each start; the embedded arm only plans in them (default: 1)",
         ),
         Option(
             name="seeds",
@@ -222,7 +224,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
             default=1.0,
             metavar="RATE",
             per_scenario=True,
-            help="share of trials that is expected to succeed, 0 to 1 (default: 1)",
+            help="expected share of successful trials, 0 to 1 (default: 1)",
         ),
         Option(
             name="goals",
@@ -238,8 +240,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
             default=WhenUnavailable.ERROR,
             metavar="WHAT",
             per_scenario=True,
-            help="what becomes of a scenario whose load is not installed or not permitted here: error or skip "
-            "(default: error)",
+            help="what to do if a scenario's load is not installed or not permitted: error or skip (default: error)",
         ),
         Option(
             name="config",
@@ -254,22 +255,24 @@ OPTIONS: Final[Mapping[str, Option]] = {
             parse=_path,
             default=Path(".ldos"),
             metavar="DIR",
-            help="where runs, traces and local baselines are kept, below the project's folder (default: .ldos)",
+            help="folder for runs, traces and local baselines, below the project's folder (default: .ldos)",
         ),
         Option(
             name="baselines",
             parse=_path,
             default=Path("baselines"),
             metavar="DIR",
-            help="judge by the repository's baselines here, below the project's folder; where none are named, those in "
-            "baselines are shown until this machine has its own (default: baselines)",
+            help=(
+                "judge by the repository's baselines in this folder of the project; if not set, those in baselines "
+                "are shown until this machine has its own (default: baselines)"
+            ),
         ),
         Option(
             name="history",
             parse=_path,
             default=None,
             metavar="DIR",
-            help="add what was judged to the history of runs in this directory, below the project's folder",
+            help="add judged runs to the history in this directory, below the project's folder",
         ),
         Option(
             name="update_baseline",
@@ -283,14 +286,14 @@ OPTIONS: Final[Mapping[str, Option]] = {
             parse=parse_truth,
             default=False,
             is_flag=True,
-            help="cells of sweeps (ldos_sweep) that the same version measured before are not measured again",
+            help="skip cells of sweeps (ldos_sweep) that were measured before in the same version",
         ),
         Option(
             name="strict",
             parse=parse_truth,
             default=None,
             is_flag=True,
-            help="fail where no verdict is possible: no baseline, not comparable, nothing judged, inconclusive "
+            help="fail if no verdict is possible: no baseline, not comparable, nothing judged, inconclusive "
             "(default: only when CI is set in the environment)",
         ),
         Option(
@@ -298,7 +301,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
             parse=_at_least(0),
             default=None,
             metavar="SECONDS",
-            help="wait so long for another measuring session to end, instead of being refused at once "
+            help="time to wait for another measuring session to end, instead of being refused at once "
             f"(default: {CI_WAIT_S} when CI is set in the environment, otherwise 0)",
         ),
         Option(
@@ -306,31 +309,37 @@ OPTIONS: Final[Mapping[str, Option]] = {
             parse=parse_truth,
             default=False,
             is_flag=True,
-            help="sample what the measured processes do, and draw it: flame graph and speedscope file in the run's "
-            "folder; with --ldos-base the difference, too. Such trials become no baseline",
+            help=(
+                "profile the measured processes: flame graph and speedscope file in the run's folder, and with "
+                "--ldos-base their difference; such trials do not become a baseline"
+            ),
         ),
         Option(
             name="profiler",
             parse=_one_of(ProfilerKind),
             default=ProfilerKind.AUTO,
             metavar="TOOL",
-            help="what samples: perf, py-spy (names Python's functions), or auto: perf where it is permitted, "
-            "else py-spy (default: auto)",
+            help=(
+                "profiler: perf, py-spy (names Python's functions), or auto: perf if it is permitted, else py-spy "
+                "(default: auto)"
+            ),
         ),
         Option(
             name="profile_rate",
             parse=_at_least(1),
             default=DEFAULT_RATE_HZ,
             metavar="HZ",
-            help=f"samples a second of each CPU (default: {DEFAULT_RATE_HZ})",
+            help=f"samples per second of each CPU (default: {DEFAULT_RATE_HZ})",
         ),
         Option(
             name="syscalls",
             parse=parse_truth,
             default=False,
             is_flag=True,
-            help="count the measured processes' system calls with strace; this distorts all times: such trials are "
-            "invalid, and become no baseline",
+            help=(
+                "count the measured processes' system calls with strace; this distorts all times: such trials are "
+                "invalid, and do not become a baseline"
+            ),
         ),
         Option(
             name="traces",
@@ -344,7 +353,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
             parse=_at_least(0),
             default=2000,
             metavar="MB",
-            help="disk space for kept traces; the oldest go first (default: 2000)",
+            help="disk space for kept traces; the oldest are deleted first (default: 2000)",
         ),
         Option(
             name="report",
@@ -359,14 +368,14 @@ OPTIONS: Final[Mapping[str, Option]] = {
             parse=parse_truth,
             default=False,
             is_flag=True,
-            help="append the report to the job summary of the GitHub workflow that runs this",
+            help="append the report to the job summary of the GitHub workflow",
         ),
         Option(
             name="benchmark_json",
             parse=_path,
             default=None,
             metavar="FILE",
-            help="also write the metrics that are times in pytest-benchmark's format",
+            help="also write duration metrics in pytest-benchmark's format",
         ),
     )
 }

@@ -182,7 +182,7 @@ def _combine_options(name: str, parts: Sequence[ScenarioTable], *, but: Mapping[
         require(
             option in _OF_SEVERAL or all(value == values[0] for value in values),
             f"the parts of scenario '{name}' contradict each other in {option}",
-            remedy=f'say what counts: {option} in [tool.ldos.scenarios."{name}"]',
+            remedy=f'choose one: {option} in [tool.ldos.scenarios."{name}"]',
         )
         combined[option] = _OF_SEVERAL[option](values) if option in _OF_SEVERAL else values[0]
     return combined
@@ -194,7 +194,7 @@ def _combine_loads(name: str, parts: Sequence[ScenarioTable]) -> Mapping[str, Lo
         require(
             combined.get(kind, load) == load,
             f"the parts of scenario '{name}' contradict each other in {kind}",
-            remedy=f'say what counts: loads in [tool.ldos.scenarios."{name}"]',
+            remedy=f'choose one: loads in [tool.ldos.scenarios."{name}"]',
         )
         combined[kind] = load
     return combined

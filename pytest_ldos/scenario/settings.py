@@ -272,9 +272,9 @@ def _read_document(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigurationError(f"{file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{file} is no UTF-8: {error}", remedy="save it as UTF-8") from None
+        raise ConfigurationError(f"{file} is not UTF-8: {error}", remedy="save it as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{file} is no TOML: {error}") from None
+        raise ConfigurationError(f"{file} is not TOML: {error}") from None
 
 
 def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSettings:

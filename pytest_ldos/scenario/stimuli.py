@@ -180,7 +180,7 @@ class ServiceSpec(StimulusSpec):
         _require_graph_name("service", "name", self.name)
         _require_type("service", "type", self.type, "srv")
         _require_seconds("service", "timeout_s", self.timeout_s)
-        require(1 <= self.calls <= 100_000, "[tool.ldos.stimulus.service] calls must lie between 1 and 100000")
+        require(1 <= self.calls <= 100_000, "[tool.ldos.stimulus.service] calls must be between 1 and 100000")
 
     @property
     def latencies(self) -> tuple[str, ...]:
@@ -225,9 +225,9 @@ class BagSpec(StimulusSpec):
     clock: bool = False
 
     def __post_init__(self) -> None:
-        require(0.01 <= self.rate <= 100, "[tool.ldos.stimulus.bag] rate must lie between 0.01 and 100")
+        require(0.01 <= self.rate <= 100, "[tool.ldos.stimulus.bag] rate must be between 0.01 and 100")
         require(self.start_s >= 0, "[tool.ldos.stimulus.bag] start_s must be 0 or more")
-        require(0 <= self.duration_s <= _LONGEST_S, "[tool.ldos.stimulus.bag] duration_s must lie between 0 and 3600")
+        require(0 <= self.duration_s <= _LONGEST_S, "[tool.ldos.stimulus.bag] duration_s must be between 0 and 3600")
         for topic in self.topics:
             _require_graph_name("bag", "topics", topic)
 
@@ -267,7 +267,7 @@ class ScriptSpec(StimulusSpec):
 
     KIND = StimulusKind.SCRIPT
     NEEDS = ("command",)
-    NOT_READY = "the script did not say that it is ready"
+    NOT_READY = "the script did not report that it is ready"
 
     command: tuple[str, ...] = ()
     timeout_s: float = 60.0
@@ -302,8 +302,8 @@ class StimuliSpec:
 def _require_graph_name(table: str, key: str, value: str) -> None:
     require(
         not value or GRAPH_NAME.fullmatch(value) is not None,
-        f"[tool.ldos.stimulus.{table}] {key} {value!r} is no name of the ROS graph",
-        remedy=f"write it whole, as in /{value.strip('/') or key}",
+        f"[tool.ldos.stimulus.{table}] {key} {value!r} is not a name in the ROS graph",
+        remedy=f"write the full name, as in /{value.strip('/') or key}",
     )
 
 
@@ -311,10 +311,10 @@ def _require_type(table: str, key: str, value: str, kind: str) -> None:
     words = value.split("/")
     require(
         not value or (len(words) == 3 and words[1] == kind and all(words)),
-        f"[tool.ldos.stimulus.{table}] {key} {value!r} is no type",
+        f"[tool.ldos.stimulus.{table}] {key} {value!r} is not a type",
         remedy=f"write it as PACKAGE/{kind}/NAME",
     )
 
 
 def _require_seconds(table: str, key: str, value: float) -> None:
-    require(0 < value <= _LONGEST_S, f"[tool.ldos.stimulus.{table}] {key} must lie between 0 and 3600")
+    require(0 < value <= _LONGEST_S, f"[tool.ldos.stimulus.{table}] {key} must be between 0 and 3600")

@@ -72,8 +72,8 @@ DEFAULT_RATE_HZ: Final = 99
 
 SCENARIO_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "baseline": "the arm alone",
-    "cpu_load": "the arm beside CPU-bound processes",
-    "msg_load": "the arm beside a flood of messages",
+    "cpu_load": "the arm under CPU-bound processes",
+    "msg_load": "the arm under a flood of messages",
     "cpu_limit": "the arm on one CPU",
 }
 """Descriptions of the built-in scenarios, by name."""

@@ -105,7 +105,7 @@ def test_known_runs_of_the_baselines_stack_are_its_baseline(run, project):
         result = run(stack=f"noisy({seed})")
         assert result.ret == 0
     result.stdout.fnmatch_lines(
-        ["*run to run, T1mean varies by * % here: 3 runs in 1 day; each run of an unchanged stack tells more*"]
+        ["*run to run, T1mean varies by * % here: 3 runs in 1 day; each run of an unchanged stack improves this estimate*"]
     )
     assert len([*project.path.glob(".ldos/known/*/*/baseline/*.json")]) == 4
 
@@ -115,7 +115,7 @@ def test_a_run_that_cannot_be_kept_has_its_verdict_all_the_same(run, project):
     (project.path / ".ldos/known").write_text("")
     result = run()
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["*baseline: no_baseline*", "*later runs will not know this one: *"])
+    result.stdout.fnmatch_lines(["*baseline: no_baseline*", "*this run is not added to the known runs: *"])
 
 
 def test_without_the_baselines_commit_the_mde_is_that_of_a_verdict(measured, project, repository):

@@ -40,7 +40,7 @@ def test_a_history_that_cannot_be_written_is_said_before_anything_is_measured(ru
     (project.path / "kept").write_text("")
     result = run(*TWO)
     assert result.ret == 4
-    result.stderr.fnmatch_lines(["*kept is a file, no directory*", "*name a directory that can be written*"])
+    result.stderr.fnmatch_lines(["*kept is a file, not a directory*", "*name a directory that can be written*"])
     assert "trial 1 of" not in result.stdout.str()
     assert not (project.path / ".ldos").exists()
 
@@ -98,7 +98,7 @@ def test_what_was_not_measured_well_is_not_added(tmp_path):
     writer = written(tmp_path, SimpleNamespace(judged=judged, interleaved=[SimpleNamespace(base=base)]))
     assert in_store(tmp_path)["verdict"].to_list() == ["passed"]
     assert [*writer.summary()] == [
-        "history: 2 sets of trials not added: not measured well (invalid)",
+        "history: 2 sets of trials not added: the measurement was invalid",
         f"history: 1 set of trials added; ldos history --dir {tmp_path / 'kept'}",
     ]
 
@@ -118,7 +118,7 @@ def test_an_invalid_run_is_not_added(run, project):
     )
     result = run(*TWO)
     assert result.ret == 11
-    result.stdout.fnmatch_lines(["history: 1 set of trials not added: not measured well (invalid)"])
+    result.stdout.fnmatch_lines(["history: 1 set of trials not added: the measurement was invalid"])
     assert not list((project.path / "kept").rglob("*.parquet"))
 
 

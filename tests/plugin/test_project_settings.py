@@ -167,7 +167,7 @@ def test_no_settings_are_named_with_the_place_of_the_results(cell, forked):
     (cell / "tests/test_busy.py").write_text(TEST.format(mark="baseline"))
     (cell / "tests/pytest.ini").write_text("[pytest]\n")
     result = forked.run(cell, *STRICT, "tests", "--ldos-trials=2")
-    result.stdout.fnmatch_lines([f"ldos: no settings file above the tests; results lie in {cell}/tests/.ldos"])
+    result.stdout.fnmatch_lines([f"ldos: no settings file above the tests; results are in {cell}/tests/.ldos"])
     assert kept(cell / "tests", "baseline") == 2
 
 
@@ -179,7 +179,7 @@ def test_a_file_that_is_named_is_read_instead_and_results_stay_with_the_project(
     (cell / "ci/ldos.toml").write_text("trials = 2\nwarmup = 0\n[scenarios.busy]\n")
     (cell / "tests/pytest.ini").write_text("[pytest]\n")
     result = forked.run(cell / "tests", *STRICT, "--ldos-config=../ci/ldos.toml")
-    result.stdout.fnmatch_lines([f"ldos: settings *ci/ldos.toml; results lie in {cell}/.ldos"])
+    result.stdout.fnmatch_lines([f"ldos: settings *ci/ldos.toml; results are in {cell}/.ldos"])
     assert kept(cell) == 2
     (cell / ".ldos").rename(cell / "before")
     monkeypatch.setenv("LDOS_CONFIG", "ci/ldos.toml")

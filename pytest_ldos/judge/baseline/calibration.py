@@ -85,9 +85,9 @@ def decode_calibration(text: str, path: Path) -> Calibration:
     except (ValueError, RecursionError) as error:
         if (left := left_by_git(text)) is not None:
             raise RecordUnreadable(f"{path} {left[0]}", remedy=left[1]) from None
-        raise RecordUnreadable(f"{path} is no JSON: {error}", remedy=_REMEDY) from None
+        raise RecordUnreadable(f"{path} is not JSON: {error}", remedy=_REMEDY) from None
     if not isinstance(document, dict) or document.get("kind") != KIND:
-        raise RecordUnreadable(f"{path} holds no calibration of pytest-ldos", remedy=_REMEDY)
+        raise RecordUnreadable(f"{path} is not a calibration of pytest-ldos", remedy=_REMEDY)
     if document.get("schema") != SCHEMA_VERSION:
         raise RecordUnreadable(
             f"{path} has schema version {document.get('schema')}, this is pytest-ldos with version {SCHEMA_VERSION}",

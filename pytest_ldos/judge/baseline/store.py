@@ -153,7 +153,7 @@ def merge_trials(sets: Sequence[TrialSet]) -> TrialSet:
         _require_alike(first, other)
     trials, loads = join_trials(ordered)
     if len({trial.identity for trial in trials}) < len(trials):
-        raise ConfigurationError("the same trials are there twice", remedy="name each run once")
+        raise ConfigurationError("the same trials are given twice", remedy="name each run once")
     return dataclasses.replace(
         first,
         spec=dataclasses.replace(first.spec, trials=sum(each.spec.trials for each in ordered)),

@@ -91,7 +91,7 @@ class Conversation:
                 self._events.put(_parse(line))
             except (ValueError, TypeError):
                 name = self._client.name.replace("_", " ")
-                self.misunderstood = f"the {name} said what is no event: {quoted(line)}"
+                self.misunderstood = f"the {name} printed a line that is not an event: {quoted(line)}"
 
     def await_ready(self, timeout_s: float) -> bool:
         """Returns True if the client became ready in time and before any process ended.

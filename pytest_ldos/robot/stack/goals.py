@@ -48,7 +48,7 @@ class Pose:
             raise ConfigurationError(f"a pose with a number that is not finite: {self.position}, {self.orientation}")
         if math.hypot(*self.orientation) < 1e-6:
             raise ConfigurationError(
-                f"the orientation {self.orientation} is no rotation", remedy="give a quaternion x, y, z, w"
+                f"the orientation {self.orientation} is not a rotation", remedy="give a quaternion x, y, z, w"
             )
 
 
@@ -243,7 +243,7 @@ def load_goal_file(file: Path) -> Any:
             remedy="goals of [tool.ldos.stack] is a path from pyproject.toml",
         ) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{file} is no YAML: {error}") from None
+        raise ConfigurationError(f"{file} is not YAML: {error}") from None
 
 
 def _parse_book(document: Any, file: Path) -> GoalBook:
@@ -260,7 +260,7 @@ def _parse_book(document: Any, file: Path) -> GoalBook:
 
 def _parse_set(goals: Any, where: str) -> tuple[Goal, ...]:
     if not isinstance(goals, list) or not goals:
-        raise ConfigurationError(f"{where} is no list of goals", remedy="begin each goal with a dash")
+        raise ConfigurationError(f"{where} is not a list of goals", remedy="begin each goal with a dash")
     return tuple(_parse_goal(as_table(goal, where), where) for goal in goals)
 
 

@@ -166,20 +166,20 @@ class GuardSpec(LoadSpec):
             self.window_ms <= self.silence_ms <= _LONGEST_MS,
             f"silence_ms is {self.silence_ms:g}; between window_ms ({self.window_ms:g}) and 60000 are possible",
         )
-        require(0 <= self.late_share < 1, "late_share must lie between 0 and 1, and below 1")
-        require(0 < self.least_share <= 1, "least_share must lie above 0, and at most at 1")
-        require(0 < self.decrease < 1, "decrease must lie between 0 and 1: the share is multiplied by it")
-        require(1 <= self.calm_windows <= 10_000, "calm_windows must lie between 1 and 10 000")
-        require(0 < self.increase <= 1, "increase must lie above 0, and at most at 1")
+        require(0 <= self.late_share < 1, "late_share must be at least 0 and below 1")
+        require(0 < self.least_share <= 1, "least_share must be above 0 and at most 1")
+        require(0 < self.decrease < 1, "decrease must be between 0 and 1: the share is multiplied by it")
+        require(1 <= self.calm_windows <= 10_000, "calm_windows must be between 1 and 10 000")
+        require(0 < self.increase <= 1, "increase must be above 0 and at most 1")
         for name in self.publisher_names:
             require(
                 _TOPIC.fullmatch(name) is not None,
-                f"{name!r} in publishers is no name of a node",
+                f"{name!r} in publishers is not the name of a node",
                 remedy='write them as "/camera,/lidar"',
             )
         require(
             _PARAMETER.fullmatch(self.parameter) is not None,
-            f"{self.parameter!r} is no name of a parameter",
+            f"{self.parameter!r} is not the name of a parameter",
             remedy='the publishers\' own, such as "throttle"',
         )
 
@@ -217,7 +217,7 @@ def guarded_topic(spec: GuardSpec, paths: Sequence[PathSpec]) -> GuardedTopic:
     """
     topic, deadline_ms = (spec.topic, spec.deadline_ms) if spec.topic else _end_of(spec, paths)
     kind = spec.type or KNOWN_TYPES.get(topic, "")
-    require(bool(kind), f"the type of {topic} is not known", remedy='say it: type = "sensor_msgs/msg/Imu"')
+    require(bool(kind), f"the type of {topic} is not known", remedy='set it: type = "sensor_msgs/msg/Imu"')
     return GuardedTopic(topic, kind, deadline_ms)
 
 

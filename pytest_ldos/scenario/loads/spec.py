@@ -213,10 +213,10 @@ class NetworkImpairmentSpec(LoadSpec):
     rate_mbps: float = 0.0
 
     def __post_init__(self) -> None:
-        require(0 <= self.delay_ms <= 10_000, "delay_ms must lie between 0 and 10 000")
-        require(0 <= self.jitter_ms <= self.delay_ms, "jitter_ms must lie between 0 and delay_ms")
-        require(0 <= self.loss_percent <= 100, "loss_percent must lie between 0 and 100")
-        require(self.rate_mbps == 0 or 0.01 <= self.rate_mbps <= 100_000, "rate_mbps must lie between 0.01 and 100 000")
+        require(0 <= self.delay_ms <= 10_000, "delay_ms must be between 0 and 10 000")
+        require(0 <= self.jitter_ms <= self.delay_ms, "jitter_ms must be between 0 and delay_ms")
+        require(0 <= self.loss_percent <= 100, "loss_percent must be between 0 and 100")
+        require(self.rate_mbps == 0 or 0.01 <= self.rate_mbps <= 100_000, "rate_mbps must be between 0.01 and 100 000")
 
 
 class NeighbourStack(StrEnum):

@@ -141,12 +141,12 @@ def legend(result: CommitResult) -> Iterator[str]:
         f"{100 * CHANGE_CONFIDENCE:g} % interval (no decision depends on it)"
     )
     yield (
-        "worse than GOOD, better than BAD: of trials paired by seed and made in one round; a commit breaks if the "
-        "first is not chance, and holds if the second is not"
+        "worse than GOOD, better than BAD: of trials paired by seed in one round; a commit breaks if the first "
+        "is significant, and holds if the second is"
     )
     yield (
         f"{_sure(result)}: up to {result.plan.most_levels} commits are decided, each wrongly with probability "
-        f"{100 * result.plan.test.error:.2g} % at most, however often one looks, if one commit brought it"
+        f"{100 * result.plan.test.error:.2g} % at most, at any number of looks, if a single commit caused the change"
     )
 
 

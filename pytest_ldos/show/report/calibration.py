@@ -19,7 +19,7 @@ from pytest_ldos.show.page.model import ABSENT, Bullets, Column, Kind, Page, Sec
 SCHEMA: Final = 1
 _HOW: Final = {
     Design.INTERLEAVED: "interleaved with the base (--ldos-base)",
-    Design.SEQUENTIAL: "beside a stored baseline",
+    Design.SEQUENTIAL: "against a stored baseline",
 }
 
 
@@ -45,7 +45,7 @@ def compose_page(result: CalibrationResult, file: str) -> Page:
             ),
             *(Section(f"MDE, {design}", (_mde_table(list(promises)),)) for design, promises in by_design),
             Section(
-                f"trials of each version to see a change of {_percent(result.effect)}",
+                f"trials of each version to detect a change of {_percent(result.effect)}",
                 (_suggestion_table(result), needed),
             ),
             Section("notes", (Bullets((*_provenance(result.promises), *result.notes), Tone.QUIET),)),
@@ -66,7 +66,7 @@ def _noise_table(result: CalibrationResult) -> Table:
         )
         for name, noise in result.calibration.metrics.items()
     )
-    return _named("deviation between", ("trials", "starts", "runs", "known by (df)", "floor"), rows)
+    return _named("deviation between", ("trials", "starts", "runs", "degrees of freedom", "floor"), rows)
 
 
 def _named(name: str, numbers: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Table:
@@ -78,7 +78,7 @@ def _alarm_table(promises: Sequence[Promise]) -> Table:
     designs = list(dict.fromkeys(each.design for each in promises))
     counts = dict.fromkeys(each.trials for each in promises)
     found = {(each.design, each.trials): each for each in promises}
-    titles = [title for design in designs for title in (f"{design}: red", "undecided")]
+    titles = [title for design in designs for title in (f"{design}: red", "inconclusive")]
     rows = ((str(count), *_alarms([found[design, count] for design in designs])) for count in counts)
     return _named("trials of each", titles, rows)
 
@@ -125,7 +125,7 @@ def _suggested(suggestion: Suggestion, name: str, planted: Mapping[tuple[Design,
 def _describe_suggestion(suggestion: Suggestion) -> str:
     how = _HOW[suggestion.design]
     if suggestion.trials is None:
-        return f"{how}: no number of trials that was tried is enough for any metric"
+        return f"{how}: no tested number of trials is enough for any metric"
     decided = [name for name, trials in suggestion.by_metric.items() if trials is not None]
     blind = f"; not for {', '.join(suggestion.unreachable)}" if suggestion.unreachable else ""
     return f"{how}: {suggestion.trials} trials are enough for {', '.join(decided)}{blind}"
@@ -135,7 +135,7 @@ def _provenance(promises: Sequence[Promise]) -> list[str]:
     notes = []
     modelled = any(each.modelled for each in promises)
     if modelled:
-        notes.append("* starts were given more trials than they had: others' trials, moved to their level")
+        notes.append("* some starts have more trials than were measured: other starts' trials, shifted to their level")
     held_out = [each for each in promises if each.held_out >= 1]
     if held_out:
         counts = "; ".join(
@@ -144,8 +144,8 @@ def _provenance(promises: Sequence[Promise]) -> list[str]:
         )
         notes.append(f"judged by the noise of starts that are not in the pair: {counts}")
     if len(held_out) < len(promises):
-        notes.append("the other numbers were proven on the starts they were learned from, and are as good as that")
-    notes.append("pairs share these starts: no interval here speaks of starts and days that were not measured")
+        notes.append("the other numbers were tested on the starts they were estimated from, without held-out starts")
+    notes.append("pairs share these starts: intervals do not cover starts and days that were not measured")
     return notes
 
 
@@ -316,13 +316,13 @@ def _effect(value: float) -> str:
 
 def _legend(detections: Sequence[Detection]) -> list[str]:
     notes = [
-        "share: of sessions with the same trials resampled, in how many it was found",
-        "promise: the effect a fault has on its metric, beside the smallest (≥) that the gate said it would find",
+        "share: of resampled sessions in which it was found",
+        "promise: effect of the fault on its metric, compared (≥) with the gate's MDE",
     ]
     if any(each.keeping is Keeping.BY_CHANCE for each in detections):
-        notes.append(f"{Keeping.BY_CHANCE}: it was missed, as an effect hardly above it may be in one of five sessions")
+        notes.append(f"{Keeping.BY_CHANCE}: it was missed, as effects close to the MDE are in one of five sessions")
     if any(each.promised is None and each.size for each in detections):
-        notes.append("nothing is promised where the effect depends on the machine, or reaches no metric")
+        notes.append("nothing is promised if the effect depends on the machine, or affects no metric")
     return notes
 
 

@@ -44,7 +44,7 @@ def _summary(findings: Sequence[Finding]) -> Iterator[Text]:
     parts = [counted(counts[each], each.value) for each in (Status.ERROR, Status.WARNING) if counts[each]]
     yield Text(", ".join(parts) or "nothing is wrong", _TONES[worst(findings)])
     if mendable := sum(finding.fix is not None for finding in findings):
-        yield Text(f"{mendable} can be mended from here: ldos doctor --fix")
+        yield Text(f"{mendable} can be fixed: ldos doctor --fix")
 
 
 def render_diagnosis_json(findings: Sequence[Finding], *, stack: str) -> Rendered:

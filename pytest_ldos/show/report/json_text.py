@@ -65,7 +65,7 @@ def read_document(file: Path) -> Document:
     try:
         return decode_document(content)
     except ValueError as wrong:
-        raise RecordUnreadable(f"{file} is no report: {wrong}", remedy=_REMEDY) from None
+        raise RecordUnreadable(f"{file} is not a report: {wrong}", remedy=_REMEDY) from None
 
 
 def decode_document(content: bytes) -> Document:
@@ -90,16 +90,16 @@ def _parse(content: bytes) -> dict[str, Any]:
     except _Wrong:
         raise
     except (ValueError, RecursionError) as error:
-        raise _Wrong(f"it is no JSON ({type(error).__name__})") from None
+        raise _Wrong(f"it is not JSON ({type(error).__name__})") from None
     if not isinstance(plain, dict):
-        raise _Wrong("it is no JSON object")
+        raise _Wrong("it is not a JSON object")
     return plain
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise _Wrong("an object says something twice")
+        raise _Wrong("an object has a duplicate key")
     return found
 
 
@@ -109,7 +109,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def _read_text(value: Any, place: str) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{place} is no text")
+        raise ValueError(f"{place} is not a text")
     if len(value) > LONGEST_TEXT:
         raise ValueError(f"{place} is longer than {LONGEST_TEXT} characters")
     return value
@@ -123,13 +123,13 @@ def _read_flag(value: Any, place: str) -> bool:
 
 def _read_integer(value: Any, place: str) -> int:
     if type(value) is not int or abs(value) > _LARGEST_INTEGER:
-        raise ValueError(f"{place} is no integer of at most 53 bits")
+        raise ValueError(f"{place} is not an integer of at most 53 bits")
     return value
 
 
 def _read_number(value: Any, place: str) -> float:
     if type(value) not in {int, float} or not abs(value) <= _LARGEST_NUMBER or math.isnan(value):
-        raise ValueError(f"{place} is no number between ±{_LARGEST_NUMBER:g}")
+        raise ValueError(f"{place} is not a number between ±{_LARGEST_NUMBER:g}")
     return float(value)
 
 

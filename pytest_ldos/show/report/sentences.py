@@ -19,23 +19,23 @@ from pytest_ldos.measure.metrics.model import DECLARED, OWN, Source
 from pytest_ldos.show.report.document import MetricReport, Origin, PathReport
 
 _RECORD: Final = "run again with --ldos-update-baseline"
-_MEND: Final = "mend what the reasons name (ldos doctor looks at this machine), then measure again"
+_MEND: Final = "fix what the reasons name (ldos doctor checks this machine), then measure again"
 
 _GENERAL: Final = {
-    Verdict.REGRESSED: f"if the change is meant, record it: {_RECORD}",
+    Verdict.REGRESSED: f"if the change is intended, record it: {_RECORD}",
     Verdict.INVALID: _MEND,
     Verdict.INFRA: _MEND,
     Verdict.NO_BASELINE: f"measure again to compare; where nothing was recorded yet (a strict run), {_RECORD}",
     Verdict.NOT_COMPARABLE: f"record a baseline of what runs here: {_RECORD}",
 }
-_INTERLEAVE: Final = "measure both versions interleaved, which takes out what changed in between: --ldos-base=REVISION"
-_CALIBRATE: Final = "let the gate learn how much equal versions differ on this host: ldos calibrate"
+_INTERLEAVE: Final = "measure both versions interleaved, which cancels changes of the machine: --ldos-base=REVISION"
+_CALIBRATE: Final = "measure the variation of equal versions on this host: ldos calibrate"
 _QUIET: Final = (
     "see what disturbs this machine (ldos doctor), or name what must be judged: required in [tool.ldos.gate]"
 )
 _MORE_TRIALS: Final = "let the run add trials while it is inconclusive: --ldos-max-trials"
 _MORE_ROUNDS: Final = "measure more: raise the rounds, or starts, of the test's mark"
-_CHANGED: Final = f"if what is measured was meant to change, record it: {_RECORD}"
+_CHANGED: Final = f"if the change is intended, record it: {_RECORD}"
 
 
 @dataclass(frozen=True)
@@ -120,11 +120,11 @@ def describe_run_variation(judged: Judged) -> str:
         name = next((each for each in _NAMED_FIRST if each in known.between), next(iter(known.between)))
         varies = 100 * math.sqrt(known.between[name].runs.value)
         seen = f"{counted(known.observed, 'run')} in {counted(known.days, 'day')}"
-        more = "" if known.observed >= ENOUGH_RUNS else "; each run of an unchanged stack tells more"
+        more = "" if known.observed >= ENOUGH_RUNS else "; each run of an unchanged stack improves this estimate"
         return f"run to run, {name} varies by {varies:.2g} % here: {seen}{more}"
     return (
-        "how much runs differ here is not known yet, and taken from other machines: "
-        "each run of an unchanged stack tells more (interleaved versions need not know it: --ldos-base)"
+        "the variation between runs is not known here yet, and taken from other machines: each run of an "
+        "unchanged stack improves it (interleaved versions do not need it: --ldos-base)"
     )
 
 

@@ -371,7 +371,7 @@ def _describe_notable_drift(interleaving: Interleaving | None) -> Iterator[str]:
     drifts = () if interleaving is None else interleaving.drifts
     notable = [_describe_drift(each) for each in drifts if each.is_notable]
     if notable:
-        yield f"the machine did not stay the same during the session: {', '.join(notable)}"
+        yield f"the machine drifted during the session: {', '.join(notable)}"
 
 
 def _describe_drift(drift: Drift) -> str:

@@ -134,7 +134,7 @@ def test_a_program_of_ones_own(project, leaves_nothing):
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        ("print('hello', flush=True); input()", "the stimulus said what is no event"),
+        ("print('hello', flush=True); input()", "the stimulus printed a line that is not an event"),
         ("raise SystemExit(4)", "stimulus ended with exit code 4"),
         ('print(\'{"event": "refused", "message": "no button"}\', flush=True); input()', "no button"),
     ],

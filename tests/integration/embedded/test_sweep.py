@@ -42,7 +42,7 @@ def test_killed_after_a_cell_it_goes_on(project, leaves_nothing):
     resumed = start(project)
     output, told = resumed.communicate(timeout=120)
     assert resumed.returncode == 0, told
-    assert "1 of 2 starts are there" in told
+    assert "1 of 2 starts are complete" in told
     (folder,) = all_sweeps(project.path / ".ldos")
     found = folder.records().values()
     assert [record.state for record in found] == [CellState.MEASURED] * 2

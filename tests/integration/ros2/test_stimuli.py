@@ -508,4 +508,4 @@ def test_a_bag_of_which_nobody_takes_a_message(bag):
     bag.write("robot.py", ROBOT.replace('"words"', '"other"'))
     code, output = measure(bag, "bag", 'path = "drive"\n')
     assert code != 0
-    assert "nobody in the stack subscribes to a topic of the bag: /words" in output
+    assert "no node in the stack subscribes to a topic of the bag: /words" in output

@@ -141,7 +141,7 @@ def test_machines_of_one_class_share_a_baseline(check, received, project):
 def test_the_same_from_two_machines_is_none_of_either(check, received, project):
     leave(received, recorded(1), "ldos-lab-a")
     leave(received, recorded(1), "ldos-lab-b")
-    assert "the same trials are there twice" in check().stderr
+    assert "the same trials are given twice" in check().stderr
     assert not (project / "proposal").exists()
 
 

@@ -122,7 +122,7 @@ def test_an_interrupted_search_goes_on(project):
     project.stops_at = 12
     result = invoke_ldos("bisect", *project.ends)
     assert result.exit_code == 130
-    assert "interrupted; complete rounds are kept: the same command goes on from there" in result.stderr
+    assert "interrupted; complete rounds are saved: the same command resumes the search" in result.stderr
     project.stops_at, project.started = 0, []
     again = invoke_ldos("bisect", *project.ends)
     assert again.exit_code == 0

@@ -180,7 +180,7 @@ def test_nobody_to_ask(environment, stray):
 
 def test_nothing_to_put_back(environment):
     done = doctor(environment, "--undo")
-    assert (done.returncode, done.stdout) == (0, "nothing to put back\n")
+    assert (done.returncode, done.stdout) == (0, "nothing to restore\n")
 
 
 @pytest.mark.parametrize(

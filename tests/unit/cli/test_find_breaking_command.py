@@ -114,7 +114,7 @@ def test_what_ends_it_early_is_kept_and_it_goes_on(ldos, stack):
     starts = stack(breaks_at=100, ends={4: KeyboardInterrupt()})
     result = ldos(ADDRESS, *QUICK)
     assert result.exit_code == 130
-    assert "interrupted; complete starts are kept: the same command goes on from there" in result.stderr
+    assert "interrupted; complete starts are saved: the same command resumes" in result.stderr
     assert len(starts) == 4
     starts = stack(breaks_at=100)
     result = ldos(ADDRESS, *QUICK)

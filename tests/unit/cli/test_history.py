@@ -397,8 +397,8 @@ def test_an_empty_history(project):
 
 def test_a_file_in_place_of_a_history(project):
     (project / "history").write_text("")
-    assert "is a file, no directory" in refusal()
-    assert "is a file, no directory" in refusal("import", "latest")
+    assert "is a file, not a directory" in refusal()
+    assert "is a file, not a directory" in refusal("import", "latest")
 
 
 @pytest.mark.parametrize(

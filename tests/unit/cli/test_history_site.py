@@ -107,7 +107,7 @@ def test_an_earlier_page_goes_and_what_is_not_ours_stays(history):
 def test_a_file_of_somebody_else_is_not_written_over(history, name):
     Path("site").mkdir()
     Path("site", name).symlink_to("nowhere")
-    assert f"site/{name} is there and is no page of ours" in refusal()
+    assert f"site/{name} exists and is not one of our pages" in refusal()
     assert [file.name for file in Path("site").iterdir()] == [name]
 
 

@@ -192,7 +192,7 @@ def test_faults_are_found(ldos, stack):
     assert any(line.startswith("none 0 no 10") and line.endswith("kept") for line in lines)
     assert any(line.startswith("planning delay 60 % yes") and "T1" in line and "kept 60 % ≥" in line for line in lines)
     assert any(line.startswith("dropped goals 60 % yes") and "success" in line for line in lines)
-    assert "not calibrated (ldos calibrate): the gate is held to its own estimates" in lines
+    assert "not calibrated (ldos calibrate): the gate's own estimates are the expectation" in lines
     assert lines[-1].startswith("the gate kept its promises (2 were due)")
 
 

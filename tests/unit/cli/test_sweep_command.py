@@ -77,12 +77,12 @@ def test_interrupted_it_goes_on_with_the_same_command(ldos, stack):
     stack({3: KeyboardInterrupt()})
     first = ldos(*FOUR)
     assert first.exit_code == 130
-    assert "the same command goes on from there" in first.stderr
+    assert "the same command resumes the sweep" in first.stderr
     starts = stack()
     second = ldos(*FOUR)
     assert second.exit_code == 0
     assert len(starts) == 2
-    assert "2 of 4 starts are there" in second.stderr
+    assert "2 of 4 starts are complete" in second.stderr
     assert "1 of 2: " in second.stderr
 
 

@@ -88,12 +88,12 @@ def test_a_path_has_its_p99_where_no_statistic_is_named_also_with_a_colon_in_its
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["cpo:move_group"], "'cpo:move_group' begins with no kind of metric.*\n.*did you mean 'cpu'"),
-        (["T1"], "'T1' begins with no kind of metric.*\n.*known are: cpu, .*KIND:SUBJECT"),
+        (["cpo:move_group"], "'cpo:move_group' does not begin with a kind of metric.*\n.*did you mean 'cpu'"),
+        (["T1"], "'T1' does not begin with a kind of metric.*\n.*known are: cpu, .*KIND:SUBJECT"),
         (["cpu:"], "'cpu:' names nothing to measure.*\n.*'cpu:PROCESS'"),
         (["rate:scan"], "'rate:scan' names no topic.*\n.*'rate:/scan'"),
-        (["path:state feedbck:p99"], "is of no path.*\n.*did you mean 'state feedback'"),
-        (["path:state feedbck"], "is of no path.*\n.*did you mean 'state feedback'"),
+        (["path:state feedbck:p99"], "does not name a path.*\n.*did you mean 'state feedback'"),
+        (["path:state feedbck"], "does not name a path.*\n.*did you mean 'state feedback'"),
         (["path:state feedback:p98"], "unknown statistic 'p98'.*\n.*did you mean 'p99'"),
         (["path:scan: to map:misses"], "path 'scan: to map' has none.*\n.*deadline_ms"),
         (["memory:container/planner"], "asks for the memory of a thread.*\n.*leave out what follows"),

@@ -66,10 +66,10 @@ def test_a_wrong_environment_is_refused(environment, message):
         ({"stack": {"faults": {"planing_delay_ms": 3}}}, "did you mean 'planning_delay_ms'"),
         ({"stack": {"faults": {"planning_delay_ms": -3}}}, "between 0 and 5000"),
         ({"stack": {"faults": {"planning_delay_share": 11}}}, "planning_delay_share .* between 0 and 10"),
-        ({"stack": {"faults": {"failure_rate": 30}}}, "failure_rate of a fault must lie between 0 and 1"),
+        ({"stack": {"faults": {"failure_rate": 30}}}, "failure_rate of a fault must be between 0 and 1"),
         ({"stack": {"faults": {"failure_rate": "often"}}}, "failure_rate is 'often'\n.*a number"),
-        ({"stack": {"faults": {"cpu_steal": 1}}}, "cpu_steal of a fault must lie between 0 and 0.9"),
-        ({"stack": {"faults": {"cpu_steal": float("nan")}}}, "cpu_steal of a fault must lie between 0 and 0.9"),
+        ({"stack": {"faults": {"cpu_steal": 1}}}, "cpu_steal of a fault must be between 0 and 0.9"),
+        ({"stack": {"faults": {"cpu_steal": float("nan")}}}, "cpu_steal of a fault must be between 0 and 0.9"),
         ({"stack": {"faults": {"cpu_stea": 0.5}}}, "did you mean 'cpu_steal'"),
         ({"stack": {"faults": {"control_rate_drop": 0.95}}}, "control_rate_drop .* between 0 and 0.9"),
         ({"stack": {"faults": {"control_rate_drop": 0.1, "control_rate_hz": 400}}}, "contradict each other"),
@@ -128,11 +128,11 @@ def test_a_file_can_say_the_kind_of_the_stack_and_stronger_sources_win(tmp_path,
         ("loads = { dds_flood = { publishers = 5, participants = 6 } }", "loads] dds_flood", "6 participants for 5"),
         ("loads = { network_impairment = { jitter_ms = 5, delay_ms = 9, loss_percent = 200 } }", "loss_percent", "100"),
         ("loads = { cpu_limit = { cpus = 'x-2' } }", "loads] cpu_limit cpus", "cpus is 'x-2'"),
-        ("loads = { guard = { decrease = 1 } }", "loads] guard decrease", "decrease must lie between 0 and 1"),
-        ("loads = { guard = { late_share = 1.0 } }", "loads] guard late_share", "late_share must lie"),
-        ("loads = { guard = { least_share = 0 } }", "loads] guard least_share", "least_share must lie above 0"),
-        ("loads = { guard = { calm_windows = 0 } }", "loads] guard calm_windows", "calm_windows must lie"),
-        ("loads = { guard = { increase = nan } }", "loads] guard increase", "increase must lie above 0"),
+        ("loads = { guard = { decrease = 1 } }", "loads] guard decrease", "decrease must be between 0 and 1"),
+        ("loads = { guard = { late_share = 1.0 } }", "loads] guard late_share", "late_share must be at least 0"),
+        ("loads = { guard = { least_share = 0 } }", "loads] guard least_share", "least_share must be above 0"),
+        ("loads = { guard = { calm_windows = 0 } }", "loads] guard calm_windows", "calm_windows must be"),
+        ("loads = { guard = { increase = nan } }", "loads] guard increase", "increase must be above 0"),
         ("loads = { guard = { deadline_ms = -1 } }", "loads] guard deadline_ms", "a deadline of -1 ms"),
         ("loads = { guard = { window_ms = 5 } }", "loads] guard window_ms", "windows of 5 ms"),
         ("loads = { guard = { silence_ms = 50 } }", "loads] guard silence_ms", "between window_ms (100)"),
@@ -141,7 +141,7 @@ def test_a_file_can_say_the_kind_of_the_stack_and_stronger_sources_win(tmp_path,
         ("loads = { guard = { topic = '/imu', deadline_ms = 5 } }", "loads] guard", "type of /imu is not known"),
         ("loads = { guard = { type = 'Imu' } }", "loads] guard type", "type is 'Imu'"),
         ("loads = { guard = { publishers = 'camera' } }", "loads] guard publishers", "'camera' in publishers is no"),
-        ("loads = { guard = { parameter = 'a b' } }", "loads] guard parameter", "'a b' is no name of a parameter"),
+        ("loads = { guard = { parameter = 'a b' } }", "loads] guard parameter", "'a b' is not the name of a parameter"),
         ("loads = { guard = { path = 'planing' } }", "loads] guard", "unknown path of the guard: 'planing'"),
         ("loads = { guard = { path = 'goal' } }", "loads] guard", "leads through phases of a goal"),
         ("deadlines = { planning = -1 }", "deadlines 'planning' ms", "must be above 0"),
@@ -182,7 +182,7 @@ def test_a_drop_of_the_control_rate_is_a_share_of_the_nominal_one():
 def test_a_file_that_is_no_toml(tmp_path):
     file = tmp_path / "pyproject.toml"
     file.write_text("[tool.ldos\n")
-    with pytest.raises(ConfigurationError, match="is no TOML"):
+    with pytest.raises(ConfigurationError, match="is not TOML"):
         read_toml(tmp_path)
 
 
@@ -197,7 +197,7 @@ def test_a_byte_order_mark_is_no_setting(tmp_path, name, text):
 
 def test_a_file_in_another_encoding(tmp_path):
     (tmp_path / "ldos.toml").write_text("trials = 7\n", "utf-16")
-    with pytest.raises(ConfigurationError, match=r"is no UTF-8(.|\n)*→ save it as UTF-8"):
+    with pytest.raises(ConfigurationError, match=r"is not UTF-8(.|\n)*→ save it as UTF-8"):
         read_toml(tmp_path)
 
 

@@ -89,7 +89,7 @@ INVALID: Final = "invalid"
 def why_left_out(trials: TrialSet, verdict: str) -> str:
     """Reason why trials are left out of a history; empty if they are not."""
     if verdict == INVALID:
-        return "not measured well (invalid)"
+        return "the measurement was invalid"
     return "watched, which makes them slower" if trials.watched else ""
 
 

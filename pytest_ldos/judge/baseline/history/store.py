@@ -86,7 +86,7 @@ def inspect_file(path: Path) -> HistoryFile | Damaged:
     version = metadata.get(_VERSION_KEY)
     if version is None:
         raise RecordUnreadable(
-            f"{path} is no file of a history of pytest-ldos", remedy="move it elsewhere, or name another --ldos-history"
+            f"{path} is not a history file of pytest-ldos", remedy="move it elsewhere, or name another --ldos-history"
         )
     if version != str(SCHEMA_VERSION):
         raise RecordUnreadable(
@@ -224,11 +224,11 @@ class HistoryStore:
             if is_twofold:
                 table = table.unique(subset=_SAME_ROW, keep="any")
             return Rows(table, (*damaged, *unreadable))
-        raise RecordUnreadable(f"files of {self.directory} vanish while they are read", remedy="try again")
+        raise RecordUnreadable(f"files of {self.directory} disappear while they are read", remedy="try again")
 
     def _refuse_file(self) -> None:
         if self.directory.exists() and not self.directory.is_dir():
-            raise ConfigurationError(f"the history {self.directory} is a file, no directory", remedy=_WHERE)
+            raise ConfigurationError(f"the history {self.directory} is a file, not a directory", remedy=_WHERE)
 
     def _paths(self, below: Path) -> Iterator[Path]:
         return (path for path in sorted(below.rglob(f"*{SUFFIX}")) if not path.name.startswith("."))

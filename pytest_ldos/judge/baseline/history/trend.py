@@ -279,8 +279,8 @@ def _change_points(series: MetricSeries) -> dict[str, float]:
 
 def _notes(series: MetricSeries, pin: Pin | None, pinned: Sequence[Run], noise: Noise) -> Iterator[str]:
     if pin is not None and not pinned:
-        yield f"'{pin.name}' is pinned, but has no run here; the first runs stand for it"
+        yield f"'{pin.name}' is pinned, but has no run here; the first runs are used instead"
     if not noise.is_estimated:
-        yield "fewer than five runs: intervals tell how much trials differ, not yet how much runs do"
+        yield "fewer than five runs: intervals include the variation between trials, but not between runs"
     if any(not run.commit for run in series.runs):
-        yield "runs without a commit (outside of git) stand for themselves, by the name of their folder"
+        yield "runs without a commit (outside of git) are named by their folder"

@@ -167,7 +167,7 @@ class EmbeddedBackend:
         conversation = Conversation(program, self._group.describe_ended)
         if not conversation.await_ready(READY_TIMEOUT_S):
             raise BringUpFailed(
-                f"the stimulus is not ready: {stack.why() or conversation.misunderstood or 'it said nothing'}",
+                f"the stimulus is not ready: {stack.why() or conversation.misunderstood or 'it printed nothing'}",
                 details=self._group.last_words(),
                 remedy='a program of your own must write {"event": "ready"} as its first line',
             )

@@ -90,7 +90,7 @@ def installed_in(interpreter: tuple[str, ...]) -> Installed | str:
         said: str = error.stderr
         return (said.strip().splitlines() or [str(error)])[-1]
     except (TypeError, ValueError) as error:
-        return f"it said what is no description of it ({error})"
+        return f"it printed an invalid description ({error})"
 
 
 def _version(name: str) -> str:

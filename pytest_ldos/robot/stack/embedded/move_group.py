@@ -94,7 +94,7 @@ class Planner:
         """
         began = time.monotonic()
         if self._kinematics.is_colliding(start):
-            raise Failed(ErrorCode.START_STATE_IN_COLLISION, "the arm touches something where it is")
+            raise Failed(ErrorCode.START_STATE_IN_COLLISION, "the arm is in collision at its position")
         target = self._target(goal, start, seed)
         waypoints = plan_path(
             self._panda,
@@ -133,7 +133,7 @@ class Planner:
         if np.any(joints < self._panda.lower) or np.any(joints > self._panda.upper):
             raise Failed(ErrorCode.INVALID_GOAL_CONSTRAINTS, "the goal is beyond the joint limits")
         if self._kinematics.is_colliding(joints):
-            raise Failed(ErrorCode.GOAL_IN_COLLISION, "the arm would touch something at the goal")
+            raise Failed(ErrorCode.GOAL_IN_COLLISION, "the arm would be in collision at the goal")
 
     def _check(self, path: TimedPath) -> None:
         """Checks the timed path again, as MoveIt's solution validator does."""

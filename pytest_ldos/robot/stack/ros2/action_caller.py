@@ -128,7 +128,7 @@ class ActionCaller:
         while topic not in (types := dict(self._node.get_topic_names_and_types())):
             if time.monotonic() > ends_at:
                 names = ", ".join(sorted(types)) or "none"
-                message = f"executing names the topic {topic}, which nobody has"
+                message = f"executing names the topic {topic}, which does not exist"
                 raise ConfigurationError(message, remedy=f"there is {names}")
             self._executor.spin_once(timeout_sec=_POLL_S)
         qos = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)

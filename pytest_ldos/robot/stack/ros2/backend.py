@@ -85,7 +85,7 @@ class ReadinessWatch:
         try:
             word = json.loads(line)
         except ValueError:
-            word = f"the readiness node said what is no word of it: {quoted(line)}"
+            word = f"the readiness node printed an unexpected line: {quoted(line)}"
         if isinstance(word, str):
             self._wrong = word
         else:

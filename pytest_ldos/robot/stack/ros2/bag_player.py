@@ -65,7 +65,7 @@ class BagPlayer:
         while not any(self._node.count_subscribers(topic) for topic in self._topics):
             if time.monotonic() > ends_at:
                 raise ConfigurationError(
-                    f"nobody in the stack subscribes to a topic of the bag: {', '.join(self._topics)}",
+                    f"no node in the stack subscribes to a topic of the bag: {', '.join(self._topics)}",
                     remedy="record what the stack takes, or remap its topics in the launch file",
                 )
             self._executor.spin_once(timeout_sec=_POLL_S)
@@ -85,7 +85,7 @@ class BagPlayer:
         if not self._is_seen(player):
             task.enter(Phase.GOAL_SENT)
             task.enter(Phase.RESULT)
-            return task.end(OutcomeClass.ABORTED, "the player did not get ready; see the log of the stimulus")
+            return task.end(OutcomeClass.ABORTED, "the player did not become ready; see the log of the stimulus")
         task.begin()
         task.enter(Phase.GOAL_SENT)
         answer = self._resume.call_async(Resume.Request())
@@ -124,7 +124,7 @@ def _read_metadata(path: Path) -> Any:
     try:
         return rosbag2_py.Info().read_metadata(str(path), "")
     except RuntimeError as error:
-        raise ConfigurationError(f"{path} is no bag that can be read: {error}", remedy="see `ros2 bag info`") from None
+        raise ConfigurationError(f"{path} is not a readable bag: {error}", remedy="see `ros2 bag info`") from None
 
 
 def _chosen(wanted: Sequence[str], in_bag: Iterable[str]) -> tuple[str, ...]:

@@ -90,7 +90,7 @@ class LaunchWatch:
             try:
                 event = parse_event(line)
             except (ValueError, TypeError):
-                event = LaunchFailed(f"the launcher said what is no event: {quoted(line)}")
+                event = LaunchFailed(f"the launcher printed a line that is not an event: {quoted(line)}")
             self.take(event)
         with self._lock:
             self._is_over = True

@@ -51,7 +51,7 @@ class ServiceCaller:
         for where, values in messages.items():
             fill(self._type.Request(), values, where)
         if not self._client.wait_for_service(timeout_sec=_DISCOVERY_S):
-            raise ConfigurationError(f"nobody serves {self._spec.name}")
+            raise ConfigurationError(f"there is no service {self._spec.name}")
 
     def handle(self, task: Task) -> Ended:
         """Makes the calls of a trial."""
@@ -77,7 +77,7 @@ class ServiceCaller:
 
 def _why(answer: Any, number: int) -> str:
     text = getattr(answer, "message", "")
-    return f"call {number} had no success" + (f": {text}" if text else "")
+    return f"call {number} did not succeed" + (f": {text}" if text else "")
 
 
 def _numbers(latencies_ns: Sequence[int]) -> dict[str, float]:

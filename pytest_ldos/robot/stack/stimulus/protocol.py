@@ -159,7 +159,7 @@ def read_cases(file: Path) -> CaseBook:
 
 def _parse_set(cases: Any, where: str) -> tuple[MessageCase, ...]:
     if not isinstance(cases, list) or not cases:
-        raise ConfigurationError(f"{where} is no list of goals", remedy="begin each goal with a dash")
+        raise ConfigurationError(f"{where} is not a list of goals", remedy="begin each goal with a dash")
     return tuple(_parse_case(as_table(case, where), where) for case in cases)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _UNITS: Final = {"hz": "Hz", "ms": "ms", "bytes": "B", "mb": "MB", "mbps": "Mbit/s", "percent": "%", "s": "s"}
 """Unit by the end of a field's name."""
 
-_STAGE_TITLES: Final = ("calm", "at the threshold", "times calm", "left its calm range at", "tells broken")
+_STAGE_TITLES: Final = ("calm", "at the threshold", "times calm", "left its calm range at", "separation")
 
 _UNEXPLAINED: Final = (
     f"no stage explains it: none that left its calm range is longer in {100 * TELLING:.0f} % of pairs of a broken "
@@ -115,7 +115,7 @@ def remarks(result: BreakingResult) -> Iterator[str]:
     if result.stopped:
         yield result.stopped
     if result.finding is Finding.HOLDS:
-        yield "levels between were looked at once, in the middle: the rest is supposed to lie between its neighbours"
+        yield "levels in between were tested once, in the middle; the others are assumed to be between their neighbours"
     yield from result.notes
 
 
@@ -157,7 +157,7 @@ def _blame(result: BreakingResult, stage: StageReport) -> str:
     )
     beside = ""
     if isinstance(result.plan.criterion, MetricBeyond) and not stage.is_criterion:
-        beside = f" beside {result.plan.criterion.metric.name} itself"
+        beside = f" other than {result.plan.criterion.metric.name} itself"
     return (
         f"what explains most of it{beside}: {stage.stage} ({stage.quantity}), {format_quantity(at.median, 'ms')} at "
         f"{level_of(result, result.breaks)}, {at.ratio:.1f} times the calm {format_quantity(stage.calm, 'ms')}{told}"
@@ -231,8 +231,8 @@ def legend(result: BreakingResult) -> Iterator[str]:
     )
     yield (
         f"left its calm range: median {FACTOR:g} times the calm one or more, and a rank-sum test "
-        f"({100 * ERROR:g} % for all stages and levels together, if starts are alike); tells broken: how often a "
-        "broken trial near the threshold has more of it than a sound one"
+        f"({100 * ERROR:g} % for all stages and levels together, if starts are alike); separation: share of pairs "
+        "near the threshold in which the broken trial has more of it than the sound one"
     )
 
 
@@ -271,7 +271,7 @@ def to_plain(result: BreakingResult) -> dict[str, Any]:
 
 
 _MEANINGS: Final = (
-    ("●", "share of broken trials of a level; the line is its interval; green holds, red breaks, grey is undecided"),
+    ("●", "share of broken trials of a level; the line is its interval; green holds, red breaks, grey is inconclusive"),
     ("dashed line", "logistic curve through all trials; drawn where there are enough levels"),
     ("shaded field", "holds the threshold"),
 )

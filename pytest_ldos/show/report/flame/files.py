@@ -48,18 +48,23 @@ def describe_noise(difference: Difference) -> Iterator[str]:
         yield "the profiles have no frame in common: are they of the same program?"
     yield f"{difference.base_samples} samples of the base, {difference.head_samples} of the head; width: mean share"
     shown = ", ".join(f"{percent(difference.half_width(share))} at {percent(share)}" for share in _EXAMPLES)
-    yield f"coloured: certain changes of share (red more, blue less; together 95 % sure); smallest that show: {shown}"
+    yield f"coloured: significant changes of share (red more, blue less; 95 % confidence in all together); MDE: {shown}"
     if difference.knows_starts:
-        yield f"counts vary {difference.dispersion:.2f} × as much between starts as by chance: that is in the intervals"
+        yield (
+            f"counts vary {difference.dispersion:.2f} × as much between starts as by chance; the intervals include this"
+        )
     else:
-        yield "one start of a version: what starts differ by is unknown, and in no interval (several files tell)"
+        yield (
+            "one start of a version: the variation between starts is unknown and not in the intervals (give several "
+            "files)"
+        )
 
 
 def describe_changes(difference: Difference) -> Iterator[str]:
     """Significant changes, the largest first; one for each chain of calls that changed alike."""
     changes = _one_of_each_chain(difference)
     if not changes:
-        yield "no frame's share changed for certain"
+        yield "no frame's share changed significantly"
     for each in changes[:_MOST]:
         interval = f"{percent(each.low, signed=True)} … {percent(each.high, signed=True)}"
         yield f"{percent(each.change, signed=True):>9} ({interval})  {_way_to(each.path)}"

@@ -155,7 +155,7 @@ def describe_anchors(trend: Trend) -> Iterator[str]:
     if trend.run_deviation is not None:
         yield (
             f"runs of one level differ by {100 * trend.run_deviation:.1f} % (neighbours correlate by "
-            f"{trend.correlation:.2f}); a single step counts from {100 * trend.floor:.1f} % on"
+            f"{trend.correlation:.2f}); a single step is reported from {100 * trend.floor:.1f} % on"
         )
     yield from trend.notes
 

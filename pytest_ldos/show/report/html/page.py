@@ -185,7 +185,7 @@ def differences_table(section: Section) -> Table:
     """Differences between the versions other than the code."""
     kinds = {DifferenceKind.ENVIRONMENT: "environment", DifferenceKind.SETTING: "the stack's setting"}
     rows = ((each.name, kinds[each.kind], each.base, each.head) for each in section.differences)
-    return _prose("What differs beside the code", ("what", "kind", *section.labels), rows)
+    return _prose("Differences other than the code", ("what", "kind", *section.labels), rows)
 
 
 def versions_table(versions: list[Version]) -> Table:
@@ -313,9 +313,9 @@ _MEANINGS: Final = (
     ("●", "a trial of this run"),
     ("◇", "a trial of the base, or baseline"),
     ("✕", "a failed trial; in latencies that a failure cuts short it counts as slower than any"),
-    ("interval", "where the true change lies; a change is reported only when this excludes no change"),
-    ("floor", "the shaded field: effects within it are too small to be reported on this host"),
-    ("MDE", "minimum detectable effect: it would have been reported in four of five such runs"),
+    ("interval", "of the true change; a change is reported only if it excludes zero"),
+    ("floor", "the shaded field: smaller effects are not reported on this host"),
+    ("MDE", "minimum detectable effect: it is reported in four of five such runs"),
     ("stack start", "a field of the trials in order; the stack was started again at its beginning"),
     ("CV", "coefficient of variation between trials"),
 )

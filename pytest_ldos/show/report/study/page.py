@@ -27,7 +27,7 @@ def render_study_as(study: Study, kind: Format, *, width: int = 100, color: bool
 
 def compose_page(study: Study) -> Page:
     """Notes first, then tables and figures; long tables are folded."""
-    notes = Section("What must be known", (Bullets((*failures_of(study), *study.notes)),))
+    notes = Section("Notes", (Bullets((*failures_of(study), *study.notes)),))
     return Page(
         title=title_of(study),
         setting=tuple(setting_of(study)),

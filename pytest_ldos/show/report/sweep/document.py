@@ -227,13 +227,13 @@ def _notes(results: Sequence[CellResult], reference: CellResult | None) -> Itera
         yield "a ratio is of locations of logarithms (Hodges–Lehmann), not the quotient of the medians"
         yield f"intervals: {100 * CONFIDENCE:.0f} %; of medians by their trials alone"
     if results and results[0].planned == 1:
-        yield "one stack start a cell: how much starts differ by themselves is in no interval"
+        yield "one stack start per cell: intervals do not include the variation between starts"
     hosts = {record.host for result in results for record in result.records if record.host}
     if len(hosts) > 1:
-        yield f"measured on {len(hosts)} machines ({', '.join(sorted(hosts))}): how these differ is in the ratios"
+        yield f"measured on {len(hosts)} machines ({', '.join(sorted(hosts))}): ratios include their differences"
     classes = {each.fingerprint.host_class for result in results if (each := result.trials) is not None}
     if len(classes) > 1:
-        yield f"{len(classes)} host classes (machine, its settings, middleware): how these differ is in the ratios"
+        yield f"{len(classes)} host classes (machine, its settings, middleware): ratios include their differences"
 
 
 KIND: Final = "pytest-ldos sweep report"

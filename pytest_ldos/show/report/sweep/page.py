@@ -203,7 +203,7 @@ _MEANINGS: Final = (
         "✕",
         "a cell that is not valid: its load or all its trials were not reached; below the axis: no number",
     ),
-    ("broken", "the arm could not go on beside the load; its last trial, whose way home failed, counts as failed"),
+    ("broken", "the arm could not continue under the load; its last trial, whose way home failed, counts as failed"),
     ("failed", "more than half of the trials failed, and a failed one counts as slower than any"),
     ("ratio", "to the first valid cell, as measured; its interval knows how starts differ where there were several"),
     ("log", "values that span a decade or more are drawn to a logarithmic scale"),

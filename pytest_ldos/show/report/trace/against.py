@@ -50,8 +50,8 @@ _MOST_NAMES: Final = 3
 """Most traces or quantities named in a sentence."""
 
 ONE_RUN: Final = (
-    "One run of each was seen: what differs between two starts of the same version is not told apart from what "
-    "differs between the versions. Name several runs of each, or let ldos compare judge results of many starts."
+    "One run of each was seen: differences between versions cannot be distinguished from differences between "
+    "starts. Name several runs of each, or compare results of many starts with ldos compare."
 )
 
 
@@ -148,12 +148,12 @@ def describe_evidence(difference: Difference) -> str:
         case Evidence.SEPARATION:
             chance = f"1 of {1 / difference.chance:.0f}"
             return (
-                f"{_counts(difference)} were seen: reported is what differs over passages, and in which all runs of "
-                f"head lie beyond all of base. Runs of equal versions lie so by chance in {chance} quantities; "
-                f"{FEWEST_RUNS} runs of each are judged beyond chance."
+                f"{_counts(difference)} were seen: a quantity is reported if it differs over passages, and all "
+                f"runs of head are beyond all of base. Equal versions do this by chance in {chance} quantities; "
+                f"with {FEWEST_RUNS} runs of each, runs are tested."
             )
         case Evidence.RUNS:
-            how = "each counts once, by its median, and differences are judged over runs"
+            how = "each counts once, by its median, and differences are tested over runs"
             return f"{_counts(difference)} were seen: {how}."
 
 

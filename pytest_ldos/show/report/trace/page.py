@@ -162,7 +162,7 @@ def _link(cell: Cell, numbers: Iterator[int]) -> Cell:
 
 
 _MEANINGS: Final = (
-    ("box", "a process around its nodes; topics are round, and lie between nodes"),
+    ("box", "a process around its nodes; topics are round, between nodes"),
     ("arrow", "from a node to a topic it publishes, and from there to a node that receives: median latency, p99"),
     ("blue, thick", "a declared path"),
     ("dashed", "silent: no message in this trace"),

@@ -81,7 +81,7 @@ def describe_timeline(timeline: Timeline) -> Iterator[str]:
         yield f"shaded: {spans}, {format_duration(lost)} together, in which events were lost"
     merged = sum(each.merged for each in timeline.slices.values())
     if merged:
-        yield f"{merged} spans are shown as one with spans beside them, because they are so many"
+        yield f"{merged} spans are merged with their neighbours, because there are too many"
     if timeline.arrows.left_out:
         yield f"{timeline.arrows.left_out} arrows are left out: others of their topic begin at the same place"
 

@@ -51,11 +51,11 @@ def test_text_and_back(metrics):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "here.json is no JSON"),
-        ("[" * 100_000, "here.json is no JSON"),
-        ("1" * 5000, "here.json is no JSON"),
-        ("[1]", "holds no calibration"),
-        ('{"kind": "pytest-ldos trials"}', "holds no calibration"),
+        ("{", "here.json is not JSON"),
+        ("[" * 100_000, "here.json is not JSON"),
+        ("1" * 5000, "here.json is not JSON"),
+        ("[1]", "is not a calibration"),
+        ('{"kind": "pytest-ldos trials"}', "is not a calibration"),
     ],
 )
 def test_what_is_no_calibration(text, message):

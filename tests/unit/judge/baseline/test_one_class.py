@@ -126,7 +126,7 @@ def test_a_merged_baseline_knows_how_much_machines_differ():
         (of(TWO, 2, commit="fedcba987654"), "measured commits 0123456789ab and fedcba987654"),
         (of(TWO, 2, watched="perf"), "were watched"),
         (of(TWO, 2, metrics=()), "took different metrics"),
-        (of(ONE, 1), "the same trials are there twice"),
+        (of(ONE, 1), "the same trials are given twice"),
     ],
 )
 def test_what_cannot_be_one_baseline(other, why):

@@ -51,4 +51,4 @@ def test_a_client_that_ends_is_not_waited_for(converse):
 def test_what_is_no_event_is_told(converse, word):
     conversation = converse(f"import time; print({word!r}, flush=True); time.sleep(120)")
     assert not conversation.await_ready(60)
-    assert conversation.misunderstood == f"the goal client said what is no event: {word!r}"
+    assert conversation.misunderstood == f"the goal client printed a line that is not an event: {word!r}"

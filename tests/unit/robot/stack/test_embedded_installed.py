@@ -31,7 +31,7 @@ def test_an_environment_without_the_parts(tmp_path):
 @pytest.mark.parametrize(
     ("says", "reason"),
     [
-        ("exec 2>/dev/null; echo '{}'", "it said what is no description of it"),
+        ("exec 2>/dev/null; echo '{}'", "it printed an invalid description"),
         ("echo broken library >&2; exit 1", "broken library"),
     ],
 )

@@ -44,7 +44,7 @@ def test_a_file_of_goals(tmp_path, text):
         ("goal_sets:", "goal_set:", "unknown key of .* 'goal_set'\n.*'goal_sets'"),
         ("name: high", "nane: high", "unknown key in .*'nane'"),
         ("[0.4, 0, 0.5]", "[0.4, 0]", r"goal 'high', position is \[0.4, 0\]\n.*a list of 3 finite numbers"),
-        ("[1, 0, 0, 0]", "[0, 0, 0, 0]", "is no rotation"),
+        ("[1, 0, 0, 0]", "[0, 0, 0, 0]", "is not a rotation"),
         ("[1, 0, 0, 0]", "[1, 0, 0, yes]", "orientation is .*\n.*a list of 4 finite numbers"),
         ("a: 0.5", "a: half", "joint a is 'half'\n.*must be a finite number"),
         ("a: 0.5", "a: .inf", "joint a is inf\n.*a finite number"),
@@ -53,8 +53,8 @@ def test_a_file_of_goals(tmp_path, text):
         ("name: high", "name: high\n      3: 4", "unknown key in .*'3'"),
         ("{name: wave, joints: {a: 0.5, b: 0.25}}", "{name: wave}", "'wave' must have either a pose or joints"),
         ("{name: wave, joints: {a: 0.5, b: 0.25}}", "wave", "goal set 'reach' is 'wave'"),
-        ("  reach:", "  reach: []\n  more:", "goal set 'reach' is no list of goals"),
-        ("home:", "home: [", "is no YAML"),
+        ("  reach:", "  reach: []\n  more:", "goal set 'reach' is not a list of goals"),
+        ("home:", "home: [", "is not YAML"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, was, becomes, message):

@@ -56,7 +56,7 @@ def test_goals_that_make_no_sense(arguments):
 @pytest.mark.parametrize(
     ("position", "orientation", "message"),
     [
-        ((0, 0, 0), (0, 0, 0, 0), "no rotation"),
+        ((0, 0, 0), (0, 0, 0, 0), "not a rotation"),
         ((0, 0), (0, 0, 0, 1), "2 and 4 numbers"),
         ((0, 0, 0), (0, 0, 1), "3 and 3 numbers"),
         ((0, 0, math.inf), (0, 0, 0, 1), "not finite"),

@@ -35,7 +35,7 @@ def judged(lookup, *, session="", known=None):
 
 def test_what_is_not_known_is_told():
     told = describe_run_variation(judged(Uncalibrated()))
-    assert told.startswith("how much runs differ here is not known yet, and taken from other machines: ")
+    assert told.startswith("the variation between runs is not known here yet, and taken from other machines: ")
     assert describe_run_variation(judged(calibrated(1))) == told
 
 
@@ -43,8 +43,7 @@ def test_what_is_not_known_is_told():
     ("runs", "told"),
     [
         (known(runs=6, days=4, T1=0.1, T1mean=0.0132), "run to run, T1mean varies by 1.3 % here: 6 runs in 4 days"),
-        (known(runs=2, T4=0.0004), "run to run, T4 varies by 0.04 % here: 2 runs in 1 day; each run of an unchanged "
-         "stack tells more"),
+        (known(runs=2, T4=0.0004), "run to run, T4 varies by 0.04 % here: 2 runs in 1 day; each run of an unchanged stack improves this estimate"),
     ],
 )  # fmt: skip
 def test_what_is_known_is_told_in_one_line(runs, told):

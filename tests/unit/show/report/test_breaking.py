@@ -46,14 +46,14 @@ def test_a_metric_is_told_with_its_limit(tmp_path):
     assert "level broken share interval median starts result" in table
     assert any(line.startswith("1 ms 0 of 12 0 % 0 % … 42 % 1") and line.endswith(" ms 3 holds") for line in table)
     told = list(cause_of(found))
-    assert any(each.startswith("what explains most of it beside T1 itself: executor queue") for each in told)
+    assert any(each.startswith("what explains most of it other than T1 itself: executor queue") for each in told)
     assert told[-1].endswith("it is slower or less regular, but arrives")
 
 
 def test_what_does_not_break_is_no_threshold(tmp_path):
     found = search(MadeUpStack(), tmp_path)
     assert answer(found).startswith("baseline does not break up to stack.faults.planning_delay_ms = 1000 ms, 90 % conf")
-    assert any("were looked at once, in the middle" in each for each in remarks(found))
+    assert any("were tested once, in the middle" in each for each in remarks(found))
 
 
 def test_what_limits_the_stack_breaks_downwards(tmp_path):

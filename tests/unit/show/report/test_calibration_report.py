@@ -134,7 +134,7 @@ def test_what_a_calibration_shows():
 def test_nothing_is_enough():
     suggestions = tuple(suggest(PROMISES, design, effect=1e-6) for design in Design)
     text = text_of(dataclasses.replace(RESULT, suggestions=suggestions, planted=()))
-    assert text.count("no number of trials that was tried is enough for any metric") == 2
+    assert text.count("no tested number of trials is enough for any metric") == 2
 
 
 def test_json_has_no_infinity():

@@ -27,7 +27,7 @@ def test_a_row_a_finding_and_the_remedies_below():
         "  LTTng tools → sudo apt-get install lttng-tools",
         "",
         "1 error, 1 warning",
-        "1 can be mended from here: ldos doctor --fix",
+        "1 can be fixed: ldos doctor --fix",
     ]
 
 

@@ -97,8 +97,8 @@ def test_equal_versions_have_no_colour_and_the_noise_is_told():
     frames = frames_of(draw_difference(difference, title="it"))
     assert {group.find(f"{SVG}rect").get("class") for group in frames.values()} == {"all", "same"}
     assert sum("may be chance" in said for said in frames) == len(frames) - 1
-    assert "what starts differ by is unknown" in " ".join(describe_noise(difference))
-    assert list(describe_changes(difference)) == ["no frame's share changed for certain"]
+    assert "the variation between starts is unknown" in " ".join(describe_noise(difference))
+    assert list(describe_changes(difference)) == ["no frame's share changed significantly"]
 
 
 def test_vanished_frames_are_seen():

@@ -178,7 +178,7 @@ def test_the_verdict_comes_first_then_what_moved_and_what_to_do(tree):
         "faults.planning_delay_ms",
         "order of the 4 stack starts: base head head base",
         "drift over 4 blocks: T1 +1.0 % (p = 0.4), T3 +20.0 % (p = 0.001)",
-        "the machine did not stay the same during the session: T3 +20.0 % (p = 0.001)",
+        "the machine drifted during the session: T3 +20.0 % (p = 0.001)",
         "10 trials were added, 20 of at most 30 in all; 2 looks at: 10 against 10, 20 against 20",
         "calibration: x (12 starts, 60 trials, 2026-01-01)",
         "main~1",

@@ -374,7 +374,7 @@ def test_all_that_was_done_is_told():
         "10 trials were added, 20 of at most 30 in all",
         "calibration: x (12 starts, 60 trials, 2026-01-01)",
         "drift over 4 blocks: T1 +1.0 % (p = 0.4), T3 +20.0 % (p = 0.001)",
-        "the machine did not stay the same during the session: T3 +20.0 % (p = 0.001)",
+        "the machine drifted during the session: T3 +20.0 % (p = 0.001)",
         "main~1: baselines/baseline.json (commit 0123456789ab, 10 trials, 2026-01-01T00:00:00+00:00)",
         "cpu_load: infra; nothing measured",
         "a user's own",
@@ -397,7 +397,7 @@ def test_details_are_described_where_they_are_asked_for():
 
 def test_advice_names_the_segment_that_gained_the_time():
     section = section_of(noisy_set(1, factors={"T1": 1.4}), noisy_set(2))
-    assert section.advice == ("if the change is meant, record it: run again with --ldos-update-baseline",)
+    assert section.advice == ("if the change is intended, record it: run again with --ldos-update-baseline",)
     assert section_of(noisy_set(1), noisy_set(2)).advice == ()
     (failed,) = section_of(noisy_set(1, failures=5)).advice
     assert failed.startswith("see how trials failed")

@@ -308,7 +308,7 @@ def test_parquet_of_somebody_else_is_refused(history):
     history.directory.mkdir()
     pl.DataFrame({"a": [1]}).write_parquet(history.directory / "sales.parquet")
     for refused in (history.read, history.require_writable):
-        with pytest.raises(RecordUnreadable, match=r"sales\.parquet is no file of a history"):
+        with pytest.raises(RecordUnreadable, match=r"sales\.parquet is not a history file"):
             refused()
 
 
@@ -324,7 +324,7 @@ def test_a_file_in_place_of_the_directory(tmp_path):
     place = tmp_path / "history"
     place.write_text("")
     for refused in (HistoryStore(place).require_writable, HistoryStore(place).require_existing):
-        with pytest.raises(ConfigurationError, match="is a file, no directory"):
+        with pytest.raises(ConfigurationError, match="is a file, not a directory"):
             refused()
 
 

@@ -56,7 +56,7 @@ def test_a_failed_launch_comes_first():
 def test_a_launcher_that_says_something_else_is_told():
     watch = LaunchWatch()
     watch.follow(["[INFO] hello\n"])
-    assert watch.what_failed() == "the launcher said what is no event: '[INFO] hello'"
+    assert watch.what_failed() == "the launcher printed a line that is not an event: '[INFO] hello'"
 
 
 def test_a_launch_that_is_over_is_no_stack():

@@ -46,13 +46,13 @@ def test_a_set_that_is_not_there_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("goal_sets: {a: []}", "no list of goals"),
+        ("goal_sets: {a: []}", "not a list of goals"),
         ("goal_sets: {}", "no goal set"),
         ("goal_sets: {a: [{message: {}}]}", "without a name"),
         ("goal_sets: {a: [{name: b, mesage: {}}]}", "mesage"),
         ("goal_sets: {a: [{name: b, message: 3}]}", "must be a table"),
         ("home: {}", "home"),
-        ("{", "no YAML"),
+        ("{", "not YAML"),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_place(tmp_path, text, message):

@@ -105,7 +105,7 @@ def test_what_is_no_end_is_told(stimulate, wrong):
     )
     stimulus = stimulate(program)
     stimulus.run(stimulus.cases()[0], attempt())
-    assert "the stimulus said what is no event" in stimulus._conversation.misunderstood
+    assert "the stimulus printed a line that is not an event" in stimulus._conversation.misunderstood
 
 
 def test_a_refusal_is_an_error_with_its_remedy(tmp_path):

@@ -374,10 +374,10 @@ def test_several_runs_say_what_judges_them(analyzed):
     runs = [see_run(replace(analyzed, name=f"run {number}"), drawn=True) for number in range(10)]
     few = render_against(runs[:2], runs[2:4], Format.HTML)
     assert "2 runs of base and 2 runs of head" in few
-    assert "by chance in 1 of 3 quantities; 5 runs of each are judged beyond chance" in few
+    assert "by chance in 1 of 3 quantities; with 5 runs of each, runs are tested" in few
     assert "base, median of 2 runs" in few
     many = render_against(runs[:5], runs[5:], Format.HTML)
-    assert "differences are judged over runs" in many
+    assert "differences are tested over runs" in many
     assert "Traces run 5, run 6, run 7 and 2 more compared with run 0, run 1, run 2 and 2 more" in many
     assert json.loads(render_against(runs[:5], runs[5:], Format.JSON))["evidence"] == "runs"
 
