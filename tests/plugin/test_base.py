@@ -206,7 +206,7 @@ def measured_against(run, project, repository):
     return measure
 
 
-def test_settings_that_changed_between_base_and_head_are_said_to_be_unseen(measured_against):
+def test_changed_settings_are_reported_as_not_measured(measured_against):
     said = measured_against(OLD_SETTINGS, NEW_SETTINGS)
     assert "settings differ between base and head" in said
     assert "stack.velocity_scaling 0.9 → 0.5" in said
@@ -233,7 +233,7 @@ def test_settings_of_the_scenario_count_too(measured_against):
 
 
 @pytest.mark.parametrize("old", ["[tool.ldos]\nobsolete = 1\n", "[tool.ldos.stack]\nvelocity_scaling = 'slow'\n"])
-def test_old_settings_that_cannot_be_read_are_said_to_be_uncompared(measured_against, old):
+def test_unreadable_old_settings_are_reported_as_not_compared(measured_against, old):
     said = measured_against(old, NEW_SETTINGS)
     assert "could not be compared with head's" in said
     assert "Traceback" not in said
@@ -265,7 +265,7 @@ NOISY = "spread=0.4"
 
 
 @pytest.mark.acceptance
-def test_undecided_trials_are_added_up_to_the_limit(run, project, old):
+def test_trials_are_added_while_inconclusive_up_to_the_limit(run, project, old):
     arguments = ("--ldos-base=./old", "--ldos-trials=4", "--ldos-max-trials=8", "--ldos-block=2")
     run(*arguments, stack=f"noisy(1, {NOISY}), base=noisy(2, {NOISY})")
     head, base = records(project)
@@ -274,7 +274,7 @@ def test_undecided_trials_are_added_up_to_the_limit(run, project, old):
 
 
 @pytest.mark.acceptance
-def test_no_trials_are_added_beside_a_stored_base_that_has_too_few(run, project):
+def test_no_trials_are_added_if_the_stored_base_has_too_few(run, project):
     run("--ldos-trials=3", "--ldos-warmup=0")
     project.path.joinpath(".ldos/runs").rename(project.path / "before")
     result = run("--ldos-trials=4", "--ldos-warmup=0", "--ldos-max-trials=12", stack="noisy(2)")

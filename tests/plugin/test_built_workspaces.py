@@ -58,7 +58,7 @@ def repository(project, workspace, repository):
     return repository
 
 
-def test_equal_workspaces_are_one_build_and_that_is_said_in_the_verdict(run, repository):
+def test_equal_workspaces_are_one_build_and_the_verdict_names_it(run, repository):
     repository.commit(README="no part of the workspace")
     result = run("--ldos-base=HEAD~1", "--ldos-trials=1", "--ldos-block=1")
     result.stdout.fnmatch_lines(
@@ -91,7 +91,7 @@ def test_head_of_a_revision_is_built_from_it_and_what_is_checked_out_is_not(run,
 
 
 @pytest.mark.acceptance
-def test_packages_that_differ_stand_beside_the_verdict(run, repository, workspace):
+def test_differing_packages_are_shown_with_the_verdict(run, repository, workspace):
     add_package(workspace, "arm_planner")
     repository.commit()
     said = " ".join(run("--ldos-base=HEAD~1", "--ldos-trials=1", "--ldos-block=1").stdout.str().split())

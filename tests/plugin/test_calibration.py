@@ -50,7 +50,7 @@ def test_one_that_cannot_be_read_makes_it_invalid(run, baseline):
 
 
 @pytest.mark.acceptance
-def test_another_hosts_is_not_used_and_that_is_said(run, baseline):
+def test_calibration_of_another_host_is_reported_and_not_used(run, baseline):
     other = baseline.parents[1] / "other_host"
     other.mkdir()
     (other / "baseline.calibration.json").write_text(calibration_beside(baseline, 0.4))

@@ -44,7 +44,7 @@ def test_a_regression_of_the_commit_is_convicted(measured, project):
     )
 
 
-def test_what_is_alike_ends_with_the_screen(measured, project):
+def test_similar_run_ends_with_the_screen(measured, project):
     _, result = measured(stack="noisy(2, planning=1.0001), base=noisy(3)")
     assert result.ret == 0
     result.stdout.no_fnmatch_line("*suspicious*")
@@ -72,7 +72,7 @@ def test_a_verdict_after_a_screen_is_repeated(measured, project, monkeypatch):
         (["--ldos-confirm=0"], "--ldos-confirm is 0"),
     ],
 )
-def test_why_it_is_not_measured_again_is_told(measured, arguments, why):
+def test_reason_for_not_measuring_again_is_reported(measured, arguments, why):
     _, result = measured(*arguments, stack="noisy(2, planning=3), base=noisy(3)")
     assert result.ret == 10
     result.stdout.fnmatch_lines([f"*suspicious against the stored baseline: T1 ×*; not measured again: {why}"])
@@ -105,7 +105,9 @@ def test_known_runs_of_the_baselines_stack_are_its_baseline(run, project):
         result = run(stack=f"noisy({seed})")
         assert result.ret == 0
     result.stdout.fnmatch_lines(
-        ["*run to run, T1mean varies by * % here: 3 runs in 1 day; each run of an unchanged stack improves this estimate*"]
+        [
+            "*run to run, T1mean varies by * % here: 3 runs in 1 day; each run of an unchanged stack improves this estimate*"
+        ]
     )
     assert len([*project.path.glob(".ldos/known/*/*/baseline/*.json")]) == 4
 

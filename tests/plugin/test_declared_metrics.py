@@ -58,7 +58,7 @@ def test_a_process_that_the_stack_does_not_have_fails_the_test_and_says_which_it
     assert read_trials(file).trials == ()
 
 
-def test_what_is_no_metric_ends_the_run_before_it_begins(run, settings):
+def test_value_that_is_not_a_metric_ends_the_run_before_it_begins(run, settings):
     settings('metrics = ["cpo:planner"]\n')
     result = run(*QUICK)
     result.stderr.fnmatch_lines(["*'cpo:planner' does not begin with a kind of metric*", "*did you mean 'cpu'*"])

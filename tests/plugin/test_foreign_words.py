@@ -14,7 +14,7 @@ def is_harmless(text: str) -> bool:
     return not lines and not {"\r", "\x1b", "\u202e"} & {*text}
 
 
-def test_what_a_robot_says(run, project, monkeypatch):
+def test_robot_text_is_escaped(run, project, monkeypatch):
     summary = project.path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     files = [project.path / f"r.{kind}" for kind in ("html", "md", "json")]
@@ -32,7 +32,7 @@ def test_what_a_robot_says(run, project, monkeypatch):
 
 
 @pytest.mark.acceptance
-def test_what_does_not_start(project):
+def test_stack_that_does_not_start(project):
     project.makeconftest(
         f"""
         from contextlib import contextmanager

@@ -123,7 +123,7 @@ def test_a_revision_that_cannot_be_built_is_infra_with_exit_status_11(run, proje
     ("name", "reason"),
     [("mian", "*--ldos-head mian: there is no revision of this name*"), ("./tests", "*./tests is a folder: only *")],
 )
-def test_what_is_no_revision_is_refused(run, project, old, name, reason):
+def test_unknown_revision_is_refused(run, project, old, name, reason):
     (project.path / "tests").mkdir()
     result = run(f"--ldos-head={name}")
     assert result.ret == 1

@@ -36,7 +36,7 @@ def test_judged_trials_are_added(run, project):
     assert set(table["trial"]) == {0, 1}
 
 
-def test_a_history_that_cannot_be_written_is_said_before_anything_is_measured(run, project):
+def test_unwritable_history_is_reported_before_measuring(run, project):
     (project.path / "kept").write_text("")
     result = run(*TWO)
     assert result.ret == 4
@@ -79,7 +79,7 @@ def in_store(tmp_path):
     return HistoryStore(tmp_path / "kept").read().table.select("commit", "version", "verdict", "run").unique()
 
 
-def test_the_base_that_took_turns_is_added_with_its_commit(tmp_path):
+def test_interleaved_base_is_added_with_its_commit(tmp_path):
     judged = [(in_turns(1, Role.HEAD), GateResult("", Verdict.REGRESSED, ()))]
     run = SimpleNamespace(judged=judged, interleaved=[SimpleNamespace(base=in_turns(0, Role.BASE))])
     assert written(tmp_path, run).fault == ""
@@ -87,7 +87,7 @@ def test_the_base_that_took_turns_is_added_with_its_commit(tmp_path):
     assert sets == [(commit(0), "base", "unjudged", "the-run"), (commit(1), "head", "regressed", "the-run")]
 
 
-def test_what_was_not_measured_well_is_not_added(tmp_path):
+def test_invalid_trials_are_not_added(tmp_path):
     """Its numbers say nothing of its commit, and later ones would be measured by them."""
     missed = {"summary": "load", "shortfall": "it reached 3 of 4"}
     base = dataclasses.replace(in_turns(0, Role.BASE), loads=(missed,))
@@ -122,7 +122,7 @@ def test_an_invalid_run_is_not_added(run, project):
     assert not list((project.path / "kept").rglob("*.parquet"))
 
 
-def test_a_fault_that_nobody_knows_is_said_too(tmp_path, monkeypatch):
+def test_unexpected_fault_is_reported(tmp_path, monkeypatch):
     def broken(*_):
         raise pl.exceptions.ComputeError("out of ideas")
 

@@ -25,7 +25,7 @@ def test_a_marked_test_measures_and_is_gated(project, forked):
     assert len(told) > 1
 
 
-def test_a_setting_that_makes_no_sense_is_told(project, forked):
+def test_invalid_setting_is_reported(project, forked):
     project.makepyfile(
         test_latency="""
         import pytest

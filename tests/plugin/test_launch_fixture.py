@@ -37,7 +37,7 @@ def test_without_ros_the_reason_is_a_skip(project, monkeypatch):
 
 
 @pytest.mark.acceptance
-def test_what_other_programs_say_is_made_visible(project):
+def test_control_characters_of_other_programs_are_made_visible(project):
     project.makepyfile(test_scenario="def test_it(ldos_launch): pass")
     project.makeconftest(FAKE_LAUNCH.format(ok=True))
     warned = project.runpytest_subprocess(timeout=300)

@@ -230,7 +230,7 @@ def test_ci_is_strict_by_default(run, monkeypatch):
         ("none", "lambda i: Motion(error_code=-31 if i else 1)", False),
     ],
 )
-def test_which_traces_stay(run, project, which, stack, kept):
+def test_kept_traces(run, project, which, stack, kept):
     result = run(*TWO, f"--ldos-traces={which}", stack=stack)
     traces = list(project.path.glob(".ldos/runs/*/baseline/trace/metadata"))
     assert bool(traces) is kept
@@ -316,14 +316,14 @@ def test_parallel_workers_are_refused_with_the_reason(run):
     result.stdout.fnmatch_lines(["*cannot run in pytest-xdist workers*", "*-n 0*"])
 
 
-def test_the_second_of_two_runs_is_refused_and_told_of_the_first(run, monkeypatch):
+def test_second_run_is_refused_with_the_name_of_the_first(run, monkeypatch):
     with measuring_lock_of_inner_runs():
         result = run(*TWO)
     assert result.ret == 11
     result.stdout.fnmatch_lines(["*another measuring session holds this machine: pid *"])
 
 
-def test_a_run_waits_for_the_other_as_long_as_it_is_told(run):
+def test_run_waits_for_the_other_up_to_its_limit(run):
     with measuring_lock_of_inner_runs():
         result = run(*TWO, "--ldos-wait=1")
     assert result.ret == 11
@@ -440,7 +440,7 @@ def test_a_page_without_its_library_is_refused_before_anything_is_measured(proje
 @pytest.mark.parametrize(
     "option", ["--ldos-report=file/x.md", "--ldos-report=folder.md", "--ldos-benchmark-json=file/x"]
 )
-def test_a_place_that_cannot_be_written_is_said_before_anything_is_measured(run, project, option):
+def test_unwritable_output_is_reported_before_measuring(run, project, option):
     (project.path / "file").touch()
     (project.path / "folder.md").mkdir()
     result = run(*TWO, option)
@@ -449,7 +449,7 @@ def test_a_place_that_cannot_be_written_is_said_before_anything_is_measured(run,
     assert not list(project.path.glob(".ldos"))
 
 
-def test_what_cannot_be_written_in_the_end_loses_nothing_else(run, project):
+def test_failed_output_does_not_affect_other_outputs(run, project):
     project.makepyfile(
         test_scenario="""
         import shutil

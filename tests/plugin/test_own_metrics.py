@@ -108,7 +108,7 @@ def test_a_wrapper_of_the_hook_registers_nothing_itself(run, project, own_folder
     assert result.ret == 0
 
 
-def test_what_cannot_be_registered_is_said_before_anything_is_measured(run, project, own_folder):
+def test_invalid_own_metric_is_reported_before_measuring(run, project, own_folder):
     own_folder(WRONG)
     own_folder("def pytest_ldos_metrics(): pass", "nothing", baseline="nothing")
     own_folder("def pytest_ldos_metrics(): return ['age']", "text", baseline="text")

@@ -22,7 +22,7 @@ def test_a_quiet_run_tells_each_start_in_a_line_of_its_own(run, project):
     assert "trial 1 of 2" not in result.stdout.str()
 
 
-def test_a_run_that_is_quieter_still_tells_none(run):
+def test_quietest_run_prints_no_progress(run):
     assert START not in run("-qq", *TWO).stdout.str()
 
 
@@ -32,7 +32,7 @@ def test_a_usual_run_tells_each_trial(run):
     assert START not in result.stdout.str()
 
 
-def test_what_a_terminal_of_ascii_lacks_is_escaped():
+def test_non_ascii_characters_are_escaped_on_an_ascii_terminal():
     with io.TextIOWrapper(io.BytesIO(), encoding="ascii") as terminal:
         with pytest.raises(UnicodeEncodeError):
             terminal.write("cc1plus \N{HORIZONTAL ELLIPSIS}")

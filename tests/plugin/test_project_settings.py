@@ -149,7 +149,7 @@ def test_a_nearer_table_wins_and_a_file_without_one_is_passed_over(cell, forked)
     assert kept(cell) == 3
 
 
-def test_baselines_of_the_repository_lie_beside_the_settings(cell, forked):
+def test_repository_baselines_are_next_to_the_settings(cell, forked):
     (cell / "tests/pytest.ini").write_text("[pytest]\n")
     (cell / "pyproject.toml").write_text(SETTINGS.replace("trials = 3", 'trials = 3\nbaselines = "kept"'))
     forked.run(cell, *STRICT, "tests").assert_outcomes(passed=1)
@@ -229,7 +229,7 @@ def test_only_the_project_whose_tests_are_not_deselected_by_another_plugin_count
     assert everything(two) == [two / "gripper"]
 
 
-def test_a_project_without_settings_beside_one_with_some_is_refused(two, forked):
+def test_projects_with_and_without_settings_in_one_run_are_refused(two, forked):
     (two / "gripper/ldos.toml").unlink()
     (two / "gripper/tests/test_grasp.py").write_text(TEST.format(mark="baseline"))
     result = forked.run(two, *STRICT)

@@ -24,7 +24,7 @@ def test_swept(ldos_scenario):
 """
 
 
-def test_a_busy_machine_is_told_once_and_no_folder_is_left(run, project):
+def test_busy_machine_is_reported_once_and_leaves_no_folder(run, project):
     project.makepyfile(test_scenario=SCENARIO + AGAIN + SWEEP)
     with measuring_lock():
         result = run("--ldos-report=report.json")

@@ -69,7 +69,7 @@ def test_a_damaged_judgement_is_named_with_its_remedy(project, run, verdicts):
     assert "delete judged.json" in ended.stderr
 
 
-def test_trials_without_a_judgement_are_judged_by_what_is_stored_now(project, run, verdicts):
+def test_trials_without_a_saved_verdict_are_judged_by_the_present_baseline(project, run, verdicts):
     run()
     run("--ldos-report", "result.json", stack="noisy(2)")
     for judged in project.path.glob(".ldos/runs/*/baseline/judged.json"):

@@ -94,7 +94,7 @@ def test_combinations_alone_are_skipped_with_their_reason(project, run):
     result.stdout.fnmatch_lines(["*pytest -m cpu_load+msg_load*"])
 
 
-def test_a_test_applies_what_its_scenario_says(project, run):
+def test_test_applies_its_scenarios_loads(project, run):
     project.makepyfile(
         test_scenario=FAKES
         + """
@@ -134,7 +134,7 @@ def test_a_load_that_is_asked_for_wrongly(project, run, text, message):
 
 
 @pytest.mark.parametrize(("unavailable", "code"), [("error", 11), ("skip", 0)])
-def test_what_is_not_permitted_here_is_an_error_or_skipped(project, run, unavailable, code):
+def test_unavailable_load_is_an_error_or_skipped(project, run, unavailable, code):
     (project.path / "pyproject.toml").write_text(SETTINGS.format(unavailable=unavailable))
     project.makepyfile(test_scenario=EVERY)
     result = run("-m", "lossy", "-rs")

@@ -125,7 +125,7 @@ def test_without_strict_it_stays_as_it_is(run, monkeypatch):
     ],
     ids=" ".join,
 )
-def test_what_the_command_line_leaves_out_is_no_fault(run, arguments):
+def test_deselected_tests_are_not_a_fault(run, arguments):
     result = run(*arguments)
     assert result.ret == 0
     assert "requires a verdict" not in result.stdout.str()

@@ -75,7 +75,7 @@ def test_the_first_run_is_the_baseline_and_a_slower_one_regresses(run):
         ("3", "*takes settings by name*"),
     ],
 )
-def test_settings_that_make_no_sense_are_said(run, settings, said):
+def test_invalid_settings_are_reported(run, settings, said):
     result = run(settings)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([said])
@@ -143,7 +143,7 @@ def test_a_test_with_marks_of_two_instruments_is_refused(run):
     result.stdout.fnmatch_lines(["*is marked with ldos_latency and ldos_steady*"])
 
 
-def test_a_mark_that_is_misspelled_is_told_what_was_meant(run):
+def test_misspelled_mark_is_reported_with_the_nearest_one(run):
     lax = ("-o", "addopts=-p no:cacheprovider")  # with --strict-markers pytest itself refuses it
     result = run("", *lax, test=MARKED.replace("ldos_steady", "ldos_stedy"))
     result.assert_outcomes(errors=1)
@@ -156,13 +156,13 @@ def test_too_few_rounds_are_not_judged(run):
     result.stdout.fnmatch_lines(["*3 rounds of * cannot be judged; have 4 or more*"])
 
 
-def test_what_cannot_run_here_says_why(run):
+def test_unavailable_instrument_is_reported(run):
     result = run("absent=True")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*it is not installed*"])
 
 
-def test_a_test_without_a_mark_is_told_which_there_are(run):
+def test_test_without_a_mark_is_reported_with_known_marks(run):
     result = run(test="def test_it(ldos_study): ldos_study.check()")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*has no mark of an instrument*", "*known are: *ldos_steady*"])

@@ -106,7 +106,7 @@ def test_each_cell_has_a_baseline_of_its_own(sweep, project):
 
 
 @pytest.mark.acceptance
-def test_finished_it_shows_its_results_when_resumed_and_is_measured_anew_when_not(sweep, project):
+def test_finished_sweep_is_shown_if_resumed_and_otherwise_measured_again(sweep, project):
     sweep()
     again = sweep("--ldos-resume", "-rs")
     again.assert_outcomes(skipped=3)
@@ -179,7 +179,7 @@ def test_reach(panda_stack, ldos_trials, ldos_cell):
 
 
 @pytest.mark.acceptance
-def test_what_was_not_measured_is_tried_again_when_the_sweep_is_resumed(sweep, project):
+def test_unmeasured_cells_are_retried_if_the_sweep_is_resumed(sweep, project):
     """Of four cells, one was not permitted, one has a damaged record, one measured nothing, one is there."""
     project.makepyfile(test_scenario=MIXED)
     sweep().assert_outcomes(passed=3, skipped=1)
@@ -216,7 +216,7 @@ def pytest_runtest_logreport(report):
 
 
 @pytest.mark.acceptance
-def test_on_a_full_disk_the_session_ends_with_what_was_kept(sweep, project):
+def test_full_disk_ends_the_session_with_saved_results(sweep, project):
     """The kernel refuses the record of the second cell of three."""
     sweep("--collect-only")
     conftest = project.path / "conftest.py"
@@ -374,7 +374,7 @@ def test_workers_on_one_machine_take_turns(stamps, project):
 
 
 @pytest.mark.acceptance
-def test_workers_are_told_what_is_done(stamps, project):
+def test_workers_receive_completed_cells(stamps, project):
     first, _ = stamps(NODE.format(250), NODE.format(400))
     first.assert_outcomes(passed=2)
     second, stamped = stamps("-n", "2", "--ldos-resume")

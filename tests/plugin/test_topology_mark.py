@@ -35,7 +35,7 @@ def test_a_target_that_is_missed_fails_the_test(project, forked):
     result.stdout.fnmatch_lines(["*'topology-two': the target was missed: rss?KB?"])
 
 
-def test_a_bad_file_is_told_with_its_line(project, forked):
+def test_invalid_file_is_reported_with_its_line(project, forked):
     project.makefile(".json", two='{"nodes": [\n{"node_name": "a", "subscribers": 1}]}')
     project.makepyfile(test_nodes=TEST.format(more=""))
     result = forked.run(project.path, "test_nodes.py")
@@ -43,7 +43,7 @@ def test_a_bad_file_is_told_with_its_line(project, forked):
     result.stdout.fnmatch_lines(["*two.json, line 2: nodes?0?.subscribers: is 1*"])
 
 
-def test_an_unknown_setting_is_told(project, forked):
+def test_unknown_setting_is_reported(project, forked):
     project.makefile(".json", two=text_of(TWO))
     project.makepyfile(test_nodes=TEST.format(more=", second=1"))
     result = forked.run(project.path, "test_nodes.py")

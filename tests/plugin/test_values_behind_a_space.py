@@ -17,7 +17,7 @@ def elsewhere(tmp_path_factory):
 
 
 @pytest.mark.parametrize("flag", WITH_VALUE)
-def test_a_place_elsewhere_is_refused_and_how_to_write_it_is_said(pytester, elsewhere, flag):
+def test_path_elsewhere_is_refused_with_the_correct_form(pytester, elsewhere, flag):
     pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
     with pytest.raises(pytest.UsageError, match=rf"write {flag}={elsewhere}$"):
         pytester.parseconfig(flag, str(elsewhere))

@@ -149,7 +149,7 @@ def test_a_stack_that_does_not_start_is_infra_with_exit_status_11(run, project):
     assert "Traceback" not in result.stdout.str()
 
 
-def test_trials_that_nobody_judged_are_mentioned(run, project):
+def test_unjudged_trials_are_reported(run, project):
     project.makepyfile(
         test_scenario="""
         import pytest
@@ -285,7 +285,7 @@ install(noisy(1))
 
 @pytest.mark.acceptance
 @pytest.mark.parametrize("warmup", [0, 1])
-def test_an_arm_that_does_not_come_home_is_said_once_in_each_place(project, warmup):
+def test_failed_way_home_is_reported_once_in_each_place(project, warmup):
     """After its first trial, or before it: in the test's failure, and in the summary."""
     project.makeconftest(HOMELESS)
     result = project.runpytest_subprocess(f"--ldos-warmup={warmup}", "--ldos-report=r.md", timeout=300)
@@ -312,7 +312,7 @@ name_all_others()
 """
 
 
-def test_a_foreign_load_is_named_before_the_first_trial_and_beside_a_failure(run, project):
+def test_interference_is_named_before_the_first_trial_and_with_a_failure(run, project):
     project.makepyfile(test_scenario=SCENARIO + ALL_NAMED)
     with foreign_load(project.path) as name:
         result = run(*FEW, "--ldos-report=out.json", stack="lambda i: Motion(error_code=-31), motion_s=0.15")

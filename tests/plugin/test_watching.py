@@ -47,7 +47,7 @@ def folder_of(project):
 
 
 @pytest.mark.acceptance
-def test_a_profile_lies_in_the_runs_folder_and_the_report_says_where(project, watch):
+def test_profile_is_in_the_runs_folder_and_named_in_the_report(project, watch):
     result = watch("--ldos-profile", "--ldos-profile-rate=499", "--ldos-profiler=perf", "--ldos-report=report.html")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
@@ -73,7 +73,7 @@ def test_a_profile_lies_in_the_runs_folder_and_the_report_says_where(project, wa
 
 
 @pytest.mark.acceptance
-def test_trials_beside_strace_are_invalid_and_no_baseline(project, watch):
+def test_trials_under_strace_are_invalid_and_not_a_baseline(project, watch):
     result = watch("--ldos-syscalls")
     assert result.ret == 11
     result.stdout.fnmatch_lines(["*system calls were counted with strace*", "*system calls: *syscalls.txt*"])

@@ -32,7 +32,7 @@ def analyze(monkeypatch, tmp_path):
     return run
 
 
-def test_what_ran_is_shown(analyze, golden):
+def test_analysis_is_shown(analyze, golden):
     output = analyze(golden("pipeline_single_links")).stdout
     assert "7446 events: 4 processes, 5 nodes, 372 publications; no event of the trace is missing" in output
     rows = {line.split()[0]: line.split() for line in output.splitlines() if line}
@@ -40,7 +40,7 @@ def test_what_ran_is_shown(analyze, golden):
     assert "/async_cache: timer of 100 ms" in output
 
 
-def test_what_is_unknown_or_lost_is_said(analyze, golden):
+def test_unknown_and_lost_parts_are_reported(analyze, golden):
     output = analyze(golden("late_start")).stdout
     assert "1 publisher without an init event (made before tracing began)" in output
     assert "8891 publications; 1039 discarded events" in analyze(golden("discarded")).stdout
@@ -111,7 +111,7 @@ def test_several_runs_a_side(analyze, golden, tmp_path):
     assert "/src_a" in {each["name"] for each in found["compared"]}
 
 
-def test_traces_of_one_name_are_told_apart(analyze, golden, tmp_path):
+def test_traces_of_the_same_name_are_distinguished(analyze, golden, tmp_path):
     for side, name in (("after", "pipeline_single"), ("before", "pipeline_single_links")):
         shutil.copytree(golden(name), tmp_path / side / "baseline" / "trace")
     output = analyze("after/baseline/trace", "--against", "before/baseline/trace").stdout
@@ -193,7 +193,7 @@ def test_clock_offsets_of_a_file(analyze, golden, tmp_path, encoding):
     assert difference.unique().to_list() == [1000]
 
 
-def test_a_stream_that_ends_early_is_said(analyze, golden, tmp_path):
+def test_stream_that_ends_early_is_reported(analyze, golden, tmp_path):
     """Also where it was cut between two events: its packet says how much there should be."""
     shutil.copytree(golden("service_action"), tmp_path / "cut")
     stream = max((tmp_path / "cut").rglob("ros2_?"), key=lambda file: file.stat().st_size)
@@ -202,7 +202,7 @@ def test_a_stream_that_ends_early_is_said(analyze, golden, tmp_path):
     assert re.search(r"; (\d+ truncated bytes, )?\d+ missing bytes$", headline)
 
 
-def test_names_in_paths_that_the_trace_does_not_have_are_told(analyze, golden, tmp_path):
+def test_unknown_names_in_paths_are_reported(analyze, golden, tmp_path):
     link = '{ rule = "periodic_async", node = "/async_cach", inputs = ["/src_b"], outputs = ["/async_out"] }'
     (tmp_path / "pyproject.toml").write_text(
         f'[[tool.ldos.paths]]\nname = "whole"\nvia = ["/src_a", "/sync_ot"]\nlinks = [{link}]\n'

@@ -58,7 +58,7 @@ def test_several_of_a_folder_as_one_trace(folder, arguments):
     assert "3 traces" not in together.stdout
 
 
-def test_what_cannot_be_read_is_a_row_and_an_exit_code(folder):
+def test_unreadable_trace_is_a_row_and_an_exit_code(folder):
     shutil.copytree((folder / "service_action").resolve(), folder / "broken")
     metadata = next((folder / "broken").rglob("metadata"))
     metadata.write_bytes(b"x")
@@ -135,7 +135,7 @@ def test_a_place_that_is_taken_meanwhile_loses_no_summary(folder, monkeypatch):
         (("--metrics", "nothing.py"), "nothing.py cannot be loaded"),
     ],
 )
-def test_what_cannot_be_asked_of_many(folder, arguments, message):
+def test_options_for_one_trace_are_refused_for_many(folder, arguments, message):
     done = run_ldos("analyze", "runs", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr

@@ -165,7 +165,7 @@ def test_a_page_in_a_file(project, tmp_path):
         (("--scenario", "baselin"), "baselin"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_before_anything(project, changes, text):
+def test_invalid_searches_are_refused_before_starting(project, changes, text):
     with pytest.raises(ConfigurationError, match=text):
         invoke_ldos("bisect", *project.ends, *changes)
     assert project.prepared == []

@@ -114,7 +114,7 @@ def test_comparing_scenarios_that_both_have(project):
     assert f"base: {base} (commit" in done.stdout
 
 
-def test_comparing_what_cannot_be_compared(project):
+def test_comparing_incomparable_results_is_refused(project):
     other = noisy_set(1, fingerprint=dataclasses.replace(FINGERPRINT, cores=64))
     base, head = save(project, "1", other), save(project, "2", noisy_set(2))
     done = ldos("compare", base, head)
@@ -188,13 +188,13 @@ def test_an_effect_floor_of_an_unknown_metric(project):
     assert "unknown metric with an effect floor: 'T9'" in done.stderr
 
 
-def test_a_report_beside_the_baseline(project):
+def test_report_compared_with_the_baseline(project):
     BaselineStores(project / "baselines", project / ".ldos/baselines").save(noisy_set(1), to_repository=False)
     done = ldos("report", save(project, "1", slower()))
     assert "T1 (planning latency) regressed" in done.stdout
 
 
-def test_a_report_beside_the_repositorys_baseline_judges_by_it_where_it_is_named(project, monkeypatch):
+def test_report_judges_by_the_repositorys_baseline_if_configured(project, monkeypatch):
     BaselineStores(project / "baselines", project / ".ldos/baselines").save(noisy_set(1), to_repository=True)
     run = save(project, "1", slower())
     shown = ldos("report", run).stdout
@@ -211,7 +211,7 @@ def in_turns(project, head, base):
     return run
 
 
-def test_a_report_of_a_run_in_turns_is_beside_its_base(project):
+def test_report_of_an_interleaved_run_has_its_base(project):
     """A stored baseline of another speed says nothing of it."""
     stored = noisy_set(3, factors={"T1": 0.5})
     BaselineStores(project / "baselines", project / ".ldos/baselines").save(stored, to_repository=True)
@@ -224,7 +224,7 @@ def test_a_report_of_a_run_in_turns_is_beside_its_base(project):
     assert section["interleaving"]["drifts"] == []  # of one block each, nothing can be told
 
 
-def test_a_report_of_a_run_whose_base_was_not_measured_well_is_invalid(project):
+def test_report_of_a_run_with_an_invalid_base_is_invalid(project):
     run = in_turns(project, noisy_set(1, session="s"), noisy_set(2, session="s", incomplete="simulator was killed"))
     assert describe_reason(why.OfBase(why.NotFinished("simulator was killed"))) in ldos("report", run).stdout
 
@@ -281,7 +281,7 @@ def test_baselines_are_listed_shown_pinned_and_promoted(project):
     assert "(pinned)" in listing
 
 
-def test_several_host_classes_must_be_told_apart(project):
+def test_ambiguous_host_class_is_refused(project):
     stores = BaselineStores(project / "baselines", project / ".ldos/baselines")
     other = noisy_set(2, fingerprint=dataclasses.replace(FINGERPRINT, cores=64))
     for trials in (noisy_set(1), other):
@@ -314,7 +314,7 @@ def test_an_output_that_cannot_be_written_is_named(project, arguments):
     assert remedy.endswith("or send the output elsewhere")
 
 
-def test_whoever_reads_may_stop(project):
+def test_reader_may_close_the_pipe(project):
     read_end, write_end = os.pipe()
     os.close(read_end)
     done = subprocess.run([str(LDOS), "--version"], stdout=write_end, stderr=subprocess.PIPE, text=True, check=False)

@@ -72,7 +72,7 @@ def test_an_address_that_is_none(result, url):
 
 
 @pytest.mark.parametrize("command", ["comment", "annotate"])
-def test_a_file_that_is_no_report(result, command):
+def test_json_that_is_not_a_report_is_refused(result, command):
     made = json.loads(result.read_text("utf-8"))
     made["sections"][0]["scenario"] = ["<script>"]
     result.write_text(json.dumps(made), "utf-8")
@@ -104,7 +104,7 @@ def test_annotations_of_several_machines(results):
     assert (done.returncode, done.stdout) == (0, (FOLDER / "fleet.annotations.txt").read_text("utf-8"))
 
 
-def test_two_machines_of_one_class_are_told_apart(results):
+def test_two_machines_of_one_class_are_distinguished(results):
     done = run_ldos("comment", results[0], results[0])
     assert f"{OTHER_CLASS} (1 of 2): passed".replace("_", "\\_") in done.stdout
     assert f"{OTHER_CLASS} (2 of 2): passed".replace("_", "\\_") in done.stdout

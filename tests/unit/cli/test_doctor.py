@@ -125,7 +125,7 @@ def test_a_temporary_folder_too_long_for_sockets(environment, tmp_path):
 
 
 @pytest.mark.acceptance
-def test_a_wrong_variable_is_told(environment):
+def test_wrong_variable_is_reported(environment):
     ros = {"ROS_DISTRO": "jazzy", "AMENT_PREFIX_PATH": "/nowhere", "ROS_DOMAIN_ID": "999"}
     findings = json.loads(doctor({**environment, **ros}, "--json").stdout)["findings"]
     (domain,) = [each for each in findings if each["name"] == "ROS_DOMAIN_ID"]
@@ -149,7 +149,7 @@ def test_the_stack_of_the_settings_is_meant(environment, tmp_path):
     assert json.loads(doctor(environment, "--json", "--stack=embedded").stdout)["stack"] == "embedded"
 
 
-def test_what_is_agreed_to_is_mended(environment, tmp_path, stray):
+def test_confirmed_fixes_are_applied(environment, tmp_path, stray):
     left = tmp_path / "tmp/ldos-lttng-left"
     left.mkdir()
     code, said = answer(environment, "--stack=embedded", "--fix", agree=(f"process {stray.pid} ", str(tmp_path)))
@@ -162,7 +162,7 @@ def test_what_is_agreed_to_is_mended(environment, tmp_path, stray):
     assert len(rows) == 2, "before and after"
 
 
-def test_what_is_refused_stays(environment, tmp_path, stray):
+def test_refused_fixes_are_not_applied(environment, tmp_path, stray):
     _, said = answer(environment, "--stack=embedded", "--fix", agree=())
     assert f"end process {stray.pid}" in said
     assert "done:" not in said
@@ -171,7 +171,7 @@ def test_what_is_refused_stays(environment, tmp_path, stray):
 
 
 @pytest.mark.acceptance
-def test_nobody_to_ask(environment, stray):
+def test_fix_without_a_terminal_is_refused(environment, stray):
     done = doctor(environment, "--stack=embedded", "--fix")
     assert done.returncode == 2
     assert "add --yes" in done.stderr

@@ -42,7 +42,7 @@ def test_tables_in_a_directory(golden, here):
 
 
 @pytest.mark.parametrize("to", ["perfetto", "parquet"])
-def test_what_exists_is_replaced_only_when_asked(golden, here, to):
+def test_existing_output_is_replaced_only_on_request(golden, here, to):
     assert ldos_export(golden("talker_listener"), f"--to={to}", "--output=out").returncode == 0
     (file,) = [here / "out"] if to == "perfetto" else (here / "out").glob("hosts.parquet")
     before = file.stat().st_mtime_ns
@@ -87,14 +87,14 @@ def test_a_file_that_is_no_perfetto_trace_is_not_replaced(golden, here):
     assert (here / "mine.txt").read_text() == "mine"
 
 
-def test_what_has_no_name_is_told(golden):
+def test_unnamed_publisher_is_reported(golden):
     done = ldos_export(golden("late_start"), "--to=perfetto")
     unknown = build_execution(read_trace(golden("late_start"))).unknown
     assert unknown["callbacks"]
     assert f"{unknown['callbacks']} callbacks" in done.stderr
 
 
-def test_losses_are_told(golden):
+def test_losses_are_reported(golden):
     done = ldos_export(golden("discarded"), "--to=perfetto")
     assert done.returncode == 0
     assert "the trace is incomplete: 1039 events lost" in done.stderr
@@ -111,7 +111,7 @@ def test_losses_are_told(golden):
     ],
     ids=["missing", "empty", "file", "no metadata", "no TSDL"],
 )
-def test_what_is_no_trace_ends_with_its_reason_and_leaves_nothing(here, make, message):
+def test_file_that_is_not_a_trace_is_refused_and_leaves_nothing(here, make, message):
     make(here / "trace")
     done = ldos_export("trace", "--to=perfetto")
     assert done.returncode == 2

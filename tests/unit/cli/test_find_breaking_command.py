@@ -103,14 +103,14 @@ def test_a_page_in_a_file(ldos, stack, tmp_path):
     assert "</svg>" in (tmp_path / "report/breaking.html").read_text()
 
 
-def test_what_does_not_break_is_an_answer(ldos, stack):
+def test_unbroken_range_is_an_answer(ldos, stack):
     stack()
     result = ldos(ADDRESS, *QUICK)
     assert result.exit_code == 0
     assert f"does not break up to {ADDRESS} = 1000 ms" in " ".join(result.stdout.split())
 
 
-def test_what_ends_it_early_is_kept_and_it_goes_on(ldos, stack):
+def test_interrupted_run_is_saved_and_resumed(ldos, stack):
     starts = stack(breaks_at=100, ends={4: KeyboardInterrupt()})
     result = ldos(ADDRESS, *QUICK)
     assert result.exit_code == 130
@@ -124,7 +124,7 @@ def test_what_ends_it_early_is_kept_and_it_goes_on(ldos, stack):
     assert "start 3 at " not in result.stderr
 
 
-def test_what_was_measured_before_an_edit_is_left_out(ldos, stack, tmp_path):
+def test_starts_before_an_edit_are_left_out(ldos, stack, tmp_path):
     repository = Repository.create(tmp_path)
     repository.commit(code_py="one")
     for text in ("two", "three"):
@@ -195,12 +195,12 @@ def test_bad_input_is_refused_before_anything_starts(ldos, stack, arguments, sai
     assert starts == []
 
 
-def test_what_is_no_number_is_a_usage_error(ldos):
+def test_text_in_place_of_a_number_is_a_usage_error(ldos):
     assert ldos("dds_flood.rate", "--lo", "few", "--hi", "1000").exit_code == exit_codes.USAGE
     assert ldos("dds_flood.rate", "--lo", "1").exit_code == exit_codes.USAGE
 
 
-def test_what_cannot_be_applied_here_is_said_before_anything_starts(ldos, stack, monkeypatch):
+def test_unavailable_load_is_reported_before_starting(ldos, stack, monkeypatch):
     starts = stack()
 
     def refuse(spec):

@@ -346,7 +346,7 @@ def test_imported_runs_that_missed_their_expectation_are_regressed(project, hist
     assert set(history.read().table["verdict"]) == {"regressed"}
 
 
-def test_what_cannot_be_imported(project):
+def test_unreadable_files_are_not_imported(project):
     assert "holds no trials" in refusal("import", "nowhere")
     (project / "broken.json").write_text("{")
     assert "is no JSON" in refusal("import", "broken.json", kind=RecordUnreadable)

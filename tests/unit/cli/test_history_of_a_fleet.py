@@ -96,7 +96,7 @@ def test_one_machine_that_sent_rubbish_keeps_no_other_out(downloaded):
     assert not [line for line in done.stderr.splitlines() if line.startswith("::")]
 
 
-def test_of_rubbish_alone_nothing_is_said_to_be_added(downloaded):
+def test_importing_only_invalid_files_reports_no_addition(downloaded):
     for file in downloaded.rglob("trials.json"):
         file.write_text("{")
     done = run_ldos("history", "import", downloaded, "--dir", "history")

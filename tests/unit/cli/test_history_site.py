@@ -61,19 +61,19 @@ def test_a_page_for_each_scenario_and_a_badge(history):
 
 
 @pytest.mark.acceptance
-def test_host_classes_are_apart(history):
+def test_host_classes_are_separate(history):
     add_run(history, 2, fingerprint=dataclasses.replace(FINGERPRINT, cpu_model="another"))
     assert len(pages(make(), "baseline")) == 2
 
 
-def test_only_what_is_asked_for(history):
+def test_only_requested_series_are_shown(history):
     files = make("--scenario", "msg_load")
     assert not pages(files, "baseline")
     assert commit(0).encode() not in files["index.html"]
 
 
 @pytest.mark.acceptance
-def test_a_site_shows_more_commits_than_a_terminal_unless_told(history, monkeypatch):
+def test_site_shows_more_commits_than_a_terminal_by_default(history, monkeypatch):
     monkeypatch.setattr(history_command, "_SHOWN", 1)
     add_run(history, 2)
     assert commit(0) in pages(make("--scenario", "baseline"), "baseline")[0]
@@ -95,7 +95,7 @@ def test_links_to_commits_and_pull_requests(history, monkeypatch):
     assert pages(make(), "baseline") == [page]
 
 
-def test_an_earlier_page_goes_and_what_is_not_ours_stays(history):
+def test_earlier_page_is_removed_and_foreign_files_are_kept(history):
     make()
     Path("site/CNAME").write_text("robot.example")
     files = make("--scenario", "msg_load")

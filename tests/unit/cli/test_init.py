@@ -48,7 +48,7 @@ def printed_for(done, name: str) -> str:
     return found[1]
 
 
-def test_nothing_is_replaced_and_what_is_missing_is_written(tmp_path, monkeypatch):
+def test_existing_files_are_kept_and_missing_ones_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mine = {
         "pyproject.toml": b'[project]\nname = "arm"\n\n[tool.pytest.ini_options]\naddopts = "-q"\n',

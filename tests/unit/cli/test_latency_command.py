@@ -49,7 +49,7 @@ def ldos(monkeypatch, tmp_path):
 
 
 @pytest.mark.measures_time
-def test_a_study_is_put_out_in_every_form(ldos, tmp_path):
+def test_study_is_written_in_every_format(ldos, tmp_path):
     result = ldos(*SHORT, "--format", "json", "--parquet", "tables", "--record", "rounds.json")
     assert result.exit_code == 0, result.stderr
     study = json.loads(result.stdout)
@@ -80,7 +80,7 @@ def test_rounds_without_numbers_are_not_green(ldos, monkeypatch, tmp_path):
         ("--output", "x.bmp", "x.bmp"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_is_measured(ldos, option, value, said):
+def test_invalid_values_are_refused_before_measuring(ldos, option, value, said):
     with pytest.raises(ConfigurationError, match=re.escape(said)):
         ldos(*SHORT, option, value)
 
@@ -106,7 +106,7 @@ def test_results_that_could_not_be_kept_are_refused_before_anything_is_measured(
 
 
 @pytest.mark.measures_time
-def test_tables_have_every_round_beside_what_is_gated(ldos, tmp_path):
+def test_tables_have_every_round_and_the_gated_values(ldos, tmp_path):
     assert ldos(*SHORT, "--parquet", "tables").exit_code == 0
     every = pl.read_parquet(tmp_path / "tables/every_round.parquet")
     assert {"sent", "lost", "late", "failure", "p99_9_us"} <= set(every.columns)
@@ -141,7 +141,7 @@ def await_sides(ldos: psutil.Process) -> list[psutil.Process]:
     raise TimeoutError("nothing was measured")
 
 
-def test_what_shared_memory_lacks_is_said_as_it_is(ldos, monkeypatch, tmp_path):
+def test_missing_shared_memory_is_reported(ldos, monkeypatch, tmp_path):
     monkeypatch.setattr(programs, "ddsperf_library", lambda: None)
     add_program(tmp_path / "bin", "ddsperf", "exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")

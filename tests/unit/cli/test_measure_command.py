@@ -46,7 +46,7 @@ def test_the_commit_that_is_checked_out_is_measured_in_this_environment(checkout
         (("everything",), "usage: ldos measure [pack]"),
     ],
 )
-def test_what_is_refused_is_not_measured(checkout, arguments, reason):
+def test_refused_settings_are_not_measured(checkout, arguments, reason):
     done = measure(checkout, *arguments)
     assert done.returncode == 2
     assert reason in done.stderr

@@ -116,7 +116,7 @@ def test_as_json(ldos, stack):
 
 
 @pytest.mark.acceptance
-def test_what_ends_it_early_is_kept_and_it_goes_on(ldos, stack):
+def test_interrupted_run_is_saved_and_resumed(ldos, stack):
     stack(ends={3: KeyboardInterrupt()})
     result = ldos("calibrate", *QUICK)
     assert result.exit_code == 130
@@ -143,7 +143,7 @@ def test_runs_are_added(ldos, stack):
     assert "24 trials of 4 starts" in ldos("calibrate", *QUICK, "--afresh").stdout
 
 
-def test_what_says_nothing_is_told(ldos, stack):
+def test_silent_node_is_reported(ldos, stack):
     stack(script=lambda index: Motion(error_code=-1, message="no plan"))
     result = ldos("calibrate", *QUICK)
     assert result.exit_code == exit_codes.INVALID
@@ -173,7 +173,7 @@ def test_a_machine_that_measures_already(ldos, stack):
         (("selftest", "--faults", "dropped_goals", "--sizes", "3"), "makes no sense"),
     ],
 )
-def test_what_is_asked_wrongly(ldos, stack, tmp_path, arguments, message):
+def test_wrong_arguments_are_refused(ldos, stack, tmp_path, arguments, message):
     starts = stack()
     (tmp_path / "pyproject.toml").write_text("[tool.ldos.scenarios.own]\ntrials = 3\n")
     with pytest.raises(ConfigurationError, match=message):
@@ -234,7 +234,7 @@ ABSENT = Availability(False, "lttng is missing", "install it")
 
 
 @pytest.mark.parametrize("command", ["calibrate", "selftest"])
-def test_what_is_missing_is_told_before_anything_begins(ldos, stack, monkeypatch, command):
+def test_missing_parts_are_reported_before_starting(ldos, stack, monkeypatch, command):
     starts = stack()
     for module in (calibrate, selftest):
         monkeypatch.setattr(module, "refuse_unable", measuring.refuse_unable)

@@ -35,7 +35,7 @@ def refused(kind: type[Exception], *arguments: object) -> str:
     return str(caught.value)
 
 
-def test_functions_are_listed_by_what_they_took_themselves(files):
+def test_functions_are_listed_by_their_own_samples(files):
     lines = run("show", files[0]).splitlines()
     assert lines[0] == "1000 samples"
     assert [line.split() for line in lines[3:6]] == [
@@ -64,7 +64,7 @@ def test_files_of_every_kind(files, tmp_path, ending):
         assert text.startswith("<svg")
 
 
-def test_a_difference_names_what_changed_for_certain_and_draws_it(files, tmp_path):
+def test_significant_changes_are_listed_and_drawn(files, tmp_path):
     output = tmp_path / "x.svg"
     said = run("diff", *files, "--output", output)
     assert "+20.0 %" in said
@@ -95,7 +95,7 @@ def test_folders_hold_a_file_for_each_start(tmp_path):
     assert "no frame's share changed significantly" in said
 
 
-def test_what_cannot_be_read_or_written_is_refused(files, tmp_path):
+def test_unreadable_and_unwritable_files_are_refused(files, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "bad.folded").write_text("\x1b[31m no number\n")
     assert "cannot be read" in refused(RecordUnreadable, "show", tmp_path / "absent.folded")

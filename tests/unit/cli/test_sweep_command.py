@@ -55,7 +55,7 @@ def stack(monkeypatch):
     return use
 
 
-def test_a_grid_is_measured_told_as_it_comes_and_shown(ldos, stack, tmp_path):
+def test_grid_is_measured_with_progress_and_shown(ldos, stack, tmp_path):
     starts = stack()
     result = ldos(*FOUR)
     assert result.exit_code == 0
@@ -86,7 +86,7 @@ def test_interrupted_it_goes_on_with_the_same_command(ldos, stack):
     assert "1 of 2: " in second.stderr
 
 
-def test_on_a_full_disk_it_ends_with_what_was_kept(ldos, stack, tmp_path, monkeypatch):
+def test_full_disk_ends_it_with_saved_results(ldos, stack, tmp_path, monkeypatch):
     """The kernel refuses files of more than a few bytes while the second cell is kept."""
     stack()
     keep, limits = SweepFolder.keep, resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -144,7 +144,7 @@ def test_a_machine_that_is_busy(ldos, stack):
     assert "another measuring session holds this machine" in result.stderr
 
 
-def test_cells_that_do_not_start_are_told_and_tried_again_if_asked(ldos, stack):
+def test_cells_that_do_not_start_are_reported_and_retried_on_request(ldos, stack):
     stack({2: BringUpFailed("it was not ready", remedy="look at the logs")})
     result = ldos(*FOUR, "--format", "json")
     assert result.exit_code == exit_codes.INVALID
@@ -159,7 +159,7 @@ def test_cells_that_do_not_start_are_told_and_tried_again_if_asked(ldos, stack):
     assert len(starts) == 1
 
 
-def test_what_is_not_permitted_is_skipped_where_the_scenario_says_so(ldos, stack, monkeypatch, tmp_path):
+def test_unavailable_load_is_skipped_if_the_scenario_allows_it(ldos, stack, monkeypatch, tmp_path):
     (tmp_path / "ldos.toml").write_text('[scenarios.baseline]\nunavailable = "skip"\n')
     asked = lambda spec: Availability(spec.stack.control_rate_hz > 300, "no permission", "be root")  # noqa: E731
     monkeypatch.setattr(sweep, "can_be_measured", asked)
@@ -220,7 +220,7 @@ def test_own_metrics_are_taken(ldos, stack, tmp_path):
     assert "plan_points" in json.loads(result.stdout)["cells"][0]["metrics"]
 
 
-def test_what_can_be_swept_is_listed(ldos):
+def test_addresses_are_listed(ldos):
     result = ldos("--addresses")
     assert result.exit_code == 0
     listed = lines_of(result.stdout)
@@ -250,7 +250,7 @@ def test_what_can_be_swept_is_listed(ldos):
         (("--over", "trials=20,40", "--max-hours", "0.01"), "are allowed"),
     ],
 )
-def test_what_cannot_be_swept_is_refused_before_anything_starts(ldos, stack, tmp_path, arguments, message):
+def test_invalid_axes_are_refused_before_starting(ldos, stack, tmp_path, arguments, message):
     starts = stack()
     with pytest.raises(ConfigurationError) as caught:
         ldos(*arguments)

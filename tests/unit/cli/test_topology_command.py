@@ -36,7 +36,7 @@ def ldos(monkeypatch, tmp_path):
     return run
 
 
-def test_a_target_that_is_met_is_told_and_ends_with_0(ldos, tmp_path):
+def test_met_target_is_reported_and_ends_with_0(ldos, tmp_path):
     (tmp_path / "easy.json").write_text(json.dumps({"resources": {"cpu[%]": 100}, "latency_total": {"lost[%]": 100}}))
     result = ldos(
         "two.json", *SHORT, "--target", "easy.json", "--log", "log", "--parquet", "tables", "--record", "r.json"
@@ -54,7 +54,7 @@ def test_a_target_that_is_met_is_told_and_ends_with_0(ldos, tmp_path):
 
 
 @pytest.mark.acceptance
-def test_a_target_that_is_missed_is_told_and_ends_with_10(ldos, tmp_path):
+def test_missed_target_is_reported_and_ends_with_10(ldos, tmp_path):
     (tmp_path / "hard.json").write_text(json.dumps({"topology_file": "other.json", "resources": {"rss[KB]": 1}}))
     result = ldos("two.json", *SHORT, "--target", "hard.json", "--output", "page.html")
     assert result.exit_code == exit_codes.REGRESSED, result.output
@@ -80,7 +80,7 @@ def test_a_target_that_is_missed_is_told_and_ends_with_10(ldos, tmp_path):
         (["two.json", "--rmw", "rmw_fastrtps_cpp"], "is Cyclone DDS"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_starts(ldos, arguments, words):
+def test_invalid_values_are_refused_before_starting(ldos, arguments, words):
     with pytest.raises(ConfigurationError, match=words):
         ldos(*arguments)
 
@@ -128,7 +128,7 @@ def await_nodes(ldos: psutil.Process) -> list[psutil.Process]:
     raise TimeoutError("no process was started")
 
 
-def test_a_sender_that_cannot_keep_its_period_is_told(ldos, tmp_path):
+def test_sender_that_misses_its_period_is_reported(ldos, tmp_path):
     made = copy.deepcopy(TWO)
     made["nodes"][0]["publishers"][0]["period_ms"] = 0.01
     (tmp_path / "fast.json").write_text(text_of(made))

@@ -78,7 +78,7 @@ def test_every_instruments_command_has_them(instrument):
         assert option in result.output
 
 
-def test_options_stand_beside_the_commands_own():
+def test_watch_options_are_added_to_the_commands_own():
     helped = run("steady", "--help")
     for option in ("--size", "--profile", "--profiler", "--profile-rate", "--syscalls"):
         assert option in helped
@@ -88,7 +88,7 @@ def test_nothing_is_watched_unasked():
     assert run("asked").strip() == "None"
 
 
-def test_what_is_asked_for_is_known_while_the_command_runs(tmp_path):
+def test_watch_request_is_available_while_the_command_runs(tmp_path):
     said = run("asked", "--profile", tmp_path, "--profiler", "py-spy", "--profile-rate", 50)
     spec = WatchSpec(profile=True, profiler=ProfilerKind.PY_SPY, rate_hz=50)
     assert said.strip() == f"WatchRequest(spec={spec!r}, folder={Path(tmp_path)!r})"

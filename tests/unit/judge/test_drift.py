@@ -47,7 +47,7 @@ def one_a_block(trials):
     )
 
 
-def test_what_both_share_by_their_seeds_does_not_count_twice():
+def test_common_effect_of_seeds_does_not_count_twice():
     """Equal noise in both versions, as equal seeds give: as many drifts are found as of one version."""
     found = []
     for seed in range(300):
@@ -56,7 +56,7 @@ def test_what_both_share_by_their_seeds_does_not_count_twice():
     assert np.mean(found) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
 
 
-def test_starts_that_differ_are_no_drift():
+def test_differing_starts_are_not_a_drift():
     """What all trials of a start have in common, chance gave it once."""
     found = [
         of("T1", find_drift(drifting(0.0, seed, start_sd=0.05), drifting(0.0, seed + 1000, start_sd=0.05)))
@@ -80,7 +80,7 @@ def test_too_few_blocks_tell_of_none():
     assert text == "drift: 10 blocks are too few to tell, 12 are needed"
 
 
-def test_it_is_told_as_a_number_with_its_probability():
+def test_drift_is_reported_with_its_p_value():
     found = report_drifts(find_drift(drifting(0.2, 1), drifting(0.2, 2)))
     (_, text) = describe_interleaving(Interleaving(blocks=20, order=("base", "head", "head", "base") * 5, drifts=found))
     assert text.startswith("drift over 20 blocks: T1 +")

@@ -38,7 +38,7 @@ def test_a_base_that_was_not_finished_makes_it_invalid():
     assert result.reasons[0] == OfBase(NotFinished("simulator was killed by SIGKILL"))
 
 
-def test_a_head_that_dies_is_a_regression_whatever_became_of_the_base():
+def test_dying_head_is_a_regression_with_any_base():
     """The session ended with it, so the base has fewer trials, too."""
     died = "head: simulator was killed by SIGKILL"
     result = decide_interleaved(
@@ -48,12 +48,12 @@ def test_a_head_that_dies_is_a_regression_whatever_became_of_the_base():
     assert OfBase(NotFinished(died)) in result.reasons
 
 
-def test_a_base_that_fails_trials_is_no_fault_of_the_measurement():
+def test_failed_trials_of_the_base_are_not_a_measurement_fault():
     result = decide_interleaved(HEAD, noisy_set(2, session="one", failures=3))
     assert result.verdict is not Verdict.INVALID
 
 
-def test_what_is_wrong_with_head_is_told_first():
+def test_faults_of_head_are_reported_first():
     result = decide_interleaved(
         noisy_set(1, session="one", loads=(MISSED,)), noisy_set(2, session="one", loads=(MISSED,))
     )

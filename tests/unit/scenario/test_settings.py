@@ -272,7 +272,7 @@ def test_options_and_fields_know_the_same_whole_numbers(value):
 
 
 @pytest.mark.parametrize("value", [5.5, "5.0", True, None, [5], "inf", float("inf")])
-def test_what_is_no_whole_number_is_refused_by_both(value):
+def test_fraction_is_refused_by_both(value):
     with pytest.raises(ConfigurationError, match="a whole number"):
         parse_field(int, value, "depth")
     with pytest.raises(ConfigurationError, match="a whole number"):

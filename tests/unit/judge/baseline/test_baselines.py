@@ -75,7 +75,7 @@ def beside(trials, *loads):
     return dataclasses.replace(trials, spec=dataclasses.replace(trials.spec, loads=loads), loads=proofs)
 
 
-def test_other_loads_are_not_comparable_and_say_in_what_they_differ(stores):
+def test_other_loads_are_not_comparable_and_differences_are_named(stores):
     stores.save(beside(noisy_set(1), DdsFloodSpec(rate_hz=1000)), to_repository=False)
     same = find_baseline(stores, beside(noisy_set(2), DdsFloodSpec(rate_hz=1000)))
     assert isinstance(same, Found)

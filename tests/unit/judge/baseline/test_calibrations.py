@@ -58,7 +58,7 @@ def test_text_and_back(metrics):
         ('{"kind": "pytest-ldos trials"}', "is not a calibration"),
     ],
 )
-def test_what_is_no_calibration(text, message):
+def test_file_that_is_not_a_calibration_is_refused(text, message):
     with pytest.raises(RecordUnreadable, match=message):
         decode_calibration(text, HERE)
 
@@ -85,12 +85,12 @@ def test_another_schema_version_is_refused():
         {"starts": 2.5},
     ],
 )
-def test_damage_is_told(changes):
+def test_damaged_calibration_is_refused(changes):
     with pytest.raises(RecordUnreadable, match=r"here\.json is damaged"):
         decode_with(**changes)
 
 
-def test_it_lies_beside_the_baseline_and_is_none(stores):
+def test_calibration_is_stored_next_to_the_baseline(stores):
     baseline = stores.save(noisy_set(1), to_repository=False)
     file = save_calibration(stores, MADE)
     assert file == baseline.with_name("baseline.calibration.json")
@@ -111,7 +111,7 @@ def test_there_is_none(stores):
     assert find_calibration(stores, noisy_set(1)) == Uncalibrated()
 
 
-def test_another_hosts_is_not_used_and_that_is_said(stores):
+def test_calibration_of_another_host_is_reported_and_not_used(stores):
     save_calibration(stores, MADE)
     other = noisy_set(1, fingerprint=dataclasses.replace(FINGERPRINT, cores=64))
     found = find_calibration(stores, other)
@@ -152,7 +152,7 @@ def test_one_that_cannot_be_read(stores, text):
     assert "baseline.calibration.json" in found.reason
 
 
-def test_runs_that_are_not_stated_say_nothing_of_other_times():
+def test_calibration_without_number_of_runs_counts_as_one_run():
     """Earlier files had one run's halves for two."""
     stated = decode_with(runs=3)
     assert (stated.runs, stated.metrics["T1"].run_df) == (3, 5.5)

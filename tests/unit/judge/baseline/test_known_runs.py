@@ -43,7 +43,7 @@ def test_runs_of_the_baselines_stack_are_the_baseline_together(tmp_path):
     assert together.started_at == baseline.started_at
 
 
-def test_how_much_runs_differ_is_learned_from_all_stacks_that_ran_twice(tmp_path):
+def test_run_variation_is_estimated_from_all_repeated_stacks(tmp_path):
     levels = np.random.default_rng(1).normal(0, 0.05, 24)
     runs = [run_of(at, level=level, fingerprint=fingerprint(mujoco=str(at % 3))) for at, level in enumerate(levels)]
     for each in runs:
@@ -78,12 +78,12 @@ def test_a_baseline_is_the_newest_runs_and_old_files_go(tmp_path):
     "changes",
     [{"session": "one"}, {"watched": "perf"}, {"incomplete": "the stack died"}, {"stack_kind": "ros2", "commit": ""}],
 )
-def test_what_is_not_kept(tmp_path, changes):
+def test_unsuitable_runs_are_not_kept(tmp_path, changes):
     keep_run(tmp_path / "baselines", run_of(1, **changes))
     assert not [*tmp_path.rglob("*.json")]
 
 
-def test_what_makes_a_stack_another():
+def test_changes_that_make_another_stack():
     plain = run_of(1)
     assert stack_of(plain) == stack_of(run_of(2)) == stack_of(dataclasses.replace(plain, commit="another"))
     slower = dataclasses.replace(
@@ -98,7 +98,7 @@ def test_what_makes_a_stack_another():
     assert len({stack_of(each) for each in (plain, *others)}) == 5
 
 
-def test_sources_of_other_stacks_are_told_by_a_whole_commit_alone():
+def test_only_a_clean_commit_identifies_other_stacks():
     one, other, changed, unknown = (
         run_of(1, stack_kind="ros2", commit=commit) for commit in ("aaa", "bbb", "aaa+", "")
     )
@@ -107,7 +107,7 @@ def test_sources_of_other_stacks_are_told_by_a_whole_commit_alone():
     assert stack_of(changed) == stack_of(unknown) == ""
 
 
-def test_where_settings_name_files_the_commit_tells_what_is_in_them():
+def test_commit_identifies_files_named_in_settings():
     spec = run_of(1).spec
     goals = dataclasses.replace(spec, stack=dataclasses.replace(spec.stack, goals="goals.yaml"))
     one, other, changed = (run_of(1, spec=goals, commit=commit) for commit in ("aaa", "bbb", "aaa+"))
@@ -116,7 +116,7 @@ def test_where_settings_name_files_the_commit_tells_what_is_in_them():
     assert [is_whole(each) for each in (run_of(1), one)] == [True, False]
 
 
-def test_a_file_that_cannot_be_read_is_no_run(tmp_path):
+def test_unreadable_file_is_not_a_known_run(tmp_path):
     baseline = run_of(0)
     for each in (baseline, run_of(1)):
         keep_run(tmp_path / "baselines", each)

@@ -74,7 +74,7 @@ def test_a_machine_finds_the_calibration_of_another_of_its_class(stores):
         {"rmw": "fastdds"},
     ],
 )
-def test_whatever_makes_a_class_keeps_baselines_apart(stores, change):
+def test_each_property_of_a_class_separates_baselines(stores, change):
     """Also on one machine, when it is set otherwise."""
     stores.save(of(ONE, 1), to_repository=True)
     found = find_baseline(stores, of(dataclasses.replace(ONE, **change), 2))
@@ -89,7 +89,7 @@ def test_the_report_says_which_machine_recorded_the_base(stores):
     assert "machine" not in render(compose([section_of(of(ONE, 2), of(ONE, 1))]), width=160, color=False)
 
 
-def test_trials_of_two_machines_become_one_baseline_whose_starts_stay_apart():
+def test_trials_of_two_machines_are_merged_with_separate_starts():
     merged = merge_trials([of(TWO, 2), of(ONE, 1)])
     assert [each.index for each in merged.trials] == list(range(40))
     assert [each.block for each in merged.trials] == [number // 5 for number in range(40)]
@@ -129,7 +129,7 @@ def test_a_merged_baseline_knows_how_much_machines_differ():
         (of(ONE, 1), "the same trials are given twice"),
     ],
 )
-def test_what_cannot_be_one_baseline(other, why):
+def test_runs_that_cannot_be_merged_are_refused(other, why):
     with pytest.raises(ConfigurationError, match=why):
         merge_trials([of(ONE, 1), other])
 

@@ -107,7 +107,7 @@ def test_a_regression_is_reported_with_its_segment():
     assert f"100 % of it in {CALLBACK}, +" in line or f"99 % of it in {CALLBACK}, +" in line
 
 
-def test_a_path_that_is_no_metric_is_mentioned_when_it_moved():
+def test_changed_path_without_metric_is_mentioned():
     base, head = run(), run(seed=2, transport=4.0)
     (line,) = describe_paths(section_of(head, base))
     assert line.startswith("path state feedback +")

@@ -65,7 +65,7 @@ def test_equal_runs_have_no_process_that_stands_out():
     assert describe_parts(found) == "cpu_all: no single process stands out"
 
 
-def test_what_is_no_sum_has_no_parts():
+def test_metric_that_is_not_a_sum_has_no_parts():
     assert explain_parts(run(1), run(2), [METRICS["T1"].description, metric("cpu:planner").description]) == []
 
 

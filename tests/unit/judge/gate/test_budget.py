@@ -37,7 +37,7 @@ def test_a_metric_of_a_user_changes_nothing_for_the_others():
     assert {name: beside[name] for name in without} == without
 
 
-def test_what_the_settings_name_brings_its_weight_and_a_users_own_still_changes_nothing():
+def test_metrics_of_settings_have_weight_and_own_metrics_change_no_share():
     asked = [dataclasses.replace(OWN, name=f"cpu_{name}", asked_as=f"cpu:{name}", error_share=0.06) for name in "abc"]
     without, beside = (metric_shares([*METRICS.values(), *asked, *more]) for more in ((), (OWN,)))
     assert {name: beside[name] for name in without} == without
@@ -65,5 +65,5 @@ def test_the_location_has_most_and_all_where_nothing_else_is_tested():
         (("T2", "T3", "T3mean", "T5", "T5p99"), (), set()),
     ],
 )
-def test_metrics_beside_others_of_their_quantity_have_a_small_share(metrics, required, little):
+def test_metrics_with_companions_have_a_small_share(metrics, required, little):
     assert have_little(metrics, required) == little

@@ -22,7 +22,7 @@ def calibrated(run_sd, run_df):
 
 @pytest.mark.parametrize("trials", [8, 30])
 @pytest.mark.parametrize(("run_sd", "run_df"), [(0.05, 7.0), (0.1, 7.0), (0.05, 4.0)])
-def test_samples_that_lie_wholly_apart(trials, run_sd, run_df):
+def test_completely_separated_samples(trials, run_sd, run_df):
     """What the comparison itself calls detectable is the measure: thrice as much is found."""
     policy = calibrated(run_sd, run_df)
     base = noisy_set(1, n=trials)
@@ -38,7 +38,7 @@ def unknown_set(seed, **changes):
     return noisy_set(seed, n=30, stack_kind="of nobody", **changes)
 
 
-def test_noise_that_is_hardly_known_leaves_everything_open():
+def test_poorly_known_noise_is_inconclusive():
     """Two runs far apart: intervals go beyond all numbers."""
     head, base = (in_starts(each, 30) for each in (unknown_set(2, factors={"T1": 1.5}), unknown_set(1)))
     found = decide(head, base, calibrated(90.0, 1.0)).comparison("T1")
@@ -47,7 +47,7 @@ def test_noise_that_is_hardly_known_leaves_everything_open():
 
 
 @pytest.mark.parametrize("trials", [8, 30])
-def test_what_starts_differ_by_is_no_change(trials):
+def test_variation_between_starts_is_not_a_change(trials):
     head, base = (
         in_starts(noisy_set(seed, n=trials, factors={"T1": factor}), trials) for seed, factor in ((2, 1.15), (1, 1))
     )

@@ -97,7 +97,7 @@ def test_a_floor_is_an_effect_that_matters_however_much_trials_vary():
     assert compare(head, base, Policy(floors={"T1": 0.25})).comparison("T1").verdict is Verdict.PASSED
 
 
-def test_where_nobody_knows_what_runs_differ_by_the_spread_is_the_floor():
+def test_floor_is_the_spread_if_run_variation_is_unknown():
     noise = {"T1": 0.2}
     apart, known = (
         compare(*(noisy_set(seed, n=50, cv=noise, stack_kind=kind) for seed in (1, 2))).comparison("T1")
@@ -107,7 +107,7 @@ def test_where_nobody_knows_what_runs_differ_by_the_spread_is_the_floor():
     assert known.floor == 0.05
 
 
-def test_a_slow_cpu_is_no_slow_planner():
+def test_slow_cpu_is_not_a_slow_planner():
     """What the same fixed work took on the planner's CPU is taken out of T1."""
     for seed in range(20):
         base = on_a_cpu(noisy_set(2 * seed), slowness=1.0, seed=2 * seed)
@@ -133,7 +133,7 @@ def test_a_metric_that_got_worse_is_named(metric):
     assert result.reasons[0].comparison.metric == metric
 
 
-def test_a_metric_that_got_better_is_no_failure():
+def test_improved_metric_is_not_a_failure():
     result = compare(noisy_set(1, factors={"T1": 0.7}), noisy_set(2))
     assert result.verdict is Verdict.IMPROVED
     assert not is_failure(result.verdict, strict=True)
@@ -158,7 +158,7 @@ def test_noise_that_hides_everything_is_not_judged_and_not_passed():
     assert result.reasons[0].comparison.metric == "T1"
 
 
-def test_what_is_required_is_inconclusive_where_it_cannot_be_judged():
+def test_required_metric_that_cannot_be_judged_is_inconclusive():
     noisy = [noisy_set(seed, cv={"T1": 0.8, "T3": 3.0}) for seed in (1, 2)]
     result = compare(*noisy, Policy(required=("T1",)))
     assert [result.comparison(name).verdict for name in ("T1", "T3")] == [Verdict.INCONCLUSIVE, Verdict.NOT_JUDGED]
@@ -167,7 +167,7 @@ def test_what_is_required_is_inconclusive_where_it_cannot_be_judged():
     assert result.reasons[0].comparison.metric == "T1"
 
 
-def test_what_is_required_and_nobody_measured_is_inconclusive():
+def test_unmeasured_required_metric_is_inconclusive():
     result = compare(noisy_set(1), noisy_set(2), Policy(required=("T1", "T5p99")))
     assert result.verdict is Verdict.INCONCLUSIVE
     assert why.RequiredMetric("T5p99") in result.reasons
@@ -189,7 +189,7 @@ def with_only(names, trials):
     return dataclasses.replace(trials, trials=changed)
 
 
-def test_what_is_not_judged_is_still_found_where_it_is_certain():
+def test_certain_regression_of_unjudged_metric_is_reported():
     """Nothing less than a tenfold could be promised, and a hundredfold is seen."""
     head, base = noisy_set(1, n=20, cv={"T3": 0.9}, factors={"T3": 100.0}), noisy_set(2, n=20, cv={"T3": 0.9})
     same = compare(noisy_set(3, n=20, cv={"T3": 0.9}), base).comparison("T3")
@@ -206,7 +206,7 @@ def test_where_runs_may_differ_no_number_of_trials_is_enough():
     assert {reason.trials for reason in reasons} == {0}
 
 
-def test_the_trials_that_would_be_enough_are_enough():
+def test_suggested_number_of_trials_is_enough():
     """As many as the reason says see what it says; half as many do not."""
 
     def reason_for(count):
@@ -240,7 +240,7 @@ def test_one_trial_on_each_side_decides_nothing():
     assert result.reasons[0].required == 8
 
 
-def test_a_stored_base_with_too_few_trials_is_to_be_recorded_anew_and_more_of_head_do_not_help():
+def test_stored_base_with_too_few_trials_must_be_recorded_again():
     base = noisy_set(2, n=3)
     result = compare(may_have(noisy_set(1, n=12), 30), base)
     assert isinstance(result.reasons[0], why.TooFewInBaseline)
@@ -263,7 +263,7 @@ def test_a_base_with_few_trials_is_enough_where_head_may_have_many():
     assert result.reasons[0].required
 
 
-def test_a_base_that_is_measured_in_turns_is_never_recorded_anew():
+def test_interleaved_base_is_never_recorded_again():
     head, base = (dataclasses.replace(noisy_set(seed, n=2), session="one") for seed in (1, 2))
     result = compare(head, base)
     assert (result.verdict, result.base_needs) == (Verdict.INCONCLUSIVE, 0)
@@ -306,7 +306,7 @@ def test_the_planners_luck_is_taken_out_of_t2_and_t4():
             assert found.mde < 0.1
 
 
-def test_a_metric_beside_a_steadier_one_is_shown_and_has_no_words():
+def test_metric_with_a_steadier_companion_is_only_shown():
     result = compare(noisy_set(1), noisy_set(2))
     assert result.comparison("T2").verdict is Verdict.SHOWN
     assert result.verdict is Verdict.PASSED
@@ -335,7 +335,7 @@ def test_stalls_that_only_t3_sees_are_red():
     assert compare(with_loop(1, 13.0), with_loop(2, 1.0)).comparison("T3").verdict is Verdict.REGRESSED
 
 
-def test_a_metric_is_shown_only_beside_others_that_are_judged():
+def test_metric_is_only_shown_if_its_companions_are_judged():
     head, base = noisy_set(1, cv={"T2x": 3.0}), noisy_set(2, cv={"T2x": 3.0})
     result = compare(head, base)
     assert result.comparison("T2x").verdict is Verdict.NOT_JUDGED
@@ -366,7 +366,7 @@ def test_values_of_zero_are_compared_by_differences():
     assert compare(shifted(3, 5.0), shifted(5, -0.2)).comparison("T2x").verdict is Verdict.REGRESSED
 
 
-def test_a_change_below_zero_is_no_percentage():
+def test_change_below_zero_is_not_a_percentage():
     def latencies(seed, offset):
         rng = np.random.default_rng(seed)
         return trial_set([trial(index, {"T2x": offset + rng.normal(0, 0.3)}) for index in range(12)])
@@ -412,7 +412,7 @@ def scattering(seed, **noise):
     return with_metric(made, "T1mean", typical=10.0, seed=seed, **noise)
 
 
-def test_a_metric_for_which_a_steadier_one_stands_asks_for_nothing():
+def test_metric_with_a_judged_companion_requests_no_trials():
     result = compare(scattering(1, cv=0.05), scattering(2, cv=0.05))
     assert result.comparison("T1").verdict is Verdict.SHOWN
     assert result.comparison("T1mean").verdict is Verdict.PASSED
@@ -686,7 +686,7 @@ def test_exit_codes(verdict, relaxed, strict):
         {"relevant_effect": math.inf},
     ],
 )
-def test_policies_that_make_no_sense(arguments):
+def test_invalid_policies_are_refused(arguments):
     with pytest.raises(ConfigurationError):
         Policy(**arguments)
 

@@ -48,7 +48,7 @@ def test_of_paths_that_are_passed_often_the_shares_of_trials_count():
 
 
 @pytest.mark.parametrize("counts", [[(0, 0)] * 10, []])
-def test_a_path_that_nobody_passed_is_no_success(counts):
+def test_path_without_passages_misses_its_deadline(counts):
     result = judge_alone(expecting(counts), Policy())
     assert result.verdict in {Verdict.REGRESSED, Verdict.INVALID}
     assert isinstance(result.reasons[0], MissedDeadline if counts else NoTrials)

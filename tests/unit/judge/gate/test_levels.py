@@ -13,7 +13,7 @@ HEAD = noisy_set(2, n=20, looks=(Look(10, 20),), last_look=Look(30, 20))
 IN_TURNS = noisy_set(2, n=20, session="s", looks=(Look(10, 10),), last_look=Look(30, 30))
 
 
-def test_a_run_that_was_extended_beside_its_baseline():
+def test_run_extended_against_its_baseline():
     assert looks_of(HEAD, BASE) == (Look(10, 20), Look(20, 20))
     assert fractions_of(HEAD, BASE) == pytest.approx(((20 / 3) / 12, 10 / 12))
 

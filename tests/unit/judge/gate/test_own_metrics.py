@@ -30,7 +30,7 @@ def test_an_own_metric_is_judged_in_its_direction():
     assert decide(with_own(noisy_set(2, n=20), 1.6), base, POLICY).comparison("grip_rate").verdict is Verdict.IMPROVED
 
 
-def test_an_own_metric_that_one_side_has_not():
+def test_own_metric_missing_on_one_side():
     gone = decide(noisy_set(2), with_own(noisy_set(1)), POLICY)
     assert LostMetric("grip_rate", "no trial measured it") in gone.reasons
     new = decide(with_own(noisy_set(2)), noisy_set(1), POLICY)

@@ -63,7 +63,7 @@ def test_a_spread_that_grew_at_equal_median_is_a_regression():
     assert spread.head / spread.base == pytest.approx(4, rel=0.3)
 
 
-def test_a_spread_that_shrank_is_none():
+def test_reduced_spread_is_not_a_regression():
     assert not findings(noise(1, 30), noise(2, 30, 0.32))[Spread].is_regressed
 
 
@@ -73,7 +73,7 @@ def test_a_spread_below_the_floor_is_not_reported():
     assert not found.is_regressed
 
 
-def test_a_single_outlier_is_no_spread():
+def test_single_outlier_is_not_a_spread():
     head = noise(1, 30)
     head[7] = np.log(20.0)
     assert not findings(head, noise(2, 30))[Spread].is_suspect
@@ -87,7 +87,7 @@ def test_slow_starts_count_once_however_many_trials_they_have():
     assert findings(head, noise(2, 36), size=4)[Spread].shape.p_value > 0.01
 
 
-def test_two_kinds_of_starts_are_no_spread():
+def test_two_kinds_of_starts_are_not_a_spread():
     """Half of head's starts are slow, which may be chance; around its own median, between both kinds, all are far."""
     head = noise(1, 30, 0.02) + 0.3 * (np.arange(30) < 16)
     head[14:16] = 0.15
@@ -129,7 +129,7 @@ def test_a_rise_of_both_versions_is_the_machine():
     assert not findings(head, base)[LateRise].is_suspect
 
 
-def test_a_fall_in_the_middle_is_no_regression():
+def test_fall_in_the_middle_is_not_a_regression():
     head = noise(1, 30)
     head[20:] -= np.log(2.0)
     assert not findings(head, noise(2, 30))[LateRise].is_suspect

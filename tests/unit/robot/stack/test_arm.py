@@ -85,7 +85,7 @@ def test_inverse_kinematics_reach_the_goal_without_a_collision(panda, kinematics
     assert np.all(joints <= panda.upper)
 
 
-def test_what_is_out_of_reach_has_no_solution(panda, kinematics):
+def test_pose_out_of_reach_has_no_solution(panda, kinematics):
     assert solve(kinematics, panda, Pose((1.4, 0, 0.5), (1, 0, 0, 0)), attempts=10) is None
 
 
@@ -113,7 +113,7 @@ def plan(panda, kinematics, goal, seed):
     return plan_path(panda, panda.ready, goal, is_colliding=kinematics.is_colliding, seed=seed, time_limit_s=300.0)
 
 
-def test_plans_lead_around_what_is_in_the_way(panda, kinematics):
+def test_plans_avoid_obstacles(panda, kinematics):
     """Behind the pillar: the straight way collides, the planned one does not."""
     goal = solve(kinematics, panda, Pose((0.6, -0.35, 0.25), (1, 0, 0, 0)))
     assert not is_free(kinematics, panda.ready, goal)

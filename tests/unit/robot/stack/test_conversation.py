@@ -48,7 +48,7 @@ def test_a_client_that_ends_is_not_waited_for(converse):
 
 
 @pytest.mark.parametrize("word", ["[INFO] ready", '{"event": "danced"}', "3", '{"event": "result"}'])
-def test_what_is_no_event_is_told(converse, word):
+def test_line_that_is_not_an_event_is_reported(converse, word):
     conversation = converse(f"import time; print({word!r}, flush=True); time.sleep(120)")
     assert not conversation.await_ready(60)
     assert conversation.misunderstood == f"the goal client printed a line that is not an event: {word!r}"

@@ -54,7 +54,7 @@ def test_one_without_tracepoints(tmp_path):
     assert embedded_info(Installation(str(python))).versions["ompl"] == "1"
 
 
-def test_a_version_before_the_wings_is_started_where_its_nodes_lie(tmp_path):
+def test_version_before_the_wings_is_started_from_its_package(tmp_path):
     nodes = tmp_path / "pytest_ldos/stack/embedded"
     nodes.mkdir(parents=True)
     for folder in (nodes, *nodes.parents[:2]):

@@ -22,7 +22,7 @@ def compute(seconds: float) -> None:
 
 
 @pytest.mark.parametrize("share", [0.2, 1.5])
-def test_waste_is_a_share_of_what_is_used_otherwise(share):
+def test_waste_is_a_share_of_other_cpu_time(share):
     waste, began = CpuWaste(share), time.process_time()
     for _ in range(10):
         compute(0.02)

@@ -33,7 +33,7 @@ def judged(lookup, *, session="", known=None):
     return judge(head, Grounds(policy=Policy(known=known), base=Found(base, Path("b")), calibration=lookup))
 
 
-def test_what_is_not_known_is_told():
+def test_unknown_run_variation_is_reported():
     told = describe_run_variation(judged(Uncalibrated()))
     assert told.startswith("the variation between runs is not known here yet, and taken from other machines: ")
     assert describe_run_variation(judged(calibrated(1))) == told
@@ -46,16 +46,16 @@ def test_what_is_not_known_is_told():
         (known(runs=2, T4=0.0004), "run to run, T4 varies by 0.04 % here: 2 runs in 1 day; each run of an unchanged stack improves this estimate"),
     ],
 )  # fmt: skip
-def test_what_is_known_is_told_in_one_line(runs, told):
+def test_known_run_variation_is_one_line(runs, told):
     assert describe_run_variation(judged(Uncalibrated(), known=runs)) == told
 
 
-def test_nothing_is_told_where_it_is_known_or_need_not_be():
+def test_run_variation_is_not_reported_if_calibrated_or_interleaved():
     assert describe_run_variation(judged(calibrated(5))) == ""
     assert describe_run_variation(judged(Uncalibrated(), session="one")) == ""
 
 
-def test_it_stands_beside_the_verdict():
+def test_run_variation_is_shown_with_the_verdict():
     assert any(
         "run to run, T4" in note for note in compose_section(judged(Uncalibrated(), known=known(runs=9, T4=0.1))).notes
     )

@@ -36,7 +36,7 @@ def formats(section):
     yield html.render(document)
 
 
-def test_a_spread_that_grew_stands_beside_the_change_of_the_median():
+def test_grown_spread_is_shown_with_the_change_of_the_median():
     section = section_with(SPREAD, Verdict.REGRESSED)
     assert summarize(section) == f"T1 +40.0 %; {WORDS}"
     assert describe_move(section.metrics[0]).endswith(f"; {WORDS}")
@@ -45,7 +45,7 @@ def test_a_spread_that_grew_stands_beside_the_change_of_the_median():
         assert WORDS in text
 
 
-def test_a_spread_that_may_have_grown_stands_beside_the_verdict():
+def test_possibly_grown_spread_is_shown_with_the_verdict():
     section = section_with(SUSPECT, Verdict.PASSED)
     beside = f"T1 may have become worse: {WORDS}, p = 0.002"
     assert summarize(section) == f"nothing moved; {beside}"
@@ -54,7 +54,7 @@ def test_a_spread_that_may_have_grown_stands_beside_the_verdict():
 
 
 @pytest.mark.parametrize("aspect", [SPREAD, SUSPECT, QUIET])
-def test_what_was_tested_is_shown_with_its_p_value(aspect):
+def test_tested_aspects_are_shown_with_p_values(aspect):
     section = section_with(aspect, Verdict.PASSED)
     assert f"T1: {WORDS}, p = {aspect.p_value:.1g}" in describe_details(section)
     described = junit.render(compose([section]))

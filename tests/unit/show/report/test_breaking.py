@@ -39,7 +39,7 @@ def test_a_terminal_shows_the_answer_then_the_levels_then_the_cause(broken):
     assert any("12 control_failed (the controller gave up)" in line for line in lines)
 
 
-def test_a_metric_is_told_with_its_limit(tmp_path):
+def test_metric_is_shown_with_its_limit(tmp_path):
     found = search(MadeUpStack(slow_from=20), tmp_path, plan("T1>3x"))
     assert "the median of T1 is beyond 3 × its calm one (" in answer(found)
     table = lines_of(render_breaking_as(found, Format.TERMINAL, width=110))
@@ -50,13 +50,13 @@ def test_a_metric_is_told_with_its_limit(tmp_path):
     assert told[-1].endswith("it is slower or less regular, but arrives")
 
 
-def test_what_does_not_break_is_no_threshold(tmp_path):
+def test_result_without_a_threshold(tmp_path):
     found = search(MadeUpStack(), tmp_path)
     assert answer(found).startswith("baseline does not break up to stack.faults.planning_delay_ms = 1000 ms, 90 % conf")
     assert any("were tested once, in the middle" in each for each in remarks(found))
 
 
-def test_what_limits_the_stack_breaks_downwards(tmp_path):
+def test_limits_break_downwards(tmp_path):
     falling = plan(scale=LevelScale(low=1, high=1000, is_falling=True, precision=0.3))
     found = search(MadeUpStack(fails=lambda level, index: level < 37), tmp_path, falling)
     assert found.breaks < 37 <= found.holds
@@ -73,7 +73,7 @@ def test_a_load_out_of_reach_is_no_threshold_either(tmp_path):
     assert "1000 ms: the load was not reached: the load reached 50 of 1000" in lines_of(text)
 
 
-def test_failures_are_told_of_the_harshest_level_that_was_measured(tmp_path):
+def test_failures_of_the_harshest_measured_level_are_shown(tmp_path):
     """Beyond it, nothing counts."""
     found = search(MadeUpStack(reaches=50, fails=lambda level, index: level > 20 and index == 0), tmp_path)
     (told,) = [each for each in cause_of(found) if "failed" in each]
@@ -81,12 +81,12 @@ def test_failures_are_told_of_the_harshest_level_that_was_measured(tmp_path):
     assert "1000" not in told
 
 
-def test_what_is_broken_when_calm_is_said(tmp_path):
+def test_broken_when_calm_is_reported(tmp_path):
     found = search(MadeUpStack(breaks_at=0), tmp_path)
     assert "is broken already at stack.faults.planning_delay_ms = 1 ms" in answer(found)
 
 
-def test_what_could_not_be_measured_says_why(tmp_path):
+def test_unmeasured_level_has_a_reason(tmp_path):
     failing = MadeUpStack(ends={1: BringUpFailed("it was not ready"), 2: BringUpFailed("it was not ready")})
     found = search(failing, tmp_path)
     assert (
@@ -97,7 +97,7 @@ def test_what_could_not_be_measured_says_why(tmp_path):
         assert "it was not ready" in render_breaking_as(found, kind)
 
 
-def test_what_nobody_can_decide_is_said(tmp_path):
+def test_inconclusive_search_is_reported(tmp_path):
     found = search(MadeUpStack(fails=lambda level, index: index % 2 == 0), tmp_path)
     assert "could not be decided: whether fewer than 50 % of trials succeed" in answer(found)
 
@@ -130,7 +130,7 @@ def test_points_have_the_colours_that_the_legend_names(broken, kind, colour):
     assert f".{kind} {{ color: var(--{colour}); }}" in page
 
 
-def test_what_a_controller_says_can_do_nothing(hostile):
+def test_controller_text_is_escaped(hostile):
     assert "\x1b" not in render_breaking_as(hostile, Format.TERMINAL)
     assert "<script" not in render_breaking_as(hostile, Format.MARKDOWN)
     assert "<script" not in render_breaking_as(hostile, Format.HTML)

@@ -112,7 +112,7 @@ def test_it_fits_and_nothing_is_cut(width):
         assert "…" not in text.replace(" … ", "")
 
 
-def test_what_a_calibration_shows():
+def test_calibration_report():
     lines = lines_of(text_of())
     assert lines[0] == "baseline: 64 trials of 8 starts of one version"
     assert "T1 12 % 6.0 % 12 % 6.5 5.0 %" in lines
@@ -150,7 +150,7 @@ def test_json_has_no_infinity():
     }
 
 
-def test_what_a_self_test_shows():
+def test_self_test_report():
     lines = lines_of(render_self_test(TESTED, width=120, color=False))
     assert "none 0 no 10 ·········· 0 % kept" in lines
     assert "control rate drop 2 % no 10 ██········ 20 % 12 % < 30 %" in lines

@@ -31,7 +31,7 @@ def test_a_row_a_finding_and_the_remedies_below():
     ]
 
 
-def test_what_is_well_may_have_a_remedy_too():
+def test_good_finding_may_have_a_remedy():
     text = render_diagnosis([dataclasses.replace(FINDINGS[0], remedy="prune")], width=100, color=False)
     assert text.splitlines()[3:5] == ["possible, too", "  disk → prune"]
 

@@ -31,7 +31,7 @@ def width_of(group: ET.Element) -> float:
     return float(rectangle.attrib["width"])
 
 
-def test_widths_are_shares_and_what_is_called_stands_above():
+def test_widths_are_shares_and_callees_are_above():
     frames = frames_of(draw_flame(PROFILE, title="it"))
     found = {said.split(":")[0]: group for said, group in frames.items()}
     assert set(found) == {"all", "p", "q", "f", "g", "h"}
@@ -42,7 +42,7 @@ def test_widths_are_shares_and_what_is_called_stands_above():
     assert "g: 60 of 100 samples (60.0 %), 60.0 % in itself" in frames
 
 
-def test_frames_stand_within_what_called_them_and_beside_each_other():
+def test_frames_are_within_their_caller_and_do_not_overlap():
     tree = build_tree([PROFILE])
     places = {each.frame.path: each for each in place_frames(tree, lambda frame: frame.counts[0] / 100, narrowest=0)}
     for path, place in places.items():
@@ -92,7 +92,7 @@ def test_only_certain_changes_have_a_colour():
     assert "50.0 % → 75.0 %, +25.0 % of all (+" in said
 
 
-def test_equal_versions_have_no_colour_and_the_noise_is_told():
+def test_equal_versions_have_no_colour_and_noise_is_described():
     difference = compare_profiles([PROFILE], [PROFILE])
     frames = frames_of(draw_difference(difference, title="it"))
     assert {group.find(f"{SVG}rect").get("class") for group in frames.values()} == {"all", "same"}
@@ -108,7 +108,7 @@ def test_vanished_frames_are_seen():
     assert width_of(found["old"]) == width_of(found["new"]) == pytest.approx(width_of(found["all"]) / 2, rel=0.01)
 
 
-def test_a_chain_of_calls_is_told_once_by_its_innermost():
+def test_chain_of_calls_is_reported_once_by_its_innermost_frame():
     way = tuple("abcdefgh")
     base = FoldedStacks({("p", *way): 100, ("p", "x"): 900})
     head = FoldedStacks({("p", *way): 500, ("p", "x"): 500})

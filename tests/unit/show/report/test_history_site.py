@@ -75,7 +75,7 @@ def test_a_base_says_nothing_of_the_present():
     assert badge_of(trend_of(version="base")).text == "unknown"
 
 
-def test_what_has_crept_away_is_not_good():
+def test_badge_of_a_creeping_metric_is_not_good():
     found = badge_of(trend_of(CREEPING))
     assert (found.text, found.tone) == ("passed, creep", Tone.DOUBT)
     assert badge_of(trend_of(CREEPING, verdict="regressed")).text == "regressed"
@@ -206,7 +206,7 @@ def test_the_same_history_makes_the_same_bytes():
     assert site(*trends)["index.html"] == site(*reversed(trends))["index.html"]
 
 
-def test_every_commit_has_its_step_and_what_stands_out_is_marked():
+def test_every_commit_has_its_step_and_remarkable_ones_are_marked():
     wander = [0.004 * (number * 7 % 5) for number in range(36)]
     levels = [0.0] * 12 + [0.2] * 12 + [0.2 + 0.02 * number for number in range(12)]
     trend = trend_of([sum(each) for each in zip(levels, wander, strict=True)])
@@ -222,7 +222,7 @@ def test_every_commit_has_its_step_and_what_stands_out_is_marked():
     assert any(point.creeps for point in trend.commits)
 
 
-def test_what_is_pinned_is_marked():
+def test_pinned_commit_is_marked():
     series = series_of([0.0] * 6)
     trend = build_trend(series, pin=Pin(series.runs[2].commit, "", series.runs[2].commit))
     (page,) = (page for name, page in site(trend).items() if name.startswith("baseline-"))

@@ -191,7 +191,7 @@ def test_the_verdict_comes_first_then_what_moved_and_what_to_do(tree):
         "2 more segments of state feedback",
     ],
 )
-def test_everything_of_the_document_is_told(tree, part):
+def test_everything_in_the_document_is_shown(tree, part):
     if "more segments" in part:
         part = "4 more segments of planning"
     assert part in {text for _, text in tree.texts}
@@ -235,7 +235,7 @@ def test_an_empty_report_is_a_page():
     assert "not judged" in tree.text("span")
 
 
-def test_versions_that_took_turns_are_drawn_in_their_order():
+def test_interleaved_versions_are_drawn_in_order():
     t1 = next(metric for metric in full_section().metrics if metric.name == "T1")
     turns = (sample(1.0, 2.0, first_block=0, per_block=1, step=3), sample(3.0, 4.0, first_block=1, per_block=1))
     metric = dataclasses.replace(t1, base=turns[0], head=turns[1])

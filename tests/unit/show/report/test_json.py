@@ -24,7 +24,7 @@ def judged(head, base):
     return compose([section_of(head, base)])
 
 
-def test_the_published_schema_is_what_the_types_say():
+def test_published_schema_matches_the_types():
     """After a change of the document: python -m pytest_ldos.show.report.schema."""
     assert schema.FILE.read_text("utf-8") == schema.render_schema()
 
@@ -65,7 +65,7 @@ def test_documents_are_valid(document):
     assert text.isascii()
 
 
-def test_what_the_schema_does_not_know_is_invalid():
+def test_unknown_fields_are_invalid():
     plain = json.loads(json_text.render(full_document()))
     plain["sections"][0]["surprise"] = 1
     assert not VALIDATOR.is_valid(plain)
@@ -91,7 +91,7 @@ def test_numbers_are_those_of_gate_and_trials():
     assert [point["value"] for point in t1["head"]["points"]] == values
 
 
-def test_what_is_infinite_is_null():
+def test_infinite_numbers_are_null():
     head, base = noisy_set(1, n=20, failures=15), noisy_set(2, n=20)
     result = decide(head, base, Policy())
     endless = {"ratio": math.inf, "low": math.inf, "high": math.inf, "mde": math.inf}

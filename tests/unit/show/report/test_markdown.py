@@ -109,7 +109,7 @@ def test_words_are_shown_as_they_were_written():
     assert shown.replace("\u2060", "") == name
 
 
-def test_nobody_is_mentioned():
+def test_mentions_are_escaped():
     text = escape("ask @everyone, @org/team and me@evil.example about owner/repo#12, #13, GH-14 or gh-15")
     shown = "".join(token.content for token in parsed(text) if token.type.startswith("text"))
     assert not re.search(r"@[\w]|#\d|gh-\d", shown, re.IGNORECASE)

@@ -39,7 +39,7 @@ def measured() -> Document:
 
 
 @pytest.mark.parametrize("document", [full_document(), measured(), Document(sections=())])
-def test_what_was_written_is_read(written, document):
+def test_written_document_is_read_back(written, document):
     assert written(json_text.render(document).encode()) == document
 
 
@@ -67,7 +67,7 @@ def test_hostile_words_are_words(written, text):
         ({"kind": "pytest-ldos report", "schema": 2}, "it has not exactly the fields of a Document"),
     ],
 )
-def test_what_is_no_report(written, content, reason):
+def test_file_that_is_not_a_report_is_refused(written, content, reason):
     with pytest.raises(RecordUnreadable, match=reason) as wrong:
         written(content)
     assert wrong.value.remedy

@@ -131,7 +131,7 @@ def test_a_run_without_a_baseline_shows_its_own_numbers():
     assert "baseline " not in text.splitlines()[2]
 
 
-def test_what_is_missing_says_why():
+def test_missing_values_are_explained():
     section = section_of(replace_values(noisy_set(1), "T3", Missing("no control cycles in the window")))
     assert "no control cycles in the window" in text_of(section)
 
@@ -142,7 +142,7 @@ def test_all_failed_is_shown_as_such():
     assert "no trial succeeded" in text
 
 
-def test_the_score_names_what_it_lacks():
+def test_score_names_missing_metrics():
     head = replace_values(noisy_set(1), "T5", Missing("no simulator steps"))
     assert "without T5" in text_of(section_of(head, noisy_set(2)))
 
@@ -191,7 +191,7 @@ def test_a_change_from_zero_has_no_ratio():
     assert not [line for line in describe_mdes(section) if "retries" in line]
 
 
-def test_what_is_undecided_from_zero_has_no_ratio():
+def test_inconclusive_change_from_zero_has_no_ratio():
     section = section_of(counted(1, 0.0), counted(2, 0.0))
     assert section.metric("retries").verdict is Verdict.PASSED
     section = section_of(at_times(1, often=3), at_times(2, often=1))
@@ -203,7 +203,7 @@ def test_what_is_undecided_from_zero_has_no_ratio():
 UNJUDGED = {"T3": 3.0}
 
 
-def test_what_was_not_judged_stands_beside_the_verdict_in_every_format():
+def test_unjudged_metrics_are_shown_with_the_verdict_in_every_format():
     section = section_of(*(noisy_set(seed, cv=UNJUDGED, session="one") for seed in (1, 2)))
     beside = f"not judged here: T3 ({change_of(section.metric('T3').change)})"
     first, reason, *_ = text_of(section).splitlines()
@@ -366,7 +366,7 @@ def test_hostile_words_change_no_line_of_a_terminal(text):
         assert not set("\x00\x07\x1b\x85\u2028\u202e\u2066\u200f") & set(shown)
 
 
-def test_all_that_was_done_is_told():
+def test_everything_done_is_reported():
     text = render(full_document(), width=160, color=False)
     for part in (
         "→ look first at transport",
@@ -425,7 +425,7 @@ def test_an_extension_that_was_cut_short_counts_what_was_made():
     assert "5 trials were added, 13 of at most 16 in all; 1 look at: 8 against 8" in told
 
 
-def test_a_calibration_is_told():
+def test_calibration_is_reported():
     noise = MetricNoise(trial_sd=0.1, start_sd=0.0, start_df=1, run_sd=0.0, run_df=1, floor=0.05)
     calibration = Calibration(
         scenario="baseline", stack_kind="embedded", fingerprint=FINGERPRINT, made_at="2026-01-01", commit="abc",
@@ -439,13 +439,13 @@ def test_a_calibration_is_told():
     assert "there is a calibration of host class another" in text_of(section_of(head, calibration=other))
 
 
-def test_failures_are_grouped_by_what_happened():
+def test_failures_are_grouped_by_kind():
     head = section_of(noisy_set(1, failures=3)).head
     (failed,) = head.failures
     assert (failed.trials, failed.code, failed.outcome) == ((1, 2, 3), -31, "planning_failed")
 
 
-def test_deadlines_are_told_with_how_they_were_kept():
+def test_deadlines_are_shown_with_their_results():
     trials = noisy_set(1)
     spec = dataclasses.replace(trials.spec, deadlines=(DeadlineSpec(path="planning", ms=300),))
     kept = [
@@ -504,6 +504,6 @@ def test_ways_back_that_took_two_attempts_are_counted_among_the_facts():
     assert words in describe_measurement(section)
 
 
-def test_the_load_beside_a_stored_base_is_named():
+def test_interference_during_a_stored_base_is_named():
     section = section_of(noisy_set(1, n=20), beside_a_load(noisy_set(2, n=20)))
     assert f"baseline: {NAMED}" in describe_measurement(section)

@@ -13,7 +13,7 @@ PARSER = MarkdownIt("gfm-like", {"html": True, "linkify": True})
 
 
 @pytest.mark.parametrize("name", sorted(render_snapshots()))
-def test_what_people_read(name):
+def test_report_for_people(name):
     """After a change that is meant: python -m tests.builders.report_snapshots."""
     assert (FOLDER / name).read_text("utf-8") == render_snapshots()[name]
 

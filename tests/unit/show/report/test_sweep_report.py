@@ -194,7 +194,7 @@ def test_csv_has_a_row_for_each_cell_and_metric(full):
     assert float(first["low"]) < float(first["median"]) < float(first["high"])
 
 
-def test_text_in_csv_is_no_formula(full):
+def test_text_in_csv_is_not_a_formula(full):
     report = saying(full, "=cmd|' /C calc'!A0")
     rows = list(csv.DictReader(io.StringIO(data.render_csv(report))))
     assert {row["reason"] for row in rows} == {"'=cmd|' /C calc'!A0"}
@@ -292,7 +292,7 @@ def test_in_a_browser(full, tmp_path, width, dark):
     assert {name: ratio for name, ratio in seen.result["contrasts"].items() if ratio < 4.5} == {}
 
 
-def test_what_loads_did_is_drawn_where_cells_tell_it():
+def test_load_numbers_are_drawn_if_cells_have_them():
     swept = grid({"dds_flood.rate": [100, 1000], "guard.least_share": [1, 0.01]}, trials=4)
     records = []
     for name, spec in swept.specs.items():

@@ -31,7 +31,7 @@ def decode(text: str, more: dict[str, str]) -> str:
     return text
 
 
-def test_what_a_regression_says():
+def test_message_of_a_regression():
     """The text as GitHub shows it beside the test."""
     (line, infra) = workflow_commands.render(full_document()).splitlines()
     name, properties, text = taken(line)
@@ -53,7 +53,7 @@ def test_what_a_regression_says():
     assert taken(infra) == ("error", {"title": "ldos: cpu_load infra"}, "the stack did not start")
 
 
-def test_a_notice_says_what_a_good_verdict_does_not_cover():
+def test_notice_names_unjudged_metrics_of_a_good_verdict():
     head, base = (noisy_set(seed, cv={"T3": 3.0}, session="one") for seed in (1, 2))
     section = section_of(head, base)
     (line,) = workflow_commands.render(Document(sections=(section,))).splitlines()
@@ -69,7 +69,7 @@ def test_the_title_names_the_stack():
 
 
 @pytest.mark.parametrize("verdict", list(Verdict))
-def test_which_verdicts_are_told(verdict):
+def test_verdicts_with_annotations(verdict):
     text = workflow_commands.render(Document(sections=(Section(scenario="arm", verdict=verdict, reasons=("why",)),)))
     if verdict in {Verdict.PASSED, Verdict.IMPROVED, Verdict.SHOWN}:
         assert text == ""
@@ -77,7 +77,7 @@ def test_which_verdicts_are_told(verdict):
         assert taken(text.rstrip("\n"))[0] in COMMANDS
 
 
-def test_what_was_not_judged_is_not_told():
+def test_unjudged_scenarios_have_no_annotation():
     assert workflow_commands.render(Document(sections=(dataclasses.replace(full_section(), verdict=None),))) == ""
 
 

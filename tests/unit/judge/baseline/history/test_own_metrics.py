@@ -7,7 +7,7 @@ from tests.builders.own_metric import with_own
 from tests.builders.trials import noisy_set
 
 
-def test_rows_of_an_own_metric_say_what_it_is():
+def test_rows_describe_own_metrics():
     trials = with_own(noisy_set(1, n=4))
     rows = build_rows(trials, run="run-001", branch="main", verdict="passed")
     own = rows.filter(rows["metric"] == "grip_rate")

@@ -83,7 +83,7 @@ def test_runs_that_were_not_measured_well_do_not_count(history):
     assert [run.commit for run in found.runs] == [commit_of(0)]
 
 
-def test_what_the_cpu_speed_explains_is_taken_out(history):
+def test_variation_explained_by_cpu_speed_is_removed(history):
     """The machine was half as fast in the second run; the code is the same."""
     rng = np.random.default_rng(1)
     for number, slow in enumerate([1.0, 1.5, 1.0]):
@@ -121,7 +121,7 @@ def test_values_below_zero_are_compared_by_differences(history):
     assert found.value(second.location) == pytest.approx(33.0, abs=0.1)
 
 
-def test_the_last_runs_and_what_is_pinned(history):
+def test_last_runs_and_pinned_runs_are_kept(history):
     fill(history.directory, [{}] * 5)
     table = latest_runs(history.read(metrics=["T1"]).table, 2, keep=[commit_of(0)])
     (found,) = build_series(table)

@@ -61,7 +61,7 @@ def test_a_row_for_each_trial_and_metric():
     assert first["started_at"].isoformat() == trials.started_at
 
 
-def test_values_that_are_none_say_why():
+def test_missing_values_have_reasons():
     broken = trial(1, TYPICAL)
     broken = dataclasses.replace(
         broken,
@@ -86,7 +86,7 @@ def test_values_that_are_none_say_why():
     assert about(2, "T5")[0] == "measured"
 
 
-def test_what_no_file_accepts_is_written_out(history):
+def test_characters_unfit_for_file_names_are_replaced(history):
     """Goals and messages come from other programs."""
     broken = trial(0, {**TYPICAL, "T3": Missing("no \ud800cycle")}, goal="up\ud800")
     history.append(rows_of(trial_set([broken, dataclasses.replace(failed_trial(1), message="\ud800\x1b[31m")])))
@@ -111,7 +111,7 @@ def test_the_caller_says_which_version_it_was(version):
 # --- append and read --------------------------------------------------------------------
 
 
-def test_what_is_added_is_read(history):
+def test_added_runs_are_read(history):
     for number in range(3):
         add_run(history, number)
     table = history.read().table
@@ -129,7 +129,7 @@ def test_the_same_run_twice_counts_once(history):
     assert set(table["verdict"]) == {"passed"}
 
 
-def test_stacks_hosts_and_scenarios_lie_apart(history):
+def test_stacks_hosts_and_scenarios_have_separate_folders(history):
     add_run(history, 0)
     add_run(history, 1, name="msg_load")
     add_run(history, 2, stack_kind="ros2-gz")
@@ -304,7 +304,7 @@ def add_run_of_other_version(history):
     write_file(history.folder(BaselineKey.of_row(rows.row(0, named=True))) / "other.parquet", rows)
 
 
-def test_parquet_of_somebody_else_is_refused(history):
+def test_foreign_parquet_is_refused(history):
     history.directory.mkdir()
     pl.DataFrame({"a": [1]}).write_parquet(history.directory / "sales.parquet")
     for refused in (history.read, history.require_writable):

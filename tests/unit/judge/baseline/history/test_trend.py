@@ -36,7 +36,7 @@ def test_a_step_with_its_interval():
     assert trend.run_deviation == pytest.approx(0.01, rel=0.5)
 
 
-def test_intervals_cover_what_runs_differ_by():
+def test_intervals_cover_the_variation_between_runs():
     """Runs differ by three times what their trials tell."""
     covered = []
     for seed in range(40):
@@ -107,7 +107,7 @@ def test_a_pinned_commit_and_a_pinned_run():
     assert by_run.commits[20].from_anchor.effect == pytest.approx(math.expm1(0.1))
 
 
-def test_a_pin_without_runs_is_said():
+def test_pin_without_runs_is_reported():
     trend = build_trend(series_of(np.ones(8)), pin=Pin("feedbeef", "", "feedbeef"))
     assert trend.pinned == ""
     assert trend.anchor_name == START
@@ -175,13 +175,13 @@ def test_creep_away_from_the_rolling_anchor():
     assert "rolling" in trend.commits[-1].creeps
 
 
-def test_one_large_step_is_no_creep():
+def test_one_large_step_is_not_creep():
     locations = noise(7, 60)
     locations[30:] += 0.2
     assert creeping(build_trend(series_of(locations))) == []
 
 
-def test_what_accumulates_below_the_floor_is_no_creep():
+def test_accumulated_change_below_the_floor_is_not_creep():
     assert creeping(build_trend(series_of(noise(8, 60) + np.linspace(0, 0.02, 60)), floor=0.05)) == []
 
 
@@ -192,7 +192,7 @@ def test_only_creep_for_the_worse(better):
     assert creeping(build_trend(series_of(noise(9, 40) - np.linspace(0, slope, 40), better=better)))
 
 
-def test_creep_begins_anew_at_a_pin():
+def test_creep_restarts_at_a_pin():
     series = series_of(noise(10, 40) + np.where(np.arange(40) < 20, np.log(1.008) * np.arange(40), np.log(1.008) * 20))
     assert creeping(build_trend(series))
     trend = build_trend(series, pin=Pin(commit(25), "", commit(25)))

@@ -29,7 +29,7 @@ def stack(*, ros2: Ros2Spec | None = None, **faults: float) -> StackSpec:
         {"planning_delay_ms": 5, "planning_delay_share": 0.1, "callback_delay_ms": 1},
     ],
 )
-def test_what_can_be_planted(faults):
+def test_faults_that_can_be_planted(faults):
     demand_plantable(stack(**faults))
 
 
@@ -45,7 +45,7 @@ def test_what_can_be_planted(faults):
         (stack(ros2=OWN, control_rate_drop=0.1), "control_rate_drop.*\n.*plant cpu_steal, failure_rate, or"),
     ],
 )
-def test_what_cannot_be_planted_is_refused_not_left_out(spec, message):
+def test_unsupported_faults_are_refused(spec, message):
     with pytest.raises(ConfigurationError, match=message):
         demand_plantable(spec)
 

@@ -88,7 +88,7 @@ def test_a_status_program_that_is_missing(complete):
     )
 
 
-def test_of_what_a_status_program_complains_the_last_line_is_told(complete):
+def test_last_line_of_the_status_program_is_reported(complete):
     status(complete, "#!/bin/sh\nprintf 'first\\nlibx.so: \\377 not found\\n' >&2\nexit 127\n")
     assert ros2_available(StackSpec()).reason.endswith("status cannot be run: libx.so: \ufffd not found")
 
@@ -123,7 +123,7 @@ def test_auto_takes_ros_where_it_is_whole(complete):
     assert "ROS 2 jazzy is sourced but not used: this ROS 2 was built without" in choose.why_not_ros2(StackSpec())
 
 
-def test_the_stack_says_what_it_is_made_of(complete, monkeypatch):
+def test_stack_is_described_by_its_parts(complete, monkeypatch):
     monkeypatch.setenv("CYCLONEDDS_URI", "file:///tuned.xml")
     info = ros2_info(StackSpec(ros2=Ros2Spec(rmw="rmw_cyclonedds_cpp")))
     assert (info.name, info.kind, info.has_simulated_clock) == ("ros2-mock", StackKind.ROS2, False)
@@ -133,7 +133,7 @@ def test_the_stack_says_what_it_is_made_of(complete, monkeypatch):
     assert info.versions["CYCLONEDDS_URI"] == "file:///tuned.xml"
 
 
-def test_baselines_of_another_robot_lie_elsewhere(complete):
+def test_each_robot_has_its_own_baselines(complete):
     assert ros2_info(OWN).name == "ros2-stack-arm"
     simulated = ros2_info(StackSpec(ros2=Ros2Spec(sim=Simulation.GZ)))
     assert (simulated.name, simulated.has_simulated_clock) == ("ros2-gz", True)

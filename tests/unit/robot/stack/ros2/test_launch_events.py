@@ -53,13 +53,13 @@ def test_a_failed_launch_comes_first():
     assert watch.what_failed() == "no such package"
 
 
-def test_a_launcher_that_says_something_else_is_told():
+def test_invalid_output_of_the_launcher_is_reported():
     watch = LaunchWatch()
     watch.follow(["[INFO] hello\n"])
     assert watch.what_failed() == "the launcher printed a line that is not an event: '[INFO] hello'"
 
 
-def test_a_launch_that_is_over_is_no_stack():
+def test_ended_launch_is_not_a_stack():
     watch = LaunchWatch()
     watch.follow([to_line(ProcessBegan("a-1", 1)), to_line(ProcessEnded("a-1", 1, 0))])
     assert watch.what_failed() == "the launch file ended, and with it its processes"

@@ -36,7 +36,7 @@ def test_a_file_by_its_path(tmp_path):
         ("my_robot/", r"no launch file ''"),
     ],
 )
-def test_what_is_not_there_is_told(workspace, name, message):
+def test_missing_launch_file_is_reported(workspace, name, message):
     workspace.add("my_robot", files={"launch/stack.launch.py": ""})
     with pytest.raises(ConfigurationError, match=message):
         find_launch_file(name)

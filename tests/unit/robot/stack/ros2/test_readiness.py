@@ -66,7 +66,7 @@ def test_another_action_server_is_named(readiness):
     assert readiness.missing()[-1] == "no action server /move_action (there is /arm/follow_joint_trajectory, /plan)"
 
 
-def test_what_is_not_asked_for_is_not_missed():
+def test_unneeded_parts_are_not_missing():
     readiness = Readiness(
         controllers=(), controller_manager="/c", action="/a", joint_states="/j", group="g", needs_clock=False
     )
@@ -80,7 +80,7 @@ def test_a_group_that_the_robot_does_not_have(readiness):
     assert readiness.wrong() == "the robot has no planning group 'panda_arm' (there is hand, panda_arm_2)"
 
 
-def test_a_planner_that_does_not_tell_its_groups(readiness):
+def test_planner_that_does_not_report_its_groups(readiness):
     readiness.saw_groups(group_names(""))
     assert readiness.wrong() == ""
     assert not readiness.needs_groups

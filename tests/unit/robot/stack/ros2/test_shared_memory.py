@@ -7,7 +7,7 @@ import mmap
 from pytest_ldos.robot.stack.ros2.isolation import SharedMemory
 
 
-def test_what_a_killed_process_left_is_removed(tmp_path):
+def test_shared_memory_of_a_killed_process_is_removed(tmp_path):
     (tmp_path / "fastrtps_old").touch()
     before = SharedMemory(tmp_path)
     for name in ("fastrtps_port7411", "sem.fastrtps_port7411_mutex", "fastdds_1234_el", "lttng-ust-wait-8"):
@@ -16,7 +16,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
     assert {file.name for file in tmp_path.iterdir()} == {"fastrtps_old", "lttng-ust-wait-8"}
 
 
-def test_what_is_in_use_stays(tmp_path):
+def test_shared_memory_in_use_is_kept(tmp_path):
     before = SharedMemory(tmp_path)
     (tmp_path / "fastrtps_open").touch()
     (tmp_path / "fastrtps_mapped").write_bytes(bytes(4096))

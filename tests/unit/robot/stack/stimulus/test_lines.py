@@ -64,13 +64,13 @@ def test_the_command_says_which_trial_it_is(stimulate, tmp_path):
     assert '"seed": 7' in log
 
 
-def test_a_program_that_asks_for_it_is_told_to_reset(stimulate):
+def test_program_that_requests_it_receives_reset_commands(stimulate):
     outcome = stimulate(PROGRAM.format(extra="{}")).reset(attempt())
     assert outcome is not None
     assert outcome.outcome is OutcomeClass.SUCCESS
 
 
-def test_a_program_that_does_not_ask_is_not_reset(stimulate):
+def test_program_without_request_receives_no_reset_command(stimulate):
     stimulus = stimulate(PROGRAM.format(extra="{}").replace(", resets=True", ""))
     assert stimulus.reset(attempt()) is None
 
@@ -98,7 +98,7 @@ def test_a_program_that_dies_ends_the_trial(stimulate):
 @pytest.mark.parametrize(
     "wrong", ['{"outcome": "splendid"}', '{"numbers": {"a": "b"}}', '{"stamps_ns": {"result": "soon"}}', '{"id": 3}']
 )
-def test_what_is_no_end_is_told(stimulate, wrong):
+def test_invalid_end_is_reported(stimulate, wrong):
     program = PROGRAM.format(extra="{}").replace(
         'say(event="ended", id=asked["id"], stamps_ns=stamps, numbers={"distance_m": 3}, **{})',
         f'say(**{{**dict(event="ended", id=asked["id"]), **{wrong}}})',

@@ -18,7 +18,7 @@ HOSTILE = "<script>alert(1)</script> [x](http://x) |\x1b[31m @all"
 
 
 @pytest.mark.parametrize("kind", list(Format))
-def test_every_format_has_the_numbers_and_what_must_be_known(kind):
+def test_every_format_has_numbers_and_notes(kind):
     text = render_study_as(study([10.25, 11.5]), kind)
     assert "10.25" in text
     assert "11.5" in text
@@ -26,7 +26,7 @@ def test_every_format_has_the_numbers_and_what_must_be_known(kind):
     assert "rmw_" in text or "rmw\\_" in text
 
 
-def test_the_terminal_shows_names_units_and_what_is_absent():
+def test_terminal_shows_names_units_and_missing_values():
     text = render_study_as(study(), Format.TERMINAL, width=100)
     assert "p50 [µs]" in text
     assert "–" in text

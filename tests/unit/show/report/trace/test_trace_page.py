@@ -82,7 +82,7 @@ def test_processes_of_several_hosts_have_theirs_in_their_name():
     assert sorted(graph.processes.values()) == ["app (1) on arm", "app (2) on base"]
 
 
-def test_boxes_are_apart_and_within_their_processes(analyzed):
+def test_boxes_do_not_overlap_and_are_within_their_processes(analyzed):
     flow = analyzed.flow
     graph = build_graph(flow.model, summarize_connections(flow), summarize_connections(flow).head(0))
     layout = lay_out(graph)
@@ -201,7 +201,7 @@ def test_the_timeline_has_every_run_at_its_time(analyzed, page):
     assert (arrows["taken"] >= 0).all()
 
 
-def test_of_too_many_spans_those_beside_each_other_are_one(analyzed, monkeypatch):
+def test_too_many_neighbouring_spans_are_merged(analyzed, monkeypatch):
     monkeypatch.setattr(timelines, "MOST", 100)
     timeline = timelines.build_timeline(analyzed.flow, {}, [], None)
     runs = timeline.slices["runs"]
@@ -239,7 +239,7 @@ def test_states_in_windows_are_those_of_the_whole(analyzed, monkeypatch):
         assert set(one.track.tolist()) == set(other.track.tolist())
 
 
-def test_absent_states_are_said(golden):
+def test_absent_states_are_reported(golden):
     page = html.unescape(render_analysis(analyze(golden("rclpy_talker_listener")), Format.HTML))
     assert "executor states are absent: threads outside executors" in page
     assert "executor collects what is ready" not in page
@@ -333,7 +333,7 @@ def made(name, flow):
     return Analysis(name=name, flow=flow, paths=(), goals={}, metrics=tuple(METRICS.values()))
 
 
-def test_what_was_slowed_is_found_by_the_page_alone():
+def test_page_shows_the_slowed_part():
     base, head = (
         see_run(made(name, system(seed, work_us=work)), drawn=True)
         for name, seed, work in (("before", 1, 200), ("after", 2, 300))
@@ -360,7 +360,7 @@ def test_the_part_of_a_slower_path_is_named_first(analyzed):
     assert "most of it in" not in html.unescape(render_against([one], [one], Format.HTML))
 
 
-def test_two_traces_say_that_one_run_each_was_seen(analyzed):
+def test_two_traces_are_reported_as_one_run_each(analyzed):
     one, other = (see_run(each, drawn=True) for each in (analyzed, replace(analyzed, name="other")))
     text = render_against([one], [other], width=200)
     assert ONE_RUN.partition(".")[0] in " ".join(text.split())
@@ -370,7 +370,7 @@ def test_two_traces_say_that_one_run_each_was_seen(analyzed):
     assert json.loads(render_against([one], [one], Format.JSON))["new"] == []
 
 
-def test_several_runs_say_what_judges_them(analyzed):
+def test_evidence_of_several_runs_is_described(analyzed):
     runs = [see_run(replace(analyzed, name=f"run {number}"), drawn=True) for number in range(10)]
     few = render_against(runs[:2], runs[2:4], Format.HTML)
     assert "2 runs of base and 2 runs of head" in few

@@ -11,7 +11,7 @@ NAME = "outside callbacks: /move_group from planning to executing"
 NOTE = "+25.5 ms [+24, +27.2]"
 
 
-def test_a_note_beside_a_long_bar_stands_at_its_right_and_inside():
+def test_note_of_a_long_bar_is_right_aligned_inside():
     base = Waterfall("planning, baseline", (Part(NAME, 12_700_000, is_marked=True), Part("CPU wait: /a", 894_000)))
     head = Waterfall("planning, this run", (Part(NAME, 37_600_000, NOTE, is_marked=True), Part("CPU wait: /a", 1_000)))
     drawn = str(draw_waterfalls([base, head], scale_ns=38_601_000))
