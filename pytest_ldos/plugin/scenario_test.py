@@ -307,8 +307,8 @@ class TrialMaker:
             self.run.notes.append(f"suspicious against the stored baseline: {what}; not measured again: {why_not}")
             return trials
         minutes = self.settings.value("confirm")
-        said = f"suspicious against the stored baseline: {what}"
-        self.run.announce(f"{said}; measuring it interleaved with {base.commit}, for {minutes} min at most")
+        suspicion = f"suspicious against the stored baseline: {what}"
+        self.run.announce(f"{suspicion}; measuring it interleaved with {base.commit}, for {minutes} min at most")
         self.run.begin_trials()
         until_s = time.monotonic() + 60 * minutes
         most = max(request.spec.max_trials, _MOST_CONFIRMING)
@@ -321,7 +321,7 @@ class TrialMaker:
         finally:
             self.run.confirming = None
         self.run.screens[made.session] = screen
-        self.run.notes.append(f"{said}; measured again, interleaved with {base.commit}")
+        self.run.notes.append(f"{suspicion}; measured again, interleaved with {base.commit}")
         return made
 
     def _find_base(self, commit: str) -> str:

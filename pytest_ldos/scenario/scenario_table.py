@@ -156,13 +156,13 @@ def find_scenario(name: str, known: Mapping[str, ScenarioTable]) -> tuple[str, S
 
 def _combine(name: str, parts: Sequence[ScenarioTable], own: ScenarioTable | None) -> ScenarioTable:
     """Combines all parts; values of the combination's own table take precedence."""
-    said = own or ScenarioTable()
+    table = own or ScenarioTable()
     description = " and ".join(part.description for part in parts)
     return ScenarioTable(
-        description=description if own is None else said.description,
-        options={**_combine_options(name, parts, but=said.options), **said.options},
-        loads=said.loads or _combine_loads(name, parts),
-        deadlines=said.deadlines or _laxest(deadline for part in parts for deadline in part.deadlines),
+        description=description if own is None else table.description,
+        options={**_combine_options(name, parts, but=table.options), **table.options},
+        loads=table.loads or _combine_loads(name, parts),
+        deadlines=table.deadlines or _laxest(deadline for part in parts for deadline in part.deadlines),
     )
 
 

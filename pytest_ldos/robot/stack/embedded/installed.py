@@ -87,8 +87,8 @@ def installed_in(interpreter: tuple[str, ...]) -> Installed | str:
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     except subprocess.CalledProcessError as error:
-        said: str = error.stderr
-        return (said.strip().splitlines() or [str(error)])[-1]
+        output: str = error.stderr
+        return (output.strip().splitlines() or [str(error)])[-1]
     except (TypeError, ValueError) as error:
         return f"it printed an invalid description ({error})"
 

@@ -51,12 +51,12 @@ def isolated(
         BringUpFailed: the router did not start.
     """
     variables = isolated_environment(spec, domain=domain, log_directory=log_directory, environment=environment)
-    apart = {**(environment or {}), **variables}
-    if apart["RMW_IMPLEMENTATION"] != ZENOH:
-        yield Isolation(apart)
+    common = {**(environment or {}), **variables}
+    if common["RMW_IMPLEMENTATION"] != ZENOH:
+        yield Isolation(common)
         return
-    with zenoh_router({**os.environ, **apart}, log_directory=log_directory) as router:
-        yield Isolation({**apart, **router.environment}, router)
+    with zenoh_router({**os.environ, **common}, log_directory=log_directory) as router:
+        yield Isolation({**common, **router.environment}, router)
 
 
 def isolated_environment(

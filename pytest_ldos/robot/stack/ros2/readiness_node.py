@@ -70,7 +70,7 @@ class Watcher:
     def __init__(self, node: Node, readiness: Readiness) -> None:
         self._node = node
         self._readiness = readiness
-        self._said: list[str] | str | None = None
+        self._printed: list[str] | str | None = None
         self._controllers = self._ask_controllers() if readiness.controllers else None
         # A request without goal and time would cancel all goals; there are none before the first one is sent.
         self._action = (
@@ -93,7 +93,7 @@ class Watcher:
     @property
     def is_done(self) -> bool:
         """True if the final line was printed."""
-        return self._said == [] or isinstance(self._said, str)
+        return self._printed == [] or isinstance(self._printed, str)
 
     def _ask_controllers(self) -> Question:
         from controller_manager_msgs.srv import ListControllers  # noqa: PLC0415 - not every stack has controllers
@@ -139,7 +139,7 @@ class Watcher:
     def _listed(self, answer: Any) -> None:
         self._readiness.saw_controllers({each.name: each.state for each in answer.controller})
 
-    def _told_semantics(self, answer: Any) -> None:
+    def _received_semantics(self, answer: Any) -> None:
         text = answer.values[0].string_value if answer.values else ""
         self._readiness.saw_groups(group_names(text))
 
@@ -148,7 +148,7 @@ class Watcher:
         if self._groups is None and (name := self._planner()) is not None and f"{name}{_PARAMETERS}" in services:
             request = GetParameters.Request(names=[_SEMANTICS])
             self._groups = Question(
-                self._node, GetParameters, f"{name}{_PARAMETERS}", self._told_semantics, request=request
+                self._node, GetParameters, f"{name}{_PARAMETERS}", self._received_semantics, request=request
             )
         if self._groups is not None:
             self._groups.ask()
@@ -187,9 +187,9 @@ class Watcher:
             self._ask_for_groups(services)
         self._give_up_on_groups()
         word = self._readiness.wrong() or self._readiness.missing()
-        if word != self._said:
+        if word != self._printed:
             _say(word)
-            self._said = word
+            self._printed = word
 
 
 def _say(word: list[str] | str) -> None:

@@ -149,18 +149,18 @@ def _blame(result: BreakingResult, stage: StageReport) -> str:
     assert stage.at_threshold is not None
     assert result.breaks is not None
     at = stage.at_threshold
-    told = (
+    share = (
         ""
         if stage.separation is None
         else f"; in {percent(stage.separation)} of pairs of a broken and a sound trial near the threshold "
         "the broken one has more of it"
     )
-    beside = ""
+    but = ""
     if isinstance(result.plan.criterion, MetricBeyond) and not stage.is_criterion:
-        beside = f" other than {result.plan.criterion.metric.name} itself"
+        but = f" other than {result.plan.criterion.metric.name} itself"
     return (
-        f"what explains most of it{beside}: {stage.stage} ({stage.quantity}), {format_quantity(at.median, 'ms')} at "
-        f"{level_of(result, result.breaks)}, {at.ratio:.1f} times the calm {format_quantity(stage.calm, 'ms')}{told}"
+        f"what explains most of it{but}: {stage.stage} ({stage.quantity}), {format_quantity(at.median, 'ms')} at "
+        f"{level_of(result, result.breaks)}, {at.ratio:.1f} times the calm {format_quantity(stage.calm, 'ms')}{share}"
     )
 
 
