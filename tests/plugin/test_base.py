@@ -1,4 +1,4 @@
-"""``--ldos-base``: two versions in turns, as a user meets them. Only their stacks are made up."""
+"""``--ldos-base``: two interleaved versions, as a user meets them. Only their stacks are made up."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ NEW_SETTINGS = "[tool.ldos.stack]\nvelocity_scaling = 0.5\n[tool.ldos.stack.faul
 
 @pytest.fixture
 def measured_against(run, project, repository):
-    """Measures head with its settings against a revision that had others; all that was said."""
+    """Measures head against a revision with other settings; returns the output."""
 
     def measure(old, new, *arguments):
         project.makepyprojecttoml(SETUP + old)
@@ -261,7 +261,7 @@ def test_a_folder_has_settings_where_it_has_a_project(run, project, old):
 
 
 NOISY = "spread=0.4"
-"""So noisy that nothing can be said."""
+"""Too noisy for a verdict."""
 
 
 @pytest.mark.acceptance

@@ -1,4 +1,4 @@
-"""Names of baselines: one for each test, of which the test's own name is no part."""
+"""Names of baselines: unique for each test, and independent of the test's own name."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_a_base_that_does_not_compile_is_infra_with_exit_status_11(run, reposito
 def test_head_is_built_where_that_is_asked_for_and_else_what_is_stale_is_named(
     run, project, workspace, repository, monkeypatch
 ):
-    """Without --ldos-build, what is sourced is measured, and the verdict names what is older than its sources."""
+    """Without --ldos-build, the sourced workspace is measured, and the verdict names stale packages."""
     first = run("--ldos-trials=1", "--ldos-build")
     first.stdout.fnmatch_lines(["*building head (*: package 1 of 1, arm_bringup*"])
     (prefix,) = project.path.glob(".ldos/bases/workspace-*/install")

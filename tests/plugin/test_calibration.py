@@ -1,4 +1,4 @@
-"""What a run makes of this host's calibration."""
+"""Use of this host's calibration in a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stored baseline screens: what is suspicious is measured again, interleaved with the baseline's commit."""
+"""A stored baseline screens: suspicious runs are measured again, interleaved with the baseline's commit."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_similar_run_ends_with_the_screen(measured, project):
 
 
 def test_a_regression_that_came_with_a_package_is_seen_and_the_package_named(measured):
-    """Both commits are as slow now: another version of a package is there than was when the baseline was recorded."""
+    """Both commits are equally slow now, because a package was upgraded since the baseline was recorded."""
     _, result = measured(stack="noisy(2, planning=3), base=noisy(3, planning=3)")
     assert result.ret == 10
     result.stdout.fnmatch_lines(
@@ -121,7 +121,7 @@ def test_a_run_that_cannot_be_kept_has_its_verdict_all_the_same(run, project):
 
 
 def test_without_the_baselines_commit_the_mde_is_that_of_a_verdict(measured, project, repository):
-    """Nothing will be measured again, so that a suspicion is all there is."""
+    """Nothing is measured again, so that the suspicion remains."""
     _, alone = measured("--ldos-confirm=0", stack="noisy(2, planning=1.2), base=noisy(3)")
     for arguments in (
         ["checkout", "--quiet", "--orphan", "other"],

@@ -1,4 +1,4 @@
-"""A message that somebody's robot sends does nothing where pytest, its reports or a job's log show it."""
+"""Messages of a robot are escaped in pytest's output, reports and a job's log."""
 
 from __future__ import annotations
 

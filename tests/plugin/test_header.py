@@ -1,4 +1,4 @@
-"""What a run says before it measures."""
+"""The header of a measuring run."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_interleaved_base_is_added_with_its_commit(tmp_path):
 
 
 def test_invalid_trials_are_not_added(tmp_path):
-    """Its numbers say nothing of its commit, and later ones would be measured by them."""
+    """Its numbers do not represent its commit, and later commits would be compared with them."""
     missed = {"summary": "load", "shortfall": "it reached 3 of 4"}
     base = dataclasses.replace(in_turns(0, Role.BASE), loads=(missed,))
     judged = [

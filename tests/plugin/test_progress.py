@@ -1,4 +1,4 @@
-"""What is told while trials are made."""
+"""Progress during trials."""
 
 from __future__ import annotations
 

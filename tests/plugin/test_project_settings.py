@@ -1,4 +1,4 @@
-"""Settings of the project that the tests lie in, wherever pytest's own root and settings are."""
+"""Settings of the tests' project, independent of pytest's root and settings."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def cell(project) -> Path:
 
 
 def kept(folder: Path, scenario: str = "busy") -> int:
-    """The trials of the one run whose records and baselines lie in a folder."""
+    """The trials of the only run whose records and baselines are in a folder."""
     (record,) = folder.glob(f".ldos/runs/*/{scenario}/trials.json")
     assert len(list(folder.glob(f".ldos/baselines/*/*/{scenario}.json"))) == 1
     return len(read_trials(record).trials)

@@ -1,4 +1,4 @@
-"""A session that is refused before anything is measured says why once, and leaves nothing."""
+"""A session that is refused before measuring reports the reason once, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_any_plugin_that_blocks_sockets_is_named(run, project):
 
 
 def broken_records(project, name, text):
-    """Writes a file beside where this host's baseline of the embedded stack lies."""
+    """Writes a file next to this host's baseline of the embedded stack."""
     info = describe_stack(StackSpec(kind=StackKind.EMBEDDED))
     host = take_fingerprint(rmw=info.rmw, versions=info.versions)
     file = project.path / ".ldos/baselines" / info.name / host.host_class / name

@@ -1,4 +1,4 @@
-"""``ldos report`` repeats the verdict that a test printed, whatever has been stored since."""
+"""``ldos report`` reproduces the verdict that a test printed, whatever was stored since."""
 
 from __future__ import annotations
 

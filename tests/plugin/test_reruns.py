@@ -1,4 +1,4 @@
-"""A test that measures is run once, whatever reruns tests: its first verdict stands, and decides the exit status."""
+"""A measuring test runs once, even if plugins rerun tests: its first verdict decides the exit status."""
 
 from __future__ import annotations
 

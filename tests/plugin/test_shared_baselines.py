@@ -1,4 +1,4 @@
-"""The repository's baselines: shown beside the first run of a machine, judged by only where they are named."""
+"""The repository's baselines: shown with the first run of a machine, judged by only if configured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the plugin costs those that measure nothing: which of its modules they load, and what makes it load the rest."""
+"""Cost of the plugin for runs that measure nothing: loaded modules, and triggers for loading the rest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOADED = {
     "pytest_ldos.scenario.project",
     "pytest_ldos.scenario.words",
 }
-"""By an unrelated run. Each that comes to them costs every test run of everybody who has the plugin installed."""
+"""Modules loaded by an unrelated run. Each additional one slows every test run with the plugin installed."""
 
 FIXTURES = [name for name, each in vars(fixtures).items() if type(each).__name__ == "FixtureFunctionDefinition"]
 
@@ -114,7 +114,7 @@ def test_marks_and_fixtures_are_known_without_a_session(unrelated):
 
 @pytest.mark.acceptance
 def test_a_stack_that_is_asked_for_at_run_time_makes_the_session(run, project):
-    """What failed before still decides the exit status: it is no verdict."""
+    """Earlier failures, which are not verdicts, still decide the exit status."""
     project.makepyfile(
         test_scenario="""
         import pytest

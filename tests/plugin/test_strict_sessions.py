@@ -1,4 +1,4 @@
-"""A strict session whose command line selects tests that measure, and in which none is judged, ends with 12."""
+"""A strict session that selects measuring tests, but judges none, ends with 12."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps in tests: a test a cell, resumed, spread over workers that take turns."""
+"""Sweeps in tests: one test per cell, resumed, and distributed over workers."""
 
 from __future__ import annotations
 

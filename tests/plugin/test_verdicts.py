@@ -63,7 +63,7 @@ def test_failures_are_red_without_any_baseline(run):
 
 
 def test_without_a_baseline_a_missed_success_rate_comes_first(run):
-    """Three of ten failed where one is allowed: that may be chance, and is said before there is no baseline."""
+    """Three of ten failed while one is allowed: the possible chance is reported before the missing baseline."""
     stack = "lambda i: Motion(error_code=-31 if i in (3, 5, 7) else 1, message='no joints reach it')"
     result = run(*FAST, "--ldos-success-rate=0.9", "--ldos-strict", stack=stack)
     assert result.ret == 12

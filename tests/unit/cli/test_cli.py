@@ -212,7 +212,7 @@ def in_turns(project, head, base):
 
 
 def test_report_of_an_interleaved_run_has_its_base(project):
-    """A stored baseline of another speed says nothing of it."""
+    """A stored baseline of another speed does not matter."""
     stored = noisy_set(3, factors={"T1": 0.5})
     BaselineStores(project / "baselines", project / ".ldos/baselines").save(stored, to_repository=True)
     head, base = noisy_set(1, session="s", commit="new"), noisy_set(2, session="s", commit="0ld")

@@ -1,4 +1,4 @@
-"""``ldos comment`` and ``ldos annotate``: what a workflow does with a result of another machine."""
+"""``ldos comment`` and ``ldos annotate`` on results of other machines."""
 
 from __future__ import annotations
 

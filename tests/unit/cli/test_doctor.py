@@ -202,7 +202,7 @@ def test_a_damaged_record_of_changes(environment, tmp_path):
 
 
 def test_the_host_class_alone(environment):
-    """For a matrix over classes: what baselines of the embedded stack lie below."""
+    """For a matrix over classes: the folder of the embedded stack's baselines."""
     done = doctor(environment, "--stack=embedded", "--host-class")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"{take_fingerprint(rmw='cyclonedds', versions={}).host_class}\n"

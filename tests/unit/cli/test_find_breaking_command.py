@@ -30,7 +30,7 @@ QUICK = (*RANGE, "--precision", "100%")
 
 @pytest.fixture
 def ldos(monkeypatch, tmp_path):
-    """Runs the command in an empty project; faults are raised, as `run` would tell them."""
+    """Runs the command in an empty project; faults that `run` would report are raised."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr(find_breaking, "refuse_unable", lambda spec: None)

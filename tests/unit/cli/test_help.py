@@ -1,4 +1,4 @@
-"""What ``--help`` says: whole, in words that people type, in 80 columns."""
+"""The output of ``--help``: complete, in words that users type, within 80 columns."""
 
 from __future__ import annotations
 

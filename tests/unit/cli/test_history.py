@@ -1,4 +1,4 @@
-"""``ldos history``: lists, plots, pins, imports, and what it says where it cannot."""
+"""``ldos history``: lists, plots, pins, imports, and refusals."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def test_pinning_a_run_of_each_scenario(history):
 
 
 def test_pinning_a_run_in_turns_pins_its_head(project, history):
-    """However the rows lie: of ten runs, each would be right by chance."""
+    """In any order of rows: of ten runs, each would be right by chance."""
     for number in range(0, 20, 2):
         run = save(project, f"run-{number}", in_turns(number + 1, Role.HEAD))
         write_trials(ScenarioFolder(project / run / "baseline").base, in_turns(number, Role.BASE))

@@ -1,4 +1,4 @@
-"""``ldos init``: what it writes is `examples/first_project`, and it replaces nothing."""
+"""``ldos init``: it writes `examples/first_project`, and replaces no file."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ QUICK = ("--blocks", "4", "--trials", "6", "--draws", "2")
 
 @pytest.fixture
 def ldos(monkeypatch, tmp_path):
-    """Runs a command in an empty project; faults are raised, as `run` would tell them."""
+    """Runs a command in an empty project; faults that `run` would report are raised."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     for module in (calibrate, selftest):

@@ -23,7 +23,7 @@ FOUR = ("--over", "stack.control_rate=250,500", "--over", "stack.faults.planning
 
 @pytest.fixture
 def ldos(monkeypatch, tmp_path):
-    """Runs a command in an empty project; faults are raised, as `run` would tell them."""
+    """Runs a command in an empty project; faults that `run` would report are raised."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr(sweep, "can_be_measured", lambda spec: Availability(True))

@@ -25,7 +25,7 @@ SHORT = ("-t", "0.6", "--rounds", "2", "--sampling", "0.2")
 
 @pytest.fixture
 def ldos(monkeypatch, tmp_path):
-    """Runs the command in a folder that holds ``two.json``; faults are raised, as `run` would tell them."""
+    """Runs the command in a folder that holds ``two.json``; faults that `run` would report are raised."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     (tmp_path / "two.json").write_text(text_of(TWO), "utf-8")

@@ -1,4 +1,4 @@
-"""What every command of an instrument can have watched."""
+"""Watch options of the instruments' commands."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def steady(
 @app.command()
 @with_watch_options
 def asked() -> None:
-    """What is asked for."""
+    """The request."""
     typer.echo(repr(asked_watch()))
 
 

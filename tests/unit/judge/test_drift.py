@@ -1,4 +1,4 @@
-"""Drift over a session: what counts as one, and what must not."""
+"""Drift over a session, and patterns that are not a drift."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_common_effect_of_seeds_does_not_count_twice():
 
 
 def test_differing_starts_are_not_a_drift():
-    """What all trials of a start have in common, chance gave it once."""
+    """The common effect of a start's trials is one random value."""
     found = [
         of("T1", find_drift(drifting(0.0, seed, start_sd=0.05), drifting(0.0, seed + 1000, start_sd=0.05)))
         for seed in range(300)

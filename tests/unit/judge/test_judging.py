@@ -1,4 +1,4 @@
-"""A comparison is worth no more than the base's measurement."""
+"""A comparison is only as valid as the base's measurement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table that says how the environment of another revision is made."""
+"""The table for setting up another revision's environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics in the settings: what can be asked for, and what is refused with the nearest that can."""
+"""Metrics in the settings: valid ones, and refusals with the nearest valid one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ``[[tool.ldos.paths]]`` tables: what they say, and what is refused."""
+"""The ``[[tool.ldos.paths]]`` tables, and refusals."""
 
 from __future__ import annotations
 

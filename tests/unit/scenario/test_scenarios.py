@@ -1,4 +1,4 @@
-"""Scenarios as data: tables, combinations, and what is wrong with them."""
+"""Scenarios as data: tables, combinations, and errors in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where settings come from, which source wins, and what is refused."""
+"""Sources of settings, their precedence, and refusals."""
 
 from __future__ import annotations
 

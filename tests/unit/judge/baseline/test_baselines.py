@@ -1,4 +1,4 @@
-"""Finding a baseline, and the three answers that are not one."""
+"""Finding a baseline, and the three results without one."""
 
 from __future__ import annotations
 

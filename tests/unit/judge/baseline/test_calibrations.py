@@ -1,4 +1,4 @@
-"""Calibrations: as text, on disk, and which one belongs to a run."""
+"""Calibrations: as text, on disk, and their selection for a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that are known: which of them are the baseline together, and what all of them show."""
+"""Known runs: those pooled into the baseline, and the variation between all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machines of one class share what they measured; those of different classes do not."""
+"""Machines of one class share baselines; those of different classes do not."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_machine_finds_the_calibration_of_another_of_its_class(stores):
     ],
 )
 def test_each_property_of_a_class_separates_baselines(stores, change):
-    """Also on one machine, when it is set otherwise."""
+    """Also on one machine with other settings."""
     stores.save(of(ONE, 1), to_repository=True)
     found = find_baseline(stores, of(dataclasses.replace(ONE, **change), 2))
     assert isinstance(found, NotComparable)

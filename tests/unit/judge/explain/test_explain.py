@@ -1,4 +1,4 @@
-"""Which segment gained the time, on trials whose segments are known."""
+"""The segment that gained time, on trials with known segments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which process changed a sum over several, and which path a metric is about."""
+"""The process that changed a sum over several, and the path of a metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A change far beyond all noise is found, also by few trials where starts differ by more than trials do."""
+"""A change far beyond all noise is found, even by few trials if starts differ by more than trials."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def calibrated(run_sd, run_df):
 @pytest.mark.parametrize("trials", [8, 30])
 @pytest.mark.parametrize(("run_sd", "run_df"), [(0.05, 7.0), (0.1, 7.0), (0.05, 4.0)])
 def test_completely_separated_samples(trials, run_sd, run_df):
-    """What the comparison itself calls detectable is the measure: thrice as much is found."""
+    """The comparison's own MDE is the measure: three times as much is found."""
     policy = calibrated(run_sd, run_df)
     base = noisy_set(1, n=trials)
     mde = decide(noisy_set(2, n=trials), base, policy).comparison("T1").mde
@@ -39,7 +39,7 @@ def unknown_set(seed, **changes):
 
 
 def test_poorly_known_noise_is_inconclusive():
-    """Two runs far apart: intervals go beyond all numbers."""
+    """Two runs that differ widely: intervals exceed the largest number."""
     head, base = (in_starts(each, 30) for each in (unknown_set(2, factors={"T1": 1.5}), unknown_set(1)))
     found = decide(head, base, calibrated(90.0, 1.0)).comparison("T1")
     assert (found.low, found.high, found.mde) == (0.0, math.inf, math.inf)

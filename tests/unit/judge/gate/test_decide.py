@@ -87,7 +87,7 @@ def on_a_cpu(trials, *, slowness, seed):
 
 
 def test_a_floor_is_an_effect_that_matters_however_much_trials_vary():
-    """Enough trials tell 19 % where single ones differ by 20 %."""
+    """Enough trials detect 19 % although single ones vary by 20 %."""
     noise = {"T1": 0.2}
     head = noisy_set(1, n=200, cv=noise, factors={"T1": 1.19}, session="one", **UNKNOWN)
     base = noisy_set(2, n=200, cv=noise, session="one", **UNKNOWN)
@@ -108,7 +108,7 @@ def test_floor_is_the_spread_if_run_variation_is_unknown():
 
 
 def test_slow_cpu_is_not_a_slow_planner():
-    """What the same fixed work took on the planner's CPU is taken out of T1."""
+    """The duration of fixed work on the planner's CPU is removed from T1 as a covariate."""
     for seed in range(20):
         base = on_a_cpu(noisy_set(2 * seed), slowness=1.0, seed=2 * seed)
         same = on_a_cpu(noisy_set(2 * seed + 1), slowness=1.4, seed=2 * seed + 1)
@@ -190,7 +190,7 @@ def with_only(names, trials):
 
 
 def test_certain_regression_of_unjudged_metric_is_reported():
-    """Nothing less than a tenfold could be promised, and a hundredfold is seen."""
+    """The MDE is tenfold, and a hundredfold change is reported."""
     head, base = noisy_set(1, n=20, cv={"T3": 0.9}, factors={"T3": 100.0}), noisy_set(2, n=20, cv={"T3": 0.9})
     same = compare(noisy_set(3, n=20, cv={"T3": 0.9}), base).comparison("T3")
     assert same.mde > METRICS["T3"].largest_tolerable_mde
@@ -199,7 +199,7 @@ def test_certain_regression_of_unjudged_metric_is_reported():
 
 
 def test_where_runs_may_differ_no_number_of_trials_is_enough():
-    """More of them tell nothing of other times: the advice is to interleave."""
+    """More trials give no evidence of other times: the advice is to interleave."""
     sets = [noisy_set(seed, n=20, cv={"T1": 0.5}) for seed in (1, 2)]
     reasons = compare(*sets, Policy(floors={"T1": 0.05})).reasons
     assert "T1" in {reason.comparison.metric for reason in reasons}
@@ -207,7 +207,7 @@ def test_where_runs_may_differ_no_number_of_trials_is_enough():
 
 
 def test_suggested_number_of_trials_is_enough():
-    """As many as the reason says see what it says; half as many do not."""
+    """The number of trials in the reason reaches the limit; half as many do not."""
 
     def reason_for(count):
         policy = Policy(floors={"T1": 0.05})
@@ -295,7 +295,7 @@ def planned(seed, *, factor=1.0, spread=0.2):
 
 
 def test_the_planners_luck_is_taken_out_of_t2_and_t4():
-    """Plans differ by a fifth from trial to trial: of that variance, next to nothing is left."""
+    """Plans differ by a fifth between trials; almost none of that variance remains."""
     for seed in range(20):
         result = compare(planned(2 * seed), planned(2 * seed + 1))
         for name in ("T2", "T4"):
@@ -343,7 +343,7 @@ def test_metric_is_only_shown_if_its_companions_are_judged():
 
 
 def test_longer_plans_are_a_regression_of_whoever_plans_them():
-    """Every plan of head is longer: that is no luck, and T4 says so, by its own number."""
+    """Every plan of head is longer, which is not chance; T4 regresses by its own value."""
     result = compare(planned(1, factor=1.3, spread=0.02), planned(2, spread=0.02))
     found = result.comparison("T4")
     assert found.verdict is Verdict.REGRESSED
@@ -394,7 +394,7 @@ def test_more_trials_are_not_asked_for_where_there_are_enough(session):
 
 
 def test_failures_do_not_stand_for_a_latency_that_a_version_was_not_asked_for():
-    """A stack that cannot plan alone has no T1mean: its failed trials make none of it, and the other no better."""
+    """A stack without planning-only requests has no T1mean, also not from its failed trials."""
     head = with_metric(noisy_set(1, n=30), "T1mean", typical=10.0, cv=0.05)
     assert "T1mean" not in {each.metric for each in compare(head, noisy_set(2, n=30, failures=2)).comparisons}
 
@@ -449,7 +449,7 @@ def test_nor_where_the_calibration_knows_nothing():
 
 
 def test_too_few_values_of_one_metric_are_counted_by_themselves():
-    """T3 has two values and T1 ten: only T3 is said to need more."""
+    """T3 has two values and T1 ten: only T3 is reported to need more."""
     sets = [noisy_set(seed, session="one") for seed in (1, 2)]
     few = [
         dataclasses.replace(
@@ -468,7 +468,7 @@ def test_too_few_values_of_one_metric_are_counted_by_themselves():
 
 
 def test_the_weightiest_reason_leads():
-    """Of two that got worse the larger first, then what is undecided, then what got better."""
+    """Regressions by size, then inconclusive metrics, then improvements."""
     factors = {"T2x": 0.5, "T3": 1.4, "T5": 3.0}
     head, base = (noisy_set(seed, factors=made, cv={"T1": 0.8}, **UNKNOWN) for seed, made in ((1, factors), (2, {})))
     result = compare(head, base, Policy(required=("T1",)))
@@ -484,7 +484,7 @@ def test_every_kind_of_reason_has_a_weight():
 
 
 def test_failures_come_before_latencies():
-    """Most trials fail fast: worse, although what is left is quicker."""
+    """Most trials fail fast: worse, although the others are quicker."""
     head = noisy_set(1, failures=6, factors={"T1": 0.9, "T4": 0.9})
     head = dataclasses.replace(head, spec=dataclasses.replace(head.spec, success_rate=0.3))
     result = compare(head, noisy_set(2))
@@ -589,7 +589,7 @@ def test_a_goal_of_one_side_only_is_named_and_decides_nothing():
 
 @pytest.mark.parametrize("failures", [17, 20])
 def test_where_most_trials_fail_on_both_sides_nothing_passes(failures):
-    """Of the few that succeed, head's took ten times as long; of none, nothing is known at all."""
+    """Head's few successful trials take ten times as long; without any, nothing is known."""
 
     def mostly_failing(seed, **changes):
         trials = noisy_set(seed, n=20, failures=failures, **changes)
@@ -601,7 +601,7 @@ def test_where_most_trials_fail_on_both_sides_nothing_passes(failures):
 
 
 def test_looks_at_another_base_do_not_count():
-    """Looked at beside 30 trials, compared with 25 later: one failure is no rise."""
+    """Looked at with 30 trials, compared with 25 later: one failure is not a rise."""
     looks = tuple(Look(head, 30) for head in (10, 15, 20))
     head = noisy_set(1, n=20, failures=1, looks=looks, last_look=Look(30, 30))
     head = dataclasses.replace(head, spec=dataclasses.replace(head.spec, success_rate=0.5))

@@ -1,4 +1,4 @@
-"""Metrics of paths, topics and processes in the gate: they move, and what counts from zero makes nothing wait."""
+"""Metrics of paths, topics and processes in the gate: changes are found, and counts from zero are not required."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks count where they were at the comparison that is made, and only there."""
+"""Looks count only if they were at the present comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons by their starts: what several show, and what one cannot know."""
+"""Comparisons by starts: evidence of several starts, and limits of one."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_few_trials_three_times_as_long_hide_nothing(session, slow):
 
 @pytest.mark.parametrize("per_start", [4, 10])
 def test_two_trials_three_times_as_long_leave_the_interval_of_ten(per_start):
-    """An interval with a small error reaches up to the extremes: a change of 500 % would have been needed."""
+    """Without winsorising, the interval would reach up to the extremes: only 500 % would be significant."""
     base = in_starts(times_three(noisy_set(1, n=10), "T1", until=2), per_start)
     found = decide(in_starts(noisy_set(2, n=10), per_start), base, Policy()).comparison("T1")
     assert found.mde < 0.8

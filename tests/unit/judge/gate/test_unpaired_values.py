@@ -1,4 +1,4 @@
-"""Versions in turns, of which a metric is known in no common pair of blocks."""
+"""Interleaved versions with a metric that has no value in a common pair of blocks."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ from tests.builders.trials import failed_trial, measured, noisy_set
 
 
 def in_turns(seed, *, failed):
-    """Two blocks of five trials; T2x is known of the failed one alone, as infinitely long."""
+    """Two blocks of five trials; only the failed trial has T2x, which is infinite."""
     trials = noisy_set(seed, n=10).trials
     unknown = measured("T2x", Missing("no marker tells how long the planned trajectory lasts"))
     known = [dataclasses.replace(each, measurements={**each.measurements, "T2x": unknown}) for each in trials]

@@ -1,4 +1,4 @@
-"""Verdicts: each line of the registry is whole."""
+"""Verdicts: each line of the registry is complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Panda: where it is, how it gets somewhere, and what it must not touch."""
+"""The Panda: kinematics, motion and collisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an environment says of itself, and what it does not."""
+"""Detection of an environment's installed parts."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_version_before_the_wings_is_started_from_its_package(tmp_path):
 
 @pytest.fixture
 def tracerless_provider(tmp_path) -> Path:
-    """The provider as it is where LTTng-UST's library is not installed: it needs one that nobody has."""
+    """The provider without LTTng-UST's library: it needs a library that does not exist."""
     provider = find_spec("pytest_ldos.robot.dds._lttng")
     if provider is None or provider.origin is None:
         pytest.skip("built without tracepoints: LTTng-UST was missing")

@@ -1,4 +1,4 @@
-"""Which goals fail where failures are planted."""
+"""Goals that fail with planted failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The goal client of the embedded stack beside a planner that refuses its parameters."""
+"""The goal client of the embedded stack with a planner that refuses its parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Goals, outcomes, and what a client and a backend say to each other."""
+"""Goals, outcomes, and messages between a client and a backend."""
 
 from __future__ import annotations
 

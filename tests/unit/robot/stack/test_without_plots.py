@@ -1,4 +1,4 @@
-"""What the planner's process does not load."""
+"""Modules that the planner's process does not load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found, said in each format."""
+"""Results of a search for a breaking point, in each format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A calibration and a self-test as text: what stands there, and that it fits."""
+"""A calibration and a self-test as text: content and width."""
 
 from __future__ import annotations
 

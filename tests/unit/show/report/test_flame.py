@@ -1,4 +1,4 @@
-"""Flame graphs: what is drawn is what was sampled, and names are text whatever they hold."""
+"""Flame graphs: they show the samples, and names are text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page as a document: complete, self-contained, named in all its parts, and deaf to what names say."""
+"""The page as a document: complete, self-contained, accessible, and with escaped names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON form: what the schema says of it is true, and the schema says everything."""
+"""The JSON form: it matches the schema, and the schema is complete."""
 
 from __future__ import annotations
 

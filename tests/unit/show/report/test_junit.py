@@ -1,4 +1,4 @@
-"""What JUnit shows of a scenario."""
+"""JUnit properties of a scenario."""
 
 from __future__ import annotations
 

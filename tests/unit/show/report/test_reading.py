@@ -1,4 +1,4 @@
-"""Reports that somebody else wrote: what the schema refuses is not read, and what is too much neither."""
+"""Reading foreign reports: invalid and oversized ones are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people read: complete, aligned, and safe to print."""
+"""Reports for people: complete, aligned, and safe to print."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def at_times(seed, often):
 
 
 def test_a_change_from_zero_has_no_ratio():
-    """There is nothing that it could be a share of; how much it is, is said all the same."""
+    """There is no ratio, but the value is shown."""
     section = section_of(counted(1, 5.0), counted(2, 0.0))
     metric = section.metric("retries")
     assert metric.verdict is Verdict.REGRESSED

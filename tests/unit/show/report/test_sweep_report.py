@@ -1,4 +1,4 @@
-"""A sweep in every format: every cell with its state, in words that mean nothing else to anybody."""
+"""A sweep in every format: every cell with its state, and escaping of names."""
 
 from __future__ import annotations
 

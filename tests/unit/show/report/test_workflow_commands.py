@@ -1,4 +1,4 @@
-"""Annotations: one line a scenario, on the test that asked for the verdict, and no command but ours."""
+"""Annotations: one line per scenario, on the test that requested the verdict, and no foreign command."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def decode(text: str, more: dict[str, str]) -> str:
 
 
 def test_message_of_a_regression():
-    """The text as GitHub shows it beside the test."""
+    """The text as GitHub shows it next to the test."""
     (line, infra) = workflow_commands.render(full_document()).splitlines()
     name, properties, text = taken(line)
     assert name == "error"

@@ -1,4 +1,4 @@
-"""Where runs lie: after covariates, goal by goal, host class by host class."""
+"""Locations of runs: after covariates, by goal and by host class."""
 
 from __future__ import annotations
 

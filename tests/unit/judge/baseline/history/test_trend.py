@@ -37,7 +37,7 @@ def test_a_step_with_its_interval():
 
 
 def test_intervals_cover_the_variation_between_runs():
-    """Runs differ by three times what their trials tell."""
+    """Runs vary three times as much as expected from their trials."""
     covered = []
     for seed in range(40):
         trend = build_trend(series_of(noise(seed, 30, 0.03), trial_deviation=0.01))

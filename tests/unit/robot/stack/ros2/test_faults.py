@@ -1,4 +1,4 @@
-"""Faults that a stack of ROS 2 nodes can be given from outside, and those that it cannot."""
+"""Faults that a stack of ROS 2 nodes supports, and refusals of others."""
 
 from __future__ import annotations
 

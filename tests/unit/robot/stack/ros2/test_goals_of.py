@@ -1,4 +1,4 @@
-"""Whose goals a robot is sent."""
+"""The goals for each robot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a ROS 2 stack can run, by what is installed."""
+"""Availability of a ROS 2 stack, by installed packages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OWN = StackSpec(ros2=Ros2Spec(launch_file="my_robot/stack.launch.py", group="arm
 
 @pytest.fixture
 def complete(workspace, monkeypatch):
-    """Every package; a tracetools that says it traces."""
+    """Every package, and a tracetools that reports tracing."""
     monkeypatch.setattr(installed, "ros_python_available", lambda *_, **__: Availability(True))
     for package in (*installed.needed_packages(StackSpec()), *installed.PANDA, DEFAULT.rmw, "rmw_cyclonedds_cpp"):
         workspace.add(package, version="4.2.0")

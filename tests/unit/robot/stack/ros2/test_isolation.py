@@ -33,5 +33,5 @@ def test_nothing_of_another_machine_is_heard_on_the_ports_of_the_domain(monkeypa
 
 @pytest.mark.parametrize("setting", ["CYCLONEDDS_URI", "FASTDDS_DEFAULT_PROFILES_FILE"])
 def test_the_users_own_settings_of_the_middleware_decide(setting):
-    """They may name another machine, which is then to be heard."""
+    """They may name another machine, whose messages are then accepted."""
     assert "LD_PRELOAD" not in environment(**{setting: "file:///tuned.xml"})

@@ -1,4 +1,4 @@
-"""What the launcher says, and what follows from it."""
+"""Events of the launcher, and the resulting state of the launch."""
 
 from __future__ import annotations
 

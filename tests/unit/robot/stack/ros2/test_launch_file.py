@@ -1,4 +1,4 @@
-"""Which launch file is taken, and what it is given."""
+"""Selection of the launch file, and its arguments."""
 
 from __future__ import annotations
 

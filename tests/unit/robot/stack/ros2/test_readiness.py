@@ -1,4 +1,4 @@
-"""When a stack is ready, and what it says while it is not."""
+"""Readiness of a stack, and its missing parts."""
 
 from __future__ import annotations
 

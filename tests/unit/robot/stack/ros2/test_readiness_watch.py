@@ -1,4 +1,4 @@
-"""The process that asks a stack if it is ready: its words, and its end, which nothing waits for until it is needed."""
+"""The readiness process: its output, and its end, which is awaited only when needed."""
 
 from __future__ import annotations
 

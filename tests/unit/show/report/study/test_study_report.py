@@ -1,4 +1,4 @@
-"""A study in every format; what other programs named does nothing in any."""
+"""A study in every format, with names escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distributions of few values have ticks that can be counted and told apart."""
+"""Distributions of few values have few and distinct ticks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a trace: what is drawn of it, and that no name in it does anything."""
+"""The page of a trace: its drawings, and escaping of names."""
 
 from __future__ import annotations
 

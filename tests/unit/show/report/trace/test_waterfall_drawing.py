@@ -1,4 +1,4 @@
-"""Waterfalls: what stands beside a bar lies on no other words."""
+"""Waterfalls: notes next to bars do not overlap other words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads as a test applies them: what a death or a wrong setting comes to."""
+"""Loads in tests: effects of a dead load or a wrong setting."""
 
 from __future__ import annotations
 

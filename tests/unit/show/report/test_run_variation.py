@@ -1,4 +1,4 @@
-"""What is told of versions that were measured at different times."""
+"""Notes on versions that were measured at different times."""
 
 from __future__ import annotations
 
