@@ -153,7 +153,7 @@ def join(
 
     Its verdict is the worst one.
 
-    Exit code: 0 also where something regressed; 2 where a file is no report.
+    Exit code: 0 even if something regressed; 2 if a file is not a report.
     """
     document = compose([section for each in results for section in _sections(each)])
     if not output:
@@ -203,7 +203,7 @@ def comment(
 
     In Markdown, the worst verdict first; also suitable as a job summary.
 
-    Exit code: 0 also where something regressed; 2 where a file is no report.
+    Exit code: 0 even if something regressed; 2 if a file is not a report.
     """
     reports = _read_all(results)
     given = (("full report", page_url or ()), ("traces, for Perfetto", trace_url or ()), ("the run", run_url or ()))
@@ -217,7 +217,7 @@ def annotate(results: ResultArguments) -> None:
 
     They are placed on the tests of scenarios that need attention.
 
-    Exit code: 0 also where something regressed; 2 where a file is no report.
+    Exit code: 0 even if something regressed; 2 if a file is not a report.
     """
     reports = _read_all(results)
     text = (

@@ -324,4 +324,4 @@ def test_a_file_that_cannot_be_parsed_is_refused_if_it_names_us(cell, forked):
     (cell / "pyproject.toml").write_text("[tool.ldos\n")
     result = forked.run(cell, *STRICT, "tests")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"*{cell}/pyproject.toml is no TOML*"])
+    result.stderr.fnmatch_lines([f"*{cell}/pyproject.toml is not TOML*"])

@@ -122,7 +122,7 @@ def _fields(table: EventTable) -> dict[str, Column]:
 
 
 def _values(column: Column, rows: slice) -> list[Any]:
-    """Values of some rows as Python objects, ``None`` where they are missing."""
+    """Values of some rows as Python objects, ``None`` if they are missing."""
     if column.offsets is not None:
         edges = column.offsets[rows.start : rows.stop + 1].tolist()
         whole = column.values[edges[0] : edges[-1]].tolist()

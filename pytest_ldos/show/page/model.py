@@ -93,7 +93,7 @@ class Link:
 
     def __post_init__(self) -> None:
         if _URL.fullmatch(self.url) is None:
-            raise ConfigurationError(f"{self.url!r} is no address", remedy="one that begins with https://")
+            raise ConfigurationError(f"{self.url!r} is not an address", remedy="one that begins with https://")
 
 
 @dataclass(frozen=True)

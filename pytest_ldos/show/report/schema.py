@@ -33,7 +33,7 @@ def build_schema() -> dict[str, Any]:
         "schema": {"const": SCHEMA_VERSION, "description": "Version of this schema."},
         "verdict": {
             **_describe_type(Verdict | None, definitions),
-            "description": "The worst of all scenarios; null where none was judged.",
+            "description": "The worst of all scenarios; null if none was judged.",
         },
     }
     return {

@@ -25,7 +25,7 @@ _GENERAL: Final = {
     Verdict.REGRESSED: f"if the change is intended, record it: {_RECORD}",
     Verdict.INVALID: _MEND,
     Verdict.INFRA: _MEND,
-    Verdict.NO_BASELINE: f"measure again to compare; where nothing was recorded yet (a strict run), {_RECORD}",
+    Verdict.NO_BASELINE: f"measure again to compare; if nothing was recorded yet (a strict run), {_RECORD}",
     Verdict.NOT_COMPARABLE: f"record a baseline of what runs here: {_RECORD}",
 }
 _INTERLEAVE: Final = "measure both versions interleaved, which cancels changes of the machine: --ldos-base=REVISION"

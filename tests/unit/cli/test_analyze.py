@@ -217,7 +217,7 @@ def test_tables_are_not_written_over_anything_else(analyze, golden, tmp_path):
     (tmp_path / "mine" / "nodes.parquet").write_text("mine")
     (tmp_path / "file").write_text("mine")
     for place in ("mine", "file"):
-        with pytest.raises(ConfigurationError, match="exists and is nothing that this"):
+        with pytest.raises(ConfigurationError, match="exists and is not an output of this"):
             analyze(golden("talker_listener"), "--output", tmp_path / place)
     analyze(golden("talker_listener"), "--output", tmp_path / "tables")
     with pytest.raises(ConfigurationError, match="replace it: --force"):

@@ -106,9 +106,9 @@ def pooled_rows(text):
 def test_a_data_set_replaces_only_its_own_kind(folder):
     arguments = ("analyze", "runs", "--scheduler", "synchronous", "--output")
     assert run_ldos(*arguments, "out").returncode == 0
-    assert "out exists\n  → name another place" in run_ldos(*arguments, "out").stderr
+    assert "out exists\n  → name another path" in run_ldos(*arguments, "out").stderr
     assert run_ldos(*arguments, "out", "--force").returncode == 0
-    assert "is nothing that this command would write" in run_ldos(*arguments, "runs", "--force").stderr
+    assert "is not an output of this command" in run_ldos(*arguments, "runs", "--force").stderr
     done = run_ldos(*arguments, "/proc/tables")
     assert (done.returncode, "/proc/tables cannot be written" in done.stderr) == (2, True)
     assert "of 3 traces" not in done.stderr, "it was only said when all had been read"

@@ -67,7 +67,7 @@ def test_the_annotations(result):
 def test_an_address_that_is_none(result, url):
     done = run_ldos("comment", result, "--page-url", url)
     assert done.returncode == 2
-    assert "is no address" in done.stderr
+    assert "is not an address" in done.stderr
     assert done.stdout == ""
 
 
@@ -78,7 +78,7 @@ def test_json_that_is_not_a_report_is_refused(result, command):
     result.write_text(json.dumps(made), "utf-8")
     done = run_ldos(command, result)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "sections[0].scenario is no text" in done.stderr
+    assert "sections[0].scenario is not a text" in done.stderr
     assert "→ take the file that --ldos-report NAME.json wrote" in done.stderr
 
 
@@ -137,7 +137,7 @@ def test_no_name_of_a_machine_begins_a_line_of_an_error(tmp_path):
 def test_an_address_of_a_host_class_that_is_none(results):
     done = run_ldos("comment", *results, "--page-url", f"{OTHER_CLASS}=javascript:alert(1)")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "is no address" in done.stderr
+    assert "is not an address" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["comment", "annotate"])
@@ -145,7 +145,7 @@ def test_one_of_several_that_is_no_report(results, command, tmp_path):
     (tmp_path / results[1]).write_text("{}", "utf-8")
     done = run_ldos(command, *results)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "received/test/result.json is no report" in done.stderr
+    assert "received/test/result.json is not a report" in done.stderr
 
 
 def test_a_fleet_that_is_too_long_for_a_comment_keeps_all_verdicts(tmp_path):

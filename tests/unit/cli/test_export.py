@@ -62,7 +62,7 @@ def test_a_directory_of_something_else_is_never_replaced(golden, here, to):
     (here / "out/mine.txt").write_text("mine")
     done = ldos_export(golden("talker_listener"), f"--to={to}", "--output=out", "--force")
     assert done.returncode == 2
-    assert "is nothing that this export would write" in done.stderr
+    assert "is not an output of this export" in done.stderr
     assert (here / "out/mine.txt").read_text() == "mine"
 
 
@@ -83,7 +83,7 @@ def test_a_file_that_is_no_perfetto_trace_is_not_replaced(golden, here):
     (here / "mine.txt").write_text("mine")
     done = ldos_export(golden("talker_listener"), "--to=perfetto", "--output=mine.txt", "--force")
     assert done.returncode == 2
-    assert "nothing that this export would write" in done.stderr
+    assert "is not an output of this export" in done.stderr
     assert (here / "mine.txt").read_text() == "mine"
 
 

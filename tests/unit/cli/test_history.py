@@ -206,7 +206,7 @@ def test_a_page_that_works_offline(history):
 
 def test_an_unknown_kind_of_plot(history):
     fill(history.directory, STEADY)
-    assert "no kind of plot" in refusal("--metric", "T1", "--plot", "trend.pdf")
+    assert "not a kind of plot" in refusal("--metric", "T1", "--plot", "trend.pdf")
 
 
 def test_an_image_shows_one_series(history):

@@ -173,7 +173,7 @@ def test_trials_that_were_not_judged_make_no_green_badge(history):
     [
         (("--site", "site", "--metric", "T4"), "a site shows all metrics"),
         (("--repository", URL), "--repository is for the links of a site"),
-        (("--site", "site", "--repository", "javascript:alert(1)"), "is no address"),
+        (("--site", "site", "--repository", "javascript:alert(1)"), "is not an address"),
     ],
 )
 def test_options_that_make_no_sense_together(history, arguments, said):

@@ -68,7 +68,7 @@ def test_existing_files_are_kept_and_missing_ones_written(tmp_path, monkeypatch)
     ours = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["tool"]["ldos"]
     assert tomllib.loads((tmp_path / "pyproject.toml").read_text())["tool"]["ldos"] == ours
     again = run_ldos("init", ".")
-    assert "kept pyproject.toml, which is there already" in again.stdout
+    assert "kept pyproject.toml, which already exists" in again.stdout
 
 
 @pytest.mark.parametrize("newer", ["", "[tool.pytest]\n"])

@@ -265,7 +265,7 @@ def test_an_interrupted_self_test(ldos, stack):
     stack(ends={2: KeyboardInterrupt()})
     result = ldos("selftest", "--quick")
     assert result.exit_code == 130
-    assert "a self-test keeps nothing" in result.stderr
+    assert "a self-test saves nothing" in result.stderr
 
 
 @pytest.mark.parametrize(

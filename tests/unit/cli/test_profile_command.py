@@ -69,7 +69,7 @@ def test_significant_changes_are_listed_and_drawn(files, tmp_path):
     said = run("diff", *files, "--output", output)
     assert "+20.0 %" in said
     assert "simulator;step;solve" in said
-    assert "what starts differ by is unknown" in said
+    assert "the variation between starts is unknown" in said
     assert output.read_text().startswith("<svg")
 
 

@@ -130,7 +130,7 @@ def test_a_finished_one_is_shown_even_while_somebody_measures(ldos, stack):
     with measuring_lock():
         second = ldos(*FOUR)
     assert (second.exit_code, starts) == (0, [])
-    assert "was finished before" in second.stderr
+    assert "was already complete" in second.stderr
     assert lines_of(second.stdout) == lines_of(first.stdout)
     assert ldos(*FOUR, "--fresh").exit_code == 0
     assert len(starts) == 4

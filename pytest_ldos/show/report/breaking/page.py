@@ -272,7 +272,7 @@ def to_plain(result: BreakingResult) -> dict[str, Any]:
 
 _MEANINGS: Final = (
     ("●", "share of broken trials of a level; the line is its interval; green holds, red breaks, grey is inconclusive"),
-    ("dashed line", "logistic curve through all trials; drawn where there are enough levels"),
+    ("dashed line", "logistic curve through all trials; drawn if there are enough levels"),
     ("shaded field", "holds the threshold"),
 )
 

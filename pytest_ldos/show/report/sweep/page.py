@@ -205,7 +205,10 @@ _MEANINGS: Final = (
     ),
     ("broken", "the arm could not continue under the load; its last trial, whose way home failed, counts as failed"),
     ("failed", "more than half of the trials failed, and a failed one counts as slower than any"),
-    ("ratio", "to the first valid cell, as measured; its interval knows how starts differ where there were several"),
+    (
+        "ratio",
+        "to the first valid cell, as measured; its interval includes the variation between several starts",
+    ),
     ("log", "values that span a decade or more are drawn to a logarithmic scale"),
 )
 

@@ -169,7 +169,7 @@ def test_only_a_commit_has_an_address(name):
 
 @pytest.mark.parametrize("url", ["http://github.example/a/b", "javascript:alert(1)", "a/b", 'https://x/"onclick="'])
 def test_an_address_of_a_repository_is_one(url):
-    with pytest.raises(ConfigurationError, match="is no address"):
+    with pytest.raises(ConfigurationError, match="is not an address"):
         Origins(url)
 
 
