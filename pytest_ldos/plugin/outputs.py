@@ -153,7 +153,7 @@ def append_job_summary(document: Document) -> str:
 
     file = os.environ.get(_JOB_SUMMARY, "")
     if not file:
-        return f"no job summary: {_JOB_SUMMARY} is not set (this is no job of a GitHub workflow)"
+        return f"no job summary: {_JOB_SUMMARY} is not set (this is not a job of a GitHub workflow)"
     from pytest_ldos.base.writable import writing
 
     with writing(Path(file)), Path(file).open("a", encoding="utf-8") as stream:

@@ -76,4 +76,4 @@ def test_trials_without_a_saved_verdict_are_judged_by_the_present_baseline(proje
         judged.unlink()
     report()
     assert verdicts("again.json") == verdicts()
-    assert "judged now, by what is stored now" in (project.path / "again.json").read_text("utf-8")
+    assert "judged now, by the present baseline" in (project.path / "again.json").read_text("utf-8")
