@@ -114,7 +114,7 @@ def test_an_instrument_is_watched_with_all_it_starts(project):
 
 
 @pytest.mark.acceptance
-def test_versions_in_turns_are_held_against_each_other(project):
+def test_interleaved_versions_are_compared(project):
     (project.path / "old/.venv/bin").mkdir(parents=True)
     (project.path / "old/.venv/bin/python").touch()
     project.makeconftest(CONFTEST.replace("rig.install(rig.noisy(1))", "rig.install(rig.noisy(1), base=rig.noisy(2))"))

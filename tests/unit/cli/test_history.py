@@ -253,7 +253,7 @@ def test_pinning_a_run_of_each_scenario(history):
     assert ldos("unpin", "--scenario", "msg_load").stdout.count("unpinned: ") == 1
 
 
-def test_pinning_a_run_in_turns_pins_its_head(project, history):
+def test_pinning_an_interleaved_run_pins_its_head(project, history):
     """In any order of rows: of ten runs, each would be right by chance."""
     for number in range(0, 20, 2):
         run = save(project, f"run-{number}", in_turns(number + 1, Role.HEAD))

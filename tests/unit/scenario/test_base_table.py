@@ -62,6 +62,6 @@ def test_a_build_with_options_of_colcon_and_of_what_it_calls():
         ({"base": {"python": ""}}, "python is empty"),
     ],
 )
-def test_what_is_wrong_is_told(table, message):
+def test_errors_are_reported(table, message):
     with pytest.raises(ConfigurationError, match=message):
         parse_table(table)

@@ -117,7 +117,7 @@ def test_what_a_combination_says_itself_counts():
         ("x", {"cpu_load+other": {}}, "unknown scenario in 'cpu_load[+]other': 'other'"),
     ],
 )
-def test_what_is_said_wrongly(name, tables, message):
+def test_invalid_values_are_reported(name, tables, message):
     with pytest.raises(ConfigurationError, match=message):
         scenario(name, **tables)
 
@@ -145,7 +145,7 @@ def test_a_load_twice():
         ScenarioSpec(name="x", loads=loads)
 
 
-def test_no_name_is_that_of_another_file_beside_a_baseline():
+def test_no_name_is_that_of_another_file_next_to_a_baseline():
     """A baseline called ``left.pinned`` would be the pinned baseline of ``left``."""
     for suffix in (PINNED_SUFFIX, CALIBRATION_SUFFIX):
         name = f"left{suffix.removesuffix(SUFFIX)}"

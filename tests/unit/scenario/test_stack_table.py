@@ -70,7 +70,7 @@ def test_a_file_of_a_package_stays_one():
         ({"faults": {"planing_delay_ms": 3}}, "unknown key .*'planing_delay_ms'"),
     ],
 )
-def test_what_is_wrong_is_named(table, message):
+def test_errors_are_named(table, message):
     with pytest.raises(ConfigurationError, match=message):
         parse_stack(table, folder=Path())
 

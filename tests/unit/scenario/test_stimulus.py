@@ -70,7 +70,7 @@ def test_an_arm_keeps_its_controllers(tmp_path):
         ({"ready": ["node:/scan"]}, "not a condition"),
     ],
 )
-def test_what_makes_no_sense_is_refused(tmp_path, values, message):
+def test_invalid_values_are_refused(tmp_path, values, message):
     with pytest.raises(ConfigurationError) as caught:
         parse(values, tmp_path)
     assert message in f"{caught.value.message} {caught.value.remedy}"

@@ -57,7 +57,7 @@ def test_a_file_of_goals(tmp_path, text):
         ("home:", "home: [", "is not YAML"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path, was, becomes, message):
+def test_errors_are_named(tmp_path, was, becomes, message):
     assert was in GOOD
     with pytest.raises(ConfigurationError, match=message):
         read(tmp_path, GOOD.replace(was, becomes))

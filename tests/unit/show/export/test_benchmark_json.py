@@ -52,7 +52,7 @@ def test_values_are_seconds_and_failures_are_not_values():
     assert document["commit_info"] == {"id": "0123456789ab", "dirty": False}
 
 
-def test_sources_are_told_and_whether_numbers_are_approximate():
+def test_sources_and_approximate_numbers_are_marked():
     trials = taken_from(noisy_set(3), "T3", published_states("/joint_states"))
     by_metric = {
         each["extra_info"]["metric"]: each["extra_info"] for each in json.loads(render([trials]))["benchmarks"]

@@ -28,7 +28,7 @@ def test_the_tables_are_read_back(model, tmp_path):
     assert is_model_directory(tmp_path / "deep/tables")
 
 
-def test_a_model_that_lies_there_is_replaced(model, tmp_path):
+def test_existing_model_is_replaced(model, tmp_path):
     write_parquet(model, tmp_path / "tables")
     write_parquet(empty_model(), tmp_path / "tables")
     assert len(read_model(tmp_path / "tables").publications) == 0

@@ -137,7 +137,7 @@ def test_processes_threads_and_names(recorded):
 
 
 @pytest.mark.parametrize("name", ["pipeline_multi_links", "intra_process"])
-def test_executor_states_lie_below_their_threads(recorded, name):
+def test_executor_states_are_below_their_threads(recorded, name):
     model, _, _, read = recorded(name)
     states = executor_states(model).join(model.threads.select(thread="id", tid="tid"), on="thread")
     found = [
@@ -250,7 +250,7 @@ def test_kernel_states_of_the_threads_that_ran_callbacks(tmp_path):
     assert {read.tracks[read.tracks[each.track].parent_uuid].thread.tid for each in states} == {101}
 
 
-def test_hosts_with_equal_process_numbers_stay_apart(tmp_path):
+def test_hosts_with_equal_process_numbers_are_separate(tmp_path):
     runs_of(tmp_path, (10, 40), hostname="one")
     runs_of(tmp_path, (15, 60), hostname="two")
     read = parse(exported(build_execution(read_trace(tmp_path))))
@@ -302,7 +302,7 @@ def runs(draw):
 
 
 @given(runs())
-def test_runs_of_a_thread_are_within_each_other_or_apart(table):
+def test_runs_of_a_thread_are_nested_or_disjoint(table):
     if not table["end_ns"].null_count() and not table["parent"].count():
         return  # a trace has no such runs that overlap: see the pairing of starts and ends
     ends = nested_ends(table, last_ns=40)

@@ -35,7 +35,7 @@ def test_every_round_and_quantity_has_a_row_with_its_reason_where_there_is_no_nu
     ]
 
 
-def test_a_folder_that_cannot_be_written_is_said(tmp_path):
+def test_unwritable_folder_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match="cannot be written") as caught:
         write_study_tables(study(), tmp_path / "file")

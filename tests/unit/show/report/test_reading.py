@@ -92,7 +92,7 @@ def test_file_that_is_not_a_report_is_refused(written, content, reason):
         (("sections", 0, "test", "line"), None, r"sections\[0\].test.line is not an integer"),
     ],
 )
-def test_what_is_wrong_is_named(written, place, value, reason):
+def test_errors_are_named(written, place, value, reason):
     made = plain()
     *above, last = place
     inner = made
