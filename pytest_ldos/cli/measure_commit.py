@@ -45,11 +45,12 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 # This file runs before anything is installed, with whichever Python the job has: it imports the standard library alone.
 if sys.version_info < (3, 11):
@@ -63,11 +64,12 @@ _RUNS: Final = Path(".ldos/runs")
 _STORE: Final = Path(".ldos/baselines")
 _NO_COMMIT: Final = 40 * "0"
 _INFRA: Final = 11
+_NO_PROGRAM: Final = 127
 _MOST_TRACES: Final = 6
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 _SCENARIO: Final = re.compile(r"[a-z0-9_+]+")
 _STACKS: Final = {"ros2": ("ros2",), "embedded": ("embedded",), "both": ("ros2", "embedded")}
-_DUMP: Final = 'set +euf; . "$1" >&2 && exec "$2" -I -c "import json, os; print(json.dumps(dict(os.environ)))"'
+_DUMP: Final = 'set +euf; . "$1" >&2; exec "$2" -I -c "import json, os; print(json.dumps(dict(os.environ)))"'
 
 
 def say(text: str) -> None:
@@ -169,13 +171,28 @@ def _starts(trials: int, of: int, *, most_starts: int, fewest: int) -> int:
     return -(-trials // size)
 
 
+def _run(*command: str | Path, environment: Mapping[str, str] | None = None, **options: Any) -> int:
+    """Runs a program and returns its exit code; 127 if there is no such program."""
+    try:
+        status = subprocess.run(command, env=environment, **options).returncode
+    except OSError as error:
+        say(f"{command[0]} cannot be run: {error.strerror}")
+        return _NO_PROGRAM
+    return status if status >= 0 else 128 - status
+
+
+def _output(*command: str | Path, environment: Mapping[str, str] | None = None, **options: Any) -> str | None:
+    """Output of a program; ``None`` if it fails."""
+    with tempfile.TemporaryFile() as output:
+        status = _run(*command, environment=environment, stdout=output, **options)
+        output.seek(0)
+        return output.read().decode("utf-8", "surrogateescape").strip() if status == 0 else None
+
+
 def _git(*arguments: str, folder: Path | None = None) -> str:
     """Output of git; empty if it fails."""
-    where = () if folder is None else ("-C", str(folder))
-    done = subprocess.run(
-        ["git", *where, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8"
-    )
-    return done.stdout.strip() if done.returncode == 0 else ""
+    where = () if folder is None else ("-C", folder)
+    return _output("git", *where, *arguments, stderr=subprocess.DEVNULL) or ""
 
 
 def _commit_of(revision: str, folder: Path | None = None) -> str:
@@ -256,11 +273,10 @@ class _CannotMeasure(Exception):
 def _sourced(script: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """The environment after a shell has sourced a script."""
     say(f"sourcing {script}")
-    command = ["sh", "-c", _DUMP, "sh", str(script), sys.executable]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, encoding="utf-8")
-    if done.returncode != 0:
+    text = _output("sh", "-c", _DUMP, "sh", script, sys.executable, environment=environment)
+    if text is None:
         raise _CannotMeasure(f"{script} failed")
-    found: dict[str, str] = json.loads(done.stdout)
+    found: dict[str, str] = json.loads(text)
     return found
 
 
@@ -281,16 +297,15 @@ def set_up(job: Job, stack: str) -> tuple[Path, dict[str, str]]:
     if programs is None:
         target, name = ("ros2-setup", ".venv-ros2") if has_ros2 else ("setup", ".venv")
         programs = (job.tools or Path()) / name / "bin"
-        where = () if job.tools is None else ("--no-print-directory", "-C", str(job.tools))
-        if subprocess.run(["make", *where, target], env=environment).returncode != 0:
+        where = () if job.tools is None else ("--no-print-directory", "-C", job.tools)
+        if _run("make", *where, target, environment=environment) != 0:
             raise _CannotMeasure(f"make {target} failed: the {stack} stack cannot be measured")
     if has_ros2 and (job.bin or job.tools):
         # A project that pytest-ldos is no part of lacks the ROS packages that it brings.
-        command = [str(programs / "ldos"), "ros-packages"]
-        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, encoding="utf-8")
-        if done.returncode != 0:
+        ours = _output(programs / "ldos", "ros-packages", environment=environment)
+        if ours is None:
             raise _CannotMeasure("the packages of pytest-ldos cannot be built")
-        if ours := done.stdout.strip():
+        if ours:
             environment = _sourced(Path(ours), environment)
     return programs, environment
 
@@ -307,16 +322,11 @@ def measure_stack(job: Job, stack: str, place: Path, arguments: Sequence[str]) -
     reports = [part for name in ("result.json", "report.html") for part in ("--ldos-report", str(place / name))]
     command = ["-m", "pytest", "-m", " or ".join(job.scenarios), "--ldos-trials", str(job.trials), *arguments, *own]
     command += [f"--ldos-stack={stack}", *reports, "--junitxml", str(place / "junit.xml")]
-    status = subprocess.run([_program(programs, "python"), *command], env=environment).returncode
+    status = _run(programs / "python", *command, environment=environment)
     if status == 0 and not _has_content(place / "result.json"):
         say("nothing was measured")
         return _INFRA
-    return status if status >= 0 else 128 - status
-
-
-def _program(programs: Path, name: str) -> str:
-    """Path of a program, also where the folder is relative."""
-    return os.path.join(programs, name)  # noqa: PTH118 - pathlib drops "./"
+    return _INFRA if status == _NO_PROGRAM else status
 
 
 def _has_content(file: Path) -> bool:
@@ -355,8 +365,8 @@ def export_traces(programs: Path) -> None:
     traces = [each for each in _found("trace") if each.is_dir()]
     for number, trace in enumerate(traces[:_MOST_TRACES], 1):
         target = str(folder / f"{number}.pftrace")
-        command = [_program(programs, "ldos"), "export", str(trace), "--to", "perfetto", "--output", target]
-        if subprocess.run(command, stdin=subprocess.DEVNULL).returncode != 0:
+        command = (programs / "ldos", "export", trace, "--to", "perfetto", "--output", target)
+        if _run(*command, stdin=subprocess.DEVNULL) != 0:
             say(f"a trace could not be exported: {trace}")
     if len(traces) > _MOST_TRACES:
         say(f"more than {_MOST_TRACES} traces were kept; the others stay on this machine")
@@ -427,7 +437,7 @@ def measure(job: Job) -> int:
     if not is_one:
         results = [f"{stack}={_RESULTS / stack}/result.json" for stack in job.stacks]
         outputs = ["--output", str(_RESULTS / "result.json"), "--output", str(_RESULTS / "report.html")]
-        if subprocess.run([_program(programs, "ldos"), "join", *results, *outputs]).returncode != 0:
+        if _run(programs / "ldos", "join", *results, *outputs) != 0:
             statuses.append(_INFRA)
     export_traces(programs)
     if job.is_recorded:
@@ -450,4 +460,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, write_trials
 from tests.builders.command_line import run_ldos
 from tests.builders.git import git
+from tests.builders.stressors import wait_until
 from tests.builders.trials import noisy_set
 
 ROOT = Path(__file__).parents[3]
@@ -535,6 +537,38 @@ def test_an_environment_with_pytest_ldos_is_all_that_is_needed(installed, checko
     assert lines(checkout / "ros-packages") == ["/opt/ros/jazzy"], "they are built over the ROS 2 that is sourced"
     assert made_by(checkout)[0].endswith("/env/bin/python")
     assert (checkout / "results/traces/1.pftrace").exists()
+
+
+def test_missing_program_is_infra(installed, checkout):
+    (checkout.parent / "env/bin/python").unlink()
+    done = installed()
+    assert done.returncode == 11
+    assert "python cannot be run: No such file or directory" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_interrupted_measurement_leaves_no_traceback(checkout):
+    """A cancelled job gets SIGINT, and so do the programs that it runs."""
+    waiting = "#!/bin/sh\necho begun >begun\nexec sleep 60\n"
+    folder = checkout.parent / "env/bin"
+    folder.mkdir(parents=True)
+    for name in ("python", "ldos"):
+        (folder / name).write_text(waiting, "utf-8")
+        (folder / name).chmod(0o755)
+    environment = {"PATH": os.environ["PATH"], "GATE_COMMIT": git(checkout, "rev-parse", "HEAD").strip()}
+    with subprocess.Popen(
+        ["sh", ".ci/measure"],
+        cwd=checkout,
+        env={**environment, "GATE_BIN": str(folder), "LDOS_ROOT": str(checkout)},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as running:
+        wait_until((checkout / "begun").exists)
+        os.killpg(running.pid, signal.SIGINT)
+        _, errors = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "Traceback" not in errors
 
 
 def test_packages_that_are_sourced_already_are_not_sourced_again(installed, checkout):
