@@ -1,4 +1,4 @@
-"""Coverage and cost of the search for a commit, beside bisection by a fixed number of trials.
+"""Compares coverage and cost of the search for a commit with bisection by a fixed number of trials.
 
 ``python -m benchmarks.bisecting [SEARCHES]`` simulates searches over commits of which one makes trials slower.
 """

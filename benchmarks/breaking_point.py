@@ -1,4 +1,4 @@
-"""Coverage and cost of the search for a breaking point, beside bisection with a fixed number of trials.
+"""Compares coverage and cost of the search for a breaking point with bisection by a fixed number of trials.
 
 ``python -m benchmarks.breaking_point [SEARCHES]`` simulates searches on stacks whose trials break at a random
 level of their own: steep and shallow thresholds, and starts that drift.

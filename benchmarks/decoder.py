@@ -1,4 +1,4 @@
-"""The decoder beside its peers, its limit and its own promises, and the model, in one run on one machine.
+"""Compares the decoder with its peers, its limit and its own promises, and times the model, in one run.
 
     make bench                                # on a trace of 12 million events, made once
     make bench ARGS="--trace DIRECTORY"       # on yours, without the loop by hand

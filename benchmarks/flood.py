@@ -1,4 +1,4 @@
-"""How well a flood keeps its rate, and how far it goes, beside a peer.
+"""Compares the accuracy and the limit of the rate of a flood with a peer.
 
     make bench
     python -m benchmarks.flood --seconds 10 --repeats 5

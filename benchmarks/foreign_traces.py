@@ -1,4 +1,4 @@
-"""What we read of other people's traces beside what babeltrace2 reads, in a table.
+"""Compares our reading of other projects' traces with babeltrace2's, in a table.
 
     make foreign-traces ARGS="DIRECTORY..."   # each holds traces, at any depth
 

@@ -1,11 +1,11 @@
-"""What our measurement of DDS latency adds, beside a peer, and how many round trips a second each sustains.
+"""Compares the overhead and the sustained rate of our measurement of DDS latency with a peer.
 
     make bench
     python -m benchmarks.latency --seconds 2 --rounds 9
 
 The peer is `ddsperf` (Debian: cyclonedds-tools), Cyclone DDS's own benchmark in C. Ours runs over the very library
 that it is linked with, interleaved with it, both pinned alike where they are two processes: what is left of a difference is the programs' own.
-Times are only worth something on a quiet machine. Without ddsperf, what ours sustains is told alone.
+Times are only worth something on a quiet machine. Without ddsperf, only our rate is reported.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ console = Console(width=130)
 
 
 def measure_beside(transport: Transport, trigger: Trigger, options: argparse.Namespace) -> Study:
-    """In one process nothing is pinned: ddsperf's threads cannot be told apart."""
+    """In one process nothing is pinned: ddsperf's threads cannot be distinguished."""
     cpus = sorted(os.sched_getaffinity(0))
     is_pinned = transport is not Transport.ONE_PROCESS
     spec = LatencySpec(

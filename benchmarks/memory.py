@@ -1,4 +1,4 @@
-"""Peak anonymous memory of one decoding, beside the columns it returned.
+"""Compares the peak anonymous memory of one decoding with the returned columns.
 
     python -m benchmarks.memory TRACE THREADS [EVENT…]
 

@@ -37,7 +37,7 @@ _SPECIALISED = Path(__file__).with_name("limit") / "specialised.cpp"
 
 
 def babeltrace_graph(trace: Path) -> None:
-    """babeltrace2's C graph into its dummy sink: what is left when nobody looks at the events."""
+    """babeltrace2's C graph into its dummy sink: its cost without a reader of the events."""
     run("babeltrace2", str(trace), "-c", "sink.utils.dummy")
 
 

@@ -1,6 +1,6 @@
 """Measures unchanged code again and again, and appends the trials to the record from which the gate knows machines.
 
-    make runs                                    # six plain runs and two interleaved, idle and beside a foreign load
+    make runs                                    # six plain runs and two interleaved, idle and under a foreign load
     make runs ARGS="--plain 3 --interleaved 0 --busy 0"
 
 One line a trial. Of the machine it keeps what its class is made of, and a digest of its boot: two boots are two machines.

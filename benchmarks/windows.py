@@ -1,4 +1,4 @@
-"""Memory and time of windows beside the whole read, for traces of rising length: of the model, and of ``ldos analyze``.
+"""Compares memory and time of windows with the whole read, for traces of rising length: of the model, and of ``ldos analyze``.
 
     python -m benchmarks.windows                   # generated traces of 10^6 and 10^7 events
     python -m benchmarks.windows --large           # also of 10^8: 4 GB of trace on the disk, and some minutes

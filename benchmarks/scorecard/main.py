@@ -1,4 +1,4 @@
-"""Our rule beside others': how often each is red without a cause, and what it finds.
+"""Compares our rule with others': how often each is red without a cause, and what it finds.
 
     make scorecard                      # everything, about ten minutes on two cores
     make scorecard ARGS="--small"       # only shows that it works

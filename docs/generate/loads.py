@@ -50,7 +50,7 @@ def _proof_of(kind: str) -> Iterator[str]:
     """The fields that the proof of one load has besides."""
     rows = _proven(IMPLEMENTATIONS[kind].proof, but=documented_all(GroupedProof), asked=field_types(LOAD_SPECS[kind]))
     if rows:
-        yield from ("Its proof, beside what was asked:", "")
+        yield from ("Its proof, in addition to the settings:", "")
         yield from table(("field", "unit", "meaning"), rows)
         yield ""
 

@@ -44,7 +44,7 @@ def toml_page() -> Iterator[str]:
         ("key", "value", "meaning"),
         [
             (per_scenario, "as above", "settings of this scenario alone"),
-            (code("description"), "a text", "what is said of it in `pytest --markers`"),
+            (code("description"), "a text", "its description in `pytest --markers`"),
             (
                 code("loads"),
                 "a table, see [loads](loads.md)",
@@ -77,7 +77,7 @@ def toml_page() -> Iterator[str]:
     yield from (
         "## `tool.ldos.metrics`",
         "",
-        "A list of texts `KIND:SUBJECT[:STATISTIC]` in `[tool.ldos]` itself, each a metric beside the built-in ones:",
+        "A list of texts `KIND:SUBJECT[:STATISTIC]` in `[tool.ldos]` itself, each one more metric:",
         '`metrics = ["path:state feedback:p99", "rate:/scan", "cpu:move_group", "memory:*"]`. Kinds and statistics:',
         "[metrics](metrics.md#metrics-of-paths-topics-and-processes). SUBJECT is the",
         f"{documented(MetricSpec)['subject']}",

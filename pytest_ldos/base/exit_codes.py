@@ -20,7 +20,7 @@ INTERRUPTED: Final = 130
 MEANINGS: Final[Mapping[int, str]] = {
     USAGE: "`ldos`: a call that is not understood, or a wrong setting",
     REGRESSED: "regressed: a metric or the success rate is worse than before, or an expectation is not met",
-    INVALID: "nothing can be said of what was measured, it could not be measured, or results could not be written",
+    INVALID: "the measurement was invalid or impossible, or results could not be written",
     INCONCLUSIVE: "no verdict was possible, or none of the selected tests was judged, in a strict run; "
     "`ldos doctor --strict`: only warnings",
     INTERRUPTED: "`ldos`: a command that measures was interrupted (Ctrl-C)",

@@ -132,7 +132,7 @@ def _agreement(agreements: Sequence[Agreement]) -> Table:
         )
         for each in agreements
     ]
-    title = "Medians beside ddsperf's, round by round: ratios with 95 % intervals; ratios of p99 and rate"
+    title = "Medians over ddsperf's, round by round: ratios with 95 % intervals; ratios of p99 and rate"
     return _slim(Table(name="beside_ddsperf", title=title, columns=columns, rows=tuple(rows)))
 
 

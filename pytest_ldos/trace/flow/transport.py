@@ -321,10 +321,10 @@ def count_without_partner(model: ExecutionModel, transport: pl.DataFrame) -> dic
     counts = {
         "publications that cannot be linked with receptions": unlinked_sent,
         "receptions that cannot be linked with publications": unlinked_taken,
-        "publications on topics nobody observed subscribes to": sum(untaken.values()) - listened,
+        "publications on topics without an observed subscriber": sum(untaken.values()) - listened,
         "publications no observed subscription took": listened,
         "of these were published while events of a subscribing process may be missing": unseen,
-        "receptions on topics nobody observed publishes on": sum(unsent.values()) - published,
+        "receptions on topics without an observed publisher": sum(unsent.values()) - published,
         "receptions whose publication is not in the trace": published,
     }
     return {cause: count for cause, count in counts.items() if count}
