@@ -86,7 +86,7 @@ class Batch:
     Attributes:
         trials: number of trials that count; 0 if the start is excluded.
         broken: number of trials that count against the level.
-        sound: number of trials that count for it; ``None`` for all others.
+        sound: number of trials that count for it; ``None`` if all its other trials do.
         achieved: the level that the load reached, if that was less than requested and is known.
         succeeded: number of successful trials, whether they count or not.
         unvalued: number of successful trials without a value of the criterion's metric, which do not count.

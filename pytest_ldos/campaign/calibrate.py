@@ -37,7 +37,7 @@ SEED: Final = 20
 
 @dataclass(frozen=True)
 class Share:
-    """Share of draws with a result.
+    """Share of draws in which an event occurred.
 
     Attributes:
         low, high: exact 95 % interval over the draws of the measured conditions.

@@ -111,7 +111,7 @@ def _refuse_few_trials(plan: SearchPlan, max_trials: int) -> None:
     """Refuses a search with too few trials to decide two commits.
 
     Raises:
-        ConfigurationError: has the number of trials required.
+        ConfigurationError: too few trials; the message has the required number.
     """
     least = least_trials(plan)
     if max_trials < least:

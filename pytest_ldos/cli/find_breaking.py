@@ -127,7 +127,7 @@ def refuse_few_trials(plan: SearchPlan) -> None:
     """Refuses a search with too few trials to decide two levels.
 
     Raises:
-        ConfigurationError: has the number of trials required.
+        ConfigurationError: too few trials; the message has the required number.
     """
     least = 2 * plan.least_trials
     if plan.max_trials < least:

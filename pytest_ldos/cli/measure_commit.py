@@ -135,7 +135,7 @@ class Job:
             minutes=_number(settings, "GATE_MINUTES", "") if settings.get("GATE_MINUTES") else None,
             is_recorded=is_recorded,
             tools=None if tools == Path.cwd() else tools,
-            bin=Path(settings["GATE_BIN"]) if settings.get("GATE_BIN") else None,
+            bin=Path(settings["GATE_BIN"]).absolute() if settings.get("GATE_BIN") else None,
         )
 
     @property
@@ -192,7 +192,7 @@ def _output(*command: str | Path, environment: Mapping[str, str] | None = None, 
 def _git(*arguments: str, folder: Path | None = None) -> str:
     """Output of git; empty if it fails."""
     where = () if folder is None else ("-C", folder)
-    return _output("git", *where, *arguments, stderr=subprocess.DEVNULL) or ""
+    return _output("git", *where, *arguments) or ""
 
 
 def _commit_of(revision: str, folder: Path | None = None) -> str:
@@ -261,8 +261,8 @@ def _ros2_setup() -> Path | None:
 def _machine_stack(settings: Mapping[str, str]) -> str:
     """The stack of this machine: the bootstrap's choice, else ROS 2 where there is one."""
     chosen = _root() / "etc/ldos-lab/stack"
-    if chosen.is_file():
-        return chosen.read_text("utf-8").partition("\n")[0]
+    if os.access(chosen, os.R_OK):
+        return chosen.read_text("utf-8", "replace").partition("\n")[0]
     return "ros2" if _is_sourced(settings) or _ros2_setup() else "embedded"
 
 
@@ -339,8 +339,19 @@ def _runs() -> list[str]:
 
 def _new_runs() -> list[Path]:
     """Runs of this measurement; all where this program did not begin one."""
-    before = set(_BEFORE.read_text("utf-8").splitlines()) if _BEFORE.is_file() else set()
+    before = set(_BEFORE.read_text("utf-8", "surrogateescape").splitlines()) if _BEFORE.is_file() else set()
     return [Path(each) for each in _runs() if each not in before]
+
+
+def _remove(path: Path) -> None:
+    """Removes a file, a link or a whole folder; what a link leads to stays."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        fail(f"{path} cannot be removed: {error.strerror} ({error.filename})")
 
 
 def _found(name: str) -> list[Path]:
@@ -375,18 +386,19 @@ def export_traces(programs: Path) -> None:
 def pack() -> None:
     """See the module: ``pack``."""
     packed = _RESULTS / "packed"
-    shutil.rmtree(packed, ignore_errors=True)
+    _remove(packed)
+    packed.mkdir(parents=True)
     if _has_content(_RESULTS / "result.json"):
-        (packed / "result").mkdir(parents=True)
+        (packed / "result").mkdir()
         shutil.copy(_RESULTS / "result.json", packed / "result")
         for name in ("page-url", "trace-url"):
             url = os.environ.get(name.upper().replace("-", "_"), "")
             (packed / "result" / name).write_text(f"{url}\n", "utf-8")
-    for record in _found("trials.json"):
+    for record in (each for each in _found("trials.json") if each.is_file()):
         target = packed / "trials" / record.relative_to(_RUNS)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(record, target)
-    if (_RESULTS / "baselines").is_dir():
+    if (_RESULTS / "baselines").is_dir() and not (_RESULTS / "baselines").is_symlink():
         shutil.copytree(_RESULTS / "baselines", packed / "baselines", symlinks=True)
 
 
@@ -425,11 +437,11 @@ def measure(job: Job) -> int:
             f"this may take about {job.minutes_needed} min, and the job has {job.minutes}: "
             "give fewer scenarios or trials (GATE_MAX_TRIALS)"
         )
+    _remove(_RESULTS)
+    _RESULTS.mkdir()
     if job.is_recorded:
         _begin_store()
-    shutil.rmtree(_RESULTS, ignore_errors=True)
-    _RESULTS.mkdir()
-    _BEFORE.write_text("".join(f"{each}\n" for each in _runs()), "utf-8")
+    _BEFORE.write_text("".join(f"{each}\n" for each in _runs()), "utf-8", "surrogateescape")
     arguments = [*_arguments(job)]
     is_one = len(job.stacks) == 1
     statuses = [measure_stack(job, stack, _RESULTS if is_one else _RESULTS / stack, arguments) for stack in job.stacks]
@@ -447,15 +459,15 @@ def measure(job: Job) -> int:
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the command; returns its exit code."""
-    match arguments:
-        case []:
-            return measure(Job.of(os.environ))
-        case ["-h" | "--help"]:
-            print(__doc__)
-        case ["pack"]:
-            pack()
-        case _:
-            fail("usage: ldos measure [pack]")
+    given = [*arguments]
+    if not given:
+        return measure(Job.of(os.environ))
+    if given in (["-h"], ["--help"]):
+        print(__doc__)
+    elif given == ["pack"]:
+        pack()
+    else:
+        fail("usage: ldos measure [pack]")
     return 0
 
 

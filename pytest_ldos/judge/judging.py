@@ -53,7 +53,7 @@ from pytest_ldos.judge.gate.reasons import (
     by_weight,
 )
 from pytest_ldos.judge.gate.verdict import Verdict, worst
-from pytest_ldos.judge.summarize import score_of, summarize
+from pytest_ldos.judge.summarize import median_ratio, score_of, summarize
 from pytest_ldos.judge.summary import Score, Summary
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
@@ -184,6 +184,13 @@ class Judged:
     def base_summaries(self) -> Mapping[str, Summary]:
         """Summary of each metric over the base's trials, by name."""
         return summarize(self.metrics, self.result.base_series)
+
+    def median_ratio(self, metric: Metric) -> float | None:
+        """See `judge.summarize.median_ratio`; ``None`` without a comparison."""
+        found, name = self.result.comparison(metric.name), metric.name
+        if found is None:
+            return None
+        return median_ratio(metric, found, self.head_summaries.get(name), self.base_summaries.get(name))
 
     @cached_property
     def score(self) -> Score:

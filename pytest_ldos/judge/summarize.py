@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from pytest_ldos.base.series import Series
+from pytest_ldos.base.series import Better, Series
 from pytest_ldos.base.stats.adjust import remove_covariate
 from pytest_ldos.base.stats.counts import share_interval
 from pytest_ldos.base.stats.intervals import median_interval
@@ -17,6 +17,7 @@ from pytest_ldos.base.stats.rank_tests import median
 from pytest_ldos.judge.gate.comparison import Comparison
 from pytest_ldos.judge.gate.contrast import contrast
 from pytest_ldos.judge.gate.decide import kept_in_trials
+from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.summary import Deadline, Located, Score, Summary
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet, to_series
@@ -36,6 +37,18 @@ def _summary(metric: Metric, series: Series) -> Summary:
         adjusted_cv=adjusted_variation(metric, series),
         censored=len(series) - len(finite),
     )
+
+
+def median_ratio(metric: Metric, found: Comparison, head: Summary | None, base: Summary | None) -> float | None:
+    """Ratio of the medians, the worse over the better, if the metric passed although it exceeds the MDE.
+
+    Medians are of all values as measured; the verdict compares them by goal and start, without covariates.
+    """
+    medians = (head and head.median), (base and base.median)
+    worse, other = medians if metric.better is Better.LOWER else medians[::-1]
+    if found.verdict is not Verdict.PASSED or not worse or not other or min(worse, other) <= 0:
+        return None
+    return worse / other if worse / other > 1 + found.mde else None
 
 
 def coefficient_of_variation(series: Series) -> float:

@@ -48,7 +48,7 @@ class Score:
     """Weighted geometric mean of the ratios; displayed, never gated.
 
     Attributes:
-        value: this version over base; ``None`` if no metric has a ratio.
+        value: this version over base; null if no metric has a ratio.
         without: metrics of the score that have none.
     """
 

@@ -95,7 +95,7 @@ def refuse_values_taken_for_the_root(config: pytest.Config, environment: Mapping
     """Refuses a value after a space that led pytest to another root; with the same root, it is harmless.
 
     Raises:
-        pytest.UsageError: has the correct form.
+        pytest.UsageError: the message has the correct form.
     """
     if config.known_args_namespace.inifilename:
         return

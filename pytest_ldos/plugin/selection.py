@@ -76,7 +76,7 @@ def own_metrics(item: pytest.Item) -> tuple[OwnMetric, ...]:
     """Metrics registered by plugins and a test's conftest.py files, those of outer folders first.
 
     Raises:
-        ConfigurationError: an implementation returned something else.
+        ConfigurationError: an implementation returned nothing, or something that is not a metric.
     """
     from pytest_ldos.measure.metrics.own import require_own
 

@@ -35,13 +35,17 @@ REASONS = [
     (why.NoTrials(""), "no trial was made: none was requested"),
     (why.NoTrials("interrupted"), "no trial was made: interrupted"),
     (why.Distorted(DISTORTION), DISTORTION),
-    (why.LoadNotReached("3 of 4"), "the load was smaller than requested: 3 of 4"),
+    (why.LoadNotReached("3 of 4"), "the load was not as requested: 3 of 4"),
     (why.Untrusted("T3", 2, 10, "events lost"), "T3 cannot be trusted in 2 of 10 trials: events lost"),
     (why.NotFinished("it died"), "the trials could not be finished: it died"),
     (why.MissedSuccessRate(7, 10, 0.95), "7 of 10 trials succeeded, 95 % are expected"),
     (
         why.MissedDeadline("p", 5.0, 0.99, 200, 186, 4, 10),
         "path 'p' must take at most 5 ms in 99 % of its passages: it did in 93.0 % of 200, and 4 of 10 trials met this",
+    ),
+    (
+        why.MissedDeadline("p", 5.0, 0.999, 10000, 9980, 4, 10),
+        "path 'p' must take at most 5 ms in 99.9 % of its passages: it did in 99.8 % of 10000, and 4 of 10 trials met this",
     ),
     (why.MissedDeadline("p", 5.0, 1.0, 0, 0, 0, 2), "path 'p' must take at most 5 ms in 100 % of its passages: it was never passed"),
     (why.TrialsFailed((1, 3), "stack_died", None, "", "gone"), "trial 1, 3 stack_died: gone"),

@@ -92,7 +92,9 @@ def test_a_load_is_applied_in_every_block_and_its_proof_is_the_least(run, projec
     )
     result = run("--ldos-base=./old", "--ldos-block=1")
     assert result.ret == 11
-    result.stdout.fnmatch_lines(["*baseline: invalid*", "*base: the load was smaller*the flood reached too little*"])
+    result.stdout.fnmatch_lines(
+        ["*baseline: invalid*", "*base: the load was not as requested*the flood reached too little*"]
+    )
 
 
 def test_an_interruption_leaves_what_was_measured(run, project, old):

@@ -90,7 +90,7 @@ def test_too_few_trials_are_inconclusive_and_green_unless_strict(run):
     relaxed.stdout.fnmatch_lines(
         [
             "*baseline: inconclusive*",
-            "*2 trials against 2 are too few to compare*8 or more*",
+            "*2 trials against 2 are too few to compare*: record the baseline again with 8 or more*",
             "*record the baseline again*--ldos-update-baseline (--ldos-trials=8 or more)*",
         ]
     )

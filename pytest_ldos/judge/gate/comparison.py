@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from pytest_ldos.base.series import Better, Series
+from pytest_ldos.base.series import Series
 from pytest_ldos.base.stats.rank_tests import fewest_trials, lower_quantile, smallest_detectable_shift
 from pytest_ldos.base.stats.several_tests import Fractions, HolmStep, step_down
 from pytest_ldos.judge.baseline.calibration import MetricNoise
@@ -108,24 +108,11 @@ class Comparison:
     base_needs: int = 0
     findings: tuple[Finding, ...] = ()
     is_suspicious: bool = False
-    better: Better = Better.LOWER
 
     @property
     def verdict(self) -> Verdict:
         """Verdict on all aspects of the metric."""
         return Verdict.REGRESSED if any(each.is_regressed for each in self.findings) else self.location
-
-    @property
-    def median_ratio(self) -> float | None:
-        """Ratio of the medians, the worse over the better, if the metric passed although it exceeds the MDE.
-
-        The medians are of all values. The verdict compares values by goal and start, with covariates removed.
-        """
-        medians = self.head_median, self.base_median
-        worse, other = medians if self.better is Better.LOWER else medians[::-1]
-        if self.verdict is not Verdict.PASSED or not 0 < other < math.inf or not 0 < worse < math.inf:
-            return None
-        return worse / other if worse / other > 1 + self.mde else None
 
     @property
     def is_from_zero(self) -> bool:
@@ -249,7 +236,6 @@ class Hypothesis:
             metric=metric.name,
             title=metric.title,
             unit=metric.unit,
-            better=metric.better,
             location=verdict,
             head_count=len(head),
             base_count=len(base),

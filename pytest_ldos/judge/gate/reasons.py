@@ -35,7 +35,7 @@ class Distorted:
 
 @dataclass(frozen=True)
 class LoadNotReached:
-    """A load was smaller than requested."""
+    """A load was not as requested."""
 
     shortfall: str
 

@@ -57,7 +57,7 @@ class SendErrors:
         return sum(self.bins.values())
 
     def percentile_ns(self, percent: float) -> int:
-        """Returns a percentile of the error sizes (to a bin's width); 0 without errors."""
+        """Returns an upper bound of a percentile of the error sizes, to a bin's width; 0 without errors."""
         wanted, seen = percent / 100 * self.count, 0
         for number in sorted(self.bins):
             seen += self.bins[number]

@@ -68,7 +68,7 @@ def _report(metric: Metric, judged: Judged) -> MetricReport:
         verdict=own if comparison is None else comparison.verdict,
         head=_sample(of_head, result.head_series.get(metric.name)),
         base=None if comparison is None else _sample(of_base, result.base_series.get(metric.name)),
-        change=None if comparison is None else _change(comparison),
+        change=None if comparison is None else _change(comparison, judged.median_ratio(metric)),
         origins=report_origins(sources_of(head, metric)),
         gaps=_gaps(metric, head),
         incomparable="" if incomparable is None else describe_reason(incomparable),
@@ -107,7 +107,7 @@ def _point(trial: int, block: int, goal: str, value: float) -> Point:
     return Point(trial=trial + 1, block=block, goal=goal, value=finite(value))
 
 
-def _change(comparison: Comparison) -> Change:
+def _change(comparison: Comparison, median_ratio: float | None) -> Change:
     if not comparison.has_ratio:
         return _without_ratios(comparison)
     is_open_below = comparison.low <= 0 and math.isinf(comparison.high)
@@ -121,7 +121,7 @@ def _change(comparison: Comparison) -> Change:
         mde=finite(comparison.mde),
         explained=comparison.explained,
         is_endless=comparison.low == math.inf,
-        median_ratio=comparison.median_ratio,
+        median_ratio=median_ratio,
     )
 
 

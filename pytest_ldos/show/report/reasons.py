@@ -40,7 +40,7 @@ class _Sentences(string.Formatter):
             case "and":
                 return " and ".join(value)
             case "percent":
-                return f"{100 * value:.0f} %"
+                return f"{100 * value:g} %"
             case "trials":
                 return counted(value, "trial")
         return str(super().format_field(value, format_spec))
@@ -230,8 +230,8 @@ WORDINGS: Final[Mapping[type, Wording]] = {
     ),
     why.Distorted: Wording("{why}", "measure again without the tool that slows the stack (`--ldos-syscalls`)"),
     why.LoadNotReached: Wording(
-        "the load was smaller than requested: {shortfall}",
-        "request less, or give the load more of the machine: the message says how much was reached",
+        "the load was not as requested: {shortfall}",
+        "the message says what was reached: request less, or give the load more of the machine",
     ),
     why.Untrusted: Wording(
         "{metric} cannot be trusted in {invalid} of {of} trials: {first}",

@@ -81,4 +81,5 @@ def test_each_kind_has_its_spec_and_program(kind):
     driver = MoveGroupSpec() if kind is StimulusKind.MOVE_GROUP else getattr(StimuliSpec(), kind)
     assert driver.KIND is kind
     assert not driver.PROGRAM or importlib.util.find_spec(driver.PROGRAM)
+    assert not driver.EMBEDDED or importlib.util.find_spec(f"pytest_ldos.robot.stack.embedded.{driver.EMBEDDED}")
     assert set(driver.NEEDS) <= {each.name for each in dataclasses.fields(driver)}

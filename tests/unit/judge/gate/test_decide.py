@@ -156,6 +156,7 @@ def test_noise_that_hides_everything_is_not_judged_and_not_passed():
     assert result.verdict is Verdict.PASSED
     assert isinstance(result.reasons[0], why.NotJudged)
     assert result.reasons[0].comparison.metric == "T1"
+    assert math.isfinite(result.reasons[0].comparison.mde)
 
 
 def test_required_metric_that_cannot_be_judged_is_inconclusive():
