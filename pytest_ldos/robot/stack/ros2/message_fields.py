@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any
 
 from rosidl_runtime_py.set_message import set_message_fields
@@ -45,7 +46,7 @@ def fill(message: Any, values: Mapping[str, Any], where: str) -> Any:
     """
     _require_fields(message, values, where)
     try:
-        set_message_fields(message, dict(values))
+        set_message_fields(message, deepcopy(dict(values)))  # it puts messages into the lists that it is given
     except (AttributeError, TypeError, ValueError, AssertionError) as error:
         raise ConfigurationError(f"{where}: {error}", remedy="give values of the type's own kinds") from None
     return message
