@@ -460,15 +460,19 @@ def measure(job: Job) -> int:
 def main(arguments: Sequence[str]) -> int:
     """Runs the command; returns its exit code."""
     given = [*arguments]
-    if not given:
-        return measure(Job.of(os.environ))
+    try:
+        if not given:
+            return measure(Job.of(os.environ))
+        if given == ["pack"]:
+            pack()
+            return 0
+    except OSError as error:
+        say(f"results cannot be written: {error}")
+        return _INFRA
     if given in (["-h"], ["--help"]):
         print(__doc__)
-    elif given == ["pack"]:
-        pack()
-    else:
-        fail("usage: ldos measure [pack]")
-    return 0
+        return 0
+    fail("usage: ldos measure [pack]")
 
 
 if __name__ == "__main__":

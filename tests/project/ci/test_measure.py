@@ -539,6 +539,33 @@ def test_an_environment_with_pytest_ldos_is_all_that_is_needed(installed, checko
     assert (checkout / "results/traces/1.pftrace").exists()
 
 
+def test_results_that_cannot_be_written_are_named(measure, checkout):
+    assert measure().returncode == 0
+    done = subprocess.run(
+        ["sh", "-c", "ulimit -f 0; exec sh .ci/measure pack"],
+        cwd=checkout,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 11
+    assert "results cannot be written: [Errno 27] File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_links_in_results_are_replaced_and_not_followed(measure, checkout):
+    outside = checkout.parent / "outside"
+    outside.mkdir()
+    (checkout / "results").symlink_to(outside)
+    assert measure().returncode == 0
+    assert not (checkout / "results").is_symlink()
+    (checkout / "results/packed").symlink_to(outside)
+    assert measure(checkout, "pack").returncode == 0
+    assert not any(outside.iterdir())
+    assert "result/result.json" in packed(checkout)
+
+
 def test_missing_program_is_infra(installed, checkout):
     (checkout.parent / "env/bin/python").unlink()
     done = installed()

@@ -36,6 +36,7 @@ ELSEWHERE = {
     "show/report/schema.py": "run by developers",
     "show/export/parquet.py": "its callers are inside `writing`: they know what is written",
     "base/parquet.py": "its callers are inside `writing`: they know what is written",
+    "cli/measure_commit.py": "needs no package; its main names the fault",
     "cli/export.py": "inside `writing` in the command",
     "record/perf.py": "a fault is a note beside what was measured",
     "campaign/versions/kept.py": "its caller names the fault, as a base that cannot be built",

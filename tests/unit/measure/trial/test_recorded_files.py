@@ -68,7 +68,9 @@ def test_rounds_without_a_kind_are_read_as_rounds():
     study_rounds = (*study().rounds, Round(case="1 KiB", block=1, failure="no peer answered"))
     watched = study(rounds=study_rounds, watched="strace", distortion="system calls stop")
     made = to_trials(watched, commit="0123456789ab")
-    expected = dataclasses.replace(made, fingerprint=FINGERPRINT, influences={})  # of a process with other niceness, too
+    expected = dataclasses.replace(
+        made, fingerprint=FINGERPRINT, influences={}
+    )  # of a process with other niceness, too
     assert "trial_kind" not in text_of("rounds")
     assert read("rounds") == expected
     assert {type(trial) for trial in read("rounds").trials} == {RoundTrial}
