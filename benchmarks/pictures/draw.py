@@ -89,7 +89,9 @@ _FONT: Final = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
 _POLICY: Final = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 
-TERMINALS: Final = {"terminal.svg": ("regression/regressed.said", "pytest -m baseline --ldos-report report.html")}
+TERMINALS: Final = {
+    "terminal.svg": ("regression/regressed.said", "pytest -m baseline --ldos-confirm=0 --ldos-report report.html")
+}
 
 
 def draw_page(shot: Shot, seen: Path, target: Path) -> None:

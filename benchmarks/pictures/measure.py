@@ -76,7 +76,7 @@ def measure_regression(project: Project) -> None:
     """Measures ten reaches, then ten with the planted delay, compared with the first."""
     project.run("pytest", "-m", "baseline", output="baseline.said")
     project.commit("Try another planner", settings=PLANTED)
-    reports = ("--ldos-report", "report.html", "--ldos-report", "report.md")
+    reports = ("--ldos-confirm=0", "--ldos-report", "report.html", "--ldos-report", "report.md")
     project.run("pytest", "-m", "baseline", *reports, status=_REGRESSED, output="regressed.said")
 
 
