@@ -58,6 +58,10 @@ DEGREES: Final = 6.0
 the first comparison finds an effect of six standard errors, and six runs of this machine weigh as much as the
 record."""
 
+FEWEST_DEGREES: Final = 4.0
+"""Fewest degrees of freedom of the variance between runs with which the record is used. With fewer, a first comparison
+on a machine is less certain than by the assumption that it would replace."""
+
 _FEWEST: Final = 4
 """Fewest common questions for which runs are compared."""
 
@@ -125,7 +129,7 @@ def known_by(rows: Iterable[Mapping[str, str]]) -> Iterator[None]:
 
 
 def known_of(stack: str, metric: str) -> Between | None:
-    """The record's variances of a metric; ``None`` if it has no runs of such a stack."""
+    """The record's variances of a metric; ``None`` if it has too few runs of such a stack."""
     chosen = _chosen.get()
     return (_of_record() if chosen is None else chosen).get((stack, metric))
 
@@ -137,7 +141,7 @@ def _of_record() -> _Known:
 
 
 def estimate(rows: Iterable[Mapping[str, str]]) -> _Known:
-    """Variances by kind of stack and metric, from plain runs on idle machines."""
+    """Variances by kind of stack and metric, from plain runs on idle machines; only of stacks with enough runs."""
     groups: dict[tuple[str, ...], dict[str, list[Mapping[str, str]]]] = {}
     for row in rows:
         if row["condition"] == "idle" and not row["version"] and row["outcome"] == "success":
@@ -152,7 +156,7 @@ def estimate(rows: Iterable[Mapping[str, str]]) -> _Known:
                 if name == stack
             ]
             known = pool_all(seen)
-            if known.starts.degrees and known.runs.degrees:
+            if known.starts.degrees and known.runs.degrees >= FEWEST_DEGREES:
                 found[stack, metric] = Between(_beforehand(known.starts), _beforehand(known.runs), known.trials)
     return found
 
