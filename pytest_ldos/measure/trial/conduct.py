@@ -169,14 +169,15 @@ def add_trials(
 ) -> TrialSet:
     """Runs and measures the trials that a record lacks.
 
-    The stack is reset after each trial (an arm moves home), with a second attempt if the first one fails. Warm-up
-    trials come first and have no markers. The record is saved after each trial. If an exception ends the trials early,
-    those so far are measured and saved as `incomplete`, and the exception is raised again.
+    The stack is reset after each trial that another one follows (an arm moves home), with a second attempt if the first
+    one fails. Warm-up trials come first and have no markers. The record is saved after each trial. If an exception ends
+    the trials early, those so far are measured and saved as `incomplete`, and the exception is raised again.
 
     Args:
         until: total number of trials in the record at the end.
         block: number of the stack start of `rig`; see `Trial`.
-        is_last: True if nothing is recorded on this rig afterwards, so that it can end sooner.
+        is_last: True if nothing is recorded on this rig afterwards, so that it ends sooner; a stack that starts
+            afresh is not reset either.
     """
     session = _Session(rig, procedure, record, block, save)
     watched = nullcontext() if procedure.watch is None else procedure.watch.attached_to(rig)
@@ -189,7 +190,7 @@ def add_trials(
             procedure.observer.surroundings(rig.surroundings.measure())
             procedure.clock.enter(RunPhase.LOADS)
             with watched, procedure.disturb() as session.loads:
-                session.run(until)
+                session.run(until, is_last=is_last)
     except _StackIsGone as gone:
         session.leave_incomplete(str(gone))
     except BaseException as reason:
@@ -282,7 +283,7 @@ class _Session:
                 self.reset(0)
             self.procedure.observer.warm_up(number)
 
-    def run(self, until: int) -> None:
+    def run(self, until: int, *, is_last: bool) -> None:
         goals = self.procedure.goals
         for index in range(len(self.record.trials), until):
             goal = goals[index % len(goals)]
@@ -296,7 +297,8 @@ class _Session:
             self.save(self.snapshot())
             self.procedure.observer.trial(trial)
             self.stimulus.repeat(goal, attempt, outcome)
-            self.end_trial(self.trials)
+            is_over = is_last and index + 1 == until and self.rig.stack.info.starts_afresh
+            self.end_trial(self.trials, is_reset=not is_over)
 
     def make_trial(self, goal: Case, index: int) -> tuple[MotionTrial, Attempt, MotionOutcome]:
         self.procedure.clock.enter(RunPhase.TRIALS)
@@ -314,11 +316,13 @@ class _Session:
         left = self.spec.trials // TRIALS_PER_REPETITION - len(self.record.repeated) - len(self.repeated)
         return left > 0 and trial.succeeded and trial.interference is not None and trial.interference.is_heavy
 
-    def end_trial(self, trials: list[MotionTrial]) -> None:
+    def end_trial(self, trials: list[MotionTrial], *, is_reset: bool = True) -> None:
         """Resets the stack after a trial, and records a failed first attempt in it."""
         trial = trials[-1]
         if trial.outcome is OutcomeClass.STACK_DIED:
             raise _StackIsGone(trial.message)
+        if not is_reset:
+            return
         self.procedure.clock.enter(RunPhase.HOMING)
         trials[-1] = replace(trial, reset_failure=self.reset(trial.index))
 

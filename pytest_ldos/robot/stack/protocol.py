@@ -22,6 +22,7 @@ class StackInfo:
         rmw: the middleware, as part of the host class.
         versions: versions of the relevant software, by name.
         has_simulated_clock: True if its nodes take time from a topic.
+        starts_afresh: True if each start begins in the same state, as a simulation does; hardware stays where it is.
     """
 
     name: str
@@ -30,6 +31,7 @@ class StackInfo:
     versions: Mapping[str, str]
     kind: StackKind = StackKind.EMBEDDED
     has_simulated_clock: bool = False
+    starts_afresh: bool = True
 
 
 class RunningStack(Protocol):

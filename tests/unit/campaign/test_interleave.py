@@ -50,7 +50,8 @@ def test_goals_seeds_and_starts_are_the_same_for_both(tmp_path):
 
     made = interleave(make_bench(tmp_path, open_rig=remembered, trials=4), VERSIONS, size=2, decide=CLEAR)
     assert [trial.seed for trial in made.head.trials] == [trial.seed for trial in made.base.trials] == [1, 2, 3, 4]
-    assert [stack.goals for stack in stacks] == [["reach", "home"] * 3] * 4, "a warm-up and two trials, home after each"
+    goals = ["reach", "home", "reach", "home", "reach"]
+    assert [stack.goals for stack in stacks] == [goals] * 4, "a warm-up and two trials, home between them"
 
 
 @pytest.mark.parametrize("asked", [0, 1, 5])

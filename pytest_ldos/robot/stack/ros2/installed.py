@@ -275,6 +275,7 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
         },
         kind=StackKind.ROS2,
         has_simulated_clock=sim is Simulation.GZ,
+        starts_afresh=ros2.is_panda,
     )
 
 

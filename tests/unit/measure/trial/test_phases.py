@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -85,6 +86,27 @@ def test_trials_are_counted_by_phase(tmp_path):
         RunPhase.READING: 1,
         RunPhase.STOPPING: 1,
     }
+
+
+def run_of_two(tmp_path, *, starts_afresh, is_last):
+    folder = ScenarioFolder(tmp_path / "scenario")
+    folder.logs.mkdir(parents=True)
+    with open_fake_rig(StackSpec(), folder) as rig:
+        rig.stack.info = replace(rig.stack.info, starts_afresh=starts_afresh)
+        record = new_record(rig, ScenarioSpec(name="baseline", trials=2))
+        procedure = Procedure(goals=GOAL_SETS["reach"])
+        add_trials(rig, record, procedure, until=2, warmup=0, save=lambda record: None, is_last=is_last)
+    return rig.stack.goals
+
+
+def test_simulated_arm_does_not_go_home_after_the_last_trial_of_a_start(tmp_path):
+    assert run_of_two(tmp_path, starts_afresh=True, is_last=True) == ["reach", "home", "reach"]
+
+
+@pytest.mark.parametrize(("starts_afresh", "is_last"), [(False, True), (True, False)])
+def test_arm_goes_home_for_later_trials(tmp_path, starts_afresh, is_last):
+    goals = run_of_two(tmp_path, starts_afresh=starts_afresh, is_last=is_last)
+    assert goals == ["reach", "home", "reach", "home"]
 
 
 @pytest.mark.parametrize(("is_last", "resumed"), [(False, 1), (True, 0)])
