@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_ldos.campaign.bisection import Batch, Bisection, Finding, SearchPlan
-from pytest_ldos.campaign.commits.plan import plan_search, sides_at
+from pytest_ldos.campaign.commit_rounds import SIDES, plan_search
 
 COMMITS = 32
 
@@ -73,7 +73,7 @@ def search(history: History, rng: np.random.Generator, plan: SearchPlan) -> Foun
     """By our rule."""
     bisection, trials, starts, bad = Bisection(plan), 0, 0, plan.scale.harsh
     while (place := bisection.next_level()) is not None:
-        number, sides = plan.trials_per_start, sides_at(plan, place)
+        number, sides = plan.trials_per_start, SIDES - (place == plan.scale.harsh)
         good, candidate, worst = (history.start(rng, each, number) for each in (0, place, bad))
         sound = int((candidate < worst).sum()) if place != bad else None
         bisection.add(Batch(place, number, int((candidate > good).sum()), sound=sound))

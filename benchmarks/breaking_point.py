@@ -14,8 +14,7 @@ from statistics import fmean
 
 import numpy as np
 
-from pytest_ldos.campaign.bisection import Batch, Bisection, Finding, SearchPlan
-from pytest_ldos.campaign.level_scale import LevelScale
+from pytest_ldos.campaign.bisection import Batch, Bisection, Finding, LevelScale, SearchPlan
 
 SCALE = LevelScale(low=100, high=200_000)
 

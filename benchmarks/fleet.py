@@ -26,9 +26,8 @@ from rich.console import Console
 from rich.table import Table
 
 from pytest_ldos.fleet.choose import connected_cluster
-from pytest_ldos.fleet.find import Found, find_traces
-from pytest_ldos.fleet.measure import Request, TraceSummary
 from pytest_ldos.fleet.tasks import run_tasks
+from pytest_ldos.fleet.traces import Found, Request, TraceSummary, find_traces
 from pytest_ldos.measure.metrics.model import USUAL
 
 if TYPE_CHECKING:

@@ -28,11 +28,10 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from pytest_ldos.measure.load.dds_flood import run_dds_flood
-from pytest_ldos.measure.load.flood_proof import FloodProof
+from pytest_ldos.measure.load.dds_flood import FloodProof, run_dds_flood
 from pytest_ldos.measure.load.protocol import LoadSite
 from pytest_ldos.robot.dds.domain import claim_domain, loopback_config
-from pytest_ldos.scenario.loads.flood import DdsFloodSpec, Reliability
+from pytest_ldos.scenario.loads import DdsFloodSpec, Reliability
 from tests.fakes.rig import FakeRecorder
 
 SHARE_TARGET = 0.999

@@ -21,9 +21,8 @@ from rich.table import Table
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.text import visible
 from pytest_ldos.host.lock import measuring_lock
-from pytest_ldos.instruments.latency.case import Program
 from pytest_ldos.instruments.latency.instrument import measure
-from pytest_ldos.instruments.latency.spec import NO_CPU, LatencySpec, Transport, Trigger
+from pytest_ldos.instruments.latency.spec import NO_CPU, LatencySpec, Program, Transport, Trigger
 from pytest_ldos.instruments.study import Study
 from tests.fakes.progress import Silence
 

@@ -28,9 +28,8 @@ from rich.table import Table
 
 from benchmarks.generated_trace import generated_trace
 from benchmarks.memory import PeakSampler, anonymous_bytes
-from pytest_ldos.cli import analyze, model
-from pytest_ldos.trace.ctf.read import read_trace
-from pytest_ldos.trace.ctf.windows import open_in_windows
+from pytest_ldos.cli import analyze, traces
+from pytest_ldos.trace.ctf.read import open_in_windows, read_trace
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution, build_execution_in_windows
 
 EVENTS = (1_000_000, 10_000_000)
@@ -51,7 +50,7 @@ def read_in_windows(trace: Path) -> None:
 def analyze_trace(trace: Path, *, fits: bool) -> None:
     """Runs the command, which reads in windows of its own choice what does not fit."""
     with (
-        mock.patch.object(model, "_fits", return_value=fits),
+        mock.patch.object(traces, "_fits", return_value=fits),
         contextlib.redirect_stdout(io.StringIO()),
         contextlib.redirect_stderr(io.StringIO()),
     ):

@@ -35,7 +35,7 @@ from pytest_ldos.judge.explain import Explanation, explain
 from pytest_ldos.judge.gate.decide import GateResult, decide
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.launching.recorded import RecordedLaunch, record_launch
+from pytest_ldos.launching import RecordedLaunch, record_launch
 from pytest_ldos.measure.load.choose import apply_loads
 from pytest_ldos.measure.metrics.context import TrialContext
 from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_metrics
@@ -46,11 +46,12 @@ from pytest_ldos.measure.trial.conduct import Observer, conduct
 from pytest_ldos.measure.trial.record import Trial, TrialSet
 from pytest_ldos.measure.trial.rig import open_rig
 from pytest_ldos.robot.stack.goals import Goal, Pose
-from pytest_ldos.scenario.loads.flood import DdsFloodSpec, GuardSpec
-from pytest_ldos.scenario.loads.spec import (
+from pytest_ldos.scenario.loads import (
     CacheLoadSpec,
     CpuLimitSpec,
     CpuLoadSpec,
+    DdsFloodSpec,
+    GuardSpec,
     IoLoadSpec,
     MemoryLoadSpec,
     NetworkImpairmentSpec,
@@ -60,9 +61,9 @@ from pytest_ldos.scenario.loads.spec import (
 from pytest_ldos.scenario.metrics import DeadlineSpec, parse_metrics
 from pytest_ldos.scenario.model import FaultSpec, Ros2Spec, ScenarioSpec, StackSpec
 from pytest_ldos.scenario.words import Simulation, StackKind
-from pytest_ldos.show.export.perfetto.write import write_perfetto
-from pytest_ldos.show.export.tracetools import to_tracetools_events
-from pytest_ldos.trace.assertions.expect import (
+from pytest_ldos.show.export.other_tools import to_tracetools_events
+from pytest_ldos.show.export.perfetto import write_perfetto
+from pytest_ldos.trace.assertions import (
     assert_callback_ran,
     assert_event,
     assert_flow,
@@ -70,23 +71,19 @@ from pytest_ldos.trace.assertions.expect import (
     assert_published,
     assert_received,
 )
-from pytest_ldos.trace.assertions.patterns import callback_began, callback_ended, entered, event, published, received
-from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
-from pytest_ldos.trace.ctf.windows import open_in_windows
+from pytest_ldos.trace.ctf.read import DecodedTrace, open_in_windows, read_trace
 from pytest_ldos.trace.execution.build import build_execution, build_execution_in_windows
-from pytest_ldos.trace.execution.cpu_time import cpu_rivals, spans_of_runs, split_spans
-from pytest_ldos.trace.execution.model import ExecutionModel
-from pytest_ldos.trace.execution.scheduling import build_thread_states
-from pytest_ldos.trace.execution.schema import read_model, write_model
+from pytest_ldos.trace.execution.model import ExecutionModel, read_model, write_model
+from pytest_ldos.trace.execution.scheduling import build_thread_states, cpu_rivals, spans_of_runs, split_spans
 from pytest_ldos.trace.execution.threads import shift_clocks
 from pytest_ldos.trace.flow.build import build_flow
-from pytest_ldos.trace.flow.clocks import ClockOffset, estimate_clock_offsets
 from pytest_ldos.trace.flow.critical import break_down
-from pytest_ldos.trace.flow.executors import executor_states
 from pytest_ldos.trace.flow.graph import FlowGraph
-from pytest_ldos.trace.flow.lineage import Kind, Lineage, LineageIndex
-from pytest_ldos.trace.flow.paths import PathInstances, find_path
+from pytest_ldos.trace.flow.lineage import Kind, Lineage, LineageIndex, PathInstances, find_path
+from pytest_ldos.trace.flow.summary import executor_states
 from pytest_ldos.trace.flow.timeliness import classify_receptions
+from pytest_ldos.trace.flow.transport import ClockOffset, estimate_clock_offsets
+from pytest_ldos.trace.patterns import callback_began, callback_ended, entered, event, published, received
 
 __all__ = [
     "Better",

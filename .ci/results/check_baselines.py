@@ -35,7 +35,7 @@ from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.show.report import markdown
 from pytest_ldos.show.report.compose import compose, compose_section, without_verdict
 from pytest_ldos.show.report.document import Document, Section
-from pytest_ldos.show.report.formats import name_reports
+from pytest_ldos.show.report.json_text import name_reports
 
 _KIND: Final = "baselines"
 _RECORD: Final = FILE.pattern.removeprefix("baselines/")

@@ -35,7 +35,7 @@ from statuses import VERDICTS, State
 
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.text import one_line
-from pytest_ldos.cli.paths import metric_names
+from pytest_ldos.cli.say import metric_names
 from pytest_ldos.judge.baseline.store import BaselineStores
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.policy import Policy

@@ -31,8 +31,7 @@ from pytest_ldos.base.text import one_line
 from pytest_ldos.show.page.model import Link
 from pytest_ldos.show.report import markdown, workflow_commands
 from pytest_ldos.show.report.document import Document
-from pytest_ldos.show.report.formats import HostReport, name_reports
-from pytest_ldos.show.report.json_text import read_document
+from pytest_ldos.show.report.json_text import HostReport, name_reports, read_document
 
 
 @dataclass(frozen=True)

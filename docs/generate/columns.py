@@ -8,8 +8,8 @@ from typing import Final
 
 from docs.generate.attributes import text_of
 from docs.generate.text import code, prose, table
-from pytest_ldos.trace.execution import schema
-from pytest_ldos.trace.execution.schema import ENTITIES, INSTANCES, Schema
+from pytest_ldos.trace.execution import model as schema
+from pytest_ldos.trace.execution.model import ENTITIES, INSTANCES, Schema
 from pytest_ldos.trace.flow import graph as flow_schema
 from pytest_ldos.trace.flow.graph import LINKS
 

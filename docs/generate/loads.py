@@ -11,7 +11,7 @@ from docs.generate.text import code, table
 from pytest_ldos.base.plain import field_types
 from pytest_ldos.measure.load.choose import IMPLEMENTATIONS
 from pytest_ldos.measure.load.protocol import GroupedProof, LoadProof
-from pytest_ldos.scenario.loads.registry import LOAD_SPECS
+from pytest_ldos.scenario.loads import LOAD_SPECS
 
 
 def loads_page() -> Iterator[str]:

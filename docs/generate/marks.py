@@ -9,8 +9,8 @@ from types import ModuleType
 from docs.generate.classes import fields, paragraph
 from docs.generate.text import code, flowing, prose, table
 from pytest_ldos.campaign.instruments import MODULES, find_instrument
-from pytest_ldos.plugin import fixtures, hookspecs
-from pytest_ldos.plugin.marks import describe_marks, mark_name
+from pytest_ldos.plugin import hooks, options
+from pytest_ldos.plugin.options import describe_marks, mark_name
 from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS
 
 
@@ -36,7 +36,7 @@ def marks_page() -> Iterator[str]:
 def fixtures_page() -> Iterator[str]:
     """Every fixture and hook."""
     yield from ("# Fixtures and hooks", "", "## Fixtures", "")
-    yield from table(("fixture", "meaning"), [(code(name), flowing(text)) for name, text in fixtures_of(fixtures)])
+    yield from table(("fixture", "meaning"), [(code(name), flowing(text)) for name, text in fixtures_of(hooks)])
     yield ""
     yield from _hooks()
 
@@ -49,6 +49,6 @@ def fixtures_of(module: ModuleType) -> list[tuple[str, str]]:
 
 def _hooks() -> Iterator[str]:
     yield from ("## Hooks", "", "Of a `conftest.py`, or of another plugin.", "")
-    for name, each in vars(hookspecs).items():
+    for name, each in vars(options).items():
         if name.startswith("pytest_ldos_"):
             yield from (f"### `{name}()`", "", *prose(inspect.getdoc(each) or ""))

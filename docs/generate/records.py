@@ -17,7 +17,7 @@ from pytest_ldos.judge.baseline.history import rows
 from pytest_ldos.measure.metrics.model import Measurement, Metric
 from pytest_ldos.measure.trial import codec
 from pytest_ldos.measure.trial.record import Look, MotionTrial, RoundTrial, TrialSet
-from pytest_ldos.show.report.schema import build_schema
+from pytest_ldos.show.report.json_text import build_schema
 
 _OF_TRIALS = (TrialSet, MotionTrial, RoundTrial, Measurement, Metric, Look, Fingerprint, Interference)
 

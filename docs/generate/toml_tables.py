@@ -10,11 +10,10 @@ from docs.generate.text import code, table
 from pytest_ldos.base.paths import LinkSpec, PathSpec
 from pytest_ldos.base.plain import field_types
 from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.scenario.base import BaseSpec
 from pytest_ldos.scenario.metrics import DeadlineSpec, MetricSpec
 from pytest_ldos.scenario.model import FaultSpec, Ros2Spec, StackSpec
 from pytest_ldos.scenario.options import OPTIONS
-from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS
+from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS, BaseSpec
 from pytest_ldos.scenario.settings import GATE_KEYS
 from pytest_ldos.scenario.stimuli import StimuliSpec
 from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS

@@ -15,9 +15,8 @@ from typing import Final
 
 from pytest_ldos.base.errors import LdosError, MendFailed
 from pytest_ldos.base.text import visible
-from pytest_ldos.doctor.changes import ChangeLog, Finding, Status
-from pytest_ldos.doctor.check_machine import check_governor, check_smt, check_switches_of_users, check_turbo
-from pytest_ldos.doctor.machine import Machine
+from pytest_ldos.doctor.changes import ChangeLog, Finding, Machine, Status
+from pytest_ldos.doctor.diagnose import check_governor, check_smt, check_switches_of_users, check_turbo
 
 _RECORD: Final = "var/lib/ldos-lab/tuning.json"
 _ONLINE: Final = "sys/devices/system/cpu/online"

@@ -1,17 +1,15 @@
 """Noisy bisection: finds the level at which trials begin to break.
 
-A level is tested until its trials show on which side of the boundary it lies (`stats.several_tests`). Errors
-are one-sided: a level below the threshold can only be mistaken as broken, a level above it only as sound. If a
-search visits at most K levels, and each errs with probability at most (1 - confidence) / K, the threshold lies
-between the highest level shown to hold and the lowest level shown to break with the requested confidence, provided
-that harsher levels never break less (`monotony`).
-
-A level that remains inconclusive (its share of broken trials is near the boundary) does not block the search: it
-narrows from both sides of that level, and ends with an interval as wide as the inconclusive range.
+A level is tested until its trials show on which side of the boundary it lies (`stats.several_tests`). Errors are
+one-sided: a level below the threshold can only be mistaken as broken, a level above it only as sound. If a search
+visits at most K levels, and each errs with probability at most (1 - confidence) / K, the threshold lies between the
+highest level shown to hold and the lowest shown to break with the requested confidence, provided that harsher levels
+never break less. A level that remains inconclusive does not block the search: it narrows from both sides of it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -19,19 +17,120 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
+from pytest_ldos.base.errors import require
 from pytest_ldos.base.stats.counts import SUPPOSED_CORRELATION, tempering
 from pytest_ldos.base.stats.several_tests import BoundaryTest, Side
-from pytest_ldos.campaign.level_scale import LevelScale
+
+_DIGITS: Final = 3
+"""Significant digits of a level, for readability."""
+
+_FINEST: Final = 0.01
+"""Share of a linear range within which levels are near enough."""
+
+_TOUCH: Final = 1e-9
+
+
+class Spacing(StrEnum):
+    """Values of ``--scale``."""
+
+    LOG = "log"
+    LINEAR = "linear"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelScale:
+    """A range of levels; places on it go from 0, its calm end, to 1, its harsh end.
+
+    Attributes:
+        precision: levels are close enough if they differ by at most this share of the lower one (on a linear
+            scale also by at most a hundredth of the range), or are neighbours.
+        is_falling: True if less is harsher: the calm end is then `high`.
+    """
+
+    low: float
+    high: float
+    spacing: Spacing = Spacing.LOG
+    precision: float = 0.1
+    is_whole: bool = False
+    is_falling: bool = False
+
+    def __post_init__(self) -> None:
+        finite = math.isfinite(self.low) and math.isfinite(self.high)
+        require(
+            finite and self.low < self.high,
+            f"there is nothing to search from {self.low:g} to {self.high:g}",
+            remedy="--lo must be less than --hi",
+        )
+        require(
+            self.low > 0 or self.spacing is Spacing.LINEAR,
+            f"a range from {self.low:g} has no logarithms",
+            remedy="give a --lo above 0, or --scale linear",
+        )
+        require(0 < self.precision < math.inf, f"a precision of {self.precision:g}", remedy="write it as 10% or 0.1")
+        whole = float(self.low).is_integer() and float(self.high).is_integer()
+        require(
+            whole or not self.is_whole,
+            f"from {self.low:g} to {self.high:g}: only whole numbers are possible here",
+            remedy="give whole numbers as --lo and --hi",
+        )
+
+    @property
+    def calm(self) -> float:
+        return self.high if self.is_falling else self.low
+
+    @property
+    def harsh(self) -> float:
+        return self.low if self.is_falling else self.high
+
+    def place(self, level: float) -> float:
+        """Place of a level between the calm end and the harsh one."""
+        low, high = self._coordinate(self.low), self._coordinate(self.high)
+        share = (self._coordinate(level) - low) / (high - low)
+        return 1 - share if self.is_falling else share
+
+    def level(self, place: float) -> float:
+        """The level at a place, rounded to a readable value that can be set."""
+        low, high = self._coordinate(self.low), self._coordinate(self.high)
+        share = 1 - place if self.is_falling else place
+        exact = low + share * (high - low)
+        value = math.exp(exact) if self.spacing is Spacing.LOG else exact
+        rounded = float(round(value)) if self.is_whole else float(f"{value:.{_DIGITS}g}")
+        return min(self.high, max(self.low, rounded))
+
+    def between(self, one: float, other: float) -> float | None:
+        """The level in the middle of two; ``None`` if they are close enough or adjacent."""
+        if self.is_near(one, other):
+            return None
+        middle = self.level((self.place(one) + self.place(other)) / 2)
+        return middle if min(one, other) + _TOUCH < middle < max(one, other) - _TOUCH else None
+
+    def is_near(self, one: float, other: float) -> bool:
+        """True if two levels are so close that none between them needs testing."""
+        low, high = sorted((one, other))
+        near = self.precision * abs(low)
+        if self.spacing is Spacing.LINEAR:
+            near = max(near, _FINEST * (self.high - self.low))
+        return (self.is_whole and high - low <= 1) or high - low <= near * (1 + _TOUCH)
+
+    def halvings(self) -> int:
+        """Largest number of levels that bisection visits between the ends."""
+
+        def count(low: float, high: float) -> int:
+            middle = self.between(low, high)
+            return 0 if middle is None else 1 + max(count(low, middle), count(middle, high))
+
+        return count(self.low, self.high)
+
+    def _coordinate(self, level: float) -> float:
+        return math.log(level) if self.spacing is Spacing.LOG else level
+
 
 TRIALS_PER_START: Final = 4
 """Default number of trials per start, with which a clear level takes three starts."""
 
-_BOTH_ENDS: Final = 2
 _BOTH_SIDES: Final = 2
 """Levels reserved for narrowing from both sides of an inconclusive one."""
 
-_MOST_UNDECIDED: Final = 3
-"""Number of inconclusive levels near the threshold at which the search stops narrowing."""
 
 _FORGIVEN: Final = 1
 """Largest number of excluded starts of a level."""
@@ -41,8 +140,6 @@ _WITHIN_REACH: Final = 0.9
 
 
 class LevelState(StrEnum):
-    """State of a level."""
-
     OPEN = "open"
     HOLDS = "holds"
     BREAKS = "breaks"
@@ -85,7 +182,6 @@ class Batch:
 
     Attributes:
         trials: number of trials that count; 0 if the start is excluded.
-        broken: number of trials that count against the level.
         sound: number of trials that count for it; ``None`` if all its other trials do.
         achieved: the level that the load reached, if that was less than requested and is known.
         succeeded: number of successful trials, whether they count or not.
@@ -105,11 +201,7 @@ class Batch:
 
 @dataclass
 class LevelRecord:
-    """A visited level.
-
-    Attributes:
-        batches: in the order of measurement.
-    """
+    """A visited level."""
 
     level: float
     standing: LevelState = LevelState.OPEN
@@ -128,11 +220,6 @@ class LevelRecord:
         return sum(each.trials - each.broken if each.sound is None else each.sound for each in self.batches)
 
     @property
-    def groups(self) -> list[tuple[int, int]]:
-        """Broken trials and all trials of each start."""
-        return [(each.broken, each.trials) for each in self.batches if each.trials]
-
-    @property
     def exclusions(self) -> list[Batch]:
         return [each for each in self.batches if each.exclusion is not None]
 
@@ -143,11 +230,6 @@ class LevelRecord:
     @property
     def unvalued(self) -> int:
         return sum(each.unvalued for each in self.batches)
-
-    @property
-    def lacks_values(self) -> bool:
-        """True if most successful trials lack a value of the metric, so that the others may not be representative."""
-        return 2 * self.unvalued > self.succeeded
 
     @property
     def is_blocked(self) -> bool:
@@ -183,12 +265,11 @@ class SearchPlan:
     @cached_property
     def most_levels(self) -> int:
         """Largest number of levels that are tested; they share the probability of error equally."""
-        ends_and_probe = 1 if self.compares_ends else _BOTH_ENDS + 1
+        ends_and_probe = 1 if self.compares_ends else 3
         return ends_and_probe + self.scale.halvings() + _BOTH_SIDES
 
     @cached_property
     def test(self) -> BoundaryTest:
-        """Test of one level."""
         exponent = tempering(self.trials_per_start, self.boundary, self.correlation)
         return BoundaryTest(self.boundary, (1 - self.confidence) / self.most_levels, exponent)
 
@@ -199,12 +280,7 @@ class SearchPlan:
 
     @cached_property
     def patience(self) -> int:
-        """Trials after which a level counts as inconclusive."""
         return round(self.patience_factor * self.least_trials)
-
-    def patience_at(self, level: float) -> int:
-        """Trials after which this level counts as inconclusive: twice as many at an end, which an interval requires."""
-        return self.patience * (2 if level in {self.scale.calm, self.scale.harsh} else 1)
 
 
 class Bisection:
@@ -220,14 +296,18 @@ class Bisection:
             self.records[plan.scale.calm] = LevelRecord(plan.scale.calm, LevelState.HOLDS)
 
     def add(self, batch: Batch) -> None:
-        """Adds the result of one start."""
         record = self.records.setdefault(batch.level, LevelRecord(batch.level))
         record.batches.append(batch)
         record.standing = self._state(record)
 
     def next_level(self) -> float | None:
         """Level of the next start; ``None`` at the end."""
-        if self.is_spent or self._is_over:
+        calm, harsh = (self.records.get(each) for each in (self.plan.scale.calm, self.plan.scale.harsh))
+        if harsh is not None and self.plan.compares_ends:
+            is_over = harsh.standing not in {LevelState.OPEN, LevelState.BREAKS}
+        else:
+            is_over = calm is not None and calm.standing not in {LevelState.OPEN, LevelState.HOLDS}
+        if self.is_spent or is_over:
             return None
         pending = next((each.level for each in self.records.values() if each.standing is LevelState.OPEN), None)
         if pending is not None or self._tested >= self.plan.most_levels:
@@ -236,12 +316,10 @@ class Bisection:
 
     @property
     def trials(self) -> int:
-        """Number of trials so far."""
         return sum(each.trials for each in self.records.values())
 
     @property
     def starts(self) -> int:
-        """Number of starts so far, including those without a result."""
         return sum(len(each.batches) for each in self.records.values())
 
     @property
@@ -251,8 +329,9 @@ class Bisection:
             return 0
         begun = sum(each.trials for each in self.records.values() if each.standing is LevelState.OPEN)
         levels = self.plan.most_levels - self._tested + (begun > 0)
-        settled = sum(1 for each in (self.plan.scale.calm, self.plan.scale.harsh) if self._is_settled(each))
-        return min(self.plan.max_trials - self.trials, (levels + _BOTH_ENDS - settled) * self.plan.patience - begun)
+        ends = [self.records.get(each) for each in (self.plan.scale.calm, self.plan.scale.harsh)]
+        unsettled = sum(each is None or each.standing is LevelState.OPEN for each in ends)
+        return min(self.plan.max_trials - self.trials, (levels + unsettled) * self.plan.patience - begun)
 
     @property
     def is_spent(self) -> bool:
@@ -300,17 +379,6 @@ class Bisection:
         return Finding.UNDECIDED if self.ceiling is None else Finding.OUT_OF_REACH
 
     @property
-    def _is_over(self) -> bool:
-        """True if the result at an end leaves nothing to search for."""
-        calm, harsh = (self.records.get(each) for each in (self.plan.scale.calm, self.plan.scale.harsh))
-        if harsh is not None and self.plan.compares_ends:
-            return harsh.standing not in {LevelState.OPEN, LevelState.BREAKS}
-        return calm is not None and calm.standing not in {LevelState.OPEN, LevelState.HOLDS}
-
-    def _is_settled(self, level: float) -> bool:
-        return level in self.records and self.records[level].standing is not LevelState.OPEN
-
-    @property
     def _tested(self) -> int:
         return sum(1 for each in self.records.values() if each.trials)
 
@@ -323,13 +391,22 @@ class Bisection:
         return self.plan.scale.place(one.level) < self.plan.scale.place(other.level)
 
     def _state(self, record: LevelRecord) -> LevelState:
-        if record.lacks_values and record.trials:
-            return self._state_without_values(record)
-        least = self.plan.calm_trials if record.level == self.plan.scale.calm else 0
-        side = self._side(record) if record.trials >= least else None
-        if side is not None:
-            return LevelState.BREAKS if side is Side.ABOVE else LevelState.HOLDS
-        if record.trials >= max(least, self.plan.patience_at(record.level)):
+        plan, scale = self.plan, self.plan.scale
+        patience = plan.patience * (2 if record.level in {scale.calm, scale.harsh} else 1)  # an interval needs the ends
+        if record.trials and 2 * record.unvalued > record.succeeded:
+            # Those with a value may not be representative. It breaks only if enough trials are broken when trials
+            # without a value count as unbroken.
+            made = record.trials + record.unvalued
+            if plan.test.decide(record.broken, made) is Side.ABOVE:
+                return LevelState.BREAKS
+            is_hopeless = record.unvalued >= max(TRIALS_PER_START, record.broken)
+            return LevelState.UNVALUED if is_hopeless or made >= patience else LevelState.OPEN
+        least = plan.calm_trials if record.level == scale.calm else 0
+        if record.trials >= least:
+            side = plan.test.decide(record.broken, record.trials, misses=record.sound)
+            if side is not None:
+                return LevelState.BREAKS if side is Side.ABOVE else LevelState.HOLDS
+        if record.trials >= max(least, patience):
             return LevelState.UNDECIDED
         exclusions = [each.exclusion for each in record.batches if each.exclusion is not None]
         is_beyond = Exclusion.UNREACHED in exclusions and not record.trials
@@ -337,47 +414,34 @@ class Bisection:
             return _GIVEN_UP_AS[exclusions[-1]]
         return LevelState.OPEN
 
-    def _side(self, record: LevelRecord) -> Side | None:
-        return self.plan.test.decide(record.broken, record.trials, misses=record.sound)
-
-    def _state_without_values(self, record: LevelRecord) -> LevelState:
-        """State of a level with many missing values.
-
-        It breaks only if enough trials are broken when trials without a value count as unbroken.
-        """
-        made = record.trials + record.unvalued
-        if self.plan.test.decide(record.broken, made) is Side.ABOVE:
-            return LevelState.BREAKS
-        is_hopeless = record.unvalued >= max(TRIALS_PER_START, record.broken)
-        return LevelState.UNVALUED if is_hopeless or made >= self.plan.patience_at(record.level) else LevelState.OPEN
-
     def _wanted(self) -> Iterator[float | None]:
         """Levels to visit, by decreasing priority; may include visited ones."""
         scale = self.plan.scale
         yield scale.calm
         yield scale.harsh
-        if len(self._of(LevelState.UNDECIDED)) < _MOST_UNDECIDED:
+        if len(self._of(LevelState.UNDECIDED)) < 3:  # with more, the search has narrowed enough
             yield from self._narrowing()
         if not self.plan.compares_ends:
             yield self._monotony_probe()
 
     def _narrowing(self) -> Iterator[float | None]:
         """Middles of the gaps between the level that holds and the one that breaks, the wider gap first."""
-        scale, sound = self.plan.scale, self.holds
-        end = self.breaks or self.ceiling
-        blocked = [each for each in self.records.values() if each.is_blocked]
+        scale, sound, ceiling = self.plan.scale, self.holds, self.ceiling
+        end = self.breaks or ceiling
         assert sound is not None
         between = [
             each.level
-            for each in blocked
-            if self._is_calmer(sound, each) and (end is None or self._is_calmer(each, end))
+            for each in self.records.values()
+            if each.is_blocked and self._is_calmer(sound, each) and (end is None or self._is_calmer(each, end))
         ]
         between.sort(key=scale.place)
         if self.breaks is None:
-            reach = self._within_reach()
-            if reach is not None and scale.place(reach) <= scale.place(sound.level):
-                return
-            yield reach
+            achieved = next((each.achieved for each in ceiling.batches if each.achieved), None) if ceiling else None
+            if achieved is not None and scale.low < achieved * _WITHIN_REACH < scale.high:
+                reach = scale.level(scale.place(achieved * _WITHIN_REACH))
+                if scale.place(reach) <= scale.place(sound.level):
+                    return
+                yield reach
             yield from (scale.between(sound.level, each) for each in between[:1] or ([end.level] if end else []))
             return
         gaps = [(sound.level, self.breaks.level)]
@@ -385,14 +449,6 @@ class Bisection:
             gaps = [(sound.level, between[0]), (between[-1], self.breaks.level)]
         gaps.sort(key=lambda gap: scale.place(gap[0]) - scale.place(gap[1]))
         yield from (scale.between(*gap) for gap in gaps)
-
-    def _within_reach(self) -> float | None:
-        """A level just below the one that a load reached when more was requested; ``None`` if that is unknown."""
-        scale, ceiling = self.plan.scale, self.ceiling
-        reached = None if ceiling is None else next((each.achieved for each in ceiling.batches if each.achieved), None)
-        if reached is None or not scale.low < reached * _WITHIN_REACH < scale.high:
-            return None
-        return scale.level(scale.place(reached * _WITHIN_REACH))
 
     def _monotony_probe(self) -> float | None:
         """A level in the widest gap above the calmest that breaks; if none breaks, the middle of the whole range."""

@@ -25,7 +25,7 @@ from pytest_ldos.measure.trial.conduct import Observer, Procedure, Save, add_tri
 from pytest_ldos.measure.trial.phases import Durations, PhaseClock, clocked, describe_durations
 from pytest_ldos.measure.trial.record import Look, TrialSet
 from pytest_ldos.measure.trial.rig import Rig, Watch
-from pytest_ldos.robot.stack.stimulus.protocol import Case
+from pytest_ldos.robot.stack.protocol import Case
 from pytest_ldos.scenario.model import ScenarioSpec
 
 OpenRig = Callable[..., AbstractContextManager[Rig]]

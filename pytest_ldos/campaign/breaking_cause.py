@@ -17,6 +17,7 @@ import numpy as np
 from pytest_ldos.base.paths import STATE_FEEDBACK
 from pytest_ldos.base.stats.rank_tests import Sample, rank_sum_p
 from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.context import MeasuredMetric
 from pytest_ldos.measure.metrics.segments import kind_of
 from pytest_ldos.measure.trial.record import MotionTrial, Trial, TrialSet
 from pytest_ldos.trace.flow.critical import SegmentKind
@@ -39,7 +40,6 @@ class Stage:
     """A part of a motion that may break.
 
     Attributes:
-        quantity: description of the measured quantity.
         metrics: names of this stage's metrics; empty strings are ignored.
         read: returns its value in a trial, in milliseconds; ``None`` if there is none.
     """
@@ -50,35 +50,30 @@ class Stage:
     read: Callable[[Trial], float | None]
 
 
-def _metric(name: str) -> Callable[[Trial], float | None]:
-    def read(trial: Trial) -> float | None:
-        measured = trial.measurements.get(name)
-        return None if measured is None else measured.number
-
-    return read
-
-
-def _segments(kind: SegmentKind) -> Callable[[Trial], float | None]:
+# Waiting for a CPU is a separate segment only if the kernel's scheduler was recorded.
+def _segments(name: str, quantity: str, kind: SegmentKind) -> Stage:
     def read(trial: Trial) -> float | None:
         path = trial.segments_ns.get(STATE_FEEDBACK, {}) if isinstance(trial, MotionTrial) else {}
         found = [duration for segment, duration in path.items() if kind_of(segment) is kind]
         return sum(found) / 1e6 if found else None
 
-    return read
+    return Stage(name, f"{quantity}, median", (), read)
+
+
+def _of_metric(stage: str, metric: MeasuredMetric) -> Stage:
+    def read(trial: Trial) -> float | None:
+        measured = trial.measurements.get(metric.name)
+        return None if measured is None else measured.number
+
+    return Stage(stage, metric.name, (metric.name, metric.refines), read)
 
 
 # Waiting for a CPU is a separate segment only if the kernel's scheduler was recorded.
 STAGES: Final = (
-    Stage("transport", "joint states on their way, median", (), _segments(SegmentKind.TRANSPORT)),
-    Stage(
-        "executor queue", "joint states waiting for their callback, median", (), _segments(SegmentKind.EXECUTOR_WAIT)
-    ),
-    Stage("CPU", "threads of the state feedback waiting for a CPU, median", (), _segments(SegmentKind.CPU_WAIT)),
-    *(
-        Stage(each.stage, each.name, (each.name, each.refines), _metric(each.name))
-        for each in METRICS.values()
-        if each.stage
-    ),
+    _segments("transport", "joint states on their way", SegmentKind.TRANSPORT),
+    _segments("executor queue", "joint states waiting for their callback", SegmentKind.EXECUTOR_WAIT),
+    _segments("CPU", "threads of the state feedback waiting for a CPU", SegmentKind.CPU_WAIT),
+    *(_of_metric(each.stage, each) for each in METRICS.values() if each.stage),
 )
 
 
@@ -165,34 +160,29 @@ def find_cause(
 
     Args:
         levels: from the calm one to the harshest.
-        threshold: the level to explain.
         bracket: levels whose broken and unbroken trials are compared.
-        criterion_metric: metric of the criterion; empty for success.
         ended_early: messages of failed resets at the threshold; each counts as a trial.
     """
-    measured = [
-        each for stage in STAGES if (each := _report(stage, levels, threshold, bracket, criterion_metric, is_broken))
-    ]
+    reports = [_report(stage, levels, threshold, bracket, criterion_metric, is_broken) for stage in STAGES]
     places = list(levels)
-    order = sorted(measured, key=lambda each: _rank(each, places))
+
+    def rank(report: StageReport) -> tuple[int, float]:
+        if report.first_left is None:
+            return len(places), -(report.at_threshold.ratio if report.at_threshold else 0.0)
+        at_first = next(each for each in report.levels if each.level == report.first_left)
+        return places.index(report.first_left), -at_first.ratio
+
+    order = sorted((each for each in reports if each is not None), key=rank)
     at_threshold = levels[threshold]
     failed = [trial for trial in at_threshold.trials if not trial.succeeded]
     return Cause(
         level=threshold,
         stages=tuple(order),
         blamed=_blamed(order),
-        failures=(*_failures(failed), *_failures_on_the_way(ended_early)),
+        failures=_failures(failed, ended_early),
         failed=len(failed) + len(ended_early),
         trials=len(at_threshold.trials) + len(ended_early),
     )
-
-
-def _rank(report: StageReport, places: Sequence[float]) -> tuple[int, float]:
-    """Sort key: the stage that left its calm range first; at equal level, the one with the largest ratio."""
-    if report.first_left is None:
-        return len(places), -(report.at_threshold.ratio if report.at_threshold else 0.0)
-    at_first = next(each for each in report.levels if each.level == report.first_left)
-    return places.index(report.first_left), -at_first.ratio
 
 
 def _blamed(order: Sequence[StageReport]) -> StageReport | None:
@@ -203,12 +193,12 @@ def _blamed(order: Sequence[StageReport]) -> StageReport | None:
     out = [each for each in order if each.at_threshold is not None and each.at_threshold.has_left]
     candidates = [each for each in out if each.separation is None or each.separation >= TELLING]
     others = [each for each in candidates if not each.is_criterion]
-    return max(others or candidates, key=_weight, default=None)
 
+    def weigh(report: StageReport) -> tuple[float, float]:
+        assert report.at_threshold is not None
+        return round(report.separation or 0.0, 1), report.at_threshold.ratio
 
-def _weight(report: StageReport) -> tuple[float, float]:
-    assert report.at_threshold is not None
-    return round(report.separation or 0.0, 1), report.at_threshold.ratio
+    return max(others or candidates, key=weigh, default=None)
 
 
 def _report(
@@ -220,29 +210,28 @@ def _report(
     is_broken: Callable[[Trial], bool | None],
 ) -> StageReport | None:
     """A stage over all levels; ``None`` if the calm level has too few values of it, or a median of 0."""
-    calm_level = next(iter(levels))
-    calm = _numbers(stage, levels[calm_level].trials)
+    (_, calm_trials), *harsher = levels.items()
+    calm = _numbers(stage, calm_trials.trials)
     if len(calm) < _FEWEST or not np.median(calm) > 0:
         return None
-    error = ERROR / (len(STAGES) * max(1, len(levels) - 1))
-    harsher = {level: _numbers(stage, trials.trials) for level, trials in levels.items() if level != calm_level}
-    measured = tuple(_at_level(level, found, calm, error) for level, found in harsher.items() if len(found) >= _FEWEST)
+    error = ERROR / (len(STAGES) * max(1, len(harsher)))
+    measured = []
+    for level, trials in harsher:
+        found = _numbers(stage, trials.trials)
+        if len(found) >= _FEWEST:
+            median, ratio = float(np.median(found)), float(np.median(found) / np.median(calm))
+            p_value = rank_sum_p(found, calm)
+            measured.append(StageAtLevel(level, median, ratio, p_value, ratio >= FACTOR and p_value <= error))
     return StageReport(
         stage=stage.name,
         quantity=stage.quantity,
         calm=float(np.median(calm)),
-        levels=measured,
+        levels=tuple(measured),
         first_left=next((each.level for each in measured if each.has_left), None),
         at_threshold=next((each for each in measured if each.level == threshold), None),
         separation=_separation(stage, [trial for level in bracket for trial in levels[level].trials], is_broken),
         is_criterion=bool(criterion_metric) and criterion_metric in stage.metrics,
     )
-
-
-def _at_level(level: float, found: Sample, calm: Sample, error: float) -> StageAtLevel:
-    ratio = float(np.median(found) / np.median(calm))
-    p_value = rank_sum_p(found, calm)
-    return StageAtLevel(level, float(np.median(found)), ratio, p_value, ratio >= FACTOR and p_value <= error)
 
 
 def _separation(stage: Stage, trials: Sequence[Trial], is_broken: Callable[[Trial], bool | None]) -> float | None:
@@ -260,21 +249,18 @@ def _numbers(stage: Stage, trials: Sequence[Trial]) -> Sample:
     return np.array([value for trial in trials if (value := stage.read(trial)) is not None], dtype=np.float64)
 
 
-def _failures(failed: Sequence[Trial]) -> tuple[FailureCount, ...]:
-    by_outcome = Counter(trial.outcome.value for trial in failed)
+def _failures(failed: Sequence[Trial], ended_early: Sequence[str]) -> tuple[FailureCount, ...]:
+    """The most frequent outcomes, each with its most frequent message, and the failed motions between trials."""
+    messages: dict[str, list[str]] = {}
+    for trial in failed:
+        messages.setdefault(trial.outcome.value, []).append(trial.message)
+    most = sorted(messages, key=lambda outcome: -len(messages[outcome]))[:_MOST_MESSAGES]
+    found = [(outcome, messages[outcome]) for outcome in most]
+    if ended_early:
+        found.append((BETWEEN_TRIALS, list(ended_early)))
     return tuple(
-        FailureCount(outcome, _said_most(failed, outcome), count)
-        for outcome, count in by_outcome.most_common(_MOST_MESSAGES)
+        FailureCount(
+            outcome, Counter((text.splitlines() or [""])[0] for text in texts).most_common(1)[0][0], len(texts)
+        )
+        for outcome, texts in found
     )
-
-
-def _said_most(failed: Sequence[Trial], outcome: str) -> str:
-    messages = Counter((trial.message.splitlines() or [""])[0] for trial in failed if trial.outcome.value == outcome)
-    return messages.most_common(1)[0][0]
-
-
-def _failures_on_the_way(reasons: Sequence[str]) -> tuple[FailureCount, ...]:
-    if not reasons:
-        return ()
-    messages = Counter((reason.splitlines() or [""])[0] for reason in reasons)
-    return (FailureCount(BETWEEN_TRIALS, messages.most_common(1)[0][0], len(reasons)),)

@@ -1,35 +1,158 @@
-"""A search for a breaking point: plan, stored starts, and numeric result.
+"""A search for a breaking point: criterion, plan and numeric result.
 
-``.ldos/breaking/<stack>/<host class>/<scenario>/<address>/`` holds ``start-0001.json`` …
-The starts of a finished search are deleted.
+Criteria: with ``success<0.5``, a failed trial is broken, and a level is broken if fewer than half of its trials would
+succeed. With ``T3p99>3x``, a trial is broken if it failed, or if its metric is beyond three times the median of the
+calm end, and a level is broken if more than half of its trials would be, i.e. if its median is beyond this limit.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
-from typing import Any, Final
+from typing import ClassVar, Final
 
+import numpy as np
+
+from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
+from pytest_ldos.base.series import Better, Invalid, Missing
 from pytest_ldos.base.stats.counts import LogisticCurve, estimate_correlation, fit_logistic
 from pytest_ldos.base.stats.several_tests import BoundaryTest
+from pytest_ldos.base.text import format_quantity
 from pytest_ldos.campaign.bisection import Bisection, Finding, LevelRecord, LevelState, SearchPlan
 from pytest_ldos.campaign.breaking_cause import Cause, find_cause
-from pytest_ldos.campaign.criterion import Criterion
-from pytest_ldos.campaign.kept_documents import (
-    plain_spec,
-    plain_trials,
-    read_document,
-    set_damaged_aside,
-    write_document,
-)
-from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.measure.trial.codec import decode_trials
-from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.measure.trial.record import Trial, TrialSet
+
+_FORM: Final = re.compile(r"\s*(?P<what>\w+)\s*(?P<side>[<>])\s*(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>%|x|×)?\s*")
+_SUCCESS: Final = "success"
+
+
+@dataclass(frozen=True)
+class SuccessBelow:
+    """Broken if the probability of success is below a level."""
+
+    level: float
+    metric_name: str = ""
+    unit: str = ""
+
+    @property
+    def boundary(self) -> float:
+        """Share of broken trials beyond which a level is broken."""
+        return 1 - self.level
+
+    def describe(self) -> str:
+        return f"fewer than {100 * self.level:g} % of trials succeed"
+
+    def describe_limit(self, limit: float | None) -> str:
+        return ""
+
+    def limit(self, calm: TrialSet | None) -> None:
+        """No limit: any failed trial is broken."""
+
+    def median(self, trials: TrialSet) -> None:
+        """No median: a success rate has none."""
+
+    def is_broken(self, trial: Trial, limit: float | None) -> bool | None:
+        return not trial.succeeded
+
+    def why_unvalued(self, trial: Trial) -> str:
+        """Always empty: every trial has an outcome."""
+        return ""
+
+
+@dataclass(frozen=True)
+class MetricBeyond:
+    """Broken if a metric's median is beyond a multiple of its median at the calm end."""
+
+    metric: Metric
+    factor: float
+    boundary: ClassVar[float] = 0.5
+    """A median is beyond the limit if more than half of the values are."""
+
+    @property
+    def metric_name(self) -> str:
+        return self.metric.name
+
+    @property
+    def unit(self) -> str:
+        return self.metric.unit
+
+    def describe(self) -> str:
+        side = "below" if self.metric.better is Better.HIGHER else "beyond"
+        return f"the median of {self.metric.name} is {side} {self.factor:g} × its calm one"
+
+    def describe_limit(self, limit: float | None) -> str:
+        """The limit in numbers, once the calm end is measured."""
+        if limit is None:
+            return ""
+        shown = format_quantity(limit, self.metric.unit)
+        return f"{shown}, {self.factor:g} × the median of {format_quantity(limit / self.factor, self.metric.unit)}"
+
+    def limit(self, calm: TrialSet | None) -> float | None:
+        """Limit beyond which a trial is broken; ``None`` if the calm end has no value."""
+        calm_median = None if calm is None else self.median(calm)
+        return None if calm_median is None else calm_median * self.factor
+
+    def median(self, trials: TrialSet) -> float | None:
+        measured = (trial.measurements.get(self.metric.name) for trial in trials.trials if trial.succeeded)
+        found = [each.number for each in measured if each is not None and each.number is not None]
+        return float(np.median(found)) if found else None
+
+    def is_broken(self, trial: Trial, limit: float | None) -> bool | None:
+        """True if the trial failed or is beyond the limit; ``None`` if that is unknown."""
+        if not trial.succeeded:
+            return True
+        measured = trial.measurements.get(self.metric.name)
+        value = None if measured is None else measured.number
+        if value is None or limit is None:
+            return None
+        return value < limit if self.metric.better is Better.HIGHER else value > limit
+
+    def why_unvalued(self, trial: Trial) -> str:
+        """Reason why a successful trial has no value of the metric; empty if it has one, or failed."""
+        measured = trial.measurements.get(self.metric.name)
+        if not trial.succeeded or (measured is not None and measured.number is not None):
+            return ""
+        value = None if measured is None else measured.value
+        return value.reason if isinstance(value, Missing | Invalid) else "it was not taken"
+
+
+Criterion = SuccessBelow | MetricBeyond
+
+
+def parse_criterion(text: str, metrics: dict[str, Metric]) -> Criterion:
+    """Parses the value of ``--until``.
+
+    Raises:
+        ConfigurationError: malformed text, an unknown metric (the message has the nearest match), or an invalid number.
+    """
+    match = _FORM.fullmatch(text)
+    if match is None:
+        remedy = "write it as success<0.5, success<50% or T3p99>3x"
+        raise ConfigurationError(f"--until {text!r} says no criterion", remedy=remedy)
+    what, side, number, unit = match["what"], match["side"], float(match["number"]), match["unit"] or ""
+    is_multiple = unit in {"x", "×"}
+    refuse_unknown([what], [_SUCCESS, *metrics], "metric in --until:")
+    if what == _SUCCESS:
+        level = number / 100 if unit == "%" else number
+        if side != "<" or is_multiple or not 0 < level < 1:
+            raise ConfigurationError(
+                f"--until {text!r}: a success rate breaks below a level between 0 and 1",
+                remedy="write it as success<0.5",
+            )
+        return SuccessBelow(level)
+    metric = metrics[what]
+    worse = "<" if metric.better is Better.HIGHER else ">"
+    example = f"{metric.name}{worse}{'0.5' if metric.better is Better.HIGHER else '3'}x"
+    is_worse = 0 < number < 1 if metric.better is Better.HIGHER else number > 1
+    if side != worse or not is_multiple or not is_worse:
+        raise ConfigurationError(
+            f"--until {text!r}: {metric.name} breaks beyond a multiple of its calm median",
+            remedy=f"write it as {example}",
+        )
+    return MetricBeyond(metric, number)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +178,6 @@ _FEWEST_STARTS: Final = 6
 
 
 class EstimateBy(StrEnum):
-    """Source of an estimate."""
-
     FIT = "logistic curve through all trials"
     MIDDLE = "middle of the interval"
 
@@ -95,10 +216,7 @@ class BreakingResult:
         reached: the level that the load reached there; ``None`` if that is unknown.
         levels: from the calm end on.
         curve: probability of breaking over the place of a level (0 the calm end, 1 the harsh one).
-        limit: the criterion in numbers.
         stopped: reason of an early end or of an interval wider than requested; empty otherwise.
-        is_finished: True if nothing is left to measure.
-        notes: remarks for the report.
     """
 
     plan: BreakingPlan
@@ -137,10 +255,12 @@ def conclude(
     """
     scale = plan.search.scale
     holds, breaks, ceiling = bisection.holds, bisection.breaks, bisection.ceiling
-    curve = _fit(bisection)
+    curve, records = None, bisection.records.values()
+    if bisection.finding is Finding.BREAKS:  # levels on both sides of the threshold were tested
+        tested = [each for each in records if each.trials]
+        places = [scale.place(each.level) for each in tested]
+        curve = fit_logistic(places, [each.broken for each in tested], [each.trials for each in tested])
     estimate, estimate_by = _estimate(bisection, curve)
-    calm = sets.get(scale.calm)
-    ordered = sorted(bisection.records.values(), key=lambda each: scale.place(each.level))
     reached = None if ceiling is None else next((each.achieved for each in ceiling.batches if each.achieved), None)
     return BreakingResult(
         plan=plan,
@@ -151,11 +271,13 @@ def conclude(
         estimate_by=estimate_by,
         ceiling=None if ceiling is None else _summarize(plan, ceiling, sets),
         reached=reached,
-        levels=tuple(_summarize(plan, each, sets) for each in ordered),
+        levels=tuple(
+            _summarize(plan, each, sets) for each in sorted(records, key=lambda each: scale.place(each.level))
+        ),
         curve=curve,
         trials=bisection.trials,
         starts=bisection.starts,
-        limit=plan.criterion.describe_limit(plan.criterion.limit(calm)),
+        limit=plan.criterion.describe_limit(plan.criterion.limit(sets.get(scale.calm))),
         stopped=stopped or _why_ended(bisection),
         is_finished=not stopped,
         notes=tuple(_notes(plan, bisection)),
@@ -168,6 +290,14 @@ def _summarize(plan: BreakingPlan, record: LevelRecord, sets: Mapping[float, Tri
     test = BoundaryTest(plan.search.boundary, 1 - LEVEL_CONFIDENCE, plan.search.test.exponent)
     low, high = test.interval(record.broken, record.trials)
     trials = sets.get(record.level)
+    mishaps = [f"{each.exclusion}: {each.reason}" for each in record.exclusions]
+    if record.standing is LevelState.UNVALUED:
+        reasons = (plan.criterion.why_unvalued(each) for each in (trials.trials if trials is not None else ()))
+        why = next((each for each in reasons if each), "it was not taken")
+        mishaps.append(
+            f"it is not judged: {record.unvalued} of {record.succeeded} trials that succeeded have no "
+            f"{plan.criterion.metric_name} ({why})"
+        )
     return LevelSummary(
         level=record.level,
         standing=record.standing,
@@ -178,32 +308,8 @@ def _summarize(plan: BreakingPlan, record: LevelRecord, sets: Mapping[float, Tri
         low=low,
         high=high,
         median=plan.criterion.median(trials) if trials is not None else None,
-        mishaps=(
-            *(f"{each.exclusion}: {each.reason}" for each in record.exclusions),
-            *_without_values(plan, record, trials),
-        ),
+        mishaps=tuple(mishaps),
     )
-
-
-def _without_values(plan: BreakingPlan, record: LevelRecord, trials: TrialSet | None) -> Iterator[str]:
-    """Explains that a level is not judged because most of its successful trials lack a value of the metric."""
-    if record.standing is not LevelState.UNVALUED:
-        return
-    reasons = (plan.criterion.why_unvalued(each) for each in (trials.trials if trials is not None else ()))
-    why = next((each for each in reasons if each), "it was not taken")
-    yield (
-        f"it is not judged: {record.unvalued} of {record.succeeded} trials that succeeded have no "
-        f"{plan.criterion.metric_name} ({why})"
-    )
-
-
-def _fit(bisection: Bisection) -> LogisticCurve | None:
-    """Fits a curve if levels on both sides of the threshold were tested."""
-    tested = [each for each in bisection.records.values() if each.trials]
-    if bisection.finding is not Finding.BREAKS:
-        return None
-    places = [bisection.plan.scale.place(each.level) for each in tested]
-    return fit_logistic(places, [each.broken for each in tested], [each.trials for each in tested])
 
 
 def _estimate(bisection: Bisection, curve: LogisticCurve | None) -> tuple[float | None, EstimateBy | None]:
@@ -244,7 +350,8 @@ def _notes(plan: BreakingPlan, bisection: Bisection) -> list[str]:
             f"harsher is not always worse here: {held} holds though {bisection.breaks.level:g} breaks; "
             "the interval is of the first crossing that was found, and there are others"
         )
-    groups = [each.groups for each in bisection.records.values() if 0 < each.broken < each.trials]
+    mixed = [each.batches for each in bisection.records.values() if 0 < each.broken < each.trials]
+    groups = [[(start.broken, start.trials) for start in starts if start.trials] for starts in mixed]
     correlation = estimate_correlation(groups)
     many = sum(map(len, groups)) >= _FEWEST_STARTS
     if correlation is not None and many and correlation > _MUCH_MORE * plan.search.correlation:
@@ -277,89 +384,3 @@ def _cause(
         criterion_metric=plan.criterion.metric_name,
         is_broken=lambda trial: plan.criterion.is_broken(trial, limit),
     )
-
-
-FOLDER: Final = "breaking"
-KIND: Final = "pytest-ldos start of a search"
-_START: Final = re.compile(r"start-([0-9]{1,9})\.json")
-
-
-@dataclass(frozen=True)
-class KeptStart:
-    """One measured start.
-
-    Attributes:
-        asked: the requested scenario, as plain values.
-        version: identity of version and machine; see `campaign.measured_version`.
-    """
-
-    level: float
-    asked: Any
-    version: Mapping[str, str]
-    trials: TrialSet
-
-
-@dataclass(frozen=True)
-class BreakingEvidence:
-    """The starts of one search."""
-
-    folder: Path
-
-    @classmethod
-    def of(cls, output: Path, key: BaselineKey, address: str) -> BreakingEvidence:
-        safe = re.sub(r"[^A-Za-z0-9_.-]", "_", address)
-        return cls(key.folder(output / FOLDER) / safe)
-
-    def keep(self, level: float, spec: ScenarioSpec, trials: TrialSet, version: Mapping[str, str]) -> None:
-        """Writes a start to disk.
-
-        Raises:
-            NotWritten: it could not be written.
-        """
-        number = 1 + max((number for number, _ in self._files()), default=0)
-        document = {
-            "kind": KIND,
-            "level": level,
-            "asked": plain_spec(spec),
-            "version": dict(version),
-            "trials": plain_trials(trials),
-        }
-        write_document(self.folder / f"start-{number:04d}.json", document)
-
-    def starts(self) -> list[KeptStart]:
-        """The stored starts, in the order of measurement.
-
-        Raises:
-            RecordUnreadable: a file is damaged; the message names it.
-        """
-        return [_read(file) for _, file in self._files()]
-
-    def __len__(self) -> int:
-        """Number of stored starts."""
-        return len(self._files())
-
-    def set_damaged_aside(self) -> list[Path]:
-        """See `set_damaged_aside`."""
-        return set_damaged_aside([file for _, file in self._files()], _read)
-
-    def drop(self, *, but: Callable[[KeptStart], bool]) -> None:
-        """Deletes the starts of a finished search, except those (`but`) that another search may resume from."""
-        for _, file in self._files():
-            if not but(_read(file)):
-                file.unlink(missing_ok=True)
-
-    def _files(self) -> list[tuple[int, Path]]:
-        found = ((_START.fullmatch(file.name), file) for file in self.folder.glob("start-*.json"))
-        return sorted((int(match[1]), file) for match, file in found if match)
-
-
-def _read(file: Path) -> KeptStart:
-    level, asked, version, trials = read_document(
-        file, _parse, remedy=f"delete {file.name}: the search measures it again"
-    )
-    return KeptStart(level, asked, version, decode_trials(trials, file))
-
-
-def _parse(document: Any) -> tuple[float, Any, dict[str, str], str]:
-    version, trials = dict(document["version"]), json.dumps(document["trials"])
-    return float(document["level"]), document["asked"], version, trials

@@ -19,12 +19,11 @@ from pytest_ldos.base.errors import CalibrationFailed
 from pytest_ldos.base.stats.counts import share_interval
 from pytest_ldos.base.text import counted
 from pytest_ldos.campaign.noise import Design, Pair, Pool, plant, starts_of, template_of, to_calibration
-from pytest_ldos.judge.baseline.calibration import ENOUGH_RUNS, Calibration, MetricNoise
+from pytest_ldos.judge.baseline.calibration import ENOUGH_RUNS, Calibration
 from pytest_ldos.judge.gate.decide import GateResult, decide
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.catalogue import METRICS
-from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet, missing_reasons
 
 TRIAL_COUNTS: Final = (8, 10, 15, 20, 30, 40, 60)
@@ -112,33 +111,34 @@ class Prover:
     _learned: dict[frozenset[int], Calibration] = field(default_factory=dict)
 
     def promises(self, design: Design, counts: Sequence[int] = TRIAL_COUNTS) -> Iterator[Promise]:
-        """One promise for each number of trials that can be drawn."""
-        for trials in counts:
-            if self.can_draw:
-                yield self.promise(design, trials)
-
-    @property
-    def can_draw(self) -> bool:
-        """True if there are two starts, enough for a pair of either design."""
-        return len(self.pool.starts) >= 2
+        """One promise for each number of trials; none with fewer than two starts, which either design needs."""
+        if len(self.pool.starts) >= 2:
+            yield from (self.promise(design, trials) for trials in counts)
 
     def promise(self, design: Design, trials: int) -> Promise:
-        """Measures the gate's error rates with a number of trials."""
-        pairs = [(pair, *self._judge(pair)) for pair in self._pairs(design, trials)]
-        results = [result for _, result, _ in pairs]
+        pairs = list(self._pairs(design, trials, self.draws))
+        judged = [self._judge(pair) for pair in pairs]
+        regressed = [result for result, _ in judged if result.verdict is Verdict.REGRESSED]
+        by_metric = [any(each.verdict is Verdict.REGRESSED for each in result.comparisons) for result in regressed]
+        undecided = sum(result.verdict is Verdict.INCONCLUSIVE for result, _ in judged)
+        mde: dict[str, list[float]] = {metric.name: [] for metric in self.pool.template.metrics}
+        for result, _ in judged:
+            for comparison in result.comparisons:
+                if comparison.metric in mde:
+                    mde[comparison.metric].append(comparison.mde)
         return Promise(
             design=design,
             trials=trials,
-            alarms=Share(sum(each.verdict is Verdict.REGRESSED for each in results), len(results)),
-            by_failures=Share(sum(_is_by_failures(each) for each in results), len(results)),
-            undecided=Share(sum(each.verdict is Verdict.INCONCLUSIVE for each in results), len(results)),
-            mde=_mde_of(results, self.pool.template.metrics),
-            held_out=float(np.mean([held_out for _, _, held_out in pairs])),
-            modelled=float(np.mean([pair.is_modelled for pair, _, _ in pairs])),
+            alarms=Share(len(regressed), len(pairs)),
+            by_failures=Share(by_metric.count(False), len(pairs)),
+            undecided=Share(undecided, len(pairs)),
+            # The upper median, because values may be infinite.
+            mde={name: sorted(values)[len(values) // 2] for name, values in mde.items() if values},
+            held_out=float(np.mean([held_out for _, held_out in judged])),
+            modelled=float(np.mean([pair.is_modelled for pair in pairs])),
         )
 
     def plant(self, design: Design, metric: str, *, trials: int, effect: float, draws: int) -> Planted:
-        """Measures the detection rate of a change."""
         found = 0
         for pair in self._pairs(design, trials, draws):
             result, _ = self._judge(dataclasses.replace(pair, head=plant(pair.head, metric, effect)))
@@ -146,50 +146,24 @@ class Prover:
             found += comparison is not None and comparison.verdict is Verdict.REGRESSED
         return Planted(design=design, metric=metric, trials=trials, effect=effect, found=Share(found, draws))
 
-    def _pairs(self, design: Design, trials: int, draws: int | None = None) -> Iterator[Pair]:
+    def _pairs(self, design: Design, trials: int, draws: int) -> Iterator[Pair]:
         rng = np.random.default_rng([self.seed, list(Design).index(design), trials])
-        for _ in range(self.draws if draws is None else draws):
-            yield self.pool.draw(rng, design, trials)
+        return (self.pool.draw(rng, design, trials) for _ in range(draws))
 
     def _judge(self, pair: Pair) -> tuple[GateResult, bool]:
         """The verdict, and True if the noise was held out."""
-        others = frozenset(range(len(self.pool.starts))) - pair.used
+        everything = frozenset(range(len(self.pool.starts)))
+        others = everything - pair.used
         held_out = len(others) >= _LEAST_STARTS and not pair.is_modelled
-        learned = self._learn(others if held_out else frozenset(range(len(self.pool.starts))))
+        chosen = others if held_out else everything
+        if chosen not in self._learned:
+            starts = [self.pool.starts[number] for number in sorted(chosen)]
+            self._learned[chosen] = to_calibration(self.pool.template, starts)
+        learned = self._learned[chosen]
         policy = dataclasses.replace(self.policy, calibrations={learned.scenario: learned})
         result = decide(pair.head, pair.base, policy)
         self.on_decision()
         return result, held_out
-
-    def _learn(self, numbers: frozenset[int]) -> Calibration:
-        if numbers not in self._learned:
-            starts = [self.pool.starts[number] for number in sorted(numbers)]
-            self._learned[numbers] = to_calibration(self.pool.template, starts)
-        return self._learned[numbers]
-
-
-def fewest_trials(promises: Sequence[Promise], *, design: Design, metric: str, effect: float) -> int | None:
-    """The smallest number of trials with which a change of this size would be reported; ``None`` if none suffices."""
-    enough = [each.trials for each in promises if each.design is design and each.mde.get(metric, math.inf) <= effect]
-    return min(enough, default=None)
-
-
-def _is_by_failures(result: GateResult) -> bool:
-    by_metric = any(each.verdict is Verdict.REGRESSED for each in result.comparisons)
-    return result.verdict is Verdict.REGRESSED and not by_metric
-
-
-def _mde_of(results: Sequence[GateResult], metrics: Sequence[Metric]) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
-    for result in results:
-        for comparison in result.comparisons:
-            found.setdefault(comparison.metric, []).append(comparison.mde)
-    return {metric.name: _median(found[metric.name]) for metric in metrics if metric.name in found}
-
-
-def _median(values: Sequence[float]) -> float:
-    """The upper median, which supports infinite values."""
-    return sorted(values)[len(values) // 2]
 
 
 FEW_STARTS: Final = 5
@@ -221,9 +195,7 @@ class CalibrationResult:
     """Result of a calibration.
 
     Attributes:
-        effect: the requested effect: the relative change to be detected.
         planted: detection of that change in each reachable metric with the suggested trials.
-        notes: remarks on the calibration.
     """
 
     calibration: Calibration
@@ -241,8 +213,6 @@ class Proof:
     Attributes:
         draws: pairs of equal versions for each number of trials.
         planted_draws: pairs with a change in one version, for each metric.
-        metrics: number of metrics that are measured.
-        on_decision: called after each verdict.
     """
 
     effect: float
@@ -283,7 +253,7 @@ def calibrate(runs: Sequence[TrialSet], proof: Proof) -> CalibrationResult:
         promises=promises,
         suggestions=suggestions,
         planted=planted,
-        notes=_notes(runs, calibration),
+        notes=tuple(_notes(runs, calibration)),
     )
 
 
@@ -293,8 +263,19 @@ def learn(runs: Sequence[TrialSet]) -> Calibration:
     Raises:
         CalibrationFailed: see `calibrate`.
     """
-    starts = starts_of(runs)
-    _refuse_what_says_nothing(runs, len(starts))
+    starts, trials = starts_of(runs), [trial for run in runs for trial in run.trials]
+    if not trials:
+        raise CalibrationFailed("nothing was measured", remedy="give it more time: --time-limit")
+    if not any(trial.succeeded for trial in trials):
+        reason = f"{trials[0].outcome}: {trials[0].message or 'no reason given'}"
+        raise CalibrationFailed(
+            f"all {len(trials)} trials failed ({reason})", remedy="make the scenario work first: pytest -m baseline"
+        )
+    if len(starts) < 2:
+        raise CalibrationFailed(
+            "one start was measured: the difference between starts is unknown",
+            remedy="measure at least two, better eight: --blocks 8",
+        )
     calibration = to_calibration(template_of(runs), starts)
     if not calibration.metrics:
         raise CalibrationFailed(
@@ -306,62 +287,38 @@ def learn(runs: Sequence[TrialSet]) -> Calibration:
     return dataclasses.replace(calibration, fingerprint=last.fingerprint, commit=last.commit, made_at=made_at)
 
 
-def _refuse_what_says_nothing(runs: Sequence[TrialSet], starts: int) -> None:
-    trials = [trial for run in runs for trial in run.trials]
-    if not trials:
-        raise CalibrationFailed("nothing was measured", remedy="give it more time: --time-limit")
-    if not any(trial.succeeded for trial in trials):
-        reason = f"{trials[0].outcome}: {trials[0].message or 'no reason given'}"
-        raise CalibrationFailed(
-            f"all {len(trials)} trials failed ({reason})", remedy="make the scenario work first: pytest -m baseline"
-        )
-    if starts < 2:
-        raise CalibrationFailed(
-            "one start was measured: the difference between starts is unknown",
-            remedy="measure at least two, better eight: --blocks 8",
-        )
-
-
 def suggest(promises: Sequence[Promise], design: Design, *, effect: float) -> Suggestion:
     """Suggests the number of trials for the requested effect."""
-    metrics = dict.fromkeys(name for each in promises if each.design is design for name in each.mde)
-    by_metric = {name: fewest_trials(promises, design=design, metric=name, effect=effect) for name in metrics}
-    return Suggestion(
-        design=design,
-        trials=max((each for each in by_metric.values() if each is not None), default=None),
-        by_metric=by_metric,
-    )
+    mine = [each for each in promises if each.design is design]
+    metrics = dict.fromkeys(name for each in mine for name in each.mde)
+    by_metric = {
+        name: min((each.trials for each in mine if each.mde.get(name, math.inf) <= effect), default=None)
+        for name in metrics
+    }
+    most = max((each for each in by_metric.values() if each is not None), default=None)
+    return Suggestion(design=design, trials=most, by_metric=by_metric)
 
 
-def _notes(runs: Sequence[TrialSet], calibration: Calibration) -> tuple[str, ...]:
-    notes = []
+def _notes(runs: Sequence[TrialSet], calibration: Calibration) -> Iterator[str]:
     if calibration.starts < FEW_STARTS:
-        notes.append(f"{calibration.starts} starts tell little about how starts differ: measure {FEW_STARTS} or more")
+        yield f"{calibration.starts} starts tell little about how starts differ: measure {FEW_STARTS} or more"
     if len(runs) < ENOUGH_RUNS:
-        notes.append(
+        yield (
             f"{counted(len(runs), 'run')}: for versions measured one after the other, the difference between days is "
             f"assumed, not known; {ENOUGH_RUNS} runs tell it (ldos calibrate, on other days)"
         )
     failed = [trial for run in runs for trial in run.trials if not trial.succeeded]
     if failed:
-        notes.append(
+        yield (
             f"{len(failed)} of {calibration.trials} trials failed; equal versions that fail are called regressed "
             f"where a success rate of {100 * runs[0].spec.success_rate:.0f} % is expected"
         )
-    known = calibration.metrics
-    metrics = template_of(runs).metrics
-    notes += [f"{each.name} is not calibrated: {_why_absent(each, runs)}" for each in metrics if each.name not in known]
-    notes += [f"{name} never varied: a deviation of 0 is learned" for name, each in known.items() if _is_still(each)]
-    incomplete = dict.fromkeys(run.incomplete for run in runs if run.incomplete)
-    return (*notes, *(f"a start was not finished: {reason}" for reason in incomplete))
-
-
-def _is_still(noise: MetricNoise) -> bool:
-    return math.isclose(noise.trial_sd, 0.0, abs_tol=1e-12) and math.isclose(noise.run_sd, 0.0, abs_tol=1e-12)
-
-
-def _why_absent(metric: Metric, runs: Sequence[TrialSet]) -> str:
-    for run in runs:
-        for reason in missing_reasons(run, metric).values():
-            return reason
-    return "fewer than two starts have it"
+    for metric in template_of(runs).metrics:
+        if metric.name not in calibration.metrics:
+            reasons = (reason for run in runs for reason in missing_reasons(run, metric).values())
+            yield f"{metric.name} is not calibrated: {next(reasons, 'fewer than two starts have it')}"
+    for name, noise in calibration.metrics.items():
+        if all(math.isclose(sd, 0.0, abs_tol=1e-12) for sd in (noise.trial_sd, noise.run_sd)):
+            yield f"{name} never varied: a deviation of 0 is learned"
+    for reason in dict.fromkeys(run.incomplete for run in runs if run.incomplete):
+        yield f"a start was not finished: {reason}"

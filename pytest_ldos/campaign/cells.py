@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.campaign.cost import GUESS, Amount
+from pytest_ldos.campaign.estimate import GUESS, Amount
 from pytest_ldos.scenario.addresses import ALL_LOADS, assign, canonical, value_at
 from pytest_ldos.scenario.model import ScenarioSpec
 
@@ -36,7 +36,6 @@ class Axis:
 
     Attributes:
         address: full address; see `scenario.addresses`.
-        values: as given by the user.
     """
 
     address: str
@@ -74,13 +73,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Outline:
-    """The cells of a sweep without the scenarios, for reports.
-
-    Attributes:
-        scenario: name of the scenario that is varied.
-        addresses: addresses of the axes.
-        cells: in the order of the grid, the last axis changing first.
-    """
+    """The cells of a sweep without the scenarios, for reports."""
 
     scenario: str
     addresses: tuple[str, ...]
@@ -90,7 +83,11 @@ class Outline:
     def of(cls, scenario: str, addresses: Sequence[str], cells: Mapping[str, Mapping[str, Value]]) -> Outline:
         """An outline from the assignments of each cell, by cell name."""
         names = short_names(addresses)
-        made = (Cell(name=name, assignments=each, label=_label(names, each)) for name, each in cells.items())
+        made = []
+        for name, assignments in cells.items():
+            values = zip(names, assignments.values(), strict=True)
+            label = ", ".join(f"{short}={show_value(value)}" for short, value in values)
+            made.append(Cell(name=name, assignments=assignments, label=label))
         return cls(scenario=scenario, addresses=tuple(addresses), cells=tuple(made))
 
     @property
@@ -105,15 +102,8 @@ def short_names(addresses: Sequence[str]) -> tuple[str, ...]:
     return tuple(each if short.count(name) > 1 else name for each, name in zip(addresses, short, strict=True))
 
 
-def _label(names: Sequence[str], assignments: Mapping[str, Value]) -> str:
-    found = zip(names, assignments.values(), strict=True)
-    return ", ".join(f"{name}={show_value(value)}" for name, value in found)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """A scenario, and the axes along which it is varied."""
-
     base: ScenarioSpec
     axes: tuple[Axis, ...]
 
@@ -146,8 +136,9 @@ class Grid:
             ConfigurationError: a value is invalid for its setting, or given twice.
         """
         found: dict[str, ScenarioSpec] = {}
+        addresses = [axis.address for axis in self.axes]
         for values in itertools.product(*(axis.values for axis in self.axes)):
-            spec = self._spec(values)
+            spec = at_cell(self.base, dict(zip(addresses, values, strict=True)))
             if spec.name in found:
                 raise ConfigurationError(f"{spec.name} is there twice", remedy="give each value once")
             found[spec.name] = spec
@@ -160,22 +151,12 @@ class Grid:
         cells = {name: {each: _plain(value_at(spec, each)) for each in addresses} for name, spec in self.specs.items()}
         return Outline.of(self.base.name, addresses, cells)
 
-    def _spec(self, values: Sequence[Value]) -> ScenarioSpec:
-        return at_cell(self.base, {axis.address: value for axis, value in zip(self.axes, values, strict=True)})
-
-    def places(self, number: int) -> tuple[int, ...]:
-        """Index of a cell on each axis, from its number in the order of the grid."""
-        found = []
-        for axis in reversed(self.axes):
-            number, place = divmod(number, len(axis.values))
-            found.append(place)
-        return tuple(reversed(found))
-
 
 def at_cell(base: ScenarioSpec, assignments: Mapping[str, Value]) -> ScenarioSpec:
     """A scenario with several settings changed, and named after them.
 
-    Settings of all loads are applied last, because other settings may add loads.
+    Settings of all loads are applied last, because other settings may add loads. The name is a valid file name; a
+    digest makes shortened or altered names unique.
 
     Raises:
         ConfigurationError: see `assign`.
@@ -183,8 +164,14 @@ def at_cell(base: ScenarioSpec, assignments: Mapping[str, Value]) -> ScenarioSpe
     spec = base
     for address in sorted(assignments, key=lambda each: each.startswith(f"{ALL_LOADS}.")):
         spec = assign(spec, address, assignments[address])
-    found = {address: _plain(value_at(spec, address)) for address in assignments}
-    return dataclasses.replace(spec, name=_scenario_name(base.name, found))
+    parts = []
+    for address in assignments:
+        text = show_value(_plain(value_at(spec, address)))
+        safe = _UNSAFE.sub("_", text)[:_LONGEST_VALUE]
+        parts.append(f"{address}={safe if safe == text else f'{safe}-{_digest(text)}'}")
+    whole = ",".join(parts)
+    short = whole if len(whole) <= _LONGEST_NAME else f"{whole[:_LONGEST_NAME]}-{_digest(whole)}"
+    return dataclasses.replace(spec, name=f"{base.name}@{short}")
 
 
 def unlike(spec: ScenarioSpec, assignments: Mapping[str, Value]) -> list[str]:
@@ -207,34 +194,28 @@ def running_order(grid: Grid, starts: int) -> list[tuple[str, int]]:
     """
     names = list(grid.specs)
     rng = random.Random("\n".join(names))  # noqa: S311 - the order need not be secret
-    order: list[int] = []
-    rounds: list[tuple[str, int]] = []
-    for start in range(starts):
-        order = order[::-1] if start % 2 else _balanced_shuffle(grid, rng)
-        rounds += [(names[number], start) for number in order]
-    return rounds
-
-
-def _balanced_shuffle(grid: Grid, rng: random.Random) -> list[int]:
-    numbers = range(grid.size)
-    places = [grid.places(number) for number in numbers]
-    columns = [[place[axis] for place in places] for axis in range(len(grid.axes))]
-    shuffles = [rng.sample(numbers, len(numbers)) for _ in range(_SHUFFLES)]
+    columns = list(zip(*itertools.product(*(range(len(axis.values)) for axis in grid.axes)), strict=True))
 
     def drift(order: Sequence[int]) -> float:
         return max(abs(_correlation([column[each] for each in order])) for column in columns)
 
-    return min(shuffles, key=drift)
+    order: list[int] = []
+    rounds: list[tuple[str, int]] = []
+    for start in range(starts):
+        if start % 2:
+            order.reverse()
+        else:
+            order = min((rng.sample(range(grid.size), grid.size) for _ in range(_SHUFFLES)), key=drift)
+        rounds += [(names[number], start) for number in order]
+    return rounds
 
 
 def _correlation(values: Sequence[int]) -> float:
     """Correlation of values with their position in the sequence; 0 if all are equal."""
     middle, mean = (len(values) - 1) / 2, sum(values) / len(values)
-    together = sum((moment - middle) * (value - mean) for moment, value in enumerate(values))
-    spread = math.sqrt(
-        sum((moment - middle) ** 2 for moment in range(len(values))) * sum((value - mean) ** 2 for value in values)
-    )
-    return together / spread if spread else 0.0
+    pairs = [(moment - middle, value - mean) for moment, value in enumerate(values)]
+    spread = math.sqrt(sum(moment**2 for moment, _ in pairs) * sum(value**2 for _, value in pairs))
+    return sum(moment * value for moment, value in pairs) / spread if spread else 0.0
 
 
 def show_value(value: Value) -> str:
@@ -250,20 +231,7 @@ def _plain(value: object) -> Value:
         return str(value.value)
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    if isinstance(value, list | tuple):
-        return "+".join(map(str, value))
-    return str(value)
-
-
-def _scenario_name(base: str, assignments: Mapping[str, Value]) -> str:
-    """A valid file name. A digest makes shortened or altered names unique."""
-    whole = ",".join(f"{address}={_safe(show_value(value))}" for address, value in assignments.items())
-    return f"{base}@{whole if len(whole) <= _LONGEST_NAME else f'{whole[:_LONGEST_NAME]}-{_digest(whole)}'}"
-
-
-def _safe(text: str) -> str:
-    plain = _UNSAFE.sub("_", text)[:_LONGEST_VALUE]
-    return plain if plain == text else f"{plain}-{_digest(text)}"
+    return "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _digest(text: str) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
-from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.paths import STATE_FEEDBACK
 from pytest_ldos.campaign.calibrate import SEED, Share
 from pytest_ldos.campaign.noise import assemble
@@ -37,8 +36,6 @@ _RATES: Final = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 
 
 class Keeping(StrEnum):
-    """Outcome of a promise."""
-
     KEPT = "kept"
     BROKEN = "broken"
     BY_CHANCE = "chance"
@@ -85,10 +82,10 @@ class Detection:
     fault: str
     size: float
     verdict: Verdict
-    spent: int
-    seen_by: tuple[str, ...]
-    blamed: str
-    share: Share
+    spent: int = 0
+    seen_by: tuple[str, ...] = ()
+    blamed: str = ""
+    share: Share = field(default_factory=lambda: Share(0, 0))
     promised: Promised | None = None
     problem: str = ""
 
@@ -114,8 +111,6 @@ class Detector:
 
     Attributes:
         base: trials without a fault, from one or several starts.
-        describe: describes the reason why there is no verdict.
-        draws: number of resampled sessions for each size.
     """
 
     base: TrialSet
@@ -126,21 +121,24 @@ class Detector:
     def detect(self, fault: str, size: float, head: TrialSet, *, path: str, promised: Promised | None) -> Detection:
         """Judges a faulty version.
 
-        Args:
-            path: name of the fault's causal path; empty for none.
+        Its share is that of bootstrap resamples (of both versions, within each start) in which the fault is found.
         """
         result, spent = self._look(head)
-        problem = self.describe(result.reasons[0]) if result.verdict is Verdict.INVALID else ""
+        rng, found = np.random.default_rng(SEED), 0
+        for _ in range(self.draws):
+            drawn = decide(_redrawn(head, rng), _redrawn(self.base, rng), self.policy)
+            found += drawn.verdict is Verdict.REGRESSED
+        regressed = (each.metric for each in result.comparisons if each.verdict is Verdict.REGRESSED)
         return Detection(
             fault=fault,
             size=size,
             verdict=result.verdict,
             spent=spent,
-            seen_by=self._seen_by(head, result),
+            seen_by=(*((SUCCESS,) if self._fails_more(head) else ()), *regressed),
             blamed=_blame(self.base, head, path),
-            share=self._share(head),
+            share=Share(found, self.draws),
             promised=promised,
-            problem=problem,
+            problem=self.describe(result.reasons[0]) if result.verdict is Verdict.INVALID else "",
         )
 
     def mde(self, head: TrialSet, metric: str) -> float:
@@ -170,41 +168,14 @@ class Detector:
         whole = dataclasses.replace(head, looks=looks, last_look=looks[-1])
         return decide(whole, self.base, self.policy), total
 
-    def _seen_by(self, head: TrialSet, result: GateResult) -> tuple[str, ...]:
-        metrics = (each.metric for each in result.comparisons if each.verdict is Verdict.REGRESSED)
-        return (*((SUCCESS,) if self._fails_more(head) else ()), *metrics)
-
     def _fails_more(self, head: TrialSet) -> bool:
         """True if failures alone make the verdict `regressed`."""
         return bool(missed_expectations(head, self.policy)) or failures_became_more(head, self.base, self.policy)
-
-    def _share(self, head: TrialSet) -> Share:
-        """Share of bootstrap resamples (of both versions, within each start) in which the fault is found."""
-        rng = np.random.default_rng(SEED)
-        found = 0
-        for _ in range(self.draws):
-            drawn = decide(_redrawn(head, rng), _redrawn(self.base, rng), self.policy)
-            found += drawn.verdict is Verdict.REGRESSED
-        return Share(found, self.draws)
 
 
 def looks_at(trials: int) -> list[int]:
     """Numbers of trials at the looks: after the first five, and at the end."""
     return [_FIRST_LOOK, trials] if trials > _FIRST_LOOK else [trials]
-
-
-def without_verdict(fault: str, size: float, error: LdosError) -> Detection:
-    """Result for a fault with which the stack could not be measured."""
-    return Detection(
-        fault=fault,
-        size=size,
-        verdict=Verdict.INFRA,
-        spent=0,
-        seen_by=(),
-        blamed="",
-        share=Share(0, 0),
-        problem=error.summary,
-    )
 
 
 def with_failures(trials: TrialSet, failed: Sequence[bool]) -> TrialSet:
@@ -252,10 +223,6 @@ class KnownEffect:
     effect: float
 
 
-def _unknown(size: float, medians: Medians, stack: StackSpec) -> None:
-    """No known effect: the change depends on the machine."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class PlantableFault:
     """A fault with an adjustable size.
@@ -279,11 +246,11 @@ class PlantableFault:
     sizes: tuple[float, ...]
     largest: float
     plant: Plant
-    known: Callable[[float, Medians, StackSpec], KnownEffect | None] = _unknown
+    known: Callable[[float, Medians, StackSpec], KnownEffect | None] = lambda size, medians, stack: None
     quick_sizes: tuple[float, ...] = ()
     raises_failures: bool = False
     path: str = ""
-    needs_patch: bool = True
+    needs_patch: bool = False
     share_of: str = ""
 
     def describe(self, size: float) -> str:
@@ -297,19 +264,7 @@ class PlantableFault:
 
 def _set(field: str) -> Plant:
     """Returns a `Plant` that sets one field of the faults to the size."""
-
-    def plant(faults: FaultSpec, size: float, medians: Medians) -> FaultSpec:
-        return dataclasses.replace(faults, **{field: size})
-
-    return plant
-
-
-def _delay_planning(faults: FaultSpec, size: float, medians: Medians) -> FaultSpec:
-    return dataclasses.replace(faults, planning_delay_ms=faults.planning_delay_ms + size * medians[T1.name])
-
-
-def _slower_planning(size: float, medians: Medians, stack: StackSpec) -> KnownEffect:
-    return KnownEffect(metric=T1.name, effect=size)
+    return lambda faults, size, medians: dataclasses.replace(faults, **{field: size})
 
 
 def _longer_periods(size: float, medians: Medians, stack: StackSpec) -> KnownEffect | None:
@@ -319,10 +274,6 @@ def _longer_periods(size: float, medians: Medians, stack: StackSpec) -> KnownEff
         return None
     longer_ms = size / (1 - size) * 1000 / stack.control_rate_hz
     return KnownEffect(metric=T3.name, effect=math.hypot(usual_ms, longer_ms) / usual_ms - 1)
-
-
-def _delay_transport(faults: FaultSpec, size: float, medians: Medians) -> FaultSpec:
-    return dataclasses.replace(faults, transport_delay_ms=faults.transport_delay_ms + size)
 
 
 FAULTS: Final[Mapping[str, PlantableFault]] = {
@@ -335,11 +286,12 @@ FAULTS: Final[Mapping[str, PlantableFault]] = {
             sizes=(0.15, 0.3, 0.6),
             quick_sizes=(0.6,),
             largest=10.0,
-            plant=_delay_planning,
-            known=_slower_planning,
+            plant=lambda faults, size, medians: dataclasses.replace(
+                faults, planning_delay_ms=faults.planning_delay_ms + size * medians[T1.name]
+            ),
+            known=lambda size, medians, stack: KnownEffect(metric=T1.name, effect=size),
             path=T1.path,
             share_of=T1.name,
-            needs_patch=False,
         ),
         PlantableFault(
             name="control_rate_drop",
@@ -350,7 +302,6 @@ FAULTS: Final[Mapping[str, PlantableFault]] = {
             largest=0.9,
             plant=_set("control_rate_drop"),
             known=_longer_periods,
-            needs_patch=False,
         ),
         PlantableFault(
             name="transport_delay",
@@ -358,8 +309,11 @@ FAULTS: Final[Mapping[str, PlantableFault]] = {
             unit="ms",
             sizes=(1.0, 4.0, 8.0),
             largest=1000.0,
-            plant=_delay_transport,
+            plant=lambda faults, size, medians: dataclasses.replace(
+                faults, transport_delay_ms=faults.transport_delay_ms + size
+            ),
             path=STATE_FEEDBACK,
+            needs_patch=True,
         ),
         PlantableFault(
             name="callback_delay",
@@ -369,7 +323,6 @@ FAULTS: Final[Mapping[str, PlantableFault]] = {
             largest=1000.0,
             plant=_set("callback_delay_ms"),
             path=STATE_FEEDBACK,
-            needs_patch=False,
         ),
         PlantableFault(
             name="dropped_goals",
@@ -380,7 +333,6 @@ FAULTS: Final[Mapping[str, PlantableFault]] = {
             largest=1.0,
             plant=_set("failure_rate"),
             raises_failures=True,
-            needs_patch=False,
         ),
         PlantableFault(
             name="cpu_steal",
@@ -389,7 +341,6 @@ FAULTS: Final[Mapping[str, PlantableFault]] = {
             sizes=(0.2, 0.5, 0.8),
             largest=0.9,
             plant=_set("cpu_steal"),
-            needs_patch=False,
         ),
     )
 }

@@ -1,26 +1,48 @@
-"""Estimates the duration of runs from the stack's previous runs on this machine."""
+"""Size and duration of runs, estimated from earlier ones on this machine."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from math import ceil
 from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.text import counted, describe_duration
-from pytest_ldos.campaign.cost import GUESS, Amount, Cost
 from pytest_ldos.campaign.order import Role, blocks_alone, first_blocks, next_pair, usual_size_alone
 from pytest_ldos.measure.trial.artifacts import RUNS
 from pytest_ldos.measure.trial.durations import DURATIONS_FILE, read_durations
-from pytest_ldos.measure.trial.phases import Durations, RunPhase, Spent
+from pytest_ldos.measure.trial.phases import RunPhase, Spent
 from pytest_ldos.scenario.model import ScenarioSpec
 
-_LAST_RUNS: Final = 5
-_UNREADABLE: Final = (OSError, ValueError, LookupError, TypeError)
+
+@dataclass(frozen=True)
+class Amount:
+    """Stack starts, warm-up trials and trials of a run."""
+
+    starts: int
+    warm_ups: int
+    trials: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """Seconds of a stack start and its end, of a warm-up trial, and of a trial with homing and reading the trace."""
+
+    start_s: float
+    warm_up_s: float
+    trial_s: float
+
+    def of(self, amount: Amount) -> float:
+        return self.start_s * amount.starts + self.warm_up_s * amount.warm_ups + self.trial_s * amount.trials
+
+
+GUESS: Final = Cost(start_s=12.0, warm_up_s=4.5, trial_s=4.5)
+"""Rough cost on a typical machine, for a stack without measurements."""
+
+
 _OF_START: Final = (RunPhase.STARTING, RunPhase.LOADS, RunPhase.STOPPING)
 _OF_TRIAL: Final = (RunPhase.TRIALS, RunPhase.HOMING, RunPhase.READING)
 
@@ -71,38 +93,32 @@ def duration_files(output: Path) -> list[Path]:
 def measured_cost(files: Sequence[Path], *, stack: str, scenario: str) -> Cost | None:
     """The mean cost of the last runs of the scenario, or of any scenario; ``None`` if the stack was not measured here.
 
+    Only runs with trials count; unreadable files are ignored.
+
     Args:
-        files: see `duration_files`.
         stack: its name, or a prefix of it.
     """
     for candidates in ([file for file in files if file.parent.name == scenario], files):
-        runs = list(islice(_runs_of(stack, candidates), _LAST_RUNS))
+        total: defaultdict[RunPhase, Spent] = defaultdict(Spent)
+        runs = 0
+        for file in candidates:
+            with suppress(OSError, ValueError, LookupError, TypeError):
+                name, durations = read_durations(file)
+                if name.startswith(stack) and RunPhase.TRIALS in durations:
+                    for phase, spent in durations.items():
+                        total[phase] += spent
+                    runs += 1
+            if runs == 5:
+                break
         if runs:
-            return _mean_cost(runs)
+            trial_s = sum(total[phase].seconds for phase in _OF_TRIAL) / max(1, total[RunPhase.TRIALS].times)
+            warm_up = total[RunPhase.WARM_UP]
+            return Cost(
+                start_s=sum(total[phase].seconds for phase in _OF_START) / max(1, total[RunPhase.STARTING].times),
+                warm_up_s=warm_up.seconds / warm_up.times if warm_up.times else trial_s,
+                trial_s=trial_s,
+            )
     return None
-
-
-def _runs_of(stack: str, files: Iterable[Path]) -> Iterator[Durations]:
-    """Durations of a stack's runs with trials; unreadable files are ignored."""
-    for file in files:
-        with suppress(*_UNREADABLE):
-            name, durations = read_durations(file)
-            if name.startswith(stack) and RunPhase.TRIALS in durations:
-                yield durations
-
-
-def _mean_cost(runs: Iterable[Durations]) -> Cost:
-    total: defaultdict[RunPhase, Spent] = defaultdict(Spent)
-    for durations in runs:
-        for phase, spent in durations.items():
-            total[phase] += spent
-    trial_s = sum(total[phase].seconds for phase in _OF_TRIAL) / max(1, total[RunPhase.TRIALS].times)
-    warm_up = total[RunPhase.WARM_UP]
-    return Cost(
-        start_s=sum(total[phase].seconds for phase in _OF_START) / max(1, total[RunPhase.STARTING].times),
-        warm_up_s=warm_up.seconds / warm_up.times if warm_up.times else trial_s,
-        trial_s=trial_s,
-    )
 
 
 def describe_expected(runs: Sequence[Expected]) -> str:

@@ -1,37 +1,111 @@
 """Searches for the level of a load, or of a setting, at which an arm breaks.
 
-Results are written after each stack start, so that an interrupted search can be resumed.
+``.ldos/breaking/<stack>/<host class>/<scenario>/<address>/`` holds ``start-0001.json`` …, written after each stack
+start, so that an interrupted search can be resumed. The starts of a finished search are deleted.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Protocol, cast
+from pathlib import Path
+from typing import Any, Final, Protocol, cast
 
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, LoadFailed, RecordingFailed, TraceUnreadable
-from pytest_ldos.campaign.bisection import Batch, Bisection, Exclusion, LevelRecord
-from pytest_ldos.campaign.breaking_result import BreakingEvidence, BreakingPlan, BreakingResult, KeptStart, conclude
-from pytest_ldos.campaign.criterion import has_lost_motion, with_lost_motion
-from pytest_ldos.campaign.kept_documents import plain_spec
-from pytest_ldos.campaign.level_scale import LevelScale, Spacing
-from pytest_ldos.campaign.sequence import append_start
+from pytest_ldos.campaign.bisection import Batch, Bisection, Exclusion, LevelRecord, LevelScale, Spacing
+from pytest_ldos.campaign.breaking_result import BreakingPlan, BreakingResult, conclude
+from pytest_ldos.campaign.starts import (
+    Notes,
+    append_start,
+    has_lost_motion,
+    numbered_files,
+    plain_spec,
+    plain_trials,
+    read_document,
+    set_damaged_aside,
+    shortfall_of,
+    with_lost_motion,
+    write_document,
+)
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.measure.trial.codec import decode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.addresses import assign, canonical, known_addresses
-from pytest_ldos.scenario.loads.registry import LOAD_SPECS
+from pytest_ldos.scenario.loads import LOAD_SPECS
 from pytest_ldos.scenario.model import ScenarioSpec
 
 
-class BreakingObserver(Protocol):
-    """Observer of a search."""
-
+class BreakingObserver(Notes, Protocol):
     def begin_start(self, level: float, bisection: Bisection) -> None:
         """A stack is being started for some trials at a level."""
 
-    def note(self, text: str) -> None:
-        """A remark for the user."""
+
+@dataclass(frozen=True)
+class KeptStart:
+    """One measured start.
+
+    Attributes:
+        asked: the requested scenario, as plain values.
+        version: identity of version and machine; see `version_here`.
+    """
+
+    level: float
+    asked: Any
+    version: Mapping[str, str]
+    trials: TrialSet
+
+
+@dataclass(frozen=True)
+class BreakingEvidence:
+    """The starts of one search."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, output: Path, key: BaselineKey, address: str) -> BreakingEvidence:
+        return cls(key.folder(output / "breaking") / re.sub(r"[^A-Za-z0-9_.-]", "_", address))
+
+    def keep(self, level: float, spec: ScenarioSpec, trials: TrialSet, version: Mapping[str, str]) -> None:
+        """Writes a start to disk.
+
+        Raises:
+            NotWritten: it could not be written.
+        """
+        number = 1 + max((number for number, _ in numbered_files(self.folder, _STEM)), default=0)
+        document = {
+            "kind": "pytest-ldos start of a search",
+            "level": level,
+            "asked": plain_spec(spec),
+            "version": dict(version),
+            "trials": plain_trials(trials),
+        }
+        write_document(self.folder / f"{_STEM}-{number:04d}.json", document)
+
+    def starts(self) -> dict[Path, KeptStart]:
+        """The stored starts by file, in the order of measurement.
+
+        Raises:
+            RecordUnreadable: a file is damaged; the message names it.
+        """
+        return {file: _read(file) for _, file in numbered_files(self.folder, _STEM)}
+
+    def __len__(self) -> int:
+        return len(numbered_files(self.folder, _STEM))
+
+    def set_damaged_aside(self) -> list[Path]:
+        return set_damaged_aside([file for _, file in numbered_files(self.folder, _STEM)], _read)
+
+
+def _read(file: Path) -> KeptStart:
+    def parse(document: Any) -> KeptStart:
+        level, version, trials = float(document["level"]), dict(document["version"]), json.dumps(document["trials"])
+        return KeptStart(level, document["asked"], version, decode_trials(trials, file))
+
+    return read_document(file, parse, remedy=f"delete {file.name}: the search measures it again")
 
 
 @dataclass(frozen=True)
@@ -49,10 +123,7 @@ class BreakingSearch:
     """Measures levels and searches for the threshold.
 
     Attributes:
-        at: returns the scenario at a level.
-        measure: returns the trials of one stack start.
-        version: identity of version and machine (`campaign.measured_version`); starts of another version are
-            ignored.
+        version: identity of version and machine (`version_here`); starts of another version are ignored.
         now: time of a clock, in seconds.
     """
 
@@ -78,47 +149,40 @@ class BreakingSearch:
             RecordUnreadable: a stored start cannot be opened, although it may be intact.
         """
         self._find_kept()
-        began, measured, stopped = self.now(), 0, ""
+        began, measured, limit_s, stopped = self.now(), 0, self.plan.time_limit_s, ""
         while (level := self._bisection.next_level()) is not None:
             if kept := self._bank.get(level):
                 self._add(_Start(level, kept.pop(0)))
                 continue
-            if not self._has_time(began, measured):
+            if measured and limit_s is not None and (spent := self.now() - began) + spent / measured > limit_s:
                 stopped = "the time limit ended it: the same command goes on from here"
                 break
             self.observer.begin_start(level, self._bisection)
             self._add(self._measured(level))
             measured += 1
-            self._tell(level)
+            self._note_last(level)
         if not stopped:
-            self.evidence.drop(but=self._is_of_another_setting)
+            for file, each in self.evidence.starts().items():
+                if not self._is_of_another_setting(each):
+                    file.unlink(missing_ok=True)
         return conclude(self.plan, self._bisection, self._levels(), self._ended_early(), stopped=stopped)
 
     def _find_kept(self) -> None:
         """Loads starts of an earlier call with the same version and settings; sets damaged ones aside."""
         for damaged in self.evidence.set_damaged_aside():
             self.observer.note(f"damaged, set aside and measured again: {damaged}")
-        left_out = 0
-        for kept in self.evidence.starts():
-            if kept.version == self.version and not self._is_of_another_setting(kept):
-                self._bank.setdefault(kept.level, []).append(kept.trials)
-            else:
-                left_out += 1
-        found = sum(map(len, self._bank.values()))
-        if found:
-            self.observer.note(f"continues what was interrupted; starts that are there: {found}")
-        if left_out:
+        kept = self.evidence.starts().values()
+        usable = [each for each in kept if each.version == self.version and not self._is_of_another_setting(each)]
+        for each in usable:
+            self._bank.setdefault(each.level, []).append(each.trials)
+        if usable:
+            self.observer.note(f"continues what was interrupted; starts that are there: {len(usable)}")
+        if left_out := len(kept) - len(usable):
             self.observer.note(f"starts of another version or setting, left out: {left_out}")
 
     def _is_of_another_setting(self, kept: KeptStart) -> bool:
-        """True if a start is of this version, but of other settings."""
+        """True if a start is of this version, but of other settings; another search may resume from it."""
         return kept.version == self.version and kept.asked != plain_spec(self.at(kept.level))
-
-    def _has_time(self, began: float, measured: int) -> bool:
-        if self.plan.time_limit_s is None or not measured:
-            return True
-        spent = self.now() - began
-        return spent + spent / measured <= self.plan.time_limit_s
 
     def _measured(self, level: float) -> _Start:
         spec = self.at(level)
@@ -133,8 +197,8 @@ class BreakingSearch:
         self.evidence.keep(level, spec, trials, self.version)
         return _Start(level, trials)
 
-    def _tell(self, level: float) -> None:
-        """Reports remarks on the last start."""
+    def _note_last(self, level: float) -> None:
+        """Notes the peculiarities of the last start."""
         record: LevelRecord = self._bisection.records[level]
         last, trials = record.batches[-1], self._starts[-1].trials
         if trials is not None and trials.incomplete:
@@ -157,20 +221,25 @@ class BreakingSearch:
         for each in self._starts:
             self._bisection.add(self._batch(each))
 
+    def _counted(self) -> Iterator[tuple[float, TrialSet]]:
+        """Level and trials of each start with trials that count."""
+        for start in self._starts:
+            if start.trials is not None and not shortfall_of(start.trials):
+                yield start.level, start.trials
+
     def _levels(self) -> dict[float, TrialSet]:
         """All trials that count at each level, from the calm end on."""
         found: dict[float, TrialSet] = {}
-        for start in self._starts:
-            if start.trials is not None and not shortfall_of(start.trials):
-                found[start.level] = append_start(found.get(start.level), start.trials)
+        for level, trials in self._counted():
+            found[level] = append_start(found.get(level), trials)
         return dict(sorted(found.items(), key=lambda each: self.plan.search.scale.place(each[0])))
 
     def _ended_early(self) -> dict[float, tuple[str, ...]]:
         """Messages of starts that ended with a failed motion between trials, by level."""
         found: dict[float, tuple[str, ...]] = {}
-        for start in self._starts:
-            if start.trials is not None and not shortfall_of(start.trials) and has_lost_motion(start.trials):
-                found[start.level] = (*found.get(start.level, ()), start.trials.incomplete)
+        for level, trials in self._counted():
+            if has_lost_motion(trials):
+                found[level] = (*found.get(level, ()), trials.incomplete)
         return found
 
     def _batch(self, start: _Start) -> Batch:
@@ -194,11 +263,6 @@ class BreakingSearch:
         return [why for trial in trials.trials if (why := self.plan.criterion.why_unvalued(trial))]
 
 
-def shortfall_of(trials: TrialSet) -> str:
-    """Shortfall of the first load that was not as requested; empty if all were."""
-    return next((str(proof["shortfall"]) for proof in trials.loads if proof.get("shortfall")), "")
-
-
 def reached_level(trials: TrialSet, address: str, level: float) -> float | None:
     """The level that a load reached instead of the requested one; ``None`` if its proof does not contain it."""
     load, _, field_name = address.partition(".")
@@ -211,6 +275,8 @@ def reached_level(trials: TrialSet, address: str, level: float) -> float | None:
     shares = [reached / asked if asked else 1.0 for reached, asked in numbers]
     return level * min(shares) if shares else None
 
+
+_STEM: Final = "start"
 
 _LINEAR: Final = ("percent", "cpus", "workers", "reserved")
 """Suffixes of field names with linearly spaced levels; others are spaced logarithmically."""
@@ -231,12 +297,7 @@ class Harsher(StrEnum):
 
 @dataclass(frozen=True)
 class VariedField:
-    """A numeric field.
-
-    Attributes:
-        address: full address.
-        spec: its scenario, with the other settings.
-    """
+    """A numeric field."""
 
     address: str
     spec: ScenarioSpec
@@ -268,11 +329,6 @@ class VariedField:
         """True if only whole numbers are possible."""
         return isinstance(known_addresses()[self.address], int)
 
-    @property
-    def _less_is_harsher(self) -> bool:
-        owner, _, name = self.address.rpartition(".")
-        return self.address in _LESS_IS_HARSHER or (owner in LOAD_SPECS and name in LOAD_SPECS[owner].LESS_IS_HARSHER)
-
     def at(self, level: float) -> ScenarioSpec:
         """The scenario at a level.
 
@@ -289,15 +345,19 @@ class VariedField:
         Raises:
             ConfigurationError: see `LevelScale` and `at`.
         """
-        counted = self.address.rpartition(".")[2].rpartition("_")[2] in _LINEAR or low <= 0
-        less = self._less_is_harsher if harsher is None else harsher is Harsher.LOWER
+        owner, _, name = self.address.rpartition(".")
+        is_linear = name.rpartition("_")[2] in _LINEAR or low <= 0
+        is_falling = harsher is Harsher.LOWER
+        if harsher is None:
+            of_load = owner in LOAD_SPECS and name in LOAD_SPECS[owner].LESS_IS_HARSHER
+            is_falling = of_load or self.address in _LESS_IS_HARSHER
         scale = LevelScale(
             low=low,
             high=high,
-            spacing=spacing or (Spacing.LINEAR if counted else Spacing.LOG),
+            spacing=spacing or (Spacing.LINEAR if is_linear else Spacing.LOG),
             precision=precision,
             is_whole=self.is_whole,
-            is_falling=less,
+            is_falling=is_falling,
         )
         for level in (low, high):
             self.at(level)

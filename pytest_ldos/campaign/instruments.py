@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
-    from pytest_ldos.instruments.instrument import Instrument
+    from pytest_ldos.instruments.study import Instrument
 
 MODULES: Final[dict[str, str]] = {
     "latency": "pytest_ldos.instruments.latency.instrument",

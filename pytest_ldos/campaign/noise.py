@@ -1,8 +1,8 @@
 """Estimates a host's noise from starts of one version, and draws pairs of equal versions from them.
 
-A start with enough trials contributes measured ones. If more trials are required, the start is
-modelled: it keeps its level, and its trials are drawn with replacement from those of all starts and
-shifted to that level. A level is a start's mean, shrunk by the noise of its trials.
+A start with enough trials contributes measured ones. If more trials are required, the start is modelled: it keeps its
+level, and its trials are drawn with replacement from those of all starts and shifted to that level. A level is a
+start's mean, shrunk by the noise of its trials.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from pytest_ldos.base.series import Series
 from pytest_ldos.base.stats.adjust import remove_covariate
 from pytest_ldos.base.stats.starts import Components, Sample, estimate_components
 from pytest_ldos.campaign.order import Role, first_blocks
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
-from pytest_ldos.measure.metrics.model import USUAL_FLOOR, Measurement, Metric
+from pytest_ldos.measure.metrics.model import USUAL_FLOOR, Metric
 from pytest_ldos.measure.trial.record import Trial, TrialSet, to_series
 
 
@@ -55,14 +56,11 @@ def starts_of(runs: Iterable[TrialSet]) -> tuple[Start, ...]:
 
 def assemble(template: TrialSet, starts: Sequence[tuple[int, Sequence[Trial]]], *, session: str = "") -> TrialSet:
     """Builds a trial set as if it had been measured in these blocks, given as block number and trials."""
-    trials: list[Trial] = []
-    for block, members in starts:
-        trials += [
-            dataclasses.replace(trial, index=len(trials) + offset, block=block) for offset, trial in enumerate(members)
-        ]
+    placed = [(block, trial) for block, members in starts for trial in members]
+    trials = tuple(dataclasses.replace(trial, index=index, block=block) for index, (block, trial) in enumerate(placed))
     spec = dataclasses.replace(template.spec, trials=max(1, len(trials)))
     return dataclasses.replace(
-        template, spec=spec, trials=tuple(trials), session=session, incomplete="", looks=(), last_look=None
+        template, spec=spec, trials=trials, session=session, incomplete="", looks=(), last_look=None
     )
 
 
@@ -73,11 +71,7 @@ _LARGEST_SHIFT: Final = 10.0
 
 
 def to_calibration(template: TrialSet, starts: Sequence[Start]) -> Calibration:
-    """A calibration from starts on this host.
-
-    Args:
-        template: trial set with the scenario, stack, host and metrics of the trials.
-    """
+    """A calibration from starts on this host; `template` as of `learn_noise`."""
     return Calibration(
         scenario=template.scenario,
         stack_kind=template.stack_kind,
@@ -92,14 +86,13 @@ def to_calibration(template: TrialSet, starts: Sequence[Start]) -> Calibration:
 
 
 def learn_noise(template: TrialSet, starts: Sequence[Start]) -> dict[str, MetricNoise]:
-    """The noise of each metric that was measured in two or more starts.
-
-    Args:
-        template: trial set with the scenario, stack, host and metrics of the trials.
-    """
-    found = {metric.name: estimate_metric(metric, template, starts) for metric in template.metrics}
-    floors = {metric.name: metric.usual_floor for metric in template.metrics}
-    return {name: to_noise(each, usual_floor=floors[name]) for name, each in found.items() if each is not None}
+    """The noise of each metric that was measured in two or more starts."""
+    found = {metric.name: (metric, estimate_metric(metric, template, starts)) for metric in template.metrics}
+    return {
+        name: to_noise(each, usual_floor=metric.usual_floor)
+        for name, (metric, each) in found.items()
+        if each is not None
+    }
 
 
 def estimate_metric(metric: Metric, template: TrialSet, starts: Sequence[Start]) -> Components | None:
@@ -121,8 +114,9 @@ def adjust(metric: Metric, template: TrialSet, starts: Sequence[Start]) -> list[
     series = [to_series(dataclasses.replace(template, trials=start.trials), metric) for start in starts]
     values = _joined(each.values for each in series)
     goals = np.array([goal for each in series for goal in each.strata], dtype=np.str_)
-    on_logs = is_on_logs(values)
-    adjusted = _without_levels(np.log(values) if on_logs else values / _scale(values), goals)
+    on_logs, finite = is_on_logs(values), _finite(values)
+    scale = max(abs(float(np.median(finite))), 1e-9) if finite.size else 1.0
+    adjusted = _without_levels(np.log(values) if on_logs else values / scale, goals)
     nothing = np.empty(0)
     for name in covariates_of(metric):
         causes = _joined(each.covariates[name] for each in series)
@@ -156,11 +150,6 @@ def is_on_logs(values: Sample) -> bool:
     return bool(np.all(_finite(values) > 0))
 
 
-def _scale(values: Sample) -> float:
-    finite = _finite(values)
-    return max(abs(float(np.median(finite))), 1e-9) if finite.size else 1.0
-
-
 def to_noise(components: Components, *, usual_floor: float = USUAL_FLOOR) -> MetricNoise:
     """Converts the variance components of a metric to the noise that a calibration stores."""
     return MetricNoise(
@@ -180,13 +169,11 @@ def choose_floor(*, run_sd: float, largest_run_sd: float, usual_floor: float = U
     between unchanged runs, at their upper bound, are smaller, because such a change is not noise. It is
     higher if a single standard deviation is larger, because equal runs differ by as much.
     """
-    safe, usual = (_difference_of(deviations, sd) for deviations, sd in ((3.0, largest_run_sd), (1.0, run_sd)))
+    safe, usual = (
+        math.expm1(min(deviations * math.sqrt(2) * sd, _LARGEST_SHIFT))
+        for deviations, sd in ((3.0, largest_run_sd), (1.0, run_sd))
+    )
     return max(LEAST_FLOOR, min(usual_floor, safe), usual)
-
-
-def _difference_of(deviations: float, run_sd: float) -> float:
-    """Relative difference of two runs that differ by the given number of standard deviations."""
-    return math.expm1(min(deviations * math.sqrt(2) * run_sd, _LARGEST_SHIFT))
 
 
 def _finite(values: Sample) -> Sample:
@@ -217,11 +204,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Pool:
-    """Starts to draw from.
-
-    Attributes:
-        template: trial set with the scenario, stack, host and metrics of the trials.
-    """
+    """Starts to draw from."""
 
     template: TrialSet
     starts: tuple[Start, ...]
@@ -237,32 +220,38 @@ class Pool:
         return [(number, trial) for number, start in enumerate(self.starts) for trial in start.trials]
 
     @cached_property
+    def _series(self) -> Mapping[str, Series]:
+        whole = dataclasses.replace(self.template, trials=tuple(trial for _, trial in self.trials))
+        return {metric.name: to_series(whole, metric) for metric in self.template.metrics}
+
+    @cached_property
     def moves(self) -> Mapping[str, tuple[bool, list[float]]]:
         """For each metric: True if trials are shifted by a factor, and each start's mean on the scale of `adjust`.
 
         Trials are shifted from their start's mean to the level of another; see `levels`.
         """
-        return {metric.name: self._centres(metric) for metric in self.template.metrics}
-
-    def _centres(self, metric: Metric) -> tuple[bool, list[float]]:
-        values = [value[np.isfinite(value)] for value in adjust(metric, self.template, self.starts)]
-        raw = np.array(to_series(_with(self.template, self.starts), metric).values)
-        return is_on_logs(raw), [float(value.mean()) if value.size else 0.0 for value in values]
+        found = {}
+        for metric in self.template.metrics:
+            values = [_finite(value) for value in adjust(metric, self.template, self.starts)]
+            means = [float(value.mean()) if value.size else 0.0 for value in values]
+            found[metric.name] = is_on_logs(np.array(self._series[metric.name].values)), means
+        return found
 
     @cached_property
     def levels(self) -> Mapping[str, list[float]]:
         """Level of each start by metric, on the scale of `adjust`: its mean, shrunk to the variation between starts."""
-        return {metric.name: self._drawn_in(metric) for metric in self.template.metrics}
-
-    def _drawn_in(self, metric: Metric) -> list[float]:
-        means = np.array(self.moves[metric.name][1])
-        components = estimate_metric(metric, self.template, self.starts)
-        if components is None:
-            return [0.0] * len(means)
-        own = components.run_sd**2
-        noise = components.trial_sd**2 / max(1, self.block_size)
-        kept = math.sqrt(own / (own + noise)) if own > 0 else 0.0
-        return [float(each) for each in means.mean() + kept * (means - means.mean())]
+        found = {}
+        for metric in self.template.metrics:
+            means = np.array(self.moves[metric.name][1])
+            components = estimate_metric(metric, self.template, self.starts)
+            if components is None:
+                found[metric.name] = [0.0] * len(means)
+                continue
+            own = components.run_sd**2
+            noise = components.trial_sd**2 / max(1, self.block_size)
+            kept = math.sqrt(own / (own + noise)) if own > 0 else 0.0
+            found[metric.name] = [float(each) for each in means.mean() + kept * (means - means.mean())]
+        return found
 
     def draw(self, rng: np.random.Generator, design: Design, trials: int) -> Pair:
         """Draws two equal versions with this many trials each."""
@@ -276,11 +265,9 @@ class Pool:
             numbers = [int(rng.choice(self._members(runs[each]))) for each in chosen]
         else:
             numbers = [int(each) for each in sorted(rng.choice(len(self.starts), 2, replace=False))]
-        base, head = (self._take(rng, number, trials) for number in numbers)
+        base, head = (assemble(self.template, [(0, self._take(rng, number, trials))]) for number in numbers)
         is_modelled = any(trials > len(self.starts[number].trials) for number in numbers)
-        return Pair(
-            assemble(self.template, [(0, head)]), assemble(self.template, [(0, base)]), frozenset(numbers), is_modelled
-        )
+        return Pair(head, base, frozenset(numbers), is_modelled)
 
     def _members(self, run: int) -> list[int]:
         return [number for number, start in enumerate(self.starts) if start.run == run]
@@ -306,29 +293,23 @@ class Pool:
         own = self.starts[number].trials
         if trials <= len(own) and not is_modelled:
             return [own[each] for each in sorted(rng.choice(len(own), trials, replace=False))]
-        chosen = rng.integers(len(self.trials), size=trials)
-        return [self._move(*self.trials[each], to=number) for each in chosen]
+        return [self._move(*self.trials[each], to=number) for each in rng.integers(len(self.trials), size=trials)]
 
     def _move(self, origin: int, trial: Trial, *, to: int) -> Trial:
-        measurements = {
-            name: self._moved(name, measurement, origin, to) for name, measurement in trial.measurements.items()
-        }
-        return dataclasses.replace(trial, measurements=measurements)
-
-    def _moved(self, name: str, measurement: Measurement, origin: int, to: int) -> Measurement:
-        number = measurement.number
-        if number is None or name not in self.moves:
-            return measurement
-        by_factor, means = self.moves[name]
-        shift = self.levels[name][to] - means[origin]
-        moved = number * math.exp(shift) if by_factor else number + shift * self._scales[name]
-        return dataclasses.replace(measurement, value=moved)
-
-    @cached_property
-    def _scales(self) -> Mapping[str, float]:
-        whole = _with(self.template, self.starts)
-        medians = {metric.name: to_series(whole, metric).finite for metric in self.template.metrics}
-        return {name: abs(float(np.median(values))) if values else 1.0 for name, values in medians.items()}
+        """A trial as if it belonged to another start, to whose level its measurements are shifted."""
+        moved = dict(trial.measurements)
+        for name, measurement in trial.measurements.items():
+            number = measurement.number
+            if number is None or name not in self.moves:
+                continue
+            by_factor, means = self.moves[name]
+            shift, finite = self.levels[name][to] - means[origin], self._series[name].finite
+            if by_factor:
+                value = number * math.exp(shift)
+            else:
+                value = number + shift * (abs(float(np.median(finite))) if finite else 1.0)
+            moved[name] = dataclasses.replace(measurement, value=value)
+        return dataclasses.replace(trial, measurements=moved)
 
 
 def plant(trials: TrialSet, metric: str, effect: float) -> TrialSet:
@@ -336,13 +317,9 @@ def plant(trials: TrialSet, metric: str, effect: float) -> TrialSet:
     changed = []
     for trial in trials.trials:
         found = trial.measurements.get(metric)
-        if found is not None and found.number is not None:
-            value = found.number + effect * abs(found.number)
-            found = dataclasses.replace(found, value=value)
-            trial = dataclasses.replace(trial, measurements={**trial.measurements, metric: found})  # noqa: PLW2901
-        changed.append(trial)
+        if found is None or found.number is None:
+            changed.append(trial)
+            continue
+        grown = dataclasses.replace(found, value=found.number + effect * abs(found.number))
+        changed.append(dataclasses.replace(trial, measurements={**trial.measurements, metric: grown}))
     return dataclasses.replace(trials, trials=tuple(changed))
-
-
-def _with(template: TrialSet, starts: Sequence[Start]) -> TrialSet:
-    return dataclasses.replace(template, trials=tuple(trial for start in starts for trial in start.trials))

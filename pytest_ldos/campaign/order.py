@@ -42,7 +42,6 @@ class Block:
 
     Attributes:
         number: number of the start, from 0, over both versions; ``number // 2`` is its pair.
-        trials: indices of its trials.
     """
 
     number: int

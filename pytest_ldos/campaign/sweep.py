@@ -13,27 +13,26 @@ import json
 import platform
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from enum import StrEnum
+from functools import cached_property, partial
 from glob import escape
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError, MachineBusy, RecordUnreadable, TraceUnreadable
+from pytest_ldos.base.plain import PlainReader
 from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.campaign.cells import Cell, Grid, Outline, estimate_s, running_order
-from pytest_ldos.campaign.criterion import arm_ended
-from pytest_ldos.campaign.kept_documents import set_damaged_aside
-from pytest_ldos.campaign.sweep_records import (
-    TRUSTED,
-    CellResult,
-    CellState,
-    StartRecord,
-    collect,
-    decode_start,
-    encode_start,
+from pytest_ldos.campaign.starts import (
+    Notes,
+    append_start,
+    arm_ended,
+    plain_trials,
+    set_damaged_aside,
+    with_lost_motion,
 )
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.judge.gate.decide import judge_alone, load_faults, measurement_faults
@@ -42,19 +41,138 @@ from pytest_ldos.judge.gate.reasons import Describe
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.load.choose import load_available
 from pytest_ldos.measure.trial.artifacts import new_folder, resumable
+from pytest_ldos.measure.trial.codec import decode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.robot.stack.choose import stack_available
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import WhenUnavailable
 
-FOLDER: Final = "sweeps"
-DEFINITION_FILE: Final = "sweep.json"
-CELLS: Final = "cells"
-KIND: Final = "pytest-ldos sweep"
-SCHEMA: Final = 1
+_FOLDER: Final = "sweeps"
+_DEFINITION_FILE: Final = "sweep.json"
+_OF_SWEEP: Final = {"kind": "pytest-ldos sweep", "schema": 1}
+_OF_START: Final = {"kind": "pytest-ldos sweep start", "schema": 1}
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,+@=-]{0,180}")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.,+@=-]+")
+
+
+class CellState(StrEnum):
+    """State of a start or a cell, from best to worst.
+
+    `BROKEN` means that the arm could not continue under its loads (`arm_ended`): a result with fewer trials.
+    """
+
+    MEASURED = "measured"
+    BROKEN = "broken"
+    SKIPPED = "skipped"
+    INVALID = "invalid"
+    INFRA = "infra"
+
+
+TRUSTED: Final = frozenset({CellState.MEASURED, CellState.BROKEN})
+"""States of valid results."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartRecord:
+    """One stack start of one cell.
+
+    Attributes:
+        start: number of the start within the cell, from 0.
+        reason: reason why it was not measured, or its trials are invalid or fewer than planned; empty otherwise.
+        began_ns, ended_ns: begin and end of the machine's reservation, Unix time.
+        verdict, message: verdict and failure message of the cell's test; empty if the cell is not a test.
+    """
+
+    cell: str
+    start: int
+    state: CellState
+    reason: str = ""
+    trials: TrialSet | None = None
+    began_ns: int = 0
+    ended_ns: int = 0
+    host: str = ""
+    verdict: str = ""
+    message: str = ""
+
+
+Records = Mapping[tuple[str, int], StartRecord]
+"""Records by cell and start."""
+
+
+def encode_start(record: StartRecord) -> str:
+    """JSON text of a record; its trials are encoded by `trial.codec`."""
+    trials = None if record.trials is None else plain_trials(record.trials)
+    plain = {**vars(record), "state": record.state.value, "trials": trials}
+    return json.dumps({**_OF_START, **plain}, indent=1, allow_nan=False) + "\n"
+
+
+def decode_start(text: str, path: Path) -> StartRecord:
+    """Decodes a record from JSON text; `path` is named in errors.
+
+    Raises:
+        RecordUnreadable: it is not a record, or damaged.
+    """
+    try:
+        values = dict(json.loads(text))
+        if {name: values.pop(name, None) for name in _OF_START} != _OF_START:
+            raise ValueError("it holds no start of a sweep that this version reads")  # noqa: TRY301
+        reader = PlainReader({TrialSet: lambda trials, _: decode_trials(json.dumps(trials), path)})
+        record: StartRecord = reader.read(StartRecord, values, "the record")
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        reason = f"{path} is damaged ({type(error).__name__}: {error})"
+        raise RecordUnreadable(reason, remedy="delete it: the start is measured again") from None
+    return record
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellResult:
+    """All starts of a cell."""
+
+    cell: Cell
+    records: tuple[StartRecord, ...]
+    planned: int
+
+    @property
+    def state(self) -> CellState | None:
+        """The worst state of its starts; ``None`` if there are none yet."""
+        return max((record.state for record in self.records), key=list(CellState).index, default=None)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(record.reason for record in self.records if record.reason))
+
+    @property
+    def trials(self) -> TrialSet | None:
+        """Trials of all valid starts; if there are none, of all starts."""
+        joined: TrialSet | None = None
+        for trials in self._sets:
+            joined = append_start(joined, trials)
+        return joined
+
+    @property
+    def failures(self) -> tuple[bool, ...]:
+        """True for each trial that failed, including its reset; see `with_lost_motion`."""
+        found = (with_lost_motion([not each.succeeded for each in trials.trials], trials) for trials in self._sets)
+        return tuple(failed for of_start in found for failed in of_start)
+
+    @property
+    def _sets(self) -> list[TrialSet]:
+        trusted = [record for record in self.records if record.state in TRUSTED]
+        return [record.trials for record in trusted or self.records if record.trials is not None]
+
+    @property
+    def is_done(self) -> bool:
+        return len(self.records) >= self.planned
+
+
+def collect(cells: Iterable[Cell], records: Records, starts: int) -> list[CellResult]:
+    """The results of all cells, in the order of the grid; starts beyond the planned ones are ignored."""
+    found = []
+    for cell in cells:
+        mine = (records.get((cell.name, start)) for start in range(starts))
+        found.append(CellResult(cell=cell, records=tuple(each for each in mine if each is not None), planned=starts))
+    return found
 
 
 @dataclass(frozen=True)
@@ -64,7 +182,7 @@ class SweepKey:
     Attributes:
         name: also the name of its parent folder.
         digest: digest of the definition.
-        version: identity of version and machine; see `campaign.measured_version`.
+        version: identity of version and machine; see `version_here`.
     """
 
     name: str
@@ -124,32 +242,35 @@ class SweepFolder:
             NotWritten: it could not be written.
         """
         with resumable():
-            write_atomically(self._file(record.cell, record.start), encode_start(record))
+            write_atomically(self.path / "cells" / f"{record.cell}.{record.start + 1}.json", encode_start(record))
 
-    def records(self) -> dict[tuple[str, int], StartRecord]:
-        """All records, by cell and start.
+    def records(self) -> Records:
+        """All records.
 
         Raises:
             RecordUnreadable: a file is damaged; the message names it.
         """
-        return _by_start(map(read_start, self.files()))
+        return {(each.cell, each.start): each for each in map(_read_start, self.files())}
 
-    def readable_records(self) -> dict[tuple[str, int], StartRecord]:
+    def readable_records(self) -> Records:
         """All undamaged records; damaged ones count as not measured."""
-        return _by_start(_readable(self.files()))
+        found = []
+        for file in self.files():
+            with contextlib.suppress(RecordUnreadable):
+                found.append(_read_start(file))
+        return {(each.cell, each.start): each for each in found}
 
     def set_damaged_aside(self) -> list[Path]:
-        """See `set_damaged_aside`."""
-        return set_damaged_aside(self.files(), read_start)
+        return set_damaged_aside(self.files(), _read_start)
 
     def files(self) -> list[Path]:
         """Files of all measured starts."""
-        return sorted((self.path / CELLS).glob("[!.]*.json"))
+        return sorted((self.path / "cells").glob("[!.]*.json"))
 
     def key(self) -> SweepKey | None:
         """The key of the sweep; ``None`` if it cannot be read."""
         document = self._definition()
-        if document is None:
+        if not document:
             return None
         return SweepKey(str(document.get("name")), str(document.get("digest")), document.get("version", {}))
 
@@ -159,41 +280,23 @@ class SweepFolder:
         Raises:
             RecordUnreadable: its definition is damaged.
         """
-        document = self._definition() or {}
+        document = self._definition()
         try:
             return Outline.of(document["scenario"]["name"], document["axes"], document["cells"])
         except (AttributeError, KeyError, TypeError, ValueError):
-            file = self.path / DEFINITION_FILE
+            file = self.path / _DEFINITION_FILE
             raise RecordUnreadable(f"{file} is damaged", remedy="delete its folder") from None
 
-    def _definition(self) -> dict[str, Any] | None:
+    def _definition(self) -> dict[str, Any]:
+        """The content of its definition; empty if it cannot be read."""
         try:
-            document = json.loads((self.path / DEFINITION_FILE).read_text("utf-8"))
+            document = json.loads((self.path / _DEFINITION_FILE).read_text("utf-8"))
         except (OSError, ValueError):
-            return None
-        known = isinstance(document, dict) and document.get("kind") == KIND and document.get("schema") == SCHEMA
-        return document if known else None
-
-    def _file(self, cell: str, start: int) -> Path:
-        return self.path / CELLS / f"{cell}.{start + 1}.json"
+            return {}
+        return document if isinstance(document, dict) and document.items() >= _OF_SWEEP.items() else {}
 
 
-def _by_start(records: Iterable[StartRecord]) -> dict[tuple[str, int], StartRecord]:
-    return {(record.cell, record.start): record for record in records}
-
-
-def _readable(files: Iterable[Path]) -> Iterator[StartRecord]:
-    for file in files:
-        with contextlib.suppress(RecordUnreadable):
-            yield read_start(file)
-
-
-def read_start(file: Path) -> StartRecord:
-    """Reads the record of one start.
-
-    Raises:
-        RecordUnreadable: the file is damaged, or cannot be read.
-    """
+def _read_start(file: Path) -> StartRecord:
     try:
         text = file.read_text("utf-8", errors="replace")
     except OSError as error:
@@ -208,25 +311,27 @@ def find_sweep(output: Path, key: SweepKey) -> SweepFolder | None:
 
 def all_sweeps(output: Path, name: str = "*") -> list[SweepFolder]:
     """The folders of all sweeps, or of those with a name; the newest first."""
-    found = (output / FOLDER).glob(f"{name if name == '*' else escape(name)}/*/{DEFINITION_FILE}")
+    found = (output / _FOLDER).glob(f"{name if name == '*' else escape(name)}/*/{_DEFINITION_FILE}")
     return [SweepFolder(file.parent) for file in sorted(found, key=lambda file: file.parent.name, reverse=True)]
 
 
 def new_sweep(output: Path, key: SweepKey, definition: Mapping[str, Any]) -> SweepFolder:
     """Creates a folder for a new sweep.
 
-    Args:
-        definition: as returned by `Definition.to_plain`.
-
     Raises:
         NotWritten: it could not be created.
     """
     now = datetime.now(UTC)
-    path = new_folder(output, f"{FOLDER}/{key.name}/{now:%Y%m%d-%H%M%S-%f}-{key.digest}")
-    made_at = now.isoformat(timespec="seconds")
-    document = {"kind": KIND, "schema": SCHEMA, **asdict(key), "made_at": made_at, **definition}
-    write_atomically(path / DEFINITION_FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
+    path = new_folder(output, f"{_FOLDER}/{key.name}/{now:%Y%m%d-%H%M%S-%f}-{key.digest}")
+    document = {**_OF_SWEEP, **asdict(key), "made_at": now.isoformat(timespec="seconds"), **definition}
+    write_atomically(path / _DEFINITION_FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
     return SweepFolder(path)
+
+
+def open_sweep(output: Path, definition: Definition, *, fresh: bool) -> tuple[SweepFolder, bool]:
+    """The folder to resume in and True, or a new folder and False; resumes the same definition unless `fresh`."""
+    found = None if fresh else find_sweep(output, definition.key)
+    return (found, True) if found is not None else (new_sweep(output, definition.key, definition.to_plain()), False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,7 +339,6 @@ class SweepPlan:
     """Plan of a sweep.
 
     Attributes:
-        starts: number of stack starts of each cell.
         retry: True to repeat starts that were not measured or are invalid.
     """
 
@@ -251,13 +355,14 @@ class SweepPlan:
         """Approximate duration of the whole sweep."""
         return self.starts * sum(map(estimate_s, self.grid.specs.values()))
 
-    def left(self, records: Mapping[tuple[str, int], StartRecord]) -> list[tuple[str, int]]:
+    def left(self, records: Records) -> list[tuple[str, int]]:
         """Remaining cells and starts, in order."""
-        order = running_order(self.grid, self.starts)
-        return [each for each in order if (found := records.get(each)) is None or self._is_to_be_tried_again(found)]
-
-    def _is_to_be_tried_again(self, record: StartRecord) -> bool:
-        return self.retry and record.state not in TRUSTED
+        left = []
+        for each in running_order(self.grid, self.starts):
+            found = records.get(each)
+            if found is None or (self.retry and found.state not in TRUSTED):
+                left.append(each)
+        return left
 
     def refuse_endless(self, *, longest_s: float) -> None:
         """Raises `ConfigurationError` if the sweep would take too long; the message has the estimate."""
@@ -269,17 +374,12 @@ class SweepPlan:
             )
 
 
-class SweepObserver(Protocol):
-    """Observer of cells being measured."""
-
+class SweepObserver(Notes, Protocol):
     def cell(self, cell: Cell, start: int, *, number: int, of: int) -> None:
         """A start of a cell begins: `number` (from 1) of the `of` starts that are left."""
 
     def cell_done(self, result: CellResult) -> None:
         """A start of a cell has ended, and is on disk."""
-
-    def note(self, text: str) -> None:
-        """A remark for the user."""
 
 
 @dataclass(frozen=True)
@@ -288,7 +388,6 @@ class Sweeper:
 
     Attributes:
         measure: returns the trials of one stack start, by scenario and number of the start.
-        describe: describes the reasons in records.
         available: checks if a scenario can be measured here; called before its stack is started.
         now_ns: Unix time.
     """
@@ -300,7 +399,6 @@ class Sweeper:
     describe: Describe
     available: Callable[[ScenarioSpec], Availability] = lambda spec: Availability(True)
     now_ns: Callable[[], int] = time.time_ns
-    _records: dict[tuple[str, int], StartRecord] = field(default_factory=dict)
 
     def run(self) -> list[CellResult]:
         """Measures and returns all cells. Earlier results are reused, unless they are damaged or to be retried.
@@ -311,44 +409,33 @@ class Sweeper:
         """
         for damaged in self.folder.set_damaged_aside():
             self.observer.note(f"damaged, set aside and measured again: {damaged}")
-        self._records.update(self.folder.records())
+        records = dict(self.folder.records())
         cells = {cell.name: cell for cell in self.plan.grid.outline.cells}
-        left = self.plan.left(self._records)
+        left = self.plan.left(records)
         for number, (name, start) in enumerate(left, start=1):
             self.observer.cell(cells[name], start, number=number, of=len(left))
             record = self._measure(self.plan.grid.specs[name], start)
             self.folder.keep(record)
-            self._records[name, start] = record
-            (result,) = collect([cells[name]], self._records, self.plan.starts)
-            self.observer.cell_done(result)
-        return collect(cells.values(), self._records, self.plan.starts)
+            records[name, start] = record
+            self.observer.cell_done(*collect([cells[name]], records, self.plan.starts))
+        return collect(cells.values(), records, self.plan.starts)
 
     def _measure(self, spec: ScenarioSpec, start: int) -> StartRecord:
-        began_ns = self.now_ns()
-
-        def record(state: CellState, reason: str, trials: TrialSet | None = None) -> StartRecord:
-            return StartRecord(
-                cell=spec.name,
-                start=start,
-                state=state,
-                reason=reason,
-                trials=trials,
-                began_ns=began_ns,
-                ended_ns=self.now_ns(),
-                host=platform.node(),
-            )
-
+        record = partial(StartRecord, cell=spec.name, start=start, began_ns=self.now_ns(), host=platform.node())
         able = self.available(spec)
         if not able.ok:
             state = CellState.SKIPPED if spec.unavailable is WhenUnavailable.SKIP else CellState.INFRA
-            return record(state, f"{able.reason} → {able.remedy}" if able.remedy else able.reason)
+            reason = f"{able.reason} → {able.remedy}" if able.remedy else able.reason
+            return record(state=state, reason=reason, ended_ns=self.now_ns())
         try:
             trials = self.measure(spec, start)
         except MachineBusy:
             raise
         except LdosError as error:
-            return record(state_of_fault(error), error.summary)
-        return record(*state_of(trials, self.describe), trials)
+            state = CellState.INVALID if isinstance(error, TraceUnreadable) else CellState.INFRA
+            return record(state=state, reason=error.summary, ended_ns=self.now_ns())
+        state, reason = state_of(trials, self.describe)
+        return record(state=state, reason=reason, trials=trials, ended_ns=self.now_ns())
 
 
 def can_be_measured(spec: ScenarioSpec) -> Availability:
@@ -358,11 +445,6 @@ def can_be_measured(spec: ScenarioSpec) -> Availability:
     absent = ((kind, each) for kind, each in (("the stack", stack), *loads) if not each.ok)
     kind, found = next(absent, ("", stack))
     return Availability(False, f"{kind} cannot be had here: {found.reason}", found.remedy) if kind else found
-
-
-def state_of_fault(error: LdosError) -> CellState:
-    """State of a start that ended with an error."""
-    return CellState.INVALID if isinstance(error, TraceUnreadable) else CellState.INFRA
 
 
 def state_of(trials: TrialSet, describe: Describe) -> tuple[CellState, str]:
@@ -379,9 +461,3 @@ def state_of(trials: TrialSet, describe: Describe) -> tuple[CellState, str]:
     if own.verdict is Verdict.INVALID:
         return CellState.INVALID, "; ".join(map(describe, own.reasons))
     return CellState.MEASURED, f"not finished: {trials.incomplete}" if trials.incomplete else ""
-
-
-def open_sweep(output: Path, definition: Definition, *, fresh: bool) -> tuple[SweepFolder, bool]:
-    """The folder to resume in and True, or a new folder and False; resumes the same definition unless `fresh`."""
-    found = None if fresh else find_sweep(output, definition.key)
-    return (found, True) if found is not None else (new_sweep(output, definition.key, definition.to_plain()), False)

@@ -9,7 +9,7 @@ import dataclasses
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,9 +20,15 @@ import numpy as np
 from pytest_ldos.base.errors import LdosError, ProfilingFailed, TraceUnreadable, Unavailable
 from pytest_ldos.base.switch_counts import SwitchCounts
 from pytest_ldos.base.tracepoints import Ros2
-from pytest_ldos.base.writable import write_atomically
-from pytest_ldos.host.process_times import OwnSwitchCounter, SwitchCounter
+from pytest_ldos.base.writable import write_atomically, writing
+from pytest_ldos.host.checkout import commit_of
+from pytest_ldos.host.counters import OwnSwitchCounter, SwitchCounter
+from pytest_ldos.host.fingerprint import take_fingerprint
+from pytest_ldos.host.inherited import find_influences, find_withheld
 from pytest_ldos.host.processes import process_names
+from pytest_ldos.instruments.study import Column, Study, Table
+from pytest_ldos.measure.metrics.model import Measurement
+from pytest_ldos.measure.trial.record import RoundTrial, TrialKind, TrialSet
 from pytest_ldos.measure.trial.rig import Rig
 from pytest_ldos.record.choose import choose_profiler, resolve_profiler
 from pytest_ldos.record.profiles import (
@@ -35,15 +41,13 @@ from pytest_ldos.record.profiles import (
 )
 from pytest_ldos.record.protocol import Profiler
 from pytest_ldos.record.strace import SyscallCount, SyscallCounter, add_syscalls, render_syscalls, strace_available
-from pytest_ldos.scenario.watching import WatchSpec
+from pytest_ldos.robot.stack.goals import OutcomeClass
+from pytest_ldos.scenario.model import ScenarioSpec, WatchSpec
 from pytest_ldos.scenario.words import ProfilerKind
-from pytest_ldos.trace.ctf.read import EventTable, read_trace
+from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.scheduling import SCHEDULING_EVENTS, build_thread_states, count_switches
 
-PROC: Final = "/proc"
 KERNEL_EVENTS: Final = "kernel events"
-_PID: Final = "vpid"
-_WHOLE: Final = 100
 
 
 @dataclass(frozen=True)
@@ -68,32 +72,26 @@ def with_trace(found: Switches, directory: Path, window: tuple[int, int], pids: 
 
     Args:
         window: nanoseconds since the epoch.
-        pids: processes whose switches and messages count; others may be recorded, too.
+        pids: processes whose switches and messages count; others may be recorded, too. If the trace does not contain
+            process ids, the messages of all count.
 
     Raises:
         TraceUnreadable: see `read_trace`.
     """
     trace = read_trace(directory, events={Ros2.RMW_PUBLISH, *SCHEDULING_EVENTS}, window=window)
     published = trace.events.get(Ros2.RMW_PUBLISH)
-    found = dataclasses.replace(found, messages=None if published is None else _count(published, pids))
+    if published is not None:
+        messages = int(np.isin(published["vpid"], pids).sum()) if "vpid" in published.columns else len(published)
+        found = dataclasses.replace(found, messages=messages)
     states = build_thread_states(trace)
     if not len(states):
         return found
-    tids = [int(thread.name) for pid in pids for thread in _threads(pid)]
+    tids: list[int] = []
+    for pid in pids:
+        with suppress(OSError):
+            tids += [int(thread.name) for thread in Path(f"/proc/{pid}/task").iterdir()]
     counts = count_switches(states, begin_ns=window[0], end_ns=window[1], tids=tids)
     return dataclasses.replace(found, counts=counts, source=KERNEL_EVENTS)
-
-
-def _count(published: EventTable, pids: Sequence[int]) -> int:
-    """Messages of these processes; of all processes if the trace does not contain process ids."""
-    return int(np.isin(published[_PID], pids).sum()) if _PID in published.columns else len(published)
-
-
-def _threads(pid: int) -> list[Path]:
-    try:
-        return list(Path(f"/proc/{pid}/task").iterdir())
-    except OSError:
-        return []
 
 
 def describe_switches(counted: Sequence[Switches]) -> str:
@@ -106,27 +104,18 @@ def describe_switches(counted: Sequence[Switches]) -> str:
     seconds = sum(each.seconds for each in counted)
     moved = "unknown migrations" if total.migrations is None else f"{total.migrations} migrations"
     shown = f"{total.voluntary} voluntary / {total.involuntary} involuntary context switches / {moved}"
-    rates = [_rates(total, what, sum(each)) for what, each in _denominators(counted) if sum(each)]
-    return "; ".join([f"{shown} in {seconds:.1f} s ({counted[0].source})", *rates])
-
-
-def _denominators(counted: Sequence[Switches]) -> Iterator[tuple[str, list[int]]]:
+    sums = [total.voluntary, total.involuntary, *([] if total.migrations is None else [total.migrations])]
+    rates = []
     for what, values in (
         ("trial", [each.trials for each in counted]),
         ("message", [each.messages for each in counted]),
     ):
         known = [value for value in values if value is not None]
-        if len(known) == len(counted):
-            yield what, known
-
-
-def _rates(total: SwitchCounts, what: str, number: int) -> str:
-    each = [total.voluntary, total.involuntary, *([] if total.migrations is None else [total.migrations])]
-    return f"{' / '.join(_short(value / number) for value in each)} a {what} ({number})"
-
-
-def _short(value: float) -> str:
-    return f"{value:.0f}" if value >= _WHOLE else f"{value:.3g}"
+        if len(known) == len(counted) and (number := sum(known)):
+            each_one = (value / number for value in sums)
+            shares = " / ".join(f"{value:.0f}" if value >= 100 else f"{value:.3g}" for value in each_one)
+            rates.append(f"{shares} a {what} ({number})")
+    return "; ".join([f"{shown} in {seconds:.1f} s ({counted[0].source})", *rates])
 
 
 DISTORTION: Final = (
@@ -156,47 +145,49 @@ class Watching:
 
     Attributes:
         seen: one entry per profiled period, in order.
-        notes: failures with reasons, and other remarks for the report.
     """
 
     def __init__(self, spec: WatchSpec) -> None:
         self.seen: list[Seen] = []
         self.notes: list[str] = []
         self._rate_hz = spec.rate_hz
-        self._kind = self._resolve(spec.profiler) if spec.profile else None
-        self._counts = spec.syscalls and self._can_count()
+        self._kind: ProfilerKind | None = None
+        self._counts = spec.syscalls
         self._has_sampled = self._has_counted = False
-
-    def _resolve(self, kind: ProfilerKind) -> ProfilerKind | None:
-        try:
-            return resolve_profiler(kind)
-        except Unavailable as error:
-            self.note(f"no profile: {_in_words(error)}")
-            return None
-
-    def _can_count(self) -> bool:
-        able = strace_available()
-        if not able.ok:
+        if spec.profile:
+            try:
+                self._kind = resolve_profiler(spec.profiler)
+            except Unavailable as error:
+                self.note(f"no profile: {_in_words(error)}")
+        if self._counts and not (able := strace_available()).ok:
+            self._counts = False
             self.note(f"system calls are not counted: {able.reason} → {able.remedy}")
-        return able.ok
 
     def note(self, text: str) -> None:
-        """Adds a note, unless it is a duplicate."""
         if text not in self.notes:
             self.notes.append(text)
+
+    @contextmanager
+    def _noting(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except (LdosError, OSError) as error:
+            self.note(f"{what}: {_in_words(error)}")
 
     @property
     def tools(self) -> str:
         """Requested tools, afterwards the used ones, as in ``perf at 199 Hz and strace``; empty for none."""
         samples = self._kind is not None and (self._has_sampled or not self.seen)
-        return " and ".join([*([f"{self._kind} at {self._rate_hz} Hz"] if samples else []), *self._counters()])
+        sampler = [f"{self._kind} at {self._rate_hz} Hz"] if samples else []
+        return " and ".join([*sampler, *(["strace"] if self._is_slowed else [])])
 
     @property
     def distortion(self) -> str:
-        return DISTORTION if self._counters() else ""
+        return DISTORTION if self._is_slowed else ""
 
-    def _counters(self) -> list[str]:
-        return ["strace"] if self._counts and (self._has_counted or not self.seen) else []
+    @property
+    def _is_slowed(self) -> bool:
+        return self._counts and (self._has_counted or not self.seen)
 
     @property
     def profile(self) -> FoldedStacks:
@@ -213,7 +204,6 @@ class Watching:
 
     @property
     def switches(self) -> list[Switches]:
-        """Context switches of each period in which they were counted."""
         return [each.switches for each in self.seen if each.switches is not None]
 
     @property
@@ -253,62 +243,39 @@ class Watching:
         seen = Seen(start)
         self.seen.append(seen)
         with ExitStack() as ends:
-            profiler = self._started_profiler(processes, logs)
-            if profiler is not None:
-                ends.callback(self._take_profile, profiler, seen)
-            counter = self._started_counter(processes, logs)
-            if counter is not None:
-                ends.callback(self._take_syscalls, counter, seen)
+            if self._kind is not None:
+                with self._noting("no profile"):
+                    _require_processes(processes)
+                    profiler = choose_profiler(self._kind, logs, rate_hz=self._rate_hz)
+                    profiler.start(processes)
+                    self._has_sampled = True
+                    self.note(f"sampled by {profiler.name}")
+                    ends.callback(self._take_profile, profiler, seen)
+            if self._counts:
+                with self._noting("system calls are not counted"):
+                    _require_processes(processes)
+                    counter = SyscallCounter(logs)
+                    counter.start(processes)
+                    self._has_counted = True
+                    ends.callback(self._take_syscalls, counter, seen)
             seen.began_ns = time.time_ns()
             try:
                 yield seen
             finally:
                 seen.ended_ns = time.time_ns()
 
-    def _started_profiler(self, processes: Mapping[int, str], logs: Path) -> Profiler | None:
-        if self._kind is None:
-            return None
-        try:
-            _require_processes(processes)
-            profiler = choose_profiler(self._kind, logs, rate_hz=self._rate_hz)
-            profiler.start(processes)
-        except (LdosError, OSError) as error:
-            self.note(f"no profile: {_in_words(error)}")
-            return None
-        self._has_sampled = True
-        self.note(f"sampled by {profiler.name}")
-        return profiler
-
     def _take_profile(self, profiler: Profiler, seen: Seen) -> None:
-        try:
+        with self._noting("no profile"):
             sampled = profiler.stop()
-        except (LdosError, OSError) as error:
-            self.note(f"no profile: {_in_words(error)}")
-            return
-        seen.profile = sampled.profile
-        for note in sampled.notes:
-            self.note(f"profile: {note}")
-        if not sampled.profile:
-            self.note("no profile: there are no samples, for nothing ran → profile for longer, or at a higher rate")
-
-    def _started_counter(self, processes: Mapping[int, str], logs: Path) -> SyscallCounter | None:
-        if not self._counts:
-            return None
-        counter = SyscallCounter(logs)
-        try:
-            _require_processes(processes)
-            counter.start(processes)
-        except (LdosError, OSError) as error:
-            self.note(f"system calls are not counted: {_in_words(error)}")
-            return None
-        self._has_counted = True
-        return counter
+            seen.profile = sampled.profile
+            for note in sampled.notes:
+                self.note(f"profile: {note}")
+            if not sampled.profile:
+                self.note("no profile: there are no samples, for nothing ran → profile for longer, or at a higher rate")
 
     def _take_syscalls(self, counter: SyscallCounter, seen: Seen) -> None:
-        try:
+        with self._noting("system calls are not counted"):
             seen.syscalls = counter.stop()
-        except (LdosError, OSError) as error:
-            self.note(f"system calls are not counted: {_in_words(error)}")
 
 
 @contextmanager
@@ -317,7 +284,7 @@ def _switches_counted(counter: SwitchCounter | OwnSwitchCounter, seen: Seen) -> 
     try:
         yield
     finally:
-        seen.switches = Switches(counter.counts(), time.monotonic() - began_s, PROC)
+        seen.switches = Switches(counter.counts(), time.monotonic() - began_s, "/proc")
 
 
 def _require_processes(processes: Mapping[int, str]) -> None:
@@ -332,49 +299,32 @@ def _in_words(error: LdosError | OSError) -> str:
 
 
 FOLDER: Final = "profile"
-FOLDED: Final = ".folded"
-FLAME_FILE: Final = "flame.svg"
-DIFFERENCE_FILE: Final = "difference.svg"
-SPEEDSCOPE_FILE: Final = "profile.speedscope.json"
-SYSCALLS_FILE: Final = "syscalls.txt"
 
 
 @dataclass(frozen=True)
 class Drawings:
-    """Functions that draw profiles as SVG.
-
-    Attributes:
-        flame: given samples, a title and notes.
-        difference: given the difference of two profiles, and a title.
-    """
+    """Functions that draw profiles as SVG."""
 
     flame: Callable[[FoldedStacks, str, Sequence[str]], str]
     difference: Callable[[Difference, str], str]
 
 
 def write_watched(watching: Watching, folder: Path, drawings: Drawings, *, title: str) -> Iterator[str]:
-    """Writes the results of one version; yields notes for its report: failures and paths of the files.
-
-    Args:
-        folder: folder of the files.
-    """
+    """Writes the results of one version; yields notes for its report: failures and paths of the files."""
     yield from watching.notes
     if watching.profiles:
-        yield from _write_profile(watching, folder, drawings, title)
+        whole = watching.profile
+        yield f"profile of {whole.samples} samples ({watching.tools}): {folder}"
+        for number, profile in enumerate(watching.profiles, 1):
+            yield from _written(folder / f"start-{number}.folded", partial(render_folded, profile))
+        yield from _written(folder / "profile.speedscope.json", lambda: render_speedscope(whole, title))
+        yield from _written(folder / "flame.svg", lambda: drawings.flame(whole, title, [watching.tools]))
     if watching.syscalls:
-        yield f"system calls: {folder / SYSCALLS_FILE}"
-        yield from _written(folder / SYSCALLS_FILE, lambda: render_syscalls(watching.syscalls))
+        file = folder / "syscalls.txt"
+        yield f"system calls: {file}"
+        yield from _written(file, lambda: render_syscalls(watching.syscalls))
     if described := describe_switches(watching.switches):
         yield f"{described}{' (under strace)' if watching.syscalls else ''}"
-
-
-def _write_profile(watching: Watching, folder: Path, drawings: Drawings, title: str) -> Iterator[str]:
-    whole = watching.profile
-    yield f"profile of {whole.samples} samples ({watching.tools}): {folder}"
-    for number, profile in enumerate(watching.profiles, 1):
-        yield from _written(folder / f"start-{number}{FOLDED}", partial(render_folded, profile))
-    yield from _written(folder / SPEEDSCOPE_FILE, lambda: render_speedscope(whole, title))
-    yield from _written(folder / FLAME_FILE, lambda: drawings.flame(whole, title, [watching.tools]))
 
 
 def write_watched_difference(
@@ -383,8 +333,7 @@ def write_watched_difference(
     """Writes the difference between the profiles of two versions; yields notes for the report."""
     if not (base.profiles and head.profiles):
         return
-    difference = compare_profiles(base.profiles, head.profiles)
-    file = folder / DIFFERENCE_FILE
+    difference, file = compare_profiles(base.profiles, head.profiles), folder / "difference.svg"
     yield f"profiles compared: {len(difference.certain())} frames changed for certain, see {file}"
     yield from _written(file, lambda: drawings.difference(difference, title))
 
@@ -395,3 +344,82 @@ def _written(file: Path, render: Callable[[], str]) -> Iterator[str]:
         write_atomically(file, render())
     except LdosError as error:
         yield f"{file.name} is not there: {error.message} → {error.remedy}"
+
+
+def to_trials(study: Study, *, name: str = "", commit: str | None = None) -> TrialSet:
+    """Converts each round to a trial with its case as the goal, so that rounds of one case are compared.
+
+    Their baselines have a separate folder, ``middleware-<layer>``, to avoid clashes with scenarios of arms. All metrics
+    get an equal share of the error probability, unless the instrument sets shares.
+
+    Args:
+        name: name of their scenario, hence of their baseline; by default the study's own.
+        commit: commit of the project under test; by default that of the current checkout.
+    """
+    known, unknown = commit_of(Path.cwd()) if commit is None else (commit, "")
+    metrics = study.quantities
+    if not any(each.error_share for each in metrics):
+        metrics = tuple(dataclasses.replace(each, error_share=1 / len(metrics)) for each in metrics)
+    trials = (
+        RoundTrial(
+            index=index,
+            goal=each.case,
+            block=each.block,
+            outcome=OutcomeClass.ABORTED if each.failure else OutcomeClass.SUCCESS,
+            message=each.failure,
+            measurements={metric: Measurement(value, each.details) for metric, value in each.values.items()},
+        )
+        for index, each in enumerate(study.rounds)
+    )
+    return TrialSet(
+        spec=ScenarioSpec(name=name or study.name, trials=max(1, len(study.rounds)), warmup=0),
+        started_at=study.started_at,
+        commit=known,
+        commit_unknown=unknown,
+        influences=find_influences(os.environ),
+        withheld=find_withheld(os.environ),
+        stack_kind=f"middleware-{study.layer}",
+        stack=f"{study.layer}: {study.middleware}",
+        recorder="none",
+        fingerprint=take_fingerprint(rmw=study.middleware, versions=study.versions),
+        trials=tuple(trials),
+        metrics=metrics,
+        watched=study.watched,
+        distortion=study.distortion,
+        trial_kind=TrialKind.ROUND,
+    )
+
+
+def measure_watched(spec: WatchSpec, folder: Path, drawings: Drawings, measure: Callable[[], Study]) -> Study:
+    """Measures a study; adds a table of system calls, and notes with the profile's path.
+
+    Raises:
+        NotWritten, ConfigurationError: it cannot be created.
+    """
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    watching = Watching(spec)
+    with watching.attached_to_self(folder):
+        study = measure()
+    notes = write_watched(watching, folder, drawings, title=f"ldos {study.instrument}")
+    warnings = [watching.distortion] if watching.distortion else []
+    return dataclasses.replace(
+        study,
+        notes=(*warnings, *study.notes, *notes),
+        tables=(*study.tables, *([syscall_table(watching.syscalls)] if watching.syscalls else [])),
+        watched=watching.tools,
+        distortion=watching.distortion,
+    )
+
+
+def syscall_table(counts: tuple[SyscallCount, ...]) -> Table:
+    """Table of system calls, the longest total time first."""
+    columns = (
+        Column(name="call", title="system call"),
+        Column(name="calls"),
+        Column(name="errors"),
+        Column(name="time", unit="s"),
+        Column(name="share", unit="%"),
+    )
+    rows = tuple((each.name, each.calls, each.errors, each.seconds, 100 * each.share) for each in counts)
+    return Table(name="system_calls", title="System calls, as strace counts them", columns=columns, rows=rows)

@@ -5,27 +5,31 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
-import polars as pl
 import typer
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import Rendered, format_duration
 from pytest_ldos.base.writable import require_writable_file, writing
-from pytest_ldos.cli.export import Format, refuse_existing
-from pytest_ldos.cli.measuring import MetricsOption
-from pytest_ldos.cli.model import Damage, Many, OnCorrupt, Pids, Together, analyze_many, parse_interfaces, read_observed
-from pytest_ldos.cli.paths import ANOTHER_OUTPUT, sources_here, terminal
-from pytest_ldos.cli.progress import step_bar
-from pytest_ldos.cli.say import emit, emit_text, say
+from pytest_ldos.cli.measuring import MetricsOption, step_bar
+from pytest_ldos.cli.say import ANOTHER_OUTPUT, emit, emit_text, say, sources_here, terminal
+from pytest_ldos.cli.traces import (
+    Damage,
+    OnCorrupt,
+    Pids,
+    Together,
+    analyze_many,
+    parse_interfaces,
+    read_observed,
+    refuse_existing,
+)
 from pytest_ldos.fleet.choose import choose_scheduler
-from pytest_ldos.fleet.find import find_traces
-from pytest_ldos.fleet.measure import Request
-from pytest_ldos.fleet.protocol import InProcess, Scheduler
+from pytest_ldos.fleet.tasks import InProcess, Scheduler
+from pytest_ldos.fleet.traces import Request, find_traces
 from pytest_ldos.measure.metrics.catalogue import catalogue_of
 from pytest_ldos.measure.metrics.context import require_action
 from pytest_ldos.measure.metrics.declared import in_traces
@@ -33,104 +37,68 @@ from pytest_ldos.measure.metrics.extract import extract_metrics
 from pytest_ldos.measure.metrics.model import Interfaces
 from pytest_ldos.measure.metrics.own import OwnMetric, OwnSource, load_metrics
 from pytest_ldos.measure.metrics.regularity import nominal_period_ns
-from pytest_ldos.show.export.parquet import write_parquet
+from pytest_ldos.show.export.parquet import is_model_directory, write_parquet
 from pytest_ldos.show.page.formats import format_of, require_format
 from pytest_ldos.show.report.analysis import Analysis, render_analysis
-from pytest_ldos.show.report.trace.against import SeenRun, render_against, see_run
-from pytest_ldos.trace.ctf.archive import address_of
+from pytest_ldos.show.report.trace_against import SeenRun, render_against, see_run
+from pytest_ldos.trace.ctf.files import address_of
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
 from pytest_ldos.trace.execution.threads import shift_clocks
 from pytest_ldos.trace.flow.build import build_flow
-from pytest_ldos.trace.flow.clocks import Bound, ClockOffset, estimate_clock_offsets
-
-Read = Callable[[Path], tuple[Analysis, list[str]]]
+from pytest_ldos.trace.flow.transport import Bound, ClockOffset, estimate_clock_offsets
 
 
-@dataclass(frozen=True)
-class Runs:
-    """Traces of both versions' runs."""
+def find_runs(heads: Sequence[Path], bases: Sequence[Path], *, together: bool) -> tuple[Sequence[Path], Sequence[Path]]:
+    """The traces of each side, each once; a folder of several is several runs, unless they belong `together`."""
 
-    bases: Sequence[Path]
-    heads: Sequence[Path]
+    def runs_at(place: Path) -> list[Path]:
+        found = find_traces([place], together=together)
+        return [place] if len(found) == 1 else [each.path for each in found]
 
-
-@dataclass(frozen=True)
-class Seen:
-    """Facts of both versions' runs to compare, and notes on their clocks."""
-
-    bases: Sequence[SeenRun]
-    heads: Sequence[SeenRun]
-    notes: Sequence[str]
-
-
-def find_runs(heads: Sequence[Path], bases: Sequence[Path], *, together: bool) -> Runs:
-    """The traces of each side; a folder of several traces is several runs.
-
-    Args:
-        together: treat each place as one trace, even a folder of several.
-
-    Raises:
-        ConfigurationError: a trace is named twice.
-    """
-    ours, theirs = ([each for place in side for each in _runs_at(place, together=together)] for side in (heads, bases))
-    found = Runs(bases=theirs, heads=ours)
-    places = Counter(address_of(each) or str(each.resolve()) for each in (*found.heads, *found.bases))
+    ours, theirs = ([each for place in side for each in runs_at(place)] for side in (heads, bases))
+    places = Counter(address_of(each) or str(each.resolve()) for each in (*ours, *theirs))
     for place, times in places.items():
         if times > 1:
             raise ConfigurationError(f"{place} is named {times} times", remedy="name each run once")
-    return found
+    return ours, theirs
 
 
-def _runs_at(place: Path, *, together: bool) -> list[Path]:
-    found = find_traces([place], together=together)
-    return [place] if len(found) == 1 else [each.path for each in found]
+def see_runs(
+    heads: Sequence[Path],
+    bases: Sequence[Path],
+    read: Callable[[Path], tuple[Analysis, list[str]]],
+    *,
+    drawn: bool,
+) -> tuple[list[SeenRun], list[SeenRun], list[str]]:
+    """Reads one trace after the other, without keeping them; returns head's and base's facts, and notes on clocks.
 
-
-def see_runs(runs: Runs, read: Read, *, drawn: bool) -> Seen:
-    """Reads one trace after the other, without keeping them.
-
-    Args:
-        drawn: True for a page.
-
-    Raises:
-        ConfigurationError: two traces are copies, or have no node in common.
+    Refuses copies, and traces without a common node. For a page, they are `drawn`.
     """
     notes: list[str] = []
-    shown = _names((*runs.bases, *runs.heads))
+    parts = {each: each.resolve().parts for each in (*bases, *heads)}
+    count = 1  # of the last parts of each path that are shown, to distinguish all
+    while len({each[-count:] for each in parts.values()}) < len(parts):
+        count += 1
 
     def see(place: Path) -> SeenRun:
         analysis, more = read(place)
         notes.extend(more)
-        return see_run(replace(analysis, name=shown[place]), drawn=drawn)
+        return see_run(replace(analysis, name="/".join(parts[place][-count:])), drawn=drawn)
 
-    bases, heads = ([see(each) for each in side] for side in (runs.bases, runs.heads))
-    _require_comparable([*bases, *heads])
-    return Seen(bases, heads, notes)
-
-
-def _names(places: Sequence[Path]) -> dict[Path, str]:
-    """The shortest ends of the paths that distinguish all places."""
-    parts = {each: each.resolve().parts for each in places}
-    count = 1
-    while len({each[-count:] for each in parts.values()}) < len(parts):
-        count += 1
-    return {each: "/".join(some[-count:]) for each, some in parts.items()}
-
-
-def _require_comparable(runs: Sequence[SeenRun]) -> None:
-    first, *others = runs
-    for number, one in enumerate(runs):
-        for other in runs[:number]:
-            if one.extent == other.extent and one.run.things == other.run.things:
-                raise ConfigurationError(f"{other.name} and {one.name} are the same trace", remedy="name each run once")
+    of_bases, of_heads = ([see(each) for each in side] for side in (bases, heads))
+    first, *others = runs = [*of_bases, *of_heads]
+    for one, other in ((one, other) for number, one in enumerate(runs) for other in runs[:number]):
+        if one.extent == other.extent and one.run.things == other.run.things:
+            raise ConfigurationError(f"{other.name} and {one.name} are the same trace", remedy="name each run once")
     for each in others:
         if not each.run.nodes & first.run.nodes:
             raise ConfigurationError(
                 f"{first.name} and {each.name} have no node in common",
                 remedy="compare traces of the same system, recorded from before its nodes start",
             )
+    return of_heads, of_bases, notes
 
 
 ESTIMATE = "estimate"
@@ -142,9 +110,6 @@ def correct_clocks(model: ExecutionModel, asked: Sequence[str]) -> tuple[Executi
     Args:
         asked: ``HOST=NANOSECONDS``, a TOML file of such entries, or ``estimate``, which uses messages between the
             hosts. A clock with messages in one direction only has a bound, and is not corrected.
-
-    Raises:
-        ConfigurationError: it is none of these, or there is no such host.
     """
     offsets: dict[str, int] = {}
     notes: list[str] = []
@@ -154,7 +119,11 @@ def correct_clocks(model: ExecutionModel, asked: Sequence[str]) -> tuple[Executi
             offsets |= {host: offset.offset_ns for host, offset in estimated.items() if offset.bound is None}
             notes += _describe(estimated)
         elif "=" in each:
-            offsets |= dict([_parse(each)])
+            host, _, number = each.rpartition("=")
+            try:
+                offsets[host] = int(number)
+            except ValueError:
+                raise ConfigurationError(f"clock offset {each!r} has no number", remedy="HOST=NANOSECONDS") from None
         else:
             offsets |= _read(Path(each))
     return (shift_clocks(model, offsets), notes) if offsets else (model, notes)
@@ -171,14 +140,6 @@ def _describe(estimated: dict[str, ClockOffset]) -> Iterator[str]:
         elif offset.messages:
             exact = f"± {format_duration(offset.uncertainty_ns or 0)}, by {offset.messages} messages"
             yield f"clock of {host}: {offset.offset_ns:+d} ns ({exact})"
-
-
-def _parse(text: str) -> tuple[str, int]:
-    host, _, number = text.rpartition("=")
-    try:
-        return host, int(number)
-    except ValueError:
-        raise ConfigurationError(f"clock offset {text!r} has no number", remedy="HOST=NANOSECONDS") from None
 
 
 def _read(file: Path) -> dict[str, int]:
@@ -287,9 +248,12 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
     if not against:
         found = find_traces(traces, together=together)
         if len(found) > 1 or len(traces) > 1 or (spreads and window is None):
-            _refuse_for_many(pid, clock_offset, output, window)
-            many = Many(scheduler=scheduler, workers=workers, output=output, force=force, whole=whole)
-            analyze_many(found, request, many)
+            report = _is_report(output)
+            asked = {"--pid": pid, "--clock-offset": clock_offset, "--window": window, f"--output {output}": report}
+            for option, given in asked.items():
+                if given:
+                    raise ConfigurationError(f"{option} belongs to one trace", remedy="name that trace alone")
+            analyze_many(found, request, scheduler=scheduler, workers=workers, output=output, force=force, whole=whole)
             return
     _require_output(output, against, force=force)
     drawn = output is not None and output.suffix == ".html"
@@ -304,16 +268,20 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
         readers=readers,
     )
     if against:
-        runs = find_runs(traces, against, together=together)
-        if pid and len(runs.heads) > 1:
+        heads, bases = find_runs(traces, against, together=together)
+        if pid and len(heads) > 1:
             raise ConfigurationError("--pid belongs to one trace", remedy="name that trace alone")
-        seen = see_runs(runs, lambda each: read(each, pids=pid if each in runs.heads else None), drawn=drawn)
-        _emit(partial(render_against, seen.bases, seen.heads), output, whole=whole)
-        notes = seen.notes
+        of_heads, of_bases, notes = see_runs(
+            heads, bases, lambda each: read(each, pids=pid if each in heads else None), drawn=drawn
+        )
+        _emit(partial(render_against, of_bases, of_heads), output, whole=whole)
     else:
         analysis, notes = read(traces[0], pids=pid)
         _emit(partial(render_analysis, analysis), output, whole=whole)
-        _write_tables(analysis, output)
+        if output is not None and not _is_report(output):
+            with writing(output, otherwise=ANOTHER_OUTPUT):
+                write_parquet(analysis.flow.model, output)
+            say(f"tables: {output}")
     for note in notes:
         say(note)
 
@@ -329,12 +297,7 @@ def _analyze_one(
     window_s: float | None,
     readers: Scheduler,
 ) -> tuple[Analysis, list[str]]:
-    """The analysis of a trace, and notes on its clocks.
-
-    Args:
-        drawn: True for a page that also shows waits for a CPU.
-        readers: of its windows.
-    """
+    """The analysis of a trace, for a page with waits for a CPU (`drawn`), and notes on its clocks."""
     with step_bar() as step:
         step("reading the trace", 0, 1)
         with readers.spreading() as spread:
@@ -357,13 +320,13 @@ def _analyze_one(
             paths=request.paths,
             goals=goals,
             metrics=tuple(catalogue_of(own, request.declared).values()),
-            thread_states=_read_states(trace, request) if drawn else None,
+            thread_states=build_thread_states(
+                read_trace(trace, events=SCHEDULING_EVENTS, on_corrupt=request.on_corrupt)
+            )
+            if drawn
+            else None,
         )
     return analysis, notes
-
-
-def _read_states(trace: Path, request: Request) -> pl.DataFrame:
-    return build_thread_states(read_trace(trace, events=SCHEDULING_EVENTS, on_corrupt=request.on_corrupt))
 
 
 def _emit(show: Callable[..., Rendered], output: Path | None, *, whole: bool) -> None:
@@ -372,13 +335,6 @@ def _emit(show: Callable[..., Rendered], output: Path | None, *, whole: bool) ->
     emit(show(width=width, color=color, whole=whole))
     if output is not None and _is_report(output):
         emit_text(lambda: show(format_of(output)), output)
-
-
-def _write_tables(analysis: Analysis, output: Path | None) -> None:
-    if output is not None and not _is_report(output):
-        with writing(output, otherwise=ANOTHER_OUTPUT):
-            write_parquet(analysis.flow.model, output)
-        say(f"tables: {output}")
 
 
 def _is_report(output: Path | None) -> bool:
@@ -393,20 +349,7 @@ def _require_output(output: Path | None, against: Sequence[Path] | None, *, forc
     if not _is_report(output):
         if against:
             raise ConfigurationError("a comparison has no tables of a model", remedy="--output NAME.html, .md or .json")
-        refuse_existing(output, Format.PARQUET, force=force)
+        refuse_existing(output, is_model_directory, force=force)
         return
     require_format(format_of(output))
     require_writable_file(output)
-
-
-def _refuse_for_many(
-    pid: list[int] | None,
-    clock_offset: list[str] | None,
-    output: Path | None,
-    window: float | None,
-) -> None:
-    """Refuses options for processes, clocks, windows and reports, which apply to one trace only."""
-    options = (("--pid", pid), ("--clock-offset", clock_offset), ("--window", window))
-    for option, given in (*options, (f"--output {output}", _is_report(output))):
-        if given:
-            raise ConfigurationError(f"{option} belongs to one trace", remedy="name that trace alone")

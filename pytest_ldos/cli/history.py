@@ -1,9 +1,12 @@
-"""``ldos history``: trends, ``pin | unpin``, and ``import`` of saved runs."""
+"""``ldos history``: trends and their site, ``pin | unpin``, and ``import`` of saved runs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import json
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -12,36 +15,152 @@ from typing import Annotated, Any, Final
 import polars as pl
 import typer
 
-from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable, suggest
-from pytest_ldos.base.writable import write_atomically
-from pytest_ldos.cli.help import Command, Group
-from pytest_ldos.cli.history_selection import (
-    Directory,
-    HostClass,
-    Scenario,
-    Stack,
-    Wanted,
-    describe_runs,
-    open_store,
-    read_trends,
-    require_site,
-    write_site,
-)
-from pytest_ldos.cli.paths import LATEST, find_trials, metric_names, sources_here, terminal
-from pytest_ldos.cli.say import emit, say
-from pytest_ldos.host.checkout import is_changed
+from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable, refuse_unknown, suggest
+from pytest_ldos.base.writable import require_writable_folder, write_atomically, writing
+from pytest_ldos.cli.main import Command, Group
+from pytest_ldos.cli.say import LATEST, emit, find_trials, metric_names, say, sources_here, stores_here, terminal
+from pytest_ldos.host.checkout import is_changed, read_subjects
 from pytest_ldos.judge.baseline.history.rows import Version, build_rows
-from pytest_ldos.judge.baseline.history.store import HistoryStore, Pin, remove_pin, write_pin
-from pytest_ldos.judge.baseline.history.trend import ROLLING_WINDOW, CommitPoint, Trend
+from pytest_ldos.judge.baseline.history.series import COLUMNS, MetricSeries, build_series, latest_runs
+from pytest_ldos.judge.baseline.history.store import HistoryStore, Pin, read_pin, remove_pin, write_pin
+from pytest_ldos.judge.baseline.history.trend import ROLLING_WINDOW, CommitPoint, Trend, build_trend
 from pytest_ldos.judge.baseline.key import KEY_COLUMNS, BaselineKey
+from pytest_ldos.judge.baseline.lookup import Calibrated, find_calibration_of
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.judging import verdict_alone
 from pytest_ldos.judge.kept import read_judgement
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.model import USUAL_FLOOR
 from pytest_ldos.measure.trial.artifacts import BASE, TRIALS_FILE, ScenarioFolder, read_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.show.page.formats import Format as ReportFormat
-from pytest_ldos.show.page.formats import require_format
-from pytest_ldos.show.report.history.table import name_of, render_csv, render_json, render_overview, render_trend
+from pytest_ldos.show.page.formats import require_format, to_json
+from pytest_ldos.show.report import history as table
+
+Directory = Annotated[Path | None, typer.Option("--dir", help="The history; by default the one that is configured.")]
+Scenario = Annotated[str, typer.Option(help="Only this scenario.")]
+HostClass = Annotated[str, typer.Option(help="Only this host class.")]
+Stack = Annotated[str, typer.Option(help="Only this stack.")]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Selection of series; empty texts select all."""
+
+    scenario: str
+    host_class: str
+    stack: str
+    metric: str = ""
+
+    def choose(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows of these series; if there are none, names the nearest match."""
+        for column, value in vars(self).items():
+            if value:
+                refuse_unknown([value], set(rows[column].unique()), column.replace("_", " "))
+                rows = rows.filter(pl.col(column) == value)
+        return rows
+
+
+def open_store(directory: Path | None, *, must_exist: bool = True) -> HistoryStore:
+    sources = sources_here()
+    configured = directory or (sources.value("history") and sources.folder("history"))
+    if configured is None:
+        raise ConfigurationError(
+            "no history is configured", remedy="name one with --dir DIR, LDOS_HISTORY or [tool.ldos] history"
+        )
+    store = HistoryStore(Path(configured))
+    if must_exist:
+        store.require_existing()
+    return store
+
+
+def read_trends(store: HistoryStore, wanted: Wanted, window: int, *, runs: int) -> list[Trend]:
+    """Trends of the last `runs` runs of each series (0 for all), and of pinned runs."""
+    read = store.read(metrics=[wanted.metric] if wanted.metric else (), columns=COLUMNS)
+    for damaged in read.damaged:
+        say(f"ldos: {damaged}", err=True)
+    rows = read.table
+    if rows.is_empty() and wanted.metric:  # all metrics are needed to name the nearest one
+        rows = store.read(columns=COLUMNS).table
+    rows = wanted.choose(rows)
+    keys = map(BaselineKey.of_row, rows.select(KEY_COLUMNS).unique().to_dicts())
+    pins = {key: pin for key in keys if (pin := read_pin(store.folder(key))) is not None}
+    latest = latest_runs(rows, runs, keep=[pin.commit or pin.trials for pin in pins.values()]) if runs else rows
+    older = f"only the last {runs} runs were considered; --since shows older ones"
+    notes = () if len(latest) == len(rows) else (older,)
+    series = build_series(latest)
+    if not series:
+        raise ConfigurationError("no run has a value there", remedy="see `ldos history` for what has")
+    trends = [build_trend(each, pin=pins.get(each.key), window=window, floor=_floor(each)) for each in series]
+    return [replace(trend, notes=(*trend.notes, *notes)) for trend in trends]
+
+
+def _floor(series: MetricSeries) -> float:
+    """The configured floors, or those of this host's calibration."""
+    configured = sources_here().toml.gate.get("floors", {}).get(series.metric)
+    if configured is not None:
+        return float(configured)
+    known = find_calibration_of(stores_here(), series.key)
+    noise = known.noise.get(series.metric) if isinstance(known, Calibrated) else None
+    if noise is not None:
+        return noise.floor
+    return METRICS[series.metric].usual_floor if series.metric in METRICS else USUAL_FLOOR
+
+
+def describe_runs(store: HistoryStore, wanted: Wanted) -> pl.DataFrame:
+    """Commit, run, version and series of each set of trials."""
+    columns = ("run", "started_at", "version", "commit", *KEY_COLUMNS)
+    rows = store.read(columns=columns).table.select("trials", *columns).unique()
+    return wanted.choose(rows)
+
+
+_MANIFEST: Final = "ldos-site.json"
+_KIND: Final = "pytest-ldos history site"
+_SCHEMA_VERSION: Final = 1
+_OURS: Final = re.compile(r"[A-Za-z0-9-]+\.(?:html|svg|json)")
+_ANOTHER: Final = "name another folder"
+
+
+def write_site(folder: Path, shown: table.Shown, repository: str) -> Path:
+    """Writes the site, and removes pages of an earlier one, but no other file; returns its first page."""
+    from pytest_ldos.show.report.history_page import INDEX, render_site  # noqa: PLC0415 - its library is optional
+
+    server, name = (os.environ.get(f"GITHUB_{each}", "") for each in ("SERVER_URL", "REPOSITORY"))
+    here = f"{server}/{name}" if server and name else ""
+    files = render_site(shown, table.Origins(repository or here, read_subjects(Path())))
+    earlier = _read_manifest(folder)
+    foreign = sorted(name for name in files if name not in earlier and os.path.lexists(folder / name))
+    if foreign:
+        raise ConfigurationError(f"{folder / foreign[0]} exists and is not one of our pages", remedy=_ANOTHER)
+
+    def write_manifest(names: Iterable[str]) -> None:
+        document = {"kind": _KIND, "schema": _SCHEMA_VERSION, "files": sorted(names)}
+        write_atomically(folder / _MANIFEST, to_json(document))
+
+    write_manifest({*files, *earlier})
+    for name, content in files.items():
+        write_atomically(folder / name, content)
+    for name in earlier - files.keys():
+        with writing(folder / name):
+            (folder / name).unlink(missing_ok=True)
+    write_manifest(files)
+    return folder / INDEX
+
+
+def _read_manifest(folder: Path) -> set[str]:
+    """Our files in a folder; none if there is no site yet."""
+    file = folder / _MANIFEST
+    try:
+        document = json.loads(file.read_text("utf-8"))
+        names = {str(name) for name in document["files"]}
+        known = (document["kind"], document["schema"]) == (_KIND, _SCHEMA_VERSION)
+    except FileNotFoundError:
+        return set()
+    except (OSError, ValueError, KeyError, TypeError):
+        known, names = False, set()
+    if not known or not all(map(_OURS.fullmatch, names)):
+        raise ConfigurationError(f"{file} does not list the files of a site", remedy=f"{_ANOTHER}, or remove this one")
+    return names
 
 
 def pin(
@@ -73,11 +192,7 @@ def unpin(scenario: Scenario = "", host_class: HostClass = "", stack: Stack = ""
 
 
 def _series_of(runs: pl.DataFrame, chosen: Pin) -> list[dict[str, Any]]:
-    """One set of trials of each series with the chosen commit or run.
-
-    Raises:
-        ConfigurationError: a run has several sets of one series, so that the choice is ambiguous.
-    """
+    """One set of trials of each series with the chosen commit or run; refuses a run with several of one series."""
     if chosen.commit:
         runs = runs.filter(pl.col("commit") == chosen.commit).unique(KEY_COLUMNS)
     elif chosen.trials in set(runs["trials"]):
@@ -94,11 +209,7 @@ def _series_of(runs: pl.DataFrame, chosen: Pin) -> list[dict[str, Any]]:
 
 
 def _find_pin(runs: pl.DataFrame, name: str) -> Pin:
-    """Finds the pin named by a commit's beginning, a run's name or the identity of a set of trials.
-
-    Raises:
-        ConfigurationError: nothing, or several things, have this name.
-    """
+    """Finds the pin named by a commit's beginning, a run's name or the identity of a set of trials."""
     commits = {commit for commit in runs["commit"] if commit}
     names = set(runs.filter(pl.col("version") == Version.HEAD.value)["run"])
     if name in names or name in set(runs["trials"]):
@@ -130,11 +241,7 @@ Runs = Annotated[
 
 @dataclass(frozen=True)
 class _Saved:
-    """A saved set of trials.
-
-    Attributes:
-        verdict: of the run; empty if it saved none.
-    """
+    """A saved set of trials, and the verdict of its run; empty if it saved none."""
 
     run: str
     version: Version
@@ -151,83 +258,54 @@ def import_runs(runs: Runs, directory: Directory = None) -> None:
     """
     store = open_store(directory, must_exist=False)
     store.require_writable()
-    saved, unreadable = _read_all(file for name in runs for file in _find(name))
+    saved: list[_Saved] = []
+    unreadable: list[RecordUnreadable] = []
+    for file in dict.fromkeys(file for name in runs for file in _find(name)):
+        try:
+            saved += _saved_with(file)
+        except RecordUnreadable as error:
+            unreadable.append(error)
     own = metric_names(each.trials for each in saved)
     policy = Policy.configured(sources_here().toml.gate, scenarios=1, own=own)
-    added = sum(_add(each, store, policy) for each in saved)
+    added = 0
+    for each in saved:
+        if each.trials.trials:
+            verdict = each.verdict or verdict_alone(each.trials, policy)
+            rows = build_rows(each.trials, run=each.run, branch="", verdict=verdict, version=each.version)
+            added += not rows.is_empty() and store.append(rows)
     if saved:
-        say(f"{added} of {len(saved)} added to {store.directory}{_describe_others(saved, added)}")
-    _refuse(unreadable)
+        others = "" if added == len(saved) else "; the others were already there, or are empty, invalid or watched"
+        say(f"{added} of {len(saved)} added to {store.directory}{others}")
+    for other in unreadable[1:]:
+        say(f"ldos: {other.message}", err=True)
+    if unreadable:
+        raise unreadable[0]
 
 
 def _find(name: str) -> list[Path]:
     """Finds trials of a run, or at any depth below a folder; the base of a session is found with its head."""
     place = Path(name)
     if name != LATEST and place.is_dir():
-        found = [file for file in sorted(place.rglob(TRIALS_FILE)) if not _is_of_base(file)]
+        found = [
+            file
+            for file in sorted(place.rglob(TRIALS_FILE))
+            if not (file.parent.name == BASE and (file.parents[1] / TRIALS_FILE).is_file())
+        ]
         if found:
             return found
     return find_trials(name)
 
 
-def _is_of_base(file: Path) -> bool:
-    return file.parent.name == BASE and (file.parents[1] / TRIALS_FILE).is_file()
-
-
-def _read_all(files: Iterable[Path]) -> tuple[list[_Saved], list[RecordUnreadable]]:
-    saved: list[_Saved] = []
-    unreadable: list[RecordUnreadable] = []
-    for file in dict.fromkeys(files):
-        try:
-            saved += _saved_with(file)
-        except RecordUnreadable as error:
-            unreadable.append(error)
-    return saved, unreadable
-
-
-def _refuse(unreadable: list[RecordUnreadable]) -> None:
-    """Prints the messages of all errors but the first, and raises that."""
-    for error in unreadable[1:]:
-        say(f"ldos: {error.message}", err=True)
-    if unreadable:
-        raise unreadable[0]
-
-
-def _add(saved: _Saved, store: HistoryStore, policy: Policy) -> bool:
-    """Adds saved trials to the history; True if they were new and are not left out (see `rows.why_left_out`)."""
-    if not saved.trials.trials:
-        return False
-    verdict = saved.verdict or verdict_alone(saved.trials, policy)
-    rows = build_rows(saved.trials, run=saved.run, branch="", verdict=verdict, version=saved.version)
-    return not rows.is_empty() and store.append(rows)
-
-
-def _describe_others(saved: Sequence[_Saved], added: int) -> str:
-    return "" if added == len(saved) else "; the others were already there, or are empty, invalid or watched"
-
-
 def _saved_with(file: Path) -> Iterator[_Saved]:
-    """The trials of a file, and those of their interleaved base."""
-    trials = read_trials(file)
-    version = _version_in(file, trials)
-    run = _run_name(file, version)
+    """The trials of a file, and those of their interleaved base; without a run's folder, the file names the run."""
+    trials, place = read_trials(file), file.absolute()
+    is_base = trials.session and place.parent.name == BASE  # which has its own folder
+    run = place.parents[2 if is_base else 1].name if place.name == TRIALS_FILE else place.stem
     kept = read_judgement(ScenarioFolder(file.parent)) if file.name == TRIALS_FILE else None
-    yield _Saved(run, version, trials, "" if kept is None else kept.verdict.value)
+    yield _Saved(run, Version.BASE if is_base else Version.HEAD, trials, "" if kept is None else kept.verdict.value)
     base = file.parent / BASE / TRIALS_FILE
     if base.exists():
         yield _Saved(run, Version.BASE, read_trials(base))
-
-
-def _version_in(file: Path, trials: TrialSet) -> Version:
-    """The version in a file; the base has its own folder."""
-    return Version.BASE if trials.session and file.absolute().parent.name == BASE else Version.HEAD
-
-
-def _run_name(file: Path, version: Version) -> str:
-    """Name of the run's folder that a file of trials belongs to, or of the file without one."""
-    place = file.absolute()
-    scenario = place.parents[1 if version is Version.BASE else 0]
-    return scenario.parent.name if place.name == TRIALS_FILE else place.stem
 
 
 history_app = typer.Typer(cls=Group, rich_markup_mode=None, invoke_without_command=True)
@@ -275,35 +353,27 @@ def history(  # noqa: PLR0913, PLR0917 - one argument an option
     """Show metrics over commits: steps, creep and changes of level."""
     if context.invoked_subcommand is not None:
         return
-    _check_plot(plot)
-    _check_site(site, metric, repository)
+    _refuse_outputs(plot, site, metric, repository)
     last = last or (_SHOWN if site is None else _SHOWN_ON_SITE)
     wanted = Wanted(scenario, host_class, stack, metric)
     trends = read_trends(open_store(directory), wanted, window, runs=0 if since else max(LOOKED_AT, 4 * last))
-    shown = [(trend, _choose(trend, since=since, last=last)) for trend in trends]
+    firsts = [_first_since(trend.commits, since) if since else 0 for trend in trends]
+    shown = [(trend, trend.commits[first:][-last:]) for trend, first in zip(trends, firsts, strict=True)]
     if plot is not None:
         _write_plot(shown, plot)
     if site is not None:
         say(f"site: {write_site(site, shown, repository)}", err=True)
     if form is not Format.TERMINAL:
-        emit(render_json(shown) if form is Format.JSON else render_csv(shown))
+        emit(table.render_json(shown) if form is Format.JSON else table.render_csv(shown))
         return
     width, color = terminal()
     if metric:
         for number, (trend, points) in enumerate(shown):
             if number:
                 say("")
-            emit(render_trend(trend, shown=points, width=width, color=color))
+            emit(table.render_trend(trend, shown=points, width=width, color=color))
     else:
-        emit(render_overview(trends, width=width, color=color))
-
-
-def _choose(trend: Trend, *, since: str, last: int) -> tuple[CommitPoint, ...]:
-    """The commits to show; anchors and noise are computed from all."""
-    points = trend.commits
-    if since:
-        points = points[_first_since(points, since) :]
-    return points[-last:]
+        emit(table.render_overview(trends, width=width, color=color))
 
 
 def _first_since(points: Collection[CommitPoint], since: str) -> int:
@@ -313,23 +383,22 @@ def _first_since(points: Collection[CommitPoint], since: str) -> int:
     try:
         moment = datetime.fromisoformat(since)
     except ValueError:
-        known = {point.label for point in points}
         raise ConfigurationError(
-            f"'{since}' is neither a date nor a commit of this history", remedy=suggest(since, known)
+            f"'{since}' is neither a date nor a commit of this history",
+            remedy=suggest(since, {point.label for point in points}),
         ) from None
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
     return sum(point.runs[-1].started_at < moment for point in points)
 
 
-def _check_plot(plot: Path | None) -> None:
-    if plot is None:
-        return
-    if plot.suffix not in _IMAGES | _PAGES:
-        raise ConfigurationError(f"{plot} is not a kind of plot", remedy="let its name end with .html, .svg or .png")
-    require_format(ReportFormat.HTML)
-
-
-def _check_site(site: Path | None, metric: str, repository: str) -> None:
+def _refuse_outputs(plot: Path | None, site: Path | None, metric: str, repository: str) -> None:
+    """Refuses, before reading, a plot or a site that cannot be written."""
+    if plot is not None:
+        if plot.suffix not in _IMAGES | _PAGES:
+            raise ConfigurationError(
+                f"{plot} is not a kind of plot", remedy="let its name end with .html, .svg or .png"
+            )
+        require_format(ReportFormat.HTML)
     if site is None:
         if repository:
             raise ConfigurationError("--repository is for the links of a site", remedy="name its folder: --site FOLDER")
@@ -338,18 +407,20 @@ def _check_site(site: Path | None, metric: str, repository: str) -> None:
         raise ConfigurationError(
             "a site shows all metrics", remedy="leave out --metric, or plot the one: --plot FILE.html"
         )
-    require_site(site)
+    require_format(ReportFormat.HTML)
+    require_writable_folder(site, otherwise=_ANOTHER)
+    _read_manifest(site)
 
 
 def _write_plot(shown: list[tuple[Trend, tuple[CommitPoint, ...]]], plot: Path) -> None:
     if plot.suffix in _IMAGES and len(shown) > 1:
-        names = "; ".join(name_of(trend.series) for trend, _ in shown[:3])
+        names = "; ".join(table.name_of(trend.series) for trend, _ in shown[:3])
         raise ConfigurationError(
             f"an image shows one series, and there are {len(shown)}: {names} …",
             remedy="choose one with --metric, --scenario, --host-class and --stack, or ask for an .html",
         )
-    from pytest_ldos.show.report.history.figure import render_image  # noqa: PLC0415 - its library need not be installed
-    from pytest_ldos.show.report.history.page import render_page  # noqa: PLC0415
+    from pytest_ldos.show.report.figures import render_image  # noqa: PLC0415 - its library need not be installed
+    from pytest_ldos.show.report.history_page import render_page  # noqa: PLC0415
 
     content = render_page(shown).encode() if plot.suffix in _PAGES else render_image(shown, plot.suffix[1:])
     write_atomically(plot, content)

@@ -47,7 +47,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -58,6 +58,7 @@ if sys.version_info < (3, 11):
 
 import tomllib
 
+_ROOT: Final = Path(os.environ.get("LDOS_ROOT") or "/")
 _RESULTS: Final = Path("results")
 _BEFORE: Final = _RESULTS / ".before"
 _RUNS: Final = Path(".ldos/runs")
@@ -106,7 +107,11 @@ class Job:
     @classmethod
     def of(cls, settings: Mapping[str, str]) -> Job:
         """Reads the variables; ends the program if one is wrong."""
-        other = _other_checkout(settings.get("GATE_FROM", ""))
+        other = Path.cwd() / settings["GATE_FROM"] if settings.get("GATE_FROM") else None
+        if other is not None and not other.is_dir():
+            fail("GATE_FROM is no folder")
+        if other is not None and _git("rev-parse", "--is-shallow-repository", folder=other) != "false":
+            fail("GATE_FROM is no checkout with the whole history")
         commit = settings.get("GATE_COMMIT", "")
         if not _COMMIT.fullmatch(commit):
             fail("GATE_COMMIT is no commit: give its 40 hexadecimal digits")
@@ -125,9 +130,18 @@ class Job:
         stack = _machine_stack(settings) if stack in {"", "auto"} else stack
         if stack not in _STACKS:
             fail("the stack is neither ros2 nor embedded nor both: see GATE_STACK")
+        base = "" if is_recorded else settings.get("GATE_BASE", "")
+        if base:
+            revision = f"{commit}~1" if base == _NO_COMMIT else base
+            # A checkout of a commit has the branches of its origin alone.
+            names = (revision, f"refs/remotes/origin/{revision}")
+            here = next(filter(None, map(_commit_of, names)), "")
+            base = here or next(filter(None, (_fetched(name, other) for name in names)), "")
+            if not base:
+                fail("GATE_BASE is no revision here; fetch the whole history")
         return cls(
             commit=commit,
-            base="" if is_recorded else _base(settings.get("GATE_BASE", ""), commit, other),
+            base=base,
             scenarios=scenarios,
             stacks=_STACKS[stack],
             trials=trials,
@@ -137,11 +151,6 @@ class Job:
             tools=None if tools == Path.cwd() else tools,
             bin=Path(settings["GATE_BIN"]).absolute() if settings.get("GATE_BIN") else None,
         )
-
-    @property
-    def needs_own_environment(self) -> bool:
-        """True if the commit is not checked out, or its environment is another checkout's."""
-        return _commit_of("HEAD") != self.commit or (self.tools is not None and self.bin is None)
 
     @property
     def minutes_needed(self) -> int:
@@ -200,17 +209,6 @@ def _commit_of(revision: str, folder: Path | None = None) -> str:
     return _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}", folder=folder)
 
 
-def _other_checkout(name: str) -> Path | None:
-    if not name:
-        return None
-    folder = Path.cwd() / name
-    if not folder.is_dir():
-        fail("GATE_FROM is no folder")
-    if _git("rev-parse", "--is-shallow-repository", folder=folder) != "false":
-        fail("GATE_FROM is no checkout with the whole history")
-    return folder
-
-
 def _fetched(revision: str, other: Path | None) -> str:
     """The commit of a revision of another checkout, fetched from there; empty if it has none."""
     missing = "" if other is None else _commit_of(revision, other)
@@ -218,15 +216,6 @@ def _fetched(revision: str, other: Path | None) -> str:
         return ""
     _git("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", str(other), missing)
     return _commit_of(missing)
-
-
-def _base(name: str, commit: str, other: Path | None) -> str:
-    if not name:
-        return ""
-    revision = f"{commit}~1" if name == _NO_COMMIT else name
-    of_origin = f"refs/remotes/origin/{revision}"  # a checkout of a commit has the branches of its origin alone
-    found = _commit_of(revision) or _commit_of(of_origin) or _fetched(revision, other) or _fetched(of_origin, other)
-    return found or fail("GATE_BASE is no revision here; fetch the whole history")
 
 
 def _configured_stack() -> str:
@@ -249,18 +238,14 @@ def _is_sourced(environment: Mapping[str, str]) -> bool:
     return bool(environment.get("ROS_DISTRO") and environment.get("AMENT_PREFIX_PATH"))
 
 
-def _root() -> Path:
-    return Path(os.environ.get("LDOS_ROOT") or "/")
-
-
 def _ros2_setup() -> Path | None:
     """The setup script of the newest ROS 2 in /opt/ros."""
-    return max(_root().glob("opt/ros/*/setup.sh"), default=None)
+    return max(_ROOT.glob("opt/ros/*/setup.sh"), default=None)
 
 
 def _machine_stack(settings: Mapping[str, str]) -> str:
     """The stack of this machine: the bootstrap's choice, else ROS 2 where there is one."""
-    chosen = _root() / "etc/ldos-lab/stack"
+    chosen = _ROOT / "etc/ldos-lab/stack"
     if os.access(chosen, os.R_OK):
         return chosen.read_text("utf-8", "replace").partition("\n")[0]
     return "ros2" if _is_sourced(settings) or _ros2_setup() else "embedded"
@@ -284,9 +269,6 @@ def set_up(job: Job, stack: str) -> tuple[Path, dict[str, str]]:
     """Programs and environment of a stack: those of `ldos measure` itself, or what a target of make makes.
 
     Without ROS 2, the environment of the embedded stack does: in it, pytest reports what is missing.
-
-    Raises:
-        _CannotMeasure: it cannot be made.
     """
     environment = dict(os.environ)
     script = _ros2_setup()
@@ -318,7 +300,9 @@ def measure_stack(job: Job, stack: str, place: Path, arguments: Sequence[str]) -
     except _CannotMeasure as error:
         say(str(error))
         return _INFRA
-    own = [f"--ldos-head={job.commit}"] if job.needs_own_environment else ["--ldos-build"] if stack == "ros2" else []
+    # The commit may not be checked out, or its environment may be another checkout's.
+    needs_own = _commit_of("HEAD") != job.commit or (job.tools is not None and job.bin is None)
+    own = [f"--ldos-head={job.commit}"] if needs_own else ["--ldos-build"] if stack == "ros2" else []
     reports = [part for name in ("result.json", "report.html") for part in ("--ldos-report", str(place / name))]
     command = ["-m", "pytest", "-m", " or ".join(job.scenarios), "--ldos-trials", str(job.trials), *arguments, *own]
     command += [f"--ldos-stack={stack}", *reports, "--junitxml", str(place / "junit.xml")]
@@ -337,12 +321,6 @@ def _runs() -> list[str]:
     return sorted(str(each) for each in _RUNS.glob("*") if each.is_dir() and not each.is_symlink())
 
 
-def _new_runs() -> list[Path]:
-    """Runs of this measurement; all where this program did not begin one."""
-    before = set(_BEFORE.read_text("utf-8", "surrogateescape").splitlines()) if _BEFORE.is_file() else set()
-    return [Path(each) for each in _runs() if each not in before]
-
-
 def _remove(path: Path) -> None:
     """Removes a file, a link or a whole folder; what a link leads to stays."""
     try:
@@ -355,18 +333,13 @@ def _remove(path: Path) -> None:
 
 
 def _found(name: str) -> list[Path]:
-    """Files and folders of a name in the new runs; no links, which could lead out of them."""
-    parents = (Path(folder) for run in _new_runs() for folder, *_ in os.walk(run))
+    """Files and folders of a name in the runs of this measurement, or in all where this program did not begin one.
+
+    No links, which could lead out of them.
+    """
+    before = set(_BEFORE.read_text("utf-8", "surrogateescape").splitlines()) if _BEFORE.is_file() else set()
+    parents = (Path(folder) for run in _runs() if run not in before for folder, *_ in os.walk(run))
     return sorted(each for each in (parent / name for parent in parents) if each.exists() and not each.is_symlink())
-
-
-def _programs_left(job: Job) -> Path:
-    """Programs of pytest-ldos, of the environment of the stack that was measured last where that could be made."""
-    if job.bin is not None:
-        return job.bin
-    made = (".venv-ros2", ".venv") if job.stacks[-1] == "ros2" else (".venv", ".venv-ros2")
-    folders = [(job.tools or Path()) / name / "bin" for name in made]
-    return next((each for each in folders if os.access(each / "ldos", os.X_OK)), folders[-1])
 
 
 def export_traces(programs: Path) -> None:
@@ -402,31 +375,23 @@ def pack() -> None:
         shutil.copytree(_RESULTS / "baselines", packed / "baselines", symlinks=True)
 
 
-def _arguments(job: Job) -> Iterator[str]:
-    """Arguments of pytest for every stack."""
+def _begin(job: Job) -> list[str]:
+    """Removes earlier results; returns the arguments of pytest for every stack."""
+    _remove(_RESULTS)
+    _RESULTS.mkdir()
+    if job.is_recorded:
+        if _STORE.is_dir():
+            aside = _STORE.with_name(f"baselines-before-{time.strftime('%Y%m%d-%H%M%S')}")
+            _STORE.rename(aside)
+            say(f"the baselines of this machine were moved to {aside}: all are recorded again")
+        os.environ["LDOS_STRICT"] = "0"  # that there is no baseline is no fault
+    _BEFORE.write_text("".join(f"{each}\n" for each in _runs()), "utf-8", "surrogateescape")
     if job.is_recorded:
         # No baseline is found there, so that all are recorded in the machine's own store.
-        yield from ("--ldos-update-baseline", "--ldos-baselines", "results/none")
-        return
-    yield from ("--ldos-max-trials", str(job.max_trials))
-    if job.base:
-        yield f"--ldos-base={job.base}"
-    yield from ("--ldos-baselines=baselines",)  # machines of one class share what a maintainer committed
-
-
-def _begin_store() -> None:
-    """Moves the baselines of this machine aside: all are recorded again."""
-    if _STORE.is_dir():
-        aside = _STORE.with_name(f"baselines-before-{time.strftime('%Y%m%d-%H%M%S')}")
-        _STORE.rename(aside)
-        say(f"the baselines of this machine were moved to {aside}: all are recorded again")
-    os.environ["LDOS_STRICT"] = "0"  # that there is no baseline is no fault
-
-
-def _leave_baselines() -> None:
-    """Copies what was recorded; what a maintainer pinned and what was calibrated stays as it is."""
-    if _STORE.is_dir():
-        shutil.copytree(_STORE, _RESULTS / "baselines", symlinks=True, ignore=shutil.ignore_patterns("*.*.json"))
+        return ["--ldos-update-baseline", "--ldos-baselines", "results/none"]
+    base = [f"--ldos-base={job.base}"] if job.base else []
+    # Machines of one class share what a maintainer committed.
+    return ["--ldos-max-trials", str(job.max_trials), *base, "--ldos-baselines=baselines"]
 
 
 def measure(job: Job) -> int:
@@ -437,23 +402,23 @@ def measure(job: Job) -> int:
             f"this may take about {job.minutes_needed} min, and the job has {job.minutes}: "
             "give fewer scenarios or trials (GATE_MAX_TRIALS)"
         )
-    _remove(_RESULTS)
-    _RESULTS.mkdir()
-    if job.is_recorded:
-        _begin_store()
-    _BEFORE.write_text("".join(f"{each}\n" for each in _runs()), "utf-8", "surrogateescape")
-    arguments = [*_arguments(job)]
+    arguments = _begin(job)
     is_one = len(job.stacks) == 1
     statuses = [measure_stack(job, stack, _RESULTS if is_one else _RESULTS / stack, arguments) for stack in job.stacks]
-    programs = _programs_left(job)
+    programs = job.bin
+    if programs is None:  # of the stack that was measured last, where its environment could be made
+        made = (".venv-ros2", ".venv") if job.stacks[-1] == "ros2" else (".venv", ".venv-ros2")
+        folders = [(job.tools or Path()) / name / "bin" for name in made]
+        programs = next((each for each in folders if os.access(each / "ldos", os.X_OK)), folders[-1])
     if not is_one:
         results = [f"{stack}={_RESULTS / stack}/result.json" for stack in job.stacks]
         outputs = ["--output", str(_RESULTS / "result.json"), "--output", str(_RESULTS / "report.html")]
         if _run(programs / "ldos", "join", *results, *outputs) != 0:
             statuses.append(_INFRA)
     export_traces(programs)
-    if job.is_recorded:
-        _leave_baselines()
+    if job.is_recorded and _STORE.is_dir():
+        # What a maintainer pinned and what was calibrated stays as it is.
+        shutil.copytree(_STORE, _RESULTS / "baselines", symlinks=True, ignore=shutil.ignore_patterns("*.*.json"))
     return min((each for each in statuses if each), default=0)
 
 

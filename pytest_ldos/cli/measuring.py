@@ -1,20 +1,33 @@
-"""Shared parts of commands that start a stack, and the metrics that they measure."""
+"""Shared parts of commands that start a stack: the machine, the metrics, and progress on standard error.
+
+On a terminal, one line is rewritten; elsewhere, each start has a line.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError, LdosError, Unavailable
-from pytest_ldos.cli.paths import sources_here
-from pytest_ldos.cli.say import complain, say
+from pytest_ldos.base.text import describe_duration, one_line
+from pytest_ldos.campaign.blocks import BlockObserver
+from pytest_ldos.campaign.estimate import Amount, Expected, describe_expected, duration_files, measured_cost
+from pytest_ldos.campaign.order import Block
+from pytest_ldos.campaign.starts import Site
+from pytest_ldos.campaign.versions.version import Version
+from pytest_ldos.cli.say import complain, say, sources_here
 from pytest_ldos.host.fingerprint import take_fingerprint
+from pytest_ldos.host.interference import Interference, describe_interference
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.host.temporary import terminated_like_interrupted
 from pytest_ldos.judge.baseline.key import BaselineKey
@@ -22,19 +35,16 @@ from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.measure.load.choose import load_available
 from pytest_ldos.measure.metrics.catalogue import Catalogue, built_in_of, catalogue_of
 from pytest_ldos.measure.metrics.own import HOOK, load_metrics
+from pytest_ldos.measure.trial.record import MotionTrial, Trial
 from pytest_ldos.record.choose import recording_available
-from pytest_ldos.robot.stack.choose import describe_stack, stack_available
+from pytest_ldos.robot.stack.choose import describe_stack, resolve_kind, stack_available
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.settings import Sources
 
 
 @contextmanager
 def measuring(*, kept: str) -> Iterator[None]:
-    """Holds the machine; a fault ends the command with its message and exit code 11.
-
-    Args:
-        kept: sentence on what is saved after an interrupt.
-    """
+    """Holds the machine; a fault ends the command with its message and 11, an interrupt with what is kept."""
     try:
         wait_s = sources_here().wait_s(os.environ)
         with (
@@ -53,21 +63,12 @@ def measuring(*, kept: str) -> Iterator[None]:
         raise typer.Exit(exit_codes.INTERRUPTED) from None
 
 
-def chosen_scenarios(names: Sequence[str] | None, sources: Sources) -> list[str]:
-    """Requested scenarios, each once; ``a+b`` is both at once.
+def choose_measured(scenarios: Sequence[str] | None, metrics: str | None) -> tuple[Sources, list[str], Catalogue]:
+    """The settings, the requested scenarios, each once (``a+b`` is both at once), and all metrics to measure.
 
-    Raises:
-        ConfigurationError: one is unknown; names the nearest.
+    Refuses requested profilers, which commands with many starts of the stack do not support.
     """
-    return list(dict.fromkeys(sources.scenario(name, {}).name for name in names or sources.scenario_names()[:1]))
-
-
-def refuse_watching(sources: Sources) -> None:
-    """Refuses profilers, which commands with many starts of the stack do not support.
-
-    Raises:
-        ConfigurationError: the environment or the project's settings request one.
-    """
+    sources = sources_here()
     asked = [name for name in ("profile", "syscalls") if sources.value(name)]
     if asked:
         raise ConfigurationError(
@@ -75,14 +76,26 @@ def refuse_watching(sources: Sources) -> None:
             remedy=f"call it with {' '.join(f'LDOS_{name.upper()}=0' for name in asked)}; tests with "
             "@pytest.mark.ldos_sweep can be watched: pytest --ldos-profile",
         )
+    wanted = scenarios or sources.scenario_names()[:1]
+    names = list(dict.fromkeys(sources.scenario(name, {}).name for name in wanted))
+    built_in = built_in_of(sources.stack_spec())
+    return sources, names, catalogue_of(load_metrics(metrics), sources.toml.metrics, built_in=built_in)
+
+
+def site_here(catalogue: Catalogue, observer: BlockObserver) -> Site:
+    """The site of starts for this project."""
+    sources = sources_here()
+    return Site(output=sources.folder("output"), paths=sources.toml.paths, catalogue=catalogue, observer=observer)
+
+
+def describe_cost(spec: ScenarioSpec, least: Amount, most: Amount) -> str:
+    """A line on the expected duration of starts and trials, by earlier runs."""
+    cost = measured_cost(duration_files(output_here()), stack=resolve_kind(spec.stack).value, scenario=spec.name)
+    return describe_expected([Expected(least, most, cost)])
 
 
 def refuse_unable(spec: ScenarioSpec) -> None:
-    """Refuses to begin if something is missing.
-
-    Raises:
-        Unavailable: the stack, the tracer or a load is not installed or not permitted.
-    """
+    """Refuses to begin if the stack, the tracer or a load is not installed or not permitted."""
     loads = (load_available(load, spec.stack) for load in spec.loads)
     for each in (stack_available(spec.stack), recording_available(), *loads):
         if not each.ok:
@@ -97,10 +110,9 @@ def key_of(spec: ScenarioSpec) -> BaselineKey:
 
 
 def policy_here(*, scenarios: int, own: Iterable[str] = ()) -> Policy:
-    """The project's gate. Floors and required metrics may name metrics that only its tests register.
+    """The project's gate, for metrics of the user and of records in addition to the built-in ones.
 
-    Args:
-        own: names of metrics that a user registered, or that records contain in addition to the built-in ones.
+    Floors and required metrics may also name metrics that only its tests register.
     """
     gate = sources_here().toml.gate
     return Policy.configured(gate, scenarios=scenarios, own=(*own, *gate.get("floors", {}), *gate.get("required", ())))
@@ -118,14 +130,141 @@ MetricsOption = Annotated[
 ]
 
 
-def chosen_metrics(given: str | None, sources: Sources) -> Catalogue:
-    """All metrics to measure.
+_SPEED_PERIOD_S = 600.0
+"""Trials take seconds; the remaining time is estimated from the last ten minutes."""
 
-    Args:
-        given: value of the option.
 
-    Raises:
-        ConfigurationError: see `load_own` and `catalogue_of`.
-    """
-    built_in = built_in_of(sources.stack_spec())
-    return catalogue_of(load_metrics(given), sources.toml.metrics, built_in=built_in)
+class MeasuringProgress:
+    """See `BlockObserver` of trials and `SequenceObserver` of starts. A step is a motion, or a decision."""
+
+    def __init__(self, steps: int, *, name: str) -> None:
+        self._is_terminal = sys.stderr.isatty()
+        self._began_s = time.monotonic()
+        self._steps = max(1, steps)
+        self._made = 0
+        self._name = one_line(name)
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            TimeRemainingColumn(compact=True),
+            TextColumn("left"),
+            console=Console(stderr=True),
+            transient=True,
+            speed_estimate_period=_SPEED_PERIOD_S,
+        )
+        self._task = self._bar.add_task(self._name, total=self._steps)
+
+    @property
+    def made(self) -> int:
+        """Number of steps so far."""
+        return self._made
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Shows the bar within the ``with`` block."""
+        if not self._is_terminal:
+            yield
+            return
+        with self._bar:
+            yield
+
+    def start(self, number: int, of: int) -> None:
+        self.doing(f"start {number} of {of}")
+
+    def doing(self, what: str) -> None:
+        """Reports the begin of a long step."""
+        text = f"{self._name}: {one_line(what)}"
+        self._bar.update(self._task, description=text)
+        if not self._is_terminal:
+            left = ""
+            if self._made:
+                left_s = (time.monotonic() - self._began_s) / self._made * max(0, self._steps - self._made)
+                left = f", about {describe_duration(left_s)} left"
+            sys.stderr.write(f"{text}{left}\n")
+            sys.stderr.flush()
+
+    def note(self, text: str) -> None:
+        line = f"{self._name}: {one_line(text)}"
+        if self._is_terminal:
+            self._bar.console.print(line, markup=False, highlight=False)
+        else:
+            sys.stderr.write(f"{line}\n")
+
+    def begin(self, spec: ScenarioSpec, *, trials: range, warmup: int) -> None: ...
+
+    def block(self, block: Block, version: Version) -> None: ...
+
+    def waiting(self, what: str) -> None: ...
+
+    def surroundings(self, found: Interference) -> None:
+        text = describe_interference(found)
+        if text:
+            self.note(f"{text} (before the first trial)")
+
+    def warm_up(self, number: int) -> None:
+        self.step()
+
+    def trial(self, trial: Trial) -> None:
+        self.step()
+        if not trial.succeeded:
+            reason = (trial.message or "no reason given").splitlines()[0]
+            self.note(f"trial {trial.index + 1} {trial.outcome}: {reason}")
+
+    def repeat(self, trial: MotionTrial) -> None:
+        self.note(f"trial {trial.index + 1} is made again: {describe_interference(trial.interference)}")
+
+    def reset_again(self, failure: str) -> None:
+        self.note(f"{failure}; trying again")
+
+    def end(self) -> None: ...
+
+    def step(self, count: int = 1) -> None:
+        """Counts completed steps."""
+        self._made += count
+        self._bar.update(self._task, completed=self._made)
+
+    def expect(self, steps: int) -> None:
+        """Sets the largest number of remaining steps."""
+        self._steps = max(1, self._made + steps)
+        self._bar.update(self._task, total=self._steps)
+
+
+_LINES: Final = 10
+"""Number of lines of progress without a terminal."""
+
+Steps = Callable[[str, int, int], None]
+"""Called with a step's name, its completed amount, and its total."""
+
+
+@contextmanager
+def step_bar() -> Iterator[Steps]:
+    """A progress bar for consecutive steps; nothing without a terminal."""
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task("", total=1)
+
+        def show(step: str, done: int = 0, of: int = 1) -> None:
+            progress.update(task, description=step, completed=done, total=max(of, 1))
+
+        yield show
+
+
+@contextmanager
+def trace_bar(count: int) -> Iterator[Callable[[], None]]:
+    """A progress bar of traces; without a terminal, a line for each tenth."""
+    if sys.stderr.isatty():
+        columns = (TextColumn("traces"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("", total=count)
+            yield lambda: bar.advance(task)
+        return
+    made = 0
+
+    def advance() -> None:
+        nonlocal made
+        made += 1
+        if made * _LINES // count > (made - 1) * _LINES // count:
+            sys.stderr.write(f"{made} of {count} traces\n")
+            sys.stderr.flush()
+
+    yield advance

@@ -1,11 +1,11 @@
-"""``ldos report | compare | join | comment | annotate``: show, compare and publish results.
+"""``ldos report | compare | join | comment | annotate | baseline``: show, compare, publish and keep results.
 
 Results may come from other machines; each is validated completely before it is shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -14,23 +14,39 @@ import typer
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import Rendered, counted, one_line
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.cli.paths import by_scenario, find_trials, is_strict, load_run, metric_names, sources_here, stores_here
-from pytest_ldos.cli.say import FormatOption, OutputOption, choose_format, emit, emit_document, emit_text
+from pytest_ldos.cli.main import Command, Group
+from pytest_ldos.cli.say import (
+    FormatOption,
+    OutputOption,
+    choose_format,
+    emit,
+    emit_document,
+    emit_text,
+    find_trials,
+    is_strict,
+    load_run,
+    metric_names,
+    say,
+    sources_here,
+    stores_here,
+    terminal,
+)
+from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.lookup import Found
+from pytest_ldos.judge.baseline.store import StoredBaseline, merge_trials
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict, exit_code, worst
-from pytest_ldos.judge.judging import Grounds, Judged, judge, judge_only
-from pytest_ldos.judge.kept import Judgement, read_judgement
+from pytest_ldos.judge.judging import Grounds, judge, judge_only
+from pytest_ldos.judge.kept import read_judgement
 from pytest_ldos.measure.trial.artifacts import TRIALS_FILE, ScenarioFolder, read_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.show.page.model import Link
 from pytest_ldos.show.report import markdown, workflow_commands
 from pytest_ldos.show.report.compose import compose, compose_infra, compose_section, without_verdict
 from pytest_ldos.show.report.document import Section
-from pytest_ldos.show.report.formats import HostReport, name_reports
-from pytest_ldos.show.report.json_text import read_document
-
-_JUDGED_NOW: Final = "judged now, by the present baseline: the run saved no verdict"
+from pytest_ldos.show.report.history import render_baselines
+from pytest_ldos.show.report.json_text import HostReport, name_reports, read_document
+from pytest_ldos.show.report.terminal import render
 
 
 def report(
@@ -57,33 +73,21 @@ def _section(file: Path, trials: TrialSet, policy: Policy) -> Section:
     kept = read_judgement(folder) if file.name == TRIALS_FILE else None
     if kept is not None:
         judged = judge(trials, kept.grounds)
-        return compose_section(judged, notes=(*kept.notes, *_describe_difference(kept, judged)))
-    base = _interleaved_with(folder, trials)
-    if base is not None:
-        place, label = folder.base.trials_file, Role.BASE.value
-        grounds = Grounds.given(trials, base, place, stores=stores_here(), policy=policy, label=label)
+        notes = [*kept.notes]
+        if judged.result.verdict is not kept.verdict:
+            notes.append(f"pytest-ldos {kept.made_by} judged these trials as {kept.verdict.word}")
+        return compose_section(judged, notes=notes)
+    stores, place = stores_here(), folder.base.trials_file
+    base = read_trials(place) if trials.session and place.exists() else None
+    if base is not None and base.is_interleaved_with(trials):
+        grounds = Grounds.given(trials, base, place, stores=stores, policy=policy, label=Role.BASE.value)
     else:
-        grounds = Grounds.stored(trials, stores_here(), policy)
+        grounds = Grounds.stored(trials, stores, policy)
     judged = judge(trials, grounds)
     if isinstance(grounds.base, Found) and grounds.base.trials.trials == trials.trials:
-        notes = (f"is the baseline: {grounds.base.file}",)
+        notes = [f"is the baseline: {grounds.base.file}"]
         return without_verdict(compose_section(judge_only(trials, policy), notes=notes))
-    return compose_section(judged, notes=(_JUDGED_NOW,))
-
-
-def _interleaved_with(folder: ScenarioFolder, head: TrialSet) -> TrialSet | None:
-    """The interleaved base of trials; ``None`` if there is none."""
-    place = folder.base.trials_file
-    if not head.session or not place.exists():
-        return None
-    base = read_trials(place)
-    return base if base.is_interleaved_with(head) else None
-
-
-def _describe_difference(kept: Judgement, judged: Judged) -> Iterator[str]:
-    """A note if this version of pytest-ldos reaches another verdict than the original one."""
-    if judged.result.verdict is not kept.verdict:
-        yield f"pytest-ldos {kept.made_by} judged these trials as {kept.verdict.word}"
+    return compose_section(judged, notes=("judged now, by the present baseline: the run saved no verdict",))
 
 
 Pair = tuple[TrialSet, TrialSet]
@@ -103,7 +107,7 @@ def compare(
     Exit code: 0 passed, 10 regressed, 11 invalid, 12 inconclusive (in a strict run).
     """
     chosen = choose_format(kind, output)
-    bases, heads = by_scenario(load_run(base)), by_scenario(load_run(head))
+    bases, heads = ({trials.scenario: trials for trials in load_run(each)} for each in (base, head))
     common = [name for name in heads if name in bases]
     if not common:
         raise ConfigurationError(
@@ -116,12 +120,7 @@ def compare(
 
 
 def compare_sets(pairs: Mapping[str, Pair], base: Path) -> tuple[list[Section], Verdict]:
-    """Judges saved trials; returns a section for each scenario and the worst verdict.
-
-    Args:
-        pairs: head's and base's, by scenario.
-        base: location of the latter.
-    """
+    """Judges saved trials: pairs of head and base by scenario; returns their sections and the worst verdict."""
     own = metric_names(each for pair in pairs.values() for each in pair)
     policy = Policy.configured(sources_here().toml.gate, scenarios=len(pairs), own=own)
     scenarios = counted(len(pairs), "scenario")
@@ -133,10 +132,6 @@ def compare_sets(pairs: Mapping[str, Pair], base: Path) -> tuple[list[Section], 
     ]
     sections = [compose_section(each, notes=(note,)) for each in found]
     return sections, worst(each.result.verdict for each in found)
-
-
-_EVERY_SCENARIO: Final = "every scenario"
-_NO_RESULT: Final = "its measurement ended without a result: see the job's log"
 
 
 def join(
@@ -155,21 +150,23 @@ def join(
 
     Exit code: 0 even if something regressed; 2 if a file is not a report.
     """
-    document = compose([section for each in results for section in _sections(each)])
+    sections: list[Section] = []
+    for each in results:
+        stack, _, file = each.partition("=")
+        if not (stack and file):
+            raise ConfigurationError(
+                f"{each!r} names no stack with its result", remedy="as in ros2=results/result.json"
+            )
+        if Path(file).exists():
+            sections += read_document(Path(file)).sections
+        else:
+            ended = "its measurement ended without a result: see the job's log"
+            sections.append(compose_infra("every scenario", [ended], stack=stack))
+    document = compose(sections)
     if not output:
         emit_document(document, choose_format(None, None), None)
-    for file in output or ():
-        emit_document(document, choose_format(None, file), file)
-
-
-def _sections(given: str) -> Iterator[Section]:
-    stack, sign, file = given.partition("=")
-    if not (stack and sign and file):
-        raise ConfigurationError(f"{given!r} names no stack with its result", remedy="as in ros2=results/result.json")
-    if Path(file).exists():
-        yield from read_document(Path(file)).sections
-    else:
-        yield compose_infra(_EVERY_SCENARIO, [_NO_RESULT], stack=stack)
+    for place in output or ():
+        emit_document(document, choose_format(None, place), place)
 
 
 _FOR_ONE: Final = "Several machines: CLASS=URL, once for each host class."
@@ -206,10 +203,29 @@ def comment(
     Exit code: 0 even if something regressed; 2 if a file is not a report.
     """
     reports = _read_all(results)
-    given = (("full report", page_url or ()), ("traces, for Perfetto", trace_url or ()), ("the run", run_url or ()))
-    links = {owner: tuple(_links(given, owner)) for owner in ("", *(each.host_class for each in reports))}
-    _require_owners(given, reports)
-    emit_text(lambda: _render(reports, links), output)
+    urls_of = {"full report": page_url, "traces, for Perfetto": trace_url, "the run": run_url}
+    given = [(title, *_split(each)) for title, urls in urls_of.items() for each in urls or ()]
+    classes = [each.host_class for each in reports if each.host_class]
+    for _, owner, _ in given:
+        if owner and owner not in classes:
+            names = ", ".join(map(one_line, classes))
+            raise ConfigurationError(
+                f"no result is of host class {owner!r}",
+                remedy=f"name one of these: {names}" if names else "give the address without a host class",
+            )
+
+    def links_of(owner: str) -> tuple[Link, ...]:
+        return tuple(Link(title, url) for title, each, url in given if each == owner and url)
+
+    def render() -> Rendered:
+        if len(reports) > 1:
+            own = {each.name: links_of(each.host_class) for each in reports if each.host_class}
+            return markdown.render_several(reports, links=links_of(""), links_of=own)
+        (only,) = reports
+        of_class = links_of(only.host_class) if only.host_class else ()
+        return markdown.render(only.document, links=(*of_class, *links_of("")))
+
+    emit_text(render, output)
 
 
 def annotate(results: ResultArguments) -> None:
@@ -232,35 +248,102 @@ def _read_all(results: Sequence[Path]) -> tuple[HostReport, ...]:
     return name_reports([read_document(file) for file in results], [str(file) for file in results])
 
 
-def _render(reports: Sequence[HostReport], links: Mapping[str, tuple[Link, ...]]) -> Rendered:
-    if len(reports) > 1:
-        links_of = {each.name: links[each.host_class] for each in reports if each.host_class}
-        return markdown.render_several(reports, links=links[""], links_of=links_of)
-    (only,) = reports
-    own = links[only.host_class] if only.host_class else ()
-    return markdown.render(only.document, links=(*own, *links[""]))
-
-
-def _links(given: Iterable[tuple[str, Sequence[str]]], owner: str) -> Iterator[Link]:
-    """Links of a host class, or those common to all if it is empty, in order of use."""
-    for title, urls in given:
-        found = (url for each, url in map(_split, urls) if each == owner and url)
-        yield from (Link(title, url) for url in found)
-
-
-def _require_owners(given: Iterable[tuple[str, Sequence[str]]], reports: Sequence[HostReport]) -> None:
-    known = [one_line(each.host_class) for each in reports if each.host_class]
-    named = (owner for _, urls in given for owner, _ in map(_split, urls) if owner)
-    for owner in named:
-        if owner not in {each.host_class for each in reports}:
-            raise ConfigurationError(
-                f"no result is of host class {owner!r}",
-                remedy=f"name one of these: {', '.join(known)}" if known else "give the address without a host class",
-            )
-
-
 def _split(given: str) -> tuple[str, str]:
     """Host class and address of ``CLASS=URL``; an address alone, which may contain ``=``, has no class."""
     before, sign, after = given.partition("=")
     is_bare = not sign or ":" in before or "/" in before
     return ("", given) if is_bare else (before, after)
+
+
+baseline_app = typer.Typer(
+    cls=Group, help="Keep baselines: list, show, pin, promote, merge.", no_args_is_help=True, rich_markup_mode=None
+)
+
+Scenario = Annotated[str, typer.Argument(help="Scenario of the baseline, e.g. baseline or msg_load.")]
+HostClass = Annotated[str, typer.Option(help="Host class, where several have such a baseline.")]
+Pinned = Annotated[bool, typer.Option("--pinned", help="The pinned release instead of the rolling baseline.")]
+
+
+@baseline_app.command("list", cls=Command)
+def list_baselines() -> None:
+    """List all baselines, of the repository and of this machine."""
+    stored = list(stores_here().all())
+    if not stored:
+        say("no baselines yet; the first run of a scenario records one: pytest -m baseline")
+        return
+    width, color = terminal()
+    emit(render_baselines(stored, width=width, color=color))
+
+
+@baseline_app.command(cls=Command)
+def show(scenario: Scenario, host_class: HostClass = "", pinned: Pinned = False) -> None:
+    """Show the numbers of a baseline."""
+    baseline = _find(scenario, host_class, pinned=pinned)
+    trials = read_trials(baseline.file)
+    section = compose_section(judge_only(trials, Policy()), notes=(f"file: {baseline.file}",))
+    width, color = terminal()
+    document = compose([without_verdict(section)])
+    emit(render(document, width=width, color=color))
+
+
+@baseline_app.command("pin", cls=Command)
+def pin_baseline(scenario: Scenario, host_class: HostClass = "") -> None:
+    """Pin a baseline as a release, for manual comparisons.
+
+    Later updates of the rolling baseline do not change it.
+    """
+    say(f"pinned: {stores_here().pin(_find(scenario, host_class, pinned=False))}")
+
+
+@baseline_app.command(cls=Command)
+def promote(scenario: Scenario, host_class: HostClass = "", pinned: Pinned = False) -> None:
+    """Copy a baseline of this machine into the repository."""
+    say(f"promoted: {stores_here().promote(_find(scenario, host_class, pinned=pinned, local_only=True))}")
+
+
+@baseline_app.command(cls=Command)
+def merge(
+    runs: Annotated[
+        list[str], typer.Argument(help="Baselines or runs of several machines of one class: files of trials, folders.")
+    ],
+) -> None:
+    """Record one baseline from runs of several machines.
+
+    The machines are of one class; the baseline then includes their variation.
+
+    Runs must be of the same commit, stack, host class and settings; each stack start remains a separate block.
+    """
+    by_key: dict[BaselineKey, list[TrialSet]] = {}
+    for trials in (each for name in runs for each in load_run(name)):
+        by_key.setdefault(BaselineKey.of(trials), []).append(trials)
+    merged = [merge_trials(sets) for sets in by_key.values()]
+    for trials in merged:
+        starts = len({each.block for each in trials.trials})
+        counts = (
+            f"{counted(len(trials.trials), 'trial')} in {counted(starts, 'start')}, from {trials.fingerprint.hostname}"
+        )
+        say(f"baseline of '{trials.scenario}': {counts}: {stores_here().update(trials)}")
+
+
+def _find(scenario: str, host_class: str, *, pinned: bool, local_only: bool = False) -> StoredBaseline:
+    """The only matching baseline; refuses to choose between host classes."""
+    stored = [each for each in stores_here().all() if each.key.scenario == scenario and each.is_pinned == pinned]
+    found = [each for each in stored if host_class in {"", each.key.host_class} and (each.is_local or not local_only)]
+    if stored and not found and host_class:
+        raise ConfigurationError(
+            f"host class {host_class} has no such baseline of '{scenario}'",
+            remedy=f"these have: {', '.join(sorted({each.key.host_class for each in stored}))}",
+        )
+    if not found:
+        known = sorted({each.key.scenario for each in stores_here().all()})
+        raise ConfigurationError(
+            f"there is no {'local ' if local_only else ''}{'pinned ' if pinned else ''}baseline of '{scenario}'",
+            remedy=f"there are baselines of: {', '.join(known) or 'nothing yet'}",
+        )
+    classes = {each.key.host_class for each in found}
+    if len(classes) > 1:
+        raise ConfigurationError(
+            f"several host classes have a baseline of '{scenario}'",
+            remedy=f"choose one with --host-class: {', '.join(sorted(classes))}",
+        )
+    return found[0]

@@ -1,29 +1,121 @@
-"""Output of the commands; only this module prints, and it escapes terminal control sequences."""
+"""Input and output of the commands; only this module prints, and it escapes terminal control sequences."""
 
 from __future__ import annotations
 
 import codecs
 import errno
 import io
+import math
 import os
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from pytest_ldos.base.errors import LdosError
+from pytest_ldos.base.errors import ConfigurationError, LdosError
 from pytest_ldos.base.text import Rendered, one_line
 from pytest_ldos.base.writable import require_writable_file, unwritable, write_atomically
-from pytest_ldos.cli.paths import terminal
+from pytest_ldos.judge.baseline.store import BaselineStores
+from pytest_ldos.measure.trial.artifacts import RUNS, TRIALS_FILE, read_trials
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.scenario.options import OPTIONS, find_settings_file
+from pytest_ldos.scenario.settings import Sources, read_environment, read_sources
 from pytest_ldos.show.page.formats import Format, format_of, require_format
 from pytest_ldos.show.report.document import Document
-from pytest_ldos.show.report.formats import render_as
+from pytest_ldos.show.report.json_text import render_as
 
-_OUT: Final = 1
-"""Descriptor of standard output."""
+ANOTHER_OUTPUT = "name another path with --output"
+LATEST = "latest"
+
+
+def sources_here() -> Sources:
+    """The settings of the working directory's project, whose folder is "." if it is the working directory."""
+    found = find_settings_file(Path.cwd())
+    if found is not None and found.parent == Path.cwd():
+        found = Path(found.name)
+    return read_sources(found, root=Path(), here=Path(), command_line={}, environment=read_environment(os.environ))
+
+
+def stores_here() -> BaselineStores:
+    """The baselines of the working directory's project."""
+    return BaselineStores.of(sources_here())
+
+
+def load_run(name: str) -> list[TrialSet]:
+    """The trial sets of `find_trials`."""
+    return [read_trials(file) for file in find_trials(name)]
+
+
+def find_trials(name: str) -> list[Path]:
+    """The files of trials, at least one, of a run folder, a scenario folder, a file of trials, or ``latest``."""
+    path = Path(name)
+    if name == LATEST:
+        folder = sources_here().folder("output") / RUNS
+        runs = sorted({file.parents[1] for file in folder.glob(f"*/*/{TRIALS_FILE}")})
+        if not runs:
+            raise ConfigurationError(f"there are no runs in {folder}", remedy="make one: pytest -m baseline")
+        path = runs[-1]
+    if path.is_file():
+        return [path]
+    found = [own] if (own := path / TRIALS_FILE).is_file() else sorted(path.glob(f"*/{TRIALS_FILE}"))
+    if not found:
+        raise ConfigurationError(
+            f"{path} holds no trials", remedy=f"name a run folder (.ldos/runs/…), a file of trials, or '{LATEST}'"
+        )
+    return found
+
+
+def is_strict() -> bool:
+    """True if an inconclusive comparison is an error: as configured, or by default on CI."""
+    asked = sources_here().value(OPTIONS["strict"].name)
+    return bool(os.environ.get("CI")) if asked is None else bool(asked)
+
+
+def terminal() -> tuple[int, bool]:
+    """Width of the terminal, and True if it supports colours."""
+    is_terminal = sys.stdout.isatty()
+    width = os.get_terminal_size().columns if is_terminal else int(os.environ.get("COLUMNS", "100"))
+    return width, is_terminal and "NO_COLOR" not in os.environ
+
+
+def metric_names(runs: Iterable[TrialSet]) -> set[str]:
+    """Names of all metrics in the runs, including a user's own."""
+    return {metric.name for trials in runs for metric in trials.metrics}
+
+
+_SECONDS: Final = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def parse_share(text: str, *, what: str) -> float:
+    """``15%`` or ``0.15``; refuses what is not a positive number."""
+    plain = text.strip()
+    try:
+        value = float(plain.removesuffix("%").strip()) / (100 if plain.endswith("%") else 1)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise ConfigurationError(f"{what} is {text!r}", remedy="write it as 15% or 0.15")
+    return value
+
+
+def parse_duration_s(text: str, *, what: str) -> float:
+    """``90s``, ``10min`` or ``1.5h``; a number alone is seconds."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h)?\s*", text)
+    if match is None:
+        raise ConfigurationError(f"{what} is {text!r}", remedy="write it as 90s, 10min or 1h")
+    return float(match[1]) * _SECONDS[match[2] or "s"]
+
+
+def parse_confidence(text: str) -> float:
+    """The value of ``--confidence``, a share between 0.5 and 1."""
+    confidence = parse_share(text, what="--confidence")
+    if not 0.5 < confidence < 1:
+        raise ConfigurationError(f"--confidence is {text!r}", remedy="it must be between 0.5 and 1, as 0.9 or 90%")
+    return confidence
 
 
 def allow_any_letter() -> None:
@@ -58,26 +150,17 @@ def ask(question: str) -> bool:
 
 @contextmanager
 def _printing() -> Iterator[None]:
-    """Converts a failed write to standard output into an error with the file's name.
-
-    Raises:
-        NotWritten: its disk is full or failing.
-    """
+    """Converts a failed write to standard output, such as to a full disk, into `NotWritten` with the file's name."""
     try:
         yield
     except OSError as error:
         if error.errno == errno.EPIPE:  # the reader closed the pipe
             raise
-        place = Path(f"/proc/self/fd/{_OUT}").readlink()
-        _forget_output()
+        place = Path("/proc/self/fd/1").readlink()
+        nowhere = os.open(os.devnull, os.O_WRONLY)  # or Python would write the rest again at exit
+        os.dup2(nowhere, 1)
+        os.close(nowhere)
         raise unwritable(place, error, otherwise="send the output elsewhere") from None
-
-
-def _forget_output() -> None:
-    """Discards unwritten output, which Python would otherwise try to write again at exit."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, _OUT)
-    os.close(nowhere)
 
 
 FormatOption = Annotated[
@@ -87,12 +170,7 @@ OutputOption = Annotated[Path | None, typer.Option("--output", help="File to wri
 
 
 def choose_format(kind: Format | None, output: Path | None) -> Format:
-    """The requested format, by name or by the file's.
-
-    Raises:
-        ConfigurationError: the file has an unknown suffix.
-        Unavailable: the format's library is not installed.
-    """
+    """The requested format, by name or by the file's; refuses unknown suffixes and missing libraries."""
     if kind is None:
         kind = Format.TERMINAL if output is None else format_of(output)
     require_format(kind)
@@ -100,24 +178,16 @@ def choose_format(kind: Format | None, output: Path | None) -> Format:
 
 
 def emit_document(document: Document, kind: Format, output: Path | None) -> None:
-    """Prints or writes a report.
-
-    Raises:
-        NotWritten, ConfigurationError: the file cannot be written.
-    """
+    """Prints or writes a report; see `emit_text`."""
     width, color = terminal()
     if output is None:
-        emit_text(lambda: render_as(document, kind, width=width, color=color), None)
+        emit(render_as(document, kind, width=width, color=color))
     else:
         emit_text(lambda: render_as(document, kind), output)
 
 
 def emit_text(render: Callable[[], Rendered], output: Path | None) -> None:
-    """Prints or writes rendered text.
-
-    Raises:
-        NotWritten, ConfigurationError: the file cannot be written.
-    """
+    """Prints or writes rendered text. Raises `NotWritten` or `ConfigurationError` if the file cannot be written."""
     if output is None:
         emit(render())
         return
@@ -126,10 +196,6 @@ def emit_text(render: Callable[[], Rendered], output: Path | None) -> None:
 
 
 def write_text(text: str, output: Path) -> None:
-    """Writes a report.
-
-    Raises:
-        NotWritten, ConfigurationError: the file cannot be written.
-    """
+    """Writes a report; raises as `emit_text` does."""
     require_writable_file(output)
     write_atomically(output, text)

@@ -1,9 +1,9 @@
-"""``ldos init | doctor | ros-packages``: sets up a project, the machine and ROS packages."""
+"""``ldos init | doctor | ros-packages | measure``: sets up a project and the machine, and measures as a CI job does."""
 
 from __future__ import annotations
 
 import dataclasses
-import os.path
+import os
 import shlex
 import sys
 import tomllib
@@ -18,15 +18,14 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.writable import find_carried, write_atomically
 from pytest_ldos.campaign.versions.build import build_packages, needed_by
 from pytest_ldos.campaign.versions.workspace import Workspace
-from pytest_ldos.cli.paths import sources_here, terminal
-from pytest_ldos.cli.say import ask, emit, say
-from pytest_ldos.doctor.changes import ChangeLog, Finding, Fix, Status, changes_file, describe_question, mend
+from pytest_ldos.cli.measure_commit import main
+from pytest_ldos.cli.say import ask, emit, say, sources_here, terminal
+from pytest_ldos.doctor.changes import ChangeLog, Finding, Machine, Status, changes_file, describe_question, mend
 from pytest_ldos.doctor.diagnose import diagnose, worst
-from pytest_ldos.doctor.machine import Machine
+from pytest_ldos.host.checkout import GitWords, ask_git, why_no_commit
 from pytest_ldos.host.fingerprint import take_fingerprint
 from pytest_ldos.robot.stack.choose import describe_stack
-from pytest_ldos.scenario.options import OWN_FILE
-from pytest_ldos.scenario.project import PROJECT_FILE
+from pytest_ldos.scenario.options import OWN_FILE, PROJECT_FILE
 from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS
 from pytest_ldos.scenario.words import StackKind
 from pytest_ldos.show.report.diagnosis import render_diagnosis, render_diagnosis_json
@@ -55,7 +54,9 @@ def init(
     Existing files are unchanged, and lines to add to them are printed.
     """
     template = find_carried(_TEMPLATE)
-    places = {name: _place_of(name, directory) for name in _FILES}
+    places = {name: directory / name for name in _FILES}
+    if (own := directory / OWN_FILE).exists():
+        places[PROJECT_FILE] = own
     additions = {
         name: _additions(place, (template / name).read_text("utf-8"))
         for name, place in places.items()
@@ -72,22 +73,14 @@ def init(
         else:
             say(f"kept {places[name]}, which already exists")
     say("next, with these additions:" if any(additions.values()) else "next:")
-    for command, meaning in _commands(directory).items():
-        say(f"  {command:<20}  # {meaning}" if meaning else f"  {command}")
-
-
-def _place_of(name: str, directory: Path) -> Path:
-    """File of the project; settings go to their own file if there is one."""
-    own = directory / OWN_FILE
-    return own if name == PROJECT_FILE and own.exists() else directory / name
+    if directory.resolve() != Path.cwd():
+        say(f"  cd {shlex.quote(str(directory))}")
+    for command, meaning in _NEXT.items():
+        say(f"  {command:<20}  # {meaning}")
 
 
 def _additions(place: Path, wanted: str) -> str:
-    """Text to append to an existing file so that it contains the template.
-
-    Raises:
-        ConfigurationError: it cannot be read.
-    """
+    """Text to append to an existing file so that it contains the template."""
     if place.name not in (PROJECT_FILE, OWN_FILE, ".gitignore"):
         return ""
     try:
@@ -113,15 +106,6 @@ def _missing_tables(document: dict[str, Any], wanted: str, *, is_own: bool) -> I
             yield block.replace("[tool.ldos.", "[") if is_own else block
 
 
-def _commands(directory: Path) -> dict[str, str]:
-    """Commands to type next, each with its purpose."""
-    is_here = directory.resolve() == Path.cwd()
-    return _NEXT if is_here else {f"cd {shlex.quote(str(directory))}": "", **_NEXT}
-
-
-_EXIT_CODES: Final = {Status.OK: 0, Status.WARNING: 0, Status.ERROR: exit_codes.INVALID}
-
-
 def doctor(
     *,
     stack: Annotated[StackKind | None, typer.Option(help="Stack to measure; by default that of the settings.")] = None,
@@ -140,42 +124,30 @@ def doctor(
     """
     if as_json + fix + undo > 1 or (yes and not fix):
         raise ConfigurationError("these options do not go together", remedy="one of --json, --fix [--yes], --undo")
-    machine = _this_machine(stack)
+    sources = sources_here()
+    spec = sources.scenario(next(iter(BUILT_IN_SCENARIOS)), {}).stack
+    spec = spec if stack is None else dataclasses.replace(spec, kind=stack)
+    machine = Machine(output=sources.folder("output"), stack=spec)
     if host_class:
-        _refuse_beside_host_class(any((as_json, fix, undo, strict)))
-        say(_host_class(machine))
+        if as_json or fix or undo or strict:
+            raise ConfigurationError("--host-class prints one line and looks at nothing", remedy="give it alone")
+        info = describe_stack(spec)
+        say(take_fingerprint(rmw=info.rmw, versions=info.versions).host_class)
         return
     if undo:
-        _undo(machine)
+        changes = ChangeLog(changes_file(machine.environment))
+        if not changes.changes:
+            say("nothing to restore")
+        for line in changes.undo(machine):
+            say(line)
         return
     findings = diagnose(machine)
     _show(findings, stack=machine.stack.kind.value, as_json=as_json)
     if fix and _mend(findings, machine, may_ask=not yes):
         findings = diagnose(machine)
         _show(findings, stack=machine.stack.kind.value, as_json=False)
-    raise typer.Exit(_exit_code(worst(findings), strict=strict))
-
-
-def _this_machine(kind: StackKind | None) -> Machine:
-    sources = sources_here()
-    spec = sources.scenario(next(iter(BUILT_IN_SCENARIOS)), {}).stack
-    return Machine(
-        output=sources.folder("output"), stack=spec if kind is None else dataclasses.replace(spec, kind=kind)
-    )
-
-
-def _refuse_beside_host_class(others: bool) -> None:
-    if others:
-        raise ConfigurationError("--host-class prints one line and looks at nothing", remedy="give it alone")
-
-
-def _host_class(machine: Machine) -> str:
-    info = describe_stack(machine.stack)
-    return take_fingerprint(rmw=info.rmw, versions=info.versions).host_class
-
-
-def _exit_code(status: Status, *, strict: bool) -> int:
-    return exit_codes.INCONCLUSIVE if strict and status is Status.WARNING else _EXIT_CODES[status]
+    codes = {Status.OK: 0, Status.WARNING: exit_codes.INCONCLUSIVE if strict else 0, Status.ERROR: exit_codes.INVALID}
+    raise typer.Exit(codes[worst(findings)])
 
 
 def _show(findings: Sequence[Finding], *, stack: str, as_json: bool) -> None:
@@ -187,37 +159,17 @@ def _show(findings: Sequence[Finding], *, stack: str, as_json: bool) -> None:
 
 
 def _mend(findings: Sequence[Finding], machine: Machine, *, may_ask: bool) -> bool:
-    """Applies the confirmed fixes; True if there were any.
-
-    Raises:
-        ConfigurationError: there is no terminal to ask for confirmation.
-    """
+    """Applies the confirmed fixes; True if there were any. Without a terminal, none can be confirmed."""
     if may_ask and not sys.stdin.isatty() and any(finding.fix for finding in findings):
         raise ConfigurationError("--fix asks before each change, but this is not a terminal", remedy="add --yes")
     changes = ChangeLog(changes_file(machine.environment))
     has_tried = False
-    for line in mend(findings, machine, changes, agrees=_agrees if may_ask else _always):
+    for line in mend(findings, machine, changes, agrees=lambda fix: not may_ask or ask(describe_question(fix))):
         say(line)
         has_tried = True
     if changes.changes:
         say("settings can be restored: ldos doctor --undo")
     return has_tried
-
-
-def _agrees(fix: Fix) -> bool:
-    return ask(describe_question(fix))
-
-
-def _always(fix: Fix) -> bool:
-    return True
-
-
-def _undo(machine: Machine) -> None:
-    changes = ChangeLog(changes_file(machine.environment))
-    if not changes.changes:
-        say("nothing to restore")
-    for line in changes.undo(machine):
-        say(line)
 
 
 def ros_packages(
@@ -233,13 +185,43 @@ def ros_packages(
     Prints their setup script; in a shell with ROS 2 sourced: . "$(ldos ros-packages)". Packages in a sourced prefix are
     not built; if none is missing, nothing is printed. Builds are kept in the user's cache.
     """
-    script = build_packages(names or _needed_here(), announce=lambda text: say(text, err=True))
+    if not names:  # without those in the project's workspace, which are built with it
+        sources = sources_here()
+        own = Workspace(sources.root, sources.toml.base.workspaces(sources.root)).packages()
+        names = [each for each in needed_by(sources.stack_spec()) if each not in own]
+    script = build_packages(names, announce=lambda text: say(text, err=True))
     if script is not None:
         say(str(script))
 
 
-def _needed_here() -> list[str]:
-    """Packages that the project's stack needs, without those in its workspace, which are built with it."""
-    sources = sources_here()
-    own = Workspace(sources.root, sources.toml.base.workspaces(sources.root)).packages()
-    return [each for each in needed_by(sources.stack_spec()) if each not in own]
+def measure(
+    part: Annotated[str, typer.Argument(metavar="[pack]", help="Collect results for other machines.")] = "",
+    *,
+    base: Annotated[
+        str, typer.Option(envvar="GATE_BASE", help="Revision to compare with; by default the stored baseline.")
+    ] = "",
+    stack: Annotated[
+        str, typer.Option(envvar="GATE_STACK", help="ros2, embedded, or both; by default that of the settings.")
+    ] = "",
+    commit: Annotated[
+        str, typer.Option(envvar="GATE_COMMIT", help="Commit, 40 digits; by default the checked-out one.")
+    ] = "",
+) -> None:
+    """Measure a commit as a CI job does.
+
+    Tests, scenarios and settings are always those of the checkout. Writes the report to results/. On ros2, builds the
+    workspaces of both versions and the packages of pytest-ldos that they need; ROS 2 is sourced if it is in /opt/ros.
+    Further settings are variables: GATE_SCENARIOS, GATE_TRIALS, GATE_MAX_TRIALS, GATE_MINUTES, GATE_RECORD, GATE_FROM.
+
+    Exit code: pytest's: 10 regressed, 11 invalid or infra, 12 no verdict; for two stacks, the worse one's.
+    """
+    found = commit or ask_git(Path(), "rev-parse", "--verify", "--quiet", "HEAD")
+    if not found:
+        words = why_no_commit(Path()) or GitWords("git names no commit")
+        raise ConfigurationError(
+            f"no commit is checked out here: {words.reason}",
+            remedy=words.remedy or "call it in the root of a git checkout",
+        )
+    programs = str(Path(sys.executable).parent)
+    os.environ.update(GATE_BASE=base, GATE_COMMIT=found, GATE_STACK=stack, GATE_BIN=programs)
+    raise typer.Exit(main([*filter(None, [part])]))

@@ -1,20 +1,156 @@
-"""Findings, fixes, and the record of changes, which can be undone."""
+"""The checks' view of a machine; findings, fixes, and the record of changes, which can be undone."""
 
 from __future__ import annotations
 
+import grp
 import json
 import os
 import shutil
+import subprocess
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final
+
+import psutil
 
 from pytest_ldos.base.errors import MendFailed, RecordUnreadable
-from pytest_ldos.doctor.machine import Machine
+from pytest_ldos.host.availability import find_distro, run_program
+from pytest_ldos.host.cpu import read_setting
+from pytest_ldos.host.interference import Interference, measure_briefly
+from pytest_ldos.host.lock import find_holder
 from pytest_ldos.host.temporary import state_folder
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import StackKind
+
+PROGRAM_TIMEOUT_S: Final = 20.0
+
+
+@dataclass(frozen=True)
+class ProcessFacts:
+    """A running process; `created` distinguishes it from any other of its pid. The environment may be unreadable."""
+
+    pid: int
+    parent: int
+    name: str
+    command: tuple[str, ...]
+    created: float
+    uid: int
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def list_processes() -> list[ProcessFacts]:
+    """All running processes, without zombies."""
+    attributes = ["pid", "ppid", "name", "cmdline", "create_time", "uids", "status", "environ"]
+    found = [process.info for process in psutil.process_iter(attributes)]
+    return [
+        ProcessFacts(
+            pid=info["pid"],
+            parent=info["ppid"],
+            name=info["name"],
+            command=tuple(info["cmdline"] or ()),
+            created=info["create_time"],
+            uid=info["uids"].effective,
+            environment=info["environ"] or {},
+        )
+        for info in found
+        if info["status"] != psutil.STATUS_ZOMBIE and info["uids"] is not None
+    ]
+
+
+def _our_groups() -> list[str]:
+    return [entry.gr_name for entry in grp.getgrall() if entry.gr_gid in os.getgroups()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """The state of a machine that the checks read.
+
+    Attributes:
+        environment: environment of processes to start.
+        uid, groups: uid and names of the groups of the user who would start them.
+        output: folder of results and traces.
+        stack: the stack to be measured.
+        python_path: folders to search for Python packages, instead of ``sys.path``.
+        measuring: pid of the running measuring session.
+        interference: measures other processes' use of the machine for a moment.
+    """
+
+    root: Path = Path("/")
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    uid: int = field(default_factory=os.geteuid)
+    groups: Sequence[str] = field(default_factory=_our_groups)
+    output: Path = Path(".ldos")
+    stack: StackSpec = field(default_factory=StackSpec)
+    python_path: Sequence[str] | None = None
+    processes: Callable[[], Sequence[ProcessFacts]] = list_processes
+    measuring: Callable[[], int | None] = find_holder
+    interference: Callable[[], Interference] = measure_briefly
+
+    @property
+    def asks_for_ros2(self) -> bool:
+        """True if ROS 2 is requested by name."""
+        return self.stack.kind is StackKind.ROS2
+
+    @property
+    def wants_ros2(self) -> bool:
+        """True if ROS 2 is requested by name, or sourced with an automatically chosen stack."""
+        return self.asks_for_ros2 or (self.stack.kind is StackKind.AUTO and self.has_ros2)
+
+    @property
+    def wants_embedded(self) -> bool:
+        return self.stack.kind is StackKind.EMBEDDED or (self.stack.kind is StackKind.AUTO and not self.has_ros2)
+
+    @property
+    def has_ros2(self) -> bool:
+        """True if a distro is sourced."""
+        distro = find_distro(self.environment, root=self.root)
+        return distro is not None and distro.is_sourced
+
+    @property
+    def temporary(self) -> Path:
+        """Folder of the user's temporary files."""
+        named = self.environment.get("TMPDIR", "")
+        return Path(named) if named else self.path("tmp")
+
+    def path(self, place: str) -> Path:
+        """Path below the root; `place` may be absolute."""
+        return self.root / place.lstrip("/")
+
+    def read(self, place: str) -> str:
+        """Content of a small file; empty if it cannot be read."""
+        return read_setting(self.path(place))
+
+    def write(self, place: str, value: str) -> None:
+        """Writes a setting, through sudo unless the user is root; raises `MendFailed` if neither is permitted."""
+        path = self.path(place)
+        if self.uid != 0:
+            done = self.run(["sudo", "-n", "tee", str(path)], given=value)
+            if done is None or done.returncode != 0:
+                raise MendFailed(f"{path} can be written by root only", remedy=f"echo {value} | sudo tee {path}")
+            return
+        try:
+            # Like a shell's `>`, except that the file must exist.
+            with open(os.open(path, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8") as file:  # noqa: PTH123
+                file.write(value)
+        except OSError as error:
+            raise MendFailed(
+                f"{path} cannot be written: {error.strerror}",
+                remedy="in a container or virtual machine, set it on the host",
+            ) from None
+
+    def run(self, command: Sequence[str], *, given: str = "") -> subprocess.CompletedProcess[str] | None:
+        """Runs a program; ``None`` if it is not installed or does not return."""
+        if shutil.which(command[0], path=self.environment.get("PATH")) is None:
+            return None
+        try:
+            return run_program(command, timeout_s=PROGRAM_TIMEOUT_S, environment=self.environment, given=given)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+
 
 _FILE: Final = "ldos/doctor-changes.json"
 _BOOT_ID: Final = "proc/sys/kernel/random/boot_id"
@@ -28,12 +164,7 @@ def changes_file(environment: Mapping[str, str]) -> Path:
 
 @dataclass(frozen=True)
 class Change:
-    """A changed setting.
-
-    Attributes:
-        place: the setting's file, relative to the machine's root.
-        boot: id of the boot in which it was made; settings last until the next one.
-    """
+    """A changed setting, by the path of its file below the machine's root; it lasts until the next boot."""
 
     place: str
     before: str
@@ -42,11 +173,7 @@ class Change:
 
 
 class ChangeLog:
-    """Record of changes in a private file, which is written before the machine is changed.
-
-    Raises:
-        RecordUnreadable: the file is not a valid record.
-    """
+    """Private record of changes, written before the machine is changed; raises `RecordUnreadable` if invalid."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -57,41 +184,37 @@ class ChangeLog:
         return list(self._changes.values())
 
     def set_value(self, machine: Machine, place: str, value: str) -> None:
-        """Changes a setting, which `undo` can restore.
-
-        Raises:
-            MendFailed: it or the record cannot be written, or the kernel ignored it.
-        """
+        """Changes a setting, which `undo` can restore; raises `MendFailed` also if the kernel ignored it."""
         known, before = self._changes.get(place), machine.read(place)
         is_ours = known is not None and known.boot == machine.read(_BOOT_ID) and known.after == before
         first = known.before if known is not None and is_ours else before
-        self._keep(Change(place, first, value, machine.read(_BOOT_ID)))
+        others = {each: change for each, change in self._changes.items() if each != place}
+        restored = {**self._changes} if is_ours else others
+        self._save({**self._changes, place: Change(place, first, value, machine.read(_BOOT_ID))})
         try:
             machine.write(place, value)
-            _demand(machine, place, value)
         except MendFailed:
-            if known is not None and is_ours:
-                self._keep(known)
-            else:
-                self._forget(place)
+            self._save(restored)
             raise
+        if machine.read(place) != value:  # the kernel may ignore a written value
+            self._save(restored)
+            raise MendFailed(f"{machine.path(place)} still says {machine.read(place)!r}")
 
     def undo(self, machine: Machine) -> Iterator[str]:
-        """Restores everything, the last change first; yields a line for each.
-
-        Raises:
-            MendFailed: a setting or the record cannot be written; the remaining changes stay in the record.
-        """
+        """Restores everything, the last change first; yields a line for each. After `MendFailed`, the others stay."""
         for change in reversed(self.changes):
-            message = _put_back(change, machine)
-            self._forget(change.place)
-            yield message
-
-    def _keep(self, change: Change) -> None:
-        self._save({**self._changes, change.place: change})
-
-    def _forget(self, place: str) -> None:
-        self._save({each: change for each, change in self._changes.items() if each != place})
+            path, now = machine.path(change.place), machine.read(change.place)
+            if change.boot != machine.read(_BOOT_ID):
+                message = "the machine has restarted since, which restored it"
+            elif now == change.before:
+                message = f"is {now} already"
+            elif now != change.after:
+                message = f"somebody else set it to {now} since; left as it is"
+            else:
+                machine.write(change.place, change.before)
+                message = f"{now} → {change.before}"
+            self._save({each: other for each, other in self._changes.items() if other is not change})
+            yield f"{path}: {message}"
 
     def _save(self, changes: dict[str, Change]) -> None:
         """Replaces the record's changes; if the file cannot be written, the old ones are kept."""
@@ -105,24 +228,6 @@ class ChangeLog:
                 f"{self._file} cannot be written: {error.strerror}", remedy="set XDG_STATE_HOME to a folder of yours"
             ) from None
         self._changes = changes
-
-
-def _put_back(change: Change, machine: Machine) -> str:
-    path, now = machine.path(change.place), machine.read(change.place)
-    if change.boot != machine.read(_BOOT_ID):
-        return f"{path}: the machine has restarted since, which restored it"
-    if now == change.before:
-        return f"{path}: is {now} already"
-    if now != change.after:
-        return f"{path}: somebody else set it to {now} since; left as it is"
-    machine.write(change.place, change.before)
-    return f"{path}: {now} → {change.before}"
-
-
-def _demand(machine: Machine, place: str, value: str) -> None:
-    """Raises `MendFailed` unless a setting has the value, because the kernel may ignore a written value."""
-    if machine.read(place) != value:
-        raise MendFailed(f"{machine.path(place)} still says {machine.read(place)!r}")
 
 
 def _write(file: Path, changes: Iterable[Change]) -> None:
@@ -155,26 +260,16 @@ def _read(file: Path) -> list[Change]:
     return changes
 
 
-class Fix(Protocol):
-    """A change of this machine.
+@dataclass(frozen=True)
+class Fix(ABC):
+    """A change of this machine, described in the imperative; reversible if `ChangeLog` can restore the former state."""
 
-    Attributes:
-        description: description in the imperative: ``set the governor of 4 CPUs to performance``.
-        is_reversible: true if `ChangeLog` can restore the former state.
-    """
+    description: str
+    is_reversible: ClassVar[bool] = False
 
-    @property
-    def description(self) -> str: ...
-
-    @property
-    def is_reversible(self) -> bool: ...
-
+    @abstractmethod
     def apply(self, machine: Machine, changes: ChangeLog) -> None:
-        """Applies the fix.
-
-        Raises:
-            MendFailed: it failed; the remedy is an equivalent command.
-        """
+        """Applies the fix; raises `MendFailed` with an equivalent command if it failed."""
 
 
 class Status(StrEnum):
@@ -187,14 +282,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the diagnosis.
-
-    Attributes:
-        name: name of the check.
-        text: description.
-        remedy: what to do; with status `OK`, an optional improvement.
-        fix: applies the remedy, if possible from here.
-    """
+    """A line of the diagnosis: a check's name, description and remedy (with status `OK`, an improvement), and a fix."""
 
     name: str
     status: Status
@@ -216,12 +304,11 @@ def error(name: str, text: str, remedy: str) -> Finding:
 
 
 @dataclass(frozen=True)
-class SetValues:
-    """Writes values by path; see `Fix`. They last until they are undone or the machine restarts."""
+class SetValues(Fix):
+    """Writes values by path, which last until they are undone or the machine restarts."""
 
-    description: str
     values: Mapping[str, str]
-    is_reversible: bool = True
+    is_reversible: ClassVar[bool] = True
 
     def apply(self, machine: Machine, changes: ChangeLog) -> None:
         for place, value in self.values.items():
@@ -231,13 +318,7 @@ class SetValues:
 def mend(
     findings: Sequence[Finding], machine: Machine, changes: ChangeLog, *, agrees: Callable[[Fix], bool]
 ) -> Iterator[str]:
-    """Applies fixes in order, and yields the result of each.
-
-    If one fails, the others are still tried.
-
-    Args:
-        agrees: called right before each fix; True to apply it.
-    """
+    """Applies the fixes that `agrees` accepts, in order, and yields the results; after a failure, tries the others."""
     for fix in [finding.fix for finding in findings if finding.fix is not None]:
         if not agrees(fix):
             continue
@@ -255,31 +336,19 @@ def describe_question(fix: Fix) -> str:
 
 
 @dataclass(frozen=True)
-class RemoveStale:
-    """Removes files and folders that are still unused when the fix is applied; see `Fix`.
+class RemoveStale(Fix):
+    """Removes the found files and folders that are still unused when the fix is applied."""
 
-    Attributes:
-        paths: the unused files and folders that were found.
-        find: finds them again, so that those now in use are kept.
-    """
-
-    description: str
     paths: Sequence[Path]
     find: Callable[[Machine], Sequence[Path]]
-    is_reversible: bool = False
 
     def apply(self, machine: Machine, changes: ChangeLog) -> None:
         still = set(self.find(machine))
         for path in self.paths:
-            if path in still:
-                _remove(path)
-
-
-def _remove(path: Path) -> None:
-    try:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-    except OSError as error:
-        raise MendFailed(f"{path} cannot be removed: {error.strerror}", remedy=f"sudo rm -r {path}") from None
+            try:
+                if path in still and path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                elif path in still:
+                    path.unlink(missing_ok=True)
+            except OSError as error:
+                raise MendFailed(f"{path} cannot be removed: {error.strerror}", remedy=f"sudo rm -r {path}") from None

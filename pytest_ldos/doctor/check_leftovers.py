@@ -16,8 +16,7 @@ from xml.etree import ElementTree as ET
 import psutil
 
 from pytest_ldos.base.errors import MendFailed
-from pytest_ldos.doctor.changes import ChangeLog, Finding, RemoveStale, ok, warning
-from pytest_ldos.doctor.machine import Machine, ProcessFacts
+from pytest_ldos.doctor.changes import ChangeLog, Finding, Fix, Machine, ProcessFacts, RemoveStale, ok, warning
 from pytest_ldos.host.processes import OWNER_VARIABLE, living_owner, name_of_command
 from pytest_ldos.host.temporary import SHORT_FOLDERS
 
@@ -29,12 +28,10 @@ _HOME: Final = "LTTNG_HOME"
 
 
 @dataclass(frozen=True)
-class DestroySessions:
-    """Destroys tracing sessions and keeps their files; see `Fix`."""
+class DestroySessions(Fix):
+    """Destroys tracing sessions and keeps their files."""
 
-    description: str
     names: Sequence[str]
-    is_reversible: bool = False
 
     def apply(self, machine: Machine, changes: ChangeLog) -> None:
         for name in self.names:
@@ -84,11 +81,8 @@ def find_daemon_folders(machine: Machine) -> Sequence[Path]:
     used = {process.environment.get(_HOME) for process in machine.processes()}
     folders = dict.fromkeys((machine.temporary, *map(machine.path, SHORT_FOLDERS)))
     found = [path for folder in folders for path in sorted(folder.glob(_FOLDERS))]
-    return [path for path in found if str(path) not in used and _is_of(path, machine)]
-
-
-def _is_of(path: Path, machine: Machine) -> bool:
-    return path.is_dir() and not path.is_symlink() and path.lstat().st_uid == machine.uid
+    unused = [path for path in found if str(path) not in used and path.is_dir() and not path.is_symlink()]
+    return [path for path in unused if path.lstat().st_uid == machine.uid]
 
 
 PATIENCE_S: Final = 5.0
@@ -98,22 +92,17 @@ _LADDER: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
 
 @dataclass(frozen=True)
-class EndProcess:
-    """Ends a process by SIGINT, SIGTERM, then SIGKILL; see `Fix`."""
+class EndProcess(Fix):
+    """Ends a process by SIGINT, SIGTERM, then SIGKILL."""
 
-    description: str
     process: ProcessFacts
-    is_reversible: bool = False
 
     def apply(self, machine: Machine, changes: ChangeLog) -> None:
         end_process(self.process)
 
 
 def end_process(process: ProcessFacts, *, patience_s: float = PATIENCE_S) -> None:
-    """Ends a process; does nothing if it has ended, even if its pid was reused.
-
-    Opens a descriptor of the pid first and then verifies the process, because a descriptor never
-    refers to another process later.
+    """Ends a process; does nothing if it has ended, even if its pid was reused: its descriptor refers to no other one.
 
     Raises:
         MendFailed: not permitted, or it survived SIGKILL.
@@ -124,20 +113,16 @@ def end_process(process: ProcessFacts, *, patience_s: float = PATIENCE_S) -> Non
         descriptor = os.pidfd_open(process.pid)
     except ProcessLookupError:
         return
+    is_same = False
+    with contextlib.suppress(psutil.NoSuchProcess):
+        is_same = psutil.Process(process.pid).create_time() == process.created
     try:
-        if _is_the_same(process) and not any(_ends(descriptor, number, patience_s) for number in _LADDER):
+        if is_same and not any(_ends(descriptor, number, patience_s) for number in _LADDER):
             raise MendFailed(f"process {process.pid} survived SIGKILL", remedy="it waits in the kernel; restart")
     except PermissionError:
         raise MendFailed(f"process {process.pid} belongs to somebody else", remedy=f"sudo kill {process.pid}") from None
     finally:
         os.close(descriptor)
-
-
-def _is_the_same(process: ProcessFacts) -> bool:
-    try:
-        return psutil.Process(process.pid).create_time() == process.created
-    except psutil.NoSuchProcess:
-        return False
 
 
 def _ends(descriptor: int, number: signal.Signals, patience_s: float) -> bool:
@@ -189,7 +174,7 @@ def check_measurements(machine: Machine) -> Iterator[Finding]:
     if not running:
         yield ok(_MEASUREMENTS, "none goes on")
     for process in running:
-        text = f"process {process.pid} measures: {_shorten(' '.join(process.command))}"
+        text = f"process {process.pid} measures: {_short_command(process)}"
         yield warning(_MEASUREMENTS, text, "wait until it ends: two at once disturb each other")
 
 
@@ -200,7 +185,7 @@ def check_strays(machine: Machine) -> Iterator[Finding]:
         yield ok(_TITLE, "none of ROS 2, Gazebo or a load")
     for process, role in strays:
         orphan = ", left behind by its parent" if process.parent == 1 else ""
-        text = f"{role} {process.pid}{orphan}: {_shorten(' '.join(process.command))}"
+        text = f"{role} {process.pid}{orphan}: {_short_command(process)}"
         fix = EndProcess(f"end process {process.pid} ({role})", process)
         yield warning(f"stray process {process.pid}", text, f"kill {process.pid}", fix)
 
@@ -252,5 +237,6 @@ def _descendants(processes: Sequence[ProcessFacts], pids: Collection[int]) -> se
     return found
 
 
-def _shorten(text: str) -> str:
+def _short_command(process: ProcessFacts) -> str:
+    text = " ".join(process.command)
     return text if len(text) <= _COMMAND_WIDTH else f"{text[: _COMMAND_WIDTH - 1]}…"

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.distros import DEFAULT, DISTROS
-from pytest_ldos.doctor.changes import Finding, RemoveStale, SetValues, Status, error, ok, warning
-from pytest_ldos.doctor.machine import Machine
-from pytest_ldos.host.ros import (
+from pytest_ldos.doctor.changes import Finding, Machine, RemoveStale, SetValues, Status, error, ok, warning
+from pytest_ldos.host.availability import (
     ROS_PYTHON,
+    Availability,
     chosen_rmw,
     find_distro,
     find_ros_packages,
@@ -25,7 +25,7 @@ from pytest_ldos.host.ros import (
     ros_python_available,
 )
 from pytest_ldos.robot.stack.ros2.installed import PANDA, SEEDED_PLANNER, needed_packages, tracing_available
-from pytest_ldos.robot.stack.ros2.launch_events import GAZEBO_PACKAGES
+from pytest_ldos.robot.stack.ros2.state import GAZEBO_PACKAGES
 from pytest_ldos.scenario.words import Simulation
 
 _OURS: Final = "ldos_"
@@ -85,8 +85,11 @@ def check_gazebo_packages(machine: Machine) -> Finding:
 
 
 def _check_packages(machine: Machine, title: str, names: Sequence[str]) -> Finding:
-    answer = find_ros_packages(names, environment=machine.environment)
-    return ok(title, f"all {len(names)}") if answer.ok else _missing(machine, title, answer.reason, answer.remedy)
+    return _judge(machine, title, find_ros_packages(names, environment=machine.environment), f"all {len(names)}")
+
+
+def _judge(machine: Machine, title: str, answer: Availability, text: str) -> Finding:
+    return ok(title, text) if answer.ok else _missing(machine, title, answer.reason, answer.remedy)
 
 
 def check_python(machine: Machine) -> Finding:
@@ -102,19 +105,15 @@ def check_python(machine: Machine) -> Finding:
 
 
 def check_tracetools(machine: Machine) -> Finding:
-    answer = tracing_available(machine.environment)
-    if answer.ok:
-        return ok("ROS tracing", "tracetools has LTTng tracepoints")
-    return _missing(machine, "ROS tracing", answer.reason, answer.remedy)
+    found = tracing_available(machine.environment)
+    return _judge(machine, "ROS tracing", found, "tracetools has LTTng tracepoints")
 
 
 def check_rmw(machine: Machine) -> Finding:
     name = machine.stack.ros2.rmw or chosen_rmw(machine.environment)
     answer = rmw_installed(name, environment=machine.environment)
-    if not answer.ok:
-        return _missing(machine, "middleware", answer.reason, answer.remedy)
     is_chosen = machine.stack.ros2.rmw or machine.environment.get("RMW_IMPLEMENTATION")
-    return ok("middleware", f"{name} ({'chosen' if is_chosen else 'the default'})")
+    return _judge(machine, "middleware", answer, f"{name} ({'chosen' if is_chosen else 'the default'})")
 
 
 def _missing(machine: Machine, title: str, text: str, remedy: str) -> Finding:

@@ -15,16 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, Unavailable
 from pytest_ldos.base.text import one_line
-from pytest_ldos.fleet.find import Found
-from pytest_ldos.fleet.measure import Request, TraceSummary
-from pytest_ldos.fleet.protocol import InProcess, Scheduler, interrupts_wait
-from pytest_ldos.fleet.tasks import run_tasks
-from pytest_ldos.fleet.windows import spread_over
+from pytest_ldos.fleet.tasks import InProcess, Scheduler, interrupts_wait, run_tasks, spread_over
+from pytest_ldos.fleet.traces import Found, Request, TraceSummary
 from pytest_ldos.host.cpu import our_cpus
 from pytest_ldos.host.temporary import temporary_folder
-from pytest_ldos.trace.ctf.archive import address_of
-from pytest_ldos.trace.ctf.read import THREADS_VARIABLE
-from pytest_ldos.trace.ctf.windows import WindowedTrace
+from pytest_ldos.trace.ctf.files import address_of
+from pytest_ldos.trace.ctf.read import THREADS_VARIABLE, WindowedTrace
 from pytest_ldos.trace.execution.build import Spread, WindowTask
 from pytest_ldos.trace.execution.window_rows import WholeTrace, WindowRows
 
@@ -98,7 +94,7 @@ Description = tuple[str, str, list[str]]
 
 
 def require_able_workers(client: Client, address: str, paths: Sequence[str], *, limit_s: float) -> None:
-    """Requires that all workers have this version of the package and see some paths.
+    """Requires that all workers have this version of Python and of the package, and see some paths.
 
     Raises:
         Unavailable: there is no worker, or some worker does not meet the requirements; lists each fault once.
@@ -110,18 +106,7 @@ def require_able_workers(client: Client, address: str, paths: Sequence[str], *, 
             f"the scheduler at {address} has no worker",
             remedy=f"start some where the traces are: dask worker {address}",
         ) from None
-    _require_python(client, address)
-    faults = dict.fromkeys(_faults(client.run(_question(), list(paths), on_error="return")))
-    if faults:
-        raise Unavailable(
-            f"workers at {address} cannot do this: {'; '.join(map(one_line, faults))}",
-            remedy=f"give them {_PACKAGE} {_own_version()} and storage that all machines share, "
-            "or use --scheduler local",
-        )
-
-
-def _require_python(client: Client, address: str) -> None:
-    """Requires the same Python version, because functions are sent as byte code."""
+    # Functions are sent as byte code.
     ours = f"{sys.version_info.major}.{sys.version_info.minor}"
     found = {each["host"]["python"] for each in client.get_versions()["workers"].values()}
     others = sorted(version for version in found if version.split(".")[:2] != ours.split("."))
@@ -130,13 +115,13 @@ def _require_python(client: Client, address: str) -> None:
             f"workers at {address} run Python {', '.join(map(one_line, others))}, this is Python {ours}",
             remedy="start them with the same version of Python",
         )
-
-
-def paths_of(traces: Sequence[Found], request: Request) -> list[str]:
-    """Paths that workers must see. One trace suffices: without shared storage, a worker sees none."""
-    file = request.own.file if request.own is not None else None
-    own = [] if file is None else [str(file)]
-    return [*(str(each.path) for each in traces[:1] if address_of(each.path) is None), *own]
+    faults = dict.fromkeys(_faults(client.run(_question(), list(paths), on_error="return")))
+    if faults:
+        raise Unavailable(
+            f"workers at {address} cannot do this: {'; '.join(map(one_line, faults))}",
+            remedy=f"give them {_PACKAGE} {_own_version()} and storage that all machines share, "
+            "or use --scheduler local",
+        )
 
 
 def _question() -> Callable[[list[str]], Description]:
@@ -187,13 +172,16 @@ class RemoteScheduler:
     address: str
 
     def summarize(self, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
-        with _quiet(), self._client() as client:
-            require_able_workers(client, self.address, paths_of(traces, request), limit_s=ANSWER_S)
+        own = [request.own.file] if request.own is not None and request.own.file is not None else []
+        # One trace suffices: without shared storage, a worker sees none.
+        seen = [*(each.path for each in traces[:1] if address_of(each.path) is None), *own]
+        with self._client() as client:
+            require_able_workers(client, self.address, list(map(str, seen)), limit_s=ANSWER_S)
             yield from run_tasks(client, traces, request)
 
     @contextmanager
     def spreading(self) -> Iterator[Spread]:
-        with _quiet(), self._client() as client:
+        with self._client() as client:
 
             def read(trace: WindowedTrace, whole: WholeTrace, tasks: Iterator[WindowTask]) -> Iterator[WindowRows]:
                 require_able_workers(client, self.address, [str(trace.folder)], limit_s=ANSWER_S)
@@ -203,20 +191,24 @@ class RemoteScheduler:
 
     @contextmanager
     def _client(self) -> Iterator[Client]:
+        """Connects, and silences Dask's log, because this package reports errors."""
         import distributed
 
-        try:
-            asyncio.run(_require_scheduler(self.address))
-            client = distributed.Client(self.address, timeout=ANSWER_S, set_as_default=False)
-        except Exception as error:  # noqa: BLE001 - an unknown service may answer anything
-            raise Unavailable(
-                f"no Dask scheduler answers at {self.address}: {one_line(f'{type(error).__name__} {error}').strip()}",
-                remedy="look whether it runs there (dask scheduler --host HOST), or use --scheduler local",
-            ) from None
-        try:
+        logger = logging.getLogger("distributed")
+        with ExitStack() as ends:
+            ends.callback(logger.setLevel, logger.level)
+            logger.setLevel(logging.CRITICAL)
+            try:
+                asyncio.run(_require_scheduler(self.address))
+                client = distributed.Client(self.address, timeout=ANSWER_S, set_as_default=False)
+            except Exception as error:  # noqa: BLE001 - an unknown service may answer anything
+                words = one_line(f"{type(error).__name__} {error}").strip()
+                raise Unavailable(
+                    f"no Dask scheduler answers at {self.address}: {words}",
+                    remedy="look whether it runs there (dask scheduler --host HOST), or use --scheduler local",
+                ) from None
+            ends.callback(client.close, timeout=ANSWER_S)
             yield client
-        finally:
-            client.close(timeout=ANSWER_S)
 
 
 async def _require_scheduler(address: str) -> None:
@@ -234,25 +226,9 @@ async def _require_scheduler(address: str) -> None:
         raise ValueError(f"it is a {found.get('type')}")
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silences Dask's log, because this package reports errors."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
-
-
 LOCAL: Final = "local"
-SYNCHRONOUS: Final = "synchronous"
+_SYNCHRONOUS: Final = "synchronous"
 _ADDRESS: Final = re.compile(r"(?:tcp|tls)://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
-_REMEDY: Final = "use 'local' (processes of this machine), 'synchronous' (this process), or tcp://HOST:PORT"
-_DASK: Final = {"dask": "Dask", "distributed": "Dask's scheduler (distributed)"}
-_KEYS: Final = {"cryptography": "cryptography"}
-"""Required only for worker processes on this machine."""
 
 INSTALL: Final = "pip install 'pytest-ldos[fleet]'"
 
@@ -267,17 +243,21 @@ def choose_scheduler(word: str | None, *, workers: int | None = None) -> Schedul
         ConfigurationError: unknown scheduler, or `workers` given for a scheduler other than ``local``.
         Unavailable: Dask, or a package for local processes, is not installed.
     """
-    kept = (SYNCHRONOUS if missing_package(LOCAL) and workers is None else LOCAL) if word is None else word
+    kept = (_SYNCHRONOUS if missing_package(LOCAL) and workers is None else LOCAL) if word is None else word
     if workers is not None and kept != LOCAL:
         raise ConfigurationError(
             f"--workers belongs to --scheduler local, not to {kept}",
             remedy="leave it out: this process is one, and a scheduler elsewhere has the workers that it has",
         )
-    if kept == SYNCHRONOUS:
+    if kept == _SYNCHRONOUS:
         return InProcess()
-    is_address = _is_address(kept)
+    address = _ADDRESS.fullmatch(kept)
+    is_address = address is not None and 0 < int(address.group(1)) < 2**16
     if kept != LOCAL and not is_address:
-        raise ConfigurationError(f"unknown scheduler {kept!r}", remedy=_REMEDY)
+        raise ConfigurationError(
+            f"unknown scheduler {kept!r}",
+            remedy="use 'local' (processes of this machine), 'synchronous' (this process), or tcp://HOST:PORT",
+        )
     missing = missing_package(kept)
     if missing:
         raise Unavailable(f"{missing} is not installed", remedy=f"{INSTALL}, or use --scheduler synchronous")
@@ -286,10 +266,7 @@ def choose_scheduler(word: str | None, *, workers: int | None = None) -> Schedul
 
 def missing_package(word: str) -> str:
     """The first missing package of a scheduler; empty if all are installed. Imports nothing."""
-    needed = {**_DASK, **_KEYS} if word == LOCAL else _DASK
+    needed = {"dask": "Dask", "distributed": "Dask's scheduler (distributed)"}
+    if word == LOCAL:  # its processes have keys
+        needed["cryptography"] = "cryptography"
     return next((title for name, title in needed.items() if importlib.util.find_spec(name) is None), "")
-
-
-def _is_address(word: str) -> bool:
-    found = _ADDRESS.fullmatch(word)
-    return found is not None and 0 < int(found.group(1)) < 2**16

@@ -18,8 +18,8 @@ import psutil
 
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cpu import read_setting
-from pytest_ldos.host.undo import Undo
-from pytest_ldos.host.undo_actions import RemoveCgroup, WriteSetting
+from pytest_ldos.host.temporary import Undo
+from pytest_ldos.host.undoer import RemoveCgroup, WriteSetting
 
 PERIOD_US: Final = 100_000
 """The kernel's default period; each one begins with the full quota."""
@@ -32,13 +32,7 @@ _NS_PER_S: Final = 1e9
 
 @dataclass(frozen=True)
 class CgroupPlace:
-    """A group in which a child with a quota can be created.
-
-    Attributes:
-        folder: folder of the group.
-        version: 1 or 2.
-        switch_on: True if the CPU controller must first be enabled for its children.
-    """
+    """A group in which a child with a quota can be created, if need be after enabling the CPU controller."""
 
     folder: Path
     version: int
@@ -47,13 +41,7 @@ class CgroupPlace:
 
 @dataclass(frozen=True)
 class Throttling:
-    """The kernel's counters of a quota.
-
-    Attributes:
-        periods: periods in which the group was runnable.
-        throttled: periods in which it was throttled.
-        throttled_s: throttled time, summed over CPUs, s.
-    """
+    """The kernel's counters of a quota: periods in which the group could run, and was throttled; s over all CPUs."""
 
     periods: int
     throttled: int
@@ -68,16 +56,18 @@ class Throttling:
 
 
 def find_place(root: Path = Path("/")) -> CgroupPlace | Availability:
-    """The nearest ancestor group in which a child with a quota can be created, or the reason why there is none.
-
-    Args:
-        root: below which ``proc`` and ``sys`` are, for tests.
-    """
+    """The nearest ancestor group in which a child with a quota can be created, or the reason why there is none."""
     home = find_home("self", root)
     mount = _find_mount(root)
     if home is None or mount is None:
         return Availability(False, "control groups are not mounted here", "mount them, or use cpus instead")
-    return _place_in_v1(home) if mount.version == 1 else _place_in_v2(home, mount.folder)
+    if mount.version == 2:
+        return _place_in_v2(home, mount.folder)
+    if not (home / "cpu.cfs_quota_us").is_file():
+        return Availability(False, "this kernel has no quotas of CPU time (CONFIG_CFS_BANDWIDTH)", "use cpus instead")
+    if _is_writable(home):
+        return CgroupPlace(home, 1)
+    return Availability(False, f"no control group may be made in {home}", "run it as root, or use cpus instead")
 
 
 def find_home(pid: int | str, root: Path = Path("/")) -> Path | None:
@@ -115,14 +105,6 @@ def _find_mount(root: Path) -> _Mount | None:
     return found
 
 
-def _place_in_v1(home: Path) -> CgroupPlace | Availability:
-    if not (home / "cpu.cfs_quota_us").is_file():
-        return Availability(False, "this kernel has no quotas of CPU time (CONFIG_CFS_BANDWIDTH)", "use cpus instead")
-    if _is_writable(home):
-        return CgroupPlace(home, 1)
-    return Availability(False, f"no control group may be made in {home}", "run it as root, or use cpus instead")
-
-
 def _place_in_v2(home: Path, mount: Path) -> CgroupPlace | Availability:
     """The nearest group with a writable list of processes, which allows moving processes below it."""
     folder = home
@@ -130,8 +112,9 @@ def _place_in_v2(home: Path, mount: Path) -> CgroupPlace | Availability:
         if _is_writable(folder) and "cpu" in _words(folder / "cgroup.controllers"):
             if "cpu" in _words(folder / "cgroup.subtree_control"):
                 return CgroupPlace(folder, 2)
-            # Except for the machine's root, only a group without processes can have children with controllers.
-            if _is_machine_root(folder) or not _words(folder / "cgroup.procs"):
+            # Except for the machine's root, the only one without a type, only a group without processes can have
+            # children with controllers.
+            if not (folder / "cgroup.type").exists() or not _words(folder / "cgroup.procs"):
                 return CgroupPlace(folder, 2, switch_on=True)
         folder = folder.parent
     if "cpu" not in _words(mount / "cgroup.controllers"):
@@ -141,11 +124,6 @@ def _place_in_v2(home: Path, mount: Path) -> CgroupPlace | Availability:
         f"no control group with the CPU controller may be made above {home}",
         "start pytest in one that is yours: systemd-run --user --scope -p Delegate=yes pytest …, or as root",
     )
-
-
-def _is_machine_root(folder: Path) -> bool:
-    """True for the machine's root group, the only one without a type."""
-    return not (folder / "cgroup.type").exists()
 
 
 def _is_writable(folder: Path) -> bool:
@@ -167,7 +145,6 @@ class QuotaGroup:
     """
 
     def __init__(self, place: CgroupPlace, percent: float, undo: Undo, root: Path = Path("/")) -> None:
-        self._percent = percent
         self._version = place.version
         self._root = root
         self._homes: dict[int, Path] = {}
@@ -179,10 +156,7 @@ class QuotaGroup:
         refuge = find_home("self", self._root) or place.folder
         undo.register(RemoveCgroup(str(self.folder), refuge=str(refuge)))
         self.folder.mkdir()
-        self._write_quota()
-
-    def _write_quota(self) -> None:
-        quota_us = round(PERIOD_US * self._percent / _ALL)
+        quota_us = round(PERIOD_US * percent / _ALL)
         if self._version == 2:
             (self.folder / "cpu.max").write_text(f"{quota_us} {PERIOD_US}", "ascii")
         else:
@@ -198,11 +172,7 @@ class QuotaGroup:
         return float("inf") if quota in ("max", "-1", "") else _ALL * int(quota) / int(period)
 
     def take_in(self, pids: Iterable[int]) -> None:
-        """Moves processes into the group; their later children start in it.
-
-        Raises:
-            OSError: a process may not be moved.
-        """
+        """Moves processes into the group, where their later children start; raises `OSError` if that is refused."""
         inside = set(self.members())
         for pid in pids:
             if pid not in inside:
@@ -239,27 +209,13 @@ _GROUPS: Final = Path("/sys/fs/cgroup")
 
 def available_bytes() -> int:
     """Available memory of this machine, within the limits of this process's control groups."""
-    return min((psutil.virtual_memory().available, *_left_in_groups()))
-
-
-def _left_in_groups() -> list[int]:
-    """Bytes left below the limit of each ancestor group (cgroup v2); empty without limits."""
-    try:
-        lines = _OURS.read_text("ascii").splitlines()
-    except OSError:
-        return []
-    name = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), None)
-    if name is None:
-        return []
-    own = _GROUPS / name
-    folders = [own, *own.parents][: len(Path(name).parts) + 1]
-    return [left for folder in folders if (left := _left(folder)) is not None]
-
-
-def _left(folder: Path) -> int | None:
-    try:
-        limit, used = (int((folder / name).read_text("ascii")) for name in ("memory.max", "memory.current"))
-        cached = dict(line.split() for line in (folder / "memory.stat").read_text("ascii").splitlines())
-    except (OSError, ValueError):  # an unlimited group has "max"
-        return None
-    return max(limit - used + int(cached.get("inactive_file", 0)), 0)
+    free = [psutil.virtual_memory().available]
+    names = [line.removeprefix("0::/") for line in read_setting(_OURS).splitlines() if line.startswith("0::/")]
+    for name in names[:1]:
+        own = _GROUPS / name
+        for folder in [own, *own.parents][: len(Path(name).parts) + 1]:
+            with contextlib.suppress(OSError, ValueError):  # an unlimited group has "max"
+                limit, used = (int((folder / each).read_text("ascii")) for each in ("memory.max", "memory.current"))
+                cached = dict(line.split() for line in (folder / "memory.stat").read_text("ascii").splitlines())
+                free.append(max(limit - used + int(cached.get("inactive_file", 0)), 0))
+    return min(free)

@@ -38,8 +38,7 @@ OF_ANOTHER_CHECKOUT: Final = (
 
 _DESCRIBE: Final = ("describe", "--always", f"--dirty={CHANGED}", f"--abbrev={ABBREVIATION}", "--exclude=*")
 _FATAL: Final = "fatal: "
-_SAYS_NOTHING: Final = "Needed a single revision"
-"""Git's message for a revision that it cannot resolve."""
+_SAYS_NOTHING: Final = "Needed a single revision"  # git's message for a revision that it cannot resolve
 
 
 class GitWords(NamedTuple):
@@ -133,8 +132,7 @@ def _run(folder: Path, *arguments: str) -> str | GitWords:
     return GitWords(reason.removeprefix(_FATAL), " ".join(cure))
 
 
-_RECENT_NS: Final = 2_000_000_000
-"""Age below which a file may change again without a new time stamp."""
+_RECENT_NS: Final = 2_000_000_000  # age below which a file may change again without a new time stamp
 _LEFT_OUT: Final = frozenset({".git", "__pycache__"})
 
 Skip = Callable[[str, bool], bool]
@@ -142,11 +140,7 @@ Skip = Callable[[str, bool], bool]
 
 
 class FileDigests:
-    """Digests of files, cached by path, size, inode and time stamps.
-
-    Args:
-        cache: file of the cache; ignored if unreadable.
-    """
+    """Digests of files, cached in a file by path, size, inode and time stamps; an unreadable cache is ignored."""
 
     def __init__(self, cache: Path) -> None:
         self._cache = cache
@@ -159,31 +153,21 @@ class FileDigests:
     def of_folder(self, folder: Path, *, skip: Skip | None = None) -> str:
         """Digest of all names, modes, link targets and contents below a folder; follows links.
 
-        Version control and compiled Python files are left out.
-
-        Raises:
-            OSError: a file cannot be read.
+        Version control and compiled Python files are left out. Raises `OSError` if a file cannot be read.
         """
         total = hashlib.sha256()
-        for entry in _entries(str(folder), skip or _nothing, set()):
+        for entry in _entries(str(folder), skip or (lambda _path, _is_folder: False), set()):
+            described = f"link {Path(entry.path).readlink()} " if entry.is_symlink() else ""
+            if entry.is_file():
+                found = entry.stat()
+                described += f"{'x' if found.st_mode & 0o100 else '-'} {self._of_file(entry.path, found)}"
             name = os.path.relpath(entry.path, folder)
-            total.update(f"{name}\0{self._describe(entry)}\0".encode("utf-8", "surrogateescape"))
+            total.update(f"{name}\0{described}\0".encode("utf-8", "surrogateescape"))
         return total.hexdigest()
 
     def save(self) -> None:
-        """Saves the used digests.
-
-        Raises:
-            NotWritten, ConfigurationError: see `writing`.
-        """
+        """Saves the used digests; for errors see `writing`."""
         write_atomically(self._cache, json.dumps(self._used))
-
-    def _describe(self, entry: os.DirEntry[str]) -> str:
-        link = f"link {Path(entry.path).readlink()} " if entry.is_symlink() else ""
-        if not entry.is_file():
-            return link
-        found = entry.stat()
-        return f"{link}{'x' if found.st_mode & 0o100 else '-'} {self._of_file(entry.path, found)}"
 
     def _of_file(self, path: str, found: os.stat_result) -> str:
         state: list[object] = [found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns]
@@ -199,7 +183,10 @@ class FileDigests:
 
 
 def _entries(folder: str, skip: Skip, seen: set[tuple[int, int]]) -> Iterator[os.DirEntry[str]]:
-    """Files and links below a folder, sorted by name. Strings, because a distribution has 10⁵ files."""
+    """Files and links below a folder, sorted by name. Strings, because a distribution has 10⁵ files.
+
+    `seen` holds devices and inodes of visited folders, because links may form cycles.
+    """
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda entry: entry.name)
     for entry in entries:
@@ -208,21 +195,10 @@ def _entries(folder: str, skip: Skip, seen: set[tuple[int, int]]) -> Iterator[os
             continue
         if not is_folder or entry.is_symlink():
             yield entry
-        if is_folder and _is_new(entry, seen):
+        identity = (entry.stat().st_dev, entry.stat().st_ino) if is_folder else None
+        if identity is not None and identity not in seen:
+            seen.add(identity)
             yield from _entries(entry.path, skip, seen)
-
-
-def _is_new(folder: os.DirEntry[str], seen: set[tuple[int, int]]) -> bool:
-    """True on the first visit of a folder, because links may form cycles."""
-    found = folder.stat()
-    identity = (found.st_dev, found.st_ino)
-    is_new = identity not in seen
-    seen.add(identity)
-    return is_new
-
-
-def _nothing(path: str, is_folder: bool) -> bool:
-    return False
 
 
 _GLOB: Final = re.compile(r"([][*?\\])")
@@ -231,12 +207,7 @@ _FORMAT: Final = "${binary:Package}\t${Version}\n"
 
 @dataclass(frozen=True)
 class Packaged:
-    """Part of a folder that was installed by packages.
-
-    Attributes:
-        versions: versions of the packages, by name.
-        files: their files in the folder.
-    """
+    """Part of a folder that was installed by packages: their versions by name, and their files."""
 
     versions: Mapping[str, str] = field(default_factory=dict)
     files: frozenset[str] = frozenset()

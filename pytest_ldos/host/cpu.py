@@ -1,17 +1,10 @@
-"""CPUs: settings, speed, affinity of processes, and scheduler groups.
+"""CPUs: settings, speed, affinity of processes, and scheduler groups. Paths are relative to a root, for tests.
 
-Reference: the kernel's ``Documentation/admin-guide/pm/cpufreq.rst`` and ``intel_pstate.rst``,
-``Documentation/ABI/testing/sysfs-devices-system-cpu``. Paths are relative to a root, for tests.
+Affinity belongs to a thread. A new thread inherits it from its creator, also across ``fork`` and ``exec``. With
+``sched_autogroup``, each session is a group, but only in the root of the CPU controller: elsewhere, the control group
+has precedence.
 
-Affinity belongs to a thread. A new thread inherits it from its creator, also across ``fork`` and ``exec``.
-
-With ``sched_autogroup``, each session is a group, but only in the root of the CPU controller:
-elsewhere, the control group has precedence.
-
-Reference: ``sched(7)``, "The autogroup feature"; ``cgroups(7)``.
-
-On shared machines a core's speed can halve within seconds (hyperthread, clock, caches), so that work takes longer
-without a change of the program.
+Reference: the kernel's ``Documentation/admin-guide/pm/cpufreq.rst`` and ``intel_pstate.rst``; ``sched(7)``.
 """
 
 from __future__ import annotations
@@ -19,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -38,12 +31,7 @@ _FLAGS: Final = {"1": "on", "0": "off"}
 
 @dataclass(frozen=True)
 class TurboSwitch:
-    """The file that disables the clock's boost.
-
-    Attributes:
-        place: path relative to the root.
-        off: value to write there.
-    """
+    """The file that disables the clock's boost, relative to the root, and the value to write there."""
 
     place: str
     off: str
@@ -100,11 +88,7 @@ _MOST_PASSES: Final = 20
 
 @dataclass(frozen=True)
 class Thread:
-    """One thread of a process.
-
-    Attributes:
-        name: the kernel's name; ``move_group/dq.recv`` if it differs from the process's.
-    """
+    """A thread; its name is the kernel's, ``move_group/dq.recv`` if it differs from the process's."""
 
     pid: int
     tid: int
@@ -144,9 +128,14 @@ def read_affinities(pids: Iterable[int]) -> dict[Thread, Cpus]:
     """CPUs of every running thread of the processes."""
     found = {}
     for pid in pids:
-        for thread in _threads(pid):
-            with contextlib.suppress(ProcessLookupError):
-                found[thread] = frozenset(os.sched_getaffinity(thread.tid))
+        folder = Path(f"/proc/{pid}/task")
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            process = read_setting(folder / str(pid) / "comm") or "?"
+            for entry in os.listdir(folder):  # noqa: PTH208 - hundreds of threads, now and then while a stack is measured
+                name = read_setting(folder / entry / "comm") or "?"
+                thread = Thread(pid, int(entry), name if name == process else f"{process}/{name}")
+                with contextlib.suppress(ProcessLookupError):
+                    found[thread] = frozenset(os.sched_getaffinity(thread.tid))
     return found
 
 
@@ -175,10 +164,7 @@ def confine(pids: Callable[[], Iterable[int]], cpus: Cpus) -> dict[Thread, Cpus]
 
 
 def release(pids: Callable[[], Iterable[int]], before: dict[Thread, Cpus]) -> None:
-    """Restores the CPUs of every thread; a new thread gets the former CPUs of its process.
-
-    Like `confine`, repeats passes until they find no new thread.
-    """
+    """Restores the CPUs of every thread, in passes as `confine`; a new thread gets the former CPUs of its process."""
     if not before:
         return
     of_process: dict[int, Cpus] = {}
@@ -201,22 +187,6 @@ def _set(thread: Thread, cpus: Cpus) -> None:
     """Sets the CPUs of a thread; does nothing if it has ended."""
     with contextlib.suppress(ProcessLookupError):
         os.sched_setaffinity(thread.tid, cpus)
-
-
-def _threads(pid: int) -> Iterator[Thread]:
-    folder = Path(f"/proc/{pid}/task")
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        process = _name(folder / str(pid))
-        for entry in os.listdir(folder):  # noqa: PTH208 - hundreds of threads, now and then while a stack is measured
-            name = _name(folder / entry)
-            yield Thread(pid, int(entry), name if name == process else f"{process}/{name}")
-
-
-def _name(folder: Path) -> str:
-    try:
-        return (folder / "comm").read_text("utf-8", errors="replace").strip()
-    except OSError:
-        return "?"
 
 
 SWITCH: Final = "proc/sys/kernel/sched_autogroup_enabled"
@@ -254,11 +224,7 @@ def is_grouped_by_session(root: Path = Path("/")) -> bool:
 
 
 def read_scheduling_group(pid: int, root: Path = Path("/")) -> SchedulingGroup | None:
-    """Reads the group of a running process; ``None`` if it has ended.
-
-    Args:
-        root: below which ``proc`` and ``sys`` are, for tests.
-    """
+    """Reads the group of a running process; ``None`` if it has ended."""
     if not (root / f"proc/{pid}").exists():
         return None
     words = read_setting(root / f"proc/{pid}/autogroup").split()
@@ -266,24 +232,17 @@ def read_scheduling_group(pid: int, root: Path = Path("/")) -> SchedulingGroup |
 
 
 def _cpu_cgroup(pid: int, root: Path) -> str:
-    lines = [line.split(":", 2) for line in read_setting(root / f"proc/{pid}/cgroup").splitlines()]
-    for number, controllers, path in lines:
-        if "cpu" in controllers.split(","):
-            return "" if path == "/" else path
-        if number == "0":
-            found = _nearest_with_share(path, root)
-            if found:
-                return found
-    return ""
-
-
-def _nearest_with_share(path: str, root: Path) -> str:
-    """The nearest group, upwards from `path`, with a CPU share: in version 2, one with the CPU controller."""
+    """The nearest control group with a CPU share: in version 2, one with the CPU controller; empty for the root."""
     mounts = [root / each for each in _V2_MOUNTS if (root / each / "cgroup.controllers").is_file()]
-    while path.strip("/"):
-        if any((mount / path.lstrip("/") / _V2_FILE).is_file() for mount in mounts):
-            return path
-        path = path.rpartition("/")[0]
+    lines = [line.split(":", 2) for line in read_setting(root / f"proc/{pid}/cgroup").splitlines()]
+    for number, controllers, group in lines:
+        if "cpu" in controllers.split(","):
+            return "" if group == "/" else group
+        path = group
+        while number == "0" and path.strip("/"):
+            if any((mount / path.lstrip("/") / _V2_FILE).is_file() for mount in mounts):
+                return path
+            path = path.rpartition("/")[0]
     return ""
 
 
@@ -293,8 +252,8 @@ _LOOPS: Final = 40_000
 def time_fixed_work() -> int:
     """CPU time of a fixed computation of about a millisecond, ns.
 
-    The thread's CPU time excludes waits for a CPU or for the interpreter, which the program
-    under test may cause.
+    On shared machines a core's speed can halve within seconds (hyperthread, clock, caches). CPU time excludes waits for
+    a CPU or for the interpreter, which the program under test may cause.
     """
     began_ns = time.thread_time_ns()
     total = 0

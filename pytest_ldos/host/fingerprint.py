@@ -55,8 +55,9 @@ class Fingerprint:
 
 def take_fingerprint(*, rmw: str, versions: Mapping[str, str]) -> Fingerprint:
     """Takes this machine's current fingerprint."""
+    model = re.search(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", read_setting(_CPU_INFO), re.MULTILINE)
     return Fingerprint(
-        cpu_model=_cpu_model(),
+        cpu_model=model.group(1).strip() if model else platform.machine(),
         cores=os.cpu_count() or 1,
         smt=read_smt(),
         governor=read_governor(),
@@ -74,8 +75,3 @@ def find_differences(head: Fingerprint, base: Fingerprint) -> list[tuple[str, st
     found = [(name, base.versions.get(name, "absent"), head.versions.get(name, "absent")) for name in names]
     found.append(("kernel", base.kernel, head.kernel))
     return [(name, before, after) for name, before, after in found if before != after]
-
-
-def _cpu_model() -> str:
-    match = re.search(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", read_setting(_CPU_INFO), re.MULTILINE)
-    return match.group(1).strip() if match else platform.machine()

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from fnmatch import translate
 from pathlib import Path
 from typing import Final
@@ -19,10 +20,7 @@ import psutil
 WITHHELD: Final[Mapping[str, str]] = {
     "COVERAGE_*": "coverage of the tests, which a .pth file starts in every Python (patch = subprocess)",
     "COV_CORE_*": "the same of pytest-cov before 7",
-    "PYDEVD_*": "a debugger of the tests",
-    "DEBUGPY_*": "a debugger of the tests",
-    "BUNDLED_DEBUGPY_PATH": "a debugger of the tests",
-    "PYTHONBREAKPOINT": "a debugger of the tests",
+    **dict.fromkeys(("PYDEVD_*", "DEBUGPY_*", "BUNDLED_DEBUGPY_PATH", "PYTHONBREAKPOINT"), "a debugger of the tests"),
     "PYTHONHUNTER": "traces every call (hunter)",
     "PYTHONMANHOLE": "opens a console in every Python (manhole)",
     "LINE_PROFILE": "times every line (line_profiler)",
@@ -36,8 +34,7 @@ WITHHELD: Final[Mapping[str, str]] = {
     "PYTHONDUMPREFS*": "prints every object at the end",
     "PYTHONINSPECT": "does not end with its program",
     "PYTHONWARNINGS": "makes the tests' warnings errors",
-    "PYTHONPERFSUPPORT": "writes a map of every function for perf",
-    "PYTHON_PERF_JIT_SUPPORT": "writes a map of every function for perf",
+    **dict.fromkeys(("PYTHONPERFSUPPORT", "PYTHON_PERF_JIT_SUPPORT"), "writes a map of every function for perf"),
     "LD_DEBUG*": "prints what the dynamic linker does",
     "LD_PROFILE*": "profiles a shared library",
     "LD_TRACE_LOADED_OBJECTS": "lists libraries in place of running",
@@ -51,22 +48,15 @@ PASSED_ON: Final[Mapping[str, str]] = {
     "LD_BIND_NOW": "when symbols are resolved",
     "GLIBC_TUNABLES": "settings of the C library",
     "MALLOC_*": "settings of the C library's allocator, and of jemalloc",
-    "TCMALLOC_*": "settings of an allocator",
-    "MIMALLOC_*": "settings of an allocator",
-    "CPUPROFILE*": "gperftools",
-    "HEAPPROFILE*": "gperftools",
-    "HEAPCHECK*": "gperftools",
+    **dict.fromkeys(("TCMALLOC_*", "MIMALLOC_*"), "settings of an allocator"),
+    **dict.fromkeys(("CPUPROFILE*", "HEAPPROFILE*", "HEAPCHECK*"), "gperftools"),
     "*SAN_OPTIONS": "settings of programs that are built with sanitizers",
     "PYTHONMALLOC": "Python's allocator",
     "PYTHONOPTIMIZE": "Python without assertions",
     "PYTHON_GIL": "Python's lock",
     "PYTHON_JIT": "Python's compiler",
     "PYTHON_CPU_COUNT": "the CPUs that Python reports",
-    "OMP_*": "threads of numerical libraries",
-    "GOMP_*": "threads of numerical libraries",
-    "KMP_*": "threads of numerical libraries",
-    "OPENBLAS_*": "threads of numerical libraries",
-    "MKL_*": "threads of numerical libraries",
+    **dict.fromkeys(("OMP_*", "GOMP_*", "KMP_*", "OPENBLAS_*", "MKL_*"), "threads of numerical libraries"),
     "RUST_LOG": "logging of Zenoh",
 }
 """Variables that are passed on, because they may be meant for the measured programs, with their effect."""
@@ -106,34 +96,34 @@ def find_withheld(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 def find_influences(environment: Mapping[str, str]) -> dict[str, str]:
     """Inherited settings that influence a program, by name: variables, priority, scheduler and CPUs."""
-    found = {name: value for name, value in sorted(environment.items()) if value and _is_influence(name)}
+    influences = (name for name in sorted(environment) if _IS_PASSED_ON(name) and not _IS_WITHHELD(name))
+    found = {name: environment[name] for name in influences if environment[name]}
     for name in {"LD_PRELOAD", "LD_AUDIT"} & found.keys():
         found[name] = " ".join(Path(each).name for each in re.split("[: ]+", found[name]) if each)
     custom = [each for each in _folders(environment) if _customizes(each) and not _starts_a_tool(each)]
     if custom:
         found[_PATH] = f"sitecustomize of {', '.join(Path(each).name for each in custom)}"
-    return found | dict(_find_process_settings())
+    niceness, policy = os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)
+    allowed, cpus = os.sched_getaffinity(0), os.cpu_count() or 1
+    if niceness:
+        found["nice"] = str(niceness)
+    if policy != os.SCHED_OTHER:
+        found["scheduling policy"] = str(policy)
+    if len(allowed) < cpus:
+        found["CPUs"] = f"{','.join(map(str, sorted(allowed)))} of {cpus}"
+    return found
 
 
 def find_tracers(pids: Iterable[int]) -> dict[str, str]:
     """Programs that trace these processes (``strace -f``, a debugger), as an influence."""
-    tracers = sorted({name for pid in pids if (name := _tracer_of(pid))})
-    return {"ptrace": ", ".join(tracers)} if tracers else {}
-
-
-def _is_influence(name: str) -> bool:
-    return bool(_IS_PASSED_ON(name)) and not _IS_WITHHELD(name)
-
-
-def _find_process_settings() -> Iterator[tuple[str, str]]:
-    niceness, policy = os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)
-    allowed, cpus = os.sched_getaffinity(0), os.cpu_count() or 1
-    if niceness:
-        yield "nice", str(niceness)
-    if policy != os.SCHED_OTHER:
-        yield "scheduling policy", str(policy)
-    if len(allowed) < cpus:
-        yield "CPUs", f"{','.join(map(str, sorted(allowed)))} of {cpus}"
+    tracers = set()
+    for pid in pids:
+        with suppress(OSError):
+            status = Path(f"/proc/{pid}/status").read_text("utf-8", "replace")
+            tracer = re.search(r"(?m)^TracerPid:\s*([1-9]\d*)$", status)
+            name = Path(f"/proc/{tracer.group(1)}/comm").read_text("utf-8", "replace").strip() if tracer else ""
+            tracers |= {name} if name else set()
+    return {"ptrace": ", ".join(sorted(tracers))} if tracers else {}
 
 
 def _folders(environment: Mapping[str, str]) -> list[str]:
@@ -147,15 +137,6 @@ def _customizes(folder: str) -> bool:
 def _starts_a_tool(folder: str) -> bool:
     """True for a folder by which an installed tool starts in every Python, such as ddtrace's and OpenTelemetry's."""
     return _customizes(folder) and not _INSTALLED.isdisjoint(Path(folder).parent.parts)
-
-
-def _tracer_of(pid: int) -> str:
-    try:
-        status = Path(f"/proc/{pid}/status").read_text("utf-8", "replace")
-        tracer = re.search(r"(?m)^TracerPid:\s*([1-9]\d*)$", status)
-        return Path(f"/proc/{tracer.group(1)}/comm").read_text("utf-8", "replace").strip() if tracer else ""
-    except OSError:
-        return ""
 
 
 def pids_with(environment: Mapping[str, str]) -> list[int]:

@@ -1,11 +1,10 @@
 """Interference with a measurement by other programs and the machine.
 
-Reference: ``proc(5)`` (``/proc/stat``); the kernel's ``Documentation/accounting/psi.rst``,
-``Documentation/admin-guide/cgroup-v2.rst`` (``cpu.stat``) and
-``Documentation/ABI/testing/sysfs-devices-system-cpu`` (``thermal_throttle``).
-
 A process that begins and ends between two readings is included: others' time is busy CPU time minus the
 measurement's. It is named after its parent, which inherits its time.
+
+Reference: ``proc(5)`` (``/proc/stat``); the kernel's ``Documentation/accounting/psi.rst``, ``cgroup-v2.rst``
+(``cpu.stat``) and ``Documentation/ABI/testing/sysfs-devices-system-cpu`` (``thermal_throttle``).
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from typing import Final, TypeVar
 
 from pytest_ldos.base.text import one_line
 from pytest_ldos.host.cgroup import find_home
+from pytest_ldos.host.counters import TICK_S, Key, ProcessTimes, is_owned, read_process_times, tree_of
 from pytest_ldos.host.cpu import SYSFS_CPU, read_setting
-from pytest_ldos.host.process_times import TICK_S, Key, ProcessTimes, is_owned, read_process_times, tree_of
 from pytest_ldos.host.processes import name_of_command
 
 MOST_PROGRAMS: Final = 5
@@ -31,25 +30,20 @@ MOST_PROGRAMS: Final = 5
 NOTABLE_SHARE: Final = 0.1
 """Share of the machine's CPU time above which others are reported and trials count as disturbed."""
 
-_NOTABLE_STALL: Final = 0.02
-"""Share of a span above which throttling and memory stalls are reported."""
-
-_SHORTEST_S: Final = 0.5
-"""Shortest span that is reported: the kernel counts CPU time in hundredths of a second."""
-
+_NOTABLE_STALL: Final = 0.02  # share of a span above which throttling and memory stalls are reported
+_SHORTEST_S: Final = 0.5  # shortest span that is reported: the kernel counts CPU time in hundredths of a second
 _MOST_NAMED: Final = 3
+_Number = TypeVar("_Number", int, float)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Interference:
     """Interference during a time span. A value that this machine does not report is ``None``.
 
-    Others are the kernel's threads and all processes except the measuring one and its descendants.
-
     Attributes:
         seconds: length of the span.
         cpus: CPUs of the machine.
-        others_s: CPU time used by others.
+        others_s: CPU time of the kernel's threads and all processes except the measuring one and its descendants.
         steal_s: CPU time given to other virtual machines (steal).
         throttled_s: time for which this process's control group was throttled.
         thermal_throttles: number of thermal throttling events of cores.
@@ -86,27 +80,39 @@ def add_up(spans: Iterable[Interference]) -> Interference | None:
     programs: Counter[str] = Counter()
     for each in every:
         programs.update(each.programs)
-    throttles = [each.thermal_throttles for each in every if each.thermal_throttles is not None]
     return Interference(
         seconds=sum(each.seconds for each in every),
         cpus=max(each.cpus for each in every),
         others_s=_sum(each.others_s for each in every),
         steal_s=_sum(each.steal_s for each in every),
         throttled_s=_sum(each.throttled_s for each in every),
-        thermal_throttles=sum(throttles) if throttles else None,
+        thermal_throttles=_sum(each.thermal_throttles for each in every),
         memory_stall_s=_sum(each.memory_stall_s for each in every),
         programs=dict(programs.most_common(MOST_PROGRAMS)),
     )
 
 
-def _sum(values: Iterable[float | None]) -> float | None:
+def _sum(values: Iterable[_Number | None]) -> _Number | None:
     known = [each for each in values if each is not None]
     return sum(known) if known else None
 
 
 def describe_interference(found: Interference | None) -> str:
     """``others used 1.6 of 2 CPUs: cargo, cc1plus``; empty if negligible."""
-    return "" if found is None else "; ".join(_describe(found))
+    if found is None or found.cpus <= 0 or found.seconds < _SHORTEST_S:
+        return ""
+    seconds, cpus, parts = found.seconds, found.cpus, []
+    if (found.others_s or 0.0) / (seconds * cpus) >= NOTABLE_SHARE:
+        parts.append(describe_others(found))
+    if (found.steal_s or 0.0) / (seconds * cpus) >= _NOTABLE_STALL:
+        parts.append(f"the hypervisor took {(found.steal_s or 0.0) / seconds:.1f} of {cpus} CPUs")
+    if (found.throttled_s or 0.0) / seconds >= _NOTABLE_STALL:
+        parts.append(f"a quota of CPU time stopped our control group for {found.throttled_s:.1f} s of {seconds:.1f} s")
+    if found.thermal_throttles:
+        parts.append(f"cores slowed down for heat {found.thermal_throttles} times")
+    if (found.memory_stall_s or 0.0) / seconds >= _NOTABLE_STALL:
+        parts.append(f"programs waited for memory for {found.memory_stall_s:.1f} s of {seconds:.1f} s")
+    return "; ".join(parts)
 
 
 def describe_others(found: Interference) -> str:
@@ -119,22 +125,6 @@ def describe_others(found: Interference) -> str:
     return f"others used {found.others_s / found.seconds:.1f} of {found.cpus} CPUs{names}"
 
 
-def _describe(found: Interference) -> Iterator[str]:
-    all_s = found.seconds * found.cpus
-    if all_s <= 0 or found.seconds < _SHORTEST_S:
-        return
-    if (found.others_s or 0.0) / all_s >= NOTABLE_SHARE:
-        yield describe_others(found)
-    if (found.steal_s or 0.0) / all_s >= _NOTABLE_STALL:
-        yield f"the hypervisor took {(found.steal_s or 0.0) / found.seconds:.1f} of {found.cpus} CPUs"
-    if (found.throttled_s or 0.0) / found.seconds >= _NOTABLE_STALL:
-        yield f"a quota of CPU time stopped our control group for {found.throttled_s:.1f} s of {found.seconds:.1f} s"
-    if found.thermal_throttles:
-        yield f"cores slowed down for heat {found.thermal_throttles} times"
-    if (found.memory_stall_s or 0.0) / found.seconds >= _NOTABLE_STALL:
-        yield f"programs waited for memory for {found.memory_stall_s:.1f} s of {found.seconds:.1f} s"
-
-
 _IDLE, _STEAL = 3, 7
 """Columns of ``/proc/stat``: time of no process (idle, iowait, irq, softirq), and steal."""
 
@@ -144,16 +134,7 @@ _THROTTLED: Final = {"throttled_usec": 1e-6, "throttled_time": 1e-9}
 
 @dataclass(frozen=True)
 class MachineCounters:
-    """Counters since the machine's start.
-
-    Attributes:
-        cpus: number of CPUs.
-        unowned_s: idle and interrupt time, summed over CPUs.
-        steal_s: CPU time given to other virtual machines (steal).
-        throttled_s: time for which this process's control group or an ancestor was throttled.
-        thermal_throttles: number of thermal throttling events of cores.
-        memory_stall_s: time in which some process waited for memory.
-    """
+    """Counters since the machine's start, as in `Interference`; `unowned_s` is idle and interrupt time of all CPUs."""
 
     cpus: int
     unowned_s: float | None
@@ -165,22 +146,20 @@ class MachineCounters:
 
 def read_machine_counters(root: Path = Path("/")) -> MachineCounters:
     """Reads the counters; `root` is the folder of ``proc`` and ``sys``."""
-    cpus, columns = _read_cpu_times(root)
+    lines = [line.split() for line in read_setting(root / "proc/stat").splitlines() if line.startswith("cpu")]
+    columns = _numbers(next((line[1:] for line in lines if line[0] == "cpu"), []))
+    files = (root / SYSFS_CPU).glob("cpu[0-9]*/thermal_throttle/core_throttle_count")
+    throttles = _numbers([read_setting(file) for file in files])
+    stall = read_setting(root / "proc/pressure/memory").partition("\n")[0].split()
+    stalled_us = _numbers([word.removeprefix("total=") for word in stall if word.startswith("total=")])
     return MachineCounters(
-        cpus=cpus,
+        cpus=sum(line[0] != "cpu" for line in lines),
         unowned_s=sum(columns[_IDLE:_STEAL]) * TICK_S if len(columns) >= _STEAL else None,
         steal_s=columns[_STEAL] * TICK_S if len(columns) > _STEAL else None,
         throttled_s=_read_throttled_s(root),
-        thermal_throttles=_read_thermal_throttles(root),
-        memory_stall_s=_read_memory_stall_s(root),
+        thermal_throttles=sum(throttles) if throttles else None,
+        memory_stall_s=stalled_us[0] * 1e-6 if stalled_us else None,
     )
-
-
-def _read_cpu_times(root: Path) -> tuple[int, list[int]]:
-    """Number of CPUs, and the columns of their total."""
-    lines = [line.split() for line in read_setting(root / "proc/stat").splitlines() if line.startswith("cpu")]
-    together = next((line[1:] for line in lines if line[0] == "cpu"), [])
-    return sum(line[0] != "cpu" for line in lines), _numbers(together)
 
 
 def _read_throttled_s(root: Path) -> float | None:
@@ -194,18 +173,6 @@ def _read_throttled_s(root: Path) -> float | None:
     return max(found, default=None)
 
 
-def _read_thermal_throttles(root: Path) -> int | None:
-    files = (root / SYSFS_CPU).glob("cpu[0-9]*/thermal_throttle/core_throttle_count")
-    counts = _numbers([read_setting(file) for file in files])
-    return sum(counts) if counts else None
-
-
-def _read_memory_stall_s(root: Path) -> float | None:
-    first = read_setting(root / "proc/pressure/memory").partition("\n")[0]
-    total = _numbers([word.removeprefix("total=") for word in first.split() if word.startswith("total=")])
-    return total[0] * 1e-6 if total else None
-
-
 def _numbers(words: list[str]) -> list[int]:
     return [int(word) for word in words if word.isascii() and word.isdecimal()]
 
@@ -214,7 +181,6 @@ BRIEFLY_S: Final = 0.7
 """Seconds that resolve a share of the CPUs to 0.01."""
 
 _INTERPRETER: Final = "python"
-_Number = TypeVar("_Number", int, float)
 
 
 @dataclass(frozen=True)
@@ -226,15 +192,7 @@ class _Reading:
 
 
 class InterferenceMeter:
-    """Measures interference from its creation on. A reading takes about 30 µs per process of the machine.
-
-    Args:
-        root: below which ``proc`` and ``sys`` are, for tests.
-        pid: the measuring process; by default this one.
-
-    Attributes:
-        own_pids: processes of the measurement so far.
-    """
+    """Measures interference with a process since its creation. A reading takes about 30 µs per running process."""
 
     def __init__(self, root: Path = Path("/"), pid: int | None = None) -> None:
         self._root = root
@@ -261,12 +219,15 @@ class InterferenceMeter:
         seconds, then, machine = now.at_s - before.at_s, before.machine, now.machine
         others, orphans = self._others(before, now)
         steal_s, unowned_s = _growth(then.steal_s, machine.steal_s), _growth(then.unowned_s, machine.unowned_s)
-        ours_s = _grown_s(before.processes, now.processes, before.ours | now.ours | orphans)
+        ours = before.ours | now.ours | orphans  # a parent inherits the time of ended children
+        then_ticks, now_ticks = (
+            sum(each.processes[key].ticks for key in ours & each.processes.keys()) for each in (before, now)
+        )
         busy_s = None if unowned_s is None else seconds * machine.cpus - unowned_s - (steal_s or 0.0)
         return Interference(
             seconds=seconds,
             cpus=machine.cpus,
-            others_s=None if busy_s is None else max(busy_s - ours_s, 0.0),
+            others_s=None if busy_s is None else max(busy_s - TICK_S * (now_ticks - then_ticks), 0.0),
             steal_s=steal_s,
             throttled_s=_growth(then.throttled_s, machine.throttled_s),
             thermal_throttles=_growth(then.thermal_throttles, machine.thermal_throttles),
@@ -290,11 +251,11 @@ class InterferenceMeter:
         programs: Counter[str] = Counter()
         for key, ticks in used.items():
             name = processes[key].name
-            programs[(self._script(key[0]) or name) if name.startswith(_INTERPRETER) else name] += ticks
+            if name.startswith(_INTERPRETER):
+                command = read_setting(self._root / f"proc/{key[0]}/cmdline").rstrip("\0").split("\0")
+                name = name_of_command(command) or name
+            programs[name] += ticks
         return {name: ticks * TICK_S for name, ticks in programs.most_common(MOST_PROGRAMS)}
-
-    def _script(self, pid: int) -> str:
-        return name_of_command(read_setting(self._root / f"proc/{pid}/cmdline").rstrip("\0").split("\0"))
 
 
 def measure_briefly(seconds: float = BRIEFLY_S) -> Interference:
@@ -313,16 +274,6 @@ def _heirs(before: ProcessTimes, now: ProcessTimes) -> Iterator[tuple[Key, Key]]
             parent = by_pid.get(before[parent].parent)
         if parent is not None:
             yield key, parent
-
-
-def _grown_s(before: ProcessTimes, now: ProcessTimes, keys: Iterable[Key]) -> float:
-    """CPU time that processes used between two readings, s; a parent inherits that of ended children."""
-    every = set(keys)
-    return TICK_S * (_ticks(now, every) - _ticks(before, every))
-
-
-def _ticks(processes: ProcessTimes, keys: Iterable[Key]) -> int:
-    return sum(processes[key].ticks for key in keys if key in processes)
 
 
 def _growth(before: _Number | None, now: _Number | None) -> _Number | None:

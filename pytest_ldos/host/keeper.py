@@ -1,14 +1,10 @@
 """A program that ends a tree of processes when its owner has ended.
 
-``python -m pytest_ldos.host.keeper MARK PATIENCE_S COMMAND…`` runs a command until its own standard
-input ends (because the owner closed it or died), until SIGINT or SIGTERM, or until the
-command ends. Then the command gets SIGINT, to end its processes in its own way. After PATIENCE_S
-seconds, all remaining processes get SIGINT, SIGTERM and SIGKILL, PATIENCE_S seconds each.
-
-Signals to the command alone are not enough: a launcher that is killed leaves its processes
-behind, and a process in its own session gets no signal of the group. So the keeper
-adopts orphans (``PR_SET_CHILD_SUBREAPER``), and recognises its processes by descent and by
-the mark in their environment (variable `MARK_VARIABLE`).
+``python -m pytest_ldos.host.keeper MARK PATIENCE_S COMMAND…`` runs a command until its own standard input ends (its
+owner closed it or died), until SIGINT or SIGTERM, or until the command ends. Then the command gets SIGINT, to end its
+processes in its own way. After PATIENCE_S seconds, all that remain get SIGINT, SIGTERM and SIGKILL, PATIENCE_S seconds
+each: a killed launcher leaves its processes, and one in a session of its own gets no signal of the group. So the keeper
+adopts orphans, and recognises its processes by descent and by the mark in their environment (`MARK_VARIABLE`).
 """
 
 from __future__ import annotations
@@ -21,7 +17,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 import psutil
@@ -48,7 +44,7 @@ class _Keeper:
         os.set_blocking(self._signals, False)
         signal.set_wakeup_fd(self._signals)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
-            signal.signal(number, _noted)
+            signal.signal(number, lambda *_: None)  # only against the default action: the wake-up descriptor has it
         environment = {**os.environ, MARK_VARIABLE: mark}
         self._command = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, process_group=0)
 
@@ -93,7 +89,12 @@ class _Keeper:
 
     def _running(self) -> set[int]:
         self._reap()
-        return {*marked_pids(self._mark), *_descendants()} - {os.getpid()}
+        found = set(marked_pids(self._mark))
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if process.status() != psutil.STATUS_ZOMBIE:
+                    found.add(process.pid)
+        return found - {os.getpid()}
 
     def _reap(self) -> None:
         """Reaps orphans and the command, and stores the command's exit status."""
@@ -105,25 +106,10 @@ class _Keeper:
                     os.waitpid(ended.si_pid, 0)
 
 
-def _noted(number: int, frame: object) -> None:
-    """Does nothing: the wake-up descriptor has the signal, and a handler prevents the default action."""
-
-
-def _descendants() -> Iterator[int]:
-    for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if process.status() != psutil.STATUS_ZOMBIE:
-                yield process.pid
-
-
-def _become_subreaper() -> None:
+def main() -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER) failed")
-
-
-def main() -> int:
-    _become_subreaper()
     return _Keeper(sys.argv[1], float(sys.argv[2]), sys.argv[3:]).run()
 
 

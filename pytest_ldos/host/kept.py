@@ -23,6 +23,9 @@ from pytest_ldos.host.inherited import pass_on
 from pytest_ldos.host.keeper import LADDER, marked_pids
 from pytest_ldos.host.processes import Child, owned_by_us, quoted
 
+_POLL_S: Final = 0.01
+
+
 _BY_SHELL: Final = ("sh", "-c", 'exec "$@"', "sh")
 """Shell in front of Python, because debuggers (debugpy, VizTracer) rewrite commands that begin with Python."""
 
@@ -31,7 +34,6 @@ PATIENCE_S: Final = 5.0
 
 _GRACE_S: Final = 5.0
 _KILL_S: Final = 2.0
-_POLL_S: Final = 0.01
 
 
 class KeptTree:
@@ -80,11 +82,7 @@ class KeptTree:
         return marked_pids(self._mark)
 
     def stop(self) -> None:
-        """Ends all processes. May be called repeatedly.
-
-        Raises:
-            RuntimeError: a process survived even SIGKILL.
-        """
+        """Ends all processes. May be called repeatedly. Raises `RuntimeError` if one survived even SIGKILL."""
         process = self.child.process
         assert process.stdin is not None
         assert process.stdout is not None
@@ -95,19 +93,15 @@ class KeptTree:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        self._kill_survivors()
-        process.stdout.close()
-
-    def _kill_survivors(self) -> None:
-        """Kills processes that a killed keeper left."""
         deadline = time.monotonic() + _KILL_S
-        while survivors := self.pids():
+        while survivors := self.pids():  # a killed keeper left them
             if time.monotonic() > deadline:
                 raise RuntimeError(f"processes {survivors} survived SIGKILL")
             for pid in survivors:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(_POLL_S)
+        process.stdout.close()
 
 
 LONGEST_LINE: Final = 1 << 24
@@ -146,11 +140,7 @@ class AnsweringChild:
             return
 
     def ask(self, question: str, *, limit_s: float) -> Mapping[str, Any]:
-        """Writes a question and returns the answer.
-
-        Raises:
-            ChildFailed: the process does not answer, or not with a JSON object.
-        """
+        """Writes a question and returns the answer; raises `ChildFailed` if there is none, or no JSON object."""
         pipe = self.child.process.stdin
         assert pipe is not None
         try:
@@ -162,7 +152,18 @@ class AnsweringChild:
 
     def answer(self, *, limit_s: float) -> Mapping[str, Any]:
         """Returns the next answer; see `ask`."""
-        line = self._next_line(limit_s)
+        deadline, line = time.monotonic() + limit_s, b""
+        while not line and time.monotonic() < deadline:
+            # A process may have written a line right before it ended.
+            has_ended = self.child.exit_code is not None
+            try:
+                line = self._lines.get(timeout=_LAST_WORDS_S if has_ended else _POLL_FOR_ANSWER_S)
+            except queue.Empty:
+                if has_ended:
+                    raise self._failed() from None
+        if not line:
+            message = f"{self.child.name} did not answer within {limit_s:g} s"
+            raise NotAnsweredYet(message, details=self.child.last_lines())
         try:
             answer = json.loads(line)
         except (ValueError, RecursionError):
@@ -171,23 +172,6 @@ class AnsweringChild:
             answer = quoted(line.decode("utf-8", errors="replace"))
             raise ChildFailed(f"{self.child.name} printed an invalid answer: {answer}")
         return answer
-
-    def _next_line(self, limit_s: float) -> bytes:
-        deadline = time.monotonic() + limit_s
-        while time.monotonic() < deadline:
-            try:
-                return self._lines.get(timeout=_POLL_FOR_ANSWER_S)
-            except queue.Empty:
-                if self.child.exit_code is not None:
-                    return self._last_line()
-        raise NotAnsweredYet(f"{self.child.name} did not answer within {limit_s:g} s", details=self.child.last_lines())
-
-    def _last_line(self) -> bytes:
-        """Returns the line that the process wrote right before it ended."""
-        try:
-            return self._lines.get(timeout=_LAST_WORDS_S)
-        except queue.Empty:
-            raise self._failed() from None
 
     def _failed(self) -> ChildFailed:
         how = self.child.describe_end() if self.child.exit_code is not None else f"{self.child.name} does not listen"
@@ -210,11 +194,7 @@ class AnsweringChild:
 
 
 def whole(answer: Mapping[str, Any], key: str, *, least: int = 0) -> int:
-    """Returns an integer of an answer.
-
-    Raises:
-        ChildFailed: the value is missing, no integer, or below `least`.
-    """
+    """Returns an integer of an answer; raises `ChildFailed` if it is missing, no integer, or below `least`."""
     value = answer.get(key)
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ChildFailed(f"an answer has {key} {value!r}, which is no whole number from {least} on")

@@ -1,8 +1,7 @@
 """The machine's lock: one measuring session at a time.
 
-The lock is a listening abstract Unix socket. It belongs to the machine (its network
-namespace), needs no file, ends with its holder, and identifies the holder to clients. The
-name of a second socket describes the measurement.
+The lock is a listening abstract Unix socket. It belongs to the machine (its network namespace), needs no file, ends
+with its holder, and identifies the holder to clients. The name of a second socket describes the measurement.
 """
 
 from __future__ import annotations
@@ -29,9 +28,7 @@ LOCK_VARIABLE: Final = "LDOS_LOCK"
 
 _DEFAULT_NAME: Final = "ldos-measuring"
 _CREDENTIALS: Final = struct.Struct("3i")
-_LONGEST_NAME: Final = 107
-"""Largest length of a socket's name in bytes."""
-
+_LONGEST_NAME: Final = 107  # largest length of a socket's name in bytes
 _SOCKETS: Final = Path("/proc/net/unix")
 
 
@@ -57,20 +54,17 @@ def measuring_lock(
         while not _bind(holder, name):
             left_s = end - time.monotonic()
             if left_s <= 0:
-                raise _busy(name, wait_s)
+                waited = f", after {wait_s:g} s of waiting" if wait_s else ""
+                raise MachineBusy(
+                    f"another measuring session holds this machine{waited}: {_describe_holder(name)}",
+                    remedy="wait until it ends, here or by --ldos-wait (LDOS_WAIT); "
+                    "two at once would disturb each other",
+                )
             if on_waiting is not None:
                 on_waiting(_describe_holder(name))
             _await_end(name, left_s)
         holder.listen()
         yield sign.show
-
-
-def _busy(name: str, waited_s: float) -> MachineBusy:
-    waited = f", after {waited_s:g} s of waiting" if waited_s else ""
-    return MachineBusy(
-        f"another measuring session holds this machine{waited}: {_describe_holder(name)}",
-        remedy="wait until it ends, here or by --ldos-wait (LDOS_WAIT); two at once would disturb each other",
-    )
 
 
 class _Sign(ExitStack):

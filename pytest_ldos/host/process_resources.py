@@ -1,39 +1,58 @@
 """CPU time, peak memory, context switches and page faults of processes during a time span.
 
-Use during a span is the growth of counters. A process that began within the span counts completely. One that ended
-within it counts up to its end, if the kernel reports exits (`host.task_exits`). The peak of memory is reset when the
-span begins.
+A process that began within the span counts completely. One that ended within it counts up to its end, if the kernel
+reports exits: that needs ``CAP_NET_ADMIN``, the initial user and PID namespaces, and Linux 5.19, whose records have
+the pid of a thread's process. The peak of memory is reset when the span begins.
 
-Reference: ``proc(5)`` (``/proc/PID/stat``, ``status``, ``clear_refs``, ``task/TID/schedstat``);
-``clock_getcpuclockid(3)`` for the CPU time of a process, which has that of threads which ended.
+Reference: ``proc(5)``; ``clock_getcpuclockid(3)``; Linux ``Documentation/accounting/taskstats.rst``.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+import os
+import socket
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
-from pytest_ldos.host.process_times import Key, ProcessTimes, process_cpu_ns, read_process_times
-from pytest_ldos.host.task_exits import TaskExit, TaskExits
+from pytest_ldos.host.counters import Key, process_cpu_ns, read_process_times
+from pytest_ldos.host.cpu import read_setting
 
-Names = Mapping[int, str]
-"""Names of a stack's processes, by pid."""
+_NETLINK_GENERIC: Final = 16
+_SO_RCVBUFFORCE: Final = 33
+_BUFFER: Final = 8 << 20  # socket buffer in bytes; a record takes 1000 to 2000
+_ANSWER_S: Final = 2.0
 
-_RESET_PEAK: Final = "5"
+_CONTROLLER, _GET_FAMILY, _FAMILY_ID, _FAMILY_NAME = 16, 3, 1, 2
+_REQUEST_WITH_ANSWER: Final = 1 | 4
+_ERROR: Final = 2
+_GET, _LISTEN_TO_CPUS = 1, 3
+_OF_THREAD, _STATISTICS = 4, 3
+_NESTED: Final = 0x8000
 _KIB: Final = 1024
-_SWITCHES: Final = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
+
+_FIELDS: Final = {
+    "cpu_ns": ("=Q", 72),
+    "pid": ("=I", 128),
+    "parent": ("=I", 132),
+    "minor_faults": ("=Q", 168),
+    "major_faults": ("=Q", 176),
+    "peak_kib": ("=Q", 200),
+    "voluntary": ("=Q", 272),
+    "involuntary": ("=Q", 280),
+    "process": ("=I", 368),
+}
+"""Format and offset in ``struct taskstats``, which the kernel extends only at its end."""
+_SHORTEST: Final = 372
+_NAME: Final = slice(80, 112)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ThreadUse:
-    """Resource use of a thread in a span.
-
-    Attributes:
-        cpu_ns: ``None`` if the kernel does not count it.
-    """
+    """Resource use of a thread, in a span or since its start; `cpu_ns` is ``None`` if the kernel does not count it."""
 
     name: str
     cpu_ns: int | None
@@ -42,15 +61,131 @@ class ThreadUse:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TaskExit(ThreadUse):
+    """Exit record of a thread, with counts over its lifetime, and the peak of its process's resident memory."""
+
+    tid: int
+    pid: int
+    parent: int
+    peak_bytes: int
+
+
+class TaskExits:
+    """Receives an exit record of each thread on this machine; not `is_whole` if the kernel refuses or dropped some."""
+
+    def __init__(self) -> None:
+        self._socket: socket.socket | None = None
+        try:
+            self._socket = _listen()
+        except (OSError, ValueError, struct.error):
+            self.is_whole = False
+        else:
+            self.is_whole = True
+
+    def take(self) -> list[TaskExit]:
+        """Records since the last call, or since creation."""
+        found: list[TaskExit] = []
+        while self._socket is not None:
+            try:
+                found += _parse_exits(self._socket.recv(1 << 16))
+            except BlockingIOError:
+                break
+            except OSError:
+                self.is_whole = False
+                break
+        return found
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _listen() -> socket.socket:
+    """Opens a socket for the records of all CPUs; raises `OSError`, `ValueError` or `struct.error` if refused."""
+    opened = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_GENERIC)
+    try:
+        opened.bind((0, 0))
+        opened.settimeout(_ANSWER_S)
+        answer = _attributes(_ask(opened, _CONTROLLER, _GET_FAMILY, _FAMILY_NAME, b"TASKSTATS\0"))
+        (family,) = struct.unpack("=H", dict(answer).get(_FAMILY_ID, b""))
+        opened.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER)
+        cpus = f"0-{(os.cpu_count() or 1) - 1}\0".encode("ascii")
+        _ask(opened, family, _GET, _LISTEN_TO_CPUS, cpus)
+        opened.setblocking(False)
+    except BaseException:
+        opened.close()
+        raise
+    return opened
+
+
+def _ask(opened: socket.socket, family: int, command: int, attribute: int, value: bytes) -> bytes:
+    """Sends a request; returns the answer's payload, empty for an acknowledgement."""
+    body = struct.pack("=BBH", command, 1, 0) + struct.pack("=HH", 4 + len(value), attribute) + value
+    body += bytes(-len(body) % 4)
+    opened.send(struct.pack("=IHHII", 16 + len(body), family, _REQUEST_WITH_ANSWER, 1, 0) + body)
+    answer = opened.recv(1 << 16)
+    (kind,) = struct.unpack_from("=H", answer, 4)
+    if kind != _ERROR:
+        opened.recv(1 << 16)  # the acknowledgement
+        return answer[20:]
+    (error,) = struct.unpack_from("=i", answer, 16)
+    if error:
+        raise OSError(-error, os.strerror(-error))
+    return b""
+
+
+def _parse_exits(message: bytes) -> Iterator[TaskExit]:
+    """Records of threads in a message; the kernel's records of whole processes lack most counts."""
+    for kind, nested in _attributes(message[20:]):
+        if kind == _OF_THREAD:
+            for inner, record in _attributes(nested):
+                if inner != _STATISTICS or len(record) < _SHORTEST:
+                    continue
+                found = {name: int(struct.unpack_from(form, record, at)[0]) for name, (form, at) in _FIELDS.items()}
+                yield TaskExit(
+                    tid=found["pid"],
+                    name=record[_NAME].split(b"\0")[0].decode("utf-8", "replace"),
+                    pid=found["process"],
+                    parent=found["parent"],
+                    cpu_ns=found["cpu_ns"],
+                    switches=found["voluntary"] + found["involuntary"],
+                    faults=found["minor_faults"] + found["major_faults"],
+                    peak_bytes=found["peak_kib"] * _KIB,
+                )
+
+
+def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    place = 0
+    while place + 4 <= len(data):
+        length, kind = struct.unpack_from("=HH", data, place)
+        if length < 4:
+            return
+        yield kind & ~_NESTED, data[place + 4 : place + length]
+        place += -(-length // 4) * 4
+
+
+Names = Mapping[int, str]
+"""Names of a stack's processes, by pid."""
+
+_RESET_PEAK: Final = "5"
+
+_SWITCHES: Final = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProcessUse:
-    """Resource use of a process and its children in a span.
+    """Resource use of a process and its children in a span, within which it may have begun or ended.
 
     Attributes:
         name: name in the stack; a child process has its parent's.
-        has_begun: True if it began within the span.
-        has_ended: True if it ended within the span.
-        peak_bytes: peak of private memory, without file pages and shared memory such as the tracer's
-            buffers.
+        peak_bytes: peak of private memory, without file pages and shared memory such as the tracer's buffers.
         resident_bytes: peak of resident memory.
         grown_bytes: growth of private memory over the span.
         is_peak_known: False if the kernel could not reset the peak, which is then the larger value at the ends.
@@ -72,11 +207,7 @@ class ProcessUse:
 
 @dataclass(frozen=True)
 class StackUse:
-    """Resource use of a stack's processes in a span.
-
-    Attributes:
-        lost: names, by pid, of processes that ended within the span and whose use is unknown.
-    """
+    """Resource use of a stack's processes in a span; `lost` names those, by pid, that ended with unknown use."""
 
     processes: tuple[ProcessUse, ...]
     lost: Mapping[int, str] = field(default_factory=dict)
@@ -88,14 +219,6 @@ class StackUse:
 
 
 @dataclass(frozen=True)
-class _Thread:
-    name: str
-    cpu_ns: int | None
-    switches: int
-    faults: int
-
-
-@dataclass(frozen=True)
 class _Process:
     name: str
     cpu_ns: int
@@ -103,7 +226,7 @@ class _Process:
     private_bytes: int
     shared_bytes: int
     peak_bytes: int
-    threads: Mapping[str, _Thread] = field(default_factory=dict)
+    threads: Mapping[str, ThreadUse] = field(default_factory=dict)
 
     @property
     def resident_bytes(self) -> int:
@@ -111,7 +234,7 @@ class _Process:
 
 
 _NOTHING: Final = _Process("", 0, 0, 0, 0, 0)
-_NO_THREAD: Final = _Thread("", 0, 0, 0)
+_NO_THREAD: Final = ThreadUse(name="", cpu_ns=0, switches=0, faults=0)
 
 
 class ResourceMeter:
@@ -148,11 +271,9 @@ class ResourceMeter:
         before = self._before.get(key, _NOTHING)
         is_peak_known = key in self._is_reset or key not in self._before
         resident = now.peak_bytes if is_peak_known else max(before.resident_bytes, now.resident_bytes)
-        over = [each for each in self._exits if each.pid == key[0] and str(each.tid) not in now.threads]
-        threads = (
-            *(_thread_use(before.threads.get(tid, _NO_THREAD), each) for tid, each in now.threads.items()),
-            *(_ended_thread(before, each) for each in over),
-        )
+        exits = ((str(each.tid), each) for each in self._exits if each.pid == key[0])
+        over = [(tid, each) for tid, each in exits if tid not in now.threads]
+        threads = _uses(before, [*now.threads.items(), *over])
         return ProcessUse(
             name=now.name,
             pid=key[0],
@@ -182,9 +303,25 @@ class ResourceMeter:
         found = []
         for pid, threads in exits.items():
             name = _name_of(pid, names, parents)
-            if name is not None and any(each.tid == pid for each in threads):
-                first = before.get(pid, _Process(name, 0, 0, 0, shared.get(name, 0), 0))
-                found.append(_ended_process(pid, first, threads, has_begun=pid not in before))
+            if name is None or all(each.tid != pid for each in threads):
+                continue
+            first = before.get(pid, _Process(name, 0, 0, 0, shared.get(name, 0), 0))
+            uses = _uses(first, ((str(each.tid), each) for each in threads))
+            resident = max(each.peak_bytes for each in threads)
+            use = ProcessUse(
+                name=first.name,
+                pid=pid,
+                has_begun=pid not in before,
+                has_ended=True,
+                cpu_ns=sum(each.cpu_ns or 0 for each in uses),
+                switches=sum(each.switches for each in uses),
+                faults=sum(each.faults for each in uses),
+                peak_bytes=max(resident - first.shared_bytes, 0),
+                resident_bytes=resident,
+                grown_bytes=-first.private_bytes,
+                threads=uses,
+            )
+            found.append(use)
         return found
 
     def close(self) -> None:
@@ -198,7 +335,7 @@ class ResourceMeter:
 
 
 def _name_of(pid: int | None, names: Names, parents: Mapping[int, int]) -> str | None:
-    """Name of an ended process, or of its nearest named ancestor."""
+    """Name of a process, or of its nearest named ancestor."""
     for _ in range(len(parents) + 1):
         if pid is None or pid in names:
             break
@@ -206,58 +343,27 @@ def _name_of(pid: int | None, names: Names, parents: Mapping[int, int]) -> str |
     return None if pid is None else names.get(pid)
 
 
-def _ended_process(pid: int, before: _Process, exits: Sequence[TaskExit], *, has_begun: bool) -> ProcessUse:
-    threads = tuple(_ended_thread(before, each) for each in exits)
-    resident = max(each.peak_bytes for each in exits)
-    return ProcessUse(
-        name=before.name,
-        pid=pid,
-        has_begun=has_begun,
-        has_ended=True,
-        cpu_ns=sum(each.cpu_ns or 0 for each in threads),
-        switches=sum(each.switches for each in threads),
-        faults=sum(each.faults for each in threads),
-        peak_bytes=max(resident - before.shared_bytes, 0),
-        resident_bytes=resident,
-        grown_bytes=-before.private_bytes,
-        threads=threads,
-    )
-
-
-def _ended_thread(process: _Process, end: TaskExit) -> ThreadUse:
-    """Use of a thread from the begin of the span to its exit."""
-    before = process.threads.get(str(end.tid), _NO_THREAD)
-    now = _Thread(end.name, end.cpu_ns, end.switches, end.faults)
-    return _thread_use(before, now)
-
-
-def _thread_use(before: _Thread, now: _Thread) -> ThreadUse:
-    cpu_ns = None if now.cpu_ns is None or before.cpu_ns is None else now.cpu_ns - before.cpu_ns
-    return ThreadUse(
-        name=now.name, cpu_ns=cpu_ns, switches=now.switches - before.switches, faults=now.faults - before.faults
-    )
+def _uses(process: _Process, threads: Iterable[tuple[str, ThreadUse]]) -> tuple[ThreadUse, ...]:
+    """Use of threads by id since the begin of the span, up to now or to their exits."""
+    found = []
+    for tid, now in threads:
+        before = process.threads.get(tid, _NO_THREAD)
+        cpu_ns = None if now.cpu_ns is None or before.cpu_ns is None else now.cpu_ns - before.cpu_ns
+        switches, faults = now.switches - before.switches, now.faults - before.faults
+        found.append(ThreadUse(name=now.name, cpu_ns=cpu_ns, switches=switches, faults=faults))
+    return tuple(found)
 
 
 def _read_all(names: Names) -> dict[Key, _Process]:
     """Reads the processes and their descendants; skips those that end meanwhile."""
     found = {}
     times = read_process_times()
-    for key, name in _with_descendants(names, times).items():
-        with contextlib.suppress(OSError, ValueError, IndexError, KeyError):  # it has ended
-            found[key] = _read(key[0], name)
-    return found
-
-
-def _with_descendants(names: Names, times: ProcessTimes) -> dict[Key, str]:
-    """Name of each process: its own, or that of its nearest named ancestor."""
     parents = {key[0]: each.parent for key, each in times.items()}
-    found = {}
     for key in times:
-        pid: int | None = key[0]
-        while pid is not None and pid not in names:
-            pid = parents.get(pid)
-        if pid is not None:
-            found[key] = names[pid]
+        name = _name_of(key[0], names, parents)
+        if name is not None:
+            with contextlib.suppress(OSError, ValueError, IndexError, KeyError):  # it has ended
+                found[key] = _read(key[0], name)
     return found
 
 
@@ -268,7 +374,12 @@ def _read(pid: int, name: str) -> _Process:
     threads = {}
     for task in (folder / "task").iterdir():
         with contextlib.suppress(OSError, ValueError, IndexError, KeyError):  # the thread has ended
-            threads[task.name] = _read_thread(task)
+            own = _status(task / "status")
+            switches, cpu = sum(int(own[key]) for key in _SWITCHES), read_setting(task / "schedstat").split()
+            cpu_ns = int(cpu[0]) if cpu else None
+            threads[task.name] = ThreadUse(
+                name=own["Name"], cpu_ns=cpu_ns, switches=switches, faults=_faults(task / "stat")
+            )
     return _Process(
         name=name,
         cpu_ns=process_cpu_ns(pid),
@@ -278,20 +389,6 @@ def _read(pid: int, name: str) -> _Process:
         peak_bytes=sizes["VmHWM"],
         threads=threads,
     )
-
-
-def _read_thread(task: Path) -> _Thread:
-    status = _status(task / "status")
-    switches = sum(int(status[key]) for key in _SWITCHES)
-    return _Thread(status["Name"], _schedstat_ns(task / "schedstat"), switches, _faults(task / "stat"))
-
-
-def _schedstat_ns(file: Path) -> int | None:
-    """Run time of a thread; ``None`` if the kernel does not count it."""
-    try:
-        return int(file.read_text("ascii").split()[0])
-    except (FileNotFoundError, IndexError):
-        return None
 
 
 def _faults(file: Path) -> int:

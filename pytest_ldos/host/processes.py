@@ -17,11 +17,12 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Final
+from typing import Final
 
 import psutil
 
 from pytest_ldos.base.writable import opened_log
+from pytest_ldos.host.cpu import read_setting
 from pytest_ldos.host.inherited import pass_on
 
 _CAUSES: Final[dict[int, str]] = {signal.SIGBUS: ", as where a file in memory has no room: is /dev/shm full?"}
@@ -29,22 +30,14 @@ _CAUSES: Final[dict[int, str]] = {signal.SIGBUS: ", as where a file in memory ha
 
 
 def describe_end(name: str, code: int) -> str:
-    """``arm-1 ended with exit code 1``, or ``arm-1 was killed by SIGKILL``.
-
-    Args:
-        code: its exit code, or the negative number of the signal that killed it.
-    """
+    """``arm-1 ended with exit code 1``, or ``arm-1 was killed by SIGKILL`` for the negative number of a signal."""
     if code >= 0:
         return f"{name} ended with exit code {code}"
-    return f"{name} was killed by {_signal_name(-code)}{_CAUSES.get(-code, '')}"
-
-
-def _signal_name(number: int) -> str:
-    """``SIGKILL``; most real-time signals have no name: ``signal 40``."""
     try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+        killer = signal.Signals(-code).name
+    except ValueError:  # most real-time signals have no name
+        killer = f"signal {-code}"
+    return f"{name} was killed by {killer}{_CAUSES.get(-code, '')}"
 
 
 _LAST_LINES: Final = 15
@@ -94,18 +87,14 @@ def living_owner(environment: Mapping[str, str]) -> int | None:
 
 def _began(pid: int | str) -> str:
     """Start time of a process, which distinguishes reused pids; empty if it has ended."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return "" if fields[_STATE] in _ENDED else fields[_BEGAN]
+    fields = read_setting(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    return "" if not fields or fields[_STATE] in _ENDED else fields[_BEGAN]
 
 
 _DIE_WITH_PARENT: Final = ("setpriv", "--pdeathsig")
 _UNLESS_ORPHANED: Final = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
 """Shell prefix, followed by the parent's pid: checks that the parent is still alive after ``setpriv``."""
-_UNDISTURBED: Final = {"RUST_LOG": "off"}
-"""Environment of a child with pipes: Zenoh would log to its standard output."""
+_UNDISTURBED: Final = {"RUST_LOG": "off"}  # environment of a child with pipes: Zenoh would log to its standard output
 _LADDER: Final = ((signal.SIGINT, 2.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 20.0))
 _POLL_S: Final = 0.005
 _NO_GROUP: Final = -1
@@ -113,12 +102,7 @@ _NO_GROUP: Final = -1
 
 @dataclass
 class Child:
-    """A running child process.
-
-    Attributes:
-        name: its name in messages.
-        log: file of its standard error (and its output, unless piped).
-    """
+    """A running child process; its log has its standard error (and its output, unless piped)."""
 
     name: str
     process: subprocess.Popen[str]
@@ -173,18 +157,16 @@ class ProcessGroup:
         self.children: list[Child] = []
 
     def start(self, name: str, command: Sequence[str], *, talk: bool = False, fresh_log: bool = False) -> Child:
-        """Starts a child; with `talk`, its standard input and output are line-buffered pipes.
-
-        Args:
-            fresh_log: deletes the log of an earlier child of the same name.
-        """
+        """Starts a child; with `talk`, its input and output are pipes, with `fresh_log` its earlier log is deleted."""
         log = self._log_directory / f"{name}.log"
         if fresh_log:
             log.unlink(missing_ok=True)
-        leader = self.children[0].pid if self._is_led() else 0
+        # The pid of the first child names the group while that child exists.
+        leader = self.children[0].pid if self.children and self.children[0].exit_code is None else 0
+        bound_to_us = (*_DIE_WITH_PARENT, self._death_signal, "--", *_UNLESS_ORPHANED, str(os.getpid()))
         with opened_log(log) as sink:
             process = subprocess.Popen(
-                [*self._bound_to_us(), *self._prefix, *command],
+                [*bound_to_us, *self._prefix, *command],
                 stdin=subprocess.PIPE if talk else subprocess.DEVNULL,
                 stdout=subprocess.PIPE if talk else sink,
                 stderr=sink,
@@ -197,13 +179,6 @@ class ProcessGroup:
         child = Child(name, process, log)
         self.children.append(child)
         return child
-
-    def _bound_to_us(self) -> tuple[str, ...]:
-        return (*_DIE_WITH_PARENT, self._death_signal, "--", *_UNLESS_ORPHANED, str(os.getpid()))
-
-    def _is_led(self) -> bool:
-        """True if the first child, whose pid names the group, still exists."""
-        return bool(self.children) and self.children[0].exit_code is None
 
     def ended(self) -> list[Child]:
         """Children that have ended."""
@@ -218,60 +193,37 @@ class ProcessGroup:
         return last_words(child.log for child in self.children)
 
     def stop(self) -> None:
-        """Ends all children and their descendants: SIGINT, SIGTERM, then SIGKILL.
-
-        Raises:
-            RuntimeError: a process survived SIGKILL.
-        """
+        """Ends all children and their descendants: SIGINT, SIGTERM, SIGKILL. Raises `RuntimeError` if one survived."""
         for number, patience_s in _LADDER:
-            if not self.survivors():
+            survivors = self.survivors()
+            if not survivors:
                 break
-            self._send(number)
-            self._await_end(patience_s)
+            for group in {_group_of(pid) for pid in survivors} - {_NO_GROUP}:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(group, number)
+            deadline = time.monotonic() + patience_s
+            # All processes of the machine are searched only when no child is left to wait for.
+            while (len(self.ended()) < len(self.children) or self.survivors()) and time.monotonic() < deadline:
+                time.sleep(_POLL_S)
         for child in self.children:
-            _close_pipes(child.process)
+            for pipe in (child.process.stdin, child.process.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(BrokenPipeError):
+                        pipe.close()
             child.process.poll()
         survivors = self.survivors()
         if survivors:
             raise RuntimeError(f"processes {survivors} survived SIGKILL")
 
     def survivors(self) -> list[int]:
-        """Running pids in the children's process groups.
-
-        A child counts as running until it can be reaped, because its main thread may end before the others.
-        """
+        """Running pids in the children's process groups; a child without its main thread runs until it is reaped."""
         children = {child.pid for child in self.children}
-        running = [child.pid for child in self.children if child.exit_code is None]
-        return running + [pid for pid in _running_pids() if pid not in children and _group_of(pid) in children]
-
-    def _send(self, number: signal.Signals) -> None:
-        for group in {_group_of(pid) for pid in self.survivors()} - {_NO_GROUP}:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(group, number)
-
-    def _await_end(self, patience_s: float) -> None:
-        deadline = time.monotonic() + patience_s
-        # All processes of the machine are searched only when no child is left to wait for.
-        while (self._has_running_child() or self.survivors()) and time.monotonic() < deadline:
-            time.sleep(_POLL_S)
-
-    def _has_running_child(self) -> bool:
-        return any(child.exit_code is None for child in self.children)
-
-
-def _close_pipes(process: subprocess.Popen[str]) -> None:
-    pipes: tuple[IO[str] | None, ...] = (process.stdin, process.stdout)
-    for pipe in pipes:
-        if pipe is not None:
-            with contextlib.suppress(BrokenPipeError):
-                pipe.close()
-
-
-def _running_pids() -> Iterator[int]:
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if process.status() != psutil.STATUS_ZOMBIE:
-                yield process.pid
+        found = [child.pid for child in self.children if child.exit_code is None]
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if process.status() != psutil.STATUS_ZOMBIE and process.pid not in children:
+                    found += [process.pid] if _group_of(process.pid) in children else []
+        return found
 
 
 def _group_of(pid: int) -> int:

@@ -5,21 +5,29 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, TypedDict
 
 from pytest_ldos.base.errors import require
-from pytest_ldos.host.availability import Availability, find_modules
-from pytest_ldos.host.ros import chosen_rmw, find_ros_package, find_ros_packages, installed_rmws, rmw_installed
-from pytest_ldos.robot.dds.domain import bound_to_loopback
+from pytest_ldos.host.availability import (
+    Availability,
+    chosen_rmw,
+    find_modules,
+    find_ros_packages,
+    installed_rmws,
+    rmw_installed,
+    ros_program,
+)
+from pytest_ldos.host.kept import AnsweringChild
+from pytest_ldos.host.processes import ProcessGroup
+from pytest_ldos.instruments.study import setting
+from pytest_ldos.robot.dds.domain import bound_to_loopback, claim_domain
+from pytest_ldos.robot.stack.embedded.backend import tracepoints_available
 from pytest_ldos.robot.stack.embedded.installed import installed_here
-from pytest_ldos.robot.stack.embedded.tracepoints import tracepoints_available
-from pytest_ldos.robot.stack.ros2.installed import tracing_available, version_of
-from pytest_ldos.robot.stack.ros2.isolation import SharedMemory, isolated
-from pytest_ldos.scenario.described import described
+from pytest_ldos.robot.stack.ros2.installed import SharedMemory, isolated, tracing_available, version_of
 from pytest_ldos.scenario.model import Ros2Spec
 
 PACKAGE: Final = "ldos_cost"
@@ -27,6 +35,7 @@ PACKAGE: Final = "ldos_cost"
 
 _EMBEDDED_MIDDLEWARE: Final = "rmw_cyclonedds_cpp"
 _EMBEDDED_MODULES: Final = ("cyclonedds", "rosbags")
+_EMBEDDED_VERSIONS: Final[tuple[str, ...]] = (*_EMBEDDED_MODULES, "python", "pytest-ldos")
 
 
 class Layers(StrEnum):
@@ -50,14 +59,8 @@ class Kind(StrEnum):
 class LayersSpec:
     """The requested layers of a study of costs."""
 
-    layer: Layers = field(
-        default=Layers.AUTO,
-        metadata=described("Layer of the nodes; auto: embedded, and rclcpp where ROS 2 is sourced."),
-    )
-    rmw: str = field(
-        default="",
-        metadata=described("Middlewares of rclcpp, with commas between them. [default: all that are sourced]"),
-    )
+    layer: Layers = setting(Layers.AUTO, "Layer of the nodes; auto: embedded, and rclcpp where ROS 2 is sourced.")
+    rmw: str = setting("", "Middlewares of rclcpp, with commas between them. [default: all that are sourced]")
 
     def __post_init__(self) -> None:
         parse_rmws(self.rmw)
@@ -69,12 +72,7 @@ class LayersSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """One layer to measure.
-
-    Attributes:
-        middleware: name in ROS 2; the embedded layer uses Cyclone DDS without an RMW.
-        versions: versions of its packages.
-    """
+    """One layer to measure, the versions of its packages, and its middleware's name in ROS 2."""
 
     kind: Kind
     middleware: str
@@ -85,22 +83,38 @@ class Layer:
         """``embedded``, ``rclcpp rmw_fastrtps_cpp``."""
         return "embedded" if self.kind is Kind.EMBEDDED else f"rclcpp {self.middleware}"
 
+    def start(
+        self,
+        name: str,
+        settings: Mapping[str, str | int | float],
+        *,
+        module: str,
+        program: str,
+        folder: Path,
+        resources: ExitStack,
+        recorded: tuple[Sequence[str], Mapping[str, str]] = ((), {}),
+    ) -> AnsweringChild:
+        """Starts a measuring program on a domain of its own: a module of this package, or a program of `PACKAGE`.
+
+        `resources` ends it; `recorded` is the prefix of the command and the environment that record it.
+        """
+        domain = resources.enter_context(claim_domain())
+        environment: Mapping[str, str] = bound_to_loopback()
+        if self.kind is Kind.EMBEDDED:
+            settings = {**settings, "domain": domain}
+        else:
+            isolation = isolated(Ros2Spec(rmw=self.middleware), domain=domain, log_directory=folder)
+            environment = resources.enter_context(isolation).environment
+        prefix, of_recorder = recorded
+        group = ProcessGroup(log_directory=folder, prefix=prefix, environment={**of_recorder, **environment})
+        resources.callback(group.stop)
+        command = self.command(module, program, settings)
+        return AnsweringChild(group.start(f"{self.kind}-{name}", command, talk=True))
+
     def command(self, module: str, program: str, settings: Mapping[str, str | int | float]) -> Sequence[str]:
-        """Returns the command of a measuring program: a module of this package, or a program of `PACKAGE`."""
         if self.kind is Kind.EMBEDDED:
             return [sys.executable, "-m", module, json.dumps(settings)]
-        prefix = find_ros_package(PACKAGE)
-        assert prefix is not None
-        return [str(prefix / "lib" / PACKAGE / program), *(f"{name}={value}" for name, value in settings.items())]
-
-    @contextmanager
-    def isolated(self, *, domain: int, log_directory: Path) -> Iterator[Mapping[str, str]]:
-        """Yields environment variables of its processes; the embedded layer gets its domain from the settings."""
-        if self.kind is Kind.EMBEDDED:
-            yield bound_to_loopback()
-            return
-        with isolated(Ros2Spec(rmw=self.middleware), domain=domain, log_directory=log_directory) as isolation:
-            yield isolation.environment
+        return [ros_program(PACKAGE, program), *(f"{name}={value}" for name, value in settings.items())]
 
 
 @contextmanager
@@ -114,11 +128,7 @@ def leaving_no_memory() -> Iterator[None]:
 
 
 def parse_rmws(text: str) -> tuple[str, ...]:
-    """Splits a comma-separated list of middlewares.
-
-    Raises:
-        ConfigurationError: a name is not that of a middleware.
-    """
+    """Splits a comma-separated list of middlewares; raises `ConfigurationError` for another name."""
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     for name in names:
         remedy = "as rmw_cyclonedds_cpp or rmw_fastrtps_cpp; several with commas"
@@ -127,11 +137,7 @@ def parse_rmws(text: str) -> tuple[str, ...]:
 
 
 def layers_available(asked: Layers, rmws: Sequence[str], *, traced: bool = False) -> Availability:
-    """Reports if any layer can run here; for layers requested by name, if all can.
-
-    Args:
-        traced: True if the layers need tracepoints.
-    """
+    """Reports if any layer can run here (for layers requested by name, if all can), `traced` with tracepoints."""
     embedded, ros2 = embedded_available(traced=traced), ros2_available(rmws, traced=traced)
     if asked is Layers.EMBEDDED:
         return embedded
@@ -160,43 +166,34 @@ def choose_layers(asked: Layers, rmws: Sequence[str], *, traced: bool = False) -
     embedded, ros2 = embedded_available(traced=traced), ros2_available(rmws, traced=traced)
     if asked is not Layers.ROS2:
         if embedded.ok:
-            layers.append(_embedded())
+            versions = installed_here().versions
+            named = {name: versions[name] for name in _EMBEDDED_VERSIONS if name in versions}
+            layers.append(Layer(kind=Kind.EMBEDDED, middleware=_EMBEDDED_MIDDLEWARE, versions=named))
         else:
             notes.append(f"the embedded layer was not measured: {embedded.reason}")
     if asked is not Layers.EMBEDDED:
         if ros2.ok:
-            layers += [_ros2(each) for each in rmws or installed_rmws()]
+            for rmw in rmws or installed_rmws():
+                found = {name: version_of(name, None) for name in ("rclcpp", rmw, PACKAGE)}
+                named = {name: version for name, version in found.items() if version}
+                layers.append(Layer(kind=Kind.ROS2, middleware=rmw, versions=named))
         else:
             notes.append(f"rclcpp was not measured: {ros2.reason} ({ros2.remedy})")
     return layers, notes
 
 
-def _embedded() -> Layer:
-    versions = installed_here().versions
-    wanted = ("cyclonedds", "rosbags", "python", "pytest-ldos")
-    return Layer(
-        kind=Kind.EMBEDDED,
-        middleware=_EMBEDDED_MIDDLEWARE,
-        versions={name: versions[name] for name in wanted if name in versions},
-    )
+class Identity(TypedDict):
+    """A study's fields about its layers; studies of different layers have separate baselines."""
+
+    layer: str
+    middleware: str
+    versions: Mapping[str, str]
 
 
-def _ros2(rmw: str) -> Layer:
-    found = {name: version_of(name, None) for name in ("rclcpp", rmw, PACKAGE)}
-    versions = {name: version for name, version in found.items() if version}
-    return Layer(kind=Kind.ROS2, middleware=rmw, versions=versions)
-
-
-def layer_name(layers: Sequence[Layer]) -> str:
-    """Returns the layer name of a study of all these layers; studies of different layers have separate baselines."""
-    return "-and-".join(dict.fromkeys(str(layer.kind) for layer in layers))
-
-
-def middleware_name(layers: Sequence[Layer]) -> str:
-    """Returns the middleware name of a study of all these layers."""
-    return "+".join(dict.fromkeys(layer.middleware for layer in layers))
-
-
-def versions_of(layers: Sequence[Layer]) -> Mapping[str, str]:
-    """Returns the versions of all these layers."""
-    return {name: version for layer in layers for name, version in layer.versions.items()}
+def identity_of(layers: Sequence[Layer], **versions: str) -> Identity:
+    """Returns the fields of a study of all these layers, with further versions."""
+    return {
+        "layer": "-and-".join(dict.fromkeys(str(layer.kind) for layer in layers)),
+        "middleware": "+".join(dict.fromkeys(layer.middleware for layer in layers)),
+        "versions": {**{name: each for layer in layers for name, each in layer.versions.items()}, **versions},
+    }

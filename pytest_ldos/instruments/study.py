@@ -1,15 +1,17 @@
-"""Results of an instrument: rounds to gate, tables and figures."""
+"""The common interface of instruments: settings in, a study of rounds, tables and figures out."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final, Protocol, TypeVar
 
 from pytest_ldos.base.series import Value
+from pytest_ldos.host.availability import Availability
 from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.scenario.fields import described
 
 Cell = str | int | float | None
 """A cell of a table; ``None`` for a missing number."""
@@ -18,6 +20,27 @@ Setting = str | int | float | bool
 
 ROUNDS: Final = "rounds"
 """File name of the table of all rounds and quantities; no table of an instrument may use it."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with the bounds of its 95 % interval, which are ``None`` if there are too few rounds or starts."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def cells_of(found: Estimate | None) -> tuple[Cell, Cell, Cell]:
+    return (None, None, None) if found is None else (found.value, found.low, found.high)
+
+
+T = TypeVar("T")
+
+
+def setting(value: T, /, meaning: str, *flags: str, is_path: bool = False, default: T | None = None) -> T:
+    """A described field of an instrument's spec with a default value; for the other arguments see `described`."""
+    return field(default=value, metadata=described(meaning, *flags, is_path=is_path, default=default))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +62,22 @@ class Column:
         """``p99 [µs]``."""
         title = self.title or self.name.replace("_", " ")
         return f"{title} [{self.unit}]" if self.unit else title
+
+
+def columns_of(headings: str) -> tuple[Column, ...]:
+    """Returns columns, written as ``name [unit] title`` with commas between them; unit and title may be left out."""
+    found = []
+    for each in headings.split(", "):
+        name, _, title = each.partition(" ")
+        unit, _, rest = title.removeprefix("[").partition("]") if title.startswith("[") else ("", "", title)
+        found.append(Column(name=name, unit=unit, title=rest.strip()))
+    return tuple(found)
+
+
+def with_bounds(column: Column, stem: str) -> tuple[Column, Column, Column]:
+    """Returns a column of estimates, and those of the bounds of their intervals, ``STEM_low`` and ``STEM_high``."""
+    low = Column(name=f"{stem}_low", unit=column.unit, title="from")
+    return column, low, Column(name=f"{stem}_high", unit=column.unit, title="to")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,3 +220,39 @@ class Study:
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"the study has more than one table {name!r}")
+
+
+class Progress(Protocol):
+    """Receives the progress of a measurement."""
+
+    def expect(self, steps: int) -> None:
+        """Announces the largest number of remaining steps."""
+
+    def doing(self, what: str) -> None:
+        """Announces the start of a longer step."""
+
+    def step(self, count: int = 1) -> None:
+        """Reports completed steps."""
+
+    def note(self, text: str) -> None:
+        """Reports an event worth a line of output."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instrument:
+    """A benchmark of the middleware or of tracing.
+
+    Attributes:
+        name: name of the instrument, of its command and, after ``ldos_``, of its mark.
+        spec: type of its settings: a frozen dataclass whose fields are the mark's arguments.
+        quantities: all quantities that it may gate; a study has those requested by its settings.
+        available: reports if it can run here with given settings; called before anything starts.
+        measure: runs the measurement. Raises an `LdosError` for known faults; undiscovered peers and lost messages
+            are results.
+    """
+
+    name: str
+    spec: type[Any]
+    quantities: tuple[Metric, ...]
+    available: Callable[[Any], Availability]
+    measure: Callable[[Any, Progress], Study]

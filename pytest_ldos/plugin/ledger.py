@@ -1,25 +1,136 @@
-"""The ledger of a session: verdicts, refusals and failures of its tests."""
+"""The measuring tests of a session, and their verdicts, refusals and failures."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, NoReturn
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pytest
 
-from pytest_ldos.base.errors import LdosError
-from pytest_ldos.plugin.marks import describe_skip, measures
+from pytest_ldos.base.errors import ConfigurationError, LdosError
+from pytest_ldos.campaign.instruments import find_instrument
+from pytest_ldos.judge.gate.verdict import Verdict, exit_code, is_failure, worst
 from pytest_ldos.plugin.messages import fail_with
-from pytest_ldos.plugin.selection import Selection
-from pytest_ldos.plugin.settings import Settings
+from pytest_ldos.plugin.options import MEASURING_FIXTURE, STUDY_FIXTURE, describe_skip, measures
+from pytest_ldos.plugin.settings import Settings, asked_instruments, cell_of, in_cell, is_placeholder, study_name
 
 if TYPE_CHECKING:
     from pytest_ldos.host.interference import Interference
     from pytest_ldos.judge.gate.policy import Policy
-    from pytest_ldos.judge.gate.verdict import Verdict
+    from pytest_ldos.measure.metrics.catalogue import Catalogue
+    from pytest_ldos.measure.metrics.own import OwnMetric
     from pytest_ldos.show.report.document import Section
+
+
+_WRITTEN_AT_THE_END: Final = ("report", "summary", "benchmark_json")
+"""Options for outputs with all scenarios of a session, which workers do not have."""
+
+
+class Selection:
+    """The measuring tests of one session: of a stack, and of an instrument.
+
+    Attributes:
+        asked: names of the measuring tests selected on the command line.
+        is_one_sweep: true if all tests of the session are cells of sweeps.
+    """
+
+    def __init__(self) -> None:
+        self.scenarios: list[pytest.Item] = []
+        self.studies: list[pytest.Item] = []
+        self.asked: list[str] = []
+        self.is_one_sweep = False
+
+    def take(self, items: Sequence[pytest.Item], asked: Sequence[pytest.Item]) -> None:
+        """Records the measuring tests, and those asked for, even if other plugins deselected them."""
+        self.asked = [item.nodeid for item in asked if not is_placeholder(item)]
+        self.scenarios = [item for item in items if MEASURING_FIXTURE in getattr(item, "fixturenames", ())]
+        self.studies = [item for item in items if STUDY_FIXTURE in getattr(item, "fixturenames", ())]
+        self.is_one_sweep = all(cell_of(item) is not None for item in items)
+
+    def __len__(self) -> int:
+        return len(self.scenarios) + len(self.studies)
+
+
+def own_metrics(item: pytest.Item) -> tuple[OwnMetric, ...]:
+    """Metrics registered by plugins and a test's conftest.py files, those of outer folders first."""
+    from pytest_ldos.measure.metrics.own import require_own
+
+    hook = item.ihook.pytest_ldos_metrics
+    groups = hook()
+    given = [each for each in hook.get_hookimpls() if not (each.wrapper or each.hookwrapper)]
+    if len(groups) < len(given):  # pytest leaves out implementations that return None
+        require_own(None)
+    return tuple(metric for group in reversed(groups) for metric in require_own(group))
+
+
+def metrics_of(item: pytest.Item, settings: Settings) -> Catalogue:
+    """All metrics of a test: built-in ones, those in the settings, and those registered for it (see `catalogue_of`)."""
+    from pytest_ldos.measure.metrics.catalogue import built_in_of, catalogue_of
+
+    sources = settings.sources
+    return catalogue_of(own_metrics(item), sources.toml.metrics, built_in=built_in_of(sources.stack_spec()))
+
+
+def shared_baseline(items: Iterable[pytest.Item], settings: Settings) -> str:
+    """The reason why two measuring tests with the same baseline are refused; empty if there are none.
+
+    A baseline's name comes from marks, with the values of the test's cell, so that a renamed test keeps its baseline.
+    Tests that are always skipped are ignored; conditions as text are unknown before a test runs. A test with wrong
+    marks reports them when it runs.
+    """
+    first: dict[str, str] = {}
+    for item in items:
+        conditions = [(*mark.args, mark.kwargs.get("condition")) for mark in item.iter_markers("skipif")]
+        skips = (not isinstance(each, str) and bool(each) for those in conditions for each in those)
+        if any(item.iter_markers("skip")) or any(skips):
+            continue
+        with suppress(LdosError):
+            is_study = STUDY_FIXTURE in getattr(item, "fixturenames", ())
+            name = study_name(item) if is_study else in_cell(item, settings.scenario_of(item)).name
+            if (other := first.setdefault(name, item.nodeid)) != item.nodeid:
+                return describe_shared(name, other, item.nodeid)
+    return ""
+
+
+def describe_shared(name: str, one: str, other: str) -> str:
+    """The refusal of a test with another test's baseline, with its remedy."""
+    return (
+        f"{one} and {other} would share the baseline '{name}': the second would be judged by what the first measured"
+        f'\n  → give one a name of its own: name="…" in its mark (or in that of its set of parameters: '
+        f'pytest.param(…, marks=pytest.mark.baseline(name="left"))), or deselect one'
+    )
+
+
+def refuse_head(settings: Settings, what: str) -> None:
+    """Refuses ``--ldos-head`` if a test measures programs of this environment (`what`, with a verb), not a stack."""
+    if head := settings.value("head"):
+        raise ConfigurationError(
+            f"--ldos-head {head}: only a stack is measured of a revision, and {what} of this environment",
+            remedy="leave out this test, or measure without --ldos-head in a checkout of the revision",
+        )
+
+
+def refuse_parallel_runs(config: pytest.Config, *, is_one_sweep: bool) -> None:
+    """Refuses tests in parallel processes, which disturb each other; only cells of sweeps wait for each other."""
+    worker_input: Any = getattr(config, "workerinput", None)
+    if worker_input is None:
+        return
+    if not is_one_sweep:
+        raise ConfigurationError(
+            f"scenario tests cannot run in pytest-xdist workers ({worker_input['workercount']} here): other tests "
+            "would disturb them",
+            remedy="run them alone, with -n 0; only a sweep (ldos_sweep), without other tests, can be spread",
+        )
+    written = [name for name in _WRITTEN_AT_THE_END if config.getoption(f"ldos_{name}")]
+    if written:
+        raise ConfigurationError(
+            f"--ldos-{written[0].replace('_', '-')} cannot be written by pytest-xdist's workers",
+            remedy="leave it out: a sweep's tables are in .ldos/sweeps; or run without workers",
+        )
+
 
 GREEN: Final = frozenset({pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED})
 """Exit statuses of pytest without a failed test."""
@@ -31,9 +142,11 @@ _VERDICT_PROPERTY: Final = "ldos.verdict"
 class Ledger:
     """The verdicts of one session.
 
-    Args:
-        selection: the measuring tests.
-        failed: tests that failed before the ledger was created.
+    Attributes:
+        failed: tests that failed so far, even if pytest reports otherwise.
+        is_answered: True if a test was judged, also by another process, or has results without a verdict.
+        refused: tests refused before they measured.
+        ends: description of how a test ended that did not fail.
     """
 
     def __init__(self, settings: Settings, selection: Selection, *, failed: Collection[str] = ()) -> None:
@@ -41,89 +154,75 @@ class Ledger:
         self._selection = selection
         self._sections: dict[str, list[Section]] = {}
         self._verdicts: list[Verdict] = []
-        self._failed = set(failed)
+        self.failed = set(failed)
         self._reported = set(failed)
         self._expected: set[str] = set()
         self._failed_by_verdict: set[str] = set()
         self._begun: set[tuple[str, str]] = set()
         self._first_failures: dict[str, str] = {}
         self._started_again: set[str] = set()
-        self._ends: dict[str, str] = {}
-        self._is_answered = False
-        self.refusals = Refusals()
+        self._refused_first: dict[str, str] = {}
+        self.is_answered = False
+        self.refused: set[str] = set()
+        self.ends: dict[str, str] = {}
 
     @property
     def policy(self) -> Policy:
-        """The gate's policy for the tests of this session.
-
-        Raises:
-            ConfigurationError: the gate's settings or a test's metrics are invalid.
-        """
+        """The gate's policy for the tests of this session, which may gate all metrics and quantities of its tests."""
         from pytest_ldos.judge.gate.policy import Policy
 
-        judged, own = len(self._selection), self._selection.own_names()
-        declared = {spec.name for spec in self._settings.sources.toml.metrics}
-        return Policy.configured(self._settings.sources.toml.gate, scenarios=judged, own=own | declared)
-
-    # --- entries ----------------------------------------------------------------------
+        selection, toml = self._selection, self._settings.sources.toml
+        own = {metric.name for item in selection.scenarios for metric in own_metrics(item)}
+        instruments = {name for item in selection.studies for name in asked_instruments(item)}
+        own |= {each.name for name in instruments for each in find_instrument(name).quantities}
+        own |= {spec.name for spec in toml.metrics}
+        return Policy.configured(toml.gate, scenarios=len(selection), own=own)
 
     def enter_section(self, nodeid: str, section: Section, verdict: Verdict) -> None:
-        """Adds a judged scenario to the report; its test fails according to the verdict."""
-        placed = dataclasses.replace(section, test=self._selection.place_of(nodeid))
-        self._sections.setdefault(nodeid, []).append(placed)
+        """Adds a judged scenario to the report, with its test's place; its test fails according to the verdict."""
+        from pytest_ldos.show.report.document import Place
+
+        item = next((item for item in self._selection.scenarios if item.nodeid == nodeid), None)
+        place = None
+        if item is not None and item.location[1] is not None:
+            place = Place(file=Path(item.location[0]).as_posix(), line=item.location[1] + 1)
+        self._sections.setdefault(nodeid, []).append(dataclasses.replace(section, test=place))
         self.enter_verdict(nodeid, verdict)
 
     def enter_verdict(self, nodeid: str, verdict: Verdict) -> None:
         """Records a verdict without a section, reached by another process or in an earlier session."""
-        from pytest_ldos.judge.gate.verdict import is_failure
-
         self._verdicts.append(verdict)
+        self.is_answered = True
         if is_failure(verdict, strict=self._settings.is_strict):
             self._failed_by_verdict.add(nodeid)
 
     def enter_infra(
         self, nodeid: str, scenario: str, error: LdosError, *, stack: str = "", interference: Interference | None = None
     ) -> None:
-        """Adds a scenario that could not be measured.
-
-        Args:
-            stack: the kind that was requested.
-            interference: use of the machine by other processes meanwhile.
-        """
-        from pytest_ldos.judge.gate.verdict import Verdict
+        """Adds a scenario that could not be measured, with the requested stack, and the interference meanwhile."""
         from pytest_ldos.show.report.compose import compose_infra
 
         reasons = error.summary.splitlines()  # the test's message has the details
         section = compose_infra(scenario, reasons, stack=stack, interference=interference)
         self.enter_section(nodeid, section, Verdict.INFRA)
 
-    def enter_failure(self, nodeid: str) -> None:
-        """Records that a test failed, even if pytest reports otherwise."""
-        self._failed.add(nodeid)
-
-    def enter_answer(self) -> None:
-        """Records results without a verdict, or a verdict reached by another process."""
-        self._is_answered = True
-
     def enter_report(self, report: pytest.TestReport) -> None:
         """Records from pytest's report a failure, an expected failure, or an end without failure."""
-        self._ends[report.nodeid] = _describe_end(report) or self._ends.get(report.nodeid, "")
-        self._is_answered |= any(name == _VERDICT_PROPERTY for name, _ in report.user_properties)
-        if report.failed:
-            self._failed.add(report.nodeid)
-            self._reported.add(report.nodeid)
         if hasattr(report, "wasxfail"):
+            self.ends[report.nodeid] = f"expected to fail: {report.wasxfail}"
             self._expected.add(report.nodeid)
-
-    # --- a test is run once -----------------------------------------------------------
+        elif report.skipped:
+            self.ends[report.nodeid] = describe_skip(report)
+        elif report.when == "call" and report.passed:
+            self.ends[report.nodeid] = "passed without a verdict"
+        self.is_answered |= any(name == _VERDICT_PROPERTY for name, _ in report.user_properties)
+        if report.failed:
+            self.failed.add(report.nodeid)
+            self._reported.add(report.nodeid)
 
     @contextmanager
     def once(self, item: pytest.Item, when: str, *, is_measured: bool) -> Iterator[None]:
-        """Allows a phase of a measuring test to begin only once, even if a plugin reruns tests.
-
-        Args:
-            is_measured: True if the test has already requested a measurement.
-        """
+        """Allows a phase of a measuring test to begin only once, even if a plugin reruns tests."""
         begun = (item.nodeid, when)
         if begun in self._begun and (is_measured or measures(item)):
             self.refuse_start(item.nodeid)
@@ -143,23 +242,29 @@ class Ledger:
     def refuse_start(self, nodeid: str) -> NoReturn:
         """Fails a restarted test with the outcome of its first start."""
         self._started_again.add(nodeid)
+        outcome = self._first_failures.get(nodeid, "the test ended without a verdict")
+        if nodeid not in self._first_failures and nodeid in self._sections:
+            from pytest_ldos.show.report import failure
+            from pytest_ldos.show.report.compose import compose
+
+            outcome = failure.render(compose(self._sections[nodeid]))
         fail_with(
-            f"{self._first_outcome(nodeid)}\n"
+            f"{outcome}\n"
             "(not measured again: the first outcome of a test stands, whatever runs it again)\n"
             "  → exclude scenario tests from reruns, or ask for more trials (--ldos-trials, --ldos-max-trials)"
         )
 
-    def _first_outcome(self, nodeid: str) -> str:
-        if nodeid in self._first_failures:
-            return self._first_failures[nodeid]
-        if nodeid not in self._sections:
-            return "the test ended without a verdict"
-        from pytest_ldos.show.report import failure
-        from pytest_ldos.show.report.compose import compose
-
-        return failure.render(compose(self._sections[nodeid]))
-
-    # --- reading ----------------------------------------------------------------------
+    @contextmanager
+    def noting_refusal(self, nodeid: str) -> Iterator[None]:
+        """Refuses a test if the ``with`` block raises; a repeated error refers to the first test that had it."""
+        try:
+            yield
+        except LdosError as error:
+            self.refused.add(nodeid)
+            first = self._refused_first.setdefault(str(error), nodeid)
+            if first == nodeid:
+                raise
+            raise type(error)(f"refused for the same reason as {first}") from None
 
     @property
     def sections(self) -> list[Section]:
@@ -169,25 +274,15 @@ class Ledger:
     @property
     def begun_sections(self) -> list[Section]:
         """The sections of all tests that were not refused."""
-        of_tests = (found for nodeid, found in self._sections.items() if nodeid not in self.refusals)
-        return [section for of_test in of_tests for section in of_test]
+        return [each for nodeid, found in self._sections.items() if nodeid not in self.refused for each in found]
 
     def verdicts_of(self, nodeid: str) -> list[Verdict]:
         """All verdicts of a test so far."""
         return [section.verdict for section in self._sections.get(nodeid, ()) if section.verdict is not None]
 
-    @property
-    def is_answered(self) -> bool:
-        """True if a test was judged, or has results without a verdict."""
-        return self._is_answered or bool(self._verdicts)
-
-    def end_of(self, nodeid: str) -> str:
-        """Description of how a test ended that did not fail; empty if it was not run."""
-        return self._ends.get(nodeid, "")
-
     def has_failed(self, nodeid: str) -> bool:
         """True if a test, or one below it, has failed so far."""
-        return any(failed == nodeid or failed.startswith(f"{nodeid}::") for failed in self._failed)
+        return any(failed == nodeid or failed.startswith(f"{nodeid}::") for failed in self.failed)
 
     def describe(self, item: pytest.Item) -> None:
         """Adds the properties of all verdicts so far to a test, each once."""
@@ -217,45 +312,5 @@ class Ledger:
         failed = self._reported | unreported
         if not failed or not failed <= self._failed_by_verdict:
             return pytest.ExitCode.TESTS_FAILED
-        from pytest_ldos.judge.gate.verdict import exit_code, worst
 
         return exit_code(worst(self._verdicts), strict=self._settings.is_strict)
-
-
-def _describe_end(report: pytest.TestReport) -> str:
-    """Description of a test's end from its report; empty for a phase after which it continues."""
-    if hasattr(report, "wasxfail"):
-        return f"expected to fail: {report.wasxfail}"
-    if report.skipped:
-        return describe_skip(report)
-    return "passed without a verdict" if report.when == "call" and report.passed else ""
-
-
-class Refusals:
-    """Tests refused before they measure; each reason is reported once."""
-
-    def __init__(self) -> None:
-        self._first: dict[str, str] = {}
-        self._refused: set[str] = set()
-
-    def __contains__(self, nodeid: str) -> bool:
-        return nodeid in self._refused
-
-    def __len__(self) -> int:
-        return len(self._refused)
-
-    @contextmanager
-    def noted(self, nodeid: str) -> Iterator[None]:
-        """Refuses a test if the ``with`` block raises; a repeated error refers to the first test that had it.
-
-        Raises:
-            LdosError: of the same kind.
-        """
-        try:
-            yield
-        except LdosError as error:
-            self._refused.add(nodeid)
-            first = self._first.setdefault(str(error), nodeid)
-            if first == nodeid:
-                raise
-            raise type(error)(f"refused for the same reason as {first}") from None

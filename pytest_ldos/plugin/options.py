@@ -1,7 +1,9 @@
-"""Options of the command line, and values of ours that pytest would mistake for paths of tests.
+"""Options, marks and hooks of the plugin, and values of ours that pytest would mistake for paths of tests.
 
 Before it knows a plugin's options, pytest looks for its root and its settings above every argument that exists on disk.
 A value after a space is such an argument; one joined to its option by ``=`` is not.
+
+Every pytest run with the plugin installed loads this module.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_ldos.scenario.options import OPTIONS, Option
+from pytest_ldos.campaign.instruments import MODULES
+from pytest_ldos.scenario.options import OPTIONS
 
 if TYPE_CHECKING:
+    from pytest_ldos.api import OwnMetric
     from pytest_ldos.scenario.settings import Sources
 
 
@@ -27,17 +31,12 @@ _PREFIX: Final = "--ldos"
 def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("ldos", "performance of a manipulation stack, from traces (pytest-ldos)")
     for option in OPTIONS.values():
-        _add(group, option)
-
-
-def _add(group: pytest.OptionGroup, option: Option) -> None:
-    destination = f"ldos_{option.name}"
-    if option.is_flag:
-        group.addoption(option.flag, dest=destination, action="store_true", default=None, help=option.help)
-    elif option.is_repeatable:
-        group.addoption(option.flag, dest=destination, metavar=option.metavar, action="append", help=option.help)
-    else:
-        group.addoption(option.flag, dest=destination, metavar=option.metavar, default=None, help=option.help)
+        kind: dict[str, Any] = {"metavar": option.metavar}
+        if option.is_flag:
+            kind = {"action": "store_true"}
+        elif option.is_repeatable:
+            kind["action"] = "append"
+        group.addoption(option.flag, dest=f"ldos_{option.name}", default=None, help=option.help, **kind)
 
 
 def refuse_unknown_flags(arguments: list[str]) -> None:
@@ -53,34 +52,27 @@ def refuse_unknown_flags(arguments: list[str]) -> None:
 
 
 def read_settings(config: pytest.Config, environment: Mapping[str, str], found: Path | None) -> Sources:
-    """Reads all settings; an error in them is a usage error.
-
-    Args:
-        found: the settings file of the project, if it has one.
-    """
+    """Reads all settings, with the project's file if one was found; an error in them is a usage error."""
     from pytest_ldos.base.errors import ConfigurationError
     from pytest_ldos.plugin.messages import usage_error
+    from pytest_ldos.scenario.fields import parse_value
     from pytest_ldos.scenario.settings import read_environment, read_sources
 
+    given = {option: config.getoption(f"ldos_{option.name}") for option in OPTIONS.values()}
     try:
         return read_sources(
             found,
             root=config.rootpath,
             here=config.invocation_params.dir,
-            command_line=_read_command_line(config),
+            command_line={
+                option.name: parse_value(option, value, option.flag)
+                for option, value in given.items()
+                if value is not None
+            },
             environment=read_environment(environment),
         )
     except ConfigurationError as error:
         raise usage_error(str(error)) from None
-
-
-def _read_command_line(config: pytest.Config) -> dict[str, Any]:
-    from pytest_ldos.scenario.described import parse_value
-
-    given = {option: config.getoption(f"ldos_{option.name}") for option in OPTIONS.values()}
-    return {
-        option.name: parse_value(option, value, option.flag) for option, value in given.items() if value is not None
-    }
 
 
 _MARKS_OF_A_ROOT: Final = (
@@ -88,49 +80,32 @@ _MARKS_OF_A_ROOT: Final = (
 )  # fmt: skip
 """Files by which pytest recognises the root of a project."""
 
-_NO_MORE_OPTIONS: Final = "--"
-
 
 def refuse_values_taken_for_the_root(config: pytest.Config, environment: Mapping[str, str]) -> None:
-    """Refuses a value after a space that led pytest to another root; with the same root, it is harmless.
-
-    Raises:
-        pytest.UsageError: the message has the correct form.
-    """
+    """Refuses a value after a space that led pytest to another root; with the same root, it is harmless."""
     if config.known_args_namespace.inifilename:
         return
     found = config.rootpath if config.inipath is None else config.inipath.parent
-    for flag, value in _existing_values(config, environment):
-        if found != _root_without_values(config):
-            from pytest_ldos.plugin.messages import usage_error
-
-            raise usage_error(
-                f"{flag} {value}: pytest takes {value} for a place of tests, and its settings and root from there"
-                f"\n  → write {flag}={value}"
-            )
-
-
-def _existing_values(config: pytest.Config, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Our options with the following argument, if that is an existing path."""
     flags = {option.flag for option in OPTIONS.values() if not option.is_flag}
-    given = (shlex.split(environment.get("PYTEST_ADDOPTS", "")), config.invocation_params.args)
-    for arguments in given:
-        options = takewhile(_NO_MORE_OPTIONS.__ne__, map(str, arguments))
-        yield from ((flag, value) for flag, value in pairwise(options) if flag in flags and _exists(config, value))
+    for arguments in (shlex.split(environment.get("PYTEST_ADDOPTS", "")), config.invocation_params.args):
+        for flag, value in pairwise(takewhile("--".__ne__, map(str, arguments))):
+            if flag in flags and _exists(config, value) and found != _root_without_values(config):
+                from pytest_ldos.plugin.messages import usage_error
+
+                raise usage_error(
+                    f"{flag} {value}: pytest takes {value} for a place of tests, and its settings and root from there"
+                    f"\n  → write {flag}={value}"
+                )
 
 
 def _root_without_values(config: pytest.Config) -> Path:
     """The root that pytest finds by the other arguments, or by the working directory without any."""
     here = config.invocation_params.dir
-    places = [here / place for each in config.known_args_namespace.file_or_dir if _exists(config, place := _file(each))]
+    files = [argument.partition("::")[0] for argument in config.known_args_namespace.file_or_dir]
+    places = [here / file for file in files if _exists(config, file)]
     start = _common_folder(places) if places else here
     marked = (each for each in (start, *start.parents) if any((each / name).is_file() for name in _MARKS_OF_A_ROOT))
     return next(marked, _common_folder([here, start]))
-
-
-def _file(argument: str) -> str:
-    """The file of ``tests/test_arm.py::test_reach``."""
-    return argument.partition("::")[0]
 
 
 def _exists(config: pytest.Config, place: str) -> bool:
@@ -143,3 +118,82 @@ def _exists(config: pytest.Config, place: str) -> bool:
 def _common_folder(places: Iterable[Path]) -> Path:
     folders = [os.path.abspath(each if each.is_dir() else each.parent) for each in places]  # noqa: PTH100 - keeps links, as pytest does
     return Path(os.path.commonpath(folders))
+
+
+SCENARIO_MARK: Final = "ldos_scenario"
+CHOICE_MARK: Final = "ldos_scenarios"
+SWEEP_MARK: Final = "ldos_sweep"
+
+SCENARIO_FIXTURE: Final = "ldos_scenario"
+CELL_FIXTURE: Final = "ldos_cell"
+STUDY_FIXTURE: Final = "ldos_study"
+MEASURING_FIXTURE: Final = "ldos_stack"
+
+CELL_ATTRIBUTE: Final = "ldos_cell"
+"""Attribute of a test's report: the result of its cell, as JSON."""
+
+SWEEP_ATTRIBUTE: Final = "ldos_sweep"
+"""Attribute of the report of a previously measured cell: its sweep, as JSON."""
+
+UNJUDGED_OUTPUT: Final = "ldos_unjudged"
+"""Key in the output of a pytest-xdist worker: measuring tests without a verdict, with reasons."""
+
+_KEYWORDS: Final = "(name=…, trials=…, max_trials=…, warmup=…, seeds=…, success_rate=…, goals=…, unavailable=…)"
+
+
+def measures(test: Any) -> bool:
+    """True if a test, or a function from which tests are made, requests a stack or an instrument."""
+    fixtures = getattr(test, "fixturenames", ())
+    return MEASURING_FIXTURE in fixtures or STUDY_FIXTURE in fixtures
+
+
+def marks_of(node: pytest.Item) -> Iterator[pytest.Mark]:
+    """The marks of a test, the closest first: of its parameter set, function, class and module."""
+    of_parameters = getattr(getattr(node, "callspec", None), "marks", ())
+    yield from (each.mark if isinstance(each, pytest.MarkDecorator) else each for each in of_parameters)
+    yield from node.iter_markers()
+
+
+def makes_tests(metafunc: pytest.Metafunc) -> bool:
+    """True if measuring tests are made from a test function."""
+    return measures(metafunc) or metafunc.definition.get_closest_marker(SWEEP_MARK) is not None
+
+
+def describe_marks(scenarios: Mapping[str, str]) -> dict[str, str]:
+    """All marks and their descriptions; those of the scenarios are given by name."""
+    measures_as = "the fixture ldos_study measures as 'ldos {}' does"
+    return {
+        **{f"{name}{_KEYWORDS}": f"scenario of pytest-ldos: {text}" for name, text in scenarios.items()},
+        **{f"{mark_name(each)}(name=…, **settings)": measures_as.format(each.replace("_", "-")) for each in MODULES},
+        f"{SCENARIO_MARK}(scenario, name=…)": "the scenario of pytest-ldos that a test measures; 'a+b' is both at once",
+        f"{SWEEP_MARK}(address, values)": "a test for each value of a setting of its scenario; several make a grid",
+        f"{CHOICE_MARK}(*scenarios, name='left-{{scenario}}')": "for which scenarios a test with the fixture "
+        "ldos_scenario is made, by default all",
+    }
+
+
+def describe_skip(report: pytest.CollectReport | pytest.TestReport) -> str:
+    """The reason for a skip, as pytest shows it."""
+    why = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
+    return f"skipped: {str(why).removeprefix('Skipped: ')}"
+
+
+def mark_name(instrument: str) -> str:
+    return f"ldos_{instrument.replace('-', '_')}"
+
+
+def pytest_ldos_metrics() -> Iterable[OwnMetric]:
+    """Return metrics of your own, which are measured, recorded, judged and reported for each trial like T1 to T5.
+
+    Called when a measuring test begins, in its conftest.py files and in all plugins.
+    Import `pytest_ldos.api` within the function, so that runs which measure nothing remain fast::
+
+        def pytest_ldos_metrics():
+            from pytest_ldos import api
+
+            return [api.OwnMetric(name="plan_points", title="points of the plan", unit="",
+                                  better=api.Better.LOWER, measure=count_points)]
+
+    A name that is taken, or a value that is not an `OwnMetric`, fails the test before it measures.
+    """
+    raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Progress of trials: on a terminal, one line is rewritten; elsewhere, each trial has a line.
+"""Progress of trials, and the profilers that watch them.
 
 With ``-q``, each series of trials has a line; with ``-qq``, there is no progress.
 """
@@ -7,31 +7,30 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Final
 
 import pytest
 
 from pytest_ldos.base.text import ns_to_ms, one_line
-from pytest_ldos.campaign.order import Block
+from pytest_ldos.campaign.order import Block, Role
 from pytest_ldos.campaign.versions.version import Version
+from pytest_ldos.campaign.watching import FOLDER, Watching, write_watched, write_watched_difference
 from pytest_ldos.host.interference import Interference, describe_interference
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import MotionTrial
+from pytest_ldos.measure.trial.rig import Watch
 from pytest_ldos.plugin.messages import encodable, write_line
-from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.scenario.model import ScenarioSpec, WatchSpec
+from pytest_ldos.show.report.flame import DRAWINGS
 
 _CLEAR: Final = "\r\x1b[K"
 _BAR_WIDTH: Final = 20
 
 
 class Progress:
-    """Reports progress; see `BlockObserver`.
-
-    Args:
-        is_alone: True if only one version is measured, which is then not named.
-    """
+    """Reports progress; see `BlockObserver`. If one version `is_alone`, it is not named."""
 
     def __init__(self, config: pytest.Config, *, is_alone: bool = False) -> None:
         self._is_alone = is_alone
@@ -40,7 +39,6 @@ class Progress:
         self._reporter: pytest.TerminalReporter | None = reporter
         self._is_terminal = reporter is not None and sys.__stdout__ is not None and sys.__stdout__.isatty()
         self._is_shown = reporter is not None and reporter.verbosity >= 0
-        self._is_brief = reporter is not None and reporter.verbosity == -1
         self._is_at_line_start = False
         self._label = ""
         self._version = ""
@@ -75,9 +73,12 @@ class Progress:
         self._trials = max(spec.trials, trials.stop)
         self._made = 0
         self._began_s = time.monotonic()
-        if self._is_brief:
+        if self._reporter is not None and self._reporter.verbosity == -1:
             beforehand = f", {warmup} before them to warm up" if warmup else ""
-            self._write_line(f"{self._label}trials to make: {len(trials)}{beforehand}")
+            with self._uncaptured():
+                if self._reporter._tw.width_of_current_line:  # noqa: SLF001 - of pytest's letters, without file names
+                    write_line(self._reporter, "")
+                write_line(self._reporter, f"{self._label}trials to make: {len(trials)}{beforehand}")
 
     def surroundings(self, found: Interference) -> None:
         text = describe_interference(found)
@@ -90,7 +91,10 @@ class Progress:
 
     def trial(self, trial: MotionTrial) -> None:
         self._made += 1
-        line = f"trial {trial.index + 1} of {self._trials} {trial.outcome}{_latencies(trial)}"
+        line = f"trial {trial.index + 1} of {self._trials} {trial.outcome}"
+        for metric in METRICS.values():  # by the client's stamps, because the trace is read after all trials
+            latency_ns = metric.latency_ns(trial.stamps_ns) if metric.in_sweeps else None
+            line += "" if latency_ns is None else f"  {metric.name} {ns_to_ms(latency_ns):.1f} ms"
         is_bad = not trial.succeeded
         if is_bad:
             line += f": {trial.message.splitlines()[0] if trial.message else 'no reason given'}"
@@ -123,30 +127,44 @@ class Progress:
             self._write(f"{line}\n")
             self._is_at_line_start = True
 
-    def _write_line(self, text: str) -> None:
-        """Writes a line below pytest's progress letters, if there are any."""
-        assert self._reporter is not None
-        with self._uncaptured():
-            if self._reporter._tw.width_of_current_line:  # noqa: SLF001 - only pytest knows it without file names
-                write_line(self._reporter, "")
-            write_line(self._reporter, text)
-
     def _write(self, text: str) -> None:
         with self._uncaptured():
             sys.stdout.write(encodable(text, sys.stdout))
             sys.stdout.flush()
 
-    @contextmanager
-    def _uncaptured(self) -> Iterator[None]:
-        if self._capture is None:
-            yield
-            return
-        with self._capture.global_and_fixture_disabled():
-            yield
+    def _uncaptured(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._capture is None else self._capture.global_and_fixture_disabled()
 
 
-def _latencies(trial: MotionTrial) -> str:
-    """Latencies by the client's stamps, because the trace is read after all trials."""
-    metrics = [each for each in METRICS.values() if each.in_sweeps]
-    taken = ((each.name, each.latency_ns(trial.stamps_ns)) for each in metrics)
-    return "".join(f"  {name} {ns_to_ms(latency_ns):.1f} ms" for name, latency_ns in taken if latency_ns is not None)
+class TrialWatch:
+    """Watches the versions of a scenario, and writes profiles below a folder."""
+
+    def __init__(self, spec: WatchSpec, folder: Path, title: str) -> None:
+        self._spec = spec
+        # with a number if trials of the same test already use the folder
+        places = (folder / FOLDER, *(folder / f"{FOLDER}-{number}" for number in range(2, 10_000)))
+        self._folder = next(each for each in places if not each.exists())
+        self._title = title
+        self._watched: dict[Role, Watching] = {}
+
+    def of(self, role: Role) -> Watch | None:
+        """The watch of a version; ``None`` without profilers."""
+        if not self._spec.is_asked:
+            return None
+        if role not in self._watched:
+            self._watched[role] = Watching(self._spec)
+        return self._watched[role]
+
+    def write(self) -> list[str]:
+        """Writes the profiles; returns notes for the report."""
+        notes: list[str] = []
+        is_interleaved = Role.BASE in self._watched
+        for role, watching in self._watched.items():
+            folder = self._folder / role if is_interleaved else self._folder
+            title = f"{self._title}, {role}" if is_interleaved else self._title
+            notes += write_watched(watching, folder, DRAWINGS, title=title)
+        if is_interleaved and Role.HEAD in self._watched:
+            base, head = self._watched[Role.BASE], self._watched[Role.HEAD]
+            title = f"{self._title}: base → head"
+            notes += write_watched_difference(base, head, self._folder, DRAWINGS, title=title)
+        return notes

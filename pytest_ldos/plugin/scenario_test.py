@@ -7,41 +7,149 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pytest
 
-from pytest_ldos.base.errors import ConfigurationError, LdosError
-from pytest_ldos.campaign.blocks import Bench, StoredBase, interleave, measure_alone
+from pytest_ldos.base.errors import ConfigurationError, LdosError, NotWritten
+from pytest_ldos.campaign.blocks import Bench, StoredBase, describe_turns, interleave, measure_alone
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.judge.baseline.lookup import Found
+from pytest_ldos.host.checkout import is_changed
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.baseline.known_runs import keep_run
+from pytest_ldos.judge.baseline.lookup import Found, Lookup, NoBaseline, NotComparable
 from pytest_ldos.judge.gate.case import fails_more_often
 from pytest_ldos.judge.gate.decide import GateResult
-from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.judge.judging import Screen, judge
+from pytest_ldos.judge.gate.verdict import Verdict, is_failure
+from pytest_ldos.judge.judging import Grounds, Judged, Screen, has_other_settings, is_equal_stack, judge
+from pytest_ldos.judge.kept import Judgement, write_judgement
 from pytest_ldos.measure.metrics.catalogue import Catalogue
+from pytest_ldos.measure.trial.artifacts import BLOCKS, is_worth_keeping
 from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.plugin.judging import grounds_for, why_not_confirmed
-from pytest_ldos.plugin.ledger import Ledger
+from pytest_ldos.plugin.ledger import Ledger, metrics_of
 from pytest_ldos.plugin.messages import fail_with
-from pytest_ldos.plugin.preflight import require_goals_of
-from pytest_ldos.plugin.progress import Progress
-from pytest_ldos.plugin.scenario_run import ScenarioRun
-from pytest_ldos.plugin.scenarios import require_loads
-from pytest_ldos.plugin.selection import metrics_of
-from pytest_ldos.plugin.settings import Settings
+from pytest_ldos.plugin.progress import Progress, TrialWatch
+from pytest_ldos.plugin.runs import ScenarioRun
+from pytest_ldos.plugin.settings import Settings, require_loads
 from pytest_ldos.plugin.standby import session_of
-from pytest_ldos.plugin.watching import TrialWatch
+from pytest_ldos.robot.stack.choose import require_goals, resolve_kind
 from pytest_ldos.robot.stack.goals import Goal
 from pytest_ldos.scenario.fields import revise_spec
-from pytest_ldos.scenario.loads.registry import LOAD_SPECS
-from pytest_ldos.scenario.loads.spec import LoadSpec
+from pytest_ldos.scenario.loads import LOAD_SPECS, LoadSpec
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
+from pytest_ldos.scenario.words import StackKind
+from pytest_ldos.show.report import failure
+from pytest_ldos.show.report.compose import compose, compose_section, report_surroundings
+from pytest_ldos.show.report.document import Section
+from pytest_ldos.show.report.reasons import describe_reason
+from pytest_ldos.show.report.words import describe_load
 
 if TYPE_CHECKING:
-    from pytest_ldos.host.interference import Interference
     from pytest_ldos.measure.load.protocol import RunningLoad
+
+
+def grounds_for(
+    settings: Settings, ledger: Ledger, run: ScenarioRun, trials: TrialSet, base: TrialSet | None = None
+) -> Grounds:
+    """The grounds of a run: its interleaved base, or the stored baseline."""
+    stores, policy = settings.stores, ledger.policy
+    if base is None:
+        grounds = Grounds.stored(trials, stores, policy).shortened(settings.root)
+        screens = (
+            isinstance(grounds.base, Found)
+            and not run.is_unconfirmed
+            and not why_not_confirmed(settings, trials, grounds.base.trials)
+        )
+        return replace(grounds, policy=replace(grounds.policy, screens=screens))
+    file, label = run.folder_of(trials).base.trials_file, run.versions[Role.BASE].name
+    grounds = Grounds.given(trials, base, file, stores=stores, policy=policy, label=label).shortened(settings.root)
+    return replace(grounds, screen=run.screens.get(trials.session, run.confirming))
+
+
+def why_not_confirmed(settings: Settings, trials: TrialSet, base: TrialSet) -> str:
+    """The reason why a suspicious run is not measured again, interleaved with the baseline's commit; empty if it is."""
+    reasons = {
+        "--ldos-confirm is 0": not settings.value("confirm"),
+        "it becomes the baseline": settings.value("update_baseline"),
+        "the baseline names no commit": not base.commit,
+        "the baseline was recorded with uncommitted changes; record it again from a commit": is_changed(base.commit),
+        "both commits would have this run's settings, which are not the baseline's": has_other_settings(trials, base),
+        "exactly the baseline's stack ran": is_equal_stack(trials, base),
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def judge_run(settings: Settings, ledger: Ledger, run: ScenarioRun, trials: TrialSet) -> tuple[GateResult, Section]:
+    """The verdict on trials and its section of the report; stores the grounds, and the run as known or as baseline."""
+    interleaved = run.interleaved_with(trials)
+    grounds = grounds_for(settings, ledger, run, trials, None if interleaved is None else interleaved.base)
+    judged = judge(trials, grounds)
+    facts = [describe_turns(interleaved)] if interleaved is not None else []
+    facts += [*run.version_notes, *run.notes]
+    run.notes = []  # each is in one report only
+    notes = [*facts]
+    made_by = version("pytest-ldos")
+    judgement = Judgement(grounds=grounds, verdict=judged.result.verdict, made_by=made_by, notes=tuple(facts))
+    try:
+        write_judgement(run.folder_of(trials), judgement)
+    except NotWritten as error:
+        notes.append(f"ldos report cannot reproduce this verdict: {error.message}")
+    notes += _record(settings, judged, grounds.base)
+    notes += _keep_known(settings, judged, grounds)
+    notes += _describe_traces(settings, run, judged)
+    return judged.result, compose_section(judged, notes=notes)
+
+
+def _keep_known(settings: Settings, judged: Judged, grounds: Grounds) -> list[str]:
+    """Stores this run, and the base of a refuted suspicion, as known runs; returns a note if they are not written."""
+    known: list[TrialSet] = []
+    if judged.own.verdict is Verdict.PASSED:
+        known = [judged.head if grounds.screen is None else grounds.screen.head]
+        is_refuted = grounds.screen is not None and judged.result.verdict in {Verdict.PASSED, Verdict.IMPROVED}
+        if is_refuted and judged.base is not None:
+            known.append(replace(judged.base, session="", looks=(), last_look=None))
+    try:
+        for each in known:
+            keep_run(settings.stores.local, each)
+    except LdosError as error:
+        return [f"this run is not added to the known runs: {error.message}"]
+    return []
+
+
+def _describe_traces(settings: Settings, run: ScenarioRun, judged: Judged) -> list[str]:
+    """A note on the location of kept traces."""
+    sets = [judged.head, *([judged.base] if judged.base is not None and judged.is_interleaved else [])]
+    regressed, policy = judged.result.verdict is Verdict.REGRESSED, settings.value("traces")
+    if not any(is_worth_keeping(each, regressed=regressed, policy=policy) for each in sets):
+        return []
+    folder = run.folder_of(judged.head)
+    if len(sets) > 1:
+        return [f"traces: {folder.path / BLOCKS}"]
+    if not judged.head.trace:
+        return []
+    more = f"; those of the other starts: {folder.path / BLOCKS}" if (folder.path / BLOCKS).exists() else ""
+    return [f"trace: {folder.trace}{more}"]
+
+
+def _record(settings: Settings, judged: Judged, lookup: Lookup) -> list[str]:
+    """Records the run as a baseline if requested, or if it is the first; returns notes on it."""
+    trials, own, shown = judged.head, judged.own, judged.result.reasons
+    asked = settings.value("update_baseline")
+    stands = isinstance(lookup, NotComparable) and lookup.is_ours
+    is_first = isinstance(lookup, NoBaseline | NotComparable) and not stands and not settings.is_strict
+    if not (asked or is_first):
+        return []
+    if trials.watched:
+        return [f"not recorded as a baseline: it was watched by {trials.watched}"]
+    if own.verdict is not Verdict.PASSED:
+        why = "" if own.reasons[0] in shown else f": {describe_reason(own.reasons[0])}"
+        return [f"not recorded as a baseline{why}"]
+    stores = settings.stores
+    file = stores.update(trials) if asked else stores.save(trials, to_repository=False)
+    which = "new baseline" if asked else f"first baseline of this host class ({BaselineKey.of(trials).host_class})"
+    return [f"recorded as the {which}: {settings.short(file)}"]
 
 
 _RUN: pytest.StashKey[ScenarioRun] = pytest.StashKey()
@@ -105,10 +213,11 @@ def trial_maker(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
         session.ledger.refuse_after_failure(item.nodeid)
         goals = run.spec.goals if goals is None else goals
         with _named_faults(item):
-            maker = TrialMaker(session.settings, session.ledger, run)
             catalogue = metrics_of(item, session.settings)
-            require_goals_of(run.spec, goals)
-            trials = maker.make(goals if isinstance(goals, str) else tuple(goals), n, catalogue)
+            if isinstance(goals, str):
+                require_goals(run.spec.stack, goals)
+            goals = goals if isinstance(goals, str) else tuple(goals)
+            trials = TrialMaker(session.settings, session.ledger, run, goals, catalogue).make(n)
         run.add_trials(trials)
         return trials
 
@@ -130,11 +239,6 @@ class Gate:
         trials regressed or could not be measured, and in a strict run also without a verdict. A test judges one set of
         trials, because a second set would have the same baseline and the same part of the error budget.
         """
-        from pytest_ldos.judge.gate.verdict import is_failure
-        from pytest_ldos.plugin.judging import judge_run
-        from pytest_ldos.show.report import failure
-        from pytest_ldos.show.report.compose import compose
-
         self._ledger.refuse_after_failure(self._run.nodeid)
         if self._run.judged:
             fail_with(
@@ -161,85 +265,56 @@ def _named_faults(item: pytest.Item) -> Iterator[None]:
 
 
 def _end_as_infra(item: pytest.Item, error: LdosError, stack: StackSpec | None = None) -> NoReturn:
+    """Ends the test; its message has other use of the machine, if that matters."""
     if isinstance(error, ConfigurationError):
         fail_with(str(error))
     session, run = session_of(item.config), item.stash.get(_RUN, None)
     scenario = run.spec.name if run else session.settings.scenario_of(item).name
-    requested = _requested_kind(session.settings, run.spec.stack if run else stack)
+    stack = run.spec.stack if run else stack
+    requested = ""  # the kind, if it was known
+    if stack is not None:
+        is_built = session.settings.value("build") and stack.kind is StackKind.AUTO
+        requested = (StackKind.ROS2 if is_built else resolve_kind(stack)).value
     begun = session.record.runs_of(item.nodeid)
     interference = begun[-1].surroundings.measure() if begun else None
     session.ledger.enter_infra(item.nodeid, scenario, error, stack=requested, interference=interference)
-    fail_with("\n".join([f"scenario '{scenario}': infra", str(error), *_load(interference)]))
-
-
-def _load(interference: Interference | None) -> Iterator[str]:
-    """Sentence on other use of the machine, if it matters."""
-    from pytest_ldos.show.report.part_reports import report_surroundings
-    from pytest_ldos.show.report.words import describe_load
-
     load = describe_load(report_surroundings(interference))
-    if load:
-        yield load
+    fail_with("\n".join(filter(None, [f"scenario '{scenario}': infra", str(error), load])))
 
-
-def _requested_kind(settings: Settings, stack: StackSpec | None) -> str:
-    """The kind of a stack that could not be measured; empty if it was not yet known."""
-    from pytest_ldos.robot.stack.choose import resolve_kind
-    from pytest_ldos.scenario.words import StackKind
-
-    if stack is None:
-        return ""
-    is_built = settings.value("build") and stack.kind is StackKind.AUTO
-    return (StackKind.ROS2 if is_built else resolve_kind(stack)).value
-
-
-Goals = Sequence[Goal] | str
 
 _MOST_CONFIRMING: Final = 30
 """Most trials of each version to confirm a suspicion, unless the scenario allows more."""
 
 
 @dataclass(frozen=True)
-class TrialRequest:
-    """The trials requested by a test: a scenario, its goals, and the metrics."""
-
-    spec: ScenarioSpec
-    goals: Goals
-    catalogue: Catalogue
-
-
-@dataclass(frozen=True)
 class TrialMaker:
-    """Makes the trials of one scenario run."""
+    """Makes the trials of one scenario run, and measures the metrics of a catalogue."""
 
     settings: Settings
     ledger: Ledger
     run: ScenarioRun
+    goals: Sequence[Goal] | str
+    catalogue: Catalogue
 
-    def make(self, goals: Goals, n: int | None, catalogue: Catalogue) -> TrialSet:
-        """Makes trials, and returns head's.
+    def make(self, n: int | None) -> TrialSet:
+        """Makes `n` trials (the command line overrides it), and returns head's.
 
-        Args:
-            n: requested number of trials; the command line overrides it.
-            catalogue: metrics to measure.
+        Adds more while the comparison with the stored baseline is inconclusive.
         """
         self.run.begin_trials()
-        run, request = self.run, TrialRequest(self._spec_for(goals, n), goals, catalogue)
-        with self._watched(request.spec.name) as watch:
-            bench = self._bench(request, watch)
-            if Role.BASE in run.versions and not run.screens:
-                return self._make_interleaved(bench)
-            trials = self._make_alone(bench)
-        return self._confirmed(trials, request)
-
-    def _spec_for(self, goals: Goals, n: int | None) -> ScenarioSpec:
-        """The scenario with the running loads, and the test's requests."""
-        spec = dataclasses.replace(self.run.spec, loads=tuple(load.spec for load in self.run.loads))
-        if isinstance(goals, str):
-            spec = dataclasses.replace(spec, goals=goals)
+        run = self.run
+        spec = dataclasses.replace(run.spec, loads=tuple(load.spec for load in run.loads))
+        if isinstance(self.goals, str):
+            spec = dataclasses.replace(spec, goals=self.goals)
         if n is not None and "trials" not in self.settings.sources.command_line:
             spec = dataclasses.replace(spec, trials=n)
-        return spec
+        with self._watched(spec.name) as watch:
+            bench = self._bench(spec, watch)
+            if Role.BASE in run.versions and not run.screens:
+                return self._make_interleaved(bench)
+            size = self.settings.value("block")
+            trials = measure_alone(bench, run.versions[Role.HEAD], size=size, find_base=self._stored_base)
+        return self._confirmed(trials, spec)
 
     @contextmanager
     def _watched(self, title: str) -> Iterator[TrialWatch]:
@@ -250,23 +325,18 @@ class TrialMaker:
         finally:
             self.run.notes += watch.write()
 
-    def _bench(self, request: TrialRequest, watch: TrialWatch) -> Bench:
+    def _bench(self, spec: ScenarioSpec, watch: TrialWatch) -> Bench:
         return Bench(
-            spec=request.spec,
+            spec=spec,
             folder=self.run.folder,
-            goals=request.goals,
-            catalogue=request.catalogue,
+            goals=self.goals,
+            catalogue=self.catalogue,
             loads=tuple(self.run.loads),
             paths=self.settings.sources.toml.paths,
             observer=Progress(self.settings.config, is_alone=Role.BASE not in self.run.versions),
             watch=watch.of,
             clock=self.run.clock,
         )
-
-    def _make_alone(self, bench: Bench) -> TrialSet:
-        """Makes head's trials, and adds more while the comparison with the stored baseline is inconclusive."""
-        head = self.run.versions[Role.HEAD]
-        return measure_alone(bench, head, size=self.settings.value("block"), find_base=self._stored_base)
 
     def _stored_base(self, trials: TrialSet) -> StoredBase | None:
         grounds = grounds_for(self.settings, self.ledger, self.run, trials)
@@ -275,11 +345,7 @@ class TrialMaker:
         return StoredBase(len(grounds.base.trials.trials), lambda head: judge(head, grounds).result)
 
     def _make_interleaved(self, bench: Bench, *, until_s: float = math.inf) -> TrialSet:
-        """Makes head's trials, interleaved with the base's.
-
-        Args:
-            until_s: time of `time.monotonic` after which no more are added.
-        """
+        """Makes head's trials, interleaved with the base's; adds none after a time of `time.monotonic`."""
 
         def decide(head: TrialSet, base: TrialSet) -> GateResult:
             found = judge(head, grounds_for(self.settings, self.ledger, self.run, head, base)).result
@@ -289,9 +355,10 @@ class TrialMaker:
         self.run.interleaved.append(made)
         return made.head
 
-    def _confirmed(self, trials: TrialSet, request: TrialRequest) -> TrialSet:
+    def _confirmed(self, trials: TrialSet, spec: ScenarioSpec) -> TrialSet:
         """Returns the trials; if they are suspicious, new trials of head, interleaved with the baseline's commit."""
-        grounds = grounds_for(self.settings, self.ledger, self.run, trials)
+        run = self.run
+        grounds = grounds_for(self.settings, self.ledger, run, trials)
         if not isinstance(grounds.base, Found):
             return trials
         base, judged = grounds.base.trials, judge(trials, grounds)
@@ -299,35 +366,31 @@ class TrialMaker:
         is_sound = judged.own.verdict is Verdict.PASSED and judged.result.verdict is not Verdict.INVALID
         if not is_sound or not (suspicious or fails_more_often(trials, base)):
             return trials
-        names = tuple(each.metric for each in suspicious)
         what = ", ".join(f"{each.metric} ×{each.ratio:.3g}" for each in suspicious) or "failures"
-        why_not = why_not_confirmed(self.settings, trials, base) or self._find_base(base.commit)
+        suspicion = f"suspicious against the stored baseline: {what}"
+        why_not = why_not_confirmed(self.settings, trials, base)
+        if not why_not:
+            try:
+                run.versions = run.find_base(base=base.commit)
+            except LdosError as error:
+                why_not = error.message
         if why_not:
-            self.run.is_unconfirmed = True
-            self.run.notes.append(f"suspicious against the stored baseline: {what}; not measured again: {why_not}")
+            run.is_unconfirmed = True
+            run.notes.append(f"{suspicion}; not measured again: {why_not}")
             return trials
         minutes = self.settings.value("confirm")
-        suspicion = f"suspicious against the stored baseline: {what}"
-        self.run.announce(f"{suspicion}; measuring it interleaved with {base.commit}, for {minutes} min at most")
-        self.run.begin_trials()
+        run.announce(f"{suspicion}; measuring it interleaved with {base.commit}, for {minutes} min at most")
+        run.begin_trials()
         until_s = time.monotonic() + 60 * minutes
-        most = max(request.spec.max_trials, _MOST_CONFIRMING)
-        again = dataclasses.replace(request, spec=dataclasses.replace(request.spec, max_trials=most))
+        spec = dataclasses.replace(spec, max_trials=max(spec.max_trials, _MOST_CONFIRMING))
+        names = tuple(each.metric for each in suspicious)
         screen = Screen(head=trials, base=base, suspicious=names, known=grounds.policy.known)
-        self.run.confirming = screen
+        run.confirming = screen
         try:
-            with self._watched(request.spec.name) as watch:
-                made = self._make_interleaved(self._bench(again, watch), until_s=until_s)
+            with self._watched(spec.name) as watch:
+                made = self._make_interleaved(self._bench(spec, watch), until_s=until_s)
         finally:
-            self.run.confirming = None
-        self.run.screens[made.session] = screen
-        self.run.notes.append(f"{suspicion}; measured again, interleaved with {base.commit}")
+            run.confirming = None
+        run.screens[made.session] = screen
+        run.notes.append(f"{suspicion}; measured again, interleaved with {base.commit}")
         return made
-
-    def _find_base(self, commit: str) -> str:
-        """Finds the baseline's version; returns the reason if it cannot be found, or an empty text."""
-        try:
-            self.run.versions = self.run.find_base(base=commit)
-        except LdosError as error:
-            return error.message
-        return ""

@@ -12,16 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pytest
 
-from pytest_ldos.plugin.marks import (
-    CELL_ATTRIBUTE,
-    SWEEP_ATTRIBUTE,
-    UNJUDGED_OUTPUT,
-    describe_marks,
-    describe_skip,
-    measures,
-)
-from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES
-from pytest_ldos.scenario.project import find_settings_file, settings_file_in
+from pytest_ldos.plugin import options
+from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES, find_settings_file, settings_file_in
 from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS
 
 if TYPE_CHECKING:
@@ -41,6 +33,9 @@ class Standby:
 
     The session has the settings of its tests' project. They are read before collection if the command-line arguments
     lead to a project, and otherwise when its first test file is found.
+
+    Attributes:
+        session: ``None`` until it is requested.
     """
 
     KEY: ClassVar[pytest.StashKey[Standby]] = pytest.StashKey()
@@ -51,7 +46,7 @@ class Standby:
         self._look = cache(settings_file_in)
         self._found: dict[Path, Path | None] = {}
         self._names: dict[str, Path] = {}
-        self._session: MeasuringSession | None = None
+        self.session: MeasuringSession | None = None
         self._sessions: dict[Path | None, MeasuringSession] = {}
         self._marks: set[str] = set()
         self._running: pytest.Item | None = None
@@ -61,24 +56,23 @@ class Standby:
         self._set_up: set[str] = set()
 
     def begin(self) -> None:
-        """Registers the marks; creates the session at once if it has settings, so that wrong ones are refused before
-        collection.
-        """
+        """Registers the marks; creates the session at once if it has settings, to refuse wrong ones early."""
         files = self._files_of_arguments
-        made = [self._made(file) for file in files if file is not None or self._is_set()]
+        is_set = (
+            any(self._config.getoption(f"ldos_{name}") is not None for name in OPTIONS)
+            or not self._environment.keys() <= OTHER_VARIABLES.keys()
+            or _PLUS in self._config.getoption("markexpr")
+        )
+        made = [self._made(file) for file in files if file is not None or is_set]
         if len(files) == 1 and made:
-            (self._session,) = made
+            (self.session,) = made
         if not made:
-            self._register(describe_marks(SCENARIO_DESCRIPTIONS))
-
-    def awake(self) -> MeasuringSession | None:
-        """The session, if it was requested."""
-        return self._session
+            self._register(options.describe_marks(SCENARIO_DESCRIPTIONS))
 
     def session_for(self, test_file: Path) -> MeasuringSession:
         """The session for a test file; until collection ends, the first one is that of the run."""
         found = self._made(self._file_for(test_file))
-        self._session = self._session or found
+        self.session = self.session or found
         return found
 
     def wake(self) -> MeasuringSession:
@@ -87,64 +81,42 @@ class Standby:
         A test may request its stack only while it runs; it fails if other tests measure in another project.
         """
         file = self._files_of_arguments[0] if self._running is None else self._file_for(self._running.path)
-        if self._session is None or self._session is not self._sessions.get(file):
-            if self._session is not None and (self._session.selection or self._session.record.runs):
+        if self.session is None or self.session is not self._sessions.get(file):
+            if self.session is not None and (self.session.selection or self.session.record.runs):
                 from pytest_ldos.plugin.messages import fail_with
 
                 running = "" if self._running is None else self._running.nodeid
-                fail_with(_led_apart({self._session.settings.sources.file: "the other tests", file: running}))
+                fail_with(_led_apart({self.session.settings.sources.file: "the other tests", file: running}))
             self._sessions.pop(file, None)  # a new session receives the failed tests
-            self._session = self._made(file)
-        return self._session
+            self.session = self._made(file)
+        return self.session
 
     def header(self) -> list[str]:
         """Lines on the measurements of the session."""
-        return [] if self._session is None else [*self._session.header(), *filter(None, [self._refusal])]
-
-    def _refuse_unknown_parts(self) -> None:
-        """Refuses a combination in ``-m`` with a scenario unknown to all projects of the collected tests."""
-        if self._sessions:
-            from pytest_ldos.plugin.scenarios import refuse_unknown_parts
-
-            known = {name for each in self._sessions.values() for name in each.settings.scenario_names()}
-            refuse_unknown_parts(self._config.getoption("markexpr"), known)
+        return [] if self.session is None else [*self.session.header(), *filter(None, [self._refusal])]
 
     def _settle(self, items: list[pytest.Item], asked: Sequence[pytest.Item]) -> None:
-        """Passes the measuring tests to the session of their project.
+        """Passes the measuring tests, and those asked for (even if other plugins deselected them), to their session.
 
-        Args:
-            asked: measuring tests selected on the command line, even if other plugins deselected them.
-
-        Raises:
-            UsageError: they are in several projects, or would share a baseline.
+        Tests of several projects, or with one baseline, are refused; if only listed, the header has the reason.
         """
-        measuring = [item for item in items if measures(item)]
+        measuring = [item for item in items if options.measures(item)]
         if measuring:
-            self._session = self.session_for(measuring[0].path)
-            self._refuse(measuring, self._session)
+            from pytest_ldos.plugin.ledger import shared_baseline
+            from pytest_ldos.plugin.messages import usage_error
+
+            self.session = self.session_for(measuring[0].path)
+            first: dict[Path | None, str] = {}
+            for item in measuring:
+                first.setdefault(self._file_for(item.path), item.nodeid)
+            reason = _led_apart(first) if len(first) > 1 else shared_baseline(measuring, self.session.settings)
+            if reason and not self._config.option.collectonly:
+                raise usage_error(reason)
+            self._refusal = f"ldos: a run of these tests would be refused: {reason}" if reason else ""
         elif asked:
-            self._session = self._session or self.session_for(asked[0].path)
-        if self._session is not None:
-            self._session.take_items(items, asked)
-
-    def _refuse(self, measuring: Sequence[pytest.Item], session: MeasuringSession) -> None:
-        """Refuses tests that cannot be measured together; if they are only listed, the header has the reason."""
-        from pytest_ldos.plugin.messages import usage_error
-        from pytest_ldos.plugin.selection import shared_baseline
-
-        reason = self._several_projects(measuring) or shared_baseline(measuring, session.settings)
-        if reason and not self._config.option.collectonly:
-            raise usage_error(reason)
-        self._refusal = f"ldos: a run of these tests would be refused: {reason}" if reason else ""
-
-    def _several_projects(self, measuring: Sequence[pytest.Item]) -> str:
-        """The reason why tests of several projects are refused; empty if all have the same settings."""
-        first: dict[Path | None, str] = {}
-        for item in measuring:
-            first.setdefault(self._file_for(item.path), item.nodeid)
-        return _led_apart(first) if len(first) > 1 else ""
-
-    # --- where settings are -----------------------------------------------------------
+            self.session = self.session or self.session_for(asked[0].path)
+        if self.session is not None:
+            self.session.take_items(items, asked)
 
     @cached_property
     def _files_of_arguments(self) -> list[Path | None]:
@@ -198,17 +170,6 @@ class Standby:
                 self._marks.add(name)
                 self._config.addinivalue_line("markers", f"{name}: {description}")
 
-    def _is_set(self) -> bool:
-        """True if the command line, the environment or ``-m`` has a setting of ours."""
-        given = (self._config.getoption(f"ldos_{name}") for name in OPTIONS)
-        return (
-            any(value is not None for value in given)
-            or not self._environment.keys() <= OTHER_VARIABLES.keys()
-            or _PLUS in self._config.getoption("markexpr")
-        )
-
-    # --- hooks ------------------------------------------------------------------------
-
     @pytest.hookimpl(tryfirst=True)
     def pytest_pycollect_makemodule(self, module_path: Path) -> None:
         """Reads the settings of a test file's project before its import, which registers its marks."""
@@ -221,9 +182,16 @@ class Standby:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None]:
-        """Settles the session after all plugins, including ``--lf``, have deselected tests."""
-        self._refuse_unknown_parts()
-        found = list(filter(measures, items))
+        """Settles the session after all plugins, including ``--lf``, have deselected tests.
+
+        Refuses a combination in ``-m`` with a scenario unknown to all projects of the collected tests.
+        """
+        if self._sessions:
+            from pytest_ldos.plugin.settings import refuse_unknown_parts
+
+            known = {name for each in self._sessions.values() for name in each.settings.sources.scenario_names()}
+            refuse_unknown_parts(self._config.getoption("markexpr"), known)
+        found = list(filter(options.measures, items))
         yield
         self._settle(items, _asked_for(self._config, found) if found else [])
 
@@ -232,67 +200,65 @@ class Standby:
         """Records the tests that run in this process, and lets a measuring test be set up only once."""
         self._running = item
         self._set_up.add(item.nodeid)
-        if self._session is None:
+        if self.session is None:
             return (yield)
-        with self._session.once(item, "setup"):
+        with self.session.once(item, "setup"):
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
         """Lets the function of a measuring test run only once."""
-        if self._session is None:
+        if self.session is None:
             return (yield)
-        with self._session.once(pyfuncitem, "call"):
+        with self.session.once(pyfuncitem, "call"):
             return (yield)
 
     @pytest.hookimpl
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Records a skipped module of measuring tests, such as by `pytest.importorskip`."""
-        option = self._config.option
-        file = self._config.rootpath / report.nodeid
-        if report.skipped and not (option.markexpr or option.keyword) and _names_fixtures(file):
-            self.session_for(file).enter_unjudged({report.nodeid: describe_skip(report)})
+        option, file = self._config.option, self._config.rootpath / report.nodeid
+        if not report.skipped or option.markexpr or option.keyword or not file.is_file():
+            return
+        if _FIXTURES.search(file.read_bytes()):
+            self.session_for(file).enter_unjudged({report.nodeid: options.describe_skip(report)})
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Records the tests without a verdict from a pytest-xdist worker."""
-        unjudged = getattr(node, "workeroutput", {}).get(UNJUDGED_OUTPUT)
+        unjudged = getattr(node, "workeroutput", {}).get(options.UNJUDGED_OUTPUT)
         if unjudged:
-            (self._session or self.wake()).enter_unjudged(unjudged)
+            (self.session or self.wake()).enter_unjudged(unjudged)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
         """Stops handling SIGTERM before other plugins write their results."""
-        if self._session is not None:
-            self._session.machine.settle()
+        if self.session is not None:
+            self.session.machine.settle()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, None, None]:
-        """Records failures, and results of a sweep's cells from pytest-xdist workers."""
-        if self._session is not None and not self._config.pluginmanager.hasplugin("dsession"):
-            self._refuse_elsewhere(self._session, report)
+        """Records failures, and results of a sweep's cells from pytest-xdist workers.
+
+        Fails a measuring test that ran in another process, whose verdict is missing from this session.
+        """
+        if self.session is not None and not self._config.pluginmanager.hasplugin("dsession"):
+            selection = self.session.selection
+            measuring = {each.nodeid for each in (*selection.scenarios, *selection.studies)}
+            if report.nodeid in measuring - self._set_up:
+                from pytest_ldos.plugin.session import IN_A_CHILD, NO_CHILD
+
+                report.sections.append(("ldos", f"{IN_A_CHILD}\n  → {NO_CHILD}"))
+                if report.passed and report.when == "call":
+                    report.outcome, report.longrepr = "failed", IN_A_CHILD
         if report.failed:
             self._failed.add(report.nodeid)
-        if self._session is not None or hasattr(report, CELL_ATTRIBUTE) or hasattr(report, SWEEP_ATTRIBUTE):
+        is_cell = hasattr(report, options.CELL_ATTRIBUTE) or hasattr(report, options.SWEEP_ATTRIBUTE)
+        if self.session is not None or is_cell:
             test_file = self._config.rootpath / report.nodeid.partition("::")[0]
-            session = self._session or self.session_for(test_file)
+            session = self.session or self.session_for(test_file)
             session.sweeps.receive(report)
             session.ledger.enter_report(report)
         return (yield)
-
-    def _refuse_elsewhere(self, session: MeasuringSession, report: pytest.TestReport) -> None:
-        """Fails a measuring test that ran in another process, whose verdict is missing from this session."""
-        measuring = {each.nodeid for each in (*session.selection.scenarios, *session.selection.studies)}
-        if report.nodeid in measuring - self._set_up:
-            from pytest_ldos.plugin.preflight import IN_A_CHILD, NO_CHILD
-
-            report.sections.append(("ldos", f"{IN_A_CHILD}\n  → {NO_CHILD}"))
-            if report.passed and report.when == "call":
-                report.outcome, report.longrepr = "failed", IN_A_CHILD
-
-
-def _names_fixtures(file: Path) -> bool:
-    return file.is_file() and _FIXTURES.search(file.read_bytes()) is not None
 
 
 class _SilentConfig:
@@ -333,4 +299,4 @@ def session_of(config: pytest.Config) -> MeasuringSession:
 def awake_session(config: pytest.Config) -> MeasuringSession | None:
     """The measuring session, if it was requested; there is none after a usage error."""
     standby = config.stash.get(Standby.KEY, None)
-    return None if standby is None else standby.awake()
+    return None if standby is None else standby.session

@@ -1,38 +1,41 @@
-"""Instruments in tests: ``@pytest.mark.ldos_latency(…)`` and the fixture `ldos_study`."""
+"""Fixtures of tests without a scenario: an instrument, or recorded launch descriptions."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError, Unavailable
-from pytest_ldos.plugin.instrument_marks import instrument_mark, study_name
-from pytest_ldos.plugin.messages import fail_with
-from pytest_ldos.plugin.scenario_run import ScenarioRun
-from pytest_ldos.plugin.selection import refuse_head
+from pytest_ldos.campaign.instruments import find_instrument
+from pytest_ldos.plugin.ledger import refuse_head
+from pytest_ldos.plugin.messages import add_section, fail_with, named_faults, skip_with, warn_of
+from pytest_ldos.plugin.runs import ScenarioRun
+from pytest_ldos.plugin.settings import instrument_mark, study_name
 from pytest_ldos.plugin.standby import session_of
+from pytest_ldos.scenario.fields import build_spec
 from pytest_ldos.scenario.settings import OWN_NAME
+from pytest_ldos.scenario.words import KeepTraces
 
 if TYPE_CHECKING:
-    from pytest_ldos.instruments.instrument import Instrument
-    from pytest_ldos.instruments.study import Study
+    from pytest_ldos.instruments.study import Instrument, Study
     from pytest_ldos.judge.gate.decide import GateResult
+    from pytest_ldos.launching import LaunchedProcess, RecordedLaunch
     from pytest_ldos.measure.trial.record import TrialSet
     from pytest_ldos.plugin.scenario_test import Gate
+    from pytest_ldos.trace.ctf.read import DecodedTrace
+    from pytest_ldos.trace.execution.model import ExecutionModel
+    from pytest_ldos.trace.flow.graph import FlowGraph
+
 
 FEWEST_ROUNDS: Final = 4
 """Fewest rounds of each case to estimate its noise."""
 
 
 class MeasuredStudy:
-    """The results of an instrument in a test.
-
-    Attributes:
-        study: results as shown.
-        trials: rounds as judged.
-    """
+    """The results of an instrument in a test: the study as shown, and its rounds (`trials`) as judged."""
 
     def __init__(self, study: Study, trials: TrialSet, gate: Gate) -> None:
         self.study = study
@@ -53,17 +56,13 @@ class _Progress:
     def __init__(self, config: pytest.Config, name: str) -> None:
         from pytest_ldos.plugin.progress import Progress
 
-        self._shown = Progress(config)
+        self.announce = Progress(config).announce
         self._name = name
 
-    def announce(self, what: str) -> None:
-        self._shown.announce(what)
-
     def doing(self, what: str) -> None:
-        self._shown.announce(f"{self._name}: {what}")
+        self.announce(f"{self._name}: {what}")
 
-    def note(self, text: str) -> None:
-        self._shown.announce(f"{self._name}: {text}")
+    note = doing
 
     def expect(self, steps: int) -> None: ...
 
@@ -84,21 +83,8 @@ def measured_study_for(request: pytest.FixtureRequest) -> MeasuredStudy:
         fail_with(f"'{instrument.name}': {error}")
 
 
-def _require_rounds(trials: TrialSet) -> None:
-    """Raises `ConfigurationError` if a case has too few rounds."""
-    for case, rounds in Counter(each.goal for each in trials.trials).items():
-        if rounds < FEWEST_ROUNDS:
-            raise ConfigurationError(
-                f"{rounds} rounds of {case!r} cannot be judged; have {FEWEST_ROUNDS} or more of each case",
-                remedy="raise the mark's rounds, or starts",
-            )
-
-
 def _requested(item: pytest.Item) -> tuple[Instrument, Any, str]:
     """The instrument of a test, its settings, and the name of its baseline."""
-    from pytest_ldos.campaign.instruments import find_instrument
-    from pytest_ldos.scenario.fields import build_spec
-
     try:
         name, mark = instrument_mark(item)
         if mark.args:
@@ -111,29 +97,105 @@ def _requested(item: pytest.Item) -> tuple[Instrument, Any, str]:
 
 
 def _measure(request: pytest.FixtureRequest, instrument: Instrument, spec: Any, name: str) -> MeasuredStudy:
-    from pytest_ldos.campaign.studies import to_trials
-    from pytest_ldos.campaign.watching import FOLDER
+    from pytest_ldos.campaign.watching import FOLDER, measure_watched, to_trials
     from pytest_ldos.measure.trial.artifacts import write_trials
     from pytest_ldos.plugin.scenario_test import Gate
-    from pytest_ldos.plugin.watching import measured_study
+    from pytest_ldos.show.report.flame import DRAWINGS
 
     session, item = session_of(request.config), request.node
-    record = session.record
+    record, watch = session.record, session.settings.watch_spec
     progress = _Progress(request.config, instrument.name)
     able = instrument.available(spec)
     if not able.ok:
         raise Unavailable(f"cannot measure: {able.reason}", remedy=able.remedy)
     with session.holding_machine(item, progress.announce):
-        study = measured_study(
-            session.settings.watch_spec,
-            lambda: record.new_folder(f"{instrument.name}-{FOLDER}").path,
-            lambda: instrument.measure(spec, progress),
-        )
+        if watch.is_asked:
+            place = record.new_folder(f"{instrument.name}-{FOLDER}").path
+            study = measure_watched(watch, place, DRAWINGS, lambda: instrument.measure(spec, progress))
+        else:
+            study = instrument.measure(spec, progress)
     trials = to_trials(study, name=name)
     folder = record.new_folder(name)
     write_trials(folder, trials)
-    _require_rounds(trials)
+    for case, rounds in Counter(each.goal for each in trials.trials).items():
+        if rounds < FEWEST_ROUNDS:
+            raise ConfigurationError(
+                f"{rounds} rounds of {case!r} cannot be judged; have {FEWEST_ROUNDS} or more of each case",
+                remedy="raise the mark's rounds, or starts",
+            )
     run = ScenarioRun(item.nodeid, trials.spec, folder)
     run.add_trials(trials)
     record.runs.append(run)
     return MeasuredStudy(study, trials, Gate(session.settings, session.ledger, run))
+
+
+class Launch:
+    """Recorded launch descriptions and their recording; a fault ends the test with its message."""
+
+    def __init__(self, recorded: RecordedLaunch) -> None:
+        self._recorded = recorded
+
+    @named_faults()
+    def __call__(self, what: Any, arguments: Mapping[str, str] | None = None) -> Any:
+        """A `LaunchDescription` whose processes are recorded.
+
+        Args:
+            what: a `LaunchDescription`, a list of actions, or the path of a launch file.
+            arguments: for the launch file.
+        """
+        return self._recorded.describe(what, arguments)
+
+    @property
+    @named_faults()
+    def trace(self) -> DecodedTrace:
+        """The trace so far; recording continues while processes run."""
+        return self._recorded.trace
+
+    @property
+    @named_faults()
+    def model(self) -> ExecutionModel:
+        """The execution model of the trace; built again for each call while processes run."""
+        return self._recorded.model
+
+    @property
+    @named_faults()
+    def flow(self) -> FlowGraph:
+        """The message flow of the model."""
+        return self._recorded.flow
+
+    @property
+    def processes(self) -> tuple[LaunchedProcess, ...]:
+        """The processes that launch has started so far."""
+        return self._recorded.processes
+
+
+def launch_for(request: pytest.FixtureRequest) -> Iterator[Launch]:
+    """Recorded launches, which end with their test or module; the settings decide if their trace is kept."""
+    from pytest_ldos.launching import RecordedLaunch, launch_available
+    from pytest_ldos.measure.trial.artifacts import drop_folder, enforce_disk_limit
+
+    available = launch_available()
+    if not available.ok:
+        skip_with(f"{available.reason} → {available.remedy}")
+    session, node = session_of(request.config), request.node
+    settings, keep = session.settings, session.settings.value("traces")
+    with named_faults():
+        refuse_head(settings, "ldos_launch records processes")
+        folder = session.record.new_folder(node.name)
+        recorded = RecordedLaunch(folder)
+    if isinstance(node, pytest.Item) and keep is not KeepTraces.NONE:
+        add_section(node, f"recorded: {folder.trace}")
+        node.user_properties.append(("ldos.trace", str(folder.trace)))
+    try:
+        yield Launch(recorded)
+    finally:
+        try:
+            recorded.close()
+        finally:
+            if keep is not KeepTraces.ALL and not (
+                keep is KeepTraces.FAILED and session.ledger.has_failed(node.nodeid)
+            ):
+                drop_folder(folder)
+            enforce_disk_limit(settings.output, limit_bytes=settings.traces_limit_bytes, keep=folder.path.parent)
+    if recorded.survivors:
+        warn_of(f"launch left processes behind, which were ended: {', '.join(recorded.survivors)}")

@@ -13,33 +13,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import pytest
 
 from pytest_ldos.base.errors import LdosError, NotWritten
-from pytest_ldos.plugin.machine import is_worker
-from pytest_ldos.plugin.marks import (
-    CELL_ATTRIBUTE,
-    CELL_FIXTURE,
-    MEASURING_FIXTURE,
-    SCENARIO_FIXTURE,
-    SWEEP_ATTRIBUTE,
-    SWEEP_MARK,
-)
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.plugin import options
 from pytest_ldos.plugin.messages import collect_error, end_session, fail_with, skip_with, usage_error, write_line
-from pytest_ldos.plugin.run_record import SessionParts
-from pytest_ldos.plugin.scenarios import SweepCell, cell_of, cells_of, in_cell, in_running_order
+from pytest_ldos.plugin.runs import SessionParts
+from pytest_ldos.plugin.settings import cell_of, cells_of, in_cell, in_running_order
+from pytest_ldos.scenario.loads import LOAD_SPECS
+from pytest_ldos.scenario.model import ScenarioSpec
 
 if TYPE_CHECKING:
     from pytest_ldos.plugin.sweep_results import SweepResults
-    from pytest_ldos.scenario.model import ScenarioSpec
 
 _WORKER_INPUT: Final = "ldos_sweeps"
 """Key in a worker's input: completed cells, as JSON."""
 
 
 class Sweeps:
-    """The sweeps of one session.
-
-    Attributes:
-        is_kept: False if the result of a cell could not be written.
-    """
+    """The sweeps of one session; not `is_kept` if the result of a cell could not be written."""
 
     _REPORTS: ClassVar[pytest.StashKey[list[pytest.TestReport]]] = pytest.StashKey()
     _RESULT: ClassVar[pytest.StashKey[str]] = pytest.StashKey()
@@ -60,33 +50,26 @@ class Sweeps:
             self._results = SweepResults(self._parts)
         return self._results
 
-    # --- cells become tests -----------------------------------------------------------
-
     def make_cells(self, metafunc: pytest.Metafunc) -> None:
-        """Makes one test for each cell."""
-        marks = list(metafunc.definition.iter_markers(SWEEP_MARK))[::-1]
+        """Makes one test for each cell; a test of several scenarios is swept over settings that they share."""
+        marks = list(metafunc.definition.iter_markers(options.SWEEP_MARK))[::-1]
         if not marks:
             return
-        if MEASURING_FIXTURE not in metafunc.fixturenames:
-            raise collect_error(
-                f"{metafunc.definition.nodeid} is swept but measures no stack\n  → let it use panda_stack or ldos_stack"
-            )
-        if CELL_FIXTURE not in metafunc.fixturenames:
-            metafunc.fixturenames.append(CELL_FIXTURE)
+
+        nodeid = metafunc.definition.nodeid
+        if options.MEASURING_FIXTURE not in metafunc.fixturenames:
+            raise collect_error(f"{nodeid} is swept but measures no stack\n  → let it use panda_stack or ldos_stack")
+        if options.CELL_FIXTURE not in metafunc.fixturenames:
+            metafunc.fixturenames.append(options.CELL_FIXTURE)
         try:
-            cells = cells_of(marks, self._scenario_of(metafunc))
+            if options.SCENARIO_FIXTURE in metafunc.fixturenames:
+                scenario = ScenarioSpec(name="any", loads=tuple(each() for each in LOAD_SPECS.values()))
+            else:
+                scenario = self._settings.scenario_of(metafunc.definition)
+            cells = cells_of(marks, scenario)
         except LdosError as error:
-            raise collect_error(f"{metafunc.definition.nodeid}: {error}") from None
-        metafunc.parametrize(CELL_FIXTURE, cells, ids=[cell.id for cell in cells], indirect=True)
-
-    def _scenario_of(self, metafunc: pytest.Metafunc) -> ScenarioSpec:
-        """The swept scenario; for a test of several scenarios, their common part."""
-        if SCENARIO_FIXTURE not in metafunc.fixturenames:
-            return self._settings.scenario_of(metafunc.definition)
-        from pytest_ldos.scenario.loads.registry import LOAD_SPECS
-        from pytest_ldos.scenario.model import ScenarioSpec
-
-        return ScenarioSpec(name="any", loads=tuple(each() for each in LOAD_SPECS.values()))
+            raise collect_error(f"{nodeid}: {error}") from None
+        metafunc.parametrize(options.CELL_FIXTURE, cells, ids=[cell.id for cell in cells], indirect=True)
 
     def put_in_order(self, items: list[pytest.Item]) -> None:
         """Puts cells in running order, and refuses invalid ones before measuring."""
@@ -96,8 +79,6 @@ class Sweeps:
             except LdosError as error:
                 raise usage_error(f"{item.nodeid}: {error}") from None
         items[:] = in_running_order(items)
-
-    # --- cells that are done ----------------------------------------------------------
 
     def send_done(self, node: Any) -> None:
         """Sends the completed cells to a pytest-xdist worker."""
@@ -109,68 +90,57 @@ class Sweeps:
         cell = cell_of(item)
         if cell is None or not self._settings.value("resume"):
             return
-        found = self.results.outcome(item, cell, self._done_by_controller())
+        done: Mapping[str, Any] | None = None
+        if self._settings.is_worker:
+            done = json.loads(self._settings.config.workerinput.get(_WORKER_INPUT, "{}"))  # type: ignore[attr-defined]
+        found = self.results.outcome(item, cell, done)
         if found is None:
             return
         item.stash[self._WAS_DONE] = True
         if found.message:
-            from pytest_ldos.judge.gate.verdict import Verdict
-
             if found.verdict:
                 self._ledger.enter_verdict(item.nodeid, Verdict(found.verdict))
             fail_with(f"{found.message}\n(measured before: not measured again)")
         skip_with(f"measured before: {found.summary}")
 
-    def _done_by_controller(self) -> Mapping[str, Any] | None:
-        if not is_worker(self._settings.config):
-            return None
-        done: Mapping[str, Any] = json.loads(self._settings.config.workerinput.get(_WORKER_INPUT, "{}"))  # type: ignore[attr-defined]
-        return done
-
-    # --- results of cells -------------------------------------------------------------
-
     def attach_result(self, item: pytest.Item, report: pytest.TestReport) -> None:
-        """Attaches a cell's result to the last report of its test."""
+        """Attaches a cell's result, that of its first start, to the last report of its test."""
         cell = cell_of(item)
-        if cell is None or item.nodeid in self._ledger.refusals:
+        if cell is None or item.nodeid in self._ledger.refused:
             return
-        if not item.stash.get(self._WAS_DONE, False):
-            self._collect(item, cell, report)
-        elif report.when == "teardown":
-            setattr(report, SWEEP_ATTRIBUTE, self.results.identify(item, cell))
-
-    def _collect(self, item: pytest.Item, cell: SweepCell, report: pytest.TestReport) -> None:
-        """Collects the reports of a test, and attaches the result of its first start to the last."""
+        was_done = item.stash.get(self._WAS_DONE, False)
         reports = item.stash.setdefault(self._REPORTS, [])
         reports.append(report)
         if report.when == "teardown":
-            result = item.stash.setdefault(self._RESULT, self.results.encode(item, cell, reports))
-            setattr(report, CELL_ATTRIBUTE, result)
+            if was_done:
+                setattr(report, options.SWEEP_ATTRIBUTE, self.results.identify(item, cell))
+            else:
+                result = item.stash.setdefault(self._RESULT, self.results.encode(item, cell, reports))
+                setattr(report, options.CELL_ATTRIBUTE, result)
 
     def receive(self, report: pytest.TestReport) -> None:
         """Writes the result of a cell, except in workers.
 
         Ends the session if it cannot be written, because later results would also be lost.
         """
-        if is_worker(self._settings.config):
+        if self._settings.is_worker:
             return
-        sweep = getattr(report, SWEEP_ATTRIBUTE, None)
+        sweep = getattr(report, options.SWEEP_ATTRIBUTE, None)
         if sweep is not None:
             self.results.recall(sweep)
-        result = getattr(report, CELL_ATTRIBUTE, None)
-        if result is not None:
-            try:
-                self._print(self.results.keep(report.nodeid, result))
-            except NotWritten as error:
-                self.is_kept = False
-                end_session(f"ldos: {error}: --ldos-resume")
-
-    def _print(self, line: str) -> None:
+        result = getattr(report, options.CELL_ATTRIBUTE, None)
+        if result is None:
+            return
+        try:
+            line = self.results.keep(report.nodeid, result)
+        except NotWritten as error:
+            self.is_kept = False
+            end_session(f"ldos: {error}: --ldos-resume")
         reporter = self._settings.config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None and reporter.verbosity >= 0:
             reporter.ensure_newline()
             write_line(reporter, line)
 
     def summarize(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if self._results is not None and not is_worker(self._settings.config):
+        if self._results is not None and not self._settings.is_worker:
             self._results.summarize(terminalreporter)

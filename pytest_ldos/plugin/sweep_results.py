@@ -16,19 +16,37 @@ import pytest
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.campaign.cells import Grid, unlike
-from pytest_ldos.campaign.measured_version import version_here
-from pytest_ldos.campaign.sweep import Definition, SweepFolder, SweepKey, all_sweeps, find_sweep, new_sweep, state_of
-from pytest_ldos.campaign.sweep_records import CellState, StartRecord, collect, decode_start, encode_start
+from pytest_ldos.campaign.starts import version_here
+from pytest_ldos.campaign.sweep import (
+    CellState,
+    Definition,
+    StartRecord,
+    SweepFolder,
+    SweepKey,
+    all_sweeps,
+    collect,
+    decode_start,
+    encode_start,
+    find_sweep,
+    new_sweep,
+    state_of,
+)
 from pytest_ldos.campaign.versions.version import find_revision
 from pytest_ldos.judge.gate.verdict import Verdict, worst
-from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.plugin.messages import begin_section, write_line, write_rendered
-from pytest_ldos.plugin.run_record import SessionParts
-from pytest_ldos.plugin.scenarios import SweepCell, in_cell, sweep_name
+from pytest_ldos.plugin.options import describe_skip
+from pytest_ldos.plugin.runs import SessionParts
+from pytest_ldos.plugin.settings import SweepCell, in_cell, sweep_name
 from pytest_ldos.show.page.formats import HTML_PACKAGES
 from pytest_ldos.show.report.reasons import describe_reason
-from pytest_ldos.show.report.sweep.document import SweepReport, compose_sweep
-from pytest_ldos.show.report.sweep.page import describe_cell, render_for, render_text, shown_metrics
+from pytest_ldos.show.report.sweep import (
+    SweepReport,
+    compose_sweep,
+    describe_cell,
+    render_for,
+    render_text,
+    shown_metrics,
+)
 
 _LONGEST_MESSAGE: Final = 20_000
 _TRIED_AGAIN: Final = frozenset({CellState.SKIPPED, CellState.INFRA})
@@ -36,12 +54,7 @@ _TRIED_AGAIN: Final = frozenset({CellState.SKIPPED, CellState.INFRA})
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a cell's test in an earlier session.
-
-    Attributes:
-        message: reason for a failure; empty without one.
-        summary: the outcome in one or two words.
-    """
+    """The end of a cell's test in an earlier session: a message if it failed, and a summary in one or two words."""
 
     verdict: str
     message: str
@@ -74,75 +87,73 @@ class SweepResults:
             **({"watched": repr(watch)} if watch.is_asked else {}),
         }
 
-    # --- where a cell is measured -----------------------------------------------------
-
     def encode(self, item: pytest.Item, cell: SweepCell, reports: Sequence[pytest.TestReport]) -> str:
         """Encodes a test's result with its sweep's identity as JSON."""
-        record = self._start_record(item, cell, reports)
-        return json.dumps({**self._identity(item, cell), "start": encode_start(record)})
-
-    def identify(self, item: pytest.Item, cell: SweepCell) -> str:
-        """Encodes the identity of a cell's sweep as JSON."""
-        return json.dumps(self._identity(item, cell))
-
-    def _identity(self, item: pytest.Item, cell: SweepCell) -> dict[str, Any]:
-        definition = self._define(item, cell)
-        return {"name": definition.name, "digest": definition.key.digest, "definition": definition.to_plain()}
-
-    def _define(self, item: pytest.Item, cell: SweepCell) -> Definition:
-        name = sweep_name(item, cell)
-        if name not in self._definitions:
-            grid = Grid(base=self._settings.scenario_of(item), axes=cell.axes)
-            self._definitions[name] = Definition(name=name, grid=grid, root=str(self._settings.root))
-        return self._definitions[name]
-
-    def _start_record(self, item: pytest.Item, cell: SweepCell, reports: Sequence[pytest.TestReport]) -> StartRecord:
         runs = self._record.runs_of(item.nodeid)
         sets = [trials for run in runs for trials in run.trial_sets]
-        trials = sets[-1] if sets else None
         verdicts = self._ledger.verdicts_of(item.nodeid)
         message = next((report.longreprtext for report in reports if report.failed), "")
-        if trials is not None:
-            state, reason = _as_cell(cell, trials)
+        skipped = next((report for report in reports if report.skipped), None)
+        if sets:
+            state, reason = state_of(sets[-1], describe_reason)
+            others = unlike(sets[-1].spec, cell.assignments)
+            if others:
+                measured = f"the test measured with another {', '.join(others)} than its cell has"
+                state, reason = CellState.INVALID, f"{measured}: let it use ldos_loads()"
+        elif skipped is not None:
+            state, reason = CellState.SKIPPED, describe_skip(skipped).removeprefix("skipped: ")
+        elif Verdict.INFRA in verdicts:
+            state, reason = CellState.INFRA, message
         else:
-            state, reason = _without_trials(reports, verdicts, message)
-        return StartRecord(
+            state, reason = CellState.INVALID, message or "the test made no trials"
+        record = StartRecord(
             cell=in_cell(item, self._settings.scenario_of(item)).name,
             start=0,
             state=state,
             reason=reason,
-            trials=trials,
+            trials=sets[-1] if sets else None,
             began_ns=runs[-1].began_ns if runs else 0,
             ended_ns=runs[-1].ended_ns if runs else 0,
             host=platform.node(),
             verdict=worst(verdicts).value if verdicts else "",
             message=message[:_LONGEST_MESSAGE],
         )
+        return self.identify(item, cell, start=encode_start(record))
 
-    # --- cells that are done ----------------------------------------------------------
+    def identify(self, item: pytest.Item, cell: SweepCell, **more: Any) -> str:
+        """Encodes the identity of a cell's sweep, and more about the cell, as JSON."""
+        definition = self._definition_of(item, cell)
+        found = {"name": definition.name, "digest": definition.key.digest, "definition": definition.to_plain()}
+        return json.dumps({**found, **more})
+
+    def _definition_of(self, item: pytest.Item, cell: SweepCell) -> Definition:
+        name = sweep_name(item, cell)
+        if name not in self._definitions:
+            grid = Grid(base=self._settings.scenario_of(item), axes=cell.axes)
+            self._definitions[name] = Definition(name=name, grid=grid, root=str(self._settings.root))
+        return self._definitions[name]
 
     @cached_property
     def done(self) -> dict[str, dict[str, Any]]:
-        """Outcomes by sweep and cell, of the newest sweep of each name in this version; read once."""
+        """Outcomes by sweep and completed cell, of the newest sweep of each name in this version; read once.
+
+        Cells that could not be measured or read are tried again.
+        """
         found: dict[str, dict[str, Any]] = {}
         for folder in all_sweeps(self._settings.output):
             key = folder.key()
             if key is not None and key.version == self._version and _title(key) not in found:
-                found[_title(key)] = _outcomes(folder)
+                records = folder.readable_records().items()
+                measured = {cell: each for (cell, _), each in records if each.state not in _TRIED_AGAIN}
+                found[_title(key)] = {cell: asdict(Outcome.of(each)) for cell, each in measured.items()}
         return found
 
     def outcome(self, item: pytest.Item, cell: SweepCell, done: Mapping[str, Any] | None) -> Outcome | None:
-        """The earlier outcome of a cell; ``None`` if it must be measured.
-
-        Args:
-            done: `done` of the session's main process; ``None`` if that is this process.
-        """
-        definition = self._define(item, cell)
+        """The earlier outcome of a cell, by `done` of the main process or of this; ``None`` if it must be measured."""
+        definition = self._definition_of(item, cell)
         known = (self.done if done is None else done).get(_title(definition.key), {})
         found = known.get(in_cell(item, self._settings.scenario_of(item)).name)
         return None if found is None else Outcome(**found)
-
-    # --- where the session runs -------------------------------------------------------
 
     def keep(self, nodeid: str, result: str) -> str:
         """Writes the result of a cell; returns a line on it."""
@@ -151,7 +162,7 @@ class SweepResults:
         record = decode_start(document["start"], Path(nodeid))
         folder.keep(record)
         if record.trials is not None:
-            self._ledger.enter_answer()
+            self._ledger.is_answered = True
         if record.verdict and record.message:
             self._ledger.enter_verdict(nodeid, Verdict(record.verdict))
         outline = folder.outline()
@@ -161,7 +172,7 @@ class SweepResults:
 
     def recall(self, sweep: str) -> None:
         """Includes a previously measured sweep, so that it is shown at the end even if all its cells are complete."""
-        self._ledger.enter_answer()
+        self._ledger.is_answered = True
         document = json.loads(sweep)
         self._folder(document["name"], document["digest"], document["definition"])
 
@@ -182,15 +193,12 @@ class SweepResults:
         for (name, _), folder in self._folders.items():
             begin_section(reporter, f"ldos sweep {name}")
             try:
-                report = self._report(name, folder)
+                outline = folder.outline()
+                report = compose_sweep(name, outline, collect(outline.cells, folder.records(), 1))
                 write_rendered(reporter, render_text(report, width=writer.fullwidth, color=writer.hasmarkup))
                 write_line(reporter, self._write(report, folder))
             except (LdosError, OSError) as error:
                 write_line(reporter, f"no report of the sweep: {error}")
-
-    def _report(self, name: str, folder: SweepFolder) -> SweepReport:
-        outline = folder.outline()
-        return compose_sweep(name, outline, collect(outline.cells, folder.records(), 1))
 
     def _write(self, report: SweepReport, folder: SweepFolder) -> str:
         """Writes the reports of a sweep; returns a line on their location."""
@@ -203,31 +211,3 @@ class SweepResults:
 
 def _title(key: SweepKey) -> str:
     return f"{key.name} {key.digest}"
-
-
-def _outcomes(folder: SweepFolder) -> dict[str, dict[str, str]]:
-    """Outcomes of completed cells; cells that could not be measured or read are tried again."""
-    found = folder.readable_records().items()
-    return {cell: asdict(Outcome.of(each)) for (cell, _), each in found if each.state not in _TRIED_AGAIN}
-
-
-def _as_cell(cell: SweepCell, trials: TrialSet) -> tuple[CellState, str]:
-    """State of a cell by its trials: invalid if they were measured with other settings."""
-    others = unlike(trials.spec, cell.assignments)
-    if others:
-        reason = f"the test measured with another {', '.join(others)} than its cell has: let it use ldos_loads()"
-        return CellState.INVALID, reason
-    return state_of(trials, describe_reason)
-
-
-def _without_trials(
-    reports: Sequence[pytest.TestReport], verdicts: Sequence[Verdict], message: str
-) -> tuple[CellState, str]:
-    """State of a cell without trials."""
-    skipped = next((report for report in reports if report.skipped), None)
-    if skipped is not None:
-        why = skipped.longrepr[2] if isinstance(skipped.longrepr, tuple) else skipped.longreprtext
-        return CellState.SKIPPED, str(why).removeprefix("Skipped: ")
-    if Verdict.INFRA in verdicts:
-        return CellState.INFRA, message
-    return CellState.INVALID, message or "the test made no trials"

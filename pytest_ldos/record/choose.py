@@ -13,15 +13,8 @@ from pytest_ldos.record.protocol import Profiler, Recorder
 from pytest_ldos.record.py_spy import PySpyProfiler, py_spy_available
 from pytest_ldos.scenario.words import ProfilerKind
 
-
-def recording_available() -> Availability:
-    """Checks that a recorder can be used here."""
-    return lttng_available()
-
-
-def recorder_name() -> str:
-    """Tracer and version."""
-    return lttng_version()
+recording_available: Final = lttng_available
+recorder_name: Final = lttng_version
 
 
 def choose_recorder(directory: Path, log_directory: Path, *, switches: bool = False) -> Recorder:

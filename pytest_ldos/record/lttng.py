@@ -14,7 +14,7 @@ import subprocess
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -25,11 +25,10 @@ from pytest_ldos.base.tracepoints import RECORDED, TRACEPOINTS_OFF
 from pytest_ldos.base.writable import writing
 from pytest_ldos.host.availability import Availability, find_programs, program_version
 from pytest_ldos.host.processes import Child, ProcessGroup
-from pytest_ldos.host.temporary import make_folder, temporary_place
-from pytest_ldos.host.undo import undone_at_end
-from pytest_ldos.host.undo_actions import EndProcesses
+from pytest_ldos.host.temporary import make_folder, temporary_place, undone_at_end
+from pytest_ldos.host.undoer import EndProcesses
 from pytest_ldos.record import run_directory
-from pytest_ldos.record.protocol import RecordingReport
+from pytest_ldos.record.protocol import RecordingReport, run_tool
 
 _NAMESPACE: Final = {"mi": "https://lttng.org/xml/ns/lttng-mi"}
 
@@ -44,12 +43,6 @@ _WRITE_FAULT: Final = re.compile(
     r"Error in write mmap .*?: (?P<reason>[^:]+?) \(in lttng_consumer_on_read_subbuffer_mmap"
 )
 """Messages in the consumer's log about data that it failed to write and does not count."""
-
-
-def write_fault(log: Path) -> str:
-    """Reason of a write failure, from the log of LTTng's consumer; empty without a failure."""
-    found = _WRITE_FAULT.search(log.read_text("utf-8", errors="replace")) if log.is_file() else None
-    return "" if found is None else one_line(found["reason"])
 
 
 def parse_losses(listing: str) -> RecordingReport:
@@ -79,7 +72,8 @@ def require_room_for_buffers(size: str, count: int, *, place: Path = PLACE, cpus
     Raises:
         NotWritten: there is too little space.
     """
-    needed = possible_cpus(cpus) * (count + 1) * _bytes_of(size) + _METADATA_BYTES
+    size_bytes = int(size[:-1]) * _SIZES[size[-1]] if size[-1] in _SIZES else int(size)
+    needed = possible_cpus(cpus) * (count + 1) * size_bytes + _METADATA_BYTES
     try:
         free = shutil.disk_usage(place).free
     except FileNotFoundError:
@@ -104,19 +98,13 @@ def possible_cpus(file: Path = _POSSIBLE_CPUS) -> int:
         return os.sysconf("SC_NPROCESSORS_CONF")
 
 
-def _bytes_of(size: str) -> int:
-    return int(size[:-1]) * _SIZES[size[-1]] if size[-1] in _SIZES else int(size)
-
-
 CHANNEL: Final = "ldos"
 CONTEXTS: Final = ("vpid", "vtid", "procname")
 SUBBUFFER_SIZE: Final = "1M"
 SUBBUFFER_COUNT: Final = 16
 """Sub-buffers per CPU and user: two seconds of a 4000 msg/s flood with all its events."""
 
-_MARK: Final = "PYTEST_LDOS_TRACER"
-"""Environment variable of the daemon's processes, absent from recorded processes."""
-
+_MARK: Final = "PYTEST_LDOS_TRACER"  # environment variable of the daemon's processes, absent from recorded processes
 _LONGEST_SOCKET: Final = ".lttng/ustconsumerd64/command"
 """The longest socket path below the daemon's home (``defaults.h`` of lttng-tools)."""
 
@@ -126,11 +114,7 @@ _POLL_S: Final = 0.01
 
 
 def daemon_home() -> Path:
-    """Returns an unused path for a session daemon's home that is short enough for its sockets.
-
-    Raises:
-        NotWritten: no folder's path is short enough.
-    """
+    """Returns an unused path for a daemon's home that is short enough for its sockets; raises `NotWritten`."""
     return temporary_place("ldos-lttng-", socket=_LONGEST_SOCKET)
 
 
@@ -176,6 +160,7 @@ class LttngRecorder:
         self.name = lttng_version()
         self.directory = directory
         self._lossless = lossless
+        self._settings = {TRACEPOINTS_OFF: "", **({"LTTNG_UST_ALLOW_BLOCKING": "1"} if lossless else {})}
         self._session = f"ldos-{os.getpid()}-{time.monotonic_ns()}"
         self._daemon = _SessionDaemon(log_directory)
         self._is_stopped = False
@@ -187,15 +172,11 @@ class LttngRecorder:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        return {**self._daemon.environment, **self._settings()}
+        return {**self._daemon.environment, **self._settings}
 
     @property
     def open_environment(self) -> Mapping[str, str]:
-        return {**self._daemon.open_environment, **self._settings()}
-
-    def _settings(self) -> Mapping[str, str]:
-        blocking = {"LTTNG_UST_ALLOW_BLOCKING": "1"} if self._lossless else {}
-        return {TRACEPOINTS_OFF: "", **blocking}
+        return {**self._daemon.open_environment, **self._settings}
 
     def start(self) -> None:
         require_room_for_buffers(SUBBUFFER_SIZE, SUBBUFFER_COUNT)
@@ -217,7 +198,9 @@ class LttngRecorder:
         self._lttng("stop", self._session)
         self._is_on_disk = True
         report = parse_losses(self._lttng("--mi", "xml", "list", self._session))
-        return replace(report, fault=write_fault(self._daemon.log))
+        log = self._daemon.log
+        found = _WRITE_FAULT.search(log.read_text("utf-8", errors="replace")) if log.is_file() else None
+        return report if found is None else replace(report, fault=one_line(found["reason"]))
 
     def resume(self) -> None:
         self._is_on_disk = False
@@ -238,11 +221,7 @@ class LttngRecorder:
         self._daemon.stop()
 
     def _lttng(self, *arguments: str) -> str:
-        """Runs a command of the client.
-
-        Raises:
-            RecordingFailed: it failed, or the daemon has ended.
-        """
+        """Runs a command of the client; raises `RecordingFailed` if it fails, or if the daemon has ended."""
         done = self._run(*arguments)
         if done.returncode != 0:
             reason = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or ["no reason given"]
@@ -255,25 +234,16 @@ class LttngRecorder:
     def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [*self._daemon.join_prefix, "lttng", "--no-sessiond", *arguments]
         environment = {**os.environ, **self._daemon.environment}
-        try:
-            return subprocess.run(
-                command,
-                env=environment,
-                capture_output=True,
-                encoding="utf-8",
-                errors="replace",
-                timeout=_COMMAND_TIMEOUT_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise RecordingFailed(f"`lttng {' '.join(arguments)}` did not return") from None
+        done = run_tool(command, limit_s=_COMMAND_TIMEOUT_S, environment=environment)
+        if done is None:
+            raise RecordingFailed(f"`lttng {' '.join(arguments)}` did not return")
+        return done
 
 
 class _SessionDaemon:
     """``lttng-sessiond`` for one recording."""
 
     def __init__(self, log_directory: Path) -> None:
-        self._group: ProcessGroup | None = None
         self._child: Child | None = None
         self._log_directory = log_directory
         self._resources = ExitStack()
@@ -298,8 +268,9 @@ class _SessionDaemon:
         if _is_root():
             command = [*run_directory.COMMAND, *command]
         marked = {**self.environment, _MARK: self._home.name}
-        self._group = ProcessGroup(log_directory=self._log_directory, environment=marked)
-        self._child = self._group.start("lttng-sessiond", command)
+        group = ProcessGroup(log_directory=self._log_directory, environment=marked)
+        self._resources.callback(group.stop)
+        self._child = group.start("lttng-sessiond", command)
         if _is_root():
             target = f"--target={self._child.pid}"
             self.join_prefix = ("nsenter", target, "--mount", "--root", f"--wdns={Path.cwd()}", "--")
@@ -325,11 +296,16 @@ class _SessionDaemon:
     def _await_ready(self) -> None:
         """Waits until the daemon's client can list sessions."""
         assert self._child is not None
+        mounts = Path(f"/proc/{self._child.pid}/mountinfo")
         command = [*self.join_prefix, "lttng", "--no-sessiond", "list"]
         environment = {**os.environ, **self.environment}
         deadline = time.monotonic() + _READY_TIMEOUT_S
         while time.monotonic() < deadline and self.is_running:
-            if not _is_root() or self._has_own_run_directory():
+            mounted = ""
+            with suppress(OSError):
+                mounted = mounts.read_text("utf-8")
+            # Before its private run directory is mounted, a client would connect to another daemon.
+            if not _is_root() or f" {run_directory.RUN_DIRECTORY} " in mounted:
                 done = subprocess.run(command, env=environment, capture_output=True, check=False)
                 if done.returncode == 0:
                     return
@@ -338,18 +314,7 @@ class _SessionDaemon:
             f"the LTTng session daemon did not become ready\n{self._child.last_lines()}", remedy=f"see {self.log}"
         )
 
-    def _has_own_run_directory(self) -> bool:
-        """True if the private run directory is mounted; before that, a client would connect to another daemon."""
-        assert self._child is not None
-        try:
-            mounts = Path(f"/proc/{self._child.pid}/mountinfo").read_text("utf-8")
-        except OSError:
-            return False
-        return f" {run_directory.RUN_DIRECTORY} " in mounts
-
     def stop(self) -> None:
-        if self._group is not None:
-            self._group.stop()
         self._resources.close()
 
 

@@ -1,20 +1,10 @@
 """perf: samples of processes, and context switches of the whole machine.
 
-Reference: ``perf-record(1)`` (``--control``, ``-D``).
-
-A sample is a line with its thread, process and event, then one line per frame, the innermost first, then an empty
-line::
-
-    move_group 5321/5330  59866.039831: cpu-clock:
-                 100960 _PyEval_EvalFrameDefault (/usr/lib/libpython3.11.so.1.0)
-
-Reference: ``perf-record(1)``, ``perf-script(1)``; the kernel's ``Documentation/admin-guide/perf-security.rst``.
-
 perf records the thread that leaves a CPU and the next one, on the clock of LTTng's user-space traces; `trace.perf`
 reads its files. Each resumption of the recording gets a new file, because a file is complete only after perf's end.
 
-Reference: ``perf_event_open(2)`` (``PERF_RECORD_SWITCH_CPU_WIDE``); the kernel's
-``Documentation/admin-guide/perf-security.rst``.
+Reference: ``perf-record(1)`` (``--control``, ``-D``), ``perf-script(1)``, ``perf_event_open(2)``
+(``PERF_RECORD_SWITCH_CPU_WIDE``); the kernel's ``Documentation/admin-guide/perf-security.rst``.
 """
 
 from __future__ import annotations
@@ -36,11 +26,11 @@ from pytest_ldos.base.errors import ProfilingFailed
 from pytest_ldos.base.text import one_line
 from pytest_ldos.base.writable import writing
 from pytest_ldos.host.availability import Availability, find_programs, program_version
-from pytest_ldos.host.hardware_counters import Counters, Event, switches_permitted
+from pytest_ldos.host.counters import Counters, Event, switches_permitted
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.record.profiles import MOST_FRAMES, FoldedStacks, Stack, frame_name
-from pytest_ldos.record.protocol import Recorder, RecordingReport, Sampled, interrupt
+from pytest_ldos.record.protocol import Recorder, RecordingReport, Sampled, interrupt, run_tool
 
 _READY_S: Final = 15.0
 _END_S: Final = 30.0
@@ -48,22 +38,12 @@ _POLL_S: Final = 0.005
 
 
 class PerfProcess:
-    """A ``perf record`` process that writes to a file.
-
-    Args:
-        log_directory: folder of perf's log.
-        name: name of that log.
-    """
+    """A ``perf record`` process that writes to a file; `name` is that of its log."""
 
     def __init__(self, log_directory: Path, name: str = "perf-record") -> None:
         self._group = ProcessGroup(log_directory=log_directory)
         self._name = name
         self._child: Child | None = None
-
-    def start(self, arguments: Sequence[str], data: Path) -> None:
-        """Starts perf and waits until it records; see `starting`."""
-        with self.starting(arguments, data):
-            pass
 
     @contextmanager
     def starting(self, arguments: Sequence[str], data: Path) -> Iterator[None]:
@@ -72,16 +52,20 @@ class PerfProcess:
         Raises:
             ProfilingFailed: it could not begin; the message quotes perf's output.
         """
-        with temporary_folder("ldos-perf-") as folder:
+        with temporary_folder("ldos-perf-") as folder, ExitStack() as resources:
             control, answer = folder / "control", folder / "answer"
             os.mkfifo(control)
             os.mkfifo(answer)
             command = ["perf", "record", *arguments, "-D", "-1", f"--control=fifo:{control},{answer}", "-o", str(data)]
             self._child = self._group.start(self._name, command, fresh_log=True)
             try:
-                with _asked_to_begin(control, answer) as reader:
-                    yield
-                    self._await_begin(self._child, reader)
+                reader = os.open(answer, os.O_RDWR | os.O_NONBLOCK)
+                resources.callback(os.close, reader)
+                writer = os.open(control, os.O_RDWR | os.O_NONBLOCK)
+                resources.callback(os.close, writer)
+                os.write(writer, b"enable\n")
+                yield
+                self._await_begin(self._child, reader)
             except BaseException:
                 self.cancel()
                 raise
@@ -100,11 +84,7 @@ class PerfProcess:
         raise ProfilingFailed(f"perf record {how}: {reason}", remedy=f"see {child.log}")
 
     def stop(self) -> None:
-        """Stops perf and waits until its file is complete.
-
-        Raises:
-            ProfilingFailed: it had already ended, or does not end.
-        """
+        """Stops perf and waits until its file is complete; raises `ProfilingFailed` if it failed or does not end."""
         assert self._child is not None
         try:
             interrupt(self._child, limit_s=_END_S)
@@ -114,18 +94,6 @@ class PerfProcess:
     def cancel(self) -> None:
         """Stops perf and discards its file. May be called at any time and repeatedly."""
         self._group.stop()
-
-
-@contextmanager
-def _asked_to_begin(control: Path, answer: Path) -> Iterator[int]:
-    """Requests the start of sampling; yields the descriptor of perf's acknowledgement."""
-    with ExitStack() as resources:
-        reader = os.open(answer, os.O_RDWR | os.O_NONBLOCK)
-        resources.callback(os.close, reader)
-        writer = os.open(control, os.O_RDWR | os.O_NONBLOCK)
-        resources.callback(os.close, writer)
-        os.write(writer, b"enable\n")
-        yield reader
 
 
 def first_reason(output: str) -> str:
@@ -149,11 +117,7 @@ _UNKNOWN: Final = "[unknown]"
 
 @dataclass(frozen=True)
 class ReadSamples:
-    """Samples, and the number of invalid lines.
-
-    Attributes:
-        damaged: number of invalid lines, and of samples without a frame.
-    """
+    """Samples, and the number of invalid lines and of samples without a frame."""
 
     profile: FoldedStacks
     damaged: int
@@ -161,6 +125,12 @@ class ReadSamples:
 
 def fold_perf_script(lines: Iterable[str], names: Mapping[int, str]) -> ReadSamples:
     """Parses the output of ``perf script -F`` `FIELDS`.
+
+    A sample is a line with its thread, process and event, then one line per frame, the innermost first, then an empty
+    line::
+
+        move_group 5321/5330  59866.039831: cpu-clock:
+                 100960 _PyEval_EvalFrameDefault (/usr/lib/libpython3.11.so.1.0)
 
     Args:
         names: process names by pid; other processes are named after their main thread or,
@@ -201,27 +171,20 @@ def _samples(lines: Iterable[str]) -> Iterator[list[str]]:
 
 def _stack(lines: list[str]) -> Stack | None:
     """Frames from the outermost to the innermost; ``None`` if a line is malformed, or there is no frame."""
-    frames = [_match_frame(line) for line in lines]
-    if not frames or None in frames:
-        return None
-    return tuple([_name(frame) for frame in reversed(frames) if frame is not None][: MOST_FRAMES - 1])
-
-
-def _match_frame(line: str) -> re.Match[str] | None:
-    return next((found for each in _FRAMES if (found := each.match(line)) is not None), None)
-
-
-def _name(frame: re.Match[str]) -> str:
-    """Name of the function, or of its file."""
-    if frame["name"] != _UNKNOWN:
-        return frame_name(frame["name"])
-    dso = frame["dso"]
-    return _UNKNOWN if dso.startswith("[unknown") else frame_name(f"[{PurePosixPath(dso).name}]")
+    names = []
+    for line in reversed(lines):
+        frame = next((found for each in _FRAMES if (found := each.match(line)) is not None), None)
+        if frame is None:
+            return None
+        is_named = frame["name"] != _UNKNOWN or frame["dso"].startswith("[unknown")
+        names.append(frame_name(frame["name"] if is_named else f"[{PurePosixPath(frame['dso']).name}]"))
+    return tuple(names[: MOST_FRAMES - 1]) or None
 
 
 CALL_GRAPH: Final = "dwarf,8192"
 """Copies stack memory and unwinds it afterwards, because most distributions' libraries lack frame pointers."""
 
+_PACKAGE: Final = "linux-perf (Ubuntu: linux-tools-generic)"
 _READ_S: Final = 600.0
 _PROBE_S: Final = 20.0
 _PARANOID: Final = Path("/proc/sys/kernel/perf_event_paranoid")
@@ -232,56 +195,43 @@ _DIE_WITH_US: Final = ("setpriv", "--pdeathsig", "KILL", "--")
 
 def perf_available() -> Availability:
     """Checks that perf is installed for this kernel and permitted, by sampling a short program."""
-    programs = find_programs(("perf",), package="linux-perf (Ubuntu: linux-tools-generic)")
+    programs = find_programs(("perf",), package=_PACKAGE)
     if not programs.ok:
         return programs
     command = ["perf", "record", "--quiet", "-e", "cpu-clock", "-o", os.devnull, "--", "true"]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, encoding="utf-8", errors="replace", timeout=_PROBE_S, check=False
-        )
-    except subprocess.TimeoutExpired:
+    done = run_tool(command, limit_s=_PROBE_S)
+    if done is None:
         return Availability(False, "perf does not return", "run by hand: perf record -e cpu-clock true")
     if done.returncode == 0:
         return Availability(True)
-    return Availability(False, f"perf may not sample here: {first_reason(done.stderr)}{_paranoia()}", _NOT_PERMITTED)
-
-
-def _paranoia() -> str:
+    reason = f"perf may not sample here: {first_reason(done.stderr)}"
     with contextlib.suppress(OSError):
-        return f" (kernel.perf_event_paranoid is {_PARANOID.read_text('ascii').strip()})"
-    return ""
+        reason += f" (kernel.perf_event_paranoid is {_PARANOID.read_text('ascii').strip()})"
+    return Availability(False, reason, _NOT_PERMITTED)
 
 
 class PerfProfiler:
-    """See `Profiler`.
-
-    Args:
-        rate_hz: samples per second on each CPU that runs these processes.
-        log_directory: folder of perf's log.
-    """
+    """See `Profiler`; samples at a rate per second on each CPU that runs these processes."""
 
     def __init__(self, log_directory: Path, *, rate_hz: int) -> None:
         self._rate_hz = rate_hz
         self._log_directory = log_directory
         self._perf = PerfProcess(log_directory)
         self._resources = ExitStack()
-        self._folder: Path | None = None
+        self._data: Path | None = None
         self._names: Mapping[int, str] = {}
-        self._event = _find_event()
+        counters = Counters(Event.CPU_CYCLES, [os.getpid()])
+        counters.close()
+        self._event = "cpu-clock" if counters.reason else "cycles"  # the kernel's timer if the CPU counts no cycles
         self.name = f"{program_version('perf', 'perf')}, {self._event} at {rate_hz} Hz"
-
-    @property
-    def _data(self) -> Path:
-        assert self._folder is not None
-        return self._folder / "perf.data"
 
     def start(self, processes: Mapping[int, str]) -> None:
         self._names = dict(processes)
-        self._folder = self._resources.enter_context(temporary_folder("ldos-perf-"))
+        self._data = self._resources.enter_context(temporary_folder("ldos-perf-")) / "perf.data"
         arguments = ["-e", self._event, "-F", str(self._rate_hz), "--call-graph", CALL_GRAPH]
         try:
-            self._perf.start([*arguments, "-p", ",".join(map(str, processes))], self._data)
+            with self._perf.starting([*arguments, "-p", ",".join(map(str, processes))], self._data):
+                pass
         except BaseException:
             self.cancel()
             raise
@@ -295,6 +245,7 @@ class PerfProfiler:
 
     def _read(self) -> Sampled:
         """Unwinds the samples, without inlined functions, which would take minutes."""
+        assert self._data is not None
         command = [*_DIE_WITH_US, "perf", "script", "-i", str(self._data), "--no-inline", "-F", FIELDS]
         text, log = self._data.with_suffix(".txt"), self._log_directory / "perf-script.log"
         with text.open("wb") as out, log.open("wb") as errors:
@@ -307,27 +258,16 @@ class PerfProfiler:
         reason = first_reason(log.read_text("utf-8", errors="replace"))
         if code != 0 and not read.profile:
             raise ProfilingFailed(f"perf script cannot read what perf record wrote: {reason}", remedy=f"see {log}")
-        return Sampled(read.profile, tuple(_remarks(read, reason if code != 0 else "")))
+        notes = [] if code == 0 else [f"perf script did not read all samples: {reason}"]
+        if read.damaged:
+            notes.append(f"{read.damaged} lines of perf script were not understood and are left out")
+        if any(_INTERPRETER in stack for stack in read.profile.counts):
+            notes.append("functions of Python have no names in it (the profiler py-spy gives them)")
+        return Sampled(read.profile, tuple(notes))
 
     def cancel(self) -> None:
         self._perf.cancel()
         self._resources.close()
-
-
-def _remarks(read: ReadSamples, fault: str) -> Iterator[str]:
-    if fault:
-        yield f"perf script did not read all samples: {fault}"
-    if read.damaged:
-        yield f"{read.damaged} lines of perf script were not understood and are left out"
-    if any(_INTERPRETER in stack for stack in read.profile.counts):
-        yield "functions of Python have no names in it (the profiler py-spy gives them)"
-
-
-def _find_event() -> str:
-    """The event to sample: cycles if the CPU counts them, else the kernel's timer."""
-    counters = Counters(Event.CPU_CYCLES, [os.getpid()])
-    counters.close()
-    return "cpu-clock" if counters.reason else "cycles"
 
 
 SWITCHES_FOLDER: Final = "switches"
@@ -338,7 +278,7 @@ _ARGUMENTS: Final = ("-e", "dummy:u", "--switch-events", "-k", "mono", "-a", "--
 
 def switches_available() -> Availability:
     """Checks that perf is installed and may record context switches of all processes."""
-    programs = find_programs(("perf",), package="linux-perf (Ubuntu: linux-tools-generic)")
+    programs = find_programs(("perf",), package=_PACKAGE)
     return switches_permitted() if programs.ok else programs
 
 
@@ -372,7 +312,10 @@ class WithSwitches:
         self._begin(self._recorder.start)
 
     def pause(self) -> RecordingReport:
-        self._end()
+        if self._is_running:
+            self._is_running = False
+            with contextlib.suppress(ProfilingFailed):  # its file is read up to the last whole record
+                self._perf.stop()
         return self._recorder.pause()
 
     def resume(self) -> None:
@@ -397,11 +340,3 @@ class WithSwitches:
             self._is_running = True
         except ProfilingFailed:
             self._is_running = False
-
-    def _end(self) -> None:
-        if self._is_running:
-            self._is_running = False
-            try:
-                self._perf.stop()
-            except ProfilingFailed:
-                return  # its file is read up to the last whole record

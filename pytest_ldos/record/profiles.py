@@ -41,9 +41,7 @@ MOST_FRAMES: Final = 512
 """Largest depth of a stack; perf's limit is 127. Deeper stacks lose their innermost frames."""
 
 _LONGEST_NAME: Final = 400
-_KEPT_END: Final = 150
-"""Number of characters kept at the end of a long name, where names of templates differ."""
-
+_KEPT_END: Final = 150  # number of characters kept at the end of a long name, where names of templates differ
 _SEPARATOR: Final = ";"
 _LARGEST: Final = 2**53
 _REMEDY: Final = "name a .folded file as ldos, perf's stackcollapse or py-spy (--format raw) write it"
@@ -163,21 +161,15 @@ def build_tree(profiles: Iterable[FoldedStacks]) -> Frame:
     whole = Frame((), [0] * len(given), [0] * len(given))
     for number, profile in enumerate(given):
         for stack, count in profile.counts.items():
-            _add(whole, stack, count, number)
+            frame = whole
+            frame.counts[number] += count
+            for depth, name in enumerate(stack, 1):
+                if name not in frame.children:
+                    frame.children[name] = Frame(stack[:depth], [0] * len(given), [0] * len(given))
+                frame = frame.children[name]
+                frame.counts[number] += count
+            frame.own[number] += count
     return whole
-
-
-def _add(whole: Frame, stack: Stack, count: int, number: int) -> None:
-    frame = whole
-    frame.counts[number] += count
-    for depth, name in enumerate(stack, 1):
-        found = frame.children.get(name)
-        if found is None:
-            found = Frame(stack[:depth], [0] * len(whole.counts), [0] * len(whole.counts))
-            frame.children[name] = found
-        found.counts[number] += count
-        frame = found
-    frame.own[number] += count
 
 
 ALPHA: Final = 0.05
@@ -278,7 +270,12 @@ def compare_profiles(base: Sequence[FoldedStacks], head: Sequence[FoldedStacks])
     squares, degrees = (sum(each) for each in zip(*map(_deviations, (base, head)), strict=True))
     dispersion = max(1.0, squares / degrees) if degrees else 1.0
     width = _quantile(len(frames), degrees) * math.sqrt(dispersion)
-    changes = {frame.path: _change(frame, tree, width) for frame in frames}
+    changes = {}
+    bases, heads = tree.counts
+    for frame in frames:
+        base_count, head_count = frame.counts
+        low, high = _interval((base_count, bases), (head_count, heads), width)
+        changes[frame.path] = Change(frame.path, base_count / bases, head_count / heads, low, high)
     return Difference(tree, changes, dispersion, degrees)
 
 
@@ -286,12 +283,6 @@ def _quantile(frames: int, degrees: float) -> float:
     """Quantile for simultaneous intervals: Student's if the dispersion was estimated, else normal."""
     beyond = ALPHA / 2 / max(frames, 1)
     return float(-stdtrit(degrees, beyond)) if degrees else NormalDist().inv_cdf(1 - beyond)
-
-
-def _change(frame: Frame, tree: Frame, width: float) -> Change:
-    (base, head), (bases, heads) = frame.counts, tree.counts
-    low, high = _interval((base, bases), (head, heads), width)
-    return Change(frame.path, base / bases, head / heads, low, high)
 
 
 def _interval(base: tuple[float, int], head: tuple[float, int], width: float) -> tuple[float, float]:

@@ -111,26 +111,44 @@ class Profiler(Protocol):
         """Stops sampling and discards the samples. May be called at any time and repeatedly."""
 
 
+def run_tool(
+    command: Sequence[str], *, limit_s: float, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str] | None:
+    """Runs a short program without input; ``None`` if it does not end in time."""
+    try:
+        return subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=limit_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+
+
 def interrupt(child: Child, *, limit_s: float) -> None:
     """Interrupts a tool, and waits until it has written its results; succeeds if it had already ended normally.
 
     Raises:
         ProfilingFailed: it failed or does not end; the message quotes its output.
     """
+    failure = ""
     if child.exit_code not in (None, 0):
-        raise _failed(f"{child.describe_end()} before it was interrupted", child)
-    child.process.send_signal(signal.SIGINT)
-    try:
-        code = child.process.wait(limit_s)
-    except subprocess.TimeoutExpired:
-        raise _failed(f"{child.name} did not end after SIGINT", child) from None
-    if code not in (0, -signal.SIGINT):
-        raise _failed(child.describe_end(), child)
-
-
-def _failed(what: str, child: Child) -> ProfilingFailed:
-    reason = last_error_line(child.last_lines())
-    return ProfilingFailed(f"{what}: {reason}" if reason else what, remedy=f"see {child.log}")
+        failure = f"{child.describe_end()} before it was interrupted"
+    else:
+        child.process.send_signal(signal.SIGINT)
+        try:
+            code = child.process.wait(limit_s)
+            failure = "" if code in (0, -signal.SIGINT) else child.describe_end()
+        except subprocess.TimeoutExpired:
+            failure = f"{child.name} did not end after SIGINT"
+    if failure:
+        reason = last_error_line(child.last_lines())
+        raise ProfilingFailed(f"{failure}: {reason}" if reason else failure, remedy=f"see {child.log}")
 
 
 def last_error_line(text: str) -> str:

@@ -20,7 +20,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -30,7 +30,7 @@ import psutil
 from pytest_ldos.base.errors import ProfilingFailed
 from pytest_ldos.base.text import one_line
 from pytest_ldos.host.availability import Availability, program_version
-from pytest_ldos.host.hardware_counters import tracing_permitted
+from pytest_ldos.host.counters import tracing_permitted
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.record.perf import ReadSamples
@@ -64,13 +64,11 @@ def fold_py_spy(text: str, names: Mapping[int, str], process: str) -> ReadSample
 def _stack(text: str, names: Mapping[int, str], process: str) -> Stack:
     found = _PROCESS.match(text)
     frames = found["stack"] if found else text
-    name = process if found is None else names.get(int(found["pid"])) or _program(found["command"])
+    name = process
+    if found is not None:
+        words = found["command"].split() or ["process"]
+        name = names.get(int(found["pid"])) or PurePosixPath(words[0]).name
     return frame_name(name), *(frame_name(each) for each in frames.split(";")[: MOST_FRAMES - 1])
-
-
-def _program(command: str) -> str:
-    words = command.split()
-    return PurePosixPath(words[0]).name if words else "process"
 
 
 _READY_S: Final = 20.0
@@ -96,7 +94,6 @@ def _find_py_spy() -> str | None:
 class _Spy:
     """A py-spy process that samples one process."""
 
-    pid: int
     process: str
     child: Child
     raw: Path
@@ -118,7 +115,6 @@ class PySpyProfiler:
         self._rate_hz = rate_hz
         self._group = ProcessGroup(log_directory=log_directory)
         self._resources = ExitStack()
-        self._folder: Path | None = None
         self._spies: list[_Spy] = []
         self._names: Mapping[int, str] = {}
         self._notes: list[str] = []
@@ -126,26 +122,22 @@ class PySpyProfiler:
 
     def start(self, processes: Mapping[int, str]) -> None:
         self._names = dict(processes)
-        self._folder = self._resources.enter_context(temporary_folder("ldos-py-spy-"))
+        folder = self._resources.enter_context(temporary_folder("ldos-py-spy-"))
         try:
-            self._begin(processes, self._folder)
+            spies = []
+            for pid in _without_descendants(processes):
+                raw = folder / f"{pid}.folded"
+                command = [self._program, "record", "--nonblocking", "--subprocesses", "--format", "raw"]
+                command += ["--rate", str(self._rate_hz), "--output", str(raw), "--pid", str(pid)]
+                spies.append(_Spy(processes[pid], self._group.start(f"py-spy-{pid}", command, fresh_log=True), raw))
+            deadline = time.monotonic() + _READY_S
+            self._spies = [spy for spy in spies if self._has_begun(spy, deadline)]
         except BaseException:
             self.cancel()
             raise
-
-    def _begin(self, processes: Mapping[int, str], folder: Path) -> None:
-        roots = _without_descendants(processes)
-        spies = [self._spy(pid, processes[pid], folder) for pid in roots]
-        deadline = time.monotonic() + _READY_S
-        self._spies = [spy for spy in spies if self._has_begun(spy, deadline)]
         if not self._spies:
+            self.cancel()
             raise ProfilingFailed(f"py-spy samples no process: {'; '.join(self._notes) or 'there is none'}")
-
-    def _spy(self, pid: int, name: str, folder: Path) -> _Spy:
-        raw = folder / f"{pid}.folded"
-        command = [self._program, "record", "--nonblocking", "--subprocesses", "--format", "raw"]
-        command += ["--rate", str(self._rate_hz), "--output", str(raw), "--pid", str(pid)]
-        return _Spy(pid, name, self._group.start(f"py-spy-{pid}", command, fresh_log=True), raw)
 
     def _has_begun(self, spy: _Spy, deadline: float) -> bool:
         while time.monotonic() < deadline and spy.child.exit_code is None:
@@ -157,15 +149,12 @@ class PySpyProfiler:
 
     def stop(self) -> Sampled:
         try:
-            return self._collect()
+            for spy in self._spies:
+                if spy.child.exit_code is None:
+                    spy.child.process.send_signal(signal.SIGINT)
+            read = [found for spy in self._spies if (found := self._read(spy)) is not None]
         finally:
             self.cancel()
-
-    def _collect(self) -> Sampled:
-        for spy in self._spies:
-            if spy.child.exit_code is None:
-                spy.child.process.send_signal(signal.SIGINT)
-        read = [found for spy in self._spies if (found := self._read(spy)) is not None]
         if not read:
             raise ProfilingFailed(f"py-spy gave no samples: {'; '.join(self._notes) or 'nothing ran'}")
         damaged = sum(each.damaged for each in read)
@@ -192,15 +181,14 @@ class PySpyProfiler:
 
 def _without_descendants(pids: Iterable[int]) -> list[int]:
     """Removes processes with a listed ancestor, whose samples include theirs."""
-    wanted = list(pids)
-    return [pid for pid in wanted if not _ancestors(pid) & set(wanted)]
-
-
-def _ancestors(pid: int) -> set[int]:
-    try:
-        return {each.pid for each in psutil.Process(pid).parents()}
-    except psutil.Error:
-        return set()
+    wanted, roots = list(pids), []
+    for pid in wanted:
+        ancestors: set[int] = set()
+        with suppress(psutil.Error):
+            ancestors = {each.pid for each in psutil.Process(pid).parents()}
+        if not ancestors & set(wanted):
+            roots.append(pid)
+    return roots
 
 
 def _reason(spy: Child) -> str:

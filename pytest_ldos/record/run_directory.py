@@ -35,24 +35,16 @@ _libc.mount.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctype
 
 
 def enter_private_run_directory() -> None:
-    """Moves this process to a new mount namespace with an empty, private `RUN_DIRECTORY`.
-
-    Raises:
-        OSError: the process lacks root's capabilities (CAP_SYS_ADMIN).
-    """
+    """Moves this process to a new mount namespace with an empty, private `RUN_DIRECTORY`; needs CAP_SYS_ADMIN."""
     Path(RUN_DIRECTORY).mkdir(mode=0o755, exist_ok=True)
     _check(_libc.unshare(_CLONE_NEWNS), "make a mount namespace")
-    _make_all_private()
-    _mount("tmpfs", RUN_DIRECTORY, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=0755")
-
-
-def _make_all_private() -> None:
     try:
         _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
         _make_all_private_from_the_real_root()
+    _mount("tmpfs", RUN_DIRECTORY, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=0755")
 
 
 def _make_all_private_from_the_real_root() -> None:

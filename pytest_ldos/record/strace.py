@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 import os
 import re
-import subprocess
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +18,10 @@ from typing import Final
 from pytest_ldos.base.errors import ProfilingFailed
 from pytest_ldos.base.text import one_line
 from pytest_ldos.host.availability import Availability, find_programs, program_version
-from pytest_ldos.host.hardware_counters import tracing_permitted
+from pytest_ldos.host.counters import tracing_permitted
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import temporary_folder
-from pytest_ldos.record.protocol import interrupt
+from pytest_ldos.record.protocol import interrupt, run_tool
 
 _HEADINGS: Final = ("% time", "seconds", "usecs/call", "calls", "errors", "syscall")
 _LARGEST: Final = 2**63
@@ -52,13 +51,9 @@ def parse_syscalls(text: str) -> tuple[SyscallCount, ...]:
         ProfilingFailed: it is no such table, or a row is damaged.
     """
     lines = iter(text.splitlines())
-    if not any(_is_heading(line) for line in lines):
+    if not any(all(heading in line for heading in _HEADINGS) for line in lines):
         raise ProfilingFailed("strace wrote no table of system calls", remedy=_REMEDY)
     return _shared(_rows(lines))
-
-
-def _is_heading(line: str) -> bool:
-    return all(heading in line for heading in _HEADINGS)
 
 
 def _rows(lines: Iterator[str]) -> Iterator[tuple[str, int, int, float]]:
@@ -129,16 +124,11 @@ def strace_available() -> Availability:
     """Checks that strace is installed and permitted, by tracing a short program."""
     programs = find_programs(("strace",), package="strace")
     permitted = tracing_permitted("strace") if programs.ok else programs
-    return _try() if permitted.ok else permitted
-
-
-def _try() -> Availability:
+    if not permitted.ok:
+        return permitted
     command = ["strace", "-c", "-o", os.devnull, "true"]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, encoding="utf-8", errors="replace", timeout=_PROBE_S, check=False
-        )
-    except subprocess.TimeoutExpired:
+    done = run_tool(command, limit_s=_PROBE_S)
+    if done is None:
         return Availability(False, "strace does not return", "run by hand: strace -c true")
     if done.returncode == 0:
         return Availability(True)
@@ -164,11 +154,7 @@ class SyscallCounter:
         self.name = program_version("strace", "strace", "-V")
 
     def start(self, pids: Iterable[int]) -> None:
-        """Starts counting; returns when all processes are traced.
-
-        Raises:
-            ProfilingFailed: it could not attach to a process; the message has the reason.
-        """
+        """Starts counting; returns when all processes are traced, or raises `ProfilingFailed` with the reason."""
         wanted = list(pids)
         self._folder = self._resources.enter_context(temporary_folder("ldos-strace-"))
         command = ["strace", "-c", "-f", "-o", str(self._folder / "table")]
@@ -181,11 +167,7 @@ class SyscallCounter:
             raise
 
     def stop(self) -> tuple[SyscallCount, ...]:
-        """Stops counting and returns the calls.
-
-        Raises:
-            ProfilingFailed: it had already ended, or its table is invalid.
-        """
+        """Stops counting and returns the calls; raises `ProfilingFailed` if strace failed or its table is invalid."""
         assert self._child is not None
         assert self._folder is not None
         try:
@@ -200,18 +182,15 @@ class SyscallCounter:
         self._resources.close()
 
 
-def _await_attached(child: Child, wanted: Sequence[int]) -> None:
+def _await_attached(child: Child, wanted: Iterable[int]) -> None:
+    """Waits until this child traces every thread, according to the kernel."""
     deadline = time.monotonic() + _READY_S
-    while not _traces_all(child, wanted):
+    while any(_tracers_of(pid) != {child.pid} for pid in wanted):
         if child.exit_code is not None or time.monotonic() > deadline:
-            raise ProfilingFailed(f"strace could not attach: {_reason(child)}", remedy=f"see {child.log}")
+            lines = [one_line(line) for line in child.last_lines().splitlines() if "attached" not in line]
+            reason = lines[-1] if lines else "no reason given"
+            raise ProfilingFailed(f"strace could not attach: {reason}", remedy=f"see {child.log}")
         time.sleep(_POLL_S)
-
-
-def _traces_all(child: Child, wanted: Sequence[int]) -> bool:
-    """True if this child traces every thread, according to the kernel."""
-    tracers = [_tracers_of(pid) for pid in wanted]
-    return all(each == {child.pid} for each in tracers)
 
 
 def _tracers_of(pid: int) -> set[int]:
@@ -226,8 +205,3 @@ def _text(file: Path) -> str:
         return file.read_text("utf-8", errors="replace")
     except OSError:
         return ""
-
-
-def _reason(child: Child) -> str:
-    lines = [one_line(line) for line in child.last_lines().splitlines() if "attached" not in line]
-    return lines[-1] if lines else "no reason given"

@@ -15,8 +15,7 @@ from typing import Any, Final, get_args, get_origin
 from pytest_ldos.base.errors import ConfigurationError, nearest, suggest
 from pytest_ldos.base.plain import field_types
 from pytest_ldos.scenario.fields import UNIT_SUFFIXES, in_unit_of, parse_field
-from pytest_ldos.scenario.loads.registry import LOAD_SPECS
-from pytest_ldos.scenario.loads.spec import LoadSpec
+from pytest_ldos.scenario.loads import LOAD_SPECS, LoadSpec
 from pytest_ldos.scenario.model import ScenarioSpec
 
 ALL_LOADS: Final = "load"
@@ -24,11 +23,7 @@ ALL_LOADS: Final = "load"
 
 _STACK: Final = "stack"
 _ROS2: Final = "stack.ros2"
-_SHORT: Final[Mapping[str, str]] = {
-    "stack": "stack.kind",
-    "rmw": "stack.ros2.rmw",
-    "sim": "stack.ros2.sim",
-}
+_SHORT: Final[Mapping[str, str]] = {"stack": "stack.kind", "rmw": "stack.ros2.rmw", "sim": "stack.ros2.sim"}
 """Short forms, as on the command line."""
 
 _NO_ADDRESS: Final = frozenset({"name", "loads"})
@@ -51,10 +46,7 @@ class _Place:
 
 
 def assign(spec: ScenarioSpec, address: str, value: object) -> ScenarioSpec:
-    """Returns the scenario with one setting changed.
-
-    Args:
-        value: of the field's type, or as text.
+    """Returns the scenario with one setting changed to a value of the field's type, or to a text.
 
     Raises:
         ConfigurationError: an unknown address (the nearest known one is named), or an invalid value for it.
@@ -99,14 +91,9 @@ def known_addresses() -> Mapping[str, object]:
     found = dict(_addresses_of(ScenarioSpec(name="any"), "", but=_NO_ADDRESS))
     for kind, spec in LOAD_SPECS.items():
         found.update(_addresses_of(spec(), f"{kind}."))
-    found.update({f"{ALL_LOADS}.{name}": None for name in sorted(_shared_fields())})
-    return found
-
-
-def _shared_fields() -> set[str]:
-    """Fields that several kinds of loads have."""
     names = [name for spec in LOAD_SPECS.values() for name in field_types(spec)]
-    return {name for name in names if names.count(name) > 1}
+    found.update({f"{ALL_LOADS}.{name}": None for name in sorted(set(names)) if names.count(name) > 1})
+    return found
 
 
 def _addresses_of(spec: Any, prefix: str, *, but: frozenset[str] = frozenset()) -> Iterator[tuple[str, object]]:
@@ -124,31 +111,24 @@ def _addresses_of(spec: Any, prefix: str, *, but: frozenset[str] = frozenset()) 
 
 def _find(address: str) -> _Place:
     """Resolves an address; see the module."""
-    first, _, rest = _SHORT.get(address, address).partition(".")
+    full = _SHORT.get(address, address)
+    first, _, rest = full.partition(".")
     if first in {ALL_LOADS, "loads"} and rest:
-        return _Place(f"{ALL_LOADS}.{_load_field(rest)}", ALL_LOADS, (_load_field(rest),))
+        fields = {field for spec in LOAD_SPECS.values() if (field := _match(field_types(spec), rest))}
+        if len(fields) != 1:
+            raise _unknown(f"{ALL_LOADS}.{rest}")
+        return _Place(f"{ALL_LOADS}.{min(fields)}", ALL_LOADS, tuple(fields))
+    path: tuple[str, ...] | None = None
     if first in LOAD_SPECS:
         path = _resolve(LOAD_SPECS[first], rest) if rest else None
-        load = first
-    else:
-        load, path = "", None if first in _NO_ADDRESS else _in_scenario(_SHORT.get(address, address))
+    elif first not in _NO_ADDRESS:
+        # ``stack.group`` is ``stack.ros2.group``, since ``[tool.ldos.stack]`` holds both.
+        of_ros2 = f"{_ROS2}.{rest}" if first == _STACK and rest else ""
+        path = _resolve(ScenarioSpec, full) or _resolve(ScenarioSpec, of_ros2)
     if path is None:
         raise _unknown(address)
+    load = first if first in LOAD_SPECS else ""
     return _Place(".".join((load, *path) if load else path), load, path)
-
-
-def _in_scenario(address: str) -> tuple[str, ...] | None:
-    """Path from a scenario; ``stack.group`` is ``stack.ros2.group``, since ``[tool.ldos.stack]`` holds both."""
-    below = address.removeprefix(f"{_STACK}.")
-    others = f"{_ROS2}.{below}" if below != address else ""
-    return _resolve(ScenarioSpec, address) or _resolve(ScenarioSpec, others)
-
-
-def _load_field(name: str) -> str:
-    found = {field for spec in LOAD_SPECS.values() if (field := _match(field_types(spec), name))}
-    if len(found) != 1:
-        raise _unknown(f"{ALL_LOADS}.{name}")
-    return found.pop()
 
 
 def _resolve(owner: type, address: str) -> tuple[str, ...] | None:
@@ -175,22 +155,18 @@ def _match(fields: Mapping[str, object], name: str) -> str | None:
 
 
 def _unknown(address: str) -> ConfigurationError:
+    """An error with the nearest address, or for a field alone (``rate``), with addresses that end with it."""
     known = [*known_addresses(), *_SHORT]
-    return ConfigurationError(f"unknown address '{address}'", remedy=_suggest(address, known))
-
-
-def _suggest(address: str, known: list[str]) -> str:
-    """The nearest address, or for a field alone (``rate``), addresses that end with it."""
+    remedy = "ldos sweep --addresses lists all that there are"
     owners = [each for each in known if _match({each.rpartition(".")[2]: None}, address) is not None]
     if owners:
-        return f"did you mean {', '.join(repr(each) for each in owners[:4])}?"
-    plain = {**{each: each for each in known}, **{_without_unit(each): each for each in known}}
-    return suggest(address, plain) if nearest(address, plain) else "ldos sweep --addresses lists all that there are"
-
-
-def _without_unit(address: str) -> str:
-    before, _, last = address.rpartition("_")
-    return before if last in UNIT_SUFFIXES else address
+        remedy = f"did you mean {', '.join(repr(each) for each in owners[:4])}?"
+    else:
+        splits = ((each, *each.rpartition("_")) for each in known)
+        without_units = [before if last in UNIT_SUFFIXES else each for each, before, _, last in splits]
+        plain = dict.fromkeys([*known, *without_units])
+        remedy = suggest(address, plain) if nearest(address, plain) else remedy
+    return ConfigurationError(f"unknown address '{address}'", remedy=remedy)
 
 
 def _assign_to_loads(spec: ScenarioSpec, place: _Place, value: object) -> tuple[LoadSpec, ...]:
@@ -202,13 +178,9 @@ def _assign_to_loads(spec: ScenarioSpec, place: _Place, value: object) -> tuple[
             remedy="name a load before it, as in dds_flood.group, or a scenario that has loads",
         )
     if not mine:
-        return _in_order([*spec.loads, _changed(LOAD_SPECS[place.load](), place.path, value)])
+        loads = (*spec.loads, _changed(LOAD_SPECS[place.load](), place.path, value))
+        return tuple(sorted(loads, key=lambda load: list(LOAD_SPECS).index(load.KIND)))
     return tuple(_changed(each, place.path, value) if each in mine else each for each in spec.loads)
-
-
-def _in_order(loads: list[LoadSpec]) -> tuple[LoadSpec, ...]:
-    """In the order of `LOAD_SPECS`."""
-    return tuple(sorted(loads, key=lambda load: list(LOAD_SPECS).index(load.KIND)))
 
 
 def _is_of(load: Any, place: _Place) -> bool:

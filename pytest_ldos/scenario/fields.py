@@ -1,4 +1,4 @@
-"""Builds frozen specs from tables and texts, checking each value against the type of its field."""
+"""Fields of frozen specs: their descriptions, and their values from tables and texts, checked against their types."""
 
 from __future__ import annotations
 
@@ -6,21 +6,66 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
 from pytest_ldos.base.plain import field_types
-from pytest_ldos.scenario.parsing import parse_number, parse_truth, parse_word
+from pytest_ldos.scenario.options import Option
+from pytest_ldos.scenario.words import parse_number, parse_truth, parse_word
+
+_KEY: Final = "described"
+
+
+@dataclass(frozen=True)
+class Described:
+    """Description of a field.
+
+    Attributes:
+        meaning: help text; a default in words is at its end: ``[default: all]``.
+        flags: of the command line, if not derived from the field's name: ``--rate``, ``--ipc/--no-ipc``.
+        is_argument: True if the command takes it without a flag.
+        is_path: True if the text names a file or folder; ``""`` for none.
+        default: default of the command, if it differs from the field's.
+    """
+
+    meaning: str
+    flags: tuple[str, ...] = ()
+    is_argument: bool = False
+    is_path: bool = False
+    default: Any = None
+
+
+def described(
+    meaning: str, *flags: str, is_argument: bool = False, is_path: bool = False, default: Any = None
+) -> Mapping[str, Described]:
+    """Metadata of a field (``dataclasses.field``); see `Described`."""
+    return {_KEY: Described(meaning, flags, is_argument=is_argument, is_path=is_path, default=default)}
+
+
+def described_fields(spec: type) -> Mapping[str, Described]:
+    """Descriptions of a spec's described fields, by name."""
+    return {each.name: each.metadata[_KEY] for each in dataclasses.fields(spec) if _KEY in each.metadata}
+
+
+def parse_value(option: Option, value: Any, source: str) -> Any:
+    """Parses the value of an option from a source.
+
+    Raises:
+        ConfigurationError: names the source, the value and the required form.
+    """
+    try:
+        return option.parse(value)
+    except ValueError as error:
+        raise ConfigurationError(f"{source} is {value!r}", remedy=f"it must be {error}") from None
+
 
 Spec = TypeVar("Spec")
 
 
 def build_spec(kind: type[Spec], values: Any, where: str) -> Spec:
-    """Builds a spec from a table; numbers may also be text, as on the command line.
-
-    Args:
-        where: location of the table, for errors.
+    """Builds a spec from the table at `where`; numbers may also be text, as on the command line.
 
     Raises:
         ConfigurationError: not a table, an unknown key (the nearest known one is named), or a value that is invalid or
@@ -30,7 +75,9 @@ def build_spec(kind: type[Spec], values: Any, where: str) -> Spec:
         raise ConfigurationError(f"{where} is {values!r}", remedy="write it as a table")
     types = field_types(kind)
     refuse_unknown(values, types, f"key {where}")
-    needed = {each.name for each in dataclasses.fields(kind) if _has_no_default(each)}  # type: ignore[arg-type]
+    missing = dataclasses.MISSING
+    fields = dataclasses.fields(kind)  # type: ignore[arg-type]
+    needed = {each.name for each in fields if each.default is missing and each.default_factory is missing}
     for name in sorted(needed - set(values)):
         raise ConfigurationError(f"{where} lacks {name}", remedy="add that key")
     given = {name: parse_field(types[name], value, f"{where} {name}") for name, value in values.items()}
@@ -43,10 +90,6 @@ def revise_spec(spec: Spec, changes: Mapping[str, Any], where: str) -> Spec:
     refuse_unknown(changes, types, f"argument of {where}:")
     changed = {name: parse_field(types[name], value, f"{where} {name}") for name, value in changes.items()}
     return _made(type(spec), vars(spec), changed, where)
-
-
-def _has_no_default(field: dataclasses.Field[Any]) -> bool:
-    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
 def _made(kind: type[Spec], before: Mapping[str, Any], given: Mapping[str, Any], where: str) -> Spec:
@@ -94,16 +137,12 @@ def _parse(kind: Any, value: Any) -> Any:
     if kind is float:
         return parse_number(float, value, "a number")
     if kind == int | str:
-        return _number_or_text(value)
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise ValueError("a whole number or a text")
+        return int(value) if isinstance(value, str) and value.isdecimal() else value
     if not isinstance(value, str):
         raise ValueError("a text")
     return value
-
-
-def _number_or_text(value: Any) -> int | str:
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError("a whole number or a text")
-    return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
 _FACTORS: Final[Mapping[str, Mapping[str, float]]] = {
@@ -133,10 +172,7 @@ def in_unit_of(field: str, text: str) -> str | int | float:
         number = float(plain.removesuffix(unit)) * factors.get(unit, 1)
     except ValueError:
         return text
-    return _exact(number) if factors and math.isfinite(number) else text
-
-
-def _exact(number: float) -> int | float:
-    """The number without floating-point noise; an `int` if it is whole."""
-    rounded = round(number, 9)
+    if not factors or not math.isfinite(number):
+        return text
+    rounded = round(number, 9)  # without floating-point noise
     return int(rounded) if rounded.is_integer() else rounded

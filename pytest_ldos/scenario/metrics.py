@@ -1,15 +1,10 @@
-"""Metrics and deadlines in a project's settings.
-
-control loops, and numbers of its own stimulus.
-
-Each is a text ``KIND:SUBJECT[:STATISTIC]`` in the list ``metrics``.
-"""
+"""Metrics, each a text ``KIND:SUBJECT[:STATISTIC]`` in the list ``metrics``, and deadlines in a project's settings."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -17,6 +12,7 @@ from typing import Any, Final
 from pytest_ldos.base.errors import ConfigurationError, require, suggest
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.series import Better
+from pytest_ldos.base.text import NS_PER_MS
 from pytest_ldos.scenario.fields import build_spec
 from pytest_ldos.scenario.stimuli import StimulusSpec
 
@@ -24,8 +20,6 @@ WHERE: Final = "[tool.ldos] metrics"
 EVERY_PROCESS: Final = "*"
 OF_NODE: Final = "node:"
 """Beginning of a subject that names a process by a node in it."""
-
-_WILD: Final = frozenset("*?[")
 
 
 class MetricKind(StrEnum):
@@ -146,11 +140,6 @@ class MetricSpec:
         return self._process_and_thread[1]
 
     @property
-    def is_pattern(self) -> bool:
-        """True if it can match several processes."""
-        return bool(_WILD & set(self.process))
-
-    @property
     def node(self) -> str:
         """Node that identifies the process; empty if the process is named directly."""
         return self.process.removeprefix(OF_NODE) if self.process.startswith(OF_NODE) else ""
@@ -166,14 +155,11 @@ class MetricSpec:
 
 
 def usual_metrics(stimulus: StimulusSpec, paths: Sequence[PathSpec]) -> tuple[str, ...]:
-    """Default metrics of a project, by its stimulus.
+    """Default metrics of a project, by its stimulus and its own paths.
 
     For a bag and a window, these are the latencies of the project's own paths, and CPU time and memory of all
     processes. Other stimuli have built-in metrics instead, because each additional comparison reduces the power of the
     others.
-
-    Args:
-        paths: the project's own.
     """
     if stimulus.latencies:
         return ()
@@ -182,10 +168,7 @@ def usual_metrics(stimulus: StimulusSpec, paths: Sequence[PathSpec]) -> tuple[st
 
 
 def parse_metrics(values: Any, paths: Sequence[PathSpec], *, where: str = WHERE) -> tuple[MetricSpec, ...]:
-    """Parses a list of metrics.
-
-    Args:
-        paths: all paths, declared or built in.
+    """Parses a list of metrics of paths (declared or built in), topics, processes, loops and numbers.
 
     Raises:
         ConfigurationError: not a list of texts, an unknown kind, path or statistic (the nearest is named), or a
@@ -194,7 +177,14 @@ def parse_metrics(values: Any, paths: Sequence[PathSpec], *, where: str = WHERE)
     if not isinstance(values, list | tuple) or not all(isinstance(each, str) for each in values):
         raise ConfigurationError(f"{where} is {values!r}", remedy='write a list of texts: ["cpu:move_group"]')
     specs = tuple(_parse(each, paths, where) for each in values)
-    _refuse_one_name(specs, where)
+    by_name: dict[str, MetricSpec] = {}
+    for spec in specs:
+        other = by_name.setdefault(spec.name, spec)
+        require(
+            other is spec,
+            f"{where}: '{other}' and '{spec}' would both be recorded as {spec.name}",
+            remedy="leave out one of them",
+        )
     return specs
 
 
@@ -244,20 +234,6 @@ def _of_number(subject: str) -> MetricSpec:
     return MetricSpec(kind=MetricKind.NUMBER, subject=name, better=Better(better or Better.LOWER))
 
 
-def _refuse_one_name(specs: Iterable[MetricSpec], where: str) -> None:
-    by_name: dict[str, MetricSpec] = {}
-    for spec in specs:
-        other = by_name.setdefault(spec.name, spec)
-        require(
-            other is spec,
-            f"{where}: '{other}' and '{spec}' would both be recorded as {spec.name}",
-            remedy="leave out one of them",
-        )
-
-
-_NS_PER_MS = 1_000_000
-
-
 @dataclass(frozen=True, kw_only=True)
 class DeadlineSpec:
     """An expected deadline.
@@ -278,7 +254,7 @@ class DeadlineSpec:
 
     @property
     def ns(self) -> int:
-        return round(self.ms * _NS_PER_MS)
+        return round(self.ms * NS_PER_MS)
 
 
 def parse_deadlines(table: Any, where: str) -> tuple[DeadlineSpec, ...]:

@@ -8,10 +8,18 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pytest_ldos.base.errors import require
-from pytest_ldos.scenario.loads.spec import LoadSpec
+from pytest_ldos.scenario.loads import LoadSpec
 from pytest_ldos.scenario.metrics import DeadlineSpec
 from pytest_ldos.scenario.stimuli import GRAPH_NAME, MoveGroupSpec, StimuliSpec, StimulusSpec
-from pytest_ldos.scenario.words import SeedMode, Simulation, StackKind, StimulusKind, WhenUnavailable
+from pytest_ldos.scenario.words import (
+    DEFAULT_RATE_HZ,
+    ProfilerKind,
+    SeedMode,
+    Simulation,
+    StackKind,
+    StimulusKind,
+    WhenUnavailable,
+)
 
 PANDA_LAUNCH_FILE: Final = "ldos_bringup/stack.launch.py"
 
@@ -101,8 +109,7 @@ class FaultSpec:
         planning_delay_share: share of the planning time added to each planning: 0.15 makes it take 15 % longer.
         control_rate_hz: replaces the nominal rate; ``0`` plants nothing.
         control_rate_drop: reduction of the nominal rate, as a share: 0.1 makes 500 Hz 450 Hz.
-        callback_delay_ms: added to the callback that turns joint states into transforms, each
-            time it publishes.
+        callback_delay_ms: added to the callback that turns joint states into transforms, each time it publishes.
         transport_delay_ms: additional transport delay of joint states.
         failure_rate: share of the measured goals that fail, chosen by the trial's seed (see `stack.client_protocol`).
         cpu_steal: share of the stack's CPUs that competing processes take.
@@ -276,3 +283,35 @@ class ScenarioSpec:
     def seed(self, index: int) -> int | None:
         """The planner's seed of trial `index`, or ``None`` for a random one."""
         return FIRST_SEED + index if self.seeds is SeedMode.FIXED else None
+
+
+_HIGHEST_RATE_HZ: Final = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchSpec:
+    """Selection of observers.
+
+    Attributes:
+        profile: True to sample call stacks.
+        syscalls: True to count system calls.
+
+    Raises:
+        ConfigurationError: the rate is out of range.
+    """
+
+    profile: bool = False
+    profiler: ProfilerKind = ProfilerKind.AUTO
+    rate_hz: int = DEFAULT_RATE_HZ
+    syscalls: bool = False
+
+    def __post_init__(self) -> None:
+        require(
+            1 <= self.rate_hz <= _HIGHEST_RATE_HZ,
+            f"a profile's rate is {self.rate_hz} Hz",
+            remedy=f"it must be between 1 and {_HIGHEST_RATE_HZ}",
+        )
+
+    @property
+    def is_asked(self) -> bool:
+        return self.profile or self.syscalls

@@ -1,10 +1,13 @@
-"""Table of all settings: name, type, default and meaning.
+"""Table of all settings (name, type, default and meaning), and the file of a project's settings.
 
 The command line (``--ldos-NAME``), the environment (``LDOS_NAME``), markers and TOML keys are made from this table.
+
+Every pytest run with the plugin installed loads this module, and looks for settings above its tests.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.scenario.parsing import parse_number, parse_truth, parse_word
 from pytest_ldos.scenario.words import (
     DEFAULT_RATE_HZ,
     KeepTraces,
@@ -21,15 +23,17 @@ from pytest_ldos.scenario.words import (
     Simulation,
     StackKind,
     WhenUnavailable,
+    parse_number,
+    parse_truth,
+    parse_word,
 )
 
 OWN_FILE: Final = "ldos.toml"
+"""Alternative to ``[tool.ldos]`` in pyproject.toml."""
+
 CI_WAIT_S: Final = 1800
 """Default wait for the machine in CI. It allows for several comparisons of a scenario (30 + 30 trials take six
-minutes), and is well below the jobs' limit of three hours, so that a message names the holder.
-"""
-
-"""Alternative to ``[tool.ldos]`` in pyproject.toml."""
+minutes), and is well below the jobs' limit of three hours, so that a message names the holder."""
 
 LEFT_OUT: Final = "LDOS_LEFT_OUT"
 """Variable that ``.ci/ros2-setup`` sets for its run."""
@@ -60,8 +64,8 @@ class Option:
 
     name: str
     parse: Callable[[Any], Any]
-    default: Any
     help: str
+    default: Any = None
     per_scenario: bool = False
     is_flag: bool = False
     is_repeatable: bool = False
@@ -119,27 +123,28 @@ def _one_of(kind: type[StrEnum]) -> Callable[[Any], StrEnum]:
     return partial(parse_word, kind)
 
 
+def _flag(name: str, meaning: str, *, default: bool | None = False) -> Option:
+    return Option(name=name, parse=parse_truth, default=default, help=meaning, is_flag=True)
+
+
 OPTIONS: Final[Mapping[str, Option]] = {
     option.name: option
     for option in (
         Option(
             name="stack",
             parse=_one_of(StackKind),
-            default=None,
             metavar="KIND",
             help="stack under test: ros2, embedded, or auto: ros2 if it is installed and sourced (default: auto)",
         ),
         Option(
             name="sim",
             parse=_one_of(Simulation),
-            default=None,
             metavar="WHAT",
             help="simulator or hardware of the ros2 stack: gz, mock, or auto: gz if it is installed (default: auto)",
         ),
         Option(
             name="rmw",
             parse=str,
-            default=None,
             metavar="NAME",
             help="middleware of the ros2 stack (default: RMW_IMPLEMENTATION, or rmw_fastrtps_cpp)",
         ),
@@ -185,18 +190,14 @@ OPTIONS: Final[Mapping[str, Option]] = {
             help="revision (git) whose stack is measured in place of this checkout's; tests and settings stay this "
             "checkout's; for the ros2 stack its workspace is built",
         ),
-        Option(
-            name="build",
-            parse=parse_truth,
-            default=False,
-            is_flag=True,
-            help="build head's ROS 2 workspace before it is measured, as [tool.ldos.base] says (a base that is built "
+        _flag(
+            "build",
+            "build head's ROS 2 workspace before it is measured, as [tool.ldos.base] says (a base that is built "
             "has head built, too)",
         ),
         Option(
             name="block",
             parse=_at_least(1),
-            default=None,
             metavar="N",
             help="trials of one version between two stack starts, and trials that are added at once, with "
             "--ldos-max-trials (default: a sixth of the trials, at least 4; with --ldos-base a fifteenth, at least 2, "
@@ -245,7 +246,6 @@ OPTIONS: Final[Mapping[str, Option]] = {
         Option(
             name="config",
             parse=_path,
-            default=None,
             metavar="FILE",
             help="read settings from this TOML file (default: from the tests upwards, the nearest ldos.toml, or "
             "pyproject.toml with [tool.ldos])",
@@ -270,46 +270,27 @@ OPTIONS: Final[Mapping[str, Option]] = {
         Option(
             name="history",
             parse=_path,
-            default=None,
             metavar="DIR",
             help="add judged runs to the history in this directory, below the project's folder",
         ),
-        Option(
-            name="update_baseline",
-            parse=parse_truth,
-            default=False,
-            is_flag=True,
-            help="record this run as the new baseline of its scenarios",
-        ),
-        Option(
-            name="resume",
-            parse=parse_truth,
-            default=False,
-            is_flag=True,
-            help="skip cells of sweeps (ldos_sweep) that were measured before in the same version",
-        ),
-        Option(
-            name="strict",
-            parse=parse_truth,
-            default=None,
-            is_flag=True,
-            help="fail if no verdict is possible: no baseline, not comparable, nothing judged, inconclusive "
+        _flag("update_baseline", "record this run as the new baseline of its scenarios"),
+        _flag("resume", "skip cells of sweeps (ldos_sweep) that were measured before in the same version"),
+        _flag(
+            "strict",
+            "fail if no verdict is possible: no baseline, not comparable, nothing judged, inconclusive "
             "(default: only when CI is set in the environment)",
+            default=None,
         ),
         Option(
             name="wait",
             parse=_at_least(0),
-            default=None,
             metavar="SECONDS",
             help="time to wait for another measuring session to end, instead of being refused at once "
             f"(default: {CI_WAIT_S} when CI is set in the environment, otherwise 0)",
         ),
-        Option(
-            name="profile",
-            parse=parse_truth,
-            default=False,
-            is_flag=True,
-            help=(
+        _flag(
+            "profile",
+            (
                 "profile the measured processes: flame graph and speedscope file in the run's folder, and with "
                 "--ldos-base their difference; such trials do not become a baseline"
             ),
@@ -331,12 +312,9 @@ OPTIONS: Final[Mapping[str, Option]] = {
             metavar="HZ",
             help=f"samples per second of each CPU (default: {DEFAULT_RATE_HZ})",
         ),
-        Option(
-            name="syscalls",
-            parse=parse_truth,
-            default=False,
-            is_flag=True,
-            help=(
+        _flag(
+            "syscalls",
+            (
                 "count the measured processes' system calls with strace; this distorts all times: such trials are "
                 "invalid, and do not become a baseline"
             ),
@@ -363,19 +341,70 @@ OPTIONS: Final[Mapping[str, Option]] = {
             is_repeatable=True,
             help="also write a report; the name ends with .html, .md or .json (may be given several times)",
         ),
-        Option(
-            name="summary",
-            parse=parse_truth,
-            default=False,
-            is_flag=True,
-            help="append the report to the job summary of the GitHub workflow",
-        ),
+        _flag("summary", "append the report to the job summary of the GitHub workflow"),
         Option(
             name="benchmark_json",
             parse=_path,
-            default=None,
             metavar="FILE",
             help="also write duration metrics in pytest-benchmark's format",
         ),
     )
 }
+
+
+PROJECT_FILE: Final = "pyproject.toml"
+
+SETTINGS_FILES: Final = (OWN_FILE, PROJECT_FILE)
+"""Files that may hold a project's settings; only one of them may."""
+
+_WORD: Final = b"ldos"
+_OUR_NAME: Final = b"pytest-ldos"
+"""The distribution's name, which projects that only depend on it also contain."""
+
+
+def find_settings_file(place: Path, look: Callable[[Path], Path | None] | None = None) -> Path | None:
+    """The settings file of the project that a file or folder belongs to: the nearest one upwards.
+
+    Looks above the path as given; if that finds none, above the path with links resolved.
+
+    Args:
+        look: returns the settings file in a folder: `settings_file_in`, or a cache of it.
+    """
+    named = Path(os.path.abspath(place))  # noqa: PTH100 - keeps links
+    for start in dict.fromkeys([named, Path(os.path.realpath(place))]):
+        found = next(filter(None, map(look or settings_file_in, (start, *start.parents))), None)
+        if found is not None:
+            return found
+    return None
+
+
+def settings_file_in(folder: Path) -> Path | None:
+    """The settings file in a folder: ``ldos.toml``, or a ``pyproject.toml`` with ``[tool.ldos]``."""
+    own, shared = folder / OWN_FILE, folder / PROJECT_FILE
+    if _is_file(own):
+        return own
+    return shared if has_table(shared) else None
+
+
+def has_table(file: Path) -> bool:
+    """True if a ``pyproject.toml`` has ``[tool.ldos]``, or cannot be read: reading its settings reports the reason.
+
+    Parses it only if it contains our name.
+    """
+    if not _is_file(file):
+        return False
+    try:
+        content = file.read_bytes()
+        if _WORD not in content.replace(_OUR_NAME, b""):
+            return False
+        import tomllib  # noqa: PLC0415 - for files that may have settings only
+
+        tools = tomllib.loads(content.decode("utf-8")).get("tool")
+    except (OSError, ValueError):
+        return True
+    return isinstance(tools, dict) and "ldos" in tools
+
+
+def _is_file(file: Path) -> bool:
+    """True for a file; False in a folder that may not be searched, where `Path.is_file` raises."""
+    return os.path.isfile(file)  # noqa: PTH113

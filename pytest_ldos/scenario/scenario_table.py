@@ -1,25 +1,113 @@
-"""Parses the tables ``[tool.ldos.scenarios.NAME]`` and ``[tool.ldos.stack]``."""
+"""Parses the tables ``[tool.ldos.scenarios.NAME]``, ``[tool.ldos.stack]`` and ``[tool.ldos.base]``."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown, require
-from pytest_ldos.scenario.described import parse_value
-from pytest_ldos.scenario.fields import build_spec, parse_field
-from pytest_ldos.scenario.loads.flood import DdsFloodSpec
-from pytest_ldos.scenario.loads.registry import LOAD_SPECS
-from pytest_ldos.scenario.loads.spec import CpuLimitSpec, CpuLoadSpec, LoadSpec
+from pytest_ldos.scenario.fields import build_spec, parse_field, parse_value
+from pytest_ldos.scenario.loads import LOAD_SPECS, CpuLimitSpec, CpuLoadSpec, DdsFloodSpec, LoadSpec
 from pytest_ldos.scenario.metrics import DeadlineSpec, parse_deadlines
 from pytest_ldos.scenario.model import FaultSpec, Ros2Spec, StackSpec
 from pytest_ldos.scenario.options import OPTIONS
 from pytest_ldos.scenario.stimuli import StimuliSpec
 from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS, StackKind, StimulusKind
+
+_WHERE: Final = "[tool.ldos.base]"
+_OURS: Final = "each build has a folder of its own, chosen by what it is built from"
+_REFUSED: Final = {
+    "--symlink-install": "links to sources would change what is installed as soon as these change; files are copied",
+    "--build-base": _OURS,
+    "--install-base": _OURS,
+    "--log-base": _OURS,
+    "--base-paths": f"{_WHERE} workspace names the folders",
+    "--packages-up-to": f"{_WHERE} packages_up_to names the packages",
+}
+"""Options of ``colcon build`` that must not be given, each with the reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaseSpec:
+    """Setup of a revision in a checkout of it, and build of its ROS 2 workspace.
+
+    Attributes:
+        setup: command that makes its environment; empty for a virtual environment with the dependencies in the
+            revision's pyproject.toml, or for none with the `ros2` stack.
+        python: its interpreter, below the project's folder.
+        workspace: folders of ROS packages, below the project's folder; one as a text, several as a list. Empty for
+            ``src`` if the project has it, or else the project's folder.
+        build: command that builds them: ``colcon build`` with options other than those of location and selection.
+        packages_up_to: packages to build with their dependencies in the workspace; empty for all.
+    """
+
+    setup: tuple[str, ...] = ()
+    python: str = ".venv/bin/python"
+    workspace: tuple[str, ...] = ()
+    build: tuple[str, ...] = ("colcon", "build", "--cmake-args", "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF")
+    packages_up_to: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        require(bool(self.python), f"{_WHERE} python is empty", remedy="name the interpreter that setup makes")
+        for folder in self.workspace:
+            is_below = bool(folder) and not PurePosixPath(folder).is_absolute() and ".." not in folder.split("/")
+            require(is_below, f"{_WHERE} workspace {folder!r} is not below the project", remedy='as in "ros_ws"')
+        calls = [PurePosixPath(word).name == "colcon" for word in self.build]
+        require(
+            any(calls) and "build" in self.build[calls.index(True) :],
+            f"{_WHERE} build is {list(self.build)!r}, which does not call colcon build",
+            remedy='write it as ["colcon", "build", "--cmake-args", "-DCMAKE_BUILD_TYPE=Release"]',
+        )
+        for word in self.build:
+            reason = _REFUSED.get(word.partition("=")[0])
+            require(reason is None, f"{_WHERE} build must not have {word}", remedy=reason or "")
+
+    def workspaces(self, project: Path) -> tuple[str, ...]:
+        """The folders of packages of a project, relative to its own."""
+        usual = "src" if (project / "src").is_dir() else "."
+        return self.workspace or (usual,)
+
+    @property
+    def verb_at(self) -> int:
+        """Index of ``build`` in the command; options before it are those of colcon itself."""
+        first = next(index for index, word in enumerate(self.build) if PurePosixPath(word).name == "colcon")
+        return self.build.index("build", first)
+
+
+def parse_base(values: Mapping[str, Any]) -> BaseSpec:
+    """Parses a ``[tool.ldos.base]`` table.
+
+    Raises:
+        ConfigurationError: an unknown key (the nearest known one is named), or a wrong type.
+    """
+    refuse_unknown(values, {"setup", "python", "workspace", "build", "packages_up_to"}, f"key {_WHERE}")
+    python, workspace = values.get("python", BaseSpec.python), values.get("workspace", BaseSpec.workspace)
+    if not isinstance(python, str):
+        raise ConfigurationError(f"{_WHERE} python is {python!r}", remedy="it must be a text")
+    return BaseSpec(
+        setup=_words("setup", values.get("setup", ())),
+        python=python,
+        workspace=(workspace,) if isinstance(workspace, str) else _words("workspace", workspace),
+        build=_words("build", values.get("build", BaseSpec.build)),
+        packages_up_to=_words("packages_up_to", values.get("packages_up_to", ())),
+    )
+
+
+def _words(key: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(word, str) for word in value):
+        remedies = {
+            "setup": 'write the command as a list of its words, as in ["make", "setup"]',
+            "build": 'write the command as a list of its words, as in ["colcon", "build"]',
+            "workspace": 'name one folder, as in "ros_ws", or several as a list',
+        }
+        remedy = remedies.get(key, 'it must be a list of names, as in ["arm_bringup"]')
+        raise ConfigurationError(f"{_WHERE} {key} is {value!r}", remedy=remedy)
+    return tuple(value)
+
 
 PLUS: Final = "+"
 _NAME: Final = re.compile(r"[A-Za-z][\w.-]*(\+[A-Za-z][\w.-]*)*", re.ASCII)
@@ -160,8 +248,8 @@ def _combine(name: str, parts: Sequence[ScenarioTable], own: ScenarioTable | Non
     description = " and ".join(part.description for part in parts)
     return ScenarioTable(
         description=description if own is None else table.description,
-        options={**_combine_options(name, parts, but=table.options), **table.options},
-        loads=table.loads or _combine_loads(name, parts),
+        options={**_join(name, [part.options for part in parts], but=table.options), **table.options},
+        loads=table.loads or _join(name, [part.loads for part in parts], key="loads"),
         deadlines=table.deadlines or _laxest(deadline for part in parts for deadline in part.deadlines),
     )
 
@@ -175,74 +263,60 @@ _OF_SEVERAL: Final[Mapping[str, Callable[[Iterable[Any]], Any]]] = {
 """Functions that select a value if parts have different ones."""
 
 
-def _combine_options(name: str, parts: Sequence[ScenarioTable], *, but: Mapping[str, Any]) -> dict[str, Any]:
-    combined = {}
-    for option in dict.fromkeys(key for part in parts for key in part.options if key not in but):
-        values = [part.options[option] for part in parts if option in part.options]
+def _join(name: str, parts: Sequence[Mapping[str, Any]], *, but: Collection[str] = (), key: str = "") -> dict[str, Any]:
+    """Joins the options, or the loads (`key`), of parts that do not contradict each other."""
+    joined: dict[str, Any] = {}
+    for each, value in ((each, value) for part in parts for each, value in part.items() if each not in but):
+        choose = _OF_SEVERAL.get(each)
+        before = joined.setdefault(each, value)
         require(
-            option in _OF_SEVERAL or all(value == values[0] for value in values),
-            f"the parts of scenario '{name}' contradict each other in {option}",
-            remedy=f'choose one: {option} in [tool.ldos.scenarios."{name}"]',
+            choose is not None or before == value,
+            f"the parts of scenario '{name}' contradict each other in {each}",
+            remedy=f'choose one: {key or each} in [tool.ldos.scenarios."{name}"]',
         )
-        combined[option] = _OF_SEVERAL[option](values) if option in _OF_SEVERAL else values[0]
-    return combined
-
-
-def _combine_loads(name: str, parts: Sequence[ScenarioTable]) -> Mapping[str, LoadSpec]:
-    combined: dict[str, LoadSpec] = {}
-    for kind, load in ((kind, load) for part in parts for kind, load in part.loads.items()):
-        require(
-            combined.get(kind, load) == load,
-            f"the parts of scenario '{name}' contradict each other in {kind}",
-            remedy=f'choose one: loads in [tool.ldos.scenarios."{name}"]',
-        )
-        combined[kind] = load
-    return combined
+        joined[each] = choose((before, value)) if choose else before
+    return joined
 
 
 def _laxest(deadlines: Iterable[DeadlineSpec]) -> tuple[DeadlineSpec, ...]:
-    """The laxest deadline of each path."""
     laxest: dict[str, DeadlineSpec] = {}
     for each in deadlines:
         before = laxest.get(each.path, each)
-        laxest[each.path] = DeadlineSpec(
-            path=each.path, ms=max(before.ms, each.ms), share=min(before.share, each.share)
-        )
+        laxest[each.path] = replace(each, ms=max(before.ms, each.ms), share=min(before.share, each.share))
     return tuple(laxest.values())
 
 
-_WHERE: Final = "[tool.ldos.stack]"
+_STACK: Final = "[tool.ldos.stack]"
 _PATHS: Final = frozenset({"goals", "launch_file", "path", "topology"})
 
 
 def parse_stack(values: Any, *, folder: Path, stimuli: Any = None) -> StackSpec:
     """Parses the stack under test: a table, or its kind alone; files in it are relative to `folder`.
 
-    Args:
-        stimuli: the table ``[tool.ldos.stimulus]``, if there is one.
+    `stimuli` is the table ``[tool.ldos.stimulus]``, if there is one.
 
     Raises:
         ConfigurationError: an unknown key (the nearest known one is named), a wrong type or value.
     """
     if not isinstance(values, dict):
-        return StackSpec(
-            kind=parse_field(StackKind, values, "[tool.ldos] stack"), stimuli=_parse_stimuli(stimuli or {}, folder)
-        )
+        kind = parse_field(StackKind, values, "[tool.ldos] stack")
+        return StackSpec(kind=kind, stimuli=_parse_stimuli(stimuli or {}, folder))
     common = _defaults(StackSpec())
     of_ros2 = _defaults(Ros2Spec())
     for name in ("faults", "ros2", "stimuli"):
         del common[name]
-    refuse_unknown(values, {*common, *of_ros2, "faults"}, f"key {_WHERE}")
+    refuse_unknown(values, {*common, *of_ros2, "faults"}, f"key {_STACK}")
     parsed = _parse_all(values, common, folder)
     ros2 = _parse_all(values, of_ros2, folder)
     if parsed.get("stimulus", StimulusKind.MOVE_GROUP) is not StimulusKind.MOVE_GROUP:
         ros2.setdefault("controllers", ())  # the Panda's controllers do not apply to other stacks
-    return StackSpec(
-        **parsed,
-        stimuli=_parse_stimuli(stimuli or {}, folder),
-        faults=_parse_faults(values.get("faults", {})),
-        ros2=Ros2Spec(**ros2),
-    )
+    usual = _parse_stimuli(stimuli or {}, folder)
+    faults = values.get("faults", {})
+    if not isinstance(faults, dict):
+        raise _refuse("faults", faults, "a table, [tool.ldos.stack.faults]")
+    refuse_unknown(faults, _defaults(FaultSpec()), "key [tool.ldos.stack.faults]")
+    planted = {name: parse_field(float, value, f"{_STACK} {name}") for name, value in faults.items()}
+    return StackSpec(**parsed, stimuli=usual, faults=FaultSpec(**planted), ros2=Ros2Spec(**ros2))
 
 
 def _parse_stimuli(tables: Any, folder: Path) -> StimuliSpec:
@@ -250,16 +324,15 @@ def _parse_stimuli(tables: Any, folder: Path) -> StimuliSpec:
         raise ConfigurationError(f"[tool.ldos] stimulus is {tables!r}", remedy="set it in [tool.ldos.stack]")
     usual = _defaults(StimuliSpec())
     refuse_unknown(tables, usual, "table [tool.ldos.stimulus]:")
-    return StimuliSpec(**{name: _parse_stimulus(usual[name], table, folder, name) for name, table in tables.items()})
-
-
-def _parse_stimulus(usual: Any, table: Any, folder: Path, name: str) -> Any:
-    where = f"[tool.ldos.stimulus.{name}]"
-    if not isinstance(table, dict):
-        raise ConfigurationError(f"[tool.ldos.stimulus] {name} is {table!r}", remedy=f"it must be a table, {where}")
-    defaults = _defaults(usual)
-    refuse_unknown(table, defaults, f"key {where}")
-    return type(usual)(**_parse_all(table, defaults, folder, where=where))
+    parsed = {}
+    for name, table in tables.items():
+        where = f"[tool.ldos.stimulus.{name}]"
+        if not isinstance(table, dict):
+            raise ConfigurationError(f"[tool.ldos.stimulus] {name} is {table!r}", remedy=f"it must be a table, {where}")
+        defaults = _defaults(usual[name])
+        refuse_unknown(table, defaults, f"key {where}")
+        parsed[name] = type(usual[name])(**_parse_all(table, defaults, folder, where=where))
+    return StimuliSpec(**parsed)
 
 
 def _defaults(spec: Any) -> dict[str, Any]:
@@ -267,36 +340,30 @@ def _defaults(spec: Any) -> dict[str, Any]:
 
 
 def _parse_all(
-    values: Mapping[str, Any], defaults: Mapping[str, Any], folder: Path, *, where: str = _WHERE
+    values: Mapping[str, Any], defaults: Mapping[str, Any], folder: Path, *, where: str = _STACK
 ) -> dict[str, Any]:
     found = {name: default for name, default in defaults.items() if name in values}
     return {name: _parse_stack_table(name, values[name], default, folder, where) for name, default in found.items()}
 
 
-def _parse_faults(table: Any) -> FaultSpec:
-    if not isinstance(table, dict):
-        raise _refuse("faults", table, "a table, [tool.ldos.stack.faults]")
-    refuse_unknown(table, {each.name for each in dataclasses.fields(FaultSpec)}, "key [tool.ldos.stack.faults]")
-    return FaultSpec(**{name: parse_field(float, value, f"{_WHERE} {name}") for name, value in table.items()})
-
-
 def _parse_stack_table(name: str, value: Any, default: Any, folder: Path, where: str) -> Any:
     """Parses a value of the default's type."""
-    key = f"{where} {name}"
     match default:
         case str() if name in _PATHS:
-            return _path(parse_field(str, value, key), folder)
-        case tuple() if name == "success_codes":
-            return _numbers(name, value, where)
+            return _path(parse_field(str, value, f"{where} {name}"), folder)
         case tuple():
-            texts = _texts(name, value, where)
-            return tuple(_path(each, folder) for each in texts) if name == "command" else texts
+            kind, wanted = (int, "whole numbers") if name == "success_codes" else (str, "texts")
+            if not isinstance(value, list) or not all(type(each) is kind for each in value):
+                raise _refuse(name, value, f"a list of {wanted}", where)
+            return tuple(_path(each, folder) for each in value) if name == "command" else tuple(value)
         case dict():
-            return _arguments(name, value)
-    return parse_field(type(default), value, key)
+            if not isinstance(value, dict) or not all(isinstance(each, str | int | float) for each in value.values()):
+                raise _refuse(name, value, "a table of texts or numbers")
+            return {key: str(each).lower() if isinstance(each, bool) else str(each) for key, each in value.items()}
+    return parse_field(type(default), value, f"{where} {name}")
 
 
-def _refuse(name: str, value: Any, wanted: str, where: str = _WHERE) -> ConfigurationError:
+def _refuse(name: str, value: Any, wanted: str, where: str = _STACK) -> ConfigurationError:
     return ConfigurationError(f"{where} {name} is {value!r}", remedy=f"it must be {wanted}")
 
 
@@ -304,21 +371,3 @@ def _path(value: str, folder: Path) -> str:
     """The absolute path of a file or folder in the project; other texts, such as ``PACKAGE/FILE``, unchanged."""
     file = folder / value
     return str(file.resolve()) if value and file.exists() else value
-
-
-def _texts(name: str, value: Any, where: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise _refuse(name, value, "a list of texts", where)
-    return tuple(value)
-
-
-def _numbers(name: str, value: Any, where: str) -> tuple[int, ...]:
-    if not isinstance(value, list) or not all(type(each) is int for each in value):
-        raise _refuse(name, value, "a list of whole numbers", where)
-    return tuple(value)
-
-
-def _arguments(name: str, value: Any) -> dict[str, str]:
-    if not isinstance(value, dict) or not all(isinstance(each, str | int | float) for each in value.values()):
-        raise _refuse(name, value, "a table of texts or numbers")
-    return {key: str(each).lower() if isinstance(each, bool) else str(each) for key, each in value.items()}

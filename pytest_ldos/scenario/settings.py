@@ -14,17 +14,25 @@ from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown, require
 from pytest_ldos.base.paths import BUILT_IN_PATHS, LinkRule, LinkSpec, PathSpec
-from pytest_ldos.scenario.base import BaseSpec, parse_base
-from pytest_ldos.scenario.described import parse_value
-from pytest_ldos.scenario.loads.registry import LOAD_SPECS
+from pytest_ldos.scenario.fields import parse_value
+from pytest_ldos.scenario.loads import LOAD_SPECS
 from pytest_ldos.scenario.metrics import MetricSpec, parse_metrics, usual_metrics
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
-from pytest_ldos.scenario.options import CI_WAIT_S, OPTIONS, OTHER_VARIABLES, OWN_FILE
-from pytest_ldos.scenario.project import PROJECT_FILE, has_table, settings_file_in
+from pytest_ldos.scenario.options import (
+    CI_WAIT_S,
+    OPTIONS,
+    OTHER_VARIABLES,
+    OWN_FILE,
+    PROJECT_FILE,
+    has_table,
+    settings_file_in,
+)
 from pytest_ldos.scenario.scenario_table import (
     BUILT_IN_SCENARIOS,
+    BaseSpec,
     ScenarioTable,
     find_scenario,
+    parse_base,
     parse_scenarios,
     parse_stack,
     require_own_name,
@@ -282,11 +290,12 @@ def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSetti
     refuse_unknown(table, {*OPTIONS, *TABLES} - {"config"}, "key [tool.ldos]")
     options = {name: value for name, value in table.items() if name not in TABLES}
     own_paths = parse_paths(table.get("paths", []))
-    all_paths = _with_built_in(own_paths)
+    declared = {path.name for path in own_paths}
+    all_paths = (*own_paths, *(path for path in BUILT_IN_PATHS if path.name not in declared))
     stack = parse_stack(table.get("stack", {}), folder=folder, stimuli=table.get("stimulus"))
     usual = usual_metrics(stack.driver, own_paths)
     settings = TomlSettings(
-        options=_parse_options(options, "[tool.ldos]"),
+        options={name: parse_value(OPTIONS[name], value, f"[tool.ldos] {name}") for name, value in options.items()},
         scenarios=parse_scenarios(_table(table, "scenarios")),
         stack=stack,
         gate=_parse_gate(_table(table, "gate")),
@@ -297,21 +306,13 @@ def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSetti
     for name, scenario in settings.scenarios.items():
         paths = [path.name for path in settings.paths]
         refuse_unknown([each.path for each in scenario.deadlines], paths, f"path in deadlines of scenario {name}:")
-        _check_loads(scenario, settings.paths, f"[tool.ldos.scenarios.{name}.loads]")
+        for kind, load in scenario.loads.items():
+            try:
+                load.check(settings.paths)
+            except ConfigurationError as error:
+                where = f"[tool.ldos.scenarios.{name}.loads] {kind}"
+                raise ConfigurationError(f"{where}: {error.message}", remedy=error.remedy) from None
     return settings
-
-
-def _check_loads(scenario: ScenarioTable, paths: tuple[PathSpec, ...], where: str) -> None:
-    for kind, load in scenario.loads.items():
-        try:
-            load.check(paths)
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{where} {kind}: {error.message}", remedy=error.remedy) from None
-
-
-def _with_built_in(paths: tuple[PathSpec, ...]) -> tuple[PathSpec, ...]:
-    own = {path.name for path in paths}
-    return (*paths, *(path for path in BUILT_IN_PATHS if path.name not in own))
 
 
 def _table(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -321,38 +322,24 @@ def _table(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found
 
 
-def _parse_options(values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    return {name: parse_value(OPTIONS[name], value, f"{where} {name}") for name, value in values.items()}
-
-
 def _parse_gate(values: Mapping[str, Any]) -> dict[str, Any]:
     refuse_unknown(values, GATE_KEYS, "key [tool.ldos.gate]")
-    floors = _table(values, "floors")
-    _refuse_unlike_names(values.get("required", []))
+    floors, required = _table(values, "floors"), values.get("required", [])
+    require(
+        isinstance(required, list) and all(isinstance(each, str) for each in required),
+        f"[tool.ldos.gate] required is {required!r}",
+        remedy='it must be a list of metrics: required = ["T1", "T4"]',
+    )
     numbers = {name: value for name, value in values.items() if name not in {"floors", "required"}}
     for name, value in {**numbers, **floors}.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ConfigurationError(f"[tool.ldos.gate] {name} is {value!r}", remedy="it must be a number")
-    for name, value in {"relevant_effect": values.get("relevant_effect", 0), **_named_floors(floors)}.items():
-        _refuse_percent(name, value)
+    effects = {"relevant_effect": values.get("relevant_effect", 0)}
+    effects |= {f"floors.{metric}": floor for metric, floor in floors.items()}
+    for name, effect in effects.items():
+        require(
+            not effect > LARGEST_EFFECT,
+            f"[tool.ldos.gate] {name} is {effect:g}, which is {100 * effect:g} %",
+            remedy=f"write 0.15 for 15 %; it can be {LARGEST_EFFECT:g} at most",
+        )
     return dict(values)
-
-
-def _refuse_unlike_names(value: object) -> None:
-    require(
-        isinstance(value, list) and all(isinstance(each, str) for each in value),
-        f"[tool.ldos.gate] required is {value!r}",
-        remedy='it must be a list of metrics: required = ["T1", "T4"]',
-    )
-
-
-def _named_floors(floors: Mapping[str, float]) -> dict[str, float]:
-    return {f"floors.{metric}": floor for metric, floor in floors.items()}
-
-
-def _refuse_percent(name: str, effect: float) -> None:
-    require(
-        not effect > LARGEST_EFFECT,
-        f"[tool.ldos.gate] {name} is {effect:g}, which is {100 * effect:g} %",
-        remedy=f"write 0.15 for 15 %; it can be {LARGEST_EFFECT:g} at most",
-    )

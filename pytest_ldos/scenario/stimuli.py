@@ -16,7 +16,7 @@ from pytest_ldos.scenario.words import StimulusKind
 GRAPH_NAME: Final = re.compile(r"/[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
 """Absolute name of a topic, a service or an action."""
 
-_PROGRAMS: Final = "pytest_ldos.robot.stack.ros2"
+_PROGRAMS: Final = "pytest_ldos.robot.stack.ros2.programs"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +31,7 @@ class StimulusSpec:
         PROGRAM: module of our program for ROS 2, which speaks the line protocol; empty if there is none.
         EMBEDDED: node of the embedded stack that sends it; empty if there is none.
         NOT_READY: message if its program never became ready.
+        LATENCIES: names of its built-in metrics, unless they depend on its settings; see `latencies`.
     """
 
     KIND: ClassVar[StimulusKind]
@@ -40,11 +41,12 @@ class StimulusSpec:
     PROGRAM: ClassVar[str] = ""
     EMBEDDED: ClassVar[str] = ""
     NOT_READY: ClassVar[str] = ""
+    LATENCIES: ClassVar[tuple[str, ...]] = ()
 
     @property
     def latencies(self) -> tuple[str, ...]:
         """Names of its built-in metrics; empty if its settings fix the duration of a trial."""
-        return ()
+        return self.LATENCIES
 
     @property
     def action(self) -> str:
@@ -81,6 +83,27 @@ class StimulusSpec:
         """Recorded data whose digest is part of the stack's version; empty for none."""
         return ""
 
+    def _require_graph_name(self, key: str, value: str) -> None:
+        self._require(
+            not value or GRAPH_NAME.fullmatch(value) is not None,
+            f"{key} {value!r} is not a name in the ROS graph",
+            remedy=f"write the full name, as in /{value.strip('/') or key}",
+        )
+
+    def _require_type(self, key: str, value: str, kind: str) -> None:
+        words = value.split("/")
+        self._require(
+            not value or (len(words) == 3 and words[1] == kind and all(words)),
+            f"{key} {value!r} is not a type",
+            remedy=f"write it as PACKAGE/{kind}/NAME",
+        )
+
+    def _require_seconds(self, key: str, value: float) -> None:
+        self._require(0 < value <= _LONGEST_S, f"{key} must be between 0 and 3600")
+
+    def _require(self, condition: bool, problem: str, *, remedy: str = "") -> None:
+        require(condition, f"[tool.ldos.stimulus.{self.KIND}] {problem}", remedy=remedy)
+
 
 @dataclass(frozen=True, kw_only=True)
 class MoveGroupSpec(StimulusSpec):
@@ -89,10 +112,7 @@ class MoveGroupSpec(StimulusSpec):
     KIND = StimulusKind.MOVE_GROUP
     PACKAGES = ("ldos_goal_client", "sensor_msgs")
     NOT_READY = "the goal client did not find the action server and a joint state"
-
-    @property
-    def latencies(self) -> tuple[str, ...]:
-        return "T1", "T2", "T4"
+    LATENCIES = ("T1", "T2", "T4")
 
 
 _LONGEST_S: Final = 3600.0
@@ -119,7 +139,7 @@ class ActionSpec(StimulusSpec):
     KIND = StimulusKind.ACTION
     NEEDS = ("name", "type")
     NEEDS_GOALS = True
-    PROGRAM = f"{_PROGRAMS}.action_caller"
+    PROGRAM = _PROGRAMS
     EMBEDDED = "action_caller"
 
     name: str = ""
@@ -131,13 +151,12 @@ class ActionSpec(StimulusSpec):
     timeout_s: float = 60.0
 
     def __post_init__(self) -> None:
-        for key in ("name", "reset_service"):
-            _require_graph_name("action", key, getattr(self, key))
-        if self.executing != FEEDBACK:
-            _require_graph_name("action", "executing", self.executing)
-        _require_type("action", "type", self.type, "action")
-        _require_type("action", "reset_type", self.reset_type, "srv")
-        _require_seconds("action", "timeout_s", self.timeout_s)
+        self._require_graph_name("name", self.name)
+        self._require_graph_name("reset_service", self.reset_service)
+        self._require_graph_name("executing", "" if self.executing == FEEDBACK else self.executing)
+        self._require_type("type", self.type, "action")
+        self._require_type("reset_type", self.reset_type, "srv")
+        self._require_seconds("timeout_s", self.timeout_s)
 
     @property
     def latencies(self) -> tuple[str, ...]:
@@ -169,7 +188,8 @@ class ServiceSpec(StimulusSpec):
 
     KIND = StimulusKind.SERVICE
     NEEDS = ("name", "type")
-    PROGRAM = f"{_PROGRAMS}.service_caller"
+    PROGRAM = _PROGRAMS
+    LATENCIES = ("call", "call_p99")
 
     name: str = ""
     type: str = ""
@@ -177,14 +197,10 @@ class ServiceSpec(StimulusSpec):
     timeout_s: float = 10.0
 
     def __post_init__(self) -> None:
-        _require_graph_name("service", "name", self.name)
-        _require_type("service", "type", self.type, "srv")
-        _require_seconds("service", "timeout_s", self.timeout_s)
-        require(1 <= self.calls <= 100_000, "[tool.ldos.stimulus.service] calls must be between 1 and 100000")
-
-    @property
-    def latencies(self) -> tuple[str, ...]:
-        return "call", "call_p99"
+        self._require_graph_name("name", self.name)
+        self._require_type("type", self.type, "srv")
+        self._require_seconds("timeout_s", self.timeout_s)
+        self._require(1 <= self.calls <= 100_000, "calls must be between 1 and 100000")
 
     @property
     def service(self) -> str:
@@ -215,7 +231,7 @@ class BagSpec(StimulusSpec):
     KIND = StimulusKind.BAG
     NEEDS = ("path",)
     PACKAGES = ("ros2bag", "rosbag2_py", "rosbag2_interfaces")
-    PROGRAM = f"{_PROGRAMS}.bag_player"
+    PROGRAM = _PROGRAMS
 
     path: str = ""
     rate: float = 1.0
@@ -225,11 +241,11 @@ class BagSpec(StimulusSpec):
     clock: bool = False
 
     def __post_init__(self) -> None:
-        require(0.01 <= self.rate <= 100, "[tool.ldos.stimulus.bag] rate must be between 0.01 and 100")
-        require(self.start_s >= 0, "[tool.ldos.stimulus.bag] start_s must be 0 or more")
-        require(0 <= self.duration_s <= _LONGEST_S, "[tool.ldos.stimulus.bag] duration_s must be between 0 and 3600")
+        self._require(0.01 <= self.rate <= 100, "rate must be between 0.01 and 100")
+        self._require(self.start_s >= 0, "start_s must be 0 or more")
+        self._require(0 <= self.duration_s <= _LONGEST_S, "duration_s must be between 0 and 3600")
         for topic in self.topics:
-            _require_graph_name("bag", "topics", topic)
+            self._require_graph_name("topics", topic)
 
     @property
     def case_name(self) -> str:
@@ -253,12 +269,12 @@ class WindowSpec(StimulusSpec):
     seconds: float = 5.0
 
     def __post_init__(self) -> None:
-        _require_seconds("window", "seconds", self.seconds)
+        self._require_seconds("seconds", self.seconds)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptSpec(StimulusSpec):
-    """A user's command that speaks the line protocol; see `robot.stack.stimulus.lines`.
+    """A user's command that speaks the line protocol; see `robot.stack.lines`.
 
     Attributes:
         command: its words; paths of files in the project are relative to pyproject.toml.
@@ -268,16 +284,13 @@ class ScriptSpec(StimulusSpec):
     KIND = StimulusKind.SCRIPT
     NEEDS = ("command",)
     NOT_READY = "the script did not report that it is ready"
+    LATENCIES = ("T4",)
 
     command: tuple[str, ...] = ()
     timeout_s: float = 60.0
 
     def __post_init__(self) -> None:
-        _require_seconds("script", "timeout_s", self.timeout_s)
-
-    @property
-    def latencies(self) -> tuple[str, ...]:
-        return ("T4",)
+        self._require_seconds("timeout_s", self.timeout_s)
 
     @property
     def longest_s(self) -> float:
@@ -297,24 +310,3 @@ class StimuliSpec:
     bag: BagSpec = field(default_factory=BagSpec)
     window: WindowSpec = field(default_factory=WindowSpec)
     script: ScriptSpec = field(default_factory=ScriptSpec)
-
-
-def _require_graph_name(table: str, key: str, value: str) -> None:
-    require(
-        not value or GRAPH_NAME.fullmatch(value) is not None,
-        f"[tool.ldos.stimulus.{table}] {key} {value!r} is not a name in the ROS graph",
-        remedy=f"write the full name, as in /{value.strip('/') or key}",
-    )
-
-
-def _require_type(table: str, key: str, value: str, kind: str) -> None:
-    words = value.split("/")
-    require(
-        not value or (len(words) == 3 and words[1] == kind and all(words)),
-        f"[tool.ldos.stimulus.{table}] {key} {value!r} is not a type",
-        remedy=f"write it as PACKAGE/{kind}/NAME",
-    )
-
-
-def _require_seconds(table: str, key: str, value: float) -> None:
-    require(0 < value <= _LONGEST_S, f"[tool.ldos.stimulus.{table}] {key} must be between 0 and 3600")

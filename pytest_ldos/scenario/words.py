@@ -1,4 +1,4 @@
-"""Allowed values of settings, and names of loads and built-in scenarios.
+"""Allowed values of settings, names of loads and built-in scenarios, and parsing of single values.
 
 Every pytest run with the plugin installed loads this module, so it imports nothing else of this package.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 
 class StackKind(StrEnum):
@@ -93,5 +93,38 @@ LOADS: Final[Mapping[str, str]] = {
 
 A guard comes before the load that it limits, so that it learns while the stack is calm.
 
-A kind's spec is in `scenario.loads.registry`, and its implementation is `LOAD` in ``measure.load.KIND``.
+A kind's spec is in `scenario.loads`, and its implementation is `LOAD` in ``measure.load.KIND``.
 """
+
+
+_TRUE = frozenset({"true", "yes", "on", "1"})
+_FALSE = frozenset({"false", "no", "off", "0"})
+
+
+def parse_word(kind: type[StrEnum], value: Any) -> StrEnum:
+    """One of several words; `ValueError` lists them."""
+    try:
+        return kind(value)
+    except ValueError:
+        raise ValueError(f"one of {', '.join(kind)}") from None
+
+
+def parse_truth(value: Any) -> bool:
+    """A boolean, also from text; `ValueError` states the required form."""
+    word = value.lower() if isinstance(value, str) else value
+    if isinstance(word, bool):
+        return word
+    if not isinstance(word, str) or word not in _TRUE | _FALSE:
+        raise ValueError("true or false")
+    return word in _TRUE
+
+
+def parse_number(kind: type[int | float], value: Any, what: str) -> int | float:
+    """A number, also from text; `ValueError` states the required form, `what`."""
+    exact = kind is not int or not isinstance(value, float) or value.is_integer()
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or not exact:
+        raise ValueError(what)
+    try:
+        return kind(value)
+    except (ValueError, OverflowError):
+        raise ValueError(what) from None

@@ -137,7 +137,7 @@ def test_a_flood_holds_its_rate_over_ten_trials(tmp_path, trials):
     from pytest_ldos.measure.load.dds_flood import run_dds_flood
     from pytest_ldos.measure.trial.conduct import conduct
     from pytest_ldos.robot.stack.goals import GOAL_SETS
-    from pytest_ldos.scenario.loads.flood import DdsFloodSpec
+    from pytest_ldos.scenario.loads import DdsFloodSpec
 
     folder = new_scenario_folder(new_run_folder(tmp_path), "msg_load")
     spec = api.ScenarioSpec(name="msg_load", trials=trials)

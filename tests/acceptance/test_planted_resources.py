@@ -12,7 +12,7 @@ import pytest
 
 from pytest_ldos import api
 from pytest_ldos.base.paths import BUILT_IN_PATHS
-from pytest_ldos.campaign.measure_start import Site, measure_start
+from pytest_ldos.campaign.starts import Site, measure_start
 from pytest_ldos.judge.explain import explain_parts
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.measure.metrics.catalogue import Catalogue, catalogue_of

@@ -11,11 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pytest_ldos.campaign.bisection import Bisection, SearchPlan
-from pytest_ldos.campaign.breaking_result import BreakingEvidence, BreakingPlan, BreakingResult
-from pytest_ldos.campaign.criterion import parse_criterion
-from pytest_ldos.campaign.find_breaking import BreakingSearch
-from pytest_ldos.campaign.level_scale import LevelScale
+from pytest_ldos.campaign.bisection import Bisection, LevelScale, SearchPlan
+from pytest_ldos.campaign.breaking_result import BreakingPlan, BreakingResult, parse_criterion
+from pytest_ldos.campaign.find_breaking import BreakingEvidence, BreakingSearch
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
 from pytest_ldos.robot.stack.goals import ErrorCode, OutcomeClass

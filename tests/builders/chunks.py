@@ -9,18 +9,17 @@ import polars as pl
 import pytest
 
 from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.trace.execution import mapped
+from pytest_ldos.trace.execution import columns as mapped
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.graph import FlowGraph
-from pytest_ldos.trace.flow.lineage import summarize_connections
 from pytest_ldos.trace.flow.summary import (
     summarize_callbacks,
     summarize_executors,
     summarize_paths,
     summarize_topics,
 )
-from pytest_ldos.trace.flow.timeliness import classify_receptions
+from pytest_ldos.trace.flow.timeliness import classify_receptions, summarize_connections
 
 _SUMMARIES = (summarize_topics, summarize_callbacks, summarize_executors, summarize_connections, classify_receptions)
 _LINKS = ("transport", "triggers", "causes", "uses", "calls", "hops")

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from pytest_ldos.base.errors import PreparationFailed
 from pytest_ldos.campaign.bisection import Bisection
-from pytest_ldos.campaign.commits.plan import Commit, plan_search
-from pytest_ldos.campaign.commits.rounds import CommitEvidence, CommitFailed, Records, Side
-from pytest_ldos.campaign.commits.search import CommitResult, CommitSearch
+from pytest_ldos.campaign.commit_rounds import Commit, CommitEvidence, CommitFailed, Records, Side, plan_search
+from pytest_ldos.campaign.commit_search import CommitResult, CommitSearch
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.sequence import append_start
+from pytest_ldos.campaign.starts import append_start
 from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet

@@ -7,7 +7,7 @@ import signal
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from pytest_ldos.trace.ctf.windows import Window, WindowedTrace
+from pytest_ldos.trace.ctf.read import Window, WindowedTrace
 
 
 @dataclass(frozen=True)

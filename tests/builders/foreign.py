@@ -13,10 +13,10 @@ from typing import Any
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.campaign.breaking_result import BreakingResult
-from pytest_ldos.campaign.commits.search import CommitResult
+from pytest_ldos.campaign.commit_search import CommitResult
 from pytest_ldos.campaign.selftest import SelfTestResult
 from pytest_ldos.doctor.changes import error, ok, warning
-from pytest_ldos.fleet.measure import GoalValue, Outcome, Status, TraceSummary
+from pytest_ldos.fleet.traces import GoalValue, Outcome, Status, TraceSummary
 from pytest_ldos.instruments.study import Study
 from pytest_ldos.judge.baseline.history.trend import Trend, build_trend
 from pytest_ldos.judge.baseline.key import BaselineKey
@@ -26,11 +26,13 @@ from pytest_ldos.measure.trial.artifacts import ScenarioFolder, write_trials
 from pytest_ldos.record.profiles import FoldedStacks, compare_profiles
 from pytest_ldos.show.page.formats import Format
 from pytest_ldos.show.page.model import Badge, Tone
-from pytest_ldos.show.report import failure, json_text, markdown, terminal, workflow_commands
-from pytest_ldos.show.report.analysis import Analysis, render_analysis
-from pytest_ldos.show.report.baselines import render_baselines
+from pytest_ldos.show.report import failure, history_page, json_text, markdown, terminal, workflow_commands
+from pytest_ldos.show.report import history as history_data
+from pytest_ldos.show.report import html as page
+from pytest_ldos.show.report import sweep as sweep_data
+from pytest_ldos.show.report.analysis import Analysis, render_analysis, render_fleet
 from pytest_ldos.show.report.bisect import render_bisect_as
-from pytest_ldos.show.report.breaking.page import render_breaking_as
+from pytest_ldos.show.report.breaking import render_breaking_as
 from pytest_ldos.show.report.calibration import (
     render_calibration,
     render_calibration_json,
@@ -39,20 +41,14 @@ from pytest_ldos.show.report.calibration import (
 )
 from pytest_ldos.show.report.diagnosis import render_diagnosis, render_diagnosis_json
 from pytest_ldos.show.report.document import Document
-from pytest_ldos.show.report.flame.drawing import draw_difference, draw_flame
-from pytest_ldos.show.report.flame.files import render_flame, render_flame_difference, render_profile
-from pytest_ldos.show.report.fleet import render_fleet
-from pytest_ldos.show.report.formats import name_reports, render_as
-from pytest_ldos.show.report.history import page as history_page
-from pytest_ldos.show.report.history import table as history_data
-from pytest_ldos.show.report.history.page import render_badge, render_endpoint
-from pytest_ldos.show.report.history.table import render_overview, render_trend
-from pytest_ldos.show.report.html import page
-from pytest_ldos.show.report.study.page import render_study_as
-from pytest_ldos.show.report.sweep import document as sweep_data
-from pytest_ldos.show.report.sweep.document import SweepReport
-from pytest_ldos.show.report.sweep.page import render_for, render_text
-from pytest_ldos.show.report.trace.against import SeenRun, render_against, see_run
+from pytest_ldos.show.report.drawings import draw_difference, draw_flame
+from pytest_ldos.show.report.flame import render_flame, render_flame_difference, render_profile
+from pytest_ldos.show.report.history import render_baselines, render_overview, render_trend
+from pytest_ldos.show.report.history_page import render_badge, render_endpoint
+from pytest_ldos.show.report.json_text import name_reports, render_as
+from pytest_ldos.show.report.study import render_study_as
+from pytest_ldos.show.report.sweep import SweepReport, render_for, render_text
+from pytest_ldos.show.report.trace_against import SeenRun, render_against, see_run
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.graph import FlowGraph
 from tests.builders.breaking import breaking_result

@@ -6,7 +6,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from pytest_ldos.doctor.machine import Machine
+from pytest_ldos.doctor.changes import Machine
 from pytest_ldos.host.interference import Interference
 from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import StackKind

@@ -11,8 +11,7 @@ import polars as pl
 
 from pytest_ldos.trace.ctf.stats import ReadStats
 from pytest_ldos.trace.execution.columns import frame_of
-from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
-from pytest_ldos.trace.execution.schema import ENTITIES, INSTANCES
+from pytest_ldos.trace.execution.model import ENTITIES, INSTANCES, ExecutionModel, TrialSpan
 
 EMPTY = {name: pl.DataFrame(schema=dict(schema)) for name, schema in {**ENTITIES, **INSTANCES}.items()}
 EMPTY["link_annotations"] = EMPTY["link_annotations"].with_columns(

@@ -9,7 +9,7 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.page.model import Link
 from pytest_ldos.show.report import markdown, workflow_commands
 from pytest_ldos.show.report.document import Document, Failure, Place, Section
-from pytest_ldos.show.report.formats import name_reports
+from pytest_ldos.show.report.json_text import name_reports
 from tests.builders.reports import full_document, full_section, version
 
 FOLDER = Path(__file__).parents[1] / "unit" / "show" / "report" / "snapshots"

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_ldos.campaign.cells import Axis, Grid
-from pytest_ldos.campaign.sweep_records import CellResult, CellState, StartRecord, collect
+from pytest_ldos.campaign.sweep import CellResult, CellState, StartRecord, collect
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.show.report.sweep.document import SweepReport, compose_sweep
+from pytest_ldos.show.report.sweep import SweepReport, compose_sweep
 from tests.builders.trials import noisy_set
 
 FLOOD = {"kind": "dds_flood", "seconds": 5.0, "shortfall": "", "summary": "DDS flood: 3990 of 4000 msg/s", "block": 0}

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pytest_ldos.instruments.topology.recorded import Recorded, ResourceSample
+from pytest_ldos.instruments.topology.edges import Recorded, ResourceSample
 from pytest_ldos.robot.topology.conversation import COLUMNS
-from pytest_ldos.robot.topology.model import Topology
-from pytest_ldos.robot.topology.read import decode_topology
+from pytest_ldos.robot.topology.model import Topology, decode_topology
 
 MS = 1_000_000
 SECOND = 1_000_000_000

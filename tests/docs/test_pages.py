@@ -19,7 +19,7 @@ import pytest
 import typer
 
 from pytest_ldos import api
-from pytest_ldos.plugin.marks import describe_marks
+from pytest_ldos.plugin.options import describe_marks
 from pytest_ldos.scenario.options import OPTIONS
 from pytest_ldos.scenario.settings import read_toml
 from tests.builders.command_line import app
@@ -118,7 +118,7 @@ def test_settings_are_settings(block, tmp_path):
 
 @pytest.mark.parametrize("block", blocks("json"))
 def test_json_of_a_topology_is_one(block):
-    from pytest_ldos.robot.topology.read import decode_topology
+    from pytest_ldos.robot.topology.model import decode_topology
 
     if '"nodes"' in block.text:
         assert decode_topology(block.text, "a page").nodes

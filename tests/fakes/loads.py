@@ -10,7 +10,7 @@ import pytest
 
 from pytest_ldos.measure.load import choose
 from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite
-from pytest_ldos.scenario.loads.flood import DdsFloodSpec
+from pytest_ldos.scenario.loads import DdsFloodSpec
 
 REACHED_HZ = 3960.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Silence:
-    """See `instruments.instrument.Progress`; shows nothing."""
+    """See `instruments.study.Progress`; shows nothing."""
 
     def expect(self, steps: int) -> None: ...
 

@@ -23,7 +23,7 @@ from pytest_ldos.record.protocol import RecordingReport
 from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag
 from pytest_ldos.robot.stack.goals import PANDA_GOALS, ErrorCode, Goal, GoalBook, OutcomeClass, classify
 from pytest_ldos.robot.stack.protocol import OURS, Installation, StackInfo
-from pytest_ldos.robot.stack.stimulus.senders import ArmStimulus
+from pytest_ldos.robot.stack.senders import ArmStimulus
 from pytest_ldos.scenario.model import StackSpec
 from tests.builders.ctf import Event, Int, Packet, Record, Text, TraceBuilder
 

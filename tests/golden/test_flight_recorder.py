@@ -16,15 +16,13 @@ import pytest
 
 from pytest_ldos.show.page.formats import Format
 from pytest_ldos.show.report.analysis import Analysis, render_analysis
-from pytest_ldos.trace.assertions.expect import assert_published
+from pytest_ldos.trace.assertions import assert_published
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import build_execution
 from pytest_ldos.trace.flow.build import build_flow
-from pytest_ldos.trace.flow.executors import busy_shares, executor_states
 from pytest_ldos.trace.flow.graph import FlowGraph
-from pytest_ldos.trace.flow.lineage import summarize_connections
-from pytest_ldos.trace.flow.summary import summarize_callbacks, summarize_topics
-from pytest_ldos.trace.flow.timeliness import classify_receptions
+from pytest_ldos.trace.flow.summary import busy_shares, executor_states, summarize_callbacks, summarize_topics
+from pytest_ldos.trace.flow.timeliness import classify_receptions, summarize_connections
 from tests.builders.chunks import small_chunks
 
 TOPIC = "/chatter"

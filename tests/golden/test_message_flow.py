@@ -13,7 +13,7 @@ from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import build_execution
 from pytest_ldos.trace.execution.threads import shift_clocks
 from pytest_ldos.trace.flow.build import build_flow
-from pytest_ldos.trace.flow.clocks import estimate_clock_offsets
+from pytest_ldos.trace.flow.transport import estimate_clock_offsets
 from tests.oracles.truth import found_links, logged_links, read_log
 
 DECLARED = (

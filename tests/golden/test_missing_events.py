@@ -10,17 +10,15 @@ from dataclasses import replace
 import pytest
 
 from pytest_ldos.show.report.analysis import Analysis, render_analysis
-from pytest_ldos.trace.assertions.expect import assert_callback_ran, assert_order, assert_published, assert_received
-from pytest_ldos.trace.assertions.patterns import callback_began, entered, published
-from pytest_ldos.trace.ctf.read import read_trace
-from pytest_ldos.trace.ctf.windows import open_in_windows
+from pytest_ldos.trace.assertions import assert_callback_ran, assert_order, assert_published, assert_received
+from pytest_ldos.trace.ctf.read import open_in_windows, read_trace
 from pytest_ldos.trace.execution.build import build_execution, build_execution_in_windows
-from pytest_ldos.trace.execution.schema import read_model, write_model
+from pytest_ldos.trace.execution.model import read_model, write_model
 from pytest_ldos.trace.execution.window_rows import select_rows
 from pytest_ldos.trace.flow.build import build_flow
-from pytest_ldos.trace.flow.executors import executor_states
-from pytest_ldos.trace.flow.lineage import summarize_connections
-from pytest_ldos.trace.flow.summary import summarize_topics
+from pytest_ldos.trace.flow.summary import executor_states, summarize_topics
+from pytest_ldos.trace.flow.timeliness import summarize_connections
+from pytest_ldos.trace.patterns import callback_began, entered, published
 from tests.oracles import babeltrace
 
 NEEDS_BABELTRACE = pytest.mark.skipif(bool(babeltrace.why_unavailable()), reason=babeltrace.why_unavailable())

@@ -12,7 +12,7 @@ from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.trace.execution.build import build_execution
 from pytest_ldos.trace.flow.build import build_flow
-from pytest_ldos.trace.flow.executors import executor_states, without_states
+from pytest_ldos.trace.flow.summary import executor_states, without_states
 from tests.builders.representatives import representatives
 from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable
 

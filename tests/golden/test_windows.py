@@ -11,8 +11,7 @@ from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.measure.metrics.extract import extract_metrics
 from pytest_ldos.trace.ctf import _decoder
 from pytest_ldos.trace.ctf.files import find_files
-from pytest_ldos.trace.ctf.read import names_of, read_trace
-from pytest_ldos.trace.ctf.windows import open_in_windows
+from pytest_ldos.trace.ctf.read import names_of, open_in_windows, read_trace
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution, build_execution_in_windows
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.build import build_flow

@@ -20,7 +20,7 @@ def neighbour_found(monkeypatch):
         with applied_to(load, site) as running:
             if load.spec.KIND == "noisy_neighbour":
                 tree = psutil.Process().children(recursive=True)
-                driver = next(each for each in tree if "pytest_ldos.measure.load.neighbour_driver" in each.cmdline())
+                driver = next(each for each in tree if "pytest_ldos.measure.load.noisy_neighbour" in each.cmdline())
                 found["processes"] = {each.pid: each.name() for each in [driver, *driver.children(recursive=True)]}
                 found["ours"] = site.domain
             yield running

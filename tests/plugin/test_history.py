@@ -17,7 +17,7 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.outputs import HistoryWriter
-from pytest_ldos.plugin.run_record import RunRecord, SessionParts
+from pytest_ldos.plugin.runs import RunRecord, SessionParts
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.scenario.settings import Sources, TomlSettings
 from tests.builders.history import commit, in_turns, run_of

@@ -8,7 +8,7 @@ from tests.plugin.conftest import ROOT
 
 FAKE_LAUNCH = """
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.launching import available, recorded
+from pytest_ldos import launching
 
 class Recorded:
     def __init__(self, folder):
@@ -19,8 +19,8 @@ class Recorded:
     def close(self):
         self.survivors.append("\\x1b[31mred (42)")
 
-available.launch_available = lambda: Availability({ok}, "no \\x1b[31mred launch", "none")
-recorded.RecordedLaunch = Recorded
+launching.launch_available = lambda: Availability({ok}, "no \\x1b[31mred launch", "none")
+launching.RecordedLaunch = Recorded
 from tests.fakes.rig import install, noisy
 install(noisy(1))
 """

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.plugin import fixtures
+from pytest_ldos.plugin import hooks
 
 LOADED = {
     "pytest_ldos",
     "pytest_ldos.campaign",
     "pytest_ldos.campaign.instruments",
     "pytest_ldos.plugin",
-    "pytest_ldos.plugin.fixtures",
     "pytest_ldos.plugin.hooks",
-    "pytest_ldos.plugin.hookspecs",
-    "pytest_ldos.plugin.marks",
     "pytest_ldos.plugin.options",
     "pytest_ldos.plugin.standby",
     "pytest_ldos.scenario",
     "pytest_ldos.scenario.options",
-    "pytest_ldos.scenario.parsing",
-    "pytest_ldos.scenario.project",
     "pytest_ldos.scenario.words",
 }
 """Modules loaded by an unrelated run. Each additional one slows every test run with the plugin installed."""
 
-FIXTURES = [name for name, each in vars(fixtures).items() if type(each).__name__ == "FixtureFunctionDefinition"]
+FIXTURES = [name for name, each in vars(hooks).items() if type(each).__name__ == "FixtureFunctionDefinition"]
 
 TELL = """
 import sys

@@ -9,7 +9,7 @@ import dataclasses
 import os
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.base.errors import Unavailable
-from pytest_ldos.instruments.instrument import Instrument
+from pytest_ldos.instruments.study import Instrument
 from tests.builders.studies import HALF_TRIP, RATE, study
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,8 @@ from types import SimpleNamespace
 import pytest
 from _pytest.compat import ascii_escaped
 
-from pytest_ldos.campaign.sweep import all_sweeps
-from pytest_ldos.campaign.sweep_records import CellState
-from pytest_ldos.plugin.scenarios import SweepCell, sweep_name
+from pytest_ldos.campaign.sweep import CellState, all_sweeps
+from pytest_ldos.plugin.settings import SweepCell, sweep_name
 from tests.plugin.conftest import SETUP
 
 SWEEP = """

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.bisecting import COMMITS, search, search_naively, simulate
 from pytest_ldos.campaign.bisection import Batch, Bisection, Finding
-from pytest_ldos.campaign.commits.plan import CommitScale, plan_search, without
+from pytest_ldos.campaign.commit_rounds import CommitScale, plan_search, without
 
 SEARCHES = 40
 PLAN = plan_search(COMMITS)

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.breaking_point import SCALE, STACKS, search, search_naively, simulate
-from pytest_ldos.campaign.bisection import Batch, Bisection, Finding, LevelState, SearchPlan
-from pytest_ldos.campaign.level_scale import LevelScale, Spacing
+from pytest_ldos.campaign.bisection import Batch, Bisection, Finding, LevelScale, LevelState, SearchPlan, Spacing
 
 SEARCHES = 60
 CONFIDENCE = 0.8

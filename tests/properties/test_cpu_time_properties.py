@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ldos.trace.ctf.read import read_trace
-from pytest_ldos.trace.execution.cpu_time import cpu_rivals, split_spans
-from pytest_ldos.trace.execution.scheduling import STATES, build_thread_states
+from pytest_ldos.trace.execution.scheduling import STATES, build_thread_states, cpu_rivals, split_spans
 from tests.builders.kernel import DEAD, EPOCH_NS, PREEMPTED, SLEEPS, WAKEUP_NEW, WAKING, KernelTrace
 
 TIDS = st.integers(0, 4)

@@ -71,7 +71,7 @@ def name_of(function) -> str:
     return f"{function.__module__.removeprefix('pytest_ldos.show.')}.{function.__name__}"
 
 
-LONG = {"report.formats.render_as", "report.html.page.render", "report.sweep.formats.render_for"}
+LONG = {"report.json_text.render_as", "report.html.render", "report.sweep.render_for"}
 """They draw whole pages, which their own tests try with other harmful words."""
 
 
@@ -111,7 +111,7 @@ def rendering_functions():
 
 
 PARTS = {
-    "page.text_table.print_to_text", "page.formats.to_csv", "page.formats.to_json", "page.html.whole_page",
+    "page.terminal.print_to_text", "page.formats.to_csv", "page.formats.to_json", "page.html.whole_page",
     "page.html.render", "page.markdown.render", "page.terminal.render", "page.formats.render",
     "page.formats.render_result",
     "page.markdown.join",
@@ -124,9 +124,9 @@ def test_every_renderer_is_among_them():
 
 
 MAKERS = {
-    "base/errors.py", "plugin/outputs.py", "show/page/formats.py", "show/page/html.py", "show/page/text_table.py",
-    "show/page/markdown.py", "show/report/failure.py", "show/report/flame/drawing.py",
-    "show/report/history/page.py", "show/report/markdown.py", "show/report/workflow_commands.py",
+    "base/errors.py", "plugin/outputs.py", "show/page/formats.py", "show/page/html.py", "show/page/terminal.py",
+    "show/page/markdown.py", "show/report/failure.py", "show/report/drawings.py",
+    "show/report/history_page.py", "show/report/markdown.py", "show/report/workflow_commands.py",
 }  # fmt: skip
 """Modules that say of a text that it can be shown."""
 

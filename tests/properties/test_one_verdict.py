@@ -20,8 +20,8 @@ from pytest_ldos.judge.baseline.store import BaselineStores
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import worst
 from pytest_ldos.measure.trial.artifacts import new_run_folder, new_scenario_folder, write_trials
-from pytest_ldos.plugin.judging import judge_run
-from pytest_ldos.plugin.scenario_run import ScenarioRun
+from pytest_ldos.plugin.runs import ScenarioRun
+from pytest_ldos.plugin.scenario_test import judge_run
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.scenario.settings import Sources, read_toml
 from pytest_ldos.show.report import json_text

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ldos.base.errors import TraceUnreadable
-from pytest_ldos.trace.perf.switches import read_perf_records
+from pytest_ldos.trace.perf import read_perf_records
 from tests.builders.perf_data import PerfData
 
 

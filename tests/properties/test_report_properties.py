@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from pytest_ldos.show.report import failure, json_text, junit, markdown, terminal
+from pytest_ldos.show.report import html as page
 from pytest_ldos.show.report.document import Change, Document
-from pytest_ldos.show.report.html import page
 from tests.builders.reports import HOSTILE
 
 VALIDATOR = Draft202012Validator(json_text.read_schema())

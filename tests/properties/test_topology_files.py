@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.robot.topology.read import decode_topology
+from pytest_ldos.robot.topology.model import decode_topology
 from tests.builders.topologies import TWO
 
 KEYS = ["node_name", "node_namespace", "executor_id", "number", "publishers", "subscribers", "clients", "servers",

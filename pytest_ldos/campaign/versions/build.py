@@ -15,15 +15,24 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pytest_ldos.base.errors import ConfigurationError, PreparationFailed, refuse_unknown, suggest
+from pytest_ldos.base.text import listed
 from pytest_ldos.base.writable import find_carried, unwritable
-from pytest_ldos.campaign.versions.checkouts import Step, run_step
-from pytest_ldos.campaign.versions.kept import BUILT, Announce, digest_of, kept, read_note, write_note
+from pytest_ldos.campaign.versions.version import (
+    BUILT,
+    SHOWN,
+    Announce,
+    digest_of,
+    kept,
+    read_note,
+    run_step,
+    write_note,
+)
 from pytest_ldos.campaign.versions.workspace import (
     Underlay,
     Workspace,
@@ -32,12 +41,12 @@ from pytest_ldos.campaign.versions.workspace import (
     installed_packages,
     name_in,
 )
+from pytest_ldos.host.availability import find_distro, find_ros_package
 from pytest_ldos.host.processes import last_lines
-from pytest_ldos.host.ros import find_distro, find_ros_package
 from pytest_ldos.host.temporary import cache_folder
 from pytest_ldos.robot.stack.ros2.installed import SEEDED_PLANNER
-from pytest_ldos.scenario.base import BaseSpec
 from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.scenario_table import BaseSpec
 
 _LOG: Final = "log"
 _EVENTS: Final = "latest_build/events.log"
@@ -46,41 +55,12 @@ _RETURN_CODE: Final = re.compile(rb"'rc': ([^,}]+)")
 _HANDLERS: Final = ("console_start_end+", "event_log+")
 
 
-def build_command(spec: BaseSpec, workspace: Workspace, *, build: Path, folder: Path) -> list[str]:
-    """The command that builds a workspace into ``folder/install``.
-
-    Args:
-        build: folder of the build's own files.
-    """
-    before, after = spec.build[: spec.verb_at], spec.build[spec.verb_at + 1 :]
-    metas = [str(each) for each in workspace.metas()]
-    return [
-        *before,
-        "--log-base",
-        str(folder / _LOG),
-        "build",
-        *after,
-        "--base-paths",
-        *map(str, workspace.places),
-        "--build-base",
-        str(build),
-        "--install-base",
-        str(folder / "install"),
-        "--event-handlers",
-        *_HANDLERS,
-        *(["--packages-up-to", *spec.packages_up_to] if spec.packages_up_to else []),
-        *(["--metas", *metas] if metas and "--metas" not in spec.build else []),
-    ]
-
-
 @dataclass
 class ColconLog:
     """Events of a build so far.
 
     Attributes:
-        packages: all packages of the build.
         started: packages that were begun, in order.
-        codes: return codes of finished packages.
     """
 
     folder: Path
@@ -90,32 +70,26 @@ class ColconLog:
     _offset: int = 0
 
     def news(self) -> list[str]:
-        """The packages that were begun since the last call, each with its number."""
+        """Reads up to the last whole line; returns the packages that were begun since then, each with its number."""
         known = len(self.started)
-        self.read()
-        begun = enumerate(self.started[known:], start=known + 1)
-        return [f"package {number} of {len(self.packages)}, {name}" for number, name in begun]
-
-    def read(self) -> None:
-        """Reads the log from the last position up to the last whole line."""
         try:
             with (self.folder / _LOG / _EVENTS).open("rb") as file:
                 file.seek(self._offset)
                 text = file.read()
         except OSError:
-            return
+            return []
         whole = text[: text.rfind(b"\n") + 1]
         self._offset += len(whole)
         for match in _EVENT.finditer(whole):
-            self._take(match.group(1).decode(errors="replace"), match.group(2), match.group(3))
-
-    def _take(self, package: str, event: bytes, values: bytes) -> None:
-        if event == b"JobQueued":
-            self.packages.append(package)
-        elif event == b"JobStarted":
-            self.started.append(package)
-        elif code := _RETURN_CODE.search(values):
-            self.codes[package] = code.group(1).decode(errors="replace")
+            package, event, values = match.group(1).decode(errors="replace"), match.group(2), match.group(3)
+            if event == b"JobQueued":
+                self.packages.append(package)
+            elif event == b"JobStarted":
+                self.started.append(package)
+            elif code := _RETURN_CODE.search(values):
+                self.codes[package] = code.group(1).decode(errors="replace")
+        begun = enumerate(self.started[known:], start=known + 1)
+        return [f"package {number} of {len(self.packages)}, {name}" for number, name in begun]
 
     def failed(self) -> str:
         """The first package whose build failed by itself; empty if none did."""
@@ -123,27 +97,17 @@ class ColconLog:
 
     def end_of(self, package: str) -> str:
         """The end of a package's standard error, or else of its output."""
-        logs: Sequence[Path] = [
-            self.folder / _LOG / "latest_build" / package / name for name in ("stderr.log", "stdout_stderr.log")
-        ]
+        logs = (self.folder / _LOG / "latest_build" / package / name for name in ("stderr.log", "stdout_stderr.log"))
         return next((lines for log in logs if (lines := last_lines(log))), "")
 
 
-_DIGITS: Final = 16
-_INSTALL: Final = "install"
 _NO_ROOM: Final = "No space left on device"
 _LEAST_ROOM: Final = 1 << 20
 _CCACHE: Final = "ccache"
 
 
-@dataclass(frozen=True)
-class Built:
-    """A built workspace.
-
-    Attributes:
-        prefix: its install folder.
-        packages: names of the packages in it.
-    """
+class Built(NamedTuple):
+    """A built workspace: its install folder, and the packages in it."""
 
     prefix: Path
     packages: frozenset[str]
@@ -151,11 +115,9 @@ class Built:
 
 @dataclass(frozen=True, kw_only=True)
 class Build:
-    """Inputs of a workspace's build.
+    """Inputs of a workspace's build, and the paths of its results.
 
     Attributes:
-        name: of the version, for messages.
-        sources: digests of its sources, by folder.
         lock: descriptor of the lock of its sources; -1 for none.
         is_unchanged: checks that the sources still have these digests.
     """
@@ -179,72 +141,79 @@ class Build:
         }
         return {"sources": dict(self.sources), **how, "underlay": dict(self.underlay.identity)}
 
-    def failed(self, reason: str, *, details: str = "", remedy: str = "") -> PreparationFailed:
-        return PreparationFailed(f"{self.name} cannot be built: {reason}", details=details, remedy=remedy)
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Paths of a build."""
-
-    folder: Path
-    build: Path
-    lock: int = -1
+    @cached_property
+    def folder(self) -> Path:
+        return self.store.resolve() / f"{BUILT}{digest_of(self.recipe, digits=16)}"
 
     @property
     def install(self) -> Path:
-        return self.folder / _INSTALL
+        return self.folder / "install"
 
     @property
     def log(self) -> Path:
         return self.folder / "build.log"
 
+    @property
+    def scratch(self) -> Path:
+        """The folder of temporary files: at a fixed path relative to the sources, for ccache."""
+        name = f"build-{self.folder.name.removeprefix(BUILT)}"
+        return (self.workspace.scratch_parent or self.folder) / name
+
+    def command(self) -> list[str]:
+        """The command that builds the workspace."""
+        before, after = self.spec.build[: self.spec.verb_at], self.spec.build[self.spec.verb_at + 1 :]
+        metas = [str(each) for each in self.workspace.metas()]
+        return [
+            *before,
+            "--log-base",
+            str(self.folder / _LOG),
+            "build",
+            *after,
+            "--base-paths",
+            *map(str, self.workspace.places),
+            "--build-base",
+            str(self.scratch),
+            "--install-base",
+            str(self.install),
+            "--event-handlers",
+            *_HANDLERS,
+            *(["--packages-up-to", *self.spec.packages_up_to] if self.spec.packages_up_to else []),
+            *(["--metas", *metas] if metas and "--metas" not in self.spec.build else []),
+        ]
+
+    def failed(self, reason: str, *, details: str = "", remedy: str = "") -> PreparationFailed:
+        return PreparationFailed(f"{self.name} cannot be built: {reason}", details=details, remedy=remedy)
+
 
 def build_workspace(build: Build, *, checkout: Path, announce: Announce) -> Built:
     """Returns a built workspace, from the store if present.
 
-    Args:
-        checkout: the user's checkout.
-        announce: called with progress messages.
-
     Raises:
         PreparationFailed: the message has the version, the failed package and the end of its log.
     """
-    key = digest_of(build.recipe, digits=_DIGITS)
-    folder = build.store.resolve() / f"{BUILT}{key}"
-    place = _Place(folder, build.workspace.scratch(folder) / f"build-{key}")
-    with kept(
-        folder,
-        build.name,
-        checkout=checkout,
-        announce=announce,
-        is_whole=lambda: _is_whole(read_note(folder), place, build),
-        make=lambda lock: _make(build, replace(place, lock=lock), announce),
-    ):
-        return Built(place.install, frozenset(read_note(folder)["packages"]))
+    folder = build.folder
 
+    def is_whole() -> bool:
+        """True for a completely built prefix of this recipe from which no package was removed."""
+        note = read_note(folder)
+        is_ours = note.get("recipe") == build.recipe and (build.install / "local_setup.bash").is_file()
+        return is_ours and set(note["packages"]) <= installed_packages(build.install)
 
-def _is_whole(note: Mapping[str, Any], place: _Place, build: Build) -> bool:
-    """True for a completely built prefix of this recipe from which no package was removed."""
-    if note.get("recipe") != build.recipe:
-        return False
-    return (place.install / "local_setup.bash").is_file() and set(note["packages"]) <= installed_packages(place.install)
+    def make(lock: int) -> None:
+        shutil.rmtree(build.scratch, ignore_errors=True)
+        announce(f"building {build.name}{_why_again(build)}: the first time takes minutes; log: {build.log}")
+        try:
+            packages = _run(build, lock, announce)
+            _refuse_unusable(build)
+        except BaseException:
+            shutil.rmtree(build.install, ignore_errors=True)
+            raise
+        finally:
+            shutil.rmtree(build.scratch, ignore_errors=True)
+        write_note(folder, {"recipe": build.recipe, "packages": packages})
 
-
-def _make(build: Build, place: _Place, announce: Announce) -> None:
-    shutil.rmtree(place.build, ignore_errors=True)
-    why = _why_again(build)
-    announce(f"building {build.name}{why}: the first time takes minutes; log: {place.log}")
-    try:
-        packages = _run(build, place, announce)
-        _refuse_links(build, place)
-        _refuse_changes(build)
-    except BaseException:
-        shutil.rmtree(place.install, ignore_errors=True)
-        raise
-    finally:
-        shutil.rmtree(place.build, ignore_errors=True)
-    write_note(place.folder, {"recipe": build.recipe, "packages": packages})
+    with kept(folder, build.name, checkout=checkout, announce=announce, is_whole=is_whole, make=make):
+        return Built(build.install, frozenset(read_note(folder)["packages"]))
 
 
 def _why_again(build: Build) -> str:
@@ -257,35 +226,28 @@ def _why_again(build: Build) -> str:
     return ""
 
 
-def _run(build: Build, place: _Place, announce: Announce) -> list[str]:
+def _run(build: Build, lock: int, announce: Announce) -> list[str]:
     """Runs colcon; returns the names of the packages that it built."""
-    _require_program(build)
-    log = ColconLog(place.folder)
-
-    def describe(_: float) -> list[str]:
-        return [f"building {build.name}: {each}" for each in log.news()]
-
-    step = Step(
-        command=build_command(build.spec, build.workspace, build=place.build, folder=place.folder),
-        folder=build.workspace.places[0],
-        log=place.log,
-        environment=_environment(build, place),
-        holds=[each for each in (place.lock, build.lock) if each >= 0],
-    )
-    code = run_step(step, describe=describe, announce=announce)
-    if code != 0 or log.failed():
-        raise _failure(build, place, log, code)
-    _require_packages(build, log.packages)
-    if not log.packages:
-        raise build.failed("colcon finds no package in its workspace", remedy="see [tool.ldos.base] workspace")
-    return sorted(log.packages)
-
-
-def _require_program(build: Build) -> None:
     program = build.spec.build[0]
     if shutil.which(program, path=build.underlay.environment.get("PATH")) is None:
         remedy = "sudo apt-get install python3-colcon-common-extensions (or pip install colcon-common-extensions)"
         raise build.failed(f"{program} is not installed", remedy=remedy)
+    log = ColconLog(build.folder)
+    code = run_step(
+        build.command(),
+        folder=build.workspace.places[0],
+        log=build.log,
+        environment=_environment(build),
+        holds=[each for each in (lock, build.lock) if each >= 0],
+        describe=lambda _: [f"building {build.name}: {each}" for each in log.news()],
+        announce=announce,
+    )
+    if code != 0 or log.failed():
+        raise _failure(build, log, code)
+    _require_packages(build, log.packages)
+    if not log.packages:
+        raise build.failed("colcon finds no package in its workspace", remedy="see [tool.ldos.base] workspace")
+    return sorted(log.packages)
 
 
 def _require_packages(build: Build, there: Collection[str]) -> None:
@@ -298,67 +260,48 @@ def _require_packages(build: Build, there: Collection[str]) -> None:
         )
 
 
-def _environment(build: Build, place: _Place) -> dict[str, str]:
+def _environment(build: Build) -> dict[str, str]:
     """Environment of the build; uses ccache if it is installed."""
-    mine = {"COLCON_DEFAULTS_FILE": str(place.folder / "none")}  # a user's defaults are not part of the recipe
+    mine = {"COLCON_DEFAULTS_FILE": str(build.folder / "none")}  # a user's defaults are not part of the recipe
     environment = {**build.underlay.environment, **mine}
     is_called = any(_CCACHE in environment.get(name, "") for name in ("CC", "CXX"))
     if shutil.which(_CCACHE, path=environment.get("PATH")) is None:
         return environment
-    common = os.path.commonpath([build.workspace.project, place.build])
+    common = os.path.commonpath([build.workspace.project, build.scratch])
     launched = {} if is_called else {f"CMAKE_{language}_COMPILER_LAUNCHER": _CCACHE for language in ("C", "CXX")}
     # Paths are hashed relative to the build's folder, whose name differs each time.
     return {**launched, "CCACHE_BASEDIR": common, "CCACHE_NOHASHDIR": "true", **environment}
 
 
-def _failure(build: Build, place: _Place, log: ColconLog, code: int) -> PreparationFailed:
+def _failure(build: Build, log: ColconLog, code: int) -> PreparationFailed:
     package = log.failed()
-    details = (log.end_of(package) if package else "") or last_lines(place.log)
-    if _NO_ROOM in details or shutil.disk_usage(place.folder).free < _LEAST_ROOM:
-        full = unwritable(place.folder, OSError(errno.ENOSPC, _NO_ROOM))
+    details = (log.end_of(package) if package else "") or last_lines(build.log)
+    if _NO_ROOM in details or shutil.disk_usage(build.folder).free < _LEAST_ROOM:
+        full = unwritable(build.folder, OSError(errno.ENOSPC, _NO_ROOM))
         # Colcon's own log may lie there as well, and then lack the end of the package that failed.
         where = package or " or ".join(each for each in log.started if each not in log.codes)
         return build.failed(f"the disk is full{f', in package {where}' if where else ''}", remedy=full.remedy)
     if not package:
         _require_packages(build, build.workspace.packages())
     reason = f"package {package} failed" if package else f"colcon ended with exit code {code}"
-    remedy = f"see {place.folder / 'log'}; [tool.ldos.base] build and setup say how it is built"
+    remedy = f"see {build.folder / _LOG}; [tool.ldos.base] build and setup say how it is built"
     return build.failed(reason, details=details, remedy=remedy)
 
 
-def _refuse_changes(build: Build) -> None:
-    if not build.is_unchanged():
-        raise build.failed("its sources changed while they were built", remedy="run it again")
-
-
-def _refuse_links(build: Build, place: _Place) -> None:
-    """Refuses a prefix with links to sources or build files, because it would change or break with them."""
-    outside = (build.workspace.project.resolve(), place.build.resolve())
-    for folder, folders, files in os.walk(place.install):
-        for name in (*folders, *files):
-            path = Path(folder, name)
-            if not path.is_symlink() or path.resolve().is_relative_to(place.install):
+def _refuse_unusable(build: Build) -> None:
+    """Refuses a prefix with links to sources or build files, which would change it, and sources that changed."""
+    outside = (build.workspace.project.resolve(), build.scratch.resolve())
+    for folder, folders, files in os.walk(build.install):
+        for path in (Path(folder, name) for name in (*folders, *files)):
+            if not path.is_symlink() or path.resolve().is_relative_to(build.install):
                 continue
             if any(path.resolve().is_relative_to(each) for each in outside):
                 raise build.failed(
                     f"its prefix has a link to {path.resolve()}, and would change with it",
                     remedy="build without --symlink-install, and install copies",
                 )
-
-
-def find_stale(workspace: Workspace) -> list[str]:
-    """Names of the sourced packages whose sources are newer than their install.
-
-    The time of an install is that of colcon's note; packages installed by other tools are not compared.
-    """
-    found = []
-    for manifest in workspace.manifests():
-        name = name_in(manifest)
-        prefix = find_ros_package(name)
-        note = prefix / "share/colcon-core/packages" / name if prefix and name else None
-        if note and note.is_file() and _newest_ns(manifest.parent) > note.stat().st_mtime_ns:
-            found.append(name)
-    return sorted(found)
+    if not build.is_unchanged():
+        raise build.failed("its sources changed while they were built", remedy="run it again")
 
 
 def _newest_ns(package: Path) -> int:
@@ -369,6 +312,24 @@ def _newest_ns(package: Path) -> int:
         paths = (Path(folder, each) for each in files if not each.startswith("."))
         newest = max([newest, *(path.stat().st_mtime_ns for path in paths if path.exists())])
     return newest
+
+
+def describe_stale(root: Path, folders: Sequence[str]) -> tuple[str, ...]:
+    """A note on packages of the project's workspaces whose sources are newer than their install.
+
+    The time of an install is that of colcon's note; packages installed by other tools are not compared.
+    """
+    stale = []
+    for manifest in Workspace(root, tuple(each for each in folders if (root / each).is_dir())).manifests():
+        name = name_in(manifest)
+        prefix = find_ros_package(name)
+        note = prefix / "share/colcon-core/packages" / name if prefix and name else None
+        if note and note.is_file() and _newest_ns(manifest.parent) > note.stat().st_mtime_ns:
+            stale.append(name)
+    if not stale:
+        return ()
+    shown, remedy = listed(sorted(stale), SHOWN), "build the workspace, or measure with --ldos-build"
+    return (f"the sources of {shown} are newer than what is installed and was measured: {remedy}",)
 
 
 USUAL: Final = ("ldos_guard", "ldos_load")

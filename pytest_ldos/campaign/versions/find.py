@@ -1,30 +1,44 @@
-"""Finds versions by name: prepared environments, or ROS 2 stacks whose workspaces are built here."""
+"""Finds versions by name: prepared environments, or ROS 2 stacks whose workspaces are built here.
+
+``.ldos/bases/COMMIT-RECIPE/`` holds ``checkout/``, ``setup.log``, and a note once it is complete.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+import shlex
+import sys
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
-from pytest_ldos.base.text import listed
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.versions.build import Build, build_workspace, find_stale
-from pytest_ldos.campaign.versions.checkouts import Checkout, Recipe, checked_out, prepare
-from pytest_ldos.campaign.versions.kept import BASES, Announce
+from pytest_ldos.campaign.versions.build import Build, build_workspace
 from pytest_ldos.campaign.versions.version import (
+    BASES,
+    CHECKOUT,
+    Announce,
     Revision,
     Version,
     commit_in,
+    digest_of,
     find_revision,
     find_version,
     head_version,
+    kept,
     project_in,
+    read_note,
     resolve_base,
     resolve_head,
+    run_step,
+    version_of,
+    write_note,
 )
 from pytest_ldos.campaign.versions.workspace import (
     SETUP,
@@ -37,16 +51,197 @@ from pytest_ldos.campaign.versions.workspace import (
     source_over,
     tree_digest,
 )
-from pytest_ldos.host.ros import find_distro
+from pytest_ldos.host.availability import find_distro
+from pytest_ldos.host.checkout import OF_ANOTHER_CHECKOUT
+from pytest_ldos.host.processes import last_lines
 from pytest_ldos.robot.stack.choose import resolve_kind
 from pytest_ldos.robot.stack.protocol import Installation
 from pytest_ldos.robot.stack.ros2.installed import ros2_available
-from pytest_ldos.robot.stack.ros2.launch_events import find_launch_file
-from pytest_ldos.scenario.base import BaseSpec
+from pytest_ldos.robot.stack.ros2.state import find_launch_file
 from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.scenario_table import BaseSpec
 from pytest_ldos.scenario.words import StackKind
 
-_HEAD: Final = "HEAD"
+_T = TypeVar("_T", dict[str, Any], list[Any])
+
+_WORD_EVERY_S: Final = 20.0
+_NOT_PASSED_ON: Final = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", *OF_ANOTHER_CHECKOUT)
+_REMEDY: Final = 'say how its environment is made: [tool.ldos.base] setup = ["…"], or name a folder that has one'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkout:
+    """A revision's checkout, which is set up once.
+
+    Attributes:
+        made_from: everything that its content depends on, except the revision.
+        makes: file below the project's folder that a complete checkout must have; empty for none.
+        is_quick: True if its setup takes negligible time.
+    """
+
+    revision: Revision
+    name: str
+    store: Path
+    announce: Announce
+    made_from: Mapping[str, object]
+    makes: str = ""
+    is_quick: bool = False
+
+    @cached_property
+    def folder(self) -> Path:
+        return self.store.resolve() / f"{self.revision.commit}-{digest_of(self.made_from)}"
+
+    @property
+    def project(self) -> Path:
+        return self.folder / CHECKOUT / self.revision.project
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "setup.log"
+
+    def is_complete(self) -> bool:
+        return not self.makes or (self.project / self.makes).is_file()
+
+    def failed(self, reason: str, *, details: str = "") -> PreparationFailed:
+        """The error for a revision that could not be set up."""
+        return PreparationFailed(
+            f"{self.name} cannot be built: {reason}", details=details, remedy=f"see {self.log}; {_REMEDY}"
+        )
+
+    def made(self, commands: Callable[[], Sequence[Sequence[str]]]) -> AbstractContextManager[int]:
+        """Yields the lock of the checkout, which is created if it does not exist.
+
+        Args:
+            commands: returns the setup commands, which run in order in the project's folder.
+
+        Raises:
+            PreparationFailed: contains the last lines of the log.
+        """
+
+        def make(lock: int) -> None:
+            revision, top = self.revision, self.folder / CHECKOUT
+            warning = "" if self.is_quick else f": the first time takes minutes; log: {self.log}"
+            self.announce(f"preparing {self.name}{warning}")
+            git = ["git", "-C", str(revision.checkout), "-c", "core.hooksPath=/dev/null"]
+            self._run([*git, "worktree", "add", "--force", "--detach", str(top), revision.commit], self.folder, lock)
+            if not self.project.is_dir():
+                raise PreparationFailed(
+                    f"{self.name} cannot be built: it has no folder {revision.project}, in which the project lies here",
+                    remedy="name a revision that has it, or compare with a stored baseline",
+                )
+            for command in commands():
+                self._run(command, self.project, lock)
+            if not self.is_complete():
+                raise self.failed(f"setup made no {self.makes}")
+            write_note(self.folder, self.made_from)
+
+        return kept(
+            self.folder,
+            self.name,
+            checkout=self.revision.checkout,
+            announce=self.announce,
+            is_whole=lambda: read_note(self.folder) == self.made_from and self.is_complete(),
+            make=make,
+        )
+
+    def _run(self, command: Sequence[str], folder: Path, lock: int) -> None:
+        def describe(passed_s: float) -> list[str]:
+            rounded_s = passed_s // _WORD_EVERY_S * _WORD_EVERY_S
+            return [f"preparing {self.name}: {rounded_s:.0f} s"] if rounded_s else []
+
+        code = run_step(
+            command,
+            folder=folder,
+            log=self.log,
+            environment={name: value for name, value in os.environ.items() if name not in _NOT_PASSED_ON},
+            holds=(lock,),
+            describe=describe,
+            announce=self.announce,
+        )
+        if code != 0:
+            reason = f"`{shlex.join(command)}` ended with exit code {code}"
+            raise self.failed(reason, details=last_lines(self.log))
+
+
+US: Final = "pytest-ldos"
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
+_KINDS: Final[Mapping[type[object], str]] = {dict: "table", list: "list"}
+
+
+def requirements_of(project: Path) -> list[str]:
+    """Arguments of ``pip install`` for a project: itself, and its requirements that include pytest-ldos.
+
+    Those are searched in the dependencies, or else in the extras and the dependency groups.
+
+    Raises:
+        ValueError: its pyproject.toml is invalid TOML, or a value has the wrong type.
+    """
+    try:
+        document = tomllib.loads((project / "pyproject.toml").read_text("utf-8-sig"))
+    except FileNotFoundError:
+        return []
+    metadata = _get(document, "project", {})
+    if _normal(str(metadata.get("name", ""))) == US:
+        return [".[embedded]"]
+    own = ["."] if metadata else []
+    if any(map(_asks_for_us, _get(metadata, "dependencies", []))):
+        return own
+    groups = (_get(metadata, "optional-dependencies", {}), _get(document, "dependency-groups", {}))
+    asked = [each for named in groups for name in named for each in _get(named, name, []) if _asks_for_us(each)]
+    return [*own, *dict.fromkeys(asked)]
+
+
+def _get(table: Mapping[str, Any], key: str, default: _T) -> _T:
+    """A table or a list; the default if it is absent."""
+    value = table.get(key, default)
+    if not isinstance(value, type(default)):
+        raise ValueError(f"{key} is no {_KINDS[type(default)]}")
+    return value
+
+
+def _asks_for_us(requirement: object) -> bool:
+    name = _NAME.match(requirement) if isinstance(requirement, str) else None
+    return name is not None and _normal(name.group()) == US
+
+
+def _normal(name: str) -> str:
+    """A package name, normalised for comparison (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def prepare(revision: Revision, role: Role, spec: BaseSpec, *, store: Path, announce: Announce) -> Version:
+    """Returns the revision with its environment; creates it if it does not exist.
+
+    Raises:
+        PreparationFailed: contains the last lines of the log.
+    """
+    made_from = {"setup": list(spec.setup), "python": spec.python, "version": sys.version}
+    checkout = Checkout(
+        revision=revision,
+        name=f"{role} {revision.commit}",
+        store=store,
+        announce=announce,
+        made_from=made_from,
+        makes=spec.python,
+    )
+
+    def commands() -> list[Sequence[str]]:
+        if spec.setup:
+            return [spec.setup]
+        try:
+            requirements = requirements_of(checkout.project)
+        except ValueError as error:
+            reason = f"its pyproject.toml cannot be used: {error}"
+            raise checkout.failed(reason, details=last_lines(checkout.log)) from None
+        if not requirements:
+            raise checkout.failed(f"its pyproject.toml names neither a project nor {US}")
+        python = str(checkout.project / spec.python)
+        environment = str(Path(python).parents[1])
+        return [[sys.executable, "-m", "venv", environment], [python, "-m", "pip", "install", *requirements]]
+
+    with checkout.made(commands):
+        python, project = checkout.project / spec.python, checkout.project
+    return version_of(role, revision.name, commit=revision.commit, python=python, project=project)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +249,7 @@ class BuiltVersions:
     """Finds and builds versions of a project's ROS 2 workspace, over one underlay.
 
     Attributes:
-        root: root of the project.
         folder: base folder of relative paths.
-        store: folder of builds and checkouts.
-        announce: called with progress messages.
     """
 
     stack: StackSpec
@@ -86,8 +278,11 @@ class BuiltVersions:
         """
         here = head_version(self.root)
         name, commit = here.name, (here.commit, here.commit_unknown)
-        revision = find_revision(_HEAD, self.root)
-        if revision is not None and is_unchanged(self.root, self._folders) and self._is_tracked(revision):
+        revision = find_revision("HEAD", self.root)
+        if revision is None or not is_unchanged(self.root, self._folders):
+            return self._in_place(self.root, role=Role.HEAD, name=name, commit=commit)
+        # Setup may create workspaces of which the revision has no file.
+        if self.spec.setup or all(entries_of(revision, each) for each in self._folders):
             return self._of_revision(revision, role=Role.HEAD, name=name, commit=commit)
         return self._in_place(self.root, role=Role.HEAD, name=name, commit=commit)
 
@@ -108,22 +303,24 @@ class BuiltVersions:
         name = f"base {text} ({commit[0]})" if commit[0] else f"base {text}"
         return self._in_place(project, role=Role.BASE, name=name, commit=commit)
 
-    def _is_tracked(self, revision: Revision) -> bool:
-        """True if the revision contains files of each workspace; otherwise setup may create them."""
-        return bool(self.spec.setup) or all(entries_of(revision, each) for each in self._folders)
-
     def _named(self, revision: Revision, role: Role) -> Version:
         return self._of_revision(revision, role=role, name=f"{role} {revision.name}", commit=(revision.commit, ""))
 
     def _of_revision(self, revision: Revision, *, role: Role, name: str, commit: tuple[str, str]) -> Version:
         commands = [self.spec.setup] if self.spec.setup else []
-        made_from = {"workspace": True, "setup": list(self.spec.setup)}
-        recipe = Recipe(made_from, lambda _: commands, is_quick=not commands)
-        with checked_out(revision, recipe, name=name, store=self.store, announce=self.announce) as checkout:
+        checkout = Checkout(
+            revision=revision,
+            name=name,
+            store=self.store,
+            announce=self.announce,
+            made_from={"workspace": True, "setup": list(self.spec.setup)},
+            is_quick=not commands,
+        )
+        with checkout.made(lambda: commands) as lock:
             workspace = Workspace(checkout.project, self._folders, scratch_parent=checkout.folder)
             workspace.require(name)
             sources = None if self.spec.setup else tree_digest(revision, self._folders)
-            build = self._build(name, workspace, sources or workspace.digest(self.store), checkout=checkout)
+            build = self._build(name, workspace, sources or workspace.digest(self.store), lock=lock)
             return self._made(build, role=role, commit=commit)
 
     def _in_place(self, project: Path, *, role: Role, name: str, commit: tuple[str, str]) -> Version:
@@ -134,17 +331,18 @@ class BuiltVersions:
         watched = replace(build, is_unchanged=lambda: workspace.digest(self.store) == sources)
         return self._made(watched, role=role, commit=commit)
 
-    def _build(
-        self, name: str, workspace: Workspace, sources: Mapping[str, object], *, checkout: Checkout | None = None
-    ) -> Build:
+    def _build(self, name: str, workspace: Workspace, sources: Mapping[str, object], *, lock: int = -1) -> Build:
+        underlay, python = self._underlay, workspace.project / self.spec.python
+        if self.spec.setup and python.is_file():  # the Python environment that setup created in a checkout
+            underlay = underlay.below(python.parents[1])
         return Build(
             name=name,
             workspace=workspace,
             sources=sources,
             spec=self.spec,
-            underlay=self._activated(workspace.project),
+            underlay=underlay,
             store=self.store,
-            lock=checkout.lock if checkout else -1,
+            lock=lock,
         )
 
     @property
@@ -161,30 +359,21 @@ class BuiltVersions:
         ]
         return find_underlay(own, workspace.packages(), store=self.store)
 
-    def _activated(self, project: Path) -> Underlay:
-        """The underlay with the Python environment that setup created in a checkout, if any."""
-        python = project / self.spec.python
-        if not (self.spec.setup and python.is_file()):
-            return self._underlay
-        return self._underlay.below(python.parents[1])
-
     def _made(self, build: Build, *, role: Role, commit: tuple[str, str]) -> Version:
-        """Builds a version and sources it."""
         built = build_workspace(build, checkout=self.root, announce=self.announce)
         environment = source_over(build.underlay.environment, built.prefix / "local_setup.bash")
         project = build.workspace.project
         installation = Installation(environment=environment, launch_file=self._launch_file_in(project, build.name))
-        return self._startable(
-            Version(
-                role=role,
-                name=build.name,
-                commit=commit[0],
-                commit_unknown=commit[1],
-                installation=installation,
-                project=project,
-                packages=built.packages,
-            )
+        version = Version(
+            role=role,
+            name=build.name,
+            commit=commit[0],
+            commit_unknown=commit[1],
+            installation=installation,
+            project=project,
+            packages=built.packages,
         )
+        return self._startable(version)
 
     def _launch_file_in(self, project: Path, name: str) -> str:
         """The version's own launch file if the settings name a file of the project; else empty."""
@@ -208,17 +397,12 @@ class BuiltVersions:
         except ConfigurationError as error:
             raise _lacks(version.name, f"cannot be started: {error.message}", error.remedy) from None
         found = ros2_available(stack, installation.environment)
-        if not found.ok:
-            reason = f"cannot be started: {found.reason}{_other_distro(installation)}"
-            raise _lacks(version.name, reason, found.remedy)
-        return version
-
-
-def _other_distro(installation: Installation) -> str:
-    theirs, ours = (find_distro(each) for each in (installation.environment, None))
-    if theirs is None or ours is None or theirs.name == ours.name:
-        return ""
-    return f" (it is of ROS 2 {theirs.name}, head of {ours.name})"
+        if found.ok:
+            return version
+        theirs, ours, distro = find_distro(installation.environment), find_distro(None), ""
+        if theirs is not None and ours is not None and theirs.name != ours.name:
+            distro = f" (it is of ROS 2 {theirs.name}, head of {ours.name})"
+        raise _lacks(version.name, f"cannot be started: {found.reason}{distro}", found.remedy)
 
 
 def _lacks(name: str, what: str, remedy: str = "") -> PreparationFailed:
@@ -231,11 +415,8 @@ class VersionFinder:
     """Finds versions of a project.
 
     Attributes:
-        stack: the stack under test.
-        root: root of the project.
         folder: base folder of relative paths.
         output: folder of results, which also holds builds and checkouts.
-        announce: called with progress messages.
     """
 
     stack: StackSpec
@@ -270,40 +451,3 @@ class VersionFinder:
             store=self.output / BASES,
             announce=self.announce,
         )
-
-
-_SHOWN: Final = 5
-
-
-def describe_packages(base: Version, head: Version) -> tuple[str, ...]:
-    """A note on packages of only one of two built versions."""
-    if base.packages is None or head.packages is None or base.packages == head.packages:
-        return ()
-    alone = {"base": base.packages - head.packages, "head": head.packages - base.packages}
-    named = "; ".join(f"only {role} has {listed(sorted(names), _SHOWN)}" for role, names in alone.items() if names)
-    return (f"packages of the workspaces differ: {named}",)
-
-
-def describe_distros(base: Version, head: Version) -> tuple[str, ...]:
-    """A note if the versions run on different ROS 2 distributions."""
-    ours, theirs = (_distro(each) for each in (head, base))
-    if not ours or not theirs or ours == theirs:
-        return ()
-    return (f"the base runs on ROS 2 {theirs}, head on {ours}: what differs may be the distribution",)
-
-
-def describe_stale(root: Path, folders: Sequence[str]) -> tuple[str, ...]:
-    """A note on packages of the project's workspaces with changes since their install."""
-    workspace = Workspace(root, tuple(each for each in folders if (root / each).is_dir()))
-    stale = find_stale(workspace)
-    if not stale:
-        return ()
-    remedy = "build the workspace, or measure with --ldos-build"
-    return (
-        f"the sources of {listed(sorted(stale), _SHOWN)} are newer than what is installed and was measured: {remedy}",
-    )
-
-
-def _distro(version: Version) -> str:
-    environment = version.installation.environment
-    return (os.environ if environment is None else environment).get("ROS_DISTRO", "")

@@ -1,14 +1,31 @@
-"""Versions of the project: commits, installations, and their resolution from options."""
+"""Versions of the project, and the store of their environments and builds.
+
+Each has a separate folder and lock, and is complete once it has a note with its inputs. Only the few most recently used
+ones are kept.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
 import re
+import shlex
+import shutil
+import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
+from pytest_ldos.base.text import listed
+from pytest_ldos.base.writable import write_atomically, writing
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.host.checkout import (
     CHANGED,
@@ -19,10 +36,14 @@ from pytest_ldos.host.checkout import (
     top_of_checkout,
     why_unknown,
 )
+from pytest_ldos.host.kept import KeptTree
 from pytest_ldos.robot.stack.protocol import OURS, Installation
-from pytest_ldos.scenario.project import SETTINGS_FILES
+from pytest_ldos.scenario.options import SETTINGS_FILES
 
 _COMMIT: Final = re.compile("[0-9a-f]{4,64}")
+
+SHOWN: Final = 5
+"""Number of packages that a note names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +71,6 @@ class Version:
         return self.is_same_commit(other) or self.installation == other.installation
 
     def is_same_commit(self, other: Version) -> bool:
-        """True if both are the same commit without changes."""
         return bool(self.commit) and self.commit == other.commit and not self.commit.endswith(CHANGED)
 
 
@@ -78,17 +98,30 @@ class Revision:
         )
         return self.commit if is_commit else f"{self.text} ({self.commit})"
 
-    @property
-    def is_checked_out(self) -> bool:
-        """True if the user's checkout is at this commit, without changes."""
-        return self.commit == describe_commit(self.checkout)
-
 
 def head_version(root: Path) -> Version:
     """The version of this process."""
     commit, unknown = commit_of(root)
     name = f"head ({commit})" if commit else "head"
     return Version(role=Role.HEAD, name=name, commit=commit, installation=OURS, commit_unknown=unknown)
+
+
+def describe_packages(base: Version, head: Version) -> tuple[str, ...]:
+    """A note on packages of only one of two built versions."""
+    if base.packages is None or head.packages is None or base.packages == head.packages:
+        return ()
+    alone = {"base": base.packages - head.packages, "head": head.packages - base.packages}
+    named = "; ".join(f"only {role} has {listed(sorted(names), SHOWN)}" for role, names in alone.items() if names)
+    return (f"packages of the workspaces differ: {named}",)
+
+
+def describe_distros(base: Version, head: Version) -> tuple[str, ...]:
+    """A note if the versions run on different ROS 2 distributions."""
+    environments = (each.installation.environment for each in (head, base))
+    ours, theirs = ((os.environ if each is None else each).get("ROS_DISTRO", "") for each in environments)
+    if not ours or not theirs or ours == theirs:
+        return ()
+    return (f"the base runs on ROS 2 {theirs}, head on {ours}: what differs may be the distribution",)
 
 
 def version_of(
@@ -148,14 +181,11 @@ def find_version(role: Role, text: str, *, folder: Path, root: Path) -> Revision
         found = resolve_base(text, folder=folder, root=root)
         return found if isinstance(found, Revision) else _version_in(found, text, root)
     revision = resolve_head(text, folder=folder, root=root)
-    if not (revision.is_checked_out and _is_own_environment(revision)):
+    # It is that of this process if the checkout is at this commit, without changes, and has this environment.
+    is_own = Path(sys.prefix).resolve().is_relative_to(revision.checkout.resolve())
+    if not is_own or revision.commit != describe_commit(revision.checkout):
         return revision
     return Version(role=role, name=f"{role} {revision.name}", commit=revision.commit, installation=OURS)
-
-
-def _is_own_environment(revision: Revision) -> bool:
-    """True if the environment of this process belongs to the checkout; another checkout has another stack."""
-    return Path(sys.prefix).resolve().is_relative_to(revision.checkout.resolve())
 
 
 def resolve_head(text: str, *, folder: Path, root: Path) -> Revision:
@@ -230,3 +260,174 @@ def _version_in(place: Path, text: str, root: Path) -> Version:
     name = f"{text} ({commit})" if commit else text
     project = project_in(place, root)
     return version_of(Role.BASE, name, commit=commit, python=python, project=project, commit_unknown=unknown)
+
+
+BASES: Final = "bases"
+CHECKOUT: Final = "checkout"
+BUILT: Final = "workspace-"
+"""Name prefix of built workspaces."""
+
+KEPT: Final = 5
+"""Number of kept environments, and of kept workspaces; each takes hundreds of megabytes."""
+
+_NOTE: Final = "made.json"
+_LOOK_EVERY_S: Final = 0.5
+
+Announce = Callable[[str], None]
+
+
+def digest_of(recipe: Mapping[str, object], *, digits: int = 8) -> str:
+    """Digest of the inputs, which is part of the folder's name."""
+    return hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:digits]
+
+
+@contextmanager
+def locked(folder: Path, announce: Announce) -> Iterator[int]:
+    """Locks a folder against other runs that fill or remove it; waits for them.
+
+    Yields:
+        The lock's descriptor; a process that inherits it also holds the lock.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _lock_of(folder).open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            announce("waiting: another run prepares the same version")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock.fileno()
+
+
+@contextmanager
+def kept(
+    folder: Path,
+    name: str,
+    *,
+    checkout: Path,
+    announce: Announce,
+    is_whole: Callable[[], bool],
+    make: Callable[[int], None],
+) -> Iterator[int]:
+    """Yields the lock of a complete folder, which is created if necessary.
+
+    Args:
+        is_whole: checks the folder's content.
+        make: fills the empty folder and writes its note; receives the lock.
+
+    Raises:
+        PreparationFailed: the version's files cannot be written or removed; also errors of `make`.
+    """
+    store = folder.parent
+    try:
+        with locked(folder, announce) as lock:
+            if not is_whole():
+                if folder.exists():
+                    announce(f"removing {folder.name}, made for {name}: it is unfinished or damaged")
+                    remove(folder, checkout=checkout)
+                with writing(folder):
+                    folder.mkdir(parents=True)
+                make(lock)
+            os.utime(folder / _NOTE)  # marks it as most recently used
+            yield lock
+        remove_unused(store, checkout=checkout, announce=announce)
+    except OSError as error:
+        remedy = f"let files be written and removed in {store}"
+        raise PreparationFailed(f"{name} cannot be built: {error}", remedy=remedy) from None
+
+
+def read_note(folder: Path) -> Mapping[str, Any]:
+    """The inputs of a folder; empty if it is incomplete."""
+    with contextlib.suppress(OSError, ValueError):
+        note: object = json.loads((folder / _NOTE).read_text("utf-8"))
+        return note if isinstance(note, dict) else {}
+    return {}
+
+
+def write_note(folder: Path, note: Mapping[str, object]) -> None:
+    """Marks a folder as complete, and flushes the note to disk.
+
+    Raises:
+        NotWritten, ConfigurationError: see `writing`.
+    """
+    write_atomically(folder / _NOTE, json.dumps(note, indent=1) + "\n")
+
+
+def remove(folder: Path, *, checkout: Path) -> None:
+    """Removes an environment and its git worktree, or a built workspace.
+
+    Args:
+        checkout: the user's checkout, which owns the worktree.
+
+    Raises:
+        OSError: a file cannot be removed.
+    """
+    (folder / _NOTE).unlink(missing_ok=True)  # first, so that a partly removed folder is not complete
+    ask_git(checkout, "worktree", "remove", "--force", str(folder / CHECKOUT))
+    shutil.rmtree(folder)
+    ask_git(checkout, "worktree", "prune")
+
+
+def remove_unused(store: Path, *, checkout: Path, announce: Announce) -> None:
+    """Removes all but the `KEPT` most recently used environments and workspaces, except locked ones."""
+    found = sorted(((_used_at_ns(each), each) for each in store.iterdir() if each.is_dir()), reverse=True)
+    built = [each for each in found if each[1].name.startswith(BUILT)]
+    for used_at_ns, folder in [*[each for each in found if each not in built][KEPT:], *built[KEPT:]]:
+        with _lock_of(folder).open("a") as lock, contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _used_at_ns(folder) != used_at_ns:  # another run has just used or removed it
+                continue
+            what = "the built" if folder.name.startswith(BUILT) else "the environment of"
+            announce(f"removing {what} {folder.name}: only the {KEPT} that were used last are kept")
+            try:
+                remove(folder, checkout=checkout)
+            except OSError as error:
+                announce(f"{folder} cannot be removed: {error}")
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.lock")
+
+
+def _used_at_ns(folder: Path) -> int:
+    """Time of last use; for an incomplete folder, its begin; -1 if there is none."""
+    for file in (folder / _NOTE, folder):
+        with contextlib.suppress(OSError):
+            return file.stat().st_mtime_ns
+    return -1
+
+
+def run_step(
+    command: Sequence[str],
+    *,
+    folder: Path,
+    log: Path,
+    environment: Mapping[str, str],
+    holds: Sequence[int],
+    describe: Callable[[float], Iterable[str]],
+    announce: Announce,
+) -> int:
+    """Runs a command in a folder and returns its exit code. It ends, with all its children, if this process ends.
+
+    Args:
+        log: file of the command line and its output.
+        environment: replaces the environment of this process.
+        holds: descriptors, such as a lock's, that stay open until all its processes have ended.
+        describe: returns the texts to announce after some seconds; repeated texts are not announced.
+    """
+    with writing(log), log.open("a", encoding="utf-8") as file:
+        file.write(f"$ {shlex.join(command)}\n")
+    unset = [f"--unset={name}" for name in sorted(set(os.environ) - set(environment))]
+    to_the_log = ("sh", "-c", 'exec "$@" >&2', "sh")
+    whole = [*to_the_log, "env", *unset, "-C", str(folder), *command]
+    tree = KeptTree("setup", whole, log=log, environment=environment, holds=holds)
+    began_s, shown, code = time.monotonic(), "", None
+    try:
+        while code is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = tree.child.process.wait(_LOOK_EVERY_S)
+            for text in describe(time.monotonic() - began_s):
+                if text != shown:
+                    announce(shown := text)
+        return code
+    finally:
+        tree.stop()

@@ -14,10 +14,9 @@ from typing import Any, Final
 from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
 from pytest_ldos.base.text import listed
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.versions.kept import digest_of
-from pytest_ldos.campaign.versions.version import Revision, Version
+from pytest_ldos.campaign.versions.version import Revision, Version, digest_of
+from pytest_ldos.host.availability import ros_prefixes
 from pytest_ldos.host.checkout import OF_ANOTHER_CHECKOUT, FileDigests, Skip, ask_git, find_packaged
-from pytest_ldos.host.ros import ros_prefixes
 from pytest_ldos.robot.stack.protocol import OURS, Installation
 
 _META: Final = "colcon.meta"
@@ -34,8 +33,6 @@ class Workspace:
     """Workspaces of a project.
 
     Attributes:
-        project: the project's folder.
-        folders: their folders relative to the project.
         scratch_parent: folder of the checkout created for them; ``None`` for the user's own.
     """
 
@@ -47,12 +44,7 @@ class Workspace:
     def places(self) -> list[Path]:
         return [self.project / each for each in self.folders]
 
-    def scratch(self, folder: Path) -> Path:
-        """The folder of temporary build files: at a fixed path relative to the sources, for ccache; else `folder`."""
-        return self.scratch_parent or folder
-
     def packages(self) -> set[str]:
-        """Names of the packages in their manifests."""
         return {name for file in self.manifests() if (name := name_in(file))}
 
     def metas(self) -> list[Path]:
@@ -79,18 +71,15 @@ class Workspace:
         Raises:
             PreparationFailed: a folder is missing; the message has the version and the folder.
         """
-        for folder in self.folders:
-            if not (self.project / folder).is_dir():
-                raise PreparationFailed(
-                    f"{name} cannot be built: it has no workspace {folder}",
-                    remedy="name a version that has it in [tool.ldos.base] workspace, or have setup make it there",
-                )
+        missing = [each for each in self.folders if not (self.project / each).is_dir()]
+        if missing:
+            raise PreparationFailed(
+                f"{name} cannot be built: it has no workspace {missing[0]}",
+                remedy="name a version that has it in [tool.ldos.base] workspace, or have setup make it there",
+            )
 
     def digest(self, store: Path) -> dict[str, object]:
         """Digests of all folders, without colcon's and hidden folders at their tops.
-
-        Args:
-            store: folder of the cache of digests.
 
         Raises:
             OSError: a file cannot be read.
@@ -146,8 +135,6 @@ def _made_in(workspace: Path) -> Skip:
 
 
 SETUP: Final = "setup.bash"
-_SOURCE: Final = 'source "$1" >&2 && exec env -0'
-_PREFIXES: Final = "COLCON_PREFIX_PATH"
 _TIMEOUT_S: Final = 60
 _OF_THE_SHELL: Final = frozenset({"_", "SHLVL", "PWD", "OLDPWD"})
 
@@ -156,7 +143,6 @@ def find_prefix(text: str, *, folder: Path) -> Version:
     """Finds the version installed in a prefix.
 
     Args:
-        text: path of the prefix.
         folder: base folder of relative paths.
 
     Raises:
@@ -185,7 +171,7 @@ def source(prefix: Path) -> Mapping[str, str]:
     Raises:
         ConfigurationError: the script failed.
     """
-    colcon = (Path(each) for each in os.environ.get(_PREFIXES, "").split(os.pathsep) if each)
+    colcon = (Path(each) for each in os.environ.get("COLCON_PREFIX_PATH", "").split(os.pathsep) if each)
     return source_over(environment_without([*ros_prefixes(), *colcon]), prefix / SETUP)
 
 
@@ -196,7 +182,7 @@ def source_over(environment: Mapping[str, str], script: Path) -> Mapping[str, st
         ConfigurationError: the script failed.
     """
     ours = {name: value for name, value in environment.items() if name not in _OF_THE_SHELL}
-    command = ["bash", "--noprofile", "--norc", "-c", _SOURCE, "bash", str(script)]
+    command = ["bash", "--noprofile", "--norc", "-c", 'source "$1" >&2 && exec env -0', "bash", str(script)]
     try:
         done = subprocess.run(command, env=ours, capture_output=True, check=True, timeout=_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError) as error:
@@ -211,20 +197,18 @@ def source_over(environment: Mapping[str, str], script: Path) -> Mapping[str, st
 
 def environment_without(prefixes: Iterable[Path]) -> dict[str, str]:
     """The current environment without the entries added by these prefixes."""
-    gone = set(prefixes)
-    left = {name: _without(value, gone) for name, value in os.environ.items() if name not in _OF_THE_SHELL}
-    return {name: value for name, value in left.items() if value or not os.environ[name]}
+    gone, left = set(prefixes), {}
+    for name, value in os.environ.items():
+        places = value.split(os.pathsep)
+        others = [place for place in places if not any(Path(place).is_relative_to(prefix) for prefix in gone)]
+        rest = value if len(others) == len(places) else os.pathsep.join(others)
+        if name not in _OF_THE_SHELL and (rest or not value):
+            left[name] = rest
+    return left
 
 
 def installed_packages(prefix: Path) -> set[str]:
-    """Names of the packages installed by colcon in a prefix of either layout."""
     return {file.name for at in ("", "*/") for file in prefix.glob(f"{at}share/colcon-core/packages/*")}
-
-
-def _without(value: str, prefixes: Iterable[Path]) -> str:
-    places = value.split(os.pathsep)
-    kept = [place for place in places if not any(Path(place).is_relative_to(prefix) for prefix in prefixes)]
-    return value if len(kept) == len(places) else os.pathsep.join(kept)
 
 
 _PREFIX_PATHS: Final = ("AMENT_PREFIX_PATH", "COLCON_PREFIX_PATH", "CMAKE_PREFIX_PATH")
@@ -243,19 +227,13 @@ class Underlay:
     """The environment below a workspace to build.
 
     Attributes:
-        environment: all its variables.
         identity: prefixes, tools and settings that a build depends on.
     """
 
     environment: Mapping[str, str]
     identity: Mapping[str, Any]
 
-    @property
-    def distro(self) -> str:
-        return self.environment.get("ROS_DISTRO", "")
-
     def below(self, python: Path) -> Underlay:
-        """The same with a Python virtual environment activated."""
         path = os.pathsep.join([str(python / "bin"), *filter(None, [self.environment.get("PATH")])])
         activated = {**self.environment, "VIRTUAL_ENV": str(python), "PATH": path}
         return Underlay(activated, {**self.identity, "python": str(python)})
@@ -267,7 +245,6 @@ def find_underlay(own: Iterable[Path], packages: Collection[str], *, store: Path
     Args:
         own: folders whose prefixes are no underlay: of the project's workspaces and of builds in the store.
         packages: packages of the project's workspaces; a colcon prefix with only such packages is no underlay either.
-        store: folder of the cache of digests.
 
     Raises:
         OSError: a file of a prefix cannot be read.
@@ -280,11 +257,18 @@ def find_underlay(own: Iterable[Path], packages: Collection[str], *, store: Path
     environment = environment_without(built)
     for name in _NOT_PASSED_ON:
         environment.pop(name, None)
-    prefixes = _outermost(_prefixes(environment))
+    present = [each for each in _prefixes(environment) if each.is_dir()]
+    # Without those within another one, such as isolated packages' within their workspace's.
+    outermost = [each for each in present if not any(each != other and each.is_relative_to(other) for other in present)]
+    settings = {
+        name: value
+        for name, value in sorted(environment.items())
+        if name in _BUILD_SETTINGS or (name.startswith(_CMAKE_SETTINGS) and name not in _PREFIX_PATHS)
+    }
     identity = {
-        "prefixes": [_identify(each, store) for each in prefixes],
+        "prefixes": [_identify(each, store) for each in outermost],
         "tools": {name: _version(name, environment) for name in _TOOLS},
-        "settings": {name: value for name, value in sorted(environment.items()) if _is_setting(name)},
+        "settings": settings,
     }
     return Underlay(environment, identity)
 
@@ -293,11 +277,10 @@ def changes_of(identity: Mapping[str, Any], earlier: Mapping[str, Any]) -> str:
     """Describes the differences between two underlays, by package if packages differ."""
     before, now = _flat(earlier), _flat(identity)
     changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
-    return listed([f"{each} {_short(before.get(each))} → {_short(now.get(each))}" for each in changed], most=_SHOWN)
-
-
-def _short(value: str | None) -> str:
-    return "absent" if value is None else value[:_LONGEST]
+    shown = [
+        f"{name} {before.get(name, 'absent')[:_LONGEST]} → {now.get(name, 'absent')[:_LONGEST]}" for name in changed
+    ]
+    return listed(shown, most=_SHOWN)
 
 
 def _flat(identity: Mapping[str, Any]) -> dict[str, str]:
@@ -314,12 +297,6 @@ def _prefixes(environment: Mapping[str, str]) -> list[Path]:
     return [Path(each) for each in dict.fromkeys(found)]
 
 
-def _outermost(prefixes: list[Path]) -> list[Path]:
-    """Existing prefixes that are not within another one, such as isolated packages' within their workspace's."""
-    there = [each for each in prefixes if each.is_dir()]
-    return [each for each in there if not any(each != other and each.is_relative_to(other) for other in there)]
-
-
 def _identify(prefix: Path, store: Path) -> dict[str, Any]:
     """Identity of a prefix: versions of its packages, and a digest of files outside of packages."""
     packaged = find_packaged(prefix)
@@ -327,10 +304,6 @@ def _identify(prefix: Path, store: Path) -> dict[str, Any]:
     files = digests.of_folder(prefix, skip=lambda path, is_folder: not is_folder and path in packaged.files)
     digests.save()
     return {"path": str(prefix), "packages": dict(sorted(packaged.versions.items())), "files": files}
-
-
-def _is_setting(name: str) -> bool:
-    return name in _BUILD_SETTINGS or (name.startswith(_CMAKE_SETTINGS) and name not in _PREFIX_PATHS)
 
 
 def _version(program: str, environment: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from statistics import fmean, median
 from typing import Final
 
@@ -14,20 +15,43 @@ from pytest_ldos.base.series import Better
 from pytest_ldos.base.stats.intervals import mean_interval
 from pytest_ldos.base.text import NS_PER_US
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.host.hardware_counters import Event
+from pytest_ldos.host.counters import Event
 from pytest_ldos.instruments.cost_layers import (
     Kind,
     Layer,
     choose_layers,
-    layer_name,
+    identity_of,
     layers_available,
-    middleware_name,
-    versions_of,
 )
-from pytest_ldos.instruments.cpu_cost.ladder import Exchange, Ladder, RungRound, why_not_counted
-from pytest_ldos.instruments.cpu_cost.spec import SEED, TITLES, CpuCostSpec, Rung
-from pytest_ldos.instruments.instrument import Instrument, Progress
-from pytest_ldos.instruments.study import Axis, Cell, Column, Curve, Figure, Point, Round, Setting, Shape, Study, Table
+from pytest_ldos.instruments.cpu_cost.ladder import (
+    SEED_CYCLES,
+    SEED_RATIO,
+    TITLES,
+    CpuCostSpec,
+    Exchange,
+    Ladder,
+    Rung,
+    RungRound,
+    why_not_counted,
+)
+from pytest_ldos.instruments.study import (
+    Axis,
+    Cell,
+    Column,
+    Curve,
+    Estimate,
+    Figure,
+    Instrument,
+    Point,
+    Progress,
+    Round,
+    Shape,
+    Study,
+    Table,
+    cells_of,
+    columns_of,
+    with_bounds,
+)
 from pytest_ldos.measure.metrics.model import Metric
 
 CPU: Final = Metric(name="cpu_per_message", title="CPU time a message", unit="µs", better=Better.LOWER)
@@ -45,9 +69,21 @@ def to_round(measured: RungRound, spec: CpuCostSpec) -> Round:
     failure = result if isinstance(result, str) else why_useless(result, measured.rung, spec)
     if failure or isinstance(result, str):
         return Round(case=case, block=measured.block, failure=failure)
-    return Round(
-        case=case, block=measured.block, values=values_of(result, spec), details=details_of(result, measured.rung, spec)
-    )
+    messages = spec.messages
+    values = {CPU.name: result.cpu_ns / NS_PER_US / messages, SWITCHES.name: result.switches / messages}
+    if result.cycles is not None:
+        values[CYCLES.name] = result.cycles / messages
+    expected = 0 if measured.rung is Rung.NO_PUBLISHING else messages * spec.subscribers
+    details = {
+        "system_percent": 100.0 * result.system_ns / result.cpu_ns if result.cpu_ns else 0.0,
+        "load_percent": 100.0 * result.cpu_ns / result.wall_ns if result.wall_ns else 0.0,
+        "voluntary_per_message": result.voluntary / messages,
+        "involuntary_per_message": result.involuntary / messages,
+        "lost_percent": 100.0 * (expected - result.received) / expected if expected else 0.0,
+    }
+    if result.migrations is not None:
+        details["migrations_per_message"] = result.migrations / messages
+    return Round(case=case, block=measured.block, values=values, details=details)
 
 
 def why_useless(exchange: Exchange, rung: Rung, spec: CpuCostSpec) -> str:
@@ -62,40 +98,6 @@ def why_useless(exchange: Exchange, rung: Rung, spec: CpuCostSpec) -> str:
     return "" if exchange.received else "no message was received"
 
 
-def values_of(exchange: Exchange, spec: CpuCostSpec) -> Mapping[str, float]:
-    """Returns the values by name of the quantity."""
-    values = {
-        CPU.name: exchange.cpu_ns / NS_PER_US / spec.messages,
-        SWITCHES.name: exchange.switches / spec.messages,
-    }
-    if exchange.cycles is not None:
-        values[CYCLES.name] = exchange.cycles / spec.messages
-    return values
-
-
-def details_of(exchange: Exchange, rung: Rung, spec: CpuCostSpec) -> Mapping[str, float]:
-    """Returns details to show with the values."""
-    expected = 0 if rung is Rung.NO_PUBLISHING else spec.messages * spec.subscribers
-    lost = 100.0 * (expected - exchange.received) / expected if expected else 0.0
-    return {
-        "system_percent": 100.0 * exchange.system_ns / exchange.cpu_ns if exchange.cpu_ns else 0.0,
-        "load_percent": 100.0 * exchange.cpu_ns / exchange.wall_ns if exchange.wall_ns else 0.0,
-        "voluntary_per_message": exchange.voluntary / spec.messages,
-        "involuntary_per_message": exchange.involuntary / spec.messages,
-        "lost_percent": lost,
-        **({} if exchange.migrations is None else {"migrations_per_message": exchange.migrations / spec.messages}),
-    }
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value with its 95 % interval; the bounds are ``None`` if there are too few starts."""
-
-    value: float
-    low: float | None
-    high: float | None
-
-
 ByStart = Mapping[int, Sequence[float]]
 """Values of rounds by start, because rounds of one start are correlated."""
 
@@ -105,8 +107,10 @@ def estimate(values: ByStart) -> Estimate | None:
     medians = [median(of_start) for of_start in values.values()]
     if not medians:
         return None
-    low, high = _finite(mean_interval(medians))
-    return Estimate(fmean(medians), None if low is None else max(0.0, low), high)
+    if len(medians) < 2:
+        return Estimate(medians[0], None, None)
+    low, high = mean_interval(medians)
+    return Estimate(fmean(medians), max(0.0, low), high)
 
 
 def ratio(values: ByStart, base: ByStart) -> Estimate | None:
@@ -118,62 +122,33 @@ def ratio(values: ByStart, base: ByStart) -> Estimate | None:
     if not pairs or min(min(pair) for pair in pairs) <= 0:
         return None
     logs = [math.log(value / of_base) for value, of_base in pairs]
-    low, high = _finite(mean_interval(logs))
-    return Estimate(math.exp(fmean(logs)), *(None if bound is None else math.exp(bound) for bound in (low, high)))
-
-
-def _finite(bounds: tuple[float, float]) -> tuple[float | None, float | None]:
-    low, high = (bound if math.isfinite(bound) else None for bound in bounds)
-    return low, high
+    bounds = map(math.exp, mean_interval(logs)) if len(logs) > 1 else (None, None)
+    return Estimate(math.exp(fmean(logs)), *bounds)
 
 
 _COST: Final = "what a message costs with all its subscribers (means over starts, 95 % intervals)"
 _COLUMNS: Final = (
-    Column(name="rung"),
-    Column(name="cpu_per_message", unit="µs", title="CPU/message"),
-    Column(name="cpu_low", unit="µs", title="from"),
-    Column(name="cpu_high", unit="µs", title="to"),
-    Column(name="ratio", title="× DDS"),
-    Column(name="ratio_low", title="from"),
-    Column(name="ratio_high", title="to"),
+    *with_bounds(Column(name="cpu_per_message", unit="µs", title="CPU/message"), "cpu"),
+    *with_bounds(Column(name="ratio", title="× DDS"), "ratio"),
     Column(name="seed_ratio", title="seed's ×"),
 )
 _SWITCH_COLUMNS: Final = (
-    Column(name="rung"),
-    Column(name="switches_per_message", title="switches/message"),
-    Column(name="switches_low", title="from"),
-    Column(name="switches_high", title="to"),
-    Column(name="voluntary"),
-    Column(name="involuntary"),
-    Column(name="migrations"),
+    *with_bounds(Column(name="switches_per_message", title="switches/message"), "switches"),
+    *columns_of("voluntary, involuntary, migrations"),
 )
 _CYCLE_COLUMNS: Final = (
-    Column(name="rung"),
-    Column(name="cycles_per_message", title="cycles/message"),
-    Column(name="cycles_low", title="from"),
-    Column(name="cycles_high", title="to"),
-    Column(name="cycles_ratio", title="× DDS"),
-    Column(name="cycles_ratio_low", title="from"),
-    Column(name="cycles_ratio_high", title="to"),
+    *with_bounds(Column(name="cycles_per_message", title="cycles/message"), "cycles"),
+    *with_bounds(Column(name="cycles_ratio", title="× DDS"), "cycles_ratio"),
     Column(name="seed_cycles", title="seed's cycles in 30 s"),
 )
-_DETAIL_COLUMNS: Final = (
-    Column(name="rung"),
-    Column(name="rounds"),
-    Column(name="failed", title="without result"),
-    Column(name="system", unit="%", title="of it in the kernel"),
-    Column(name="load", unit="%", title="of a CPU"),
-    Column(name="lost", unit="%"),
+_DETAIL_COLUMNS: Final = columns_of(
+    "rounds, failed without result, system [%] of it in the kernel, load [%] of a CPU, lost [%]"
 )
 
 
 @dataclass(frozen=True)
 class Climb:
-    """Measurements of one layer.
-
-    Attributes:
-        rounds: rounds by rung, including those that failed.
-    """
+    """Measurements of one layer: rounds by rung, including those that failed."""
 
     layer: Layer
     rounds: Mapping[Rung, Sequence[Round]]
@@ -196,59 +171,46 @@ class Climb:
 def tables_of(climbs: Sequence[Climb]) -> Iterator[Table]:
     """Yields the tables of each layer."""
     for climb in climbs:
-        label = climb.layer.label
-        yield _table(climb, "ladder", f"{label}: {_COST}", _COLUMNS, _row)
-        yield _table(climb, "ladder_switches", f"{label}: context switches of a message", _SWITCH_COLUMNS, _switch_row)
+        cost = partial(_cost_cells, quantity=CPU.name, seed=SEED_RATIO)
+        yield _table(climb, "ladder", _COST, _COLUMNS, cost)
+        yield _table(climb, "ladder_switches", "context switches of a message", _SWITCH_COLUMNS, _switch_cells)
         if any(climb.values(rung, CYCLES.name) for rung in climb.rounds):
-            yield _table(climb, "ladder_cycles", f"{label}: CPU cycles of a message", _CYCLE_COLUMNS, _cycle_row)
-        yield _table(climb, "ladder_details", f"{label}: of which, and how sure", _DETAIL_COLUMNS, _detail_row)
+            cycles = partial(_cost_cells, quantity=CYCLES.name, seed=SEED_CYCLES)
+            yield _table(climb, "ladder_cycles", "CPU cycles of a message", _CYCLE_COLUMNS, cycles)
+        yield _table(climb, "ladder_details", "of which, and how sure", _DETAIL_COLUMNS, _detail_cells)
 
 
 def _table(
-    climb: Climb, name: str, title: str, columns: tuple[Column, ...], row: Callable[[Climb, Rung], tuple[Cell, ...]]
+    climb: Climb, name: str, title: str, columns: tuple[Column, ...], cells: Callable[[Climb, Rung], tuple[Cell, ...]]
 ) -> Table:
-    rows = tuple(row(climb, rung) for rung in climb.rounds)
-    return Table(name=f"{name}_{climb.layer.label.replace(' ', '_')}", title=title, columns=columns, rows=rows)
-
-
-def _row(climb: Climb, rung: Rung) -> tuple[Cell, ...]:
-    cost, seed = estimate(climb.values(rung, CPU.name)), SEED.get(rung)
-    times = _times_dds(climb, rung, CPU.name)
-    return (TITLES[rung], *_cells(cost), *_cells(times), None if seed is None else seed.ratio)
-
-
-def _switch_row(climb: Climb, rung: Rung) -> tuple[Cell, ...]:
-    details = ("voluntary_per_message", "involuntary_per_message", "migrations_per_message")
-    switches = estimate(climb.values(rung, SWITCHES.name))
-    return (TITLES[rung], *_cells(switches), *(climb.detail(rung, name) for name in details))
-
-
-def _cycle_row(climb: Climb, rung: Rung) -> tuple[Cell, ...]:
-    cycles, seed = estimate(climb.values(rung, CYCLES.name)), SEED.get(rung)
-    times = _times_dds(climb, rung, CYCLES.name)
-    return (TITLES[rung], *_cells(cycles), *_cells(times), None if seed is None else seed.cycles)
-
-
-def _times_dds(climb: Climb, rung: Rung, quantity: str) -> Estimate | None:
-    """Returns the ratio to DDS alone; for DDS itself 1, without an interval."""
-    times = ratio(climb.values(rung, quantity), climb.values(Rung.DDS, quantity))
-    return Estimate(1.0, None, None) if rung is Rung.DDS and times is not None else times
-
-
-def _detail_row(climb: Climb, rung: Rung) -> tuple[Cell, ...]:
-    rounds = climb.rounds[rung]
-    return (
-        TITLES[rung],
-        len(rounds),
-        sum(bool(each.failure) for each in rounds),
-        climb.detail(rung, "system_percent"),
-        climb.detail(rung, "load_percent"),
-        climb.detail(rung, "lost_percent"),
+    label = climb.layer.label
+    return Table(
+        name=f"{name}_{label.replace(' ', '_')}",
+        title=f"{label}: {title}",
+        columns=(Column(name="rung"), *columns),
+        rows=tuple((TITLES[rung], *cells(climb, rung)) for rung in climb.rounds),
     )
 
 
-def _cells(found: Estimate | None) -> tuple[Cell, Cell, Cell]:
-    return (None, None, None) if found is None else (found.value, found.low, found.high)
+def _cost_cells(climb: Climb, rung: Rung, *, quantity: str, seed: Mapping[Rung, float]) -> tuple[Cell, ...]:
+    """Returns the cost, its ratio to DDS alone (for DDS itself 1, without an interval), and the seed's number."""
+    values = climb.values(rung, quantity)
+    times = ratio(values, climb.values(Rung.DDS, quantity))
+    if rung is Rung.DDS and times is not None:
+        times = Estimate(1.0, None, None)
+    return (*cells_of(estimate(values)), *cells_of(times), seed.get(rung))
+
+
+def _switch_cells(climb: Climb, rung: Rung) -> tuple[Cell, ...]:
+    details = ("voluntary_per_message", "involuntary_per_message", "migrations_per_message")
+    switches = estimate(climb.values(rung, SWITCHES.name))
+    return (*cells_of(switches), *(climb.detail(rung, name) for name in details))
+
+
+def _detail_cells(climb: Climb, rung: Rung) -> tuple[Cell, ...]:
+    rounds = climb.rounds[rung]
+    shares = (climb.detail(rung, name) for name in ("system_percent", "load_percent", "lost_percent"))
+    return (len(rounds), sum(bool(each.failure) for each in rounds), *shares)
 
 
 def figure_of(climbs: Sequence[Climb]) -> Figure | None:
@@ -256,23 +218,24 @@ def figure_of(climbs: Sequence[Climb]) -> Figure | None:
     rungs = [rung for rung in Rung if any(climb.values(rung, CPU.name) for climb in climbs)]
     if not rungs:
         return None
+    curves = []
+    for climb in climbs:
+        found = [(place, estimate(climb.values(rung, CPU.name))) for place, rung in enumerate(rungs)]
+        points = tuple(Point(place, cost.value, cost.low, cost.high) for place, cost in found if cost is not None)
+        if points:
+            curves.append(Curve(climb.layer.label, points))
     return Figure(
         name="cpu_per_message",
         title="CPU time a message, by rung",
         x=Axis(title="rung", names=tuple(TITLES[rung] for rung in rungs)),
         y=Axis(title="CPU time a message", unit="µs"),
-        curves=tuple(curve for climb in climbs if (curve := _curve(climb, rungs)) is not None),
+        curves=tuple(curves),
         shape=Shape.BAR,
     )
 
 
-def _curve(climb: Climb, rungs: Sequence[Rung]) -> Curve | None:
-    found = [(place, estimate(climb.values(rung, CPU.name))) for place, rung in enumerate(rungs)]
-    points = tuple(Point(place, cost.value, cost.low, cost.high) for place, cost in found if cost is not None)
-    return Curve(climb.layer.label, points) if points else None
-
-
 _NAME: Final = "cpu_cost"
+_SETTINGS: Final = ("topics", "subscribers", "nodes", "rate_hz", "size_bytes", "seconds", "rounds", "starts")
 
 
 def available(spec: CpuCostSpec) -> Availability:
@@ -308,30 +271,15 @@ def compose(spec: CpuCostSpec, climbs: Sequence[Climb], *, notes: Sequence[str],
     return Study(
         instrument="cpu-cost",
         name=_NAME,
-        layer=layer_name(layers),
-        middleware=middleware_name(layers),
+        **identity_of(layers),
         started_at=started_at,
-        settings=_settings(spec),
+        settings={name: getattr(spec, name) for name in _SETTINGS},
         quantities=tuple(each for each in QUANTITIES if not (no_cycles and each is CYCLES)),
         rounds=tuple(each for climb in climbs for rounds in climb.rounds.values() for each in rounds),
         tables=tuple(tables_of(climbs)),
         figures=() if figure is None else (figure,),
         notes=(*notes, *_notes(climbs, no_cycles)),
-        versions=versions_of(layers),
     )
-
-
-def _settings(spec: CpuCostSpec) -> dict[str, Setting]:
-    return {
-        "topics": spec.topics,
-        "subscribers": spec.subscribers,
-        "nodes": spec.nodes,
-        "rate_hz": spec.rate_hz,
-        "size_bytes": spec.size_bytes,
-        "seconds": spec.seconds,
-        "rounds": spec.rounds,
-        "starts": spec.starts,
-    }
 
 
 def _notes(climbs: Sequence[Climb], no_cycles: str) -> Iterator[str]:

@@ -1,26 +1,138 @@
-"""Measures the ladder, with a process per rung."""
+"""Settings of `ldos cpu-cost`, the rungs of its ladder, and their measurement with a process per rung.
+
+Reference: the seed `ros2_performance` (its table of binaries, and of CPU cycles in 30 s).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import psutil
 
+from pytest_ldos.base.errors import ConfigurationError, require, suggest
 from pytest_ldos.base.text import NS_PER_MS
-from pytest_ldos.host.hardware_counters import Counters, Event
+from pytest_ldos.host.counters import Counters, Event, process_cpu_ns
 from pytest_ldos.host.kept import AnsweringChild, ChildFailed, attempt, whole
-from pytest_ldos.host.process_times import process_cpu_ns
-from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.host.processes import Child
 from pytest_ldos.host.temporary import temporary_folder
-from pytest_ldos.instruments.cost_layers import Kind, Layer, leaving_no_memory
-from pytest_ldos.instruments.cpu_cost.spec import CpuCostSpec, Rung
-from pytest_ldos.instruments.instrument import Progress
-from pytest_ldos.robot.dds.domain import claim_domain
+from pytest_ldos.instruments.cost_layers import Layer, LayersSpec, leaving_no_memory
+from pytest_ldos.instruments.study import Progress, setting
+
+
+class Rung(StrEnum):
+    """Rungs, in display order."""
+
+    IN_PROCESS = "in_process"
+    """Publishing calls each subscriber directly."""
+
+    NO_PUBLISHING = "no_publishing"
+    """Nodes with timers that publish nothing."""
+
+    DDS = "dds"
+    """DDS writers and readers without nodes."""
+
+    ONE_NODE = "one_node"
+    """All publishers and subscriptions in one node."""
+
+    MANY_NODES = "many_nodes"
+    """Publishers and subscriptions spread over nodes that share a participant, as since ROS 2 Foxy."""
+
+    MANY_PARTICIPANTS = "many_participants"
+    """Publishers and subscriptions spread over nodes with a participant each, as before Foxy."""
+
+
+SEED_CYCLES: Final[Mapping[Rung, float]] = {Rung.DDS: 3.6e9, Rung.ONE_NODE: 1.3e10, Rung.MANY_PARTICIPANTS: 3.8e10}
+SEED_RATIO: Final[Mapping[Rung, float]] = {Rung.DDS: 1.0, Rung.ONE_NODE: 3.5, Rung.MANY_PARTICIPANTS: 10.6}
+"""The seed's CPU cycles in 30 s, and relative to those of DDS alone; its many nodes had one participant each."""
+
+TITLES: Final[Mapping[Rung, str]] = {
+    Rung.IN_PROCESS: "in-process calls",
+    Rung.NO_PUBLISHING: "no publishing",
+    Rung.DDS: "DDS only",
+    Rung.ONE_NODE: "one node",
+    Rung.MANY_NODES: "many nodes",
+    Rung.MANY_PARTICIPANTS: "many participants",
+}
+
+
+def parse_rungs(text: str) -> Sequence[Rung]:
+    """Splits a comma-separated list of rungs, empty for all; raises `ConfigurationError` with the nearest name."""
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    for name in names:
+        if name not in tuple(Rung):
+            raise ConfigurationError(f"{name!r} is no rung of the ladder", remedy=suggest(name, tuple(Rung)))
+    return [each for each in Rung if not names or each in names]
+
+
+MOST_NODES: Final = 30
+"""Number of participants that rmw_cyclonedds finds on one machine by default."""
+
+_MOST_SUBSCRIPTIONS: Final = 2000
+_LONGEST_ROUND_S: Final = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CpuCostSpec(LayersSpec):
+    """The traffic, and the numbers of exchanges per rung."""
+
+    rungs: str = setting("", "in_process, no_publishing, dds, one_node, many_nodes, many_participants. [default: all]")
+    topics: int = setting(20, "Topics, each with one publisher.")
+    subscribers: int = setting(10, "Subscribers of each topic.")
+    nodes: int = setting(10, "Nodes of the rungs that have many.")
+    rate_hz: float = setting(10.0, "Messages a second of each topic.", "--rate")
+    size_bytes: int = setting(64, "Bytes of a message's text.", "--size")
+    seconds: float = setting(1.0, "Seconds of a round.")
+    rounds: int = setting(2, "Rounds of each rung in a start; rungs are interleaved.")
+    starts: int = setting(5, "Starts of the processes; intervals are over these.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        parse_rungs(self.rungs)
+        require(self.topics >= 1, f"{self.topics} topics", remedy="at least 1")
+        require(self.subscribers >= 1, f"{self.subscribers} subscribers of a topic", remedy="at least 1")
+        require(
+            self.topics * self.subscribers <= _MOST_SUBSCRIPTIONS,
+            f"{self.topics} topics with {self.subscribers} subscribers each",
+            remedy=f"at most {_MOST_SUBSCRIPTIONS} subscriptions in all",
+        )
+        require(1 <= self.nodes <= MOST_NODES, f"{self.nodes} nodes", remedy=f"between 1 and {MOST_NODES}")
+        require(
+            0.1 <= self.rate_hz <= 10_000, f"a rate of {self.rate_hz:g} Hz", remedy="between 0.1 and 10 000 Hz a topic"
+        )
+        require(1 <= self.size_bytes <= 1 << 20, f"messages of {self.size_bytes} bytes", remedy="between 1 and 1048576")
+        require(
+            0 < self.seconds <= _LONGEST_ROUND_S,
+            f"rounds of {self.seconds:g} s",
+            remedy=f"more than 0 and at most {_LONGEST_ROUND_S:.0f} s",
+        )
+        require(self.ticks >= 1, "a round without a message", remedy="longer rounds, or a higher rate")
+        require(1 <= self.rounds <= 1000, f"{self.rounds} rounds", remedy="between 1 and 1000")
+        require(1 <= self.starts <= 1000, f"{self.starts} starts", remedy="between 1 and 1000")
+
+    @property
+    def ticks(self) -> int:
+        """Messages of each publisher in a round."""
+        return round(self.rate_hz * self.seconds)
+
+    @property
+    def messages(self) -> int:
+        """Messages of all publishers in a round."""
+        return self.ticks * self.topics
+
+    @property
+    def chosen_rungs(self) -> Sequence[Rung]:
+        return parse_rungs(self.rungs)
+
+    @property
+    def traffic(self) -> str:
+        """Description of the traffic, for the name of a case: ``20 × 1 → 10, 10 Hz, 64 B``."""
+        return f"{self.topics} × 1 → {self.subscribers}, {self.rate_hz:g} Hz, {self.size_bytes} B"
+
 
 CLOCK_SLACK_NS: Final = 10 * NS_PER_MS
 """Tolerance between two of the kernel's counts: one tick."""
@@ -34,8 +146,7 @@ class Exchange:
         published, received: messages; each published message is received by several subscribers.
         user_ns, system_ns: CPU time; the sum is exact, its split into user and system is sampled by ticks.
         voluntary, involuntary: context switches.
-        cycles: CPU cycles; ``None`` if they cannot be counted.
-        migrations: moves of threads to another CPU; ``None`` if they cannot be counted.
+        cycles, migrations: of the CPU, and to other CPUs; ``None`` if they cannot be counted.
     """
 
     ticks: int
@@ -59,31 +170,16 @@ class Exchange:
 
     @classmethod
     def of(cls, answer: Mapping[str, Any], *, cycles: int | None = None, migrations: int | None = None) -> Exchange:
-        """Builds the exchange from a process's answer.
+        """Builds the exchange from a process's answer; raises `ChildFailed` if that is invalid."""
+        return cls(**{name: whole(answer, name) for name in _REPORTED}, cycles=cycles, migrations=migrations)
 
-        Raises:
-            ChildFailed: the answer is invalid.
-        """
-        return cls(
-            ticks=whole(answer, "ticks"),
-            published=whole(answer, "published"),
-            received=whole(answer, "received"),
-            wall_ns=whole(answer, "wall_ns"),
-            user_ns=whole(answer, "user_ns"),
-            system_ns=whole(answer, "system_ns"),
-            voluntary=whole(answer, "voluntary"),
-            involuntary=whole(answer, "involuntary"),
-            cycles=cycles,
-            migrations=migrations,
-        )
+
+_REPORTED: Final = ("ticks", "published", "received", "wall_ns", "user_ns", "system_ns", "voluntary", "involuntary")
+"""Counts in a process's answer."""
 
 
 def make_exchange(child: AnsweringChild, *, limit_s: float) -> Exchange:
-    """Requests one exchange of messages from a process.
-
-    Raises:
-        ChildFailed: it ended, did not answer, or reports more CPU time than the kernel counted.
-    """
+    """Requests one exchange of messages from a process; raises `ChildFailed` also if it reports too much CPU time."""
     pid = child.child.pid
     before_ns = _cpu_ns(child.child)
     with _counted(Event.CPU_CYCLES, pid) as cycles, _counted(Event.CPU_MIGRATIONS, pid) as migrations:
@@ -101,7 +197,11 @@ def make_exchange(child: AnsweringChild, *, limit_s: float) -> Exchange:
 @contextmanager
 def _counted(event: Event, pid: int) -> Iterator[Callable[[], int | None]]:
     """Counts an event in all threads of a process and their later children."""
-    counters = Counters(event, _threads_of(pid))
+    try:
+        threads = [thread.id for thread in psutil.Process(pid).threads()]
+    except psutil.NoSuchProcess:
+        threads = [pid]
+    counters = Counters(event, threads)
     before = counters.read()
     try:
         yield lambda: None if before is None else (counters.read() or 0) - before
@@ -123,34 +223,18 @@ def _cpu_ns(child: Child) -> int:
         raise ChildFailed(child.describe_end(), details=child.last_lines()) from None
 
 
-def _threads_of(pid: int) -> list[int]:
-    try:
-        return [thread.id for thread in psutil.Process(pid).threads()]
-    except psutil.NoSuchProcess:
-        return [pid]
-
-
 MATCH_S: Final = 20.0
 """Time limit for publishers and subscribers to find each other."""
 
-_START_S: Final = 20.0
-"""Time limit for the concurrent start of processes on a busy machine."""
-
-_GRACE_S: Final = 10.0
-"""Additional time limit for the answer of an exchange."""
-
+_START_S: Final = 20.0  # time limit for the concurrent start of processes on a busy machine
+_GRACE_S: Final = 10.0  # additional time limit for the answer of an exchange
 _MODULE: Final = "pytest_ldos.instruments.cpu_cost.exchange_program"
 _PROGRAM: Final = "cost_ladder"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RungRound:
-    """One exchange on one rung.
-
-    Attributes:
-        block: number of the start, counted over all layers.
-        result: the exchange, or the reason why there is none.
-    """
+    """One exchange on one rung, or the reason why there is none; `block` counts the starts of all layers."""
 
     layer: Layer
     rung: Rung
@@ -160,20 +244,12 @@ class RungRound:
 
 @dataclass(frozen=True, kw_only=True)
 class Ladder:
-    """The rungs of a layer to measure.
-
-    Attributes:
-        first_block: block number of its first start.
-    """
+    """The rungs of a layer to measure; `first_block` is the block number of its first start."""
 
     spec: CpuCostSpec
     layer: Layer
     first_block: int
     progress: Progress
-
-    @property
-    def rungs(self) -> Sequence[Rung]:
-        return self.spec.chosen_rungs
 
     def measure(self) -> Iterator[RungRound]:
         """Yields all rounds of all starts."""
@@ -188,18 +264,14 @@ class Ladder:
         A failed process is not used again, because a later answer could belong to an earlier request.
         """
         for number in range(self.spec.rounds):
-            order = self.rungs if (start + number) % 2 == 0 else tuple(reversed(self.rungs))
-            for rung in order:
-                result = self._exchange(children[rung])
+            rungs = self.spec.chosen_rungs
+            for rung in rungs if (start + number) % 2 == 0 else reversed(rungs):
+                child, limit_s = children[rung], self.spec.seconds + _GRACE_S
+                result = child if isinstance(child, str) else attempt(partial(make_exchange, child, limit_s=limit_s))
                 if isinstance(result, str):
                     children[rung] = result
                 self.progress.step()
                 yield RungRound(layer=self.layer, rung=rung, block=self.first_block + start, result=result)
-
-    def _exchange(self, child: AnsweringChild | str) -> Exchange | str:
-        if isinstance(child, str):
-            return child
-        return attempt(partial(make_exchange, child, limit_s=self.spec.seconds + _GRACE_S))
 
     @contextmanager
     def _started(self) -> Iterator[dict[Rung, AnsweringChild | str]]:
@@ -207,24 +279,16 @@ class Ladder:
         with ExitStack() as stack:
             stack.enter_context(leaving_no_memory())
             folder = stack.enter_context(temporary_folder("ldos-cpu-cost-"))
-            children = {rung: self._start(rung, folder, stack) for rung in self.rungs}
+            start = partial(self.layer.start, module=_MODULE, program=_PROGRAM, folder=folder, resources=stack)
+            children = {rung: start(str(rung), self._settings(rung)) for rung in self.spec.chosen_rungs}
             yield {rung: attempt(partial(_matched, child)) for rung, child in children.items()}
             for child in children.values():
                 child.close()
             for child in children.values():
                 child.await_end()
 
-    def _start(self, rung: Rung, folder: Path, stack: ExitStack) -> AnsweringChild:
-        domain = stack.enter_context(claim_domain())
-        environment = stack.enter_context(self.layer.isolated(domain=domain, log_directory=folder))
-        group = ProcessGroup(log_directory=folder, environment=environment)
-        stack.callback(group.stop)
-        command = self.layer.command(_MODULE, _PROGRAM, self._settings(rung, domain))
-        return AnsweringChild(group.start(f"{self.layer.kind}-{rung}", command, talk=True))
-
-    def _settings(self, rung: Rung, domain: int) -> Mapping[str, str | int | float]:
+    def _settings(self, rung: Rung) -> Mapping[str, str | int | float]:
         spec = self.spec
-        own = {"domain": domain} if self.layer.kind is Kind.EMBEDDED else {}
         return {
             "rung": str(rung),
             "match_s": MATCH_S,
@@ -234,16 +298,11 @@ class Ladder:
             "rate_hz": spec.rate_hz,
             "size_bytes": spec.size_bytes,
             "ticks": spec.ticks,
-            **own,
         }
 
 
 def _matched(child: AnsweringChild) -> AnsweringChild:
-    """Returns a process whose publishers and subscribers have found each other.
-
-    Raises:
-        ChildFailed: they have not, or the process failed.
-    """
+    """Returns the process once its publishers and subscribers have found each other; `ChildFailed` if they have not."""
     answer = child.answer(limit_s=MATCH_S + _START_S)
     if answer.get("matched") is not True:
         name = child.child.name

@@ -1,32 +1,195 @@
-"""Combined rounds of cases, and their agreement with ddsperf."""
+"""Times of rounds, their percentiles by case, and their agreement with ddsperf."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
-from scipy.special import stdtrit
+import numpy.typing as npt
 
 from pytest_ldos.base.series import Better, Missing, Value
+from pytest_ldos.base.stats.intervals import mean_interval
 from pytest_ldos.base.stats.rank_tests import median
-from pytest_ldos.instruments.latency.case import Case, Program, Setup
-from pytest_ldos.instruments.latency.exchange import Exchange
-from pytest_ldos.instruments.latency.spec import NO_CPU, LatencySpec, Transport
-from pytest_ldos.instruments.latency.timings import Distribution, Percentiles, combine
-from pytest_ldos.instruments.study import Round
+from pytest_ldos.base.text import NS_PER_S
+from pytest_ldos.host.availability import Availability, find_modules
+from pytest_ldos.instruments.latency.spec import NO_CPU, Case, LatencySpec, Program, Setup, Transport
+from pytest_ldos.instruments.study import Estimate, Round
 from pytest_ldos.measure.metrics.model import Metric
+
+Times = npt.NDArray[np.int64]
+
+_NS_PER_US: Final = 1e3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Percentiles:
+    """Statistics of times in microseconds; `p999` is ``None`` if the program does not report it."""
+
+    count: int
+    low: float
+    mean: float
+    p50: float
+    p90: float
+    p99: float
+    p999: float | None
+    high: float
+
+    @classmethod
+    def of(cls, times_ns: Times) -> Percentiles:
+        """Computes nearest-rank percentiles of at least one time."""
+        places = [-(-len(times_ns) * permille // 1000) - 1 for permille in (500, 900, 990, 999)]
+        p50, p90, p99, p999 = np.partition(times_ns, places)[places] / _NS_PER_US
+        return cls(
+            count=len(times_ns),
+            low=float(times_ns.min()) / _NS_PER_US,
+            mean=float(times_ns.mean()) / _NS_PER_US,
+            p50=float(p50),
+            p90=float(p90),
+            p99=float(p99),
+            p999=float(p999),
+            high=float(times_ns.max()) / _NS_PER_US,
+        )
+
+    def times(self, factor: float) -> Percentiles:
+        """Returns a copy with all times multiplied by `factor`."""
+        p999 = None if self.p999 is None else self.p999 * factor
+        scaled = {name: getattr(self, name) * factor for name in ("low", "mean", "p50", "p90", "p99", "high")}
+        return replace(self, p999=p999, **scaled)
+
+
+def combine(parts: Sequence[Percentiles]) -> Percentiles:
+    """Combines one or more rounds: medians of their percentiles, mean of all times, minimum and maximum."""
+    count = sum(each.count for each in parts)
+    known = [each.p999 for each in parts if each.p999 is not None]
+    return Percentiles(
+        count=count,
+        low=min(each.low for each in parts),
+        mean=sum(each.mean * each.count for each in parts) / count,
+        p50=median([each.p50 for each in parts]),
+        p90=median([each.p90 for each in parts]),
+        p99=median([each.p99 for each in parts]),
+        p999=median(known) if len(known) == len(parts) else None,
+        high=max(each.high for each in parts),
+    )
+
+
+LONGEST_NS: Final = 60_000_000_000
+_MODULE: Final = "hdrh.histogram"
+_DIGITS: Final = 3
+_TICKS_PER_HALF: Final = 5  # steps per halving of the remaining share
+
+
+def histograms_available() -> Availability:
+    found = find_modules([_MODULE.partition(".")[0]], extra="embedded")
+    return found if found.ok else Availability(False, found.reason, "pip install hdrhistogram")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A point of a distribution: the share and the number of the times that are at most `value_ns`."""
+
+    value_ns: int
+    share: float
+    count: int
+
+
+class Distribution:
+    """Times of several rounds."""
+
+    def __init__(self) -> None:
+        self._histogram: Any = import_module(_MODULE).HdrHistogram(1, LONGEST_NS, _DIGITS)
+
+    def add(self, times_ns: Times) -> None:
+        """Counts times; those above `LONGEST_NS` count as `LONGEST_NS`."""
+        values, counts = np.unique(np.clip(times_ns, 1, LONGEST_NS), return_counts=True)
+        for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+            self._histogram.record_value(value, count)
+
+    @property
+    def count(self) -> int:
+        return int(self._histogram.get_total_count())
+
+    def percentile_ns(self, percent: float) -> int:
+        """Returns a percentile, accurate to a thousandth of it."""
+        return int(self._histogram.get_value_at_percentile(percent))
+
+    def steps(self) -> Iterator[Step]:
+        """Yields steps from the shortest to the longest time, finer towards the tail."""
+        if not self.count:
+            return
+        for each in self._histogram.get_percentile_iterator(_TICKS_PER_HALF):
+            yield Step(int(each.value_iterated_to), each.percentile / 100, int(each.total_count_to_this_value))
+
+    def encoded(self) -> str:
+        """Returns HdrHistogram's compressed format in base 64, for other tools."""
+        return str(self._histogram.encode().decode("ascii"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """A round of one case.
+
+    Attributes:
+        round_trip: ``None`` without answers.
+        there, back: one-way times, on a common clock; ``None`` if the program does not report them.
+        lost, late: messages without an answer in time, and answers after the time limit.
+        times_ns: times of all round trips, if known individually.
+        failure: reason why there are no numbers; empty if there are.
+    """
+
+    case: Case
+    block: int
+    round_trip: Percentiles | None = None
+    there: Percentiles | None = None
+    back: Percentiles | None = None
+    sent: int = 0
+    lost: int = 0
+    late: int = 0
+    per_second: float = 0.0
+    times_ns: Times | None = None
+    failure: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """Counts of the ping side."""
+
+    sent: int
+    lost: int
+    late: int
+    elapsed_ns: int
+
+
+def to_exchange(case: Case, block: int, counts: Counts, samples: Path) -> Exchange:
+    """Builds an exchange from a report and its file of times (all round trips, then all one-way times of pings)."""
+    times = np.fromfile(samples, dtype=np.int64)
+    round_trips, there = times[: len(times) // 2], times[len(times) // 2 :]
+    if not len(round_trips):
+        failure = f"none of {counts.sent} messages was answered in time"
+        return Exchange(case=case, block=block, sent=counts.sent, lost=counts.lost, late=counts.late, failure=failure)
+    return Exchange(
+        case=case,
+        block=block,
+        round_trip=Percentiles.of(round_trips),
+        there=Percentiles.of(there),
+        back=Percentiles.of(round_trips - there),
+        sent=counts.sent,
+        lost=counts.lost,
+        late=counts.late,
+        per_second=len(round_trips) * NS_PER_S / counts.elapsed_ns,
+        times_ns=round_trips,
+    )
 
 
 @dataclass(frozen=True)
 class CaseFindings:
-    """A case and its rounds, in order.
-
-    Attributes:
-        distribution: distribution of all its round trips; empty if they are not known individually.
-    """
+    """A case and its rounds, in order; the distribution is empty if round trips are not known individually."""
 
     case: Case
     exchanges: Sequence[Exchange]
@@ -61,7 +224,7 @@ def by_case(cases: Sequence[Case], exchanges: Iterable[Exchange]) -> list[CaseFi
     for each in exchanges:
         if each.times_ns is not None:
             distributions[each.case].add(each.times_ns)
-        kept[each.case].append(each.without_times())
+        kept[each.case].append(replace(each, times_ns=None))
     return [CaseFindings(case, kept[case], distributions[case]) for case in cases]
 
 
@@ -70,28 +233,11 @@ def _combined(parts: Iterable[Percentiles | None]) -> Percentiles | None:
     return combine(known) if known else None
 
 
-CONFIDENCE: Final = 0.95
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """A ratio with its interval.
-
-    Attributes:
-        low, high: bounds; ``None`` with fewer than two rounds.
-    """
-
-    value: float
-    low: float | None
-    high: float | None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """Comparison of a measurement with ddsperf's in one setup.
+    """Comparison of one of this package's programs with ddsperf in one setup.
 
     Attributes:
-        program: this package's program.
         ours_us, theirs_us: median round trips, as the median over all rounds.
         p50, p99, rate: ours divided by ddsperf's.
     """
@@ -100,9 +246,9 @@ class Agreement:
     program: Program
     ours_us: float
     theirs_us: float
-    p50: Ratio
-    p99: Ratio
-    rate: Ratio
+    p50: Estimate
+    p99: Estimate
+    rate: Estimate
 
 
 def comparable_setups(setups: Sequence[Setup], spec: LatencySpec, notes: list[str]) -> Sequence[Setup]:
@@ -117,58 +263,37 @@ def comparable_setups(setups: Sequence[Setup], spec: LatencySpec, notes: list[st
 
 def compare_all(exchanges: Iterable[Exchange], setups: Sequence[Setup]) -> list[Agreement]:
     """Compares each program on Cyclone DDS with ddsperf, in every setup with results of both."""
-    found = {(each.case, each.block): each for each in exchanges if each.round_trip is not None}
+    found = {(each.case, each.block): (each.round_trip, each.per_second) for each in exchanges if each.round_trip}
     compared = []
-    for setup in setups:
-        for program in (Program.TWIN, Program.CYCLONE):
-            pairs = _pairs(found, setup, program)
-            if pairs:
-                compared.append(_compare(setup, program, pairs))
+    for setup, program in product(setups, (Program.TWIN, Program.CYCLONE)):
+        ours, theirs = (Case(program=each, **vars(setup)) for each in (program, Program.DDSPERF))
+        blocks = sorted(block for case, block in found if case == ours and (theirs, block) in found)
+        if blocks:
+            sides = [[found[case, block] for block in blocks] for case in (ours, theirs)]
+            p50 = [[times.p50 for times, _ in side] for side in sides]
+            p99 = [[times.p99 for times, _ in side] for side in sides]
+            rates = [[rate for _, rate in side] for side in sides]
+            compared.append(
+                Agreement(
+                    setup=setup,
+                    program=program,
+                    ours_us=float(np.median(p50[0])),
+                    theirs_us=float(np.median(p50[1])),
+                    p50=ratio_of(*p50),
+                    p99=ratio_of(*p99),
+                    rate=ratio_of(*rates),
+                )
+            )
     return compared
 
 
-_Pairs = list[tuple[Exchange, Exchange]]
-
-
-def _pairs(found: Mapping[tuple[Case, int], Exchange], setup: Setup, program: Program) -> _Pairs:
-    """Pairs the exchanges of the same block."""
-    ours, theirs = (Case(program=each, **vars(setup)) for each in (program, Program.DDSPERF))
-    blocks = sorted(block for case, block in found if case == ours)
-    return [(found[ours, block], found[theirs, block]) for block in blocks if (theirs, block) in found]
-
-
-def _compare(setup: Setup, program: Program, pairs: _Pairs) -> Agreement:
-    ours, theirs = [_median_us(one) for one, _ in pairs], [_median_us(other) for _, other in pairs]
-    return Agreement(
-        setup=setup,
-        program=program,
-        ours_us=float(np.median(ours)),
-        theirs_us=float(np.median(theirs)),
-        p50=ratio_of(ours, theirs),
-        p99=ratio_of([_p99_us(one) for one, _ in pairs], [_p99_us(other) for _, other in pairs]),
-        rate=ratio_of([one.per_second for one, _ in pairs], [other.per_second for _, other in pairs]),
-    )
-
-
-def ratio_of(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
+def ratio_of(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
     """Returns the geometric mean of the rounds' ratios, with Student's t interval over their logarithms."""
     logs = np.log(np.asarray(ours)) - np.log(np.asarray(theirs))
-    middle = float(logs.mean())
+    middle = math.exp(float(logs.mean()))
     if len(logs) < 2:
-        return Ratio(math.exp(middle), None, None)
-    error = float(logs.std(ddof=1)) / math.sqrt(len(logs))
-    reach = float(stdtrit(len(logs) - 1, (1 + CONFIDENCE) / 2)) * error
-    return Ratio(math.exp(middle), math.exp(middle - reach), math.exp(middle + reach))
-
-
-def _median_us(exchange: Exchange) -> float:
-    assert exchange.round_trip is not None
-    return exchange.round_trip.p50
-
-
-def _p99_us(exchange: Exchange) -> float:
-    assert exchange.round_trip is not None
-    return exchange.round_trip.p99
+        return Estimate(middle, None, None)
+    return Estimate(middle, *map(math.exp, mean_interval(logs.tolist())))
 
 
 P50: Final = Metric(name="round_trip_p50", title="Round trip, median", unit="µs", better=Better.LOWER)
@@ -183,16 +308,15 @@ QUANTITIES: Final = (P50, P90, P99, P999, ONE_WAY, RATE)
 def rounds_of(exchanges: Sequence[Exchange], spec: LatencySpec) -> tuple[Round, ...]:
     """Returns the rounds of all programs except ddsperf, which is for validation only."""
     ours = [each for each in exchanges if each.case.program is not Program.DDSPERF]
-    return tuple(_round(each, spec) for each in sorted(ours, key=lambda each: each.block))
-
-
-def _round(found: Exchange, spec: LatencySpec) -> Round:
-    return Round(
-        case=found.case.name(spec),
-        block=found.block,
-        values=_values(found),
-        details={"sent": float(found.sent), "lost": float(found.lost), "late": float(found.late)},
-        failure=found.failure,
+    return tuple(
+        Round(
+            case=each.case.name(spec),
+            block=each.block,
+            values=_values(each),
+            details={"sent": float(each.sent), "lost": float(each.lost), "late": float(each.late)},
+            failure=each.failure,
+        )
+        for each in sorted(ours, key=lambda each: each.block)
     )
 
 

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_ldos.base.text import NS_PER_MS, NS_PER_S, seconds_to_ns
+from pytest_ldos.host.availability import ros_program
 from pytest_ldos.host.kept import AnsweringChild, ChildFailed, NotAnsweredYet
 from pytest_ldos.host.processes import Child, ProcessGroup, quoted
-from pytest_ldos.instruments.latency.exchange import Counts
+from pytest_ldos.instruments.latency.findings import Counts
+from pytest_ldos.instruments.latency.peer_parameters import BOTH, PING, PONG, PeerParameters
+from pytest_ldos.instruments.latency.programs import ROS_PACKAGE, Site, environment_of
+from pytest_ldos.instruments.latency.spec import (
+    Case,
+    LatencySpec,
+    Program,
+    Transport,
+    Trigger,
+    prefix_of,
+)
+from pytest_ldos.robot.dds.domain import deaf_to_other_devices
+from pytest_ldos.scenario.loads import Reliability
 
 _LOOK_S: Final = 0.1
-_START_S: Final = 20.0
-"""Time limit for an interpreter's start on a busy machine."""
+_START_S: Final = 20.0  # time limit for an interpreter's start on a busy machine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,8 +37,7 @@ class PairCommands:
     """Commands that start both sides.
 
     Attributes:
-        ping: command of the ping side, or of a process with both sides.
-        pong: ``None`` if one process has both sides.
+        ping, pong: commands; without `pong`, one process has both sides.
         samples: file of `ping`'s times.
         must_share_memory: True if a round without shared memory has failed.
         longest_s: time limit of a round after both sides have found each other.
@@ -52,11 +65,7 @@ class Pair:
     pong: Child | None = None
 
     def start_pong(self) -> None:
-        """Starts pong and waits until it can answer.
-
-        Raises:
-            RoundFailed: it ended or took too long.
-        """
+        """Starts pong and waits until it can answer; raises `RoundFailed` if it ends or takes too long."""
         if self.commands.pong is None:
             return
         speaking = self._start("pong", self.commands.pong)
@@ -66,11 +75,7 @@ class Pair:
             raise RoundFailed("pong did not start in time")
 
     def ask(self) -> Counts:
-        """Starts ping and waits for its report.
-
-        Raises:
-            RoundFailed: the sides did not find each other, one of them ended, or there was no report.
-        """
+        """Starts ping and waits for its report; raises `RoundFailed` if there is none or it has no numbers."""
         ping = self._start("ping", self.commands.ping)
         deadline = time.monotonic() + _START_S + self.commands.match_timeout_s + self.commands.longest_s
         while time.monotonic() < deadline:
@@ -98,11 +103,7 @@ class Pair:
 
 
 def run_pair(commands: PairCommands, logs: Path) -> Counts:
-    """Runs one round.
-
-    Raises:
-        RoundFailed: the round has no numbers.
-    """
+    """Runs one round; raises `RoundFailed` if it has no numbers."""
     group = ProcessGroup(log_directory=logs, environment=commands.environment)
     try:
         pair = Pair(commands, group)
@@ -113,11 +114,7 @@ def run_pair(commands: PairCommands, logs: Path) -> Counts:
 
 
 def _heard(speaking: AnsweringChild, limit_s: float) -> Mapping[str, Any] | None:
-    """Returns the next report; ``None`` after the time limit.
-
-    Raises:
-        RoundFailed: the process has ended, or printed something else.
-    """
+    """Returns the next report, or ``None`` after the time limit; raises `RoundFailed` if there can be none."""
     try:
         return speaking.answer(limit_s=limit_s)
     except NotAnsweredYet:
@@ -128,3 +125,110 @@ def _heard(speaking: AnsweringChild, limit_s: float) -> Mapping[str, Any] | None
 
 def _joined(problem: str, last_lines: str) -> str:
     return f"{problem}: {last_lines}" if last_lines else problem
+
+
+WARM_UP_S: Final = 0.2
+_SLACK_S: Final = 10.0
+
+
+def longest_s(spec: LatencySpec) -> float:
+    """Time limit of a round after both sides have found each other."""
+    return WARM_UP_S + spec.seconds + spec.patience_ms / 1000 + _SLACK_S
+
+
+def cyclone_commands(case: Case, site: Site, *, domain: int, folder: Path) -> PairCommands:
+    """Returns the commands that measure a round of a case."""
+    spec, samples = site.spec, folder / "times"
+    given = PeerParameters(
+        role=PING,
+        library=str(site.programs.libraries[case.program].path),
+        domain=domain,
+        reliable=case.reliability is Reliability.RELIABLE,
+        listener=spec.trigger is Trigger.LISTENER,
+        size=case.size,
+        duration_ns=seconds_to_ns(spec.seconds),
+        warm_up_ns=seconds_to_ns(WARM_UP_S),
+        patience_ns=round(spec.patience_ms * NS_PER_MS),
+        match_timeout_ns=seconds_to_ns(spec.match_timeout_s),
+        interval_ns=round(NS_PER_S / spec.rate_hz) if spec.rate_hz else 0,
+        ping_cpu=spec.ping_cpu,
+        pong_cpu=spec.pong_cpu,
+        samples=str(samples),
+    )
+    if case.transport is Transport.ONE_PROCESS:
+        ping = _command(spec, replace(given, role=BOTH), (spec.ping_cpu, spec.pong_cpu))
+        pong = None
+    else:
+        ping = _command(spec, given, (spec.ping_cpu,))
+        pong = _command(spec, replace(given, role=PONG), (spec.pong_cpu,))
+    return PairCommands(
+        ping=ping,
+        pong=pong,
+        environment=environment_of(case.setup),
+        samples=samples,
+        must_share_memory=case.transport is Transport.SHARED_MEMORY,
+        match_timeout_s=spec.match_timeout_s,
+        longest_s=longest_s(spec),
+    )
+
+
+def _command(spec: LatencySpec, given: PeerParameters, cpus: tuple[int, ...]) -> list[str]:
+    program = [sys.executable, "-m", "pytest_ldos.instruments.latency.peer"]
+    return [*prefix_of(spec, cpus), *program, json.dumps(asdict(given))]
+
+
+_TRANSPORTS: Final = {Transport.ONE_PROCESS: "DEFAULT", Transport.LOOPBACK: "UDPv4", Transport.SHARED_MEMORY: "SHM"}
+"""Fast DDS's built-in transports; within one process it uses none."""
+
+
+def rclcpp_commands(case: Case, site: Site, *, domain: int, folder: Path) -> PairCommands:
+    """Returns the commands that measure a round of a case; raises `Unavailable` without a sourced workspace."""
+    spec, samples = site.spec, folder / "times"
+    program = ros_program(ROS_PACKAGE, "latency")
+    shared = {
+        "reliability": case.reliability.value,
+        "size_bytes": case.size,
+        "seconds": float(spec.seconds),
+        "warm_up_s": WARM_UP_S,
+        "patience_s": spec.patience_ms / 1000,
+        "match_timeout_s": float(spec.match_timeout_s),
+        "rate_hz": float(spec.rate_hz),
+        "samples": str(samples),
+    }
+    is_one = case.transport is Transport.ONE_PROCESS
+    cpus = (spec.ping_cpu, spec.pong_cpu) if is_one else (spec.ping_cpu,)
+    return PairCommands(
+        ping=_rclcpp_command(spec, program, cpus, role="both" if is_one else "ping", **shared),
+        pong=None if is_one else _rclcpp_command(spec, program, (spec.pong_cpu,), role="pong", **shared),
+        environment=_environment(case, domain, folder),
+        samples=samples,
+        match_timeout_s=spec.match_timeout_s,
+        longest_s=longest_s(spec),
+    )
+
+
+def _rclcpp_command(spec: LatencySpec, program: str, cpus: tuple[int, ...], **parameters: str | float) -> list[str]:
+    """Command with parameters; values on ROS's command line are YAML, of which JSON is a subset."""
+    settings = [word for name, value in parameters.items() for word in ("-p", f"{name}:={json.dumps(value)}")]
+    return [*prefix_of(spec, cpus), program, "--ros-args", *settings]
+
+
+def _environment(case: Case, domain: int, folder: Path) -> dict[str, str]:
+    """Environment with discovery on this machine only: Cyclone DDS's configuration, ROS 2's setting for Fast DDS."""
+    chosen = {
+        "RMW_IMPLEMENTATION": case.program.rmw,
+        "ROS_DOMAIN_ID": str(domain),
+        "ROS_LOG_DIR": str(folder / "ros"),
+        "ROS_STATIC_PEERS": "",
+        "ROS_DISCOVERY_SERVER": "",
+        "ROS_SUPER_CLIENT": "",
+        "RCUTILS_LOGGING_USE_STDOUT": "0",
+    }
+    if case.program is Program.RCLCPP_CYCLONE:
+        return {**chosen, **environment_of(case.setup), "ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT"}
+    return {
+        **chosen,
+        **deaf_to_other_devices(domain),
+        "FASTDDS_BUILTIN_TRANSPORTS": _TRANSPORTS[case.transport],
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+    }

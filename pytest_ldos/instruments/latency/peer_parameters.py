@@ -1,9 +1,8 @@
-"""Parameters of a peer, in a separate module, because only its process imports `peer`."""
+"""Parameters of a peer, in a module of their own, because `peer` must start quickly and needs a native module."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Final
 
 PING: Final = "ping"
@@ -17,8 +16,7 @@ class PeerParameters:
 
     Attributes:
         role: `PING`, `PONG` or `BOTH`.
-        library: path of Cyclone DDS's library.
-        samples: file for the times.
+        library, samples: paths of Cyclone DDS's library and of the file for the times.
         interval_ns: time between messages; 0 sends the next as soon as the answer arrives.
         ping_cpu, pong_cpu: CPUs of the two threads of `BOTH`; -1 for any.
     """
@@ -37,8 +35,3 @@ class PeerParameters:
     ping_cpu: int
     pong_cpu: int
     samples: str
-
-
-def as_argument(given: PeerParameters) -> str:
-    """Encodes the parameters as the argument of `peer.main`."""
-    return json.dumps(asdict(given))

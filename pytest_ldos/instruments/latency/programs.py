@@ -1,27 +1,152 @@
-"""Programs that can be measured here, and the common context of all rounds."""
+"""Programs and libraries that can be measured here, and the common context of all rounds."""
 
 from __future__ import annotations
 
-import dataclasses
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, files, version
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.host.availability import Availability, find_modules, find_programs
-from pytest_ldos.host.cpu import describe_cpus, our_cpus
-from pytest_ldos.host.ros import find_distro, find_ros_packages, rmw_installed
-from pytest_ldos.instruments.latency.case import TASKSET, Program, Setup, setups_of
-from pytest_ldos.instruments.latency.cyclone import (
-    DDSPERF,
-    DDSPERF_PACKAGE,
-    ROUTER,
-    ROUTER_PACKAGE,
-    Library,
-    ddsperf_library,
-    embedded_library,
+from pytest_ldos.base.errors import Unavailable
+from pytest_ldos.host.availability import (
+    Availability,
+    find_distro,
+    find_modules,
+    find_programs,
+    find_ros_packages,
+    rmw_installed,
+    run_program,
 )
-from pytest_ldos.instruments.latency.spec import NO_CPU, LatencySpec, Transport
-from pytest_ldos.instruments.latency.timings import histograms_available
+from pytest_ldos.host.cpu import describe_cpus, our_cpus
+from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.instruments.latency.findings import histograms_available
+from pytest_ldos.instruments.latency.spec import NO_CPU, TASKSET, LatencySpec, Program, Setup, Transport, setups_of
+from pytest_ldos.robot.dds.domain import bound_to_loopback, loopback_config
+
+DDSPERF: Final = "ddsperf"
+DDSPERF_PACKAGE: Final = "cyclonedds-tools"
+ROUTER: Final = "iox-roudi"
+ROUTER_PACKAGE: Final = "iceoryx"
+
+_PACKAGE: Final = "cyclonedds"
+_BINDING: Final = re.compile(r"_clayer\..*\bso")
+_LINKED: Final = re.compile(r"^\s*libddsc[-.]\S* => (/.+?)(?: \(0x[0-9a-f]+\))?$", re.MULTILINE)
+_VERSION: Final = re.compile(r"libddsc.*?\.so\.(\d+(?:\.\d+)*)$")
+
+
+@dataclass(frozen=True)
+class Library:
+    """A build of Cyclone DDS's C library; `version` is that in the file's name, empty if there is none."""
+
+    path: Path
+    version: str
+
+    @property
+    def shares_memory(self) -> Availability:
+        """Reports if it was built with iceoryx (shared memory)."""
+        if "libiceoryx_binding_c" in _dependencies(self.path):
+            return Availability(True)
+        return Availability(
+            False,
+            f"Cyclone DDS {self.version or 'here'} was built without shared memory ({self.path.name})",
+            "use one that was built with iceoryx, as Debian's is",
+        )
+
+
+def embedded_library() -> Library | None:
+    """Returns the library that the embedded stack uses through the ``cyclonedds`` package; ``None`` without it."""
+    try:
+        binding = next(each for each in files(_PACKAGE) or [] if _BINDING.fullmatch(each.name))
+    except (PackageNotFoundError, StopIteration):
+        return None
+    path = _linked_library(Path(str(binding.locate())))
+    return None if path is None else Library(path, version(_PACKAGE))
+
+
+def ddsperf_library() -> Library | None:
+    """Returns the library that ``ddsperf`` is linked with; ``None`` without it."""
+    program = shutil.which(DDSPERF)
+    path = None if program is None else _linked_library(Path(program))
+    if path is None:
+        return None
+    known = _VERSION.search(path.name)
+    return Library(path, known[1] if known else "")
+
+
+def _linked_library(program: Path) -> Path | None:
+    linked = _LINKED.search(_dependencies(program))
+    return None if linked is None else Path(linked[1]).resolve()
+
+
+def _dependencies(program: Path) -> str:
+    """Returns the dynamic linker's list for a program; empty if it is not available."""
+    return "" if shutil.which("ldd") is None else run_program(["ldd", str(program)], timeout_s=10).stdout
+
+
+def environment_of(setup: Setup) -> Mapping[str, str]:
+    """Environment variables of processes with a Cyclone DDS library."""
+    return {"CYCLONEDDS_URI": configuration(setup), **bound_to_loopback()}
+
+
+def configuration(setup: Setup) -> str:
+    """The value of ``CYCLONEDDS_URI``: loopback only, plus the setup's changes; later parts add to earlier ones."""
+    general = ""
+    if setup.max_message_size:
+        general += f"<MaxMessageSize>{setup.max_message_size} B</MaxMessageSize>"
+    if setup.fragment_size:
+        general += f"<FragmentSize>{setup.fragment_size} B</FragmentSize>"
+    changes = [f"<General>{general}</General>"] if general else []
+    if setup.transport is Transport.SHARED_MEMORY:
+        changes.append("<SharedMemory><Enable>true</Enable></SharedMemory>")
+    domains = (f'<CycloneDDS><Domain id="any">{change}</Domain></CycloneDDS>' for change in changes)
+    return ",".join([loopback_config(), *domains])
+
+
+_READY: Final = "RouDi is ready for clients"
+_THERE_ALREADY: Final = "still running"
+_SEGMENT: Final = re.compile(
+    r"Reserving \d+ bytes in the shared memory \[([\w.-]+)\]\s+\[ Reserving shared memory successful \]"
+)
+_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - the kernel's path
+_TIMEOUT_S: Final = 10.0
+_LOOK_S: Final = 0.05
+
+
+@contextmanager
+def running_router(folder: Path) -> Iterator[None]:
+    """Runs a router in the ``with`` block, unless the machine has one; raises `Unavailable` if it does not start."""
+    group = ProcessGroup(log_directory=folder)
+    try:
+        router = group.start(ROUTER, [ROUTER])
+        _await_ready(router)
+        yield
+    finally:
+        group.stop()
+        if router.exit_code != 0:  # it did not end cleanly, for example because a sharing process was killed
+            for name in _SEGMENT.findall(router.log.read_text("utf-8", errors="replace")):
+                (_MEMORY / name).unlink(missing_ok=True)
+
+
+def _await_ready(router: Child) -> None:
+    deadline = time.monotonic() + _TIMEOUT_S
+    while time.monotonic() < deadline:
+        try:
+            router.process.wait(_LOOK_S)
+        except subprocess.TimeoutExpired:
+            if _READY in router.log.read_text("utf-8", errors="replace"):
+                return
+            continue
+        if _THERE_ALREADY in router.log.read_text("utf-8", errors="replace"):
+            return
+        raise Unavailable(f"{router.describe_end()}: {router.last_lines()}", remedy=f"see whether {ROUTER} starts")
+    raise Unavailable(f"{ROUTER} was not ready within {_TIMEOUT_S:g} s", remedy=f"see whether {ROUTER} starts")
+
 
 ROS_PACKAGE: Final = "ldos_latency"
 """Package of the ROS workspace."""
@@ -32,13 +157,7 @@ _ON_RCLCPP: Final = (Program.RCLCPP_CYCLONE, Program.RCLCPP_FASTDDS)
 
 @dataclass(frozen=True)
 class Programs:
-    """The available programs.
-
-    Attributes:
-        libraries: Cyclone DDS libraries by program.
-        found: programs in the order of interleaving: compared ones are adjacent.
-        notes: omitted programs, with reasons.
-    """
+    """The available programs in the order of interleaving, their Cyclone DDS libraries, and notes on others."""
 
     libraries: dict[Program, Library]
     found: tuple[Program, ...]
@@ -88,7 +207,15 @@ def find_all(spec: LatencySpec) -> Programs:
     if spec.ddsperf:
         _add_ddsperf(libraries, found, notes, has_ours=built.ok)
     if spec.ros:
-        _add_rclcpp(found, notes)
+        workspace = find_ros_packages([ROS_PACKAGE])
+        if not workspace.ok:
+            notes.append(f"rclcpp was not measured: {workspace.reason} ({workspace.remedy})")
+        for program in _ON_RCLCPP if workspace.ok else ():
+            installed = rmw_installed(program.rmw)
+            if installed.ok:
+                found.append(program)
+            else:
+                notes.append(f"{program} was not measured: {installed.reason} ({installed.remedy})")
     programs = Programs(libraries, tuple(found), tuple(notes))
     return Programs(libraries, tuple(found), (*notes, *_without_transport(programs, spec)))
 
@@ -106,19 +233,6 @@ def _add_ddsperf(libraries: dict[Program, Library], found: list[Program], notes:
         found.append(Program.TWIN)
         notes.append(f"{Program.TWIN}: our loop over the library that ddsperf is linked with ({library.path.name})")
     found.append(Program.DDSPERF)
-
-
-def _add_rclcpp(found: list[Program], notes: list[str]) -> None:
-    able = find_ros_packages([ROS_PACKAGE])
-    if not able.ok:
-        notes.append(f"rclcpp was not measured: {able.reason} ({able.remedy})")
-        return
-    for program in _ON_RCLCPP:
-        installed = rmw_installed(program.rmw)
-        if installed.ok:
-            found.append(program)
-        else:
-            notes.append(f"{program} was not measured: {installed.reason} ({installed.remedy})")
 
 
 def _without_transport(programs: Programs, spec: LatencySpec) -> list[str]:
@@ -159,7 +273,3 @@ class Site:
     spec: LatencySpec
     programs: Programs
     folder: Path
-
-    def without_priority(self) -> Site:
-        """Returns the same site with the default scheduler."""
-        return dataclasses.replace(self, spec=dataclasses.replace(self.spec, priority=0))

@@ -1,24 +1,24 @@
-"""Settings of ``ldos latency``."""
+"""Settings of ``ldos latency``, and the cases of its rounds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Final, TypeVar
+from itertools import product
+from typing import Final, Self, TypeVar
 
 from pytest_ldos.base.errors import ConfigurationError, require
-from pytest_ldos.scenario.described import described
+from pytest_ldos.host.availability import run_program
+from pytest_ldos.instruments.study import setting
 from pytest_ldos.scenario.fields import in_unit_of
-from pytest_ldos.scenario.loads.flood import Reliability
-from pytest_ldos.scenario.parsing import parse_word
+from pytest_ldos.scenario.loads import Reliability
+from pytest_ldos.scenario.words import parse_word
 
 LARGEST_BYTES: Final = 1 << 20
-FRAGMENT_BYTES: Final = range(1025, 65501)
-"""Values that Cyclone DDS accepts as FragmentSize."""
-
-MESSAGE_BYTES: Final = range(1025, 65501)
-"""Values that Cyclone DDS accepts as MaxMessageSize: the capacity of a UDP datagram, less its header."""
+DATAGRAM_BYTES: Final = range(1025, 65501)
+"""Values that Cyclone DDS accepts as FragmentSize and MaxMessageSize: up to a UDP datagram, less its header."""
 
 LONGEST_ROUND_S: Final = 60.0
 NO_CPU: Final = -1
@@ -38,10 +38,7 @@ class Transport(StrEnum):
 
 
 class Trigger(StrEnum):
-    """The thread on which messages are taken.
-
-    Within one process both sides wait: a listener would answer on the thread that writes.
-    """
+    """The thread on which messages are taken; in a process with both sides, never the one that writes."""
 
     LISTENER = "listener"
     WAITSET = "waitset"
@@ -51,53 +48,34 @@ class Trigger(StrEnum):
 class LatencySpec:
     """Settings; lists are separated by commas, and each combination is measured."""
 
-    sizes: str = field(
-        default="1,1KiB,64KiB,1MiB",
-        metadata=described(
-            "Bytes of data in a message: 1 to 1MiB, several with commas; 12 more hold its number, key and length."
-        ),
+    sizes: str = setting(
+        "1,1KiB,64KiB,1MiB",
+        "Bytes of data in a message: 1 to 1MiB, several with commas; 12 more hold its number, key and length.",
     )
-    reliability: str = field(
-        default=Reliability.RELIABLE.value, metadata=described("reliable, best_effort, or both with a comma.")
+    reliability: str = setting(Reliability.RELIABLE.value, "reliable, best_effort, or both with a comma.")
+    transports: str = setting(
+        f"{Transport.ONE_PROCESS.value},{Transport.LOOPBACK.value}",
+        "one_process, loopback, shared_memory; several with commas.",
     )
-    transports: str = field(
-        default=f"{Transport.ONE_PROCESS.value},{Transport.LOOPBACK.value}",
-        metadata=described("one_process, loopback, shared_memory; several with commas."),
+    trigger: Trigger = setting(Trigger.LISTENER, "Takes messages on the middleware's thread, or on a waiting one.")
+    fragment_sizes: str = setting(
+        "", "Cyclone DDS's FragmentSize, in bytes; several with commas. [default: Cyclone DDS's]"
     )
-    trigger: Trigger = field(
-        default=Trigger.LISTENER, metadata=described("Takes messages on the middleware's thread, or on a waiting one.")
+    max_message_sizes: str = setting(
+        "", "Cyclone DDS's MaxMessageSize, in bytes; several with commas. [default: Cyclone DDS's]"
     )
-    fragment_sizes: str = field(
-        default="",
-        metadata=described("Cyclone DDS's FragmentSize, in bytes; several with commas. [default: Cyclone DDS's]"),
+    seconds: float = setting(1.0, "Seconds of a round, after a warm-up.")
+    rounds: int = setting(5, "Rounds of each case; cases are interleaved.")
+    rate_hz: float = setting(0.0, "Messages a second; 0 sends the next when the answer is there.", "--rate")
+    ping_cpu: int = setting(NO_CPU, "CPU of the side that asks; -1 for any.")
+    pong_cpu: int = setting(NO_CPU, "CPU of the side that answers; -1 for any.")
+    priority: int = setting(NOT_SET, "SCHED_FIFO priority of both sides; 0 for none.")
+    patience_ms: float = setting(250.0, "Milliseconds after which an answer is lost.", "--patience")
+    match_timeout_s: float = setting(
+        10.0, "Seconds that both sides have to find each other; otherwise the round ends.", "--match-timeout"
     )
-    max_message_sizes: str = field(
-        default="",
-        metadata=described("Cyclone DDS's MaxMessageSize, in bytes; several with commas. [default: Cyclone DDS's]"),
-    )
-    seconds: float = field(default=1.0, metadata=described("Seconds of a round, after a warm-up."))
-    rounds: int = field(default=5, metadata=described("Rounds of each case; cases are interleaved."))
-    rate_hz: float = field(
-        default=0.0, metadata=described("Messages a second; 0 sends the next when the answer is there.", "--rate")
-    )
-    ping_cpu: int = field(default=NO_CPU, metadata=described("CPU of the side that asks; -1 for any."))
-    pong_cpu: int = field(default=NO_CPU, metadata=described("CPU of the side that answers; -1 for any."))
-    priority: int = field(default=NOT_SET, metadata=described("SCHED_FIFO priority of both sides; 0 for none."))
-    patience_ms: float = field(
-        default=250.0, metadata=described("Milliseconds after which an answer is lost.", "--patience")
-    )
-    match_timeout_s: float = field(
-        default=10.0,
-        metadata=described(
-            "Seconds that both sides have to find each other; otherwise the round ends.", "--match-timeout"
-        ),
-    )
-    ddsperf: bool = field(
-        default=True, metadata=described("Measure Cyclone DDS's own benchmark, too, where it is installed.")
-    )
-    ros: bool = field(
-        default=True, metadata=described("Measure rclcpp with each middleware, too, where ROS 2 is sourced.")
-    )
+    ddsperf: bool = setting(True, "Measure Cyclone DDS's own benchmark, too, where it is installed.")
+    ros: bool = setting(True, "Measure rclcpp with each middleware, too, where ROS 2 is sourced.")
 
     def __post_init__(self) -> None:
         require(0.1 <= self.seconds <= LONGEST_ROUND_S, f"a round of {self.seconds:g} s", remedy=_between(0.1, 60))
@@ -134,12 +112,12 @@ class LatencySpec:
     @property
     def fragment_list(self) -> tuple[int, ...]:
         """The sizes, in which `NOT_SET` stands for the default."""
-        return _read_bytes(self.fragment_sizes or "0", "fragment_sizes", FRAGMENT_BYTES, or_default=True)
+        return _read_bytes(self.fragment_sizes or "0", "fragment_sizes", DATAGRAM_BYTES, or_default=True)
 
     @property
     def message_list(self) -> tuple[int, ...]:
         """The sizes, in which `NOT_SET` stands for the default."""
-        return _read_bytes(self.max_message_sizes or "0", "max_message_sizes", MESSAGE_BYTES, or_default=True)
+        return _read_bytes(self.max_message_sizes or "0", "max_message_sizes", DATAGRAM_BYTES, or_default=True)
 
 
 def _between(low: float, high: float) -> str:
@@ -171,3 +149,129 @@ def _parts(text: str, name: str) -> Iterator[str]:
     parts = [part.strip() for part in text.split(",")]
     require(all(parts), f"{name} is {text!r}: a value is empty", remedy="write values with commas between them")
     yield from parts
+
+
+class Program(StrEnum):
+    """The measured program; `rmw` is the middleware of a program on rclcpp, empty for others."""
+
+    rmw: str
+
+    def __new__(cls, value: str, rmw: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.rmw = value, rmw
+        return member
+
+    CYCLONE = "cyclonedds"
+    """This package's program over the embedded stack's library."""
+
+    TWIN = "twin of ddsperf"
+    """This package's program over ddsperf's library, for validation."""
+
+    DDSPERF = "ddsperf"
+    RCLCPP_CYCLONE = "rclcpp, cyclonedds", "rmw_cyclonedds_cpp"
+    RCLCPP_FASTDDS = "rclcpp, fastrtps", "rmw_fastrtps_cpp"
+
+    @property
+    def is_cyclone(self) -> bool:
+        return self is not Program.RCLCPP_FASTDDS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """A combination of settings, independent of the program measured; sizes are bytes, 0 is Cyclone DDS's default."""
+
+    transport: Transport
+    size: int
+    reliability: Reliability
+    fragment_size: int = NOT_SET
+    max_message_size: int = NOT_SET
+
+    @property
+    def is_default(self) -> bool:
+        """True if it also applies to middlewares without Cyclone DDS's settings."""
+        return self.fragment_size == self.max_message_size == NOT_SET
+
+    @property
+    def words(self) -> str:
+        """Description with the settings that differ from Cyclone DDS's defaults."""
+        parts = [self.transport, show_size(self.size), self.reliability]
+        if self.fragment_size:
+            parts.append(f"FragmentSize {self.fragment_size}")
+        if self.max_message_size:
+            parts.append(f"MaxMessageSize {self.max_message_size}")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case(Setup):
+    """A setup and the program measured with it."""
+
+    program: Program
+
+    @property
+    def setup(self) -> Setup:
+        return Setup(**{each.name: getattr(self, each.name) for each in fields(Setup)})
+
+    def name(self, spec: LatencySpec) -> str:
+        """Returns a name with all settings that affect the numbers."""
+        parts = [self.program, self.words]
+        if spec.trigger is Trigger.WAITSET and self.transport is not Transport.ONE_PROCESS:
+            parts.append("waitset")
+        if spec.rate_hz:
+            parts.append(f"{spec.rate_hz:g} Hz")
+        cpus = (spec.ping_cpu, spec.pong_cpu)
+        if cpus != (NO_CPU, NO_CPU):
+            parts.append("CPUs " + " and ".join("any" if cpu == NO_CPU else str(cpu) for cpu in cpus))
+        if spec.priority:
+            parts.append(f"FIFO {spec.priority}")
+        return ", ".join(parts)
+
+
+def setups_of(spec: LatencySpec) -> list[Setup]:
+    """Returns every requested combination of settings."""
+    every = product(spec.transport_list, spec.reliability_list, spec.fragment_list, spec.message_list, spec.size_list)
+    return [
+        Setup(transport=transport, reliability=reliability, fragment_size=fragment, max_message_size=message, size=size)
+        for transport, reliability, fragment, message, size in every
+    ]
+
+
+def cases_of(setups: Sequence[Setup], programs: Sequence[Program]) -> list[Case]:
+    """Lists all programs, setup by setup; a program that ignores Cyclone DDS's settings is listed once."""
+    return [
+        Case(program=program, **vars(setup))
+        for setup in setups
+        for program in programs
+        if program.is_cyclone or setup.is_default
+    ]
+
+
+def show_size(size: int) -> str:
+    """``64 KiB``."""
+    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size % factor == 0:
+            return f"{size // factor} {unit}"
+    return f"{size} B"
+
+
+_CHRT: Final = "chrt"
+TASKSET: Final = "taskset"
+
+
+def prefix_of(spec: LatencySpec, cpus: tuple[int, ...]) -> list[str]:
+    """Returns a command that ends in an ``exec``, or an empty list; with `NO_CPU` it leaves the program unpinned."""
+    pinned = [] if NO_CPU in cpus else [TASKSET, "--cpu-list", ",".join(map(str, sorted(set(cpus))))]
+    real_time = [_CHRT, "--fifo", str(spec.priority)] if spec.priority != NOT_SET else []
+    return [*pinned, *real_time]
+
+
+def why_no_priority(priority: int) -> str:
+    """Returns the reason why SCHED_FIFO is not permitted; empty if it is, or `priority` is not set."""
+    if priority == NOT_SET:
+        return ""
+    if shutil.which(_CHRT) is None:
+        return f"{_CHRT} not found (sudo apt-get install util-linux)"
+    tried = run_program([_CHRT, "--fifo", str(priority), "true"], timeout_s=10)
+    if tried.returncode == 0:
+        return ""
+    return f"{tried.stderr.strip() or 'refused'} (needs CAP_SYS_NICE, or rtprio in /etc/security/limits.conf)"

@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, TypedDict
+from dataclasses import replace
+from typing import Final
 
-from pytest_ldos.instruments.latency.case import Program, Setup, show_size
-from pytest_ldos.instruments.latency.exchange import Exchange
-from pytest_ldos.instruments.latency.findings import Agreement, CaseFindings
-from pytest_ldos.instruments.latency.spec import Transport
-from pytest_ldos.instruments.latency.timings import Percentiles
-from pytest_ldos.instruments.study import Axis, Cell, Column, Curve, Figure, Point, Table
+from pytest_ldos.instruments.latency.findings import Agreement, CaseFindings, Exchange, Percentiles
+from pytest_ldos.instruments.latency.spec import Case, Program, Setup, Transport, show_size
+from pytest_ldos.instruments.study import Axis, Cell, Column, Curve, Figure, Point, Table, columns_of
 
 _US: Final = "µs"
-_PERCENTILES: Final = (
-    Column(name="min", unit=_US),
-    Column(name="mean", unit=_US),
-    Column(name="p50", unit=_US),
-    Column(name="p90", unit=_US),
-    Column(name="p99", unit=_US),
-    Column(name="p99_9", unit=_US, title="p99.9"),
-    Column(name="max", unit=_US),
-)
-_SETUP: Final = (
-    Column(name="size", unit="B"),
-    Column(name="reliability"),
-    Column(name="fragment_size", unit="B", title="fragment"),
-    Column(name="max_message_size", unit="B", title="max"),
-)
+_PERCENTILES: Final = columns_of("min [µs], mean [µs], p50 [µs], p90 [µs], p99 [µs], p99_9 [µs] p99.9, max [µs]")
+_SETUP: Final = columns_of("size [B], reliability, fragment_size [B] fragment, max_message_size [B] max")
 _PROGRAM: Final = Column(name="program")
 _TRANSPORT: Final = Column(name="transport")
 
@@ -60,23 +45,11 @@ def _percentile_cells(found: Percentiles | None) -> tuple[Cell, ...]:
 
 
 def _round_trips(cases: Sequence[CaseFindings], transport: Transport) -> Table:
-    columns = (
-        *_SETUP,
-        _PROGRAM,
-        *_PERCENTILES,
-        Column(name="rate", unit="Hz", title="rate"),
-        Column(name="lost"),
-    )
-    rows = [
-        (
-            *_setup_cells(each.case),
-            each.case.program.value,
-            *_percentile_cells(each.round_trip),
-            each.per_second,
-            each.lost,
-        )
-        for each in cases
-    ]
+    columns = (*_SETUP, _PROGRAM, *_PERCENTILES, *columns_of("rate [Hz], lost"))
+    rows = []
+    for each in cases:
+        times = _percentile_cells(each.round_trip)
+        rows.append((*_setup_cells(each.case), each.case.program.value, *times, each.per_second, each.lost))
     title = f"Round trips, {transport.replace('_', ' ')}: medians over the rounds of each percentile"
     return _slim(Table(name=f"round_trips_{transport}", title=title, columns=columns, rows=tuple(rows)))
 
@@ -89,19 +62,17 @@ def _slim(table: Table) -> Table:
         for place, column in enumerate(table.columns)
         if column.name in setups and len({row[place] for row in table.rows}) == 1
     }
-    settings = ", ".join(_shown_setting(table.columns[place], cell) for place, cell in same.items() if cell is not None)
+    shown = ((table.columns[place], cell) for place, cell in same.items() if cell is not None)
+    settings = ", ".join(
+        f"{column.name.replace('_', ' ')} {cell} {column.unit}" if column.unit else str(cell) for column, cell in shown
+    )
     kept = [place for place in range(len(table.columns)) if place not in same]
-    return Table(
-        name=table.name,
+    return replace(
+        table,
         title=f"{table.title} ({settings})" if settings else table.title,
         columns=tuple(table.columns[place] for place in kept),
         rows=tuple(tuple(row[place] for place in kept) for row in table.rows),
-        is_detail=table.is_detail,
     )
-
-
-def _shown_setting(column: Column, cell: Cell) -> str:
-    return f"{column.name.replace('_', ' ')} {cell} {column.unit}" if column.unit else str(cell)
 
 
 def _agreement(agreements: Sequence[Agreement]) -> Table:
@@ -109,29 +80,13 @@ def _agreement(agreements: Sequence[Agreement]) -> Table:
         _TRANSPORT,
         *_SETUP,
         _PROGRAM,
-        Column(name="ours", unit=_US, title="ours"),
-        Column(name="theirs", unit=_US, title="theirs"),
-        Column(name="ratio", title="ratio"),
-        Column(name="low", title="from"),
-        Column(name="high", title="to"),
-        Column(name="ratio_p99", title="of p99"),
-        Column(name="ratio_rate", title="of rate"),
+        *columns_of("ours [µs], theirs [µs], ratio, low from, high to, ratio_p99 of p99, ratio_rate of rate"),
     )
-    rows = [
-        (
-            each.setup.transport.value,
-            *_setup_cells(each.setup),
-            each.program.value,
-            each.ours_us,
-            each.theirs_us,
-            each.p50.value,
-            each.p50.low,
-            each.p50.high,
-            each.p99.value,
-            each.rate.value,
-        )
-        for each in agreements
-    ]
+    rows = []
+    for each in agreements:
+        case = (each.setup.transport.value, *_setup_cells(each.setup), each.program.value)
+        ratios = (each.p50.value, each.p50.low, each.p50.high, each.p99.value, each.rate.value)
+        rows.append((*case, each.ours_us, each.theirs_us, *ratios))
     title = "Medians over ddsperf's, round by round: ratios with 95 % intervals; ratios of p99 and rate"
     return _slim(Table(name="beside_ddsperf", title=title, columns=columns, rows=tuple(rows)))
 
@@ -168,65 +123,35 @@ def _every_way(cases: Sequence[CaseFindings]) -> Table:
 
 
 def _rounds(exchanges: Sequence[Exchange]) -> Table:
-    columns = (
-        _PROGRAM,
-        _TRANSPORT,
-        *_SETUP,
-        Column(name="round"),
-        *_PERCENTILES,
-        Column(name="rate", unit="Hz"),
-        Column(name="sent"),
-        Column(name="lost"),
-        Column(name="late"),
-        Column(name="failure"),
-    )
-    rows = [
-        (
-            each.case.program.value,
-            each.case.transport.value,
-            *_setup_cells(each.case),
-            each.block,
-            *_percentile_cells(each.round_trip),
-            each.per_second if each.round_trip else None,
-            each.sent,
-            each.lost,
-            each.late,
-            each.failure,
-        )
-        for each in exchanges
-    ]
+    counts = columns_of("sent, lost, late")
+    rate, failure = Column(name="rate", unit="Hz"), Column(name="failure")
+    columns = (_PROGRAM, _TRANSPORT, *_SETUP, Column(name="round"), *_PERCENTILES, rate, *counts, failure)
+    rows = []
+    for each in exchanges:
+        times = (*_percentile_cells(each.round_trip), each.per_second if each.round_trip else None)
+        rows.append((*_case_cells(each.case), each.block, *times, each.sent, each.lost, each.late, each.failure))
     return Table(name="every_round", title="Every round", columns=columns, rows=tuple(rows), is_detail=True)
 
 
 def _distributions(cases: Sequence[CaseFindings]) -> Table:
-    columns = (
-        _PROGRAM,
-        _TRANSPORT,
-        *_SETUP,
-        Column(name="round_trip", unit=_US),
-        Column(name="share", title="share up to it"),
-        Column(name="count"),
+    columns = (_PROGRAM, _TRANSPORT, *_SETUP, *columns_of("round_trip [µs], share share up to it, count"))
+    rows = tuple(
+        (*_case_cells(each.case), step.value_ns / 1000, step.share, step.count)
+        for each in cases
+        for step in each.distribution.steps()
     )
-    rows = [(*_case_cells(each), *step) for each in cases for step in _steps(each)]
-    return Table(
-        name="distribution", title="Distribution of round trips", columns=columns, rows=tuple(rows), is_detail=True
-    )
-
-
-def _steps(case: CaseFindings) -> Iterator[tuple[Cell, ...]]:
-    for step in case.distribution.steps():
-        yield (step.value_ns / 1000, step.share, step.count)
+    return Table(name="distribution", title="Distribution of round trips", columns=columns, rows=rows, is_detail=True)
 
 
 def _histograms(cases: Sequence[CaseFindings]) -> Table:
     columns = (_PROGRAM, _TRANSPORT, *_SETUP, Column(name="histogram", title="as HdrHistogram encodes it, in ns"))
-    rows = [(*_case_cells(each), each.distribution.encoded()) for each in cases if each.distribution.count]
+    rows = [(*_case_cells(each.case), each.distribution.encoded()) for each in cases if each.distribution.count]
     title = "Full histograms of round trips"
     return Table(name="histograms", title=title, columns=columns, rows=tuple(rows), is_detail=True)
 
 
-def _case_cells(each: CaseFindings) -> tuple[Cell, ...]:
-    return (each.case.program.value, each.case.transport.value, *_setup_cells(each.case))
+def _case_cells(case: Case) -> tuple[Cell, ...]:
+    return (case.program.value, case.transport.value, *_setup_cells(case))
 
 
 _MOST_CURVES: Final = 8
@@ -235,18 +160,16 @@ _TIME: Final = Axis(title="round trip", unit="µs", is_log=True)
 
 def figures_of(cases: Sequence[CaseFindings]) -> tuple[Figure, ...]:
     """For each transport: percentiles over message size, and the complementary distribution of round trips."""
-    return tuple(_figures(cases))
-
-
-def _figures(cases: Sequence[CaseFindings]) -> Iterator[Figure]:
+    found: list[Figure] = []
     for transport in dict.fromkeys(each.case.transport for each in cases):
         those = [each for each in cases if each.case.transport is transport]
         usual = [each for each in those if each.case.is_default and each.case.reliability is those[0].case.reliability]
         if len({each.case.size for each in usual}) > 1:
-            yield _over_sizes(usual, transport)
-        yield from _over_settings(those, transport)
+            found.append(_over_sizes(usual, transport))
+        found += _over_settings(those, transport)
         if any(each.distribution.count for each in usual):
-            yield _distribution(usual, transport)
+            found.append(_distribution(usual, transport))
+    return tuple(found)
 
 
 def _over_sizes(cases: Sequence[CaseFindings], transport: Transport) -> Figure:
@@ -271,24 +194,21 @@ def _over_settings(cases: Sequence[CaseFindings], transport: Transport) -> Itera
     for name, title in (("fragment_size", "FragmentSize"), ("max_message_size", "MaxMessageSize")):
         swept = [each for each in cases if getattr(each.case, name) and each.case.program.is_cyclone]
         if len({getattr(each.case, name) for each in swept}) > 1:
-            yield Figure(
+            figure = Figure(
                 name=f"{name}_{transport}",
-                **_curves(f"Median round trips over {title}, {_named(transport)}", _setting_curves(swept, name)),
+                title=f"Median round trips over {title}, {_named(transport)}",
                 x=Axis(title=title, unit="B", is_log=True),
                 y=_TIME,
+                curves=tuple(_setting_curves(swept, name)),
             )
+            yield _readable(figure)
 
 
-class _Curves(TypedDict):
-    title: str
-    curves: tuple[Curve, ...]
-
-
-def _curves(title: str, every: Iterator[Curve]) -> _Curves:
-    """Limits the number of curves for readability; the title states this."""
-    curves = tuple(curve for curve in every if curve.points)
+def _readable(figure: Figure) -> Figure:
+    """Limits the number of curves; the title states this."""
+    curves = tuple(curve for curve in figure.curves if curve.points)
     left_out = f" (the first {_MOST_CURVES} of {len(curves)})" if len(curves) > _MOST_CURVES else ""
-    return {"title": title + left_out, "curves": curves[:_MOST_CURVES]}
+    return replace(figure, title=figure.title + left_out, curves=curves[:_MOST_CURVES])
 
 
 def _setting_curves(cases: Sequence[CaseFindings], name: str) -> Iterator[Curve]:
@@ -308,19 +228,19 @@ def _distribution(cases: Sequence[CaseFindings], transport: Transport) -> Figure
     """Complementary distribution down to one message's share; shows the validation twin only without other programs."""
     known = [each for each in cases if each.distribution.count]
     shown = [each for each in known if each.case.program is not Program.TWIN] or known
-    curves = (
-        Curve(
-            f"{each.case.program}, {show_size(each.case.size)}",
-            tuple(Point(step.value_ns / 1000, 1 - step.share) for step in each.distribution.steps() if step.share < 1),
-        )
-        for each in shown
-    )
-    return Figure(
+    curves = []
+    for each in shown:
+        steps = [step for step in each.distribution.steps() if step.share < 1]
+        points = tuple(Point(step.value_ns / 1000, 1 - step.share) for step in steps)
+        curves.append(Curve(f"{each.case.program}, {show_size(each.case.size)}", points))
+    figure = Figure(
         name=f"distribution_{transport}",
-        **_curves(f"Share of round trips that take longer, {_named(transport)}", curves),
+        title=f"Share of round trips that take longer, {_named(transport)}",
         x=_TIME,
         y=Axis(title="share that takes longer", is_log=True),
+        curves=tuple(curves),
     )
+    return _readable(figure)
 
 
 def _named(transport: Transport) -> str:

@@ -1,15 +1,127 @@
-"""Edges of a topology (topic → node), with messages on time, late, too late and lost."""
+"""Messages of a topology's edges (topic → node): on time, late, too late and lost.
+
+Reference: seed of this instrument, iRobot's topology benchmark: *too late* above ``min(period, 50 ms)``, *late* above
+``min(20 % of the period, 5 ms)``, *lost* by numbers that were skipped.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pytest_ldos.instruments.topology.recorded import Gap, Limits, Numbers, Recorded, find_gaps
+from pytest_ldos.base.text import NS_PER_US
 from pytest_ldos.robot.topology.conversation import NUMBER, RECEIVED_NS, RECEIVER, SENDER, SENT_NS, Samples
 from pytest_ldos.robot.topology.model import Topology
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceSample:
+    """Resource usage of a process at one moment: CPU time since its start; sizes in KiB."""
+
+    mono_ns: int
+    cpu_ns: int
+    arena_kb: int
+    in_use_kb: int
+    mmap_kb: int
+    rss_kb: int
+    vsz_kb: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """One start of all processes. All times are ns of CLOCK_MONOTONIC.
+
+    Attributes:
+        launched_ns: start of the first process.
+        start_ns, end_ns: interval of sending.
+        ended_ns: end of the time in which all processes sent: `end_ns`, or the first early end.
+        matched_ns, resources: time of complete discovery, and samples, by process.
+        sent: reported numbers of sent messages, by id.
+        failure: reason of an abnormal end; empty for a normal one.
+    """
+
+    launched_ns: int
+    start_ns: int
+    end_ns: int
+    ended_ns: int
+    matched_ns: Mapping[str, int]
+    sent: Mapping[int, int]
+    samples: Samples
+    resources: Mapping[str, tuple[ResourceSample, ...]]
+    failure: str = ""
+
+    @property
+    def duration_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Latencies above which a message is late, or too late: the smaller of a share of its period and a fixed time."""
+
+    late_percentage: float = 20.0
+    late_absolute_us: float = 5000.0
+    too_late_percentage: float = 100.0
+    too_late_absolute_us: float = 50_000.0
+
+    def late_ns(self, period_ns: int) -> float:
+        return min(self.late_percentage / 100 * period_ns, self.late_absolute_us * NS_PER_US)
+
+    def too_late_ns(self, period_ns: int) -> float:
+        return min(self.too_late_percentage / 100 * period_ns, self.too_late_absolute_us * NS_PER_US)
+
+    def too_late(self, latency_ns: Numbers, period_ns: int) -> NDArray[np.bool_]:
+        return np.asarray(latency_ns > self.too_late_ns(period_ns))
+
+    def late(self, latency_ns: Numbers, period_ns: int) -> NDArray[np.bool_]:
+        """Marks messages that are late, but not too late."""
+        return np.asarray(latency_ns > self.late_ns(period_ns)) & ~self.too_late(latency_ns, period_ns)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Missing messages of a sender, and the place of the arrived one that revealed them; ``None`` if none followed."""
+
+    first: int
+    last: int
+    next_place: int | None
+
+    @property
+    def count(self) -> int:
+        return self.last - self.first + 1
+
+
+def find_gaps(numbers: Numbers, sent: int | None) -> Iterator[Gap]:
+    """Yields the gaps in the messages of one sender, of which the first has number 0.
+
+    Messages keep their order on a topic, so that a number above the expected one reveals a loss. If the number of sent
+    messages is known, those after the last received one are lost, too.
+    """
+    arrived = set(numbers.tolist())
+    expected = 0
+    for place, number in enumerate(numbers.tolist()):
+        yield from _absent(expected, number, arrived, place)
+        expected = max(expected, number + 1)
+    if sent is not None and sent > expected:
+        yield Gap(expected, sent - 1, None)
+
+
+def _absent(expected: int, number: int, arrived: set[int], place: int) -> Iterator[Gap]:
+    """Yields the gaps between two numbers; an overtaken message is not lost."""
+    first = expected
+    for each in range(expected, number):
+        if each in arrived:
+            if each > first:
+                yield Gap(first, each - 1, place)
+            first = each + 1
+    if number > first:
+        yield Gap(first, number - 1, place)
 
 
 @dataclass(frozen=True)
@@ -23,11 +135,7 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class Edge:
-    """Messages of a topic to a node; if `is_service`, round trips between a client and a service.
-
-    Attributes:
-        receiver: its id in the samples.
-    """
+    """Messages of a topic to a node, the `receiver` in the samples; if `is_service`, round trips of a client."""
 
     receiver: int
     node: str
@@ -61,11 +169,7 @@ def edges_of(topology: Topology) -> list[Edge]:
 
 @dataclass(frozen=True, kw_only=True)
 class Flow:
-    """Messages of one source on an edge in one start; arrays have one element per message, in order of arrival.
-
-    Attributes:
-        gaps: messages that did not arrive.
-    """
+    """Messages of one source on an edge in one start, in order of arrival, and the gaps of those that are missing."""
 
     edge: Edge
     source: Source
@@ -78,35 +182,22 @@ class Flow:
     def latency_ns(self) -> Numbers:
         return self.received_ns - self.sent_ns
 
-    @property
-    def lost(self) -> int:
-        return sum(gap.count for gap in self.gaps)
-
 
 def find_flows(edges: Sequence[Edge], recorded: Recorded) -> Iterator[Flow]:
-    """Yields the messages of a start by edge and source.
-
-    The number of sent messages is used only if all processes ended normally, because messages in transit at a stop
-    are not lost.
-    """
+    """Yields the messages of a start by edge and source; after an early end, messages in transit are not lost."""
     for edge in edges:
         arrived = recorded.samples[recorded.samples[:, RECEIVER] == edge.receiver]
         for source in edge.sources:
             own = arrived[arrived[:, SENDER] == source.id]
             sent = None if recorded.failure else recorded.sent.get(source.id)
-            yield _flow(edge, source, own, sent)
-
-
-def _flow(edge: Edge, source: Source, own: Samples, sent: int | None) -> Flow:
-    numbers = own[:, NUMBER]
-    return Flow(
-        edge=edge,
-        source=source,
-        numbers=numbers,
-        sent_ns=own[:, SENT_NS],
-        received_ns=own[:, RECEIVED_NS],
-        gaps=tuple(find_gaps(numbers, sent)),
-    )
+            yield Flow(
+                edge=edge,
+                source=source,
+                numbers=own[:, NUMBER],
+                sent_ns=own[:, SENT_NS],
+                received_ns=own[:, RECEIVED_NS],
+                gaps=tuple(find_gaps(own[:, NUMBER], sent)),
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,11 +205,9 @@ class EdgeFigures:
     """An edge in figures.
 
     Attributes:
-        late, too_late, lost: numbers of messages.
         mean_us, sd_us, min_us, max_us: latencies of messages that were not too late; ``None`` without any.
         p99_us: 99th percentile of all latencies.
-        nominal_hz: rate of its first source.
-        rate_hz: rate at which messages arrived.
+        nominal_hz, rate_hz: rate of its first source, and rate at which messages arrived.
         duration_s: time from the first to the last arrival.
     """
 
@@ -136,11 +225,6 @@ class EdgeFigures:
     rate_hz: float | None
     duration_s: float
 
-    @property
-    def timely(self) -> int:
-        """Number of messages that were not too late."""
-        return self.received - self.too_late
-
 
 def figures_of(edge: Edge, flows: Sequence[Flow], limits: Limits) -> EdgeFigures:
     """Computes an edge's figures over all its sources and starts."""
@@ -155,7 +239,7 @@ def figures_of(edge: Edge, flows: Sequence[Flow], limits: Limits) -> EdgeFigures
         received=len(latencies),
         late=late,
         too_late=int(too_late.sum()),
-        lost=sum(flow.lost for flow in flows),
+        lost=sum(gap.count for flow in flows for gap in flow.gaps),
         mean_us=float(timely.mean()) if len(timely) else None,
         sd_us=float(timely.std(ddof=1)) if len(timely) > 1 else None,
         min_us=float(timely.min()) if len(timely) else None,
@@ -180,31 +264,24 @@ class Totals:
     too_late: int
     lost: int
     mean_us: float | None
-
-    @property
-    def late_percent(self) -> float | None:
-        return _percent(self.late, self.received)
-
-    @property
-    def too_late_percent(self) -> float | None:
-        return _percent(self.too_late, self.received)
-
-    @property
-    def lost_percent(self) -> float | None:
-        return _percent(self.lost, self.received + self.lost)
+    late_percent: float | None
+    too_late_percent: float | None
+    lost_percent: float | None
 
 
 def totals_of(figures: Sequence[EdgeFigures]) -> Totals:
-    timely = sum(each.timely for each in figures)
-    summed_us = sum(each.mean_us * each.timely for each in figures if each.mean_us is not None)
-    return Totals(
-        received=sum(each.received for each in figures),
-        late=sum(each.late for each in figures),
-        too_late=sum(each.too_late for each in figures),
-        lost=sum(each.lost for each in figures),
-        mean_us=summed_us / timely if timely else None,
+    received, late, too_late, lost = (
+        sum(getattr(each, name) for each in figures) for name in ("received", "late", "too_late", "lost")
     )
-
-
-def _percent(part: int, whole: int) -> float | None:
-    return 100 * part / whole if whole else None
+    timely = received - too_late
+    summed_us = sum(each.mean_us * (each.received - each.too_late) for each in figures if each.mean_us is not None)
+    return Totals(
+        received=received,
+        late=late,
+        too_late=too_late,
+        lost=lost,
+        mean_us=summed_us / timely if timely else None,
+        late_percent=100 * late / received if received else None,
+        too_late_percent=100 * too_late / received if received else None,
+        lost_percent=100 * lost / (received + lost) if received + lost else None,
+    )

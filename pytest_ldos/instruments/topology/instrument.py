@@ -1,37 +1,201 @@
-"""``ldos topology``: a declared graph of nodes, and the latency and loss of their messages."""
+"""``ldos topology``: a declared graph of nodes, the latency and loss of their messages, and performance targets.
+
+Reference: seed of this instrument, "Target performance": JSON with ``resources`` and ``latency_total``, whose keys are
+columns of ``resources.txt`` and ``latency_total.txt``.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from statistics import fmean
 from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.host.availability import Availability, find_modules
-from pytest_ldos.host.ros import chosen_rmw, find_distro, find_ros_packages, rmw_installed
-from pytest_ldos.instruments.instrument import Instrument, Progress
-from pytest_ldos.instruments.study import Setting, Study
-from pytest_ldos.instruments.topology.log_files import prepare_folder, write_log
-from pytest_ldos.instruments.topology.presentation import MOST_EVENTS, figures_of_study, tables_of
-from pytest_ldos.instruments.topology.recorded import Recorded
-from pytest_ldos.instruments.topology.rounds import QUANTITIES, Analysis, analyse, find_shortfalls
-from pytest_ldos.instruments.topology.run import ROS_PACKAGE, run_topology
-from pytest_ldos.instruments.topology.spec import Layer, TopologySpec
-from pytest_ldos.instruments.topology.target import MET, Target, judge_target, read_target, target_figures, target_table
+from pytest_ldos.host.availability import (
+    Availability,
+    chosen_rmw,
+    find_distro,
+    find_modules,
+    find_ros_packages,
+    rmw_installed,
+)
+from pytest_ldos.instruments.study import (
+    Axis,
+    Cell,
+    Curve,
+    Figure,
+    Instrument,
+    Point,
+    Progress,
+    Shape,
+    Study,
+    Table,
+    columns_of,
+)
+from pytest_ldos.instruments.topology.presentation import (
+    MOST_EVENTS,
+    figures_of_study,
+    prepare_folder,
+    tables_of,
+    write_log,
+)
+from pytest_ldos.instruments.topology.rounds import MEMORY, QUANTITIES, Analysis, analyse, find_shortfalls
+from pytest_ldos.instruments.topology.run import ROS_PACKAGE, Layer, TopologySpec, run_topology
 from pytest_ldos.robot.dds.domain import MOST_PARTICIPANTS
 from pytest_ldos.robot.stack.ros2.installed import version_of
 from pytest_ldos.robot.topology.conversation import Processes
-from pytest_ldos.robot.topology.model import Topology
-from pytest_ldos.robot.topology.read import read_topology
+from pytest_ldos.robot.topology.located_json import read_located, read_source
+from pytest_ldos.robot.topology.model import Topology, read_topology
+
+_TABLE: Final = "target"
+MET: Final = "passed"
+MISSED: Final = "failed"
+UNKNOWN: Final = "not measured"
+
+_WORDS: Final = ("topology_file", "platform", "additional_options", "comments")
+_LONGEST_WORDS: Final = 10_000
+_RESOURCES: Final = {"cpu[%]": "%", **{f"{name.removesuffix('_kb')}[KB]": "KB" for name in MEMORY}}
+_LATENCY: Final = {
+    "mean[us]": "µs",
+    "late[#]": "",
+    "late[%]": "%",
+    "too_late[#]": "",
+    "too_late[%]": "%",
+    "lost[#]": "",
+    "lost[%]": "%",
+}
+_FIGURES: Final = {
+    "cpu[%]": "CPU",
+    **{f"{name.removesuffix('_kb')}[KB]": "Memory" for name in MEMORY},
+    "mean[us]": "Mean latency",
+    **{f"{name}[%]": "Shares of messages" for name in ("late", "too_late", "lost")},
+    **{f"{name}[#]": "Messages" for name in ("late", "too_late", "lost")},
+}
+"""Title of each limit's figure; limits with the same title share a figure."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """An upper limit, with its name in the file: ``cpu[%]``."""
+
+    name: str
+    unit: str
+    most: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """The content of a target file; `topology_file` is the file of its topology, empty if not given."""
+
+    name: str
+    topology_file: str
+    limits: tuple[Limit, ...]
+
+    def differs_from(self, topology: Topology) -> bool:
+        """Returns True if it is for another topology, according to the file's name."""
+        return bool(self.topology_file) and Path(self.topology_file).stem != topology.name
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A limit with its measured value; ``None`` if nothing was measured."""
+
+    limit: Limit
+    measured: float | None
+
+    @property
+    def verdict(self) -> str:
+        if self.measured is None:
+            return UNKNOWN
+        return MET if self.measured <= self.limit.most else MISSED
+
+
+def read_target(file: Path) -> Target:
+    """Reads a performance target; raises `ConfigurationError` with line and key if it is invalid."""
+    root = read_located(read_source(file, "the target", remedy="name a file"), file.name)
+    keys = root.members((*_WORDS, "resources", "latency_total"))
+    words = {key: keys[key].word(longest=_LONGEST_WORDS) for key in _WORDS if key in keys}
+    limits = []
+    for key, known in (("resources", _RESOURCES), ("latency_total", _LATENCY)):
+        for name, value in keys[key].members(known).items() if key in keys else ():
+            most = value.number()
+            if most < 0:
+                value.refuse(f"is {value.shown}", remedy="it must be 0 or more")
+            limits.append(Limit(name, known[name], most))
+    if not limits:
+        root.refuse("sets no limit", remedy='add one, as in "resources": {"cpu[%]": 15}')
+    return Target(name=file.name, topology_file=words.get("topology_file", ""), limits=tuple(limits))
+
+
+def judge_target(target: Target, analysis: Analysis) -> list[Judged]:
+    """Compares each limit with the measurement: CPU over the whole run, average memory, total messages.
+
+    CPU is the average since the start, from each start's last sample. If a start failed, no limit passes, because its
+    usage is unknown.
+    """
+    if analysis.failures:
+        return [Judged(limit, None) for limit in target.limits]
+    totals, usage = analysis.totals, analysis.usage
+    measured = {
+        "mean[us]": totals.mean_us,
+        "late[#]": totals.late,
+        "late[%]": totals.late_percent,
+        "too_late[#]": totals.too_late,
+        "too_late[%]": totals.too_late_percent,
+        "lost[#]": totals.lost,
+        "lost[%]": totals.lost_percent,
+    }
+    if usage:
+        measured["cpu[%]"] = fmean({each.start: each.cpu_percent for each in usage}.values())
+        for name in MEMORY:
+            measured[f"{name.removesuffix('_kb')}[KB]"] = fmean(getattr(each, name) for each in usage)
+    return [Judged(limit, measured.get(limit.name)) for limit in target.limits]
+
+
+def target_table(target: Target, judged: Sequence[Judged]) -> Table:
+    columns = columns_of("limit, measured, at_most, verdict")
+    rows = tuple((each.limit.name, _whole(each.measured), _whole(each.limit.most), each.verdict) for each in judged)
+    return Table(name=_TABLE, title=f"Target {target.name}", columns=columns, rows=rows)
+
+
+def _whole(value: float | None) -> Cell:
+    """Rounds large numbers to integers."""
+    return round(value) if value is not None and value >= 1000 else value
+
+
+def target_figures(judged: Sequence[Judged]) -> list[Figure]:
+    """Returns bars of measured values, if there are any, next to their limits; related limits share a figure."""
+    figures = []
+    for title in dict.fromkeys(_FIGURES[each.limit.name] for each in judged):
+        those = [each for each in judged if _FIGURES[each.limit.name] == title]
+        measured = tuple(Point(place, each.measured) for place, each in enumerate(those) if each.measured is not None)
+        allowed = tuple(Point(place, each.limit.most) for place, each in enumerate(those))
+        figure = Figure(
+            name=f"target_{title.lower().replace(' ', '_')}",
+            title=f"{title}: measured, and the target",
+            x=Axis(title="limit", names=tuple(each.limit.name for each in those)),
+            y=Axis(title=title, unit=those[0].limit.unit),
+            curves=(Curve("measured", measured), Curve("target", allowed)),
+            shape=Shape.BAR,
+        )
+        figures.append(figure)
+    return figures
+
 
 _ROS_PACKAGES: Final = (ROS_PACKAGE, "ldos_topology_msgs")
 _EMBEDDED: Final = ("cyclonedds", "rosbags")
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9_-]")
+_SETTINGS: Final = (
+    *("intra_process", "seconds", "starts", "rounds", "sampling"),
+    *("late_percentage", "late_absolute", "too_late_percentage", "too_late_absolute"),
+)
 
 
 def available(spec: TopologySpec) -> Availability:
@@ -43,12 +207,7 @@ def available(spec: TopologySpec) -> Availability:
 
 
 def read_asked(spec: TopologySpec) -> tuple[Topology, Target | None]:
-    """Reads a spec's files before anything is started.
-
-    Raises:
-        ConfigurationError: a file cannot be read or is invalid, or there are more processes than a domain
-            supports.
-    """
+    """Reads a spec's files; raises `ConfigurationError` also for more processes than a domain supports."""
     topology = read_topology(spec.file)
     if spec.processes is Processes.NODE and len(topology.nodes) > MOST_PARTICIPANTS:
         problem = f"{topology.name} has {len(topology.nodes)} nodes, and at most {MOST_PARTICIPANTS} processes can meet"
@@ -63,7 +222,15 @@ def measure(spec: TopologySpec, progress: Progress) -> Study:
         prepare_folder(Path(spec.log))
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     progress.expect(spec.starts)
-    starts = [_run(topology, spec, number, progress) for number in range(spec.starts)]
+    starts = []
+    for number in range(spec.starts):
+        again = f"start {number + 1} of {spec.starts}: " if spec.starts > 1 else ""
+        progress.doing(f"{again}{len(topology.nodes)} nodes for {spec.seconds:g} s")
+        recorded = run_topology(topology, spec)
+        if recorded.failure:
+            progress.note(recorded.failure)
+        progress.step()
+        starts.append(recorded)
     cores = os.cpu_count() or 1
     case = case_of(topology, spec)
     analysis = analyse(topology, starts, spec.limits, case=case, rounds=spec.rounds, cores=cores)
@@ -75,7 +242,12 @@ def measure(spec: TopologySpec, progress: Progress) -> Study:
         layer=str(spec.layer),
         middleware=_middleware(spec),
         started_at=started_at,
-        settings=_settings(topology, spec),
+        settings={
+            "topology": topology.name,
+            "nodes": len(topology.nodes),
+            "processes": str(spec.processes),
+            **{name: getattr(spec, name) for name in _SETTINGS},
+        },
         quantities=QUANTITIES,
         rounds=analysis.rounds,
         tables=tables_of(analysis),
@@ -84,16 +256,6 @@ def measure(spec: TopologySpec, progress: Progress) -> Study:
         versions=_versions(spec),
     )
     return study if target is None else _with_target(study, topology, target, analysis)
-
-
-def _run(topology: Topology, spec: TopologySpec, number: int, progress: Progress) -> Recorded:
-    again = f"start {number + 1} of {spec.starts}: " if spec.starts > 1 else ""
-    progress.doing(f"{again}{len(topology.nodes)} nodes for {spec.seconds:g} s")
-    recorded = run_topology(topology, spec)
-    if recorded.failure:
-        progress.note(recorded.failure)
-    progress.step()
-    return recorded
 
 
 def case_of(topology: Topology, spec: TopologySpec) -> str:
@@ -107,23 +269,6 @@ def case_of(topology: Topology, spec: TopologySpec) -> str:
         f"too late {spec.too_late_percentage:g}%/{spec.too_late_absolute:g}µs",
     ]
     return ", ".join([*parts, *(["intra-process"] if spec.intra_process else [])])
-
-
-def _settings(topology: Topology, spec: TopologySpec) -> Mapping[str, Setting]:
-    return {
-        "topology": topology.name,
-        "nodes": len(topology.nodes),
-        "processes": str(spec.processes),
-        "intra_process": spec.intra_process,
-        "seconds": spec.seconds,
-        "starts": spec.starts,
-        "rounds": spec.rounds,
-        "sampling": spec.sampling,
-        "late_percentage": spec.late_percentage,
-        "late_absolute": spec.late_absolute,
-        "too_late_percentage": spec.too_late_percentage,
-        "too_late_absolute": spec.too_late_absolute,
-    }
 
 
 def _notes(topology: Topology, spec: TopologySpec, analysis: Analysis) -> Iterator[str]:
@@ -160,18 +305,14 @@ def _middleware(spec: TopologySpec) -> str:
 
 def _versions(spec: TopologySpec) -> Mapping[str, str]:
     if spec.layer is Layer.EMBEDDED:
-        return dict(_python_versions(_EMBEDDED))
+        versions = {}
+        for name in _EMBEDDED:
+            with suppress(PackageNotFoundError):
+                versions[name] = version(name)
+        return versions
     distro = find_distro()
     found = {name: version_of(name, None) for name in ("rclcpp", _middleware(spec), ROS_PACKAGE)}
     return {**({"ros2": distro.name} if distro else {}), **{name: each for name, each in found.items() if each}}
-
-
-def _python_versions(names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for name in names:
-        try:
-            yield name, version(name)
-        except PackageNotFoundError:
-            continue
 
 
 INSTRUMENT: Final = Instrument(

@@ -1,37 +1,36 @@
-"""Tables and figures of a topology."""
+"""Tables and figures of a topology, and text files in the seed's format.
+
+Reference: seed of this instrument, "Output".
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Final
 
-from pytest_ldos.instruments.study import Axis, Cell, Column, Curve, Figure, Point, Round, Table
-from pytest_ldos.instruments.topology.edges import EdgeFigures
+from pytest_ldos.base.writable import require_writable_file, writing
+from pytest_ldos.instruments.study import Axis, Cell, Column, Curve, Figure, Point, Table, columns_of
+from pytest_ldos.instruments.topology.edges import EdgeFigures, Totals
 from pytest_ldos.instruments.topology.rounds import MEAN, P99, Analysis, Usage
 
 MOST_EVENTS: Final = 5000
 """Largest number of events in a table; the log has all."""
 
-_MB: Final = 1024 / 1e6
-"""Megabytes per KiB."""
+_MB: Final = 1024 / 1e6  # megabytes per KiB
 
 
 def tables_of(analysis: Analysis) -> tuple[Table, ...]:
-    return (
-        _edges(analysis),
-        _totals(analysis),
-        _usage(analysis),
-        _all(analysis),
-        _resources(analysis),
-        _events(analysis),
-    )
+    return tuple(table(analysis) for table in (_edges, _totals, _usage, _all, _resources, _events))
 
 
 def figures_of_study(analysis: Analysis) -> tuple[Figure, ...]:
-    latency = [
-        _curve_of_rounds(analysis.rounds, metric.name, label) for metric, label in ((MEAN, "mean"), (P99, "p99"))
-    ]
+    latency = []
+    for metric, label in ((MEAN, "mean"), (P99, "p99")):
+        values = ((place, each.values.get(metric.name)) for place, each in enumerate(analysis.rounds, start=1))
+        points = tuple(Point(place, value) for place, value in values if isinstance(value, float))
+        latency.append(Curve(label, points))
     return (
         Figure(
             name="latency",
@@ -51,92 +50,48 @@ _LEFT_OUT: Final = "mean, sd, min and max without what was too late"
 
 
 def _edges(analysis: Analysis) -> Table:
-    columns = (Column(name="node"), Column(name="topic"), *_COUNTS, *_LATENCIES)
+    columns = (*columns_of("node, topic"), *_COUNTS, *_LATENCIES)
     rows = tuple((each.edge.node, each.edge.topic, *_numbers(each)) for each in analysis.edges)
     return Table(name="edges", title=f"What arrived ({_LEFT_OUT})", columns=columns, rows=rows)
 
 
 def _all(analysis: Analysis) -> Table:
     columns = (
-        Column(name="node"),
-        Column(name="topic"),
-        Column(name="kind"),
-        Column(name="size", unit="B"),
+        *columns_of("node, topic, kind, size [B]"),
         *_COUNTS,
         *_LATENCIES,
-        Column(name="freq", unit="Hz", title="declared"),
-        Column(name="rate", unit="Hz", title="received"),
-        Column(name="duration", unit="s"),
+        *columns_of("freq [Hz] declared, rate [Hz] received, duration [s]"),
     )
     title = f"Every edge in full ({_LEFT_OUT})"
-    rows = tuple(map(_edge_row, analysis.edges))
-    return Table(name="latency_all", title=title, columns=columns, rows=rows, is_detail=True)
-
-
-def _edge_row(figures: EdgeFigures) -> tuple[Cell, ...]:
-    edge = figures.edge
-    return (
-        edge.node,
-        edge.topic,
-        "round trip" if edge.is_service else "message",
-        edge.sources[0].size_bytes,
-        *_numbers(figures),
-        figures.nominal_hz,
-        figures.rate_hz,
-        figures.duration_s,
-    )
+    rows = []
+    for each in analysis.edges:
+        kind = "round trip" if each.edge.is_service else "message"
+        edge = (each.edge.node, each.edge.topic, kind, each.edge.sources[0].size_bytes)
+        rows.append((*edge, *_numbers(each), each.nominal_hz, each.rate_hz, each.duration_s))
+    return Table(name="latency_all", title=title, columns=columns, rows=tuple(rows), is_detail=True)
 
 
 def _numbers(figures: EdgeFigures) -> tuple[Cell, ...]:
-    return (
-        figures.received,
-        figures.late,
-        figures.too_late,
-        figures.lost,
-        figures.mean_us,
-        figures.sd_us,
-        figures.min_us,
-        figures.max_us,
-        figures.p99_us,
-    )
+    counts = (figures.received, figures.late, figures.too_late, figures.lost)
+    return (*counts, figures.mean_us, figures.sd_us, figures.min_us, figures.max_us, figures.p99_us)
 
 
 def _totals(analysis: Analysis) -> Table:
     totals = analysis.totals
-    columns = (
-        Column(name="edges"),
-        Column(name="received"),
-        Column(name="mean", unit="µs"),
-        Column(name="late"),
-        Column(name="late_share", unit="%", title="late"),
-        Column(name="too_late"),
-        Column(name="too_late_share", unit="%", title="too late"),
-        Column(name="lost"),
-        Column(name="lost_share", unit="%", title="lost"),
+    columns = columns_of(
+        "edges, received, mean [µs], late, late_share [%] late, too_late, too_late_share [%] too late, lost, "
+        "lost_share [%] lost"
     )
-    row = (
-        f"all {len(analysis.edges)}",
-        totals.received,
-        totals.mean_us,
-        totals.late,
-        totals.late_percent,
-        totals.too_late,
-        totals.too_late_percent,
-        totals.lost,
-        totals.lost_percent,
-    )
+    late = (totals.late, totals.late_percent, totals.too_late, totals.too_late_percent)
+    row = (f"all {len(analysis.edges)}", totals.received, totals.mean_us, *late, totals.lost, totals.lost_percent)
     return Table(name="latency_total", title="All edges together", columns=columns, rows=(row,))
 
 
 def _usage(analysis: Analysis) -> Table:
     """Returns a row per start; `resources` has the individual samples."""
-    columns = (
-        Column(name="start"),
-        Column(name="cpu", unit="%", title="CPU"),
-        Column(name="most_cpu", unit="%", title="most CPU"),
-        Column(name="first_rss", unit="MB", title="RSS at first"),
-        Column(name="most_rss", unit="MB", title="most RSS"),
-        Column(name="most_vsz", unit="MB", title="most VSZ"),
+    columns = columns_of(
+        "start, cpu [%] CPU, most_cpu [%] most CPU, first_rss [MB] RSS at first, most_rss [MB] most RSS, "
+        "most_vsz [MB] most VSZ"
     )
     rows = tuple(
         (
@@ -155,28 +110,19 @@ def _usage(analysis: Analysis) -> Table:
 def _resources(analysis: Analysis) -> Table:
     sizes = ("arena", "in_use", "mmap", "rss", "vsz")
     columns = (
-        Column(name="start"),
-        Column(name="time", unit="ms"),
-        Column(name="cpu", unit="%", title="cpu since the start"),
-        Column(name="cpu_now", unit="%", title="cpu"),
+        *columns_of("start, time [ms], cpu [%] cpu since the start, cpu_now [%] cpu"),
         *(Column(name=name, unit="MB") for name in sizes),
     )
-    rows = tuple(
-        (
-            each.start,
-            each.time_ms,
-            each.cpu_percent,
-            each.cpu_now_percent,
-            *(getattr(each, f"{name}_kb") * _MB for name in sizes),
-        )
-        for each in analysis.usage
-    )
+    rows = []
+    for each in analysis.usage:
+        memory = (getattr(each, f"{name}_kb") * _MB for name in sizes)
+        rows.append((each.start, each.time_ms, each.cpu_percent, each.cpu_now_percent, *memory))
     title = "CPU time, of all cores, and memory of all processes, moment by moment"
-    return Table(name="resources", title=title, columns=columns, rows=rows, is_detail=True)
+    return Table(name="resources", title=title, columns=columns, rows=tuple(rows), is_detail=True)
 
 
 def _events(analysis: Analysis) -> Table:
-    columns = (Column(name="time", unit="ms"), Column(name="caller"), Column(name="code"), Column(name="description"))
+    columns = columns_of("time [ms], caller, code, description")
     rows = tuple(
         (each.time_ms, each.caller, int(each.code), each.description) for each in analysis.events[:MOST_EVENTS]
     )
@@ -185,11 +131,6 @@ def _events(analysis: Analysis) -> Table:
 
 def _by_start(usage: Sequence[Usage]) -> Iterator[tuple[int, list[Usage]]]:
     return ((start, list(own)) for start, own in groupby(usage, key=lambda each: each.start))
-
-
-def _curve_of_rounds(rounds: Sequence[Round], name: str, label: str) -> Curve:
-    values = ((place, each.values.get(name)) for place, each in enumerate(rounds, start=1))
-    return Curve(label, tuple(Point(place, value) for place, value in values if isinstance(value, float)))
 
 
 def _over_time(
@@ -204,3 +145,103 @@ def _over_time(
     return Figure(
         name=name, title=title, x=Axis(title="time", unit="s"), y=Axis(title=name, unit=unit), curves=tuple(curves)
     )
+
+
+_ALL: Final = (
+    ("node", 15),
+    ("topic", 15),
+    ("size[b]", 10),
+    ("received[#]", 15),
+    ("late[#]", 10),
+    ("too_late[#]", 15),
+    ("lost[#]", 10),
+    ("mean[us]", 10),
+    ("sd[us]", 10),
+    ("min[us]", 10),
+    ("max[us]", 10),
+    ("freq[hz]", 10),
+    ("duration[s]", 15),
+)
+_TOTAL: Final = (
+    ("received[#]", 15),
+    ("mean[us]", 10),
+    ("late[#]", 10),
+    ("late[%]", 10),
+    ("too_late[#]", 15),
+    ("too_late[%]", 15),
+    ("lost[#]", 10),
+    ("lost[%]", 10),
+)
+_RESOURCES: Final = (
+    ("time[ms]", 15),
+    ("cpu[%]", 10),
+    ("arena[KB]", 15),
+    ("in_use[KB]", 15),
+    ("mmap[KB]", 15),
+    ("rss[KB]", 15),
+    ("vsz[KB]", 15),
+)
+_EVENTS: Final = (("Time[ms]", 12), ("Caller", 25), ("Code", 6), ("Description", 0))
+
+NO_NUMBER: Final = "nan"
+_NAMES: Final = ("latency_all.txt", "latency_total.txt", "resources.txt", "events.txt")
+
+
+def prepare_folder(folder: Path) -> None:
+    """Creates the folder before anything is measured; raises `ConfigurationError` if its files cannot be written."""
+    for name in _NAMES:
+        require_writable_file(folder / name)
+
+
+def write_log(analysis: Analysis, folder: Path) -> None:
+    """Writes the four files, replacing existing ones; raises `ConfigurationError` if the folder cannot be written."""
+    with writing(folder):
+        for name, text in render_log(analysis).items():
+            (folder / name).write_text(text, "utf-8")
+
+
+def render_log(analysis: Analysis) -> dict[str, str]:
+    """Returns the files' texts by name."""
+    edges = []
+    for each in analysis.edges:
+        counts = map(str, (each.edge.sources[0].size_bytes, each.received, each.late, each.too_late, each.lost))
+        times = map(_rounded, (each.mean_us, each.sd_us, each.min_us, each.max_us))
+        rate, duration = f"{each.nominal_hz:.6g}", f"{each.duration_s:.0f}"
+        edges.append([each.edge.node, each.edge.topic, *counts, *times, rate, duration])
+    usage = []
+    for moment in analysis.usage:
+        sizes = (moment.arena_kb, moment.in_use_kb, moment.mmap_kb, moment.rss_kb, moment.vsz_kb)
+        usage.append([str(moment.time_ms), f"{moment.cpu_percent:.3g}", *map(str, sizes)])
+    events = [[str(each.time_ms), each.caller, str(int(each.code)), each.description] for each in analysis.events]
+    rows = (edges, [_total_row(analysis.totals)], usage, events)
+    columns = (_ALL, _TOTAL, _RESOURCES, _EVENTS)
+    return {name: _render(heads, lines) for name, heads, lines in zip(_NAMES, columns, rows, strict=True)}
+
+
+def _total_row(totals: Totals) -> list[str]:
+    return [
+        str(totals.received),
+        _rounded(totals.mean_us),
+        str(totals.late),
+        _percent(totals.late_percent),
+        str(totals.too_late),
+        _percent(totals.too_late_percent),
+        str(totals.lost),
+        _percent(totals.lost_percent),
+    ]
+
+
+def _rounded(value: float | None) -> str:
+    return NO_NUMBER if value is None else f"{value:.0f}"
+
+
+def _percent(value: float | None) -> str:
+    return NO_NUMBER if value is None else f"{value:.4g}"
+
+
+def _render(columns: Sequence[tuple[str, int]], rows: Iterable[Sequence[str]]) -> str:
+    """Aligns columns, each as wide as in the seed, or as its longest word."""
+    lines = [[name for name, _ in columns], *rows]
+    widths = [max(width, 1 + max(len(line[place]) for line in lines)) for place, (_, width) in enumerate(columns)]
+    text = ("".join(f"{word:<{width}}" for word, width in zip(line, widths, strict=True)).rstrip() for line in lines)
+    return "\n".join(text) + "\n"

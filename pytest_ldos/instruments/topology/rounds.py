@@ -15,13 +15,15 @@ from pytest_ldos.instruments.study import Round
 from pytest_ldos.instruments.topology.edges import (
     EdgeFigures,
     Flow,
+    Limits,
+    Recorded,
+    ResourceSample,
     Totals,
     edges_of,
     figures_of,
     find_flows,
     totals_of,
 )
-from pytest_ldos.instruments.topology.recorded import Limits, Recorded, ResourceSample
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.robot.topology.model import Topology
 
@@ -117,25 +119,22 @@ def find_rounds(
     recorded: Recorded, flows: Sequence[Flow], limits: Limits, *, case: str, block: int, rounds: int, cores: int
 ) -> Iterator[Round]:
     """Divides the time of sending into equal rounds; rounds after a process's death have failed."""
-    edges = _edges_of_time(recorded, rounds)
+    edges = np.linspace(recorded.start_ns, recorded.end_ns, rounds + 1).astype(np.int64)
     tallies = [_Tally(flow, limits, edges) for flow in flows]
     for number in range(rounds):
         begin_ns, end_ns = int(edges[number]), int(edges[number + 1])
         if recorded.failure and (not recorded.start_ns or end_ns > recorded.ended_ns):
             yield Round(case=case, block=block, failure=recorded.failure)
         else:
+            cpu = cpu_percent_between(recorded.resources, begin_ns, end_ns, cores)
+            rss = rss_between(recorded.resources, begin_ns, end_ns)
             values = {
                 **_of_messages(tallies, number),
-                CPU.name: _or_missing(cpu_percent_between(recorded.resources, begin_ns, end_ns, cores)),
-                RSS.name: _or_missing(rss_between(recorded.resources, begin_ns, end_ns)),
+                CPU.name: _NO_LOOK if cpu is None else cpu,
+                RSS.name: _NO_LOOK if rss is None else rss,
             }
             details = {"received": float(sum(len(each.latencies(number)) for each in tallies))}
             yield Round(case=case, block=block, values=values, details=details)
-
-
-def _edges_of_time(recorded: Recorded, rounds: int) -> np.ndarray:
-    """Returns `rounds` + 1 times; all zero if nothing was sent."""
-    return np.linspace(recorded.start_ns, recorded.end_ns, rounds + 1).astype(np.int64)
 
 
 class _Tally:
@@ -171,10 +170,6 @@ def _of_messages(tallies: Sequence[_Tally], number: int) -> dict[str, Value]:
     return {**found, LOST.name: 100 * lost / sent if sent else _NOTHING}
 
 
-def _or_missing(value: float | None) -> Value:
-    return _NO_LOOK if value is None else value
-
-
 SYSTEM: Final = "SYSTEM"
 
 
@@ -190,12 +185,7 @@ class Code(IntEnum):
 
 @dataclass(frozen=True, order=True)
 class Event:
-    """A line of the event log.
-
-    Attributes:
-        time_ms: time since the first start began to send.
-        caller: ``topic->node``, or `SYSTEM`.
-    """
+    """A line of the event log, ms after the first start began to send; its caller is ``topic->node`` or `SYSTEM`."""
 
     time_ms: int
     caller: str
@@ -204,23 +194,16 @@ class Event:
 
 
 def find_events(recorded: Recorded, flows: Sequence[Flow], limits: Limits, *, origin_ns: int) -> list[Event]:
-    """Returns all events of a start, ordered by time."""
-    found = [*_of_system(recorded, origin_ns)]
-    for flow in flows:
-        found += _of_flow(flow, limits, recorded, origin_ns)
-    return sorted(found)
-
-
-def _of_system(recorded: Recorded, origin_ns: int) -> Iterator[Event]:
-    """Yields discovery (at the first message, with its duration in the text) and failure."""
-    start_ms = _ms(recorded.start_ns, origin_ns)
+    """Returns all events of a start, ordered by time; discovery is at the first message."""
+    found = [event for flow in flows for event in _of_flow(flow, limits, recorded, origin_ns)]
     if recorded.start_ns:
         took_ms = (max(recorded.matched_ns.values()) - recorded.launched_ns) / NS_PER_MS
         words = f"[discovery] all ends have met their peers, {took_ms:.0f}ms after the processes were started"
-        yield Event(start_ms, SYSTEM, Code.DISCOVERY, words)
+        found.append(Event(_ms(recorded.start_ns, origin_ns), SYSTEM, Code.DISCOVERY, words))
     if recorded.failure:
         ended_ms = _ms(recorded.ended_ns, origin_ns) if recorded.start_ns else 0
-        yield Event(ended_ms, SYSTEM, Code.FAILURE, " ".join(recorded.failure.split()))
+        found.append(Event(ended_ms, SYSTEM, Code.FAILURE, " ".join(recorded.failure.split())))
+    return sorted(found)
 
 
 def _of_flow(flow: Flow, limits: Limits, recorded: Recorded, origin_ns: int) -> Iterator[Event]:
@@ -245,46 +228,31 @@ def _ms(moment_ns: int, origin_ns: int) -> int:
     return (moment_ns - origin_ns) // NS_PER_MS
 
 
-_KEPT: Final = 0.95
-"""Smallest accepted share of sent messages."""
-
+_KEPT: Final = 0.95  # smallest accepted share of sent messages
 _NAMED: Final = 3
 
 
 def find_shortfalls(topology: Topology, starts: Sequence[Recorded]) -> Iterator[str]:
     """Yields a note if senders sent less than declared; ignores failed starts."""
-    short = [
-        (sent / due, f"{name} sent {sent} of {due}")
-        for number, period_ns, name in _senders(topology)
-        for sent, due in [_sent_of_due(number, period_ns, starts)]
-        if sent < _KEPT * due
+    whole = [each for each in starts if not each.failure]
+    senders = [
+        *((each.id, each.period_ns, f"{node.full_name} on {each.topic}") for node, each in topology.publishers),
+        *((each.id, each.period_ns, f"{node.full_name} to {each.service}") for node, each in topology.clients),
     ]
+    short = []
+    for number, period_ns, name in senders:
+        # The first message is due one period after the start.
+        due = sum(max(0, each.duration_ns // period_ns - 1) for each in whole)
+        sent = sum(each.sent.get(number, 0) for each in whole)
+        if sent < _KEPT * due:
+            short.append((sent / due, f"{name} sent {sent} of {due}"))
     if short:
         yield f"messages were not sent as often as declared: {listed([words for _, words in sorted(short)], _NAMED)}"
 
 
-def _senders(topology: Topology) -> Iterator[tuple[int, int, str]]:
-    for node, publisher in topology.publishers:
-        yield publisher.id, publisher.period_ns, f"{node.full_name} on {publisher.topic}"
-    for node, client in topology.clients:
-        yield client.id, client.period_ns, f"{node.full_name} to {client.service}"
-
-
-def _sent_of_due(number: int, period_ns: int, starts: Sequence[Recorded]) -> tuple[int, int]:
-    """Share of the due messages that were sent; the first one is due one period after the start."""
-    whole = [each for each in starts if not each.failure]
-    due = sum(max(0, each.duration_ns // period_ns - 1) for each in whole)
-    return sum(each.sent.get(number, 0) for each in whole), due
-
-
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
-    """The reported results of a topology.
-
-    Attributes:
-        edges: figures of the edges, in the order of the file.
-        failures: failures of starts, without repetition.
-    """
+    """The reported results of a topology; the edges are in the order of the file, failures without repetition."""
 
     edges: tuple[EdgeFigures, ...]
     totals: Totals

@@ -1,4 +1,4 @@
-"""One start of a topology, from the start of its processes to their end."""
+"""Settings of ``ldos topology``, and one start from the start of its processes to their end."""
 
 from __future__ import annotations
 
@@ -8,51 +8,138 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.base.errors import require
 from pytest_ldos.base.text import NS_PER_MS, seconds_to_ns
 from pytest_ldos.base.writable import writing
+from pytest_ldos.host.availability import ros_program
 from pytest_ldos.host.processes import Child, ProcessGroup
-from pytest_ldos.host.ros import find_ros_package, find_ros_packages
 from pytest_ldos.host.temporary import temporary_folder
-from pytest_ldos.instruments.topology.recorded import Recorded, ResourceSample
-from pytest_ldos.instruments.topology.spec import Layer, TopologySpec
+from pytest_ldos.instruments.study import setting
+from pytest_ldos.instruments.topology.edges import Limits, Recorded, ResourceSample
 from pytest_ldos.robot.dds.domain import bound_to_loopback, claim_domain
-from pytest_ldos.robot.stack.ros2.isolation import SharedMemory, isolated
-from pytest_ldos.robot.topology.conversation import Conversation, ProcessEnded, encode_plan, read_samples, spread
+from pytest_ldos.robot.stack.ros2.installed import SharedMemory, isolated
+from pytest_ldos.robot.topology.conversation import (
+    Conversation,
+    ProcessEnded,
+    Processes,
+    encode_plan,
+    read_samples,
+    spread,
+)
 from pytest_ldos.robot.topology.model import Topology
+from pytest_ldos.scenario.fields import described
 from pytest_ldos.scenario.model import Ros2Spec
+
+LONGEST_S: Final = 3600.0
+MOST_ROUNDS: Final = 1000
+SHORTEST_ROUND_S: Final = 0.2
+
+
+class Layer(StrEnum):
+    """Library of the nodes."""
+
+    EMBEDDED = "embedded"
+    ROS2 = "ros2"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopologySpec:
+    """A topology, its duration, and limits of lateness."""
+
+    file: str = field(
+        metadata=described(
+            "JSON, or the name of one of ours: pick_cell (10 nodes), packing_hall (20).", is_argument=True
+        )
+    )
+    seconds: float = setting(10.0, "Seconds that messages are sent, in each start.", "--time", "-t", default=60.0)
+    starts: int = setting(1, "Starts of all processes.")
+    rounds: int = setting(10, "Parts of equal length of each start; each gives the numbers that are gated.")
+    processes: Processes = setting(Processes.ONE, "One for all nodes, or one a node.")
+    layer: Layer = setting(Layer.EMBEDDED, "Our node layer over Cyclone DDS, or rclcpp.")
+    rmw: str = setting("", "Middleware of rclcpp. [default: that of the environment]")
+    intra_process: bool = setting(False, "rclcpp hands messages over within a process.", "--ipc/--no-ipc")
+    sampling: float = setting(0.5, "Seconds between two looks at CPU time and memory.")
+    late_percentage: float = setting(
+        20.0, "A message is late above this share of its period in %, or above late-absolute if that is less."
+    )
+    late_absolute: float = setting(
+        5000.0, "A message is late above this time in µs, or above late-percentage if that is less."
+    )
+    too_late_percentage: float = setting(
+        100.0, "It is too late above this share of its period in %, or above too-late-absolute if that is less."
+    )
+    too_late_absolute: float = setting(
+        50_000.0, "It is too late above this time in µs, or above too-late-percentage if that is less."
+    )
+    target: str = setting("", "Performance to be reached: JSON with limits.", is_path=True)
+    log: str = setting("", "Folder for latency_all.txt, latency_total.txt, resources.txt and events.txt.", is_path=True)
+
+    def __post_init__(self) -> None:
+        require(bool(self.file), "no topology is named", remedy="give a file, or the name of one of ours")
+        require(
+            SHORTEST_ROUND_S <= self.seconds <= LONGEST_S,
+            f"{self.seconds:g} seconds cannot be measured",
+            remedy=f"ask for {SHORTEST_ROUND_S} s to an hour",
+        )
+        require(1 <= self.starts <= 100, f"{self.starts} starts cannot be made", remedy="ask for 1 to 100")
+        require(
+            1 <= self.rounds <= MOST_ROUNDS, f"{self.rounds} rounds cannot be cut", remedy=f"ask for 1 to {MOST_ROUNDS}"
+        )
+        require(
+            self.seconds / self.rounds >= SHORTEST_ROUND_S,
+            f"{self.seconds:g} seconds cut into {self.rounds} rounds give less than {SHORTEST_ROUND_S} s to each",
+            remedy=f"ask for more seconds, or for {int(self.seconds / SHORTEST_ROUND_S)} rounds at most",
+        )
+        require(
+            0.05 <= self.sampling <= 60, f"sampling is {self.sampling} s", remedy="it must lie between 0.05 and 60 s"
+        )
+        require(
+            self.sampling <= self.seconds,
+            f"sampling is {self.sampling} s, more than the {self.seconds} seconds of a start",
+            remedy="look more often, or ask for more seconds",
+        )
+        for name in ("late_percentage", "late_absolute", "too_late_percentage", "too_late_absolute"):
+            value = getattr(self, name)
+            require(0 < value < float("inf"), f"{name} is {value}", remedy="it must be above 0")
+        is_ros2 = self.layer is Layer.ROS2
+        require(
+            is_ros2 or not self.intra_process,
+            "the embedded layer has no intra-process way",
+            remedy="ask for layer ros2",
+        )
+        require(
+            is_ros2 or not self.rmw, "the embedded layer is Cyclone DDS, whatever rmw says", remedy="ask for layer ros2"
+        )
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(
+            late_percentage=self.late_percentage,
+            late_absolute_us=self.late_absolute,
+            too_late_percentage=self.too_late_percentage,
+            too_late_absolute_us=self.too_late_absolute,
+        )
+
 
 ROS_PACKAGE: Final = "ldos_topology"
 """Package of the workspace `ros_ws`."""
 
 _MODULE: Final = "pytest_ldos.robot.topology.embedded_process"
 _HEAD_START_NS: Final = 200 * NS_PER_MS
-_HEAD_START_OF_EACH_NS: Final = 20 * NS_PER_MS
-"""Time for all processes to read the start time."""
-
+_HEAD_START_OF_EACH_NS: Final = 20 * NS_PER_MS  # time for all processes to read the start time
+_MATCH_LIMIT_S: Final = 30.0
+_MATCH_LIMIT_OF_EACH_S: Final = 3.0
 _REPORT_LIMIT_S: Final = 10.0
 _DRAIN_LIMIT_S: Final = 5.0
 _END_LIMIT_S: Final = 2.0
 _SAMPLES: Final = ".samples"
 
 
-@dataclass(frozen=True)
-class Patience:
-    """Time limit for discovery of a topology's processes, which start slowly on few CPUs."""
-
-    base_s: float = 30.0
-    process_s: float = 3.0
-
-    def limit_s(self, processes: int) -> float:
-        return self.base_s + self.process_s * processes
-
-
-USUAL: Final = Patience()
-
-
-def run_topology(topology: Topology, spec: TopologySpec, *, patience: Patience = USUAL) -> Recorded:
+def run_topology(topology: Topology, spec: TopologySpec, *, match_limit_s: float = 0.0) -> Recorded:
     """Starts all processes, lets them send, and ends them.
 
     Every wait has a limit: if processes do not find each other, or end too early, the result has a `failure`.
@@ -63,7 +150,9 @@ def run_topology(topology: Topology, spec: TopologySpec, *, patience: Patience =
     with claim_domain() as domain, temporary_folder("ldos-topology-") as folder:
         launched_ns = time.monotonic_ns()
         with _processes(topology, spec, domain, folder) as children, Conversation(children) as conversation:
-            course = _Course(conversation, spec, patience)
+            # Processes start slowly on few CPUs.
+            limit_s = match_limit_s or _MATCH_LIMIT_S + _MATCH_LIMIT_OF_EACH_S * len(children)
+            course = _Course(conversation, spec, limit_s)
             course.take()
         return course.recorded(launched_ns, folder)
 
@@ -92,19 +181,12 @@ def _processes(topology: Topology, spec: TopologySpec, domain: int, folder: Path
             )
             with writing(file):
                 file.write_text(json.dumps(plan), "utf-8")
-            group.start(process.name, _ros2_command(file) if is_ros2 else _embedded_command(file, domain), talk=True)
+            if is_ros2:
+                command = [ros_program(ROS_PACKAGE, "topology_process"), str(file)]
+            else:
+                command = [sys.executable, "-m", _MODULE, json.dumps({"domain": domain, "plan": str(file)})]
+            group.start(process.name, command, talk=True)
         yield group.children
-
-
-def _embedded_command(plan: Path, domain: int) -> list[str]:
-    return [sys.executable, "-m", _MODULE, json.dumps({"domain": domain, "plan": str(plan)})]
-
-
-def _ros2_command(plan: Path) -> list[str]:
-    find_ros_packages([ROS_PACKAGE]).demand()
-    prefix = find_ros_package(ROS_PACKAGE)
-    assert prefix is not None
-    return [str(prefix / "lib" / ROS_PACKAGE / "topology_process"), str(plan)]
 
 
 @dataclass
@@ -113,7 +195,7 @@ class _Course:
 
     conversation: Conversation
     spec: TopologySpec
-    patience: Patience
+    match_limit_s: float
     start_ns: int = 0
     end_ns: int = 0
     ended_ns: int = 0
@@ -124,12 +206,22 @@ class _Course:
             if self._await_peers():
                 self._send()
         except ProcessEnded as ended:
-            self._note_end(ended)
+            if self.start_ns:
+                self.ended_ns = min(self.end_ns, ended.at_ns)
+                after = f"{(ended.at_ns - self.start_ns) / 1e9:.1f} s after messages began"
+                self.failures.append(f"{ended.message} {after}")
+            else:
+                details = f": {ended.details}" if ended.details else ""
+                self.failures.append(f"{ended.message} before messages began{details}")
         if self.start_ns:
-            self._drain()
+            # All processes wait for messages in transit; those that are still sending stop.
+            sent = {} if self.failures else {str(number): count for number, count in self._sent().items()}
+            self.conversation.tell({"drain": sent})
+            self.conversation.await_all("done", limit_s=_DRAIN_LIMIT_S, tolerant=True)
+            self.conversation.await_end(limit_s=_END_LIMIT_S)
 
     def _await_peers(self) -> bool:
-        late = self.conversation.await_all("matched", limit_s=self.patience.limit_s(len(self.conversation.reports)))
+        late = self.conversation.await_all("matched", limit_s=self.match_limit_s)
         if late:
             waiting = {name: report["for"] for name, report in self.conversation.reports_of("waiting") if name in late}
             named = ", ".join(each for ends in waiting.values() for each in ends[:3]) or ", ".join(late)
@@ -145,22 +237,6 @@ class _Course:
         if late:
             self.ended_ns = self.start_ns  # its messages are not valid
             self.failures.append(f"{', '.join(late)} did not come to an end")
-
-    def _note_end(self, ended: ProcessEnded) -> None:
-        if self.start_ns:
-            self.ended_ns = min(self.end_ns, ended.at_ns)
-            after = f"{(ended.at_ns - self.start_ns) / 1e9:.1f} s after messages began"
-            self.failures.append(f"{ended.message} {after}")
-        else:
-            details = f": {ended.details}" if ended.details else ""
-            self.failures.append(f"{ended.message} before messages began{details}")
-
-    def _drain(self) -> None:
-        """Makes all processes wait for messages in transit, and stops those that are still sending."""
-        sent = {} if self.failures else {str(number): count for number, count in self._sent().items()}
-        self.conversation.tell({"drain": sent})
-        self.conversation.await_all("done", limit_s=_DRAIN_LIMIT_S, tolerant=True)
-        self.conversation.await_end(limit_s=_END_LIMIT_S)
 
     def _sent(self) -> dict[int, int]:
         return {

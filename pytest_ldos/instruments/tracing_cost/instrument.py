@@ -1,28 +1,325 @@
-"""`ldos tracing-cost`: the latency that recording adds to messages."""
+"""`ldos tracing-cost`: the latency that recording adds to messages, and the cost of a tracepoint.
+
+The unit of evidence is a start, because messages of one process are correlated.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
+from statistics import fmean, median
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
+from pytest_ldos.base.series import Better
+from pytest_ldos.base.stats.intervals import mean_interval
+from pytest_ldos.base.text import NS_PER_US
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.instruments.cost_layers import (
     Kind,
     Layer,
     choose_layers,
-    layer_name,
+    identity_of,
     layers_available,
-    middleware_name,
-    versions_of,
 )
-from pytest_ldos.instruments.instrument import Instrument, Progress
-from pytest_ldos.instruments.study import Setting, Study
-from pytest_ldos.instruments.tracing_cost.pairs import Pairs
-from pytest_ldos.instruments.tracing_cost.recordings import TITLES, Mode, mode_available
-from pytest_ldos.instruments.tracing_cost.spec import TracingCostSpec
-from pytest_ldos.instruments.tracing_cost.tables import QUANTITIES, Traced, figures_of, rounds_of, tables_of
+from pytest_ldos.instruments.study import (
+    Axis,
+    Cell,
+    Column,
+    Curve,
+    Estimate,
+    Figure,
+    Instrument,
+    Point,
+    Progress,
+    Round,
+    Study,
+    Table,
+    cells_of,
+    columns_of,
+    with_bounds,
+)
+from pytest_ldos.instruments.tracing_cost.pairs import (
+    TITLES,
+    Latencies,
+    Mode,
+    Pairs,
+    Start,
+    ebpf_available,
+    exchanges_under,
+    probes_of,
+)
+from pytest_ldos.instruments.tracing_cost.spec import Case, TracingCostSpec
+from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.record.choose import recorder_name, recording_available
+
+TARGET_US: Final = 3.3
+"""The seed's mean over all experiments."""
+
+_Numbers = npt.NDArray[np.float64]
+Center = Callable[[_Numbers], float]
+
+
+class Answer(StrEnum):
+    """Result of comparing an overhead's interval with the target."""
+
+    MET = "met"
+    MISSED = "missed"
+    UNDECIDED = "undecided"
+
+
+class Overhead(Estimate):
+    """Mean over the pairs in µs; a single pair has no bounds."""
+
+    @property
+    def answer(self) -> Answer:
+        """Comparison with `TARGET_US`."""
+        if self.low is None or self.high is None:
+            return Answer.UNDECIDED
+        if self.high <= TARGET_US:
+            return Answer.MET
+        return Answer.MISSED if self.low > TARGET_US else Answer.UNDECIDED
+
+
+@dataclass(frozen=True)
+class PairedStarts:
+    """A start without and one with tracing, of the same pair."""
+
+    plain: Start
+    traced: Start
+
+    def latencies_us(self, case: Case) -> tuple[_Numbers, _Numbers] | None:
+        """Returns the latencies without and with tracing; ``None`` if either is missing."""
+        found = [np.array(start.cases[case].latencies_ns) for start in (self.plain, self.traced) if case in start.cases]
+        if len(found) < 2 or not all(len(each) for each in found):
+            return None
+        return found[0] / NS_PER_US, found[1] / NS_PER_US
+
+
+def pair_up(starts: Sequence[Start], mode: Mode) -> list[PairedStarts]:
+    """Pairs the successful starts of one layer by number."""
+    plain = {start.pair: start for start in starts if start.mode is Mode.UNTRACED and not start.failure}
+    traced = {start.pair: start for start in starts if start.mode is mode and not start.failure}
+    return [PairedStarts(plain[number], traced[number]) for number in sorted(plain.keys() & traced.keys())]
+
+
+def mean_of(values: _Numbers) -> float:
+    return float(np.mean(values))
+
+
+def median_of(values: _Numbers) -> float:
+    return float(np.median(values))
+
+
+def overhead_of(pairs: Sequence[PairedStarts], cases: Sequence[Case], center: Center) -> Overhead | None:
+    """Overhead in one or several cases; each case's untraced center, `mean_of` or `median_of`, is subtracted first."""
+    differences = []
+    for pair in pairs:
+        found = [both for case in cases if (both := pair.latencies_us(case)) is not None]
+        if found:
+            differences.append(center(np.concatenate([traced - center(plain) for plain, traced in found])))
+    if not differences:
+        return None
+    bounds = mean_interval(differences) if len(differences) > 1 else (None, None)
+    return Overhead(float(np.mean(differences)), *bounds)
+
+
+def level_of(pairs: Sequence[PairedStarts], case: Case, *, traced: bool) -> float | None:
+    """Mean latency in µs over the starts of the pairs."""
+    found = [both[traced] for pair in pairs if (both := pair.latencies_us(case)) is not None]
+    return float(np.mean([np.mean(each) for each in found])) if found else None
+
+
+SEED_OVERHEAD_US: Final[Mapping[int, Mapping[int, int]]] = {
+    1: {100: 5, 500: 4, 1000: 3, 2000: 3},
+    32: {100: 4, 500: 3, 1000: 3, 2000: 3},
+    64: {100: 4, 500: 3, 1000: 3, 2000: 3},
+    256: {100: 2, 500: 2, 1000: 4, 2000: 5},
+}
+"""By KiB and Hz: difference of the seed's averages with and without tracing (appendix A, rounded there to 1 µs)."""
+
+SEED_MEAN_US: Final = 3.3
+SEED_TRACEPOINT_NS: Final = 158.0
+"""LTTng's cost per tracepoint, as quoted by the seed (Intel i7-3770)."""
+
+_COLUMNS: Final = (
+    *columns_of("case messages, untraced [µs], traced [µs]"),
+    *with_bounds(Column(name="mean", unit="µs", title="mean overhead"), "mean"),
+    *with_bounds(Column(name="median", unit="µs", title="median overhead"), "median"),
+    *columns_of("seed [µs] seed's mean, target ≤ 3.3 µs"),
+)
+"""The last two columns are the seed's, which measured only LTTng and has a target only for rclcpp."""
+
+_TRACEPOINT_COLUMNS: Final = (
+    *columns_of("layer, recording"),
+    *with_bounds(Column(name="time_per_call", unit="ns", title="a call"), "call"),
+    *columns_of(
+        "seed [ns] seed's, per_message recorded a message, sum_per_message [µs] these together, lost events lost"
+    ),
+)
+
+
+_AGAINST_COLUMNS: Final = (
+    *columns_of("layer, of, lttng [µs] LTTng, ebpf [µs] eBPF"),
+    *with_bounds(Column(name="more", unit="µs", title="eBPF takes more"), "more"),
+)
+_RECORDED: Final = (Mode.LTTNG, Mode.EBPF)
+
+
+@dataclass(frozen=True)
+class Traced:
+    """All starts of one layer, and its modes of recording, untraced first."""
+
+    layer: Layer
+    modes: Sequence[Mode]
+    starts: Sequence[Start]
+
+    def of(self, mode: Mode) -> list[Start]:
+        return [start for start in self.starts if start.mode is mode]
+
+
+def tables_of(layers: Sequence[Traced], cases: Sequence[Case]) -> Iterator[Table]:
+    """Yields a table per layer and mode, one of tracepoints, and a comparison of eBPF with LTTng if both ran."""
+    for traced in layers:
+        for mode in traced.modes[1:]:
+            pairs = pair_up(traced.starts, mode)
+            if any(pair.traced.cases for pair in pairs):
+                yield _overheads(traced.layer, mode, pairs, cases)
+    rows = tuple(row for traced in layers for mode in traced.modes if (row := _tracepoint_row(traced, mode)))
+    title = "a tracepoint, in a loop of calls (means of starts, 95 % intervals)"
+    yield Table(name="tracepoints", title=title, columns=_TRACEPOINT_COLUMNS, rows=rows)
+    if against := tuple(row for traced in layers for row in _against_rows(traced, cases)):
+        title = "eBPF against LTTng: the same calls recorded (means of turns, 95 % intervals)"
+        yield Table(name="ebpf_against_lttng", title=title, columns=_AGAINST_COLUMNS, rows=against)
+
+
+def _overheads(layer: Layer, mode: Mode, pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Table:
+    is_judged = layer.kind is Kind.ROS2 and mode is Mode.LTTNG
+    title = f"{layer.label}: publish → callback, {TITLES[mode]} (means of {len(pairs)} starts of each, 95 % intervals)"
+    rows: list[tuple[Cell, ...]] = []
+    for case in cases:
+        seed = SEED_OVERHEAD_US.get(case.size_kib, {}).get(case.rate_hz)
+        levels = (level_of(pairs, case, traced=False), level_of(pairs, case, traced=True))
+        rows.append((case.label, *levels, *_overhead_cells(pairs, [case], seed)))
+    rows.append(("all messages", None, None, *_overhead_cells(pairs, cases, SEED_MEAN_US)))
+    shown = len(_COLUMNS) if is_judged else len(_COLUMNS) - (1 if mode is Mode.LTTNG else 2)
+    return Table(
+        name=f"overhead_{layer.label.replace(' ', '_')}_{mode}",
+        title=title,
+        columns=_COLUMNS[:shown],
+        rows=tuple(row[:shown] for row in rows),
+    )
+
+
+def _overhead_cells(pairs: Sequence[PairedStarts], cases: Sequence[Case], seed: float | None) -> Iterator[Cell]:
+    mean, middle = (overhead_of(pairs, cases, center) for center in (mean_of, median_of))
+    for found in (mean, middle):
+        yield from cells_of(found)
+    yield from (seed, None if mean is None else str(mean.answer))
+
+
+def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[Cell, ...] | None:
+    """Returns the row of a mode; ``None`` if no tracepoint was timed."""
+    starts = [start for start in traced.of(mode) if start.tracepoint_ns and not start.failure]
+    if not starts:
+        return None
+    times = [median(start.tracepoint_ns) for start in starts]
+    low, high = mean_interval(times) if len(times) > 1 else (None, None)
+    time_ns = sum(times) / len(times)
+    came = sum(start.received + start.warm_up for start in starts if start.received)
+    recorded = sum(sum(start.recorded.counts.values()) - start.timed_calls for start in starts)
+    count = recorded / came if came and recorded > 0 else None  # events per message, without those of the loops
+    return (
+        traced.layer.label,
+        TITLES[mode],
+        time_ns,
+        None if low is None else max(0.0, low),
+        high,
+        SEED_TRACEPOINT_NS if mode is Mode.LTTNG else None,
+        count,
+        None if count is None else count * time_ns / NS_PER_US,
+        None if mode is Mode.UNTRACED else sum(start.recorded.lost for start in starts),
+    )
+
+
+def _against_rows(traced: Traced, cases: Sequence[Case]) -> Iterator[tuple[Cell, ...]]:
+    """Yields rows for a call in a loop, and for messages recorded by both, from paired starts."""
+    lttng, ebpf = ({start.pair: start for start in traced.of(mode) if not start.failure} for mode in _RECORDED)
+    turns = [(lttng[number], ebpf[number]) for number in sorted(lttng.keys() & ebpf.keys())]
+    timed = [pair for pair in turns if all(start.tracepoint_ns for start in pair)]
+    if timed:
+        calls_us = [tuple(median(start.tracepoint_ns) / NS_PER_US for start in pair) for pair in timed]
+        differences = [ebpf_us - lttng_us for lttng_us, ebpf_us in calls_us]
+        bounds = mean_interval(differences) if len(timed) > 1 else (None, None)
+        yield (traced.layer.label, "a call", *map(fmean, zip(*calls_us, strict=True)), fmean(differences), *bounds)
+    for name, center in (("a message, mean", mean_of), ("a message, median", median_of)):
+        pairs = [PairedStarts(*pair) for pair in turns]
+        found = overhead_of(pairs, cases, center)
+        if found is not None:
+            yield (traced.layer.label, name, None, None, found.value, found.low, found.high)
+
+
+def figures_of(layers: Sequence[Traced], cases: Sequence[Case]) -> Iterator[Figure]:
+    """Yields figures of mean overhead by rate, with a curve per size."""
+    for traced in layers:
+        for mode in traced.modes[1:]:
+            pairs = pair_up(traced.starts, mode)
+            curves = tuple(_curves(pairs, cases))
+            if curves:
+                yield Figure(
+                    name=f"overhead_{traced.layer.label.replace(' ', '_')}_{mode}",
+                    title=f"Mean overhead of {TITLES[mode]}, {traced.layer.label}",
+                    x=Axis(title="rate", unit="Hz", is_log=True),
+                    y=Axis(title="mean overhead", unit="µs"),
+                    curves=curves,
+                )
+
+
+def _curves(pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Iterator[Curve]:
+    for size_kib in dict.fromkeys(case.size_kib for case in cases):
+        found = [(case.rate_hz, overhead_of(pairs, [case], mean_of)) for case in cases if case.size_kib == size_kib]
+        points = tuple(Point(rate_hz, mean.value, mean.low, mean.high) for rate_hz, mean in sorted(found) if mean)
+        if points:
+            yield Curve(f"{size_kib} KiB", points)
+
+
+LATENCY_MEDIAN: Final = Metric(
+    name="latency_median", title="Publish → callback, median", unit="µs", better=Better.LOWER
+)
+LATENCY_MEAN: Final = Metric(name="latency_mean", title="Publish → callback, mean", unit="µs", better=Better.LOWER)
+TRACEPOINT: Final = Metric(name="tracepoint", title="A call of a tracepoint", unit="ns", better=Better.LOWER)
+QUANTITIES: Final = (LATENCY_MEDIAN, LATENCY_MEAN, TRACEPOINT)
+
+
+def rounds_of(start: Start, cases: Sequence[Case]) -> Iterator[Round]:
+    """Yields a round per case, and one for the tracepoint; failed rounds have a reason."""
+    name = f"{start.layer.label} {TITLES[start.mode]}"
+    if exchanges_under(start.mode, start.layer):
+        for case in cases:
+            yield _case_round(f"{name}: {case.label}", start, start.cases.get(case))
+    failure = start.failure or ("" if start.tracepoint_ns else "no tracepoint was timed")
+    values = {} if failure else {TRACEPOINT.name: float(np.median(start.tracepoint_ns))}
+    yield Round(case=f"{name}: a tracepoint", block=start.block, values=values, failure=failure)
+
+
+def _case_round(case: str, start: Start, found: Latencies | None) -> Round:
+    if start.failure or found is None or not found.latencies_ns:
+        return Round(case=case, block=start.block, failure=start.failure or "no message came")
+    latencies_us = np.array(found.latencies_ns) / NS_PER_US
+    values = {LATENCY_MEDIAN.name: float(np.median(latencies_us)), LATENCY_MEAN.name: float(np.mean(latencies_us))}
+    details = {
+        "min_us": float(latencies_us.min()),
+        "p99_us": float(np.percentile(latencies_us, 99)),
+        "max_us": float(latencies_us.max()),
+        "std_us": float(latencies_us.std()),
+        "lost_percent": 100.0 * (found.published - len(found.latencies_ns)) / found.published,
+    }
+    return Round(case=case, block=start.block, values=values, details=details)
+
 
 _NAME: Final = "tracing_cost"
 
@@ -53,7 +350,7 @@ def choose_modes(spec: TracingCostSpec, layer: Layer) -> tuple[Sequence[Mode], S
     modes = [Mode.UNTRACED, Mode.LTTNG]
     if not spec.ebpf:
         return modes, ()
-    able = mode_available(Mode.EBPF, layer)
+    able = ebpf_available(probes_of(layer))
     if able.ok:
         return [*modes, Mode.EBPF], ()
     return modes, (f"eBPF was not measured: {able.reason} ({able.remedy})",)
@@ -65,29 +362,21 @@ def compose(spec: TracingCostSpec, measured: Sequence[Traced], *, notes: Sequenc
     return Study(
         instrument="tracing-cost",
         name=_NAME,
-        layer=layer_name(layers),
-        middleware=middleware_name(layers),
+        **identity_of(layers, recorder=recorder_name()),
         started_at=started_at,
-        settings=_settings(spec),
+        settings={
+            "sizes_kib": ",".join(map(str, dict.fromkeys(case.size_kib for case in spec.cases))),
+            "rates_hz": ",".join(map(str, dict.fromkeys(case.rate_hz for case in spec.cases))),
+            "seconds": spec.seconds,
+            "starts": spec.starts,
+            "calls": spec.calls,
+        },
         quantities=QUANTITIES,
         rounds=tuple(each for traced in measured for start in traced.starts for each in rounds_of(start, spec.cases)),
         tables=tuple(tables_of(measured, spec.cases)),
         figures=tuple(figures_of(measured, spec.cases)),
         notes=(*notes, *_notes(measured)),
-        versions={**versions_of(layers), "recorder": recorder_name()},
     )
-
-
-def _settings(spec: TracingCostSpec) -> dict[str, Setting]:
-    sizes = dict.fromkeys(case.size_kib for case in spec.cases)
-    rates = dict.fromkeys(case.rate_hz for case in spec.cases)
-    return {
-        "sizes_kib": ",".join(map(str, sizes)),
-        "rates_hz": ",".join(map(str, rates)),
-        "seconds": spec.seconds,
-        "starts": spec.starts,
-        "calls": spec.calls,
-    }
 
 
 def _notes(measured: Sequence[Traced]) -> Iterator[str]:

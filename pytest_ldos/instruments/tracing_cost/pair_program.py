@@ -23,9 +23,7 @@ from pytest_ldos.robot.dds.node import Context, Node
 
 _TYPE: Final = "std_msgs/msg/String"
 _TOPIC: Final = "/cost_topic_0"
-_STAMP_AT: Final = 8
-"""Offset of the stamp: CDR's header and the length of the text precede it."""
-
+_STAMP_AT: Final = 8  # offset of the stamp: CDR's header and the length of the text precede it
 _STAMP_DIGITS: Final = 16
 _PR_SET_TIMERSLACK: Final = 29
 _MATCH_POLL_S: Final = 0.02

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError, require
 from pytest_ldos.instruments.cost_layers import LayersSpec
-from pytest_ldos.scenario.described import described
+from pytest_ldos.instruments.study import setting
 
 SEED_SIZES_KIB: Final = (1, 32, 64, 256)
 SEED_RATES_HZ: Final = (100, 500, 1000, 2000)
@@ -35,25 +35,13 @@ class Case:
 class TracingCostSpec(LayersSpec):
     """The messages, and the numbers of starts with and without tracing."""
 
-    sizes_kib: str = field(
-        default="1,64", metadata=described("Sizes of messages in KiB, with commas between them.", "--sizes")
-    )
-    rates_hz: str = field(
-        default="100,1000",
-        metadata=described("Rates in Hz, with commas between them; each size is sent at each.", "--rates"),
-    )
-    full: bool = field(
-        default=False,
-        metadata=described("1, 32, 64, 256 KiB at 100, 500, 1000, 2000 Hz, whatever else is given.", "--full"),
-    )
-    seconds: float = field(default=0.5, metadata=described("Seconds of each size and rate in a start."))
-    starts: int = field(
-        default=5, metadata=described("Starts of processes without tracing, and as many with, interleaved.")
-    )
-    ebpf: bool = field(
-        default=True, metadata=described("Record the same calls with eBPF (bpftrace), too, where that is permitted.")
-    )
-    calls: int = field(default=5000, metadata=described("Calls of a tracepoint in a loop that times them."))
+    sizes_kib: str = setting("1,64", "Sizes of messages in KiB, with commas between them.", "--sizes")
+    rates_hz: str = setting("100,1000", "Rates in Hz, with commas between them; each size is sent at each.", "--rates")
+    full: bool = setting(False, "1, 32, 64, 256 KiB at 100, 500, 1000, 2000 Hz, whatever else is given.", "--full")
+    seconds: float = setting(0.5, "Seconds of each size and rate in a start.")
+    starts: int = setting(5, "Starts of processes without tracing, and as many with, interleaved.")
+    ebpf: bool = setting(True, "Record the same calls with eBPF (bpftrace), too, where that is permitted.")
+    calls: int = setting(5000, "Calls of a tracepoint in a loop that times them.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,11 +73,7 @@ class TracingCostSpec(LayersSpec):
 
 
 def _numbers(text: str, name: str, most: int) -> Sequence[int]:
-    """Splits a comma-separated list of integers, without duplicates.
-
-    Raises:
-        ConfigurationError: the list is empty or has other values.
-    """
+    """Splits a comma-separated list of integers, without duplicates; raises `ConfigurationError` for other values."""
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdecimal() and len(part) < 10 and 1 <= int(part) <= most for part in parts):
         remedy = f"whole numbers between 1 and {most} with commas between them, as 1,64"

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pytest_ldos.judge.baseline.calibration import Calibration
 from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.scenario.loads.spec import LoadSpec
+from pytest_ldos.scenario.loads import LoadSpec
 
 SUFFIX: Final = ".json"
 PINNED_SUFFIX: Final = ".pinned.json"

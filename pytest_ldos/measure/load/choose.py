@@ -9,30 +9,24 @@ from importlib import import_module
 from typing import Final, cast
 
 from pytest_ldos.base.errors import LoadFailed
-from pytest_ldos.host.availability import Availability, find_modules
-from pytest_ldos.host.ros import find_ros_packages
+from pytest_ldos.host.availability import Availability, find_modules, find_ros_packages
 from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite, RunningLoad
 from pytest_ldos.robot.stack.choose import resolve_kind
-from pytest_ldos.scenario.loads.registry import LOAD_SPECS
-from pytest_ldos.scenario.loads.spec import LoadSpec
+from pytest_ldos.scenario.loads import LOAD_SPECS, LoadSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 
 _EMBEDDED_PARTS: Final = ("cyclonedds", "rosbags")
-
-
-def programs_available(stack: StackSpec, package: str, environment: Mapping[str, str] | None = None) -> Availability:
-    """Checks for Cyclone DDS's Python package (embedded stack), or for a package of the ROS workspace (ROS 2)."""
-    if resolve_kind(stack) is StackKind.ROS2:
-        return find_ros_packages([package], environment=environment)
-    return find_modules(_EMBEDDED_PARTS, extra="embedded")
+_MODULES: Final = dict.fromkeys(("cpu_load", "memory_load", "cache_load", "io_load"), "stress_loads")
+"""Modules of loads that share one."""
 
 
 class _Loads(dict[str, Load]):
-    """Implementations by kind, imported on first use; the module ``measure.load.KIND`` defines `LOAD`."""
+    """Implementations by kind, imported on first use; the module ``measure.load.KIND`` defines `LOADS`."""
 
     def __missing__(self, kind: str) -> Load:
-        return self.setdefault(kind, cast("Load", import_module(f"pytest_ldos.measure.load.{kind}").LOAD))
+        module = import_module(f"pytest_ldos.measure.load.{_MODULES.get(kind, kind)}")
+        return self.setdefault(kind, cast("Load", module.LOADS[kind]))
 
 
 IMPLEMENTATIONS: Final = _Loads()
@@ -43,7 +37,8 @@ def run_load(spec: LoadSpec, site: LoadSite) -> AbstractContextManager[RunningLo
 
     Raises:
         Unavailable: it cannot be applied on this machine.
-        LoadFailed: the requested load was not reached.
+        ConfigurationError: its settings cannot be met here: a method, CPUs, a path or publishers that do not exist.
+        LoadFailed: it does not start, or the requested load was not reached.
     """
     return IMPLEMENTATIONS[spec.KIND].run(spec, site)
 
@@ -55,7 +50,11 @@ def load_available(spec: LoadSpec, stack: StackSpec, environment: Mapping[str, s
         environment: environment of the stack's sourced workspace; by default that of this process.
     """
     load = IMPLEMENTATIONS[spec.KIND]
-    programs = programs_available(stack, load.package, environment) if load.package else Availability(True)
+    programs = Availability(True)
+    if load.package and resolve_kind(stack) is StackKind.ROS2:
+        programs = find_ros_packages([load.package], environment=environment)
+    elif load.package:
+        programs = find_modules(_EMBEDDED_PARTS, extra="embedded")
     return load.available(spec, stack) if programs.ok else programs
 
 
@@ -95,22 +94,14 @@ class RepeatedLoad:
 
     @contextmanager
     def applied_to(self, site: LoadSite) -> Iterator[RunningLoad]:
-        """Applies the load at a site inside the ``with`` block.
-
-        Raises:
-            LoadFailed, Unavailable: it could not be applied.
-        """
+        """Applies the load at a site inside the ``with`` block; raises as `run_load`."""
         with self._run(self.spec, site) as running:
             yield running
         self._proofs.append(running.proof)
 
     @property
     def proof(self) -> LoadProof:
-        """The proof of the site with the lowest applied load.
-
-        Raises:
-            LoadFailed: it has not been applied yet.
-        """
+        """The proof of the site with the lowest applied load; raises `LoadFailed` before the first one."""
         if not self._proofs:
             raise LoadFailed(
                 "there is no proof of this load yet: each version gets it while its trials are made",

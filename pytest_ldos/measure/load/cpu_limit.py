@@ -1,25 +1,74 @@
-"""Limits the stack's CPUs: the CPUs on which its threads run, and a quota of CPU time."""
+"""Choice of CPUs, and limits of the stack: the CPUs on which its threads run, and a quota of CPU time."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import psutil
 
-from pytest_ldos.base.errors import LoadFailed
+from pytest_ldos.base.errors import ConfigurationError, LoadFailed
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cgroup import QuotaGroup, find_home, find_place
-from pytest_ldos.host.cpu import Cpus, confine, describe_cpus, read_affinities, release, with_descendants
-from pytest_ldos.host.process_times import CpuTime
-from pytest_ldos.host.undo import undone_at_end
-from pytest_ldos.measure.load.cpu_choice import choose_cpus
+from pytest_ldos.host.counters import CpuTime
+from pytest_ldos.host.cpu import (
+    Cpus,
+    Thread,
+    confine,
+    describe_cpus,
+    our_cpus,
+    read_affinities,
+    release,
+    with_descendants,
+)
+from pytest_ldos.host.temporary import undone_at_end
 from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite, watched
-from pytest_ldos.scenario.loads.spec import CpuLimitSpec
+from pytest_ldos.scenario.loads import CpuLimitSpec
 from pytest_ldos.scenario.model import StackSpec
+
+_MOST_CPUS: Final = 1 << 13
+"""Largest number of CPUs that Linux supports; larger numbers in a list, which no machine has, are reduced to it."""
+
+
+def choose_cpus(asked: int | str, where: str) -> Cpus:
+    """Returns the selected CPUs.
+
+    Args:
+        asked: their number, or a valid list of them.
+        where: name of the setting, for messages: ``cpu_limit cpus``.
+
+    Raises:
+        ConfigurationError: some of them do not exist or are forbidden to this process; the message lists the usable
+            ones.
+    """
+    ours = our_cpus()
+    if isinstance(asked, int):
+        chosen, refusal = frozenset(sorted(ours)[:asked]), f"{where} asks for {asked} CPUs"
+        is_possible = asked <= len(ours)
+    else:
+        spans = [span.partition("-") for span in asked.split(",")]
+        ends = [(min(int(first), _MOST_CPUS), min(int(last or first), _MOST_CPUS)) for first, _, last in spans]
+        chosen = frozenset(cpu for first, last in ends for cpu in range(first, last + 1))
+        refusal = f"{where} is {asked!r}" + ("" if chosen else ", which names no CPU")
+        is_possible = bool(chosen) and chosen <= ours
+    if not is_possible:
+        raise ConfigurationError(
+            f"{refusal}; this process may use {len(ours)}: {describe_cpus(ours)}",
+            remedy='ask for a number of them, or name some as "0,2-3"',
+        )
+    return chosen
+
+
+def find_escaped(affinities: Mapping[Thread, Cpus], cpus: Cpus) -> str:
+    """Returns a thread that may run on other CPUs; empty if there is none."""
+    for thread, allowed in affinities.items():
+        if not allowed <= cpus:
+            return f"{thread.describe()} may run on CPUs {describe_cpus(allowed)}, not only {describe_cpus(cpus)}"
+    return ""
+
 
 _TOLERANCE: Final = 1.1
 _SLACK_S: Final = 0.2
@@ -71,15 +120,11 @@ class RunningCpuLimit:
         self._cpus = cpus
         self._quota = quota
         self._lock = threading.Lock()
-        self._time = CpuTime(self.pids())
+        self._time = CpuTime(with_descendants(site.pids()))
         self._throttling = self._throttled_since = quota.read_throttling() if quota else None
         self._threads = 0
         self._trouble = ""
         self._ended = False
-
-    def pids(self) -> list[int]:
-        """Returns the stack's processes and their descendants."""
-        return with_descendants(self._site.pids())
 
     def look(self) -> None:
         """Checks the allowed CPUs of every thread, and the CPU time used; keeps the first violation.
@@ -89,9 +134,12 @@ class RunningCpuLimit:
         with self._lock:
             if self._ended:
                 return
-            pids = self.pids()
+            pids = with_descendants(self._site.pids())
             self._time.note(pids)
-            self._trouble = self._trouble or self._escaped_thread(pids) or self._escaped_quota(pids)
+            if not self._trouble:
+                found = read_affinities(pids)
+                self._threads = len(found) or self._threads
+                self._trouble = find_escaped(found, self._cpus) or self._escaped_quota(pids)
             if self._quota:
                 self._throttling = self._quota.read_throttling()
 
@@ -99,14 +147,6 @@ class RunningCpuLimit:
         """Makes the final check, before the stack gets its former CPUs back."""
         self.look()
         self._ended = True
-
-    def _escaped_thread(self, pids: list[int]) -> str:
-        found = read_affinities(pids)
-        self._threads = len(found) or self._threads
-        for thread, allowed in found.items():
-            if not allowed <= self._cpus:
-                return f"{thread.describe()} may run on CPUs {describe_cpus(allowed)}, not only {self._cpu_list}"
-        return ""
 
     def _escaped_quota(self, pids: list[int]) -> str:
         if self._quota is None:
@@ -116,31 +156,28 @@ class RunningCpuLimit:
         outside = [pid for pid in pids if find_home(pid) != self._quota.folder and _runs(pid)]
         return f"process {outside[0]} of the stack left the control group of the quota" if outside else ""
 
-    @property
-    def _cpu_list(self) -> str:
-        return describe_cpus(self._cpus)
-
-    @property
-    def proof(self) -> CpuLimitProof:
-        self.look()
-        proof = CpuLimitProof(
-            kind=self.spec.KIND,
-            seconds=self._time.elapsed_s,
-            shortfall=self._trouble or self._overuse(),
-            cpus=self._cpu_list,
-            threads=self._threads,
-            quota_percent=self.spec.quota_percent,
-            used_percent=self._time.used_percent,
-        )
-        if self._throttling is None or self._throttled_since is None:
-            return proof
-        return CpuLimitProof(**{**vars(proof), **vars(self._throttling.since(self._throttled_since))})
-
     def _overuse(self) -> str:
         possible_s = self.spec.quota_percent / 100 * self._time.elapsed_s
         if not self._quota or self._time.used_s <= _TOLERANCE * possible_s + _SLACK_S:
             return ""
         return f"the stack used {self._time.used_percent:.0f} % of a CPU, its quota is {self.spec.quota_percent:g} %"
+
+    @property
+    def proof(self) -> CpuLimitProof:
+        self.look()
+        throttled: dict[str, Any] = {}
+        if self._throttling is not None and self._throttled_since is not None:
+            throttled = vars(self._throttling.since(self._throttled_since))
+        return CpuLimitProof(
+            kind=self.spec.KIND,
+            seconds=self._time.elapsed_s,
+            shortfall=self._trouble or self._overuse(),
+            cpus=describe_cpus(self._cpus),
+            threads=self._threads,
+            quota_percent=self.spec.quota_percent,
+            used_percent=self._time.used_percent,
+            **throttled,
+        )
 
 
 def cpu_limit_available(spec: CpuLimitSpec, stack: StackSpec) -> Availability:
@@ -154,19 +191,18 @@ def cpu_limit_available(spec: CpuLimitSpec, stack: StackSpec) -> Availability:
 
 @contextmanager
 def run_cpu_limit(spec: CpuLimitSpec, site: LoadSite) -> Iterator[RunningCpuLimit]:
-    """Limits the stack inside the ``with`` block; afterwards its threads get their former CPUs back.
-
-    Raises:
-        ConfigurationError: the CPUs do not exist.
-        Unavailable: a quota is not possible here.
-        LoadFailed: the stack does not run, or the kernel refuses.
-    """
+    """Limits the stack inside the ``with`` block; see `run_load`. Its threads then get their former CPUs back."""
     cpu_limit_available(spec, site.stack).demand()
     cpus = choose_cpus(spec.cpus, "cpu_limit cpus")
+
+    def pids() -> list[int]:
+        return with_descendants(site.pids())
+
     with ExitStack() as resources:
         try:
             quota = resources.enter_context(_quota(spec, site)) if spec.quota_percent else None
-            resources.enter_context(_confined(site, cpus))
+            before = confine(pids, cpus)
+            resources.callback(release, pids, before)
         except OSError as error:
             raise LoadFailed(f"the stack cannot be limited: {error}", remedy="run as the user it belongs to") from None
         limit = RunningCpuLimit(spec, site, cpus, quota)
@@ -176,18 +212,6 @@ def run_cpu_limit(spec: CpuLimitSpec, site: LoadSite) -> Iterator[RunningCpuLimi
         resources.callback(limit.end)
         with watched(limit.look):
             yield limit
-
-
-@contextmanager
-def _confined(site: LoadSite, cpus: Cpus) -> Iterator[None]:
-    def pids() -> list[int]:
-        return with_descendants(site.pids())
-
-    before = confine(pids, cpus)
-    try:
-        yield
-    finally:
-        release(pids, before)
 
 
 @contextmanager
@@ -214,4 +238,4 @@ def _runs(pid: int) -> bool:
         return False
 
 
-LOAD: Final = Load(run=run_cpu_limit, available=cpu_limit_available, proof=CpuLimitProof)
+LOADS: Final = {CpuLimitSpec.KIND: Load(run=run_cpu_limit, available=cpu_limit_available, proof=CpuLimitProof)}

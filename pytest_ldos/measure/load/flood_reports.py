@@ -1,4 +1,4 @@
-"""Messages of a flood, their schedule, and reports of its processes: one JSON object per line.
+"""Commands of the processes of floods and guards, and their reports: one JSON object per line.
 
 Bins are 1 ns wide up to 32 ns, then a 32nd to a 16th of their lower end: 16 for each power of two.
 `ldos_load`'s `ErrorBins` has the same bins.
@@ -7,19 +7,22 @@ Bins are 1 ns wide up to 32 ns, then a 32nd to a 16th of their lower end: 16 for
 from __future__ import annotations
 
 import json
-import math
+import os
+import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import NS_PER_S, one_line
+from pytest_ldos.host.availability import find_ros_package, find_ros_packages
 from pytest_ldos.host.processes import Child
-from pytest_ldos.robot.dds.messages import default, encode
-from pytest_ldos.scenario.loads.flood import SEQUENCE_BYTES
+from pytest_ldos.robot.dds.domain import bound_to_loopback
+from pytest_ldos.scenario.loads import DdsFloodSpec, Reliability
 
 if TYPE_CHECKING:
     from pytest_ldos.robot.dds.messages import Message
@@ -85,44 +88,46 @@ _READING_S: Final = 1.0
 
 
 @dataclass(frozen=True)
-class Received:
-    """Counts of a counter so far.
+class Counts:
+    """Messages sent or received so far, by topic."""
+
+    mono_ns: int
+    by_topic: Mapping[str, int]
+
+    @property
+    def has_begun(self) -> bool:
+        return all(self.by_topic.values())
+
+    @property
+    def messages(self) -> int:
+        """Number of messages on all topics."""
+        return sum(self.by_topic.values())
+
+
+@dataclass(frozen=True)
+class Received(Counts):
+    """Counts of a counter.
 
     Attributes:
-        received: messages by topic.
         lost: messages missing between those received, by topic.
     """
 
-    mono_ns: int
-    received: Mapping[str, int]
     lost: Mapping[str, int]
 
     @classmethod
     def parse(cls, report: Mapping[str, Any]) -> Self:
         return cls(report["mono_ns"], report["received"], report["lost"])
 
-    @property
-    def has_begun(self) -> bool:
-        return all(self.received.values())
-
-    @property
-    def messages(self) -> int:
-        """Number of messages on all topics."""
-        return sum(self.received.values())
-
 
 @dataclass(frozen=True)
-class Sent:
-    """Counts of a process with publishers so far.
+class Sent(Counts):
+    """Counts of a process with publishers.
 
     Attributes:
-        published: messages by topic.
         given_up: messages that were dropped because the process was too late.
         withheld: messages that were due but held back by a throttle.
     """
 
-    mono_ns: int
-    published: Mapping[str, int]
     given_up: int
     errors: SendErrors
     withheld: int = 0
@@ -133,15 +138,6 @@ class Sent:
         bins = {int(number): count for number, count in report.get("error_bins", {}).items()}
         withheld = report["requested"] - report["allowed"] if "allowed" in report else 0
         return cls(report["mono_ns"], report["published"], report.get("given_up", 0), SendErrors(bins), withheld)
-
-    @property
-    def has_begun(self) -> bool:
-        return all(self.published.values())
-
-    @property
-    def messages(self) -> int:
-        """Number of messages on all topics."""
-        return sum(self.published.values())
 
 
 @dataclass(frozen=True)
@@ -222,86 +218,17 @@ class ReportStream(Generic[Report]):
     def _follow(self) -> None:
         assert self.child.process.stdout is not None
         for line in self.child.process.stdout:
-            self._take(line)
+            with self._changed:
+                try:
+                    self.last = self._parse(json.loads(line))
+                except (ValueError, KeyError, TypeError, AttributeError):
+                    printed = one_line(line.strip())[:200]
+                    self.misunderstood = self.misunderstood or f"{self.child.name} printed {printed!r}"
+                self._heard_ns = time.monotonic_ns()
+                self._changed.notify_all()
         self.child.process.wait(_REAP_S)
         with self._changed:
             self._changed.notify_all()
-
-    def _take(self, line: str) -> None:
-        with self._changed:
-            try:
-                self.last = self._parse(json.loads(line))
-            except (ValueError, KeyError, TypeError, AttributeError):
-                self.misunderstood = self.misunderstood or f"{self.child.name} printed {one_line(line.strip())[:200]!r}"
-            self._heard_ns = time.monotonic_ns()
-            self._changed.notify_all()
-
-
-@dataclass(frozen=True, kw_only=True)
-class FloodSchedule:
-    """Bursts at equal intervals from a fixed start, so that a late burst does not delay later ones.
-
-    Several publishers are interleaved: each sends at its own rate, evenly between the others' bursts.
-
-    Attributes:
-        rate_hz: messages per second of each publisher.
-        burst: messages that one publisher sends at once.
-        publishers: number of interleaved publishers.
-    """
-
-    rate_hz: float
-    burst: int
-    publishers: int
-    begin_ns: int
-
-    @property
-    def between_bursts_ns(self) -> float:
-        return NS_PER_S * self.burst / (self.rate_hz * self.publishers)
-
-    def due_ns(self, slot: int) -> int:
-        """Returns the time at which a message is due; slots count the messages of all publishers."""
-        return self.begin_ns + math.ceil(slot // self.burst * self.between_bursts_ns)
-
-    def publisher_of(self, slot: int) -> int:
-        return slot // self.burst % self.publishers
-
-    def due_by(self, now_ns: int) -> int:
-        """Returns the number of messages due at or before a time."""
-        if now_ns < self.begin_ns:
-            return 0
-        bursts = int((now_ns - self.begin_ns) / self.between_bursts_ns) + 1
-        # The division is rounded; `due_ns` decides.
-        while self.due_ns(bursts * self.burst) <= now_ns:
-            bursts += 1
-        while bursts > 1 and self.due_ns((bursts - 1) * self.burst) > now_ns:
-            bursts -= 1
-        return bursts * self.burst
-
-
-_TEXT_AT: Final = 8
-"""Offset of the text, after CDR's header and the length of the text."""
-
-_END: Final = _TEXT_AT + SEQUENCE_BYTES
-
-
-class NumberedText:
-    """Encoded messages of one size."""
-
-    def __init__(self, size_bytes: int) -> None:
-        data = encode(default("std_msgs/msg/String", data="X" * size_bytes))
-        self._head, self._tail = data[:_TEXT_AT], data[_END:]
-
-    def message(self, number: int) -> bytes:
-        return b"%b%016x%b" % (self._head, number, self._tail)
-
-
-def number_of(data: bytes) -> int:
-    """Returns the number of an encoded message.
-
-    Raises:
-        ValueError: it has none, because another program writes to this topic.
-    """
-    return int(data[_TEXT_AT:_END], 16)
 
 
 _TRANSFORMS: Final = "tf2_msgs/msg/TFMessage"
@@ -314,8 +241,12 @@ def stamp_reader(ros_type: str) -> Callable[[Message], int | None]:
     Raises:
         ConfigurationError: the type is not known here, or its messages have no stamp.
     """
+
+    def ns(stamp: Message) -> int | None:
+        return int(stamp.sec) * NS_PER_S + int(stamp.nanosec) or None
+
     if ros_type == _TRANSFORMS:
-        return _first_transform_ns
+        return lambda message: ns(message.transforms[0].header.stamp) if message.transforms else None
     from pytest_ldos.robot.dds.messages import fields_of  # noqa: PLC0415 - its library comes with the extra `embedded`
 
     try:
@@ -329,16 +260,127 @@ def stamp_reader(ros_type: str) -> Callable[[Message], int | None]:
             f"messages of type {ros_type} carry no header.stamp, which tells when a path began",
             remedy="guard a path that ends at a topic with a header, such as /tf or /joint_states",
         )
-    return _header_ns
+    return lambda message: ns(message.header.stamp)
 
 
-def _header_ns(message: Message) -> int | None:
-    return _ns(message.header.stamp)
+LONGEST_S: Final = 1800.0
+"""Time limit of a flood's processes, in case their owner disappears."""
+
+PACKAGE: Final = "ldos_load"
+"""Package of the ROS workspace."""
+
+_REPORT_PERIOD_S: Final = 0.1
+_MODULE: Final = "pytest_ldos.measure.load.flood_node"
+_TOPIC: Final = "/flood_topic_"
+_PUBLISHER: Final = "flood_publisher_"
 
 
-def _first_transform_ns(message: Message) -> int | None:
-    return _ns(message.transforms[0].header.stamp) if message.transforms else None
+@dataclass(frozen=True)
+class FloodPrograms:
+    """Commands of the receiver and of the publishers by name, and variables for all of them."""
+
+    counter: Sequence[str]
+    publishers: Mapping[str, Sequence[str]]
+    environment: Mapping[str, str]
 
 
-def _ns(stamp: Message) -> int | None:
-    return int(stamp.sec) * NS_PER_S + int(stamp.nanosec) or None
+def shares(spec: DdsFloodSpec) -> Iterator[range]:
+    """Yields each process's topic numbers (from 1); the numbers of topics differ by at most one."""
+    begin = 1
+    for process in range(spec.processes):
+        count = spec.publishers // spec.processes + (process < spec.publishers % spec.processes)
+        yield range(begin, begin + count)
+        begin += count
+
+
+def flood_nodes(spec: DdsFloodSpec) -> tuple[str, ...]:
+    """Returns the full names of the nodes that publish."""
+    return tuple(f"/{_PUBLISHER}{process}" for process in range(1, spec.processes + 1))
+
+
+def embedded_programs(spec: DdsFloodSpec, *, domain: int) -> FloodPrograms:
+    """Returns Python processes over Cyclone DDS."""
+    reliable = spec.reliability == Reliability.RELIABLE
+    every_topic = [f"{_TOPIC}{number}" for number in range(1, spec.publishers + 1)]
+    return FloodPrograms(
+        environment=bound_to_loopback(),
+        counter=_command("flood_counter", domain=domain, topics=every_topic, reliable=reliable),
+        publishers={
+            f"{_PUBLISHER}{index}": _command(
+                "flood_publisher",
+                domain=domain,
+                index=index,
+                topics=[f"{_TOPIC}{number}" for number in share],
+                reliable=reliable,
+                **_sending(spec),
+            )
+            for index, share in enumerate(shares(spec), start=1)
+        },
+    )
+
+
+def _sending(spec: DdsFloodSpec) -> dict[str, object]:
+    """Parameters of each publisher, also of `ldos_load`'s."""
+    return {
+        "rate_hz": float(spec.rate_hz),
+        "burst": spec.burst,
+        "size_bytes": spec.size_bytes,
+        "depth": spec.depth,
+        "awaits_readers": spec.readers,
+        "seconds": LONGEST_S,
+    }
+
+
+def _command(program: str, **parameters: object) -> list[str]:
+    return [sys.executable, "-m", _MODULE, json.dumps({"program": program, **parameters})]
+
+
+def ros_programs(spec: DdsFloodSpec, *, domain: int, environment: Mapping[str, str]) -> FloodPrograms:
+    """Returns `ldos_load`'s programs over the stack's middleware.
+
+    Args:
+        environment: variables of the stack's processes, in addition to this process's.
+
+    Raises:
+        Unavailable: the workspace is not sourced.
+    """
+    programs = programs_folder(PACKAGE, environment)
+    sending = _sending(spec)
+    shared = {"reliability": spec.reliability, "report_period_s": _REPORT_PERIOD_S}
+    return FloodPrograms(
+        environment={**environment, "ROS_DOMAIN_ID": str(domain)},
+        counter=ros_command(programs / "flood_counter", "flood_counter", publishers=spec.publishers, **shared),
+        publishers={
+            (name := f"{_PUBLISHER}{index}"): ros_command(
+                programs / "flood_publisher",
+                name,
+                publishers=len(share),
+                first_number=share.start,
+                **sending,
+                **shared,
+            )
+            for index, share in enumerate(shares(spec), start=1)
+        },
+    )
+
+
+def programs_folder(package: str, environment: Mapping[str, str]) -> Path:
+    """Returns the folder of the programs of a package of the ROS workspace.
+
+    Args:
+        environment: variables of the stack's processes, in addition to this process's.
+
+    Raises:
+        Unavailable: the workspace is not sourced.
+    """
+    sourced = {**os.environ, **environment}
+    find_ros_packages([package], environment=sourced).demand()
+    prefix = find_ros_package(package, sourced)
+    assert prefix is not None
+    return prefix / "lib" / package
+
+
+def ros_command(program: Path, node: str, **parameters: object) -> list[str]:
+    """Returns a command with parameters; their values are YAML, of which JSON is a subset."""
+    settings = [word for name, value in parameters.items() for word in ("-p", f"{name}:={json.dumps(value)}")]
+    return [str(program), "--ros-args", "-r", f"__node:={node}", *settings]

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, LoadFailed
-from pytest_ldos.base.text import NS_PER_S
+from pytest_ldos.base.text import NS_PER_S, counted
 from pytest_ldos.host.processes import Child, ProcessGroup
-from pytest_ldos.host.ros import find_ros_package, find_ros_packages
-from pytest_ldos.measure.load.flood_proof import LONGEST_S, flood_nodes, ros_command
-from pytest_ldos.measure.load.flood_reports import Guarded, ReportStream, stamp_reader
+from pytest_ldos.measure.load.flood_reports import (
+    LONGEST_S,
+    Guarded,
+    ReportStream,
+    flood_nodes,
+    programs_folder,
+    ros_command,
+    stamp_reader,
+)
 from pytest_ldos.measure.load.protocol import NOT_READ, GroupedProof, GroupReading, Load, LoadSite, read_group
 from pytest_ldos.robot.dds.domain import bound_to_loopback
-from pytest_ldos.scenario.loads.flood import DdsFloodSpec, FloodDomain, GuardedTopic, GuardSpec, guarded_topic
-from pytest_ldos.scenario.loads.spec import SchedulerGroup
+from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, GuardedTopic, GuardSpec, SchedulerGroup, guarded_topic
 from pytest_ldos.scenario.words import StackKind
 
 PACKAGE: Final = "ldos_guard"
@@ -65,50 +69,32 @@ def publishers_of(spec: GuardSpec, site: LoadSite) -> tuple[str, ...]:
     return () if flood is None else flood_nodes(flood)
 
 
-def embedded_program(spec: GuardSpec, watched: GuardedTopic, publishers: Sequence[str], site: LoadSite) -> GuardProgram:
-    """Returns a Python process over Cyclone DDS.
+def guard_program(spec: GuardSpec, watched: GuardedTopic, publishers: Sequence[str], site: LoadSite) -> GuardProgram:
+    """Returns a Python process over Cyclone DDS, or `ldos_guard`'s program over the middleware of a ROS 2 stack.
 
     Raises:
         ConfigurationError: the topic's messages carry no stamp.
-    """
-    stamp_reader(watched.type)
-    parameters = {"domain": site.domain, **_parameters(spec, watched), "publishers": list(publishers)}
-    return GuardProgram([sys.executable, "-m", _MODULE, json.dumps(parameters)], bound_to_loopback())
-
-
-def ros_program(spec: GuardSpec, watched: GuardedTopic, publishers: Sequence[str], site: LoadSite) -> GuardProgram:
-    """Returns `ldos_guard`'s program over the stack's middleware.
-
-    Raises:
         Unavailable: the workspace is not sourced.
     """
-    sourced = {**os.environ, **site.environment}
-    find_ros_packages([PACKAGE], environment=sourced).demand()
-    prefix = find_ros_package(PACKAGE, sourced)
-    assert prefix is not None
-    named: dict[str, object] = {"publishers": list(publishers)} if publishers else {}
-    clock: dict[str, object] = {"use_sim_time": True} if site.has_simulated_clock else {}
-    parameters = {**_parameters(spec, watched), **named, **clock}
-    program = prefix / "lib" / PACKAGE / NAME
-    return GuardProgram(ros_command(program, NAME, **parameters), site.environment)
-
-
-def _parameters(spec: GuardSpec, watched: GuardedTopic) -> dict[str, object]:
-    return {
+    numbers = ("silence_ms", "window_ms", "late_share", "least_share", "decrease", "increase")
+    parameters: dict[str, object] = {
+        **{name: float(getattr(spec, name)) for name in numbers},
         "topic": watched.topic,
         "type": watched.type,
         "deadline_ms": float(watched.deadline_ms),
-        "silence_ms": float(spec.silence_ms),
-        "window_ms": float(spec.window_ms),
-        "late_share": float(spec.late_share),
-        "least_share": float(spec.least_share),
-        "decrease": float(spec.decrease),
         "calm_windows": spec.calm_windows,
-        "increase": float(spec.increase),
         "parameter": spec.parameter,
         "report_period_s": _REPORT_PERIOD_S,
         "seconds": LONGEST_S,
     }
+    if site.kind is not StackKind.ROS2:
+        stamp_reader(watched.type)
+        parameters |= {"domain": site.domain, "publishers": list(publishers)}
+        return GuardProgram([sys.executable, "-m", _MODULE, json.dumps(parameters)], bound_to_loopback())
+    parameters |= {"publishers": list(publishers)} if publishers else {}
+    parameters |= {"use_sim_time": True} if site.has_simulated_clock else {}
+    program = programs_folder(PACKAGE, site.environment) / NAME
+    return GuardProgram(ros_command(program, NAME, **parameters), site.environment)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,28 +132,19 @@ class GuardProof(GroupedProof):
     missing: tuple[str, ...]
 
     def describe(self) -> str:
+        silence = f", {self.silent_windows} silent windows" if self.silent_windows else ""
+        publishers = counted(self.obedient, "publisher")
+        deeds = f"never throttled {publishers}"
+        if self.decreases:
+            deeds = (
+                f"throttled {publishers} for {self.throttled_s:.1f} of {self.seconds:.1f} s, to "
+                f"{100 * self.least:.0f} % at the least, {100 * self.share:.0f} % in the mean"
+            )
+        missing = f"; not obeyed by {', '.join(self.missing)}" if self.missing else ""
         return (
             f"guard of {self.topic}: {self.late} of {self.received} messages later than {self.deadline_ms:g} ms"
-            f"{f', {self.silent_windows} silent windows' if self.silent_windows else ''}; {self._deeds}"
-            f"{self._missing_words}"
+            f"{silence}; {deeds}{missing}"
         )
-
-    @property
-    def _missing_words(self) -> str:
-        return f"; not obeyed by {', '.join(self.missing)}" if self.missing else ""
-
-    @property
-    def _deeds(self) -> str:
-        if not self.decreases:
-            return f"never throttled {_publishers(self.obedient)}"
-        return (
-            f"throttled {_publishers(self.obedient)} for {self.throttled_s:.1f} of {self.seconds:.1f} s, to "
-            f"{100 * self.least:.0f} % at the least, {100 * self.share:.0f} % in the mean"
-        )
-
-
-def _publishers(count: int) -> str:
-    return f"{count} publisher{'' if count == 1 else 's'}"
 
 
 @dataclass
@@ -235,10 +212,16 @@ def build_proof(
     stretches = history.shares(begin.mono_ns, end.mono_ns)
     seconds = (end.mono_ns - begin.mono_ns) / NS_PER_S
     received, late = end.received - begin.received, end.late - begin.late
+    shortfall = ""
+    if seconds > 0 and not received:
+        shortfall = f"the guard heard nothing on {watched.topic}"
+    elif history.publishers and not history.obedient:
+        shortfall = f"no publisher obeyed the guard ({'; '.join(history.missing)})"
+    seconds_ns = [(ns, min(ns + NS_PER_S, end.mono_ns)) for ns in range(begin.mono_ns, end.mono_ns, NS_PER_S)]
     return GuardProof(
         kind=spec.KIND,
         seconds=seconds,
-        shortfall=failure or group.shortfall or _shortfall(watched, history, received, seconds),
+        shortfall=failure or group.shortfall or shortfall,
         group=spec.group,
         group_found=group.found,
         topic=watched.topic,
@@ -250,7 +233,7 @@ def build_proof(
         share=_mean(stretches, begin.share),
         least=min((share for _, _, share in stretches), default=begin.share),
         throttled_s=sum(end_ns - begin_ns for begin_ns, end_ns, share in stretches if share < 1) / NS_PER_S,
-        shares=_second_by_second(history, begin.mono_ns, end.mono_ns),
+        shares=tuple(round(_mean(history.shares(*each), 1.0), 3) for each in seconds_ns),
         decreases=end.decreases - begin.decreases,
         increases=end.increases - begin.increases,
         obedient=history.obedient,
@@ -258,25 +241,11 @@ def build_proof(
     )
 
 
-def _shortfall(watched: GuardedTopic, history: GuardHistory, received: int, seconds: float) -> str:
-    if seconds > 0 and not received:
-        return f"the guard heard nothing on {watched.topic}"
-    if history.publishers and not history.obedient:
-        return f"no publisher obeyed the guard ({'; '.join(history.missing)})"
-    return ""
-
-
 def _mean(stretches: Sequence[tuple[int, int, float]], otherwise: float) -> float:
     total_ns = sum(end_ns - begin_ns for begin_ns, end_ns, _ in stretches)
     if not total_ns:
         return otherwise
     return sum((end_ns - begin_ns) * share for begin_ns, end_ns, share in stretches) / total_ns
-
-
-def _second_by_second(history: GuardHistory, begin_ns: int, end_ns: int) -> tuple[float, ...]:
-    return tuple(
-        round(_mean(history.shares(ns, min(ns + NS_PER_S, end_ns)), 1.0), 3) for ns in range(begin_ns, end_ns, NS_PER_S)
-    )
 
 
 _START_TIMEOUT_S: Final = 60.0
@@ -310,7 +279,9 @@ class RunningGuard:
 
     def _measured(self) -> GuardProof:
         with self._history.lock:
-            self._failure = self._failure or self._what_failed()
+            if not self._failure:
+                has_ended = self._child.exit_code is not None
+                self._failure = self._child.describe_end() if has_ended else self._stream.find_fault()
             return build_proof(
                 self.spec,
                 self._watched,
@@ -321,24 +292,13 @@ class RunningGuard:
                 group=self._group_found,
             )
 
-    def _what_failed(self) -> str:
-        if self._child.exit_code is not None:
-            return self._child.describe_end()
-        return self._stream.find_fault()
-
     def await_begin(self) -> None:
-        """Waits until the guard has received a message of its path, then begins the measurement.
-
-        Raises:
-            LoadFailed: it does not start, or receives nothing.
-        """
+        """Begins the measurement at the first message of its path; raises `LoadFailed` if none comes."""
         with self._history.lock:
-            self._await_report()
-            deadline = time.monotonic() + _HEARING_TIMEOUT_S
-            while not self._stream.has_begun and time.monotonic() < deadline and self._child.exit_code is None:
-                self._history.lock.wait(_POLL_S)
-            self._require_running()
-            if not self._stream.has_begun:
+            if not self._await(lambda: self._stream.last is not None, _START_TIMEOUT_S):
+                words = self._child.last_lines()
+                raise LoadFailed(f"the guard did not start within {_START_TIMEOUT_S:.0f} s", details=words)
+            if not self._await(lambda: self._stream.has_begun, _HEARING_TIMEOUT_S):
                 raise LoadFailed(
                     f"the guard heard nothing on {self._watched.topic} within {_HEARING_TIMEOUT_S:.0f} s",
                     remedy=f"guard a topic on which the stack sends {self._watched.type} all the time",
@@ -347,34 +307,22 @@ class RunningGuard:
             self._history.begin()
         self._group_found = read_group(self.spec.group, [self._child.pid], self._site) or NOT_READ
 
-    def _await_report(self) -> None:
-        deadline = time.monotonic() + _START_TIMEOUT_S
-        while self._stream.last is None and time.monotonic() < deadline and self._child.exit_code is None:
+    def _await(self, is_done: Callable[[], bool], limit_s: float) -> bool:
+        """Waits for reports; raises `LoadFailed` if the guard ends."""
+        deadline = time.monotonic() + limit_s
+        while not is_done() and time.monotonic() < deadline and self._child.exit_code is None:
             self._history.lock.wait(_POLL_S)
-        self._require_running()
-        if self._stream.last is None:
-            words = self._child.last_lines()
-            raise LoadFailed(f"the guard did not start within {_START_TIMEOUT_S:.0f} s", details=words)
-
-    def _require_running(self) -> None:
         if self._child.exit_code is not None:
-            raise LoadFailed(
-                self._child.describe_end(), remedy="look at what it says", details=self._child.last_lines()
-            )
+            words = self._child.last_lines()
+            raise LoadFailed(self._child.describe_end(), remedy="look at what it says", details=words)
+        return is_done()
 
 
 @contextmanager
 def run_guard(spec: GuardSpec, site: LoadSite) -> Iterator[RunningGuard]:
-    """Guards a path inside the ``with`` block; afterwards publishers may use their whole rate again.
-
-    Raises:
-        ConfigurationError: there is no publisher to throttle or no such path, or its messages carry no stamp.
-        Unavailable: the guard's program is not installed.
-        LoadFailed: it does not start, or receives nothing of its path.
-    """
+    """Guards a path inside the ``with`` block; see `run_load`. Afterwards publishers may use their whole rate again."""
     watched, publishers = guarded_topic(spec, site.paths), publishers_of(spec, site)
-    is_ros = site.kind is StackKind.ROS2
-    program = (ros_program if is_ros else embedded_program)(spec, watched, publishers, site)
+    program = guard_program(spec, watched, publishers, site)
     with ExitStack() as resources:
         group = ProcessGroup(
             log_directory=site.log_directory,
@@ -391,4 +339,4 @@ def run_guard(spec: GuardSpec, site: LoadSite) -> Iterator[RunningGuard]:
         yield guard
 
 
-LOAD: Final = Load(run=run_guard, package=PACKAGE, proof=GuardProof)
+LOADS: Final = {GuardSpec.KIND: Load(run=run_guard, package=PACKAGE, proof=GuardProof)}

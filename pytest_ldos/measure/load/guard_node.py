@@ -1,12 +1,11 @@
 """A node that measures the lateness of a topic's messages, and throttles publishers when it is too large.
 
-Its only argument is a JSON object with the same parameters as the ROS workspace's `ldos_guard`: see
-`scenario.loads.GuardSpec`, and ``topic``, ``type``, ``publishers`` (names of nodes), ``report_period_s``, ``seconds``
-(time limit). Runs until SIGINT or SIGTERM; then it lets the publishers use their whole rate again.
+Its only argument is a JSON object with the parameters of the ROS workspace's `ldos_guard`, whose law it shares. It runs
+until SIGINT or SIGTERM; then it lets the publishers use their whole rate again. Each `report_period_s` it prints a JSON
+line with the counts since its start; ``missing`` has a reason for each publisher that does not obey.
 
-Each `report_period_s` it prints a JSON line: ``mono_ns``, ``share``, and since its start ``received`` and ``late``
-messages, ``unstamped`` ones, ``silent_windows``, ``decreases``, ``increases``; ``missing`` has a reason for
-each publisher that does not obey.
+Reference: D.-M. Chiu and R. Jain, "Analysis of the Increase and Decrease Algorithms for Congestion Avoidance in
+Computer Networks", Computer Networks and ISDN Systems 17 (1989).
 """
 
 from __future__ import annotations
@@ -17,19 +16,179 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
 from pytest_ldos.measure.load.flood_reports import stamp_reader
-from pytest_ldos.measure.load.throttle import PathLateness, ThrottledPublisher, ThrottleLaw, ThrottleLimits
+from pytest_ldos.robot.dds.action import ParameterClient
 from pytest_ldos.robot.dds.endpoint import QosProfile
 from pytest_ldos.robot.dds.messages import Message
 from pytest_ldos.robot.dds.node import Context, Node, run_node
 
+
+@dataclass(kw_only=True)
+class ThrottleLaw:
+    """Updates the share after each time window; see `scenario.loads.GuardSpec` for its limits.
+
+    Attributes:
+        share: share of their own rate that publishers may use, 0 to 1.
+        decreases, increases: numbers of its changes.
+    """
+
+    late_share: float
+    least_share: float
+    decrease: float
+    calm_windows: int
+    increase: float
+    share: float = field(default=1.0, init=False)
+    decreases: int = field(default=0, init=False)
+    increases: int = field(default=0, init=False)
+    _calm: int = field(default=0, init=False)
+
+    def judge(self, late_share: float | None) -> float:
+        """Returns the share after one more window.
+
+        Args:
+            late_share: late share of the window's messages; 1 in silence; ``None`` (no change) if none came and none is
+                overdue.
+        """
+        if late_share is None:
+            return self.share
+        share = self.share
+        if late_share > self.late_share:
+            self._calm = 0
+            share = max(self.least_share, self.share * self.decrease)
+        else:
+            self._calm += 1
+            if self._calm >= self.calm_windows:
+                share = min(1.0, self.share + self.increase)
+        self.decreases += share < self.share
+        self.increases += share > self.share
+        self.share = share
+        return share
+
+
+ANSWER_NS: Final = 500 * NS_PER_MS
+"""Time after which a request to a publisher is repeated."""
+
+
+class ThrottledPublisher:
+    """Sends one publisher its allowed share of the rate until it confirms."""
+
+    def __init__(self, guard: Node, name: str, parameter: str) -> None:
+        self.name = name
+        self._parameter = parameter
+        self._client = ParameterClient(guard, name.removeprefix("/"))
+        self._obeyed: float | None = None
+        self._asked: tuple[float, int] | None = None
+        self._refusal = ""
+        self._is_there = False
+        self._is_mute = False
+
+    @property
+    def trouble(self) -> str:
+        """Reason why its obedience is not confirmed; empty if it is."""
+        if not self._is_there:
+            return "no such node"
+        if self._refusal:
+            return self._refusal
+        return "does not answer" if self._is_mute or self._obeyed is None else ""
+
+    def is_settled(self, share: float) -> bool:
+        """Returns True if no answer is pending: it has confirmed or refused this share, or is absent."""
+        return not self._is_there or bool(self._refusal) or self._obeyed == share
+
+    def ask(self, share: float, now_ns: int) -> None:
+        """Sends it the share unless confirmed; must be called repeatedly."""
+        self._is_there = self._client.server_is_ready()
+        if not self._is_there:
+            self._obeyed, self._asked, self._refusal, self._is_mute = None, None, "", False
+            return
+        is_waiting = self._asked is not None and now_ns - self._asked[1] < ANSWER_NS
+        if self.is_settled(share) or is_waiting:
+            return
+        self._is_mute = self._asked is not None
+        self._asked = (share, now_ns)
+        self._client.set({self._parameter: share}, lambda refused: self._note_answer(share, refused))
+
+    def _note_answer(self, share: float, refused: list[str]) -> None:
+        self._is_mute = False
+        self._refusal = refused[0] if refused else ""
+        if not refused:
+            self._obeyed = share
+        if self._asked is not None and self._asked[0] == share:
+            self._asked = None
+
+
+_SHARED_CLOCK_NS: Final = 3600 * NS_PER_S
+"""Stamps this close to the wall clock are wall-clock stamps; others belong to a simulated clock, which begins at 0."""
+
+REFERENCE_NS: Final = NS_PER_S // 2
+"""Time for which the smallest offset of a simulated clock is kept; the clock never catches up."""
+
+
+class PathLateness:
+    """Counts late messages in windows of time.
+
+    A wall-clock stamp gives a message's age. A stamp of a simulated clock gives its age relative to the youngest
+    message of the last half second: it is late if the message waits or the simulated clock runs too slowly. LEDBAT's
+    base delay (RFC 6817) works in the same way.
+
+    Attributes:
+        received, late: stamped messages so far.
+        unstamped: messages so far without a stamp.
+        silent_windows: windows so far that ended in too long a silence.
+
+    Args:
+        now_ns: start of listening, monotonic.
+    """
+
+    def __init__(self, *, deadline_ns: int, silence_ns: int, now_ns: int) -> None:
+        self._deadline_ns = deadline_ns
+        self._silence_ns = silence_ns
+        self._heard_ns = now_ns
+        self._least: deque[tuple[int, int]] = deque()
+        self._before = (0, 0)
+        self.received = 0
+        self.late = 0
+        self.unstamped = 0
+        self.silent_windows = 0
+
+    def note(self, stamp_ns: int | None, *, wall_ns: int, mono_ns: int) -> None:
+        """Records a message."""
+        self._heard_ns = mono_ns
+        if stamp_ns is None:
+            self.unstamped += 1
+            return
+        self.received += 1
+        self.late += self._age_ns(stamp_ns, wall_ns, mono_ns) > self._deadline_ns
+
+    def _age_ns(self, stamp_ns: int, wall_ns: int, mono_ns: int) -> int:
+        if abs(wall_ns - stamp_ns) < _SHARED_CLOCK_NS:
+            return wall_ns - stamp_ns
+        offset_ns = mono_ns - stamp_ns
+        while self._least and self._least[-1][1] >= offset_ns:
+            self._least.pop()
+        self._least.append((mono_ns, offset_ns))
+        while self._least[0][0] < mono_ns - REFERENCE_NS:
+            self._least.popleft()
+        return offset_ns - self._least[0][1]
+
+    def end_window(self, now_ns: int) -> float | None:
+        """Returns the late share of the messages since the last call; 1 in silence, ``None`` if unknown."""
+        received, late = self.received - self._before[0], self.late - self._before[1]
+        self._before = (self.received, self.late)
+        if now_ns - self._heard_ns >= self._silence_ns:
+            self.silent_windows += 1
+            return 1.0
+        return late / received if received else None
+
+
 _DEPTH: Final = 100
-_FAREWELL_NS: Final = NS_PER_S
-"""Time limit for releasing the publishers at the end."""
+_FAREWELL_NS: Final = NS_PER_S  # time limit for releasing the publishers at the end
 
 
 class Guard:
@@ -43,15 +202,8 @@ class Guard:
             silence_ns=round(parameters["silence_ms"] * NS_PER_MS),
             now_ns=time.monotonic_ns(),
         )
-        self._law = ThrottleLaw(
-            ThrottleLimits(
-                late_share=parameters["late_share"],
-                least_share=parameters["least_share"],
-                decrease=parameters["decrease"],
-                calm_windows=parameters["calm_windows"],
-                increase=parameters["increase"],
-            )
-        )
+        limits = ("late_share", "least_share", "decrease", "calm_windows", "increase")
+        self._law = ThrottleLaw(**{name: parameters[name] for name in limits})
         names = parameters["publishers"]
         self._publishers = [ThrottledPublisher(node, name, parameters["parameter"]) for name in names]
         qos = QosProfile(depth=_DEPTH, reliable=False)

@@ -1,48 +1,49 @@
-"""Network impairment of the stack's DDS domain (``tc netem`` on loopback)."""
+"""Network impairment of the stack's DDS domain (``tc netem`` on loopback), and probes that measure its effect.
+
+Pairs of probes are sent to a port that no participant uses. The kernel stamps their arrival, so that delays in reading
+them do not matter.
+"""
 
 from __future__ import annotations
 
 import os
+import socket
 import statistics
+import struct
+import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.base.errors import LoadFailed
 from pytest_ldos.base.stats.counts import shortfall_p
 from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
-from pytest_ldos.host.availability import Availability
-from pytest_ldos.host.ros import chosen_rmw
-from pytest_ldos.host.undo import undone_at_end
-from pytest_ldos.host.undo_actions import RunCommand
+from pytest_ldos.host.availability import Availability, chosen_rmw
+from pytest_ldos.host.temporary import undone_at_end
+from pytest_ldos.host.undoer import RunCommand
 from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite
 from pytest_ldos.measure.load.traffic_control import (
     REMOVAL,
-    WIRE_BITS,
-    Crossing,
     NetemCounters,
-    NetworkProbe,
     apply_commands,
     impairing_commands,
-    probing,
     read_counters,
     traffic_control_available,
 )
 from pytest_ldos.robot.dds.domain import ports_of
 from pytest_ldos.robot.stack.choose import resolve_kind
 from pytest_ldos.robot.stack.ros2.installed import ZENOH
-from pytest_ldos.scenario.loads.spec import NetworkImpairmentSpec
+from pytest_ldos.scenario.loads import NetworkImpairmentSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 
 REACHED_FRACTION: Final = 0.9
 """Smallest accepted fraction of the requested delay, and of the gaps due to the requested rate."""
 
-_UNLIKELY: Final = 1e-3
-"""Significance level at which the number of lost datagrams contradicts the requested loss."""
-
+_UNLIKELY: Final = 1e-3  # significance level at which the number of lost datagrams contradicts the requested loss
 _MEASURABLE_GAP_NS: Final = 50_000
 _SHARE_OF_RATE: Final = 0.1
 _SHORTEST_INTERVAL_S: Final = 0.02
@@ -51,6 +52,125 @@ _PATIENCE_S: Final = 0.5
 _BITS_A_MBIT: Final = 1e6
 _FASTDDS: Final = frozenset({"rmw_fastrtps_cpp", "rmw_fastrtps_dynamic_cpp"})
 _PROFILES: Final = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
+
+
+PAYLOAD_BYTES: Final = 200
+WIRE_BITS: Final = 8 * (PAYLOAD_BYTES + 8 + 20 + 14)
+"""Size of a queued probe, with UDP, IP and Ethernet headers."""
+
+_NUMBER: Final = struct.Struct("<Q")
+_STAMP: Final = struct.Struct("@qq")
+_SO_TIMESTAMPNS: Final = 35
+_READ_TIMEOUT_S: Final = 0.1
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Results of the probes.
+
+    Attributes:
+        sent, lost: probes past their time limit, and those that did not arrive by then.
+        delays_ns: one-way delays of the received probes, in the order of sending.
+        gaps_ns: time between the two probes of a pair, if both arrived.
+    """
+
+    sent: int
+    lost: int
+    delays_ns: tuple[int, ...]
+    gaps_ns: tuple[int, ...]
+
+
+class NetworkProbe:
+    """Sends and receives pairs of probes, in two threads.
+
+    Args:
+        interval_s: time between two pairs.
+        patience_s: time limit after which a probe counts as lost.
+
+    Raises:
+        LoadFailed: no port is free.
+    """
+
+    def __init__(self, ports: range, *, interval_s: float, patience_s: float) -> None:
+        self._interval_s = interval_s
+        self._patience_ns = int(patience_s * NS_PER_S)
+        self._sink = _bind_unused(ports)
+        self._source = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._source.bind(("127.0.0.1", 0))
+        self._sent: list[int] = []
+        self._arrived: dict[int, int] = {}
+        self._stopping = threading.Event()
+        self._threads = [
+            threading.Thread(target=work, name="network probe", daemon=True) for work in (self._send, self._take)
+        ]
+
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join()
+        self._sink.close()
+        self._source.close()
+
+    @property
+    def datagrams(self) -> int:
+        """Number of probes sent so far."""
+        return len(self._sent)
+
+    @property
+    def crossing(self) -> Crossing:
+        """Results of the probes past their time limit."""
+        now_ns = time.time_ns()
+        arrived = dict(self._arrived)
+        sent = [stamp for stamp in list(self._sent) if now_ns - stamp > self._patience_ns]
+        delays = {number: arrived[number] - stamp for number, stamp in enumerate(sent) if number in arrived}
+        gaps = [arrived[number + 1] - arrived[number] for number in delays if number % 2 == 0 and number + 1 in delays]
+        return Crossing(len(sent), len(sent) - len(delays), tuple(delays.values()), tuple(gaps))
+
+    def _send(self) -> None:
+        filling = bytes(PAYLOAD_BYTES - _NUMBER.size)
+        address = self._sink.getsockname()
+        while not self._stopping.wait(self._interval_s):
+            for _ in range(2):
+                number = len(self._sent)
+                self._sent.append(time.time_ns())
+                self._source.sendto(_NUMBER.pack(number) + filling, address)
+
+    def _take(self) -> None:
+        ours = self._source.getsockname()[1]
+        while not self._stopping.is_set():
+            try:
+                data, ancillary, _, sender = self._sink.recvmsg(PAYLOAD_BYTES, socket.CMSG_SPACE(_STAMP.size))
+            except TimeoutError:
+                continue
+            if sender[1] == ours and len(data) == PAYLOAD_BYTES:
+                self._arrived[_NUMBER.unpack_from(data)[0]] = _stamp_of(ancillary)
+
+
+def _bind_unused(ports: range) -> socket.socket:
+    """Binds the last free port, because participants use the first ones."""
+    for port in reversed(ports):
+        sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            sink.bind(("127.0.0.1", port))
+        except OSError:
+            sink.close()
+            continue
+        sink.settimeout(_READ_TIMEOUT_S)
+        sink.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        return sink
+    raise LoadFailed(f"no UDP port from {ports[0]} to {ports[-1]} is free")
+
+
+def _stamp_of(ancillary: list[tuple[int, int, bytes]]) -> int:
+    """Kernel's receive time of a datagram; the current time without a stamp."""
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
+            seconds, nanoseconds = _STAMP.unpack(data)
+            return int(seconds) * NS_PER_S + int(nanoseconds)
+    return time.time_ns()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,11 +242,15 @@ def build_proof(
     passed = counters or NetemCounters(0, 0)
     delays_ms = sorted(delay / NS_PER_MS for delay in crossing.delays_ns)
     gap_ns = statistics.median(crossing.gaps_ns) if crossing.gaps_ns else 0.0
+    jitter = f" ± {spec.jitter_ms:g} ms" if spec.jitter_ms else ""
+    asked = [f"{spec.delay_ms:g} ms{jitter}"] if spec.delay_ms else []
+    asked += [f"{spec.loss_percent:g} % loss"] if spec.loss_percent else []
+    asked += [f"{spec.rate_mbps:g} Mbit/s"] if spec.rate_mbps else []
     return NetworkImpairmentProof(
         kind=spec.KIND,
         seconds=seconds,
         shortfall=_shortfall(spec, crossing, counters, ours=ours),
-        asked=_describe(spec),
+        asked=", ".join(asked) or "nothing",
         delay_p50_ms=statistics.median(delays_ms) if delays_ms else 0.0,
         delay_p99_ms=delays_ms[int(0.99 * (len(delays_ms) - 1))] if delays_ms else 0.0,
         probes=crossing.sent,
@@ -143,26 +267,16 @@ def _shortfall(spec: NetworkImpairmentSpec, crossing: Crossing, counters: NetemC
         return "somebody removed the impairment from loopback while it should last"
     if counters.entered <= ours:
         return "no datagram of the stack passed it: its messages do not take loopback's UDP ports"
-    return _delay_shortfall(spec, crossing) or _loss_shortfall(spec, crossing) or _rate_shortfall(spec, crossing)
-
-
-def _delay_shortfall(spec: NetworkImpairmentSpec, crossing: Crossing) -> str:
-    if not spec.delay_ms or spec.loss_percent == 100:
-        return ""
-    if not crossing.delays_ns:
-        return "no probe arrived that would show the delay"
-    median_ms = statistics.median(crossing.delays_ns) / NS_PER_MS
-    if median_ms >= REACHED_FRACTION * spec.delay_ms:
-        return ""
-    return f"datagrams took {median_ms:.1f} ms, {spec.delay_ms:g} ms were asked for"
-
-
-def _loss_shortfall(spec: NetworkImpairmentSpec, crossing: Crossing) -> str:
-    """Returns the failure if significantly fewer datagrams were lost than requested."""
+    if spec.delay_ms and spec.loss_percent != 100:
+        if not crossing.delays_ns:
+            return "no probe arrived that would show the delay"
+        median_ms = statistics.median(crossing.delays_ns) / NS_PER_MS
+        if median_ms < REACHED_FRACTION * spec.delay_ms:
+            return f"datagrams took {median_ms:.1f} ms, {spec.delay_ms:g} ms were asked for"
     share = spec.loss_percent / 100
-    if shortfall_p(successes=crossing.lost, trials=crossing.sent, expected_rate=share) >= _UNLIKELY:
-        return ""
-    return f"{crossing.lost} of {crossing.sent} probes were lost, {spec.loss_percent:g} % were asked for"
+    if shortfall_p(successes=crossing.lost, trials=crossing.sent, expected_rate=share) < _UNLIKELY:
+        return f"{crossing.lost} of {crossing.sent} probes were lost, {spec.loss_percent:g} % were asked for"
+    return _rate_shortfall(spec, crossing)
 
 
 def _rate_shortfall(spec: NetworkImpairmentSpec, crossing: Crossing) -> str:
@@ -171,22 +285,12 @@ def _rate_shortfall(spec: NetworkImpairmentSpec, crossing: Crossing) -> str:
         return ""
     if not crossing.gaps_ns:
         return "no pair of probes arrived that would show the rate"
-    if spec.jitter_ms:
-        return ""
     due_ns = WIRE_BITS / (spec.rate_mbps * _BITS_A_MBIT) * NS_PER_S
     gap_ns = statistics.median(crossing.gaps_ns)
-    if due_ns < _MEASURABLE_GAP_NS or gap_ns >= REACHED_FRACTION * due_ns:
+    if spec.jitter_ms or due_ns < _MEASURABLE_GAP_NS or gap_ns >= REACHED_FRACTION * due_ns:
         return ""
     found = f"datagrams followed each other in {gap_ns / 1000:.0f} µs"
     return f"{found}, {spec.rate_mbps:g} Mbit/s make that {due_ns / 1000:.0f} µs"
-
-
-def _describe(spec: NetworkImpairmentSpec) -> str:
-    jitter = f" ± {spec.jitter_ms:g} ms" if spec.jitter_ms else ""
-    parts = [f"{spec.delay_ms:g} ms{jitter}"] if spec.delay_ms else []
-    parts += [f"{spec.loss_percent:g} % loss"] if spec.loss_percent else []
-    parts += [f"{spec.rate_mbps:g} Mbit/s"] if spec.rate_mbps else []
-    return ", ".join(parts) or "nothing"
 
 
 def network_impairment_available(spec: NetworkImpairmentSpec, stack: StackSpec) -> Availability:
@@ -225,12 +329,7 @@ def _goes_through_network(environment: Mapping[str, str]) -> Availability:
 
 @contextmanager
 def run_network_impairment(spec: NetworkImpairmentSpec, site: LoadSite) -> Iterator[RunningNetworkImpairment]:
-    """Impairs the network inside the ``with`` block; this is undone even if the process is killed.
-
-    Raises:
-        Unavailable: this machine or stack does not allow it.
-        LoadFailed: the kernel refused.
-    """
+    """Impairs the network inside the ``with`` block; see `run_load`. It is undone even if this process is killed."""
     if site.kind is StackKind.ROS2:
         _goes_through_network({**os.environ, **site.environment}).demand()
     traffic_control_available().demand()
@@ -240,7 +339,7 @@ def run_network_impairment(spec: NetworkImpairmentSpec, site: LoadSite) -> Itera
     with undone_at_end(log) as undo:
         undo.register(RunCommand(REMOVAL))
         apply_commands(impairing_commands(spec, ports))
-        with probing(ports, interval_s=_probe_interval_s(spec), patience_s=patience_s) as probe:
+        with closing(NetworkProbe(ports, interval_s=_probe_interval_s(spec), patience_s=patience_s)) as probe:
             impairment = RunningNetworkImpairment(spec, probe)
             try:
                 yield impairment
@@ -256,4 +355,8 @@ def _probe_interval_s(spec: NetworkImpairmentSpec) -> float:
     return min(max(wanted_s, _SHORTEST_INTERVAL_S), _LONGEST_INTERVAL_S)
 
 
-LOAD: Final = Load(run=run_network_impairment, available=network_impairment_available, proof=NetworkImpairmentProof)
+LOADS: Final = {
+    NetworkImpairmentSpec.KIND: Load(
+        run=run_network_impairment, available=network_impairment_available, proof=NetworkImpairmentProof
+    )
+}

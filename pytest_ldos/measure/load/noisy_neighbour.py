@@ -1,38 +1,54 @@
-"""A second stack alongside the one under test, on another domain, with a constantly moving arm."""
+"""A second stack alongside the one under test, on another domain, with a constantly moving arm.
+
+Run as a program, this module starts that stack and sends it one goal after another until SIGINT. Its argument is a JSON
+object: ``stack`` (fields of `StackSpec`) and ``log_directory``. After the start and after each goal it prints a JSON
+line: the stack's DDS domain, and the numbers of goals completed and failed so far. It has its own session, so that all
+of the neighbour is in one scheduler group.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.base.errors import LoadFailed
+from pytest_ldos.base.errors import LdosError, LoadFailed
+from pytest_ldos.base.plain import PlainReader
 from pytest_ldos.base.text import one_line
 from pytest_ldos.base.writable import writing
 from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.counters import CpuTime
 from pytest_ldos.host.cpu import with_descendants
-from pytest_ldos.host.process_times import CpuTime
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.measure.load.protocol import NOT_READ, GroupedProof, Load, LoadSite, read_group, watched
-from pytest_ldos.robot.stack.choose import stack_available
-from pytest_ldos.scenario.loads.spec import NeighbourStack, NoisyNeighbourSpec, SchedulerGroup
+from pytest_ldos.record.protocol import RecordingReport
+from pytest_ldos.robot.stack.choose import choose_backend, stack_available
+from pytest_ldos.robot.stack.client_protocol import MotionOutcome
+from pytest_ldos.robot.stack.goals import OutcomeClass
+from pytest_ldos.robot.stack.protocol import Attempt, RunningStack, Stimulus
+from pytest_ldos.scenario.loads import NeighbourStack, NoisyNeighbourSpec, SchedulerGroup
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.scenario.words import StackKind
 
 IDLE_S: Final = 30.0
 """Time without a finished goal after which a neighbour counts as not moving."""
 
+LONGEST_S: Final = 1800.0
+"""Time limit of a neighbour, in case its owner disappears."""
+
 _READY_TIMEOUT_S: Final = 120.0
 _END_TIMEOUT_S: Final = 20.0
-_DRIVER: Final = "pytest_ldos.measure.load.neighbour_driver"
+_DRIVER: Final = "pytest_ldos.measure.load.noisy_neighbour"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,27 +99,20 @@ class RunningNeighbour:
     def _read_reports(self) -> None:
         assert self._driver.process.stdout is not None
         for line in self._driver.process.stdout:
-            self._take(line)
+            with self._changed:
+                try:
+                    report = json.loads(line)
+                    self._report = {name: int(report[name]) for name in self._report}
+                    self._heard_s = time.monotonic()
+                except (ValueError, KeyError, TypeError):
+                    self._trouble = self._trouble or f"the neighbour printed {one_line(line.strip())[:200]!r}"
+                self._changed.notify_all()
         with self._changed:
             self._has_ended = True
             self._changed.notify_all()
 
-    def _take(self, line: str) -> None:
-        with self._changed:
-            try:
-                report = json.loads(line)
-                self._report = {name: int(report[name]) for name in self._report}
-                self._heard_s = time.monotonic()
-            except (ValueError, KeyError, TypeError):
-                self._trouble = self._trouble or f"the neighbour printed {one_line(line.strip())[:200]!r}"
-            self._changed.notify_all()
-
     def await_motion(self) -> None:
-        """Waits until its arm has reached a goal, then begins the measurement.
-
-        Raises:
-            LoadFailed: it does not start, or does not reach a goal.
-        """
+        """Begins the measurement when its arm has reached a goal; raises `LoadFailed` if it does not."""
         with self._changed:
             self._changed.wait_for(lambda: self._report["completed"] > 0 or self._has_ended, _READY_TIMEOUT_S)
             moves = self._report["completed"] > 0 and not self._has_ended
@@ -140,10 +149,15 @@ class RunningNeighbour:
         self.look()
         with self._changed:
             completed, failed = (self._report[each] - self._at_begin[each] for each in ("completed", "failed"))
+            idleness = ""
+            if failed > completed:
+                idleness = f"the neighbour failed in {failed} of {completed + failed} goals"
+            elif self._idle_s > IDLE_S:
+                idleness = f"none of the neighbour's goals ended in {self._idle_s:.0f} s"
             return NeighbourProof(
                 kind=self.spec.KIND,
                 seconds=self._time.elapsed_s,
-                shortfall=self._trouble or self._group.shortfall or self._idleness(completed, failed),
+                shortfall=self._trouble or self._group.shortfall or idleness,
                 group=self.spec.group,
                 group_found=self._group.found,
                 stack=self.spec.stack,
@@ -152,13 +166,6 @@ class RunningNeighbour:
                 failed=failed,
                 cpu_seconds=self._time.used_s,
             )
-
-    def _idleness(self, completed: int, failed: int) -> str:
-        if failed > completed:
-            return f"the neighbour failed in {failed} of {completed + failed} goals"
-        if self._idle_s > IDLE_S:
-            return f"none of the neighbour's goals ended in {self._idle_s:.0f} s"
-        return ""
 
 
 def neighbour_available(spec: NoisyNeighbourSpec, stack: StackSpec) -> Availability:
@@ -174,12 +181,7 @@ def stack_of_neighbour(spec: NoisyNeighbourSpec, stack: StackSpec) -> StackSpec:
 
 @contextmanager
 def run_neighbour(spec: NoisyNeighbourSpec, site: LoadSite) -> Iterator[RunningNeighbour]:
-    """Runs a second, unrecorded stack inside the ``with`` block.
-
-    Raises:
-        Unavailable: its stack is not installed.
-        LoadFailed: it does not start; has the last lines of its output.
-    """
+    """Runs a second, unrecorded stack inside the ``with`` block; see `run_load`."""
     neighbour_available(spec, site.stack).demand()
     logs = site.log_directory / "neighbour"
     with writing(logs):
@@ -192,7 +194,9 @@ def run_neighbour(spec: NoisyNeighbourSpec, site: LoadSite) -> Iterator[RunningN
         with watched(neighbour.look):
             yield neighbour
         neighbour.look()
-        _end(driver)
+        driver.process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):  # its stack shuts down
+            driver.process.wait(_END_TIMEOUT_S)
     finally:
         group.stop()
 
@@ -202,11 +206,84 @@ def _command(stack: StackSpec, logs: Path) -> list[str]:
     return [sys.executable, "-m", _DRIVER, json.dumps(settings)]
 
 
-def _end(driver: Child) -> None:
-    """Interrupts the driver and waits for its stack to shut down."""
-    driver.process.send_signal(signal.SIGINT)
-    with suppress(subprocess.TimeoutExpired):
-        driver.process.wait(_END_TIMEOUT_S)
+LOADS: Final = {NoisyNeighbourSpec.KIND: Load(run=run_neighbour, available=neighbour_available, proof=NeighbourProof)}
 
 
-LOAD: Final = Load(run=run_neighbour, available=neighbour_available, proof=NeighbourProof)
+class Unrecorded:
+    """A `Recorder` that records nothing."""
+
+    name = "none"
+    prefix: Sequence[str] = ()
+    environment: Mapping[str, str] = {}
+    open_environment: Mapping[str, str] = {}
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def start(self) -> None:
+        pass
+
+    def pause(self) -> RecordingReport:
+        return RecordingReport(0, 0)
+
+    def resume(self) -> None:
+        pass
+
+    def rotate(self) -> Path:
+        return self.directory
+
+    def stop(self) -> None:
+        pass
+
+
+def drive(stack: RunningStack) -> str:
+    """Sends goals and resets the stack until the time is over; returns the cause of the stack's death, if it died."""
+    ends_at = time.monotonic() + LONGEST_S
+    ended = {"completed": 0, "failed": 0}
+    _print_report(stack, ended)
+    for outcome, name in _work(stack.stimulus):
+        if outcome.outcome is OutcomeClass.STACK_DIED:
+            return outcome.message
+        succeeded = outcome.outcome is OutcomeClass.SUCCESS
+        ended["completed" if succeeded else "failed"] += 1
+        if not succeeded:
+            sys.stderr.write(f"goal {name}: {outcome.outcome}, {outcome.message}\n")
+        _print_report(stack, ended)
+        if time.monotonic() > ends_at:
+            break
+    return ""
+
+
+def _work(stimulus: Stimulus) -> Iterator[tuple[MotionOutcome, str]]:
+    """Runs all cases of the first set in turn, each after a reset; yields their outcomes."""
+    for case in itertools.cycle(stimulus.cases()):
+        back = stimulus.reset(Attempt(uuid.uuid4().hex, 0, None, None))
+        if back is not None:
+            yield back, "home"
+        yield stimulus.run(case, Attempt(uuid.uuid4().hex, 0, None, None)), case.name
+
+
+def _print_report(stack: RunningStack, ended: Mapping[str, int]) -> None:
+    sys.stdout.write(json.dumps({"domain": stack.domain, **ended}) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    settings = json.loads(sys.argv[1])
+    stack: StackSpec = PlainReader().read(StackSpec, settings["stack"], "the stack")
+    logs = Path(settings["log_directory"])
+    backend = choose_backend(stack, recorder=Unrecorded(logs), log_directory=logs)
+    try:
+        death = drive(backend.start())
+    except KeyboardInterrupt:
+        return 0
+    except LdosError as error:
+        death = str(error)
+    finally:
+        backend.stop()
+    sys.stderr.write(f"{death}\n" if death else "")
+    return 1 if death else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

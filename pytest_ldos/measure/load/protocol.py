@@ -13,7 +13,7 @@ from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cpu import SchedulingGroup, read_scheduling_group
 from pytest_ldos.record.protocol import Recorder
-from pytest_ldos.scenario.loads.spec import LoadSpec, SchedulerGroup
+from pytest_ldos.scenario.loads import LoadSpec, SchedulerGroup
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 
@@ -54,10 +54,6 @@ class RunningLoad(Protocol):
         """The load applied so far; after the end, in total."""
 
 
-def _nobody() -> list[int]:
-    return []
-
-
 @dataclass(frozen=True)
 class LoadSite:
     """A stack to which loads are applied, and its environment.
@@ -79,14 +75,10 @@ class LoadSite:
     kind: StackKind = StackKind.EMBEDDED
     has_simulated_clock: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
-    pids: Callable[[], list[int]] = _nobody
+    pids: Callable[[], list[int]] = list
     stack: StackSpec = field(default_factory=StackSpec)
     paths: Sequence[PathSpec] = BUILT_IN_PATHS
     loads: Sequence[LoadSpec] = ()
-
-
-def _always(spec: LoadSpec, stack: StackSpec) -> Availability:
-    return Availability(True)
 
 
 @dataclass(frozen=True)
@@ -101,7 +93,7 @@ class Load:
     """
 
     run: Callable[[Any, LoadSite], AbstractContextManager[RunningLoad]]
-    available: Callable[[Any, StackSpec], Availability] = _always
+    available: Callable[[Any, StackSpec], Availability] = lambda *_: Availability(True)
     package: str = ""
     proof: type[LoadProof] = LoadProof
 
@@ -111,12 +103,12 @@ def proof_to_dict(proof: LoadProof) -> dict[str, Any]:
     return {**vars(proof), "summary": proof.describe()}
 
 
-PERIOD_S: Final = 1.0
+_PERIOD_S: Final = 1.0
 
 
 @contextmanager
-def watched(look: Callable[[], None], *, period_s: float = PERIOD_S) -> Iterator[None]:
-    """Calls `look` every period in a separate thread.
+def watched(look: Callable[[], None]) -> Iterator[None]:
+    """Calls `look` every second in a separate thread.
 
     Raises:
         Exception: the error that `look` raised; it is not called again.
@@ -126,7 +118,7 @@ def watched(look: Callable[[], None], *, period_s: float = PERIOD_S) -> Iterator
 
     def run() -> None:
         try:
-            while not stopping.wait(period_s):
+            while not stopping.wait(_PERIOD_S):
                 look()
         except BaseException as error:  # noqa: BLE001 - raised where the context ends
             failures.append(error)
@@ -161,12 +153,7 @@ class GroupedProof(LoadProof):
 
 @dataclass(frozen=True)
 class GroupReading:
-    """The scheduler group found for a load.
-
-    Attributes:
-        found: description; also states if the choice makes no difference.
-        shortfall: difference from the requested group; empty if there is none.
-    """
+    """The scheduler group found for a load, as text, and its difference from the requested one; empty if none."""
 
     found: str
     shortfall: str = ""
@@ -177,7 +164,10 @@ NOT_READ: Final = GroupReading(NO_STACK_PROCESS)
 
 def read_group(asked: SchedulerGroup, pids: Iterable[int], site: LoadSite) -> GroupReading | None:
     """Reads the groups of the load's and the stack's processes; ``None`` if either has no running process."""
-    load, stack = _groups(pids), _groups(site.pids())
+    load, stack = (
+        frozenset(group for pid in each if (group := read_scheduling_group(pid)) is not None)
+        for each in (pids, site.pids())
+    )
     return judge_group(asked, load, stack) if load and stack else None
 
 
@@ -186,30 +176,17 @@ def judge_group(
 ) -> GroupReading:
     if all(not each.cgroup and not each.by_session for each in load | stack):
         return GroupReading(OFF)
-    shared = {each.effective for each in load} <= {each.effective for each in stack}
+    loads_names, stacks_names = (", ".join(sorted({each.describe() for each in group})) for group in (load, stack))
+    as_stack, separately = f"{loads_names}, as the stack", f"{loads_names}, the stack in {stacks_names}"
+    loads, stacks = {each.effective for each in load}, {each.effective for each in stack}
     if any(each.cgroup for each in load | stack):
-        return GroupReading(_describe_control_groups(asked, load, stack, shared=shared))
-    if asked == SchedulerGroup.STACK:
-        found = f"{_names(load)}, {'as the stack' if shared else f'the stack in {_names(stack)}'}"
-        return GroupReading(found, "" if shared else f"the load is not in the stack's scheduler group: {found}")
-    separate = not {each.effective for each in load} & {each.effective for each in stack}
-    found = f"{_names(load)}, the stack in {_names(stack)}"
-    return GroupReading(found, "" if separate else f"the load shares the stack's scheduler group: {found}")
-
-
-def _describe_control_groups(
-    asked: SchedulerGroup, load: frozenset[SchedulingGroup], stack: frozenset[SchedulingGroup], *, shared: bool
-) -> str:
-    if shared:
-        return f"{_names(load)}, as the stack" + (
-            "; sessions make no difference in it" if asked == SchedulerGroup.OWN else ""
-        )
-    return f"{_names(load)}, the stack in {_names(stack)}; these groups, not sessions, share the CPUs"
-
-
-def _groups(pids: Iterable[int]) -> frozenset[SchedulingGroup]:
-    return frozenset(group for pid in pids if (group := read_scheduling_group(pid)) is not None)
-
-
-def _names(groups: frozenset[SchedulingGroup]) -> str:
-    return ", ".join(sorted({each.describe() for each in groups}))
+        if not loads <= stacks:
+            return GroupReading(f"{separately}; these groups, not sessions, share the CPUs")
+        no_difference = "; sessions make no difference in it" if asked == SchedulerGroup.OWN else ""
+        return GroupReading(f"{as_stack}{no_difference}")
+    if asked == SchedulerGroup.OWN:
+        fault = f"the load shares the stack's scheduler group: {separately}" if loads & stacks else ""
+        return GroupReading(separately, fault)
+    if loads <= stacks:
+        return GroupReading(as_stack)
+    return GroupReading(separately, f"the load is not in the stack's scheduler group: {separately}")

@@ -1,59 +1,40 @@
-"""Common part of all stress-ng loads: start, end, and the measured work of the workers."""
+"""stress-ng with its workers: start, end, and their measured work."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Generic, TypeVar
 
 import psutil
 
 from pytest_ldos.base.errors import LoadFailed
+from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.host.availability import Availability, find_programs
 from pytest_ldos.host.cpu import Cpus, describe_cpus, read_affinities
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import temporary_folder
-from pytest_ldos.measure.load.protocol import NOT_READ, GroupReading, LoadSite, read_group, watched
-from pytest_ldos.scenario.loads.spec import SchedulerGroup
+from pytest_ldos.measure.load.cpu_limit import find_escaped
+from pytest_ldos.measure.load.protocol import NOT_READ, GroupedProof, GroupReading, LoadSite, read_group, watched
+from pytest_ldos.scenario.loads import CacheLoadSpec, CpuLoadSpec, IoLoadSpec, MemoryLoadSpec, SchedulerGroup
 
 LONGEST_S: Final = 1800
 """Time limit of stress-ng, in case its owner disappears."""
 
-WHOLE_CPU: Final = 100.0
-MB: Final = 10**6
-
 _READY_TIMEOUT_S: Final = 30.0
-_REPLACED_S: Final = 1.0
-"""Time in which stress-ng may replace a dead worker."""
-
+_REPLACED_S: Final = 1.0  # time in which stress-ng may replace a dead worker
 _POLL_S: Final = 0.02
-_NS_PER_S: Final = 1e9
+
+StressSpec = CpuLoadSpec | MemoryLoadSpec | CacheLoadSpec | IoLoadSpec
 
 
 def stress_ng_available() -> Availability:
     return find_programs(("stress-ng", "taskset"), package="stress-ng util-linux")
-
-
-@dataclass(frozen=True)
-class Stressor:
-    """A task for stress-ng.
-
-    Attributes:
-        arguments: its options.
-        workers: number of worker processes.
-        cpus: CPUs that they may use; ``None`` for all of this process.
-    """
-
-    kind: str
-    arguments: tuple[str, ...]
-    workers: int
-    group: SchedulerGroup
-    cpus: Cpus | None = None
 
 
 @dataclass(frozen=True)
@@ -94,21 +75,40 @@ class Stress:
     group: GroupReading
     shortfall: str
 
+    def shared_fields(self, spec: StressSpec, shortfall: str) -> dict[str, Any]:
+        """Returns the fields that the proofs of all these loads have; a failure of stress-ng comes first."""
+        return {
+            "kind": spec.KIND,
+            "seconds": self.seconds,
+            "shortfall": self.shortfall or shortfall,
+            "group": spec.group,
+            "group_found": self.group.found,
+            "workers": spec.workers,
+            "used_percent": self.used_percent,
+        }
 
-Readiness = Callable[[Effort], bool]
-"""Predicate: True if a worker is working."""
+
+Proof = TypeVar("Proof", bound=GroupedProof)
 
 
-class RunningStressor:
-    """A running stress-ng, checked periodically.
+class RunningStressor(Generic[Proof]):
+    """A running stress-ng, checked periodically; see `RunningLoad`.
 
     The work of a dead worker counts up to its last check.
+
+    Args:
+        prove: builds the load's proof.
+        cpus: CPUs that the workers may use; ``None`` for all of this process.
     """
 
-    def __init__(self, stressor: Stressor, child: Child, site: LoadSite) -> None:
-        self._stressor = stressor
-        self._child = child
+    def __init__(
+        self, spec: StressSpec, site: LoadSite, child: Child, prove: Callable[[Stress], Proof], cpus: Cpus | None
+    ) -> None:
+        self.spec = spec
         self._site = site
+        self._child = child
+        self._prove = prove
+        self._cpus = cpus
         self._lock = threading.RLock()
         self._efforts: dict[int, Effort] = {}
         self._at_begin: dict[int, Effort] = {}
@@ -117,19 +117,24 @@ class RunningStressor:
         self._group = NOT_READ
         self._trouble = ""
 
-    def measure(self) -> Stress:
+    @property
+    def proof(self) -> Proof:
+        return self._prove(self._measure())
+
+    def _measure(self) -> Stress:
         """Returns the work done since `await_work`."""
         with self._lock:
             self.look()
             seconds = self._last_s - self._began_s
-            done = {pid: _since(effort, self._at_begin.get(pid, Effort())) for pid, effort in self._efforts.items()}
-            to_percent = WHOLE_CPU / seconds if seconds > 0 else 0.0
+            begun = {pid: self._at_begin.get(pid, Effort()) for pid in self._efforts}
+            to_percent = 100 / seconds if seconds > 0 else 0.0
             return Stress(
                 seconds=seconds,
-                used_percent=to_percent * sum(each.cpu_s for each in done.values()),
-                waited_percent=to_percent * sum(each.waited_s for each in done.values()),
+                used_percent=to_percent * sum(now.cpu_s - begun[pid].cpu_s for pid, now in self._efforts.items()),
+                waited_percent=to_percent
+                * sum(now.waited_s - begun[pid].waited_s for pid, now in self._efforts.items()),
                 resident=self._least_resident or 0,
-                written=tuple(each.written for each in done.values()),
+                written=tuple(now.written - begun[pid].written for pid, now in self._efforts.items()),
                 group=self._group,
                 shortfall=self._trouble or self._group.shortfall,
             )
@@ -144,8 +149,9 @@ class RunningStressor:
                 return
             self._note(workers)
             pids = [self._child.pid, *workers]
-            self._trouble = self._outside(pids)
-            self._group = read_group(self._stressor.group, pids, self._site) or self._group
+            if self._cpus is not None:
+                self._trouble = find_escaped(read_affinities(pids), self._cpus)
+            self._group = read_group(self.spec.group, pids, self._site) or self._group
 
     def _note(self, workers: Mapping[int, Effort]) -> None:
         self._efforts.update(workers)
@@ -156,36 +162,22 @@ class RunningStressor:
     def _complete_workers(self) -> Mapping[int, Effort] | None:
         """Returns all workers, once dead ones are replaced; otherwise records the failure and returns ``None``."""
         deadline = time.monotonic() + _REPLACED_S
-        while len(workers := _workers(self._child.pid)) < self._stressor.workers:
+        while len(workers := _workers(self._child.pid)) < self.spec.workers:
             if self._child.exit_code is not None:
                 self._trouble = f"{self._child.describe_end()} while it was measured"
                 return None
             if time.monotonic() > deadline:
-                self._trouble = f"{len(workers)} of {self._stressor.workers} workers of stress-ng are left"
+                self._trouble = f"{len(workers)} of {self.spec.workers} workers of stress-ng are left"
                 return None
             time.sleep(_POLL_S)
         return workers
 
-    def _outside(self, pids: list[int]) -> str:
-        """Returns a thread that may run on a forbidden CPU; empty if there is none."""
-        cpus = self._stressor.cpus
-        if cpus is None:
-            return ""
-        for thread, allowed in read_affinities(pids).items():
-            if not allowed <= cpus:
-                return f"{thread.describe()} may run on CPUs {describe_cpus(allowed)}, not only {describe_cpus(cpus)}"
-        return ""
-
-    def await_work(self, is_working: Readiness) -> None:
-        """Waits until every worker is working, then begins the measurement.
-
-        Raises:
-            LoadFailed: some worker does not start.
-        """
+    def await_work(self, is_working: Callable[[Effort], bool]) -> None:
+        """Begins the measurement when every worker is working; raises `LoadFailed` if one does not start."""
         deadline = time.monotonic() + _READY_TIMEOUT_S
         while time.monotonic() < deadline and self._child.exit_code is None:
             workers = _workers(self._child.pid)
-            if sum(is_working(each) for each in workers.values()) >= self._stressor.workers:
+            if sum(is_working(each) for each in workers.values()) >= self.spec.workers:
                 self._at_begin = dict(workers)
                 self._note(workers)
                 self._began_s = self._last_s
@@ -202,35 +194,47 @@ class RunningStressor:
 
 
 @contextmanager
-def run_stressor(stressor: Stressor, site: LoadSite, is_working: Readiness) -> Iterator[RunningStressor]:
+def run_stressor(
+    spec: StressSpec,
+    site: LoadSite,
+    *,
+    arguments: Sequence[str],
+    is_working: Callable[[Effort], bool],
+    prove: Callable[[Stress], Proof],
+    cpus: Cpus | None = None,
+) -> Iterator[RunningStressor[Proof]]:
     """Runs stress-ng inside the ``with`` block; its temporary files are private and removed at the end.
 
-    Raises:
-        Unavailable: stress-ng is not installed.
-        LoadFailed: its workers did not start.
+    Args:
+        arguments: its options.
+        is_working: True if a worker is working.
+        prove, cpus: see `RunningStressor`.
     """
     stress_ng_available().demand()
     with ExitStack() as resources:
-        folder = resources.enter_context(temporary_folder(f"{stressor.kind}-", within=site.log_directory))
-        group = ProcessGroup(log_directory=site.log_directory, own_session=stressor.group == SchedulerGroup.OWN)
+        folder = resources.enter_context(temporary_folder(f"{spec.KIND}-", within=site.log_directory))
+        group = ProcessGroup(log_directory=site.log_directory, own_session=spec.group == SchedulerGroup.OWN)
         resources.callback(group.stop)
-        running = RunningStressor(stressor, group.start(f"stress-ng-{stressor.kind}", _command(stressor, folder)), site)
+        confined = [] if cpus is None else ["taskset", "--cpu-list", describe_cpus(cpus)]
+        bounds = ["--timeout", f"{LONGEST_S}s", "--temp-path", str(folder)]
+        child = group.start(f"stress-ng-{spec.KIND}", [*confined, "stress-ng", *arguments, *bounds])
+        running = RunningStressor(spec, site, child, prove, cpus)
         running.await_work(is_working)
         with watched(running.look):
             yield running
         running.look()
 
 
-def _command(stressor: Stressor, folder: Path) -> list[str]:
-    confined = [] if stressor.cpus is None else ["taskset", "--cpu-list", describe_cpus(stressor.cpus)]
-    bounds = ["--timeout", f"{LONGEST_S}s", "--temp-path", str(folder)]
-    return [*confined, "stress-ng", *stressor.arguments, *bounds]
-
-
 def _workers(pid: int) -> dict[int, Effort]:
     """Returns the worker processes by pid; some stressors have a process between stress-ng and each worker."""
-    processes = _descendants(pid)
-    between = {_parent(process) for process in processes}
+    try:
+        processes = psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return {}
+    between = set()
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            between.add(process.ppid())
     workers = {}
     for process in processes:
         if process.pid not in between:
@@ -243,18 +247,13 @@ def _effort(process: psutil.Process) -> Effort:
     if process.status() == psutil.STATUS_ZOMBIE:
         raise psutil.ZombieProcess(process.pid)
     cpu_s, waited_s = _run_and_waited(process)
+    own, parents = (each.memory_info() for each in (process, psutil.Process(process.ppid())))
     return Effort(
         cpu_s=cpu_s,
         waited_s=waited_s,
-        resident=_private_memory(process) - _private_memory(psutil.Process(process.ppid())),
+        resident=int((own.rss - own.shared) - (parents.rss - parents.shared)),
         written=process.io_counters().write_bytes,
     )
-
-
-def _private_memory(process: psutil.Process) -> int:
-    """Bytes of private memory, without the program and memory shared with others."""
-    memory = process.memory_info()
-    return int(memory.rss - memory.shared)
 
 
 def _run_and_waited(process: psutil.Process) -> tuple[float, float]:
@@ -264,27 +263,4 @@ def _run_and_waited(process: psutil.Process) -> tuple[float, float]:
     except FileNotFoundError:
         times = process.cpu_times()
         return times.user + times.system, 0.0
-    return int(ran_ns) / _NS_PER_S, int(waited_ns) / _NS_PER_S
-
-
-def _since(effort: Effort, earlier: Effort) -> Effort:
-    return Effort(
-        effort.cpu_s - earlier.cpu_s,
-        effort.waited_s - earlier.waited_s,
-        effort.resident,
-        effort.written - earlier.written,
-    )
-
-
-def _descendants(pid: int) -> list[psutil.Process]:
-    try:
-        return psutil.Process(pid).children(recursive=True)
-    except psutil.NoSuchProcess:
-        return []
-
-
-def _parent(process: psutil.Process) -> int:
-    try:
-        return process.ppid()
-    except psutil.NoSuchProcess:
-        return -1
+    return int(ran_ns) / NS_PER_S, int(waited_ns) / NS_PER_S

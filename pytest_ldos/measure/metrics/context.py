@@ -24,49 +24,39 @@ from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.host.process_resources import StackUse
 from pytest_ldos.measure.metrics.model import USUAL, Interfaces, Measurement, Metric, Window
 from pytest_ldos.trace.ctf.stats import describe_losses
-from pytest_ldos.trace.execution.actions import STATUS, ActionGoal, find_action_goals
 from pytest_ldos.trace.execution.coverage import name_missing
+from pytest_ldos.trace.execution.goals import STATUS, ActionGoal, find_action_goals
 from pytest_ldos.trace.execution.model import ExecutionModel, TimesNs, TrialSpan
 from pytest_ldos.trace.flow.graph import FlowGraph
-from pytest_ldos.trace.flow.paths import PathInstances, find_path
+from pytest_ldos.trace.flow.lineage import PathInstances, find_path
 
 CONTROLLER_STATUS: Final = f"/follow_joint_trajectory{STATUS}"
 
 
 def find_unmarked(model: ExecutionModel, action: str) -> Mapping[str, TrialSpan]:
     """Goals of an action under generated names (``/move_action 1``), ordered by begin."""
-    controllers = _controller_statuses(model)
-    goals = enumerate(find_action_goals(model, action))
-    spans = [_span(goal, index, goal_id=f"{action} {index + 1}", controllers=controllers) for index, goal in goals]
-    return {span.goal_id: span for span in spans}
-
-
-def has_controllers(model: ExecutionModel) -> bool:
-    """True if the trace shows controllers accepting trajectories."""
-    return any(topic.endswith(CONTROLLER_STATUS) for topic in model.publishers["topic"].drop_nulls())
-
-
-def _controller_statuses(model: ExecutionModel) -> TimesNs:
     topics = [topic for topic in model.topics() if topic.endswith(CONTROLLER_STATUS)]
-    return np.sort(np.concatenate([np.empty(0, np.int64), *(model.publication_times_ns(topic) for topic in topics)]))
-
-
-def _span(goal: ActionGoal, index: int, *, goal_id: str, controllers: TimesNs) -> TrialSpan:
-    times_ns = {Phase.RESULT: goal.result_ns}
-    if goal.accepted_ns is not None:
-        times_ns |= {Phase.GOAL_ACCEPTED: goal.accepted_ns, Phase.PLANNING: goal.feedback_ns[0]}
-        times_ns |= {Phase.EXECUTING: _began_execution(goal, controllers)}
-    return TrialSpan(
-        goal_id=goal_id,
-        scenario="",
-        index=index,
-        begin_ns=goal.begin_ns,
-        phases={phase: time_ns for phase, time_ns in times_ns.items() if time_ns is not None},
-        plan=None,
-        end_ns=goal.result_ns,
-        error_code=None,
-        marked=False,
-    )
+    statuses = [np.empty(0, np.int64), *(model.publication_times_ns(topic) for topic in topics)]
+    controllers = np.sort(np.concatenate(statuses))
+    spans = {}
+    for index, goal in enumerate(find_action_goals(model, action)):
+        times_ns = {Phase.RESULT: goal.result_ns}
+        if goal.accepted_ns is not None:
+            times_ns |= {Phase.GOAL_ACCEPTED: goal.accepted_ns, Phase.PLANNING: goal.feedback_ns[0]}
+            times_ns |= {Phase.EXECUTING: _began_execution(goal, controllers)}
+        goal_id = f"{action} {index + 1}"
+        spans[goal_id] = TrialSpan(
+            goal_id=goal_id,
+            scenario="",
+            index=index,
+            begin_ns=goal.begin_ns,
+            phases={phase: time_ns for phase, time_ns in times_ns.items() if time_ns is not None},
+            plan=None,
+            end_ns=goal.result_ns,
+            error_code=None,
+            marked=False,
+        )
+    return spans
 
 
 def _began_execution(goal: ActionGoal, controllers: TimesNs) -> int | None:
@@ -165,17 +155,16 @@ class TrialContext:
     def between(self, first: Phase, last: Phase) -> Window | Missing:
         """Span from one phase to a later one, or the reason why there is none."""
         phases = self.trial.phases
-        for phase in (first, last):
-            if phase not in phases:
-                return Missing(self._why_not(phase))
-        return phases[first], phases[last]
-
-    def _why_not(self, phase: Phase) -> str:
-        if not self.trial.marked and Phase.GOAL_ACCEPTED not in self.trial.phases:
-            return "that the goal was accepted is not in the trace"
-        if phase is Phase.EXECUTING and not self.trial.marked and not has_controllers(self.model):
-            return "no action of a controller is in the trace, which would tell when execution began"
-        return f"the trial never entered phase '{phase}'"
+        missing = next((phase for phase in (first, last) if phase not in phases), None)
+        if missing is None:
+            return phases[first], phases[last]
+        if not self.trial.marked and Phase.GOAL_ACCEPTED not in phases:
+            return Missing("that the goal was accepted is not in the trace")
+        if missing is Phase.EXECUTING and not self.trial.marked:
+            topics = self.model.publishers["topic"].drop_nulls()
+            if not any(topic.endswith(CONTROLLER_STATUS) for topic in topics):
+                return Missing("no action of a controller is in the trace, which would tell when execution began")
+        return Missing(f"the trial never entered phase '{missing}'")
 
 
 @dataclass(frozen=True, kw_only=True)

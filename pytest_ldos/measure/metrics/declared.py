@@ -40,12 +40,8 @@ from pytest_ldos.measure.metrics.resources import use_of
 from pytest_ldos.scenario.metrics import EVERY_PROCESS, MetricKind, MetricSpec, PathStatistic
 from pytest_ldos.trace.execution.model import TimesNs
 
-_MS_PER_S: Final = 1e3
 _MS_PER_US: Final = 1e-3
-
-_STATISTICS: Final = ".stats/"
-"""Separator between a controller's or component's name and the statistic."""
-
+_STATISTICS: Final = ".stats/"  # separator between a controller's or component's name and the statistic
 _DURATION: Final = "execution_time"
 _RATE: Final = "periodicity"
 _OF_COMPONENTS: Final = ("read_cycle", "write_cycle")
@@ -114,7 +110,7 @@ def _jitter(name: str, loops: Mapping[str, Moments]) -> Measurement | None:
     if rates is None or rates.mean <= 0:
         return None
     details = {"updates": rates.count, "rate_hz": rates.mean}
-    return Measurement(rates.sd / rates.mean**2 * _MS_PER_S, details, MANAGERS_RATES)
+    return Measurement(rates.sd / rates.mean**2 * 1e3, details, MANAGERS_RATES)
 
 
 _QUANTILES = {PathStatistic.P50: 0.5, PathStatistic.P99: 0.99}
@@ -124,11 +120,15 @@ def latency_of(path: PathSpec, statistic: PathStatistic) -> Callable[[TrialConte
     """Measures a statistic of the passages along a path that ended in the trial."""
 
     def measure(context: TrialContext, window: Window) -> Measurement:
-        latencies_ns = _latencies_ns(context, path, window)
+        passages = context.passages(path, window)
+        if path.of_phases:
+            passages = passages.filter(pl.col("goal_id") == context.trial.goal_id)
+        latencies_ns = passages["latency_ns"]
         if latencies_ns.is_empty():
-            reason = f"no passage along path '{path.name}' ended in the trial"
-            return Measurement(context.not_seen(reason))
-        details = {"passages": float(len(latencies_ns)), **_misses(path, latencies_ns)}
+            return Measurement(context.not_seen(f"no passage along path '{path.name}' ended in the trial"))
+        details = {"passages": float(len(latencies_ns))}
+        if path.deadline_ns is not None:
+            details["misses"] = float((latencies_ns > path.deadline_ns).sum())
         if statistic is PathStatistic.MISSES:
             return Measurement(details["misses"], details, PASSAGES)
         value_ns = latencies_ns.quantile(_QUANTILES[statistic], interpolation="linear")
@@ -136,18 +136,6 @@ def latency_of(path: PathSpec, statistic: PathStatistic) -> Callable[[TrialConte
         return Measurement(ns_to_ms(value_ns), details, PASSAGES)
 
     return measure
-
-
-def _latencies_ns(context: TrialContext, path: PathSpec, window: Window) -> pl.Series:
-    passages = context.passages(path, window)
-    if path.of_phases:
-        passages = passages.filter(pl.col("goal_id") == context.trial.goal_id)
-    return passages["latency_ns"]
-
-
-def _misses(path: PathSpec, latencies_ns: pl.Series) -> dict[str, float]:
-    """Number of passages that took longer than the path's deadline; empty without one."""
-    return {} if path.deadline_ns is None else {"misses": float((latencies_ns > path.deadline_ns).sum())}
 
 
 def number_of(name: str) -> Callable[[TrialContext, Window], Measurement]:
@@ -163,83 +151,58 @@ def number_of(name: str) -> Callable[[TrialContext, Window], Measurement]:
     return measure
 
 
-Measure = Callable[[TrialContext, Window], Measurement]
+def publications_of(
+    topic: str, value: Callable[[TimesNs, TimesNs, Window], float]
+) -> Callable[[TrialContext, Window], Measurement]:
+    """Measures publications on a topic.
 
-
-def rate_of(topic: str) -> Measure:
-    """Measures publications per second on a topic.
-
-    The count is interpolated between publications, so that the rate of a slow topic does not depend on the start of
-    the trial.
+    Args:
+        value: the number, from the times of all publications, of those within the window, and the window.
     """
 
     def measure(context: TrialContext, window: Window) -> Measurement:
         times = context.model.publication_times_ns(topic)
-        within = _within(times, window)
-        if not len(within):
-            return Measurement(_nothing(context, topic))
-        published = np.interp(window, times, np.arange(len(times)))
-        seconds = (window[1] - window[0]) / NS_PER_S
-        details = {"publications": float(len(within))}
-        return Measurement(float(np.ptp(published) / seconds), details, PUBLICATIONS)
+        within = times[(times >= window[0]) & (times <= window[1])]
+        if len(within):
+            return Measurement(value(times, within, window), {"publications": float(len(within))}, PUBLICATIONS)
+        topics = context.model.topics()
+        if topic in topics:
+            return Measurement(context.not_seen(f"nothing was published on {topic} in the trial"))
+        unknown = f"the trace has no topic {topic}: {suggest(topic, topics)}" if topics else "the trace has no topics"
+        return Measurement(context.not_seen(unknown))
 
     return measure
 
 
-def largest_gap_of(topic: str) -> Measure:
-    """Measures the longest time without a publication on a topic, including the ends of the window."""
-
-    def measure(context: TrialContext, window: Window) -> Measurement:
-        within = _within(context.model.publication_times_ns(topic), window)
-        if not len(within):
-            return Measurement(_nothing(context, topic))
-        gaps = np.diff([window[0], *within, window[1]])
-        details = {"publications": float(len(within))}
-        return Measurement(ns_to_ms(int(gaps.max())), details, PUBLICATIONS)
-
-    return measure
+def _rate(times: TimesNs, _: TimesNs, window: Window) -> float:
+    """Publications per second, interpolated: the rate of a slow topic does not depend on the start of the trial."""
+    published = np.interp(window, times, np.arange(len(times)))
+    return float(np.ptp(published) / ((window[1] - window[0]) / NS_PER_S))
 
 
-def _within(times: TimesNs, window: Window) -> TimesNs:
-    return times[(times >= window[0]) & (times <= window[1])]
-
-
-def _nothing(context: TrialContext, topic: str) -> Missing:
-    topics = context.model.topics()
-    if topic in topics:
-        return context.not_seen(f"nothing was published on {topic} in the trial")
-    unknown = f"the trace has no topic {topic}: {suggest(topic, topics)}" if topics else "the trace has no topics"
-    return context.not_seen(unknown)
+def _largest_gap(_: TimesNs, within: TimesNs, window: Window) -> float:
+    """Longest time without a publication, ms, including the ends of the window."""
+    return ns_to_ms(int(np.diff([window[0], *within, window[1]]).max()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredMetric(MeasuredMetric):
-    """A metric declared in the settings.
-
-    Attributes:
-        spec: the declaration.
-    """
+    """A metric declared in the settings, with its declaration."""
 
     spec: MetricSpec
 
 
 @dataclass(frozen=True)
 class _Sort:
-    """Properties shared by metrics of a kind.
+    """Properties shared by metrics of a kind; `tolerable` is the largest tolerable MDE."""
 
-    Attributes:
-        title: title, with a placeholder for the subject.
-        floor, tolerable: default floor and largest tolerable MDE.
-        grows: True if it grows with the duration of a trial and the slowness of the CPU.
-    """
-
-    title: str
+    title: str  # with a placeholder for the subject
     unit: str
     definition: str
     floor: float = USUAL_FLOOR
     tolerable: float = 0.5
     better: Better = Better.LOWER
-    grows: bool = False
+    grows: bool = False  # with the duration of a trial and the slowness of the CPU
 
 
 _OF_RATES: Final = 0.01
@@ -280,14 +243,20 @@ _PATH_SORTS: Final = {
 def declare(spec: MetricSpec) -> DeclaredMetric:
     """Builds the metric of a declaration."""
     sort = _PATH_SORTS[spec.statistic] if spec.statistic is not None else _SORTS[spec.kind]
+    subject, unit, better = spec.subject, sort.unit, sort.better
+    if spec.process == EVERY_PROCESS:
+        subject = f"all processes{f', threads {spec.thread}' if spec.thread else ''}"
+    if spec.kind is MetricKind.NUMBER:  # its name can end in a unit: distance_m
+        ending, better = spec.subject.rpartition("_")[2], spec.better
+        unit = ending if ending in UNITS and ending != spec.subject else ""
     covariates: dict[str, Any] = {"adjust_for": (CPU_WORK,)} if sort.grows and spec.kind is MetricKind.CPU else {}
     if sort.grows:
         covariates["adjust_where_alike"] = (PLANNED_DURATION,)
     return DeclaredMetric(
         name=spec.name,
-        title=sort.title.format(_subject(spec)),
-        unit=_unit_in(spec.subject) if spec.kind is MetricKind.NUMBER else sort.unit,
-        better=spec.better if spec.kind is MetricKind.NUMBER else sort.better,
+        title=sort.title.format(subject),
+        unit=unit,
+        better=better,
         error_share=DECLARED_SHARE,
         largest_tolerable_mde=sort.tolerable,
         usual_floor=sort.floor,
@@ -296,7 +265,6 @@ def declare(spec: MetricSpec) -> DeclaredMetric:
         measure=_measure(spec),
         definition=sort.definition,
         path="" if spec.path is None else spec.path.name,
-        in_sweeps=True,
         spec=spec,
         **covariates,
     )
@@ -312,26 +280,14 @@ def declared_in(metrics: Iterable[MeasuredMetric]) -> tuple[MetricSpec, ...]:
     return tuple(metric.spec for metric in metrics if isinstance(metric, DeclaredMetric))
 
 
-def _unit_in(name: str) -> str:
-    """Unit suffix of a number's name (``distance_m``); empty without one."""
-    ending = name.rpartition("_")[2]
-    return ending if ending in UNITS and ending != name else ""
-
-
-def _subject(spec: MetricSpec) -> str:
-    if spec.process == EVERY_PROCESS:
-        return f"all processes{f', threads {spec.thread}' if spec.thread else ''}"
-    return spec.subject
-
-
 def _measure(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
     if spec.path is not None and spec.statistic is not None:
         return latency_of(spec.path, spec.statistic)
     match spec.kind:
         case MetricKind.RATE:
-            return rate_of(spec.subject)
+            return publications_of(spec.subject, _rate)
         case MetricKind.GAP:
-            return largest_gap_of(spec.subject)
+            return publications_of(spec.subject, _largest_gap)
         case MetricKind.NUMBER:
             return number_of(spec.subject)
         case MetricKind.UPDATE | MetricKind.JITTER:

@@ -27,7 +27,7 @@ from pytest_ldos.measure.metrics.model import USUAL, Interfaces, Measurement
 from pytest_ldos.measure.metrics.own import OwnMetric
 from pytest_ldos.scenario.metrics import MetricSpec
 from pytest_ldos.trace.ctf.stats import describe_losses
-from pytest_ldos.trace.execution.actions import FEEDBACK
+from pytest_ldos.trace.execution.goals import FEEDBACK
 from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.graph import FlowGraph
@@ -56,10 +56,11 @@ def find_disagreement(trial: TrialSpan, stamps_ns: Mapping[str, int]) -> str | N
     return None
 
 
-_FEEDBACK_PHASES: Final = (Phase.PLANNING, Phase.EXECUTING)
-
 PLANNING_DELAY: Final = "planning feedback"
 EXECUTING_DELAY: Final = "executing feedback"
+
+
+_DELAYS: Final = {Phase.PLANNING: PLANNING_DELAY, Phase.EXECUTING: EXECUTING_DELAY}
 
 
 def extract_reception(trial: TrialSpan, model: ExecutionModel, *, action: str) -> dict[str, int]:
@@ -75,15 +76,12 @@ def extract_reception(trial: TrialSpan, model: ExecutionModel, *, action: str) -
     sent_ns = trial.phases.get(Phase.GOAL_SENT)
     if sent_ns is None:
         return {}
-    names = {Phase.PLANNING: PLANNING_DELAY, Phase.EXECUTING: EXECUTING_DELAY}
     delays = {}
-    for phase in _FEEDBACK_PHASES:
+    for phase, name in _DELAYS.items():
         received_ns = trial.phases.get(phase)
-        if received_ns is None:
-            continue
-        before = int(np.searchsorted(published, received_ns)) - 1
-        if before >= 0 and published[before] >= sent_ns:
-            delays[names[phase]] = received_ns - int(published[before])
+        before = -1 if received_ns is None else int(np.searchsorted(published, received_ns)) - 1
+        if received_ns is not None and before >= 0 and published[before] >= sent_ns:
+            delays[name] = received_ns - int(published[before])
     return delays
 
 

@@ -1,24 +1,18 @@
 """Latencies of a trial: T1, T1mean, T2, T2x, T4, service calls, and parts of planning.
 
 Source: `ldos:phase` and `ldos:plan`, on one clock; for goals without markers, publications of the planner's
-action (`metrics.context`).
+action (`metrics.context`); for service calls, the stimulus ``service`` (`robot.stack.ros2.service_caller`).
 
 A motion takes seconds and gives one planning latency of some milliseconds, which varies with the state of the CPU.
-Therefore each trial's goal is planned again after the motion, from the same start with the same random numbers.
-
-Source: `ldos:phase` and `ldos:plan` of goals that are planned and not executed, `ldos:cpu_speed` before each plan.
-
-The planner is the process that emits `ldos:cpu_speed`. perf must have recorded context switches, because kernel
-events alone do not give the threads of a process.
-
-Source: the stimulus ``service``, which times each call from its sending to its answer
-(`robot.stack.ros2.service_caller`).
+Therefore each trial's goal is planned again after the motion, from the same start with the same random numbers, each
+time after `ldos:cpu_speed`, whose process is the planner.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -47,12 +41,11 @@ from pytest_ldos.measure.metrics.model import (
     Window,
 )
 from pytest_ldos.trace.ctf.read import DecodedTrace
-from pytest_ldos.trace.execution.cpu_time import ProcessSplit, split_process
 from pytest_ldos.trace.execution.model import TrialSpan
-from pytest_ldos.trace.perf.switches import thread_owners
+from pytest_ldos.trace.execution.scheduling import ProcessSplit, split_process
+from pytest_ldos.trace.perf import thread_owners
 
-_FLOOR_OF_WHOLE: Final = 0.01
-"""Smallest relevant effect on a whole motion, most of which is the arm's own movement."""
+_FLOOR_OF_WHOLE: Final = 0.01  # smallest relevant effect on a whole motion, most of which is the arm's own movement
 
 
 def _span(without_markers: Source) -> Callable[[TrialContext, Window], Measurement]:
@@ -74,12 +67,11 @@ def _span_beyond_plan(context: TrialContext, window: Window) -> Measurement:
     return Measurement(ns_to_ms(window[1] - window[0] - plan.duration_ns), source=MARKERS)
 
 
-T1: Final = MeasuredMetric(
+_latency: Final = partial(MeasuredMetric, unit="ms", better=Better.LOWER, censored_by_failure=True)
+
+T1: Final = _latency(
     name="T1",
     title="planning latency",
-    unit="ms",
-    better=Better.LOWER,
-    censored_by_failure=True,
     adjust_for=(CPU_WORK,),
     error_share=PRIMARY_SHARE,
     largest_tolerable_mde=0.3,
@@ -92,12 +84,9 @@ T1: Final = MeasuredMetric(
     stage="planning",
 )
 
-T2: Final = MeasuredMetric(
+T2: Final = _latency(
     name="T2",
     title="execution latency",
-    unit="ms",
-    better=Better.LOWER,
-    censored_by_failure=True,
     adjust_where_alike=(PLANNED_DURATION,),
     error_share=PRIMARY_SHARE / 2,
     largest_tolerable_mde=0.3,
@@ -110,12 +99,9 @@ T2: Final = MeasuredMetric(
     in_sweeps=False,
 )
 
-T2X: Final = MeasuredMetric(
+T2X: Final = _latency(
     name="T2x",
     title="execution beyond the plan",
-    unit="ms",
-    better=Better.LOWER,
-    censored_by_failure=True,
     error_share=SECONDARY_SHARE,
     largest_tolerable_mde=0.5,
     window=TrialContext.execution_window,
@@ -125,12 +111,9 @@ T2X: Final = MeasuredMetric(
     refines="T2",
 )
 
-T4: Final = MeasuredMetric(
+T4: Final = _latency(
     name="T4",
     title="total latency",
-    unit="ms",
-    better=Better.LOWER,
-    censored_by_failure=True,
     adjust_where_alike=(PLANNED_DURATION,),
     error_share=PRIMARY_SHARE,
     largest_tolerable_mde=0.3,
@@ -178,12 +161,9 @@ def geometric_mean_ms(durations_ns: Sequence[int]) -> float:
     return float(np.exp(np.mean(np.log(durations_ns)))) / NS_PER_MS
 
 
-T1_MEAN: Final = MeasuredMetric(
+T1_MEAN: Final = _latency(
     name="T1mean",
     title="planning latency, mean of repetitions",
-    unit="ms",
-    better=Better.LOWER,
-    censored_by_failure=True,
     adjust_for=(PLANS_CPU_WORK,),
     error_share=PRIMARY_SHARE,
     largest_tolerable_mde=0.3,
@@ -194,9 +174,6 @@ T1_MEAN: Final = MeasuredMetric(
     refines="T1",
     in_sweeps=False,
 )
-
-
-_PID: Final = "vpid"
 
 
 class PlanningSplits:
@@ -212,7 +189,7 @@ class PlanningSplits:
         self._own_side = own_side
         self._owners = thread_owners(trace) if len(states) else {}
         timed = trace.events.get(Marker.CPU_SPEED)
-        pids = np.unique(timed[_PID]).tolist() if timed is not None and _PID in timed.columns else []
+        pids = np.unique(timed["vpid"]).tolist() if timed is not None and "vpid" in timed.columns else []
         self._planner = pids[0] if len(pids) == 1 else None
 
     def of(self, trial: TrialSpan | None) -> Mapping[str, float]:
@@ -260,11 +237,6 @@ def _parts(splits: Sequence[ProcessSplit]) -> dict[str, float]:
     }
 
 
-_MEAN: Final = "calls_mean_ms"
-_P99: Final = "calls_p99_ms"
-_TOLERABLE_OF_TAILS: Final = 2.0
-
-
 def _number(name: str) -> Callable[[TrialContext, Window], Measurement]:
     """Measures one of the stimulus's numbers; the others are details."""
 
@@ -278,30 +250,24 @@ def _number(name: str) -> Callable[[TrialContext, Window], Measurement]:
     return measure
 
 
-CALL: Final = MeasuredMetric(
+CALL: Final = _latency(
     name="call",
     title="latency of a call",
-    unit="ms",
-    better=Better.LOWER,
-    censored_by_failure=True,
     error_share=PRIMARY_SHARE,
     largest_tolerable_mde=0.3,
     score_weight=1.0,
     window=TrialContext.trial_window,
-    measure=_number(_MEAN),
+    measure=_number("calls_mean_ms"),
     definition="geometric mean over a trial's calls, request → response",
 )
 
-CALL_P99: Final = MeasuredMetric(
+CALL_P99: Final = _latency(
     name="call_p99",
     title="latency of a call, 99th percentile",
-    unit="ms",
-    better=Better.LOWER,
-    censored_by_failure=True,
     error_share=SECONDARY_SHARE,
-    largest_tolerable_mde=_TOLERABLE_OF_TAILS,
+    largest_tolerable_mde=2.0,
     window=TrialContext.trial_window,
-    measure=_number(_P99),
+    measure=_number("calls_p99_ms"),
     definition="99th percentile over a trial's calls",
     refines="call",
 )

@@ -122,13 +122,7 @@ OWN_SHARES: Final = 0.04
 DECLARED_SHARE: Final = PRIMARY_SHARE / 3
 """Weight of a declared metric of a path, a topic or a process."""
 
-COVARIATES: Final = (
-    PLANNED_DURATION,
-    CPU_WORK,
-    PLANS_CPU_WORK,
-    WAITED_FOR_OTHERS,
-    PLANS_WAITED_FOR_OTHERS,
-)
+COVARIATES: Final = (PLANNED_DURATION, CPU_WORK, PLANS_CPU_WORK, WAITED_FOR_OTHERS, PLANS_WAITED_FOR_OTHERS)
 
 
 @dataclass(frozen=True)
@@ -169,7 +163,7 @@ class Interfaces:
     clock: str = "/clock"
 
     def __post_init__(self) -> None:
-        for name in (getattr(self, each.name) for each in fields(self)):
+        for name in (self.action, self.joint_states, self.clock):
             if not name.startswith("/"):
                 raise ConfigurationError(f"{name!r} is no full name", remedy=f"write it as in the trace: '/{name}'")
 

@@ -14,7 +14,7 @@ from numbers import Real
 from operator import index
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, SupportsIndex
+from typing import Any, Final, SupportsIndex, TypeVar
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError, require
 from pytest_ldos.base.series import Invalid, Missing
@@ -30,6 +30,8 @@ _ARGUMENTS: Final = {"measure": ("context", "window"), "window": ("context",)}
 _LONGEST_REASON: Final = 200
 _LONGEST_SHOWN: Final = 60
 _LAST_MOMENT_NS: Final = 2**63
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,16 +70,16 @@ class OwnMetric(Metric):
     def to_measured(self, *, error_share: float) -> MeasuredMetric:
         """Converts the metric; results and exceptions of its functions become values."""
         described = {**{each.name: getattr(self, each.name) for each in fields(Metric)}, "error_share": error_share}
-        return MeasuredMetric(**described, window=self._guarded_window, measure=self._guarded_measure)
 
-    def _guarded_window(self, context: TrialContext) -> Window | Missing | Invalid:
-        found: Window | Missing | Invalid = self._guard(lambda: self._checked_window(self.window(context)), self.window)
-        return found
+        def window(context: TrialContext) -> Window | Missing | Invalid:
+            return self._guard(lambda: self._checked_window(self.window(context)), self.window)
 
-    def _guarded_measure(self, context: TrialContext, window: Window) -> Measurement:
-        return Measurement(self._guard(lambda: self._checked(self.measure(context, window)), self.measure))
+        def measure(context: TrialContext, window: Window) -> Measurement:
+            return Measurement(self._guard(lambda: self._checked(self.measure(context, window)), self.measure))
 
-    def _guard(self, call: Callable[[], Any], function: Callable[..., Any]) -> Any:
+        return MeasuredMetric(**described, window=window, measure=measure)
+
+    def _guard(self, call: Callable[[], Result], function: Callable[..., Any]) -> Result | Invalid:
         try:
             return call()
         except Exception as error:  # noqa: BLE001 - any exception of a user's function concerns this value alone
@@ -103,7 +105,10 @@ class OwnMetric(Metric):
         if not isinstance(found, Real) or isinstance(found, bool):
             wanted = "it must give a number, or Missing with the reason"
             return Invalid(f"the function of {self.name} ({self.origin}) gave {_shown(found)}; {wanted}")
-        value = _to_float(found)
+        try:
+            value = float(found)
+        except OverflowError:
+            value = math.inf
         if not math.isfinite(value) or value < 0:
             wanted = "it must give a finite number of 0 or more"
             return Invalid(f"the function of {self.name} ({self.origin}) gave {value:g}; {wanted}")
@@ -144,14 +149,6 @@ def require_own(found: object) -> tuple[OwnMetric, ...]:
 def _with_text(found: Missing | Invalid) -> Missing | Invalid:
     """Converts the reason to text."""
     return type(found)(str(found.reason))
-
-
-def _to_float(number: Real) -> float:
-    """Infinite if the number is too large for a float."""
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf
 
 
 def _shown(value: object) -> str:

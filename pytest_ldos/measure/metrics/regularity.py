@@ -8,9 +8,9 @@ clock. Periods are measured in trace time, never taken from the loops' own argum
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -36,12 +36,8 @@ _OTHER_RATE: Final = 1.5
 """Largest ratio between the median periods of joint states and loop, if they are sent once per cycle."""
 
 
-_FLOOR_OF_RATES: Final = 0.01
-"""Default floor of mean periods, which differ by some thousandths between equal trials."""
-
-_TOLERABLE_OF_RATES: Final = 0.1
-"""Largest tolerable MDE of mean periods."""
-
+_FLOOR_OF_RATES: Final = 0.01  # default floor of mean periods, which differ by some thousandths between equal trials
+_TOLERABLE_OF_RATES: Final = 0.1  # largest tolerable MDE of mean periods
 _TOLERABLE_OF_TAILS: Final = 2.0
 """Largest tolerable MDE of tails.
 
@@ -52,14 +48,14 @@ _NO_CYCLES: Final = "the trace has no control cycles meanwhile"
 _NO_STEPS: Final = "the trace has no simulator steps in the trial"
 
 
+Periods = tuple[npt.NDArray[np.float64], Source]
+"""Periods of a loop within a window, in milliseconds, and their source."""
+
+
 def _within(times: TimesNs, window: Window) -> slice:
     first = np.searchsorted(times, window[0], side="left")
     last = np.searchsorted(times, window[1], side="right")
     return slice(int(first), int(last))
-
-
-def _periods_ms(times: TimesNs) -> npt.NDArray[np.float64]:
-    return np.diff(times) / NS_PER_MS
 
 
 def _published_most(context: TrialContext, topic: str, window: Window) -> TimesNs:
@@ -69,16 +65,7 @@ def _published_most(context: TrialContext, topic: str, window: Window) -> TimesN
     return max(by_publisher, key=lambda times: len(times[_within(times, window)]), default=none)
 
 
-@dataclass(frozen=True)
-class _Periods:
-    """Periods of a loop within a window, in milliseconds, with their source."""
-
-    values: npt.NDArray[np.float64]
-    source: Source
-
-
-def _control_periods(context: TrialContext, window: Window) -> _Periods | Missing:
-    """Periods of the control loop."""
+def _control_periods(context: TrialContext, window: Window) -> Periods | Missing:
     if len(context.model.cycle_times_ns):
         return _enough(context.model.cycle_times_ns, window, CONTROL_PROBE, _NO_CYCLES)
     topic = context.interfaces.joint_states
@@ -92,8 +79,7 @@ def _control_periods(context: TrialContext, window: Window) -> _Periods | Missin
     return _enough(sent, window, published_states(topic), _NO_CYCLES)
 
 
-def _step_periods(context: TrialContext, window: Window) -> _Periods | Missing:
-    """Periods of the simulator."""
+def _step_periods(context: TrialContext, window: Window) -> Periods | Missing:
     model, topic = context.model, context.interfaces.clock
     if len(model.step_times_ns):
         return _enough(model.step_times_ns, window, SIMULATOR_PROBE, _NO_STEPS)
@@ -103,98 +89,58 @@ def _step_periods(context: TrialContext, window: Window) -> _Periods | Missing:
     return _enough(published, window, published_clock(topic), _NO_STEPS)
 
 
-def _enough(times: TimesNs, window: Window, source: Source, otherwise: str) -> _Periods | Missing:
-    periods = _periods_ms(times[_within(times, window)])
-    return Missing(otherwise) if len(periods) < _FEWEST_PERIODS else _Periods(periods, source)
+def _enough(times: TimesNs, window: Window, source: Source, otherwise: str) -> Periods | Missing:
+    periods = np.diff(times[_within(times, window)]) / NS_PER_MS
+    return Missing(otherwise) if len(periods) < _FEWEST_PERIODS else (periods, source)
 
 
-def _control_jitter(context: TrialContext, window: Window) -> Measurement:
-    """Root mean square deviation of the period from the nominal one.
-
-    The details include the standard deviation, which does not show a wrong but steady rate.
-    """
-    found = _control_periods(context, window)
-    if isinstance(found, Missing):
-        return Measurement(found)
-    periods, nominal = found.values, context.nominal_period_ns / NS_PER_MS
-    deviation = np.abs(periods - nominal)
-    details = {
-        "std_ms": float(periods.std()),
-        "mean_rate_hz": float(1000 / periods.mean()),
-        "p99_ms": _p99(deviation),
-        "worst_ms": float(deviation.max()),
-        "misses": float(np.count_nonzero(periods > 2 * nominal)),
-    }
-    return Measurement(float(np.sqrt(np.mean(deviation**2))), details, found.source)
-
-
-def _control_jitter_at(percent: float) -> Callable[[TrialContext, Window], Measurement]:
-    """Measures a percentile of the deviation of the period from the nominal one."""
+def _statistic(
+    find_periods: Callable[[TrialContext, Window], Periods | Missing],
+    value: Callable[[TrialContext, npt.NDArray[np.float64]], Any],
+    details: Callable[[TrialContext, Window, Periods], Mapping[str, float]] = lambda *_: {},
+) -> Callable[[TrialContext, Window], Measurement]:
+    """Measures a statistic of a loop's periods."""
 
     def measure(context: TrialContext, window: Window) -> Measurement:
-        found = _control_periods(context, window)
+        found = find_periods(context, window)
         if isinstance(found, Missing):
             return Measurement(found)
-        deviation = np.abs(found.values - context.nominal_period_ns / NS_PER_MS)
-        return Measurement(float(np.percentile(deviation, percent)), source=found.source)
+        periods, source = found
+        return Measurement(float(value(context, periods)), details(context, window, found), source)
 
     return measure
 
 
-def _mean_period(context: TrialContext, window: Window) -> Measurement:
-    """Mean period of the control loop."""
-    return _mean(_control_periods(context, window))
+def _deviation(context: TrialContext, periods: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Deviation of the periods from the nominal one."""
+    return np.abs(periods - context.nominal_period_ns / NS_PER_MS)
 
 
-def _mean_step(context: TrialContext, window: Window) -> Measurement:
-    """Mean time between simulator steps."""
-    return _mean(_step_periods(context, window))
+def _control_details(context: TrialContext, _: Window, found: Periods) -> Mapping[str, float]:
+    """Includes the standard deviation, which does not show a wrong but steady rate."""
+    periods, deviation = found[0], _deviation(context, found[0])
+    return {
+        "std_ms": float(periods.std()),
+        "mean_rate_hz": float(1000 / periods.mean()),
+        "p99_ms": float(np.percentile(deviation, 99)),
+        "worst_ms": float(deviation.max()),
+        "misses": float(np.count_nonzero(periods > 2 * (context.nominal_period_ns / NS_PER_MS))),
+    }
 
 
-def _mean(found: _Periods | Missing) -> Measurement:
-    if isinstance(found, Missing):
-        return Measurement(found)
-    return Measurement(float(found.values.mean()), source=found.source)
-
-
-def _step_deviation(context: TrialContext, window: Window) -> Measurement:
-    """Standard deviation of the time between simulator steps."""
-    found = _step_periods(context, window)
-    if isinstance(found, Missing):
-        return Measurement(found)
-    periods = found.values
+def _step_details(context: TrialContext, window: Window, found: Periods) -> Mapping[str, float]:
+    """Includes the ratio of simulated to real time, which only the simulator's own steps show."""
+    periods, source = found
     details = {
         "mean_ms": float(periods.mean()),
-        "p99_ms": _p99(periods),
+        "p99_ms": float(np.percentile(periods, 99)),
         "worst_ms": float(periods.max()),
-        **_real_time_factor(context, window, found.source),
     }
-    return Measurement(float(periods.std()), details, found.source)
-
-
-def _step_deviation_tail(context: TrialContext, window: Window) -> Measurement:
-    """99th percentile of the deviation of the time between steps from its mean.
-
-    The time itself is mostly the nominal step length, so that a doubled deviation would hardly change its ratio.
-    The real-time factor covers the mean step length.
-    """
-    found = _step_periods(context, window)
-    if isinstance(found, Missing):
-        return Measurement(found)
-    return Measurement(_p99(np.abs(found.values - found.values.mean())), source=found.source)
-
-
-def _p99(values: npt.NDArray[np.float64]) -> float:
-    return float(np.percentile(values, 99))
-
-
-def _real_time_factor(context: TrialContext, window: Window, source: Source) -> dict[str, float]:
-    """Ratio of simulated to real time; only available from the simulator's own steps."""
-    if source != SIMULATOR_PROBE:
-        return {}
-    steps = _within(context.model.step_times_ns, window)
-    simulated_ns = np.ptp(context.model.sim_steps["sim_time_ns"].to_numpy()[steps])
-    return {"real_time_factor": float(simulated_ns / np.ptp(context.model.step_times_ns[steps]))}
+    if source == SIMULATOR_PROBE:
+        steps = _within(context.model.step_times_ns, window)
+        simulated_ns = np.ptp(context.model.sim_steps["sim_time_ns"].to_numpy()[steps])
+        details["real_time_factor"] = float(simulated_ns / np.ptp(context.model.step_times_ns[steps]))
+    return details
 
 
 def nominal_period_ns(rate_hz: float) -> int:
@@ -202,100 +148,92 @@ def nominal_period_ns(rate_hz: float) -> int:
     return round(NS_PER_S / rate_hz)
 
 
-T3: Final = MeasuredMetric(
+_regularity: Final = partial(MeasuredMetric, unit="ms", better=Better.LOWER)
+
+T3: Final = _regularity(
     name="T3",
     title="control-loop jitter",
-    unit="ms",
-    better=Better.LOWER,
     error_share=PRIMARY_SHARE / 2,
     score_weight=0.5,
     window=TrialContext.execution_window,
-    measure=_control_jitter,
+    measure=_statistic(
+        _control_periods, lambda context, found: np.sqrt(np.mean(_deviation(context, found) ** 2)), _control_details
+    ),
     definition="root mean square of (period − nominal period, 2 ms at 500 Hz) of the control loop while the arm moves, "
     "or in the whole trial where nothing tells when",
 )
 
-T3_MEAN: Final = MeasuredMetric(
+T3_MEAN: Final = _regularity(
     name="T3mean",
     title="control-loop period, mean",
-    unit="ms",
-    better=Better.LOWER,
     error_share=PRIMARY_SHARE / 2,
     largest_tolerable_mde=_TOLERABLE_OF_RATES,
     usual_floor=_FLOOR_OF_RATES,
     window=TrialContext.execution_window,
-    measure=_mean_period,
+    measure=_statistic(_control_periods, lambda _, found: found.mean()),
     definition="mean period of the control loop while the arm moves, or in the whole trial where nothing tells when",
     refines="T3",
     in_sweeps=False,
 )
 
-T3_P90: Final = MeasuredMetric(
+T3_P90: Final = _regularity(
     name="T3p90",
     title="control-loop jitter, p90",
-    unit="ms",
-    better=Better.LOWER,
     error_share=PRIMARY_SHARE / 3,
     largest_tolerable_mde=_TOLERABLE_OF_TAILS,
     window=TrialContext.execution_window,
-    measure=_control_jitter_at(90),
+    measure=_statistic(_control_periods, lambda context, found: np.percentile(_deviation(context, found), 90)),
     definition="90th percentile in a trial of the deviation from the nominal period, unmoved by a few late periods",
     refines="T3",
     in_sweeps=False,
 )
 
-T3_P99: Final = MeasuredMetric(
+T3_P99: Final = _regularity(
     name="T3p99",
     title="control-loop jitter, p99",
-    unit="ms",
-    better=Better.LOWER,
     error_share=SECONDARY_SHARE,
     largest_tolerable_mde=_TOLERABLE_OF_TAILS,
     window=TrialContext.execution_window,
-    measure=_control_jitter_at(99),
+    measure=_statistic(_control_periods, lambda context, found: np.percentile(_deviation(context, found), 99)),
     definition="99th percentile in a trial of the deviation from the nominal period",
     refines="T3",
     stage="control loop",
 )
 
-T5: Final = MeasuredMetric(
+T5: Final = _regularity(
     name="T5",
     title="simulation-step deviation",
-    unit="ms",
-    better=Better.LOWER,
     error_share=PRIMARY_SHARE / 3,
     score_weight=0.3,
     window=TrialContext.trial_window,
-    measure=_step_deviation,
+    measure=_statistic(_step_periods, lambda _, found: found.std(), _step_details),
     definition="standard deviation of the time between steps",
 )
 
-T5_MEAN: Final = MeasuredMetric(
+T5_MEAN: Final = _regularity(
     name="T5mean",
     title="simulation step, mean",
-    unit="ms",
-    better=Better.LOWER,
     error_share=PRIMARY_SHARE / 2,
     largest_tolerable_mde=_TOLERABLE_OF_RATES,
     usual_floor=_FLOOR_OF_RATES,
     window=TrialContext.trial_window,
-    measure=_mean_step,
+    measure=_statistic(_step_periods, lambda _, found: found.mean()),
     definition="mean time between steps: below real time, it is longer than the step that is simulated",
     refines="T5",
     in_sweeps=False,
 )
 
-T5_P99: Final = MeasuredMetric(
+T5_P99: Final = _regularity(
     name="T5p99",
     title="simulation-step deviation, p99",
-    unit="ms",
-    better=Better.LOWER,
     error_share=SECONDARY_SHARE,
     largest_tolerable_mde=_TOLERABLE_OF_TAILS,
     window=TrialContext.trial_window,
-    measure=_step_deviation_tail,
+    measure=_statistic(_step_periods, lambda _, found: np.percentile(np.abs(found - found.mean()), 99)),
     definition="99th percentile in a trial of the deviation of steps from their mean",
     refines="T5",
     stage="simulation step",
     in_sweeps=False,
 )
+"""Uses the deviation from the mean, because the time between steps is mostly the nominal step length: a doubled
+deviation would hardly change its ratio."""

@@ -6,7 +6,7 @@ A shared name or a pattern selects the sum of several processes. Source: the ker
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -22,7 +22,6 @@ from pytest_ldos.scenario.metrics import MetricKind, MetricSpec
 from pytest_ldos.trace.execution.model import ExecutionModel
 
 _BYTES_PER_MB: Final = 1e6
-_NOT_MEASURED: Final = "use of resources is measured while a trial is made; no trace has it"
 
 
 def use_of(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
@@ -30,7 +29,7 @@ def use_of(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
 
     def measure(context: TrialContext, window: Window) -> Measurement:
         if context.outside.resources is None:
-            return Measurement(Missing(_NOT_MEASURED))
+            return Measurement(Missing("use of resources is measured while a trial is made; no trace has it"))
         found = _processes(spec, context.outside.resources, context.model)
         if isinstance(found, Missing):
             return Measurement(found)
@@ -42,14 +41,7 @@ def use_of(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
 
 
 def refuse_absent(specs: Sequence[MetricSpec], names: Sequence[str]) -> None:
-    """Refuses metrics of processes that the stack lacks.
-
-    Args:
-        names: names of the stack's processes.
-
-    Raises:
-        ConfigurationError: no process has a given name; the message lists the existing ones.
-    """
+    """Refuses metrics of processes that the stack lacks, with `ConfigurationError`; `names` are its processes'."""
     for spec in specs:
         if spec.process and not spec.node and not any(fnmatchcase(name, spec.process) for name in names):
             raise ConfigurationError(
@@ -59,13 +51,10 @@ def refuse_absent(specs: Sequence[MetricSpec], names: Sequence[str]) -> None:
 
 
 def refuse_absent_nodes(specs: Sequence[MetricSpec], nodes: Sequence[str]) -> None:
-    """Refuses metrics of processes that are selected by a node that the stack lacks.
+    """Refuses metrics of processes that are selected by a node that the stack lacks, with `ConfigurationError`.
 
     Args:
         nodes: full names of the nodes in the trace so far.
-
-    Raises:
-        ConfigurationError: no node has a given name; the message lists the existing ones.
     """
     for spec in specs:
         if spec.node and spec.node not in nodes:
@@ -112,14 +101,15 @@ def _there_are(names: Sequence[str]) -> str:
 def _counted(kind: MetricKind, processes: Sequence[ProcessUse]) -> Measurement:
     by_name: dict[str, float] = {}
     for each in processes:
-        by_name[each.name] = by_name.get(each.name, 0.0) + _count(kind, each)
+        by_name[each.name] = by_name.get(each.name, 0.0) + (_count(kind, each) or 0.0)
     return Measurement(sum(by_name.values()), {**_parts(kind, by_name), **_changes(processes)}, KERNEL_COUNTERS)
 
 
-def _count(kind: MetricKind, used: ProcessUse) -> float:
+def _count(kind: MetricKind, used: ProcessUse | ThreadUse) -> float | None:
+    """The number of a kind; ``None`` if the kernel does not count it."""
     match kind:
         case MetricKind.CPU:
-            return ns_to_ms(used.cpu_ns)
+            return None if used.cpu_ns is None else ns_to_ms(used.cpu_ns)
         case MetricKind.SWITCHES:
             return float(used.switches)
     return float(used.faults)
@@ -171,20 +161,10 @@ def _of_threads(spec: MetricSpec, processes: Sequence[ProcessUse]) -> Measuremen
     if not chosen:
         names = ", ".join(sorted({each.name for each in threads}))
         return Measurement(Missing(f"{spec.process} has no thread '{spec.thread}'; it has {names}"))
-    counts = list(_thread_counts(spec.kind, chosen))
+    counts = [count for each in chosen if (count := _count(spec.kind, each)) is not None]
     if len(counts) < len(chosen):
         return Measurement(Missing("this kernel does not count the CPU time of threads"))
     return Measurement(sum(counts), {"threads": float(len(chosen))}, KERNEL_COUNTERS)
-
-
-def _thread_counts(kind: MetricKind, threads: Sequence[ThreadUse]) -> Iterator[float]:
-    for each in threads:
-        if kind is MetricKind.SWITCHES:
-            yield float(each.switches)
-        elif kind is MetricKind.FAULTS:
-            yield float(each.faults)
-        elif each.cpu_ns is not None:
-            yield ns_to_ms(each.cpu_ns)
 
 
 def parts_of(metric: Metric, found: Measurement) -> dict[str, float]:

@@ -15,7 +15,7 @@ from pytest_ldos.scenario.metrics import DeadlineSpec
 from pytest_ldos.trace.execution.model import TrialSpan
 from pytest_ldos.trace.flow.critical import CriticalPaths, SegmentKind, break_down
 from pytest_ldos.trace.flow.graph import FlowGraph
-from pytest_ldos.trace.flow.paths import PathInstances, find_path
+from pytest_ldos.trace.flow.lineage import PathInstances, find_path
 
 LATENCY: Final = "latency"
 """Name of a path's total latency, listed with its segments."""
@@ -45,7 +45,14 @@ class PathSegments:
 
     def of(self, trial: TrialSpan) -> dict[str, dict[str, int]]:
         """Medians over the passages that ended while the goal was active, by path; paths without any are left out."""
-        medians = {found.path.name: _medians(segments, passages_of(found, trial)) for found, segments in self._paths}
+        medians = {}
+        for found, segments in self._paths:
+            own = segments.filter(pl.col("passage").is_in(passages_of(found, trial).implode()))
+            # A missing segment counts as 0.
+            wide = own.pivot("segment", index="passage", values="duration_ns").fill_null(0).drop("passage")
+            medians[found.path.name] = {
+                name: round(np.median(each.to_numpy())) for name, each in wide.to_dict().items()
+            }
         return {name: found for name, found in medians.items() if found}
 
 
@@ -69,13 +76,6 @@ def passages_of(instances: PathInstances, trial: TrialSpan) -> pl.Series:
     if begin_ns is None or end_ns is None:
         return pl.Series(dtype=pl.Int32)
     return numbered.filter(pl.col("end_ns").is_between(begin_ns, end_ns))["passage"]
-
-
-def _medians(segments: pl.DataFrame, passages: pl.Series) -> dict[str, int]:
-    """Median of each segment; a missing segment counts as 0."""
-    own = segments.filter(pl.col("passage").is_in(passages.implode()))
-    wide = own.pivot("segment", index="passage", values="duration_ns").fill_null(0).drop("passage")
-    return {name: round(np.median(column.to_numpy())) for name, column in wide.to_dict().items()}
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,8 @@ class Deadlines:
 
     def of(self, trial: TrialSpan) -> dict[str, Kept]:
         """Compliance with each deadline while the goal was active, by path."""
-        return {deadline.path: _kept(deadline, instances, trial) for deadline, instances in self._found}
-
-
-def _kept(deadline: DeadlineSpec, instances: PathInstances, trial: TrialSpan) -> Kept:
-    latencies_ns = instances.table["latency_ns"].gather(passages_of(instances, trial))
-    return Kept(len(latencies_ns), int((latencies_ns <= deadline.ns).sum()))
+        kept = {}
+        for deadline, instances in self._found:
+            latencies_ns = instances.table["latency_ns"].gather(passages_of(instances, trial))
+            kept[deadline.path] = Kept(len(latencies_ns), int((latencies_ns <= deadline.ns).sum()))
+        return kept

@@ -21,7 +21,7 @@ from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.host.interference import Interference
 from pytest_ldos.measure.metrics.model import USUAL_FLOOR, Measurement, Metric
 from pytest_ldos.measure.trial.record import Look, MotionTrial, RoundTrial, Trial, TrialKind, TrialSet
-from pytest_ldos.scenario.loads.spec import LoadSpec
+from pytest_ldos.scenario.loads import LoadSpec
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.scenario_table import parse_loads
 

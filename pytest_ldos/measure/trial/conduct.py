@@ -31,7 +31,7 @@ from pytest_ldos.measure.trial.rig import Rig, Watch
 from pytest_ldos.record.protocol import RecordingReport
 from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag
 from pytest_ldos.robot.stack.goals import OutcomeClass
-from pytest_ldos.robot.stack.stimulus.protocol import Attempt, Case, Stimulus
+from pytest_ldos.robot.stack.protocol import Attempt, Case, Stimulus
 from pytest_ldos.scenario.metrics import MetricSpec
 from pytest_ldos.scenario.model import ScenarioSpec
 

@@ -15,10 +15,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from enum import IntEnum
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
+from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.robot.dds.emission import emit, new_handle
 from pytest_ldos.robot.dds.endpoint import (
     ACTION_FEEDBACK,
@@ -55,22 +57,18 @@ class Replier:
             sequence_number=self._request.sequence_number,
             **fields,
         )
-        self._await_client()
-        self._writer.write(encode(response), wall_clock_ns())
-
-    def _await_client(self) -> None:
-        """Waits for the client's reply reader, as rmw does: a request can overtake its discovery."""
+        # A request can overtake the discovery of the client's reply reader, for which rmw waits, too.
         deadline = time.monotonic() + _MATCH_WAIT_S
         while self._writer.matched() == 0 and time.monotonic() < deadline:
             time.sleep(_MATCH_POLL_S)
+        self._writer.write(encode(response), wall_clock_ns())
 
 
 class Service(ReaderWaitable):
     """Answers requests: `on_request` gets each request and its `Replier`.
 
-    Tracepoints: ``rcl_service_init``, and, unless `in_action`,
-    ``rclcpp_service_callback_added``, ``rclcpp_callback_register`` and, at each request,
-    ``callback_start`` and ``callback_end``.
+    Tracepoints: ``rcl_service_init``, and, unless `in_action`, ``rclcpp_service_callback_added``,
+    ``rclcpp_callback_register`` and, at each request, ``callback_start`` and ``callback_end``.
     """
 
     def __init__(
@@ -152,7 +150,6 @@ class Client(ReaderWaitable):
 
 _CANCEL_GOAL: Final = "action_msgs/srv/CancelGoal"
 _STATUS_ARRAY: Final = "action_msgs/msg/GoalStatusArray"
-_NS_PER_S: Final = 1_000_000_000
 
 
 class GoalStatus(IntEnum):
@@ -188,11 +185,6 @@ def from_uuid(message: Message) -> str:
     return bytes(message.uuid).hex()
 
 
-def _now() -> Message:
-    seconds, nanoseconds = divmod(wall_clock_ns(), _NS_PER_S)
-    return default("builtin_interfaces/msg/Time", sec=seconds, nanosec=nanoseconds)
-
-
 class ServerGoal:
     """One accepted goal, on the server's side. Its methods may be called from any thread."""
 
@@ -200,7 +192,8 @@ class ServerGoal:
         self.goal_id = goal_id
         self.goal = goal
         self.status = GoalStatus.EXECUTING
-        self.stamp = _now()
+        seconds, nanoseconds = divmod(wall_clock_ns(), NS_PER_S)
+        self.stamp = default("builtin_interfaces/msg/Time", sec=seconds, nanosec=nanoseconds)
         self._server = server
 
     def publish_feedback(self, **fields: Any) -> None:
@@ -270,7 +263,11 @@ class ActionServer:
         with self._lock:
             is_known = goal.goal_id in self._goals
             if not is_known:
-                self._forget_finished()
+                # The last finished goal stays, because its result may still be requested.
+                finished = [key for key, each in self._goals.items() if each.status not in _RUNNING]
+                for key in finished[:-1]:
+                    del self._goals[key]
+                    self._results.pop(key, None)
                 self._goals[goal.goal_id] = goal
         accepted = not is_known and self._on_goal(goal)
         if not accepted and not is_known:
@@ -278,13 +275,6 @@ class ActionServer:
         replier.reply(accepted=accepted, stamp=goal.stamp)
         if accepted:
             self._publish_status()
-
-    def _forget_finished(self) -> None:
-        """Drops finished goals except the last one, whose result may still be requested."""
-        finished = [goal_id for goal_id, goal in self._goals.items() if goal.status not in _RUNNING]
-        for goal_id in finished[:-1]:
-            del self._goals[goal_id]
-            self._results.pop(goal_id, None)
 
     def _get_result(self, request: Message, replier: Replier) -> None:
         goal_id = from_uuid(request.goal_id)
@@ -335,8 +325,9 @@ class ActionClient:
         self._feedback = Subscription(
             node, f"{ros_type}_FeedbackMessage", f"{name}{ACTION_FEEDBACK}", self._feed_back, DEFAULT, in_action=True
         )
+        # Like rclcpp's client, it takes statuses and ignores them: the result has the same information.
         self._status = Subscription(
-            node, _STATUS_ARRAY, f"{name}{ACTION_STATUS}", self._ignore_status, STATUS, in_action=True
+            node, _STATUS_ARRAY, f"{name}{ACTION_STATUS}", lambda _: None, STATUS, in_action=True
         )
         node.executor.add(self._feedback)
         node.executor.add(self._status)
@@ -381,9 +372,6 @@ class ActionClient:
         if from_uuid(message.goal_id) == self._goal_id:
             self._on_feedback(message.feedback)
 
-    def _ignore_status(self, message: Message) -> None:
-        """Takes statuses, like rclcpp's client, and ignores them: the result has the same information."""
-
 
 _SET_PARAMETERS: Final = "rcl_interfaces/srv/SetParameters"
 
@@ -407,49 +395,33 @@ class ParameterService:
         Service(node, _SET_PARAMETERS, f"/{node.name}/set_parameters", self._set_parameters)
 
     def _set_parameters(self, request: Message, replier: Replier) -> None:
-        reasons = [self._set(parameter) for parameter in request.parameters]
-        kind = "rcl_interfaces/msg/SetParametersResult"
-        replier.reply(results=[default(kind, successful=not reason, reason=reason) for reason in reasons])
-
-    def _set(self, parameter: Message) -> str:
-        """Sets a parameter; returns the reason if it cannot be set, otherwise ``""``."""
-        rule = self._rules.get(parameter.name)
-        return rule(parameter.value) if rule else f"parameter '{parameter.name}' is not declared"
+        results = []
+        for each in request.parameters:
+            rule = self._rules.get(each.name)
+            reason = rule(each.value) if rule else f"parameter '{each.name}' is not declared"
+            results.append(default("rcl_interfaces/msg/SetParametersResult", successful=not reason, reason=reason))
+        replier.reply(results=results)
 
 
 class IntegerParameters:
-    """Integer parameters of a node that other nodes may set.
-
-    A parameter is unset (``None``) initially, and after it is set to
-    `ParameterType.NOT_SET`.
-    """
+    """Integer parameters of a node that other nodes may set; ``None`` initially and after `ParameterType.NOT_SET`."""
 
     def __init__(self, node: Node, names: tuple[str, ...]) -> None:
         self._values: dict[str, int | None] = dict.fromkeys(names)
-        ParameterService(node, {name: self._setter(name) for name in names})
+        ParameterService(node, {name: partial(self._set, name) for name in names})
 
     def __getitem__(self, name: str) -> int | None:
         return self._values[name]
 
-    def _setter(self, name: str) -> SetParameter:
-        def set_it(value: Message) -> str:
-            if value.type == ParameterType.NOT_SET:
-                self._values[name] = None
-            elif value.type == ParameterType.INTEGER:
-                self._values[name] = value.integer_value
-            else:
-                return f"parameter '{name}' is an integer"
-            return ""
-
-        return set_it
+    def _set(self, name: str, value: Message) -> str:
+        if value.type not in {ParameterType.NOT_SET, ParameterType.INTEGER}:
+            return f"parameter '{name}' is an integer"
+        self._values[name] = value.integer_value if value.type == ParameterType.INTEGER else None
+        return ""
 
 
 class ParameterClient:
-    """Sets parameters of another node.
-
-    Args:
-        target: its name, without the slash before it.
-    """
+    """Sets parameters of another node, whose name is `target`, without the slash before it."""
 
     def __init__(self, node: Node, target: str) -> None:
         self._client = Client(node, _SET_PARAMETERS, f"/{target}/set_parameters")

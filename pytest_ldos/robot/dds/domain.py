@@ -1,8 +1,7 @@
 """DDS domains on loopback, claimed for the duration of a run.
 
-Middleware binds to every network interface: Cyclone DDS (up to 11.0.1) always, Fast DDS if ROS 2 limits
-discovery to the machine. A preloaded library (``native/loopback.c``) drops everything that arrives from
-another interface.
+Middleware binds to every network interface: Cyclone DDS (up to 11.0.1) always, Fast DDS if ROS 2 limits discovery to
+the machine. A preloaded library (``native/loopback.c``) drops everything that arrives from another interface.
 """
 
 from __future__ import annotations
@@ -95,10 +94,7 @@ def _try_claim(domain: int) -> socket.socket | None:
 
 
 def _taken_port(domain: int) -> int | None:
-    """The first needed port that another process holds; ``None`` if all are free.
-
-    A DDS process takes the first free port; other programs may hold any.
-    """
+    """The first needed port that another process holds; ``None`` if all are free."""
     first = ports_of(domain).start + _PARTICIPANT_PORT
     return next((port for port in range(first, first + 2 * MOST_PARTICIPANTS + 2) if not _is_free(port)), None)
 
@@ -119,21 +115,16 @@ def _describe_taken() -> str:
         return "other runs of pytest-ldos have claimed them"
     held = (each.pid for each in psutil.net_connections("udp") if each.laddr and each.laddr.port == port and each.pid)
     pid = next(held, None)
-    return f"UDP port {port} is held by " + (
-        "a process of another user" if pid is None else f"pid {pid} ({_name(pid)})"
-    )
-
-
-def _name(pid: int) -> str:
+    if pid is None:
+        return f"UDP port {port} is held by a process of another user"
     try:
-        return one_line(psutil.Process(pid).name())
+        name = one_line(psutil.Process(pid).name())
     except psutil.NoSuchProcess:
-        return "which has ended"
+        name = "which has ended"
+    return f"UDP port {port} is held by pid {pid} ({name})"
 
 
 _LIBRARY: Final = "libldos_loopback.so"
-_PRELOAD: Final = "LD_PRELOAD"
-_SEARCH: Final = "LD_LIBRARY_PATH"
 _PORTS: Final = "PYTEST_LDOS_LOOPBACK"
 
 
@@ -146,8 +137,7 @@ def bound_to_loopback() -> Mapping[str, str]:
 def deaf_to_other_devices(domain: int, environment: Mapping[str, str] | None = None) -> Mapping[str, str]:
     """Environment variables for other middleware on a domain, which may announce any address of this machine.
 
-    Args:
-        environment: the environment to which they are added, in addition to this process's.
+    They are added to `environment`, in addition to this process's.
     """
     ports = ports_of(domain)
     preloaded = _preloaded(_library(), {**os.environ, **(environment or {})})
@@ -156,25 +146,14 @@ def deaf_to_other_devices(domain: int, environment: Mapping[str, str] | None = N
 
 def _preloaded(library: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
     """Environment variables that preload one more library; `LD_PRELOAD` cannot hold a path with spaces."""
-    if " " not in str(library):
-        return {_PRELOAD: _in_front(str(library), environment.get(_PRELOAD, ""))}
-    return {
-        _PRELOAD: _in_front(library.name, environment.get(_PRELOAD, "")),
-        _SEARCH: _in_front(str(library.parent), environment.get(_SEARCH, "")),
-    }
-
-
-def _in_front(first: str, others: str) -> str:
-    return f"{first}:{others}" if others else first
+    own = {"LD_PRELOAD": str(library)}
+    if " " in str(library):
+        own = {"LD_PRELOAD": library.name, "LD_LIBRARY_PATH": str(library.parent)}
+    return {name: f"{value}:{others}" if (others := environment.get(name)) else value for name, value in own.items()}
 
 
 @cache
 def _library() -> Path:
-    """Path of the library.
-
-    Raises:
-        Unavailable: it was not built.
-    """
     for folder in map(Path, pytest_ldos.robot.dds.__path__):
         if (folder / _LIBRARY).is_file():
             return folder / _LIBRARY

@@ -15,21 +15,14 @@ class _Silent:
     """Provider that ignores every event."""
 
     def __getattr__(self, name: str) -> Any:
-        return _ignore
+        return lambda *_: None
 
 
-def _ignore(*_arguments: object) -> None:
-    pass
-
-
-def _load_provider() -> Any:
-    try:
-        return importlib.import_module("pytest_ldos.robot.dds._lttng")
-    except ImportError:
-        return _Silent()
-
-
-emit: Final = _load_provider()
+emit: Any
+try:
+    emit = importlib.import_module("pytest_ldos.robot.dds._lttng")
+except ImportError:
+    emit = _Silent()
 
 TRACEPOINT_SYMBOL: Final = "ldos_cost_tracepoint"
 """Symbol of the timed tracepoint in the provider's library (``native/tracepoint_loop.h``)."""

@@ -1,10 +1,8 @@
 """DDS writers and readers of encoded samples, with ROS 2's names, types and QoS.
 
-Reference: "Topic and Service name mapping to DDS", design.ros2.org; `rmw_cyclonedds_cpp`
-of Jazzy does the same.
+Reference: "Topic and Service name mapping to DDS", design.ros2.org; `rmw_cyclonedds_cpp` of Jazzy does the same.
 
-Only the type's description is used, which Cyclone needs to create and announce a topic.
-`messages` encodes the samples.
+Only the type's description is used, which Cyclone needs to create and announce a topic. `messages` encodes the samples.
 """
 
 from __future__ import annotations
@@ -156,7 +154,6 @@ class Writer:
             raise DdsFailed(f"Cyclone DDS could not write to {self._topic.name} (code {status})")
 
     def matched(self) -> int:
-        """Number of matched readers."""
         return len(self._writer.get_matched_subscriptions())
 
 
@@ -178,25 +175,23 @@ class Reader:
 
     def take(self) -> Sample | None:
         """Takes the oldest sample, or ``None``; skips notices of departed writers."""
-        while True:
-            taken: list[tuple[bytes, SampleInfo]] | int = ddspy_take(self._entity, _ANY, 1)
-            if isinstance(taken, int):
-                raise DdsFailed(f"Cyclone DDS could not take from {self._topic.name} (code {taken})")
-            if not taken:
-                return None
+        while taken := self._take(1):
             data, info = taken[0]
             if info.valid_data:
                 return Sample(data, info.source_timestamp)
+        return None
 
     def take_many(self, most: int) -> list[bytes]:
         """Takes the data of up to `most` samples, oldest first."""
+        return [data for data, info in self._take(most) if info.valid_data]
+
+    def _take(self, most: int) -> list[tuple[bytes, SampleInfo]]:
         taken: list[tuple[bytes, SampleInfo]] | int = ddspy_take(self._entity, _ANY, most)
         if isinstance(taken, int):
             raise DdsFailed(f"Cyclone DDS could not take from {self._topic.name} (code {taken})")
-        return [data for data, info in taken if info.valid_data]
+        return taken
 
     def matched(self) -> int:
-        """Number of matched writers."""
         return len(self._reader.get_matched_publications())
 
 

@@ -30,12 +30,6 @@ Message = Any
 """A message instance; its class is generated from the definition, so fields are checked at run time."""
 
 
-@cache
-def message_class(ros_type: str) -> type[Any]:
-    """The class of ``package/msg/Name`` (also ``…/action/Name_Goal``, ``…/srv/Name_Request``)."""
-    return _store().types[ros_type]
-
-
 def encode(message: Message) -> bytes:
     """Encodes as CDR (XCDR1, little endian, with its 4-byte header), padded to 4 bytes for Cyclone."""
     data = bytes(_store().serialize_cdr(message, message.__msgtype__))
@@ -43,7 +37,6 @@ def encode(message: Message) -> bytes:
 
 
 def decode(data: bytes, ros_type: str) -> Message:
-    """Decodes a message from CDR of either byte order."""
     return _store().deserialize_cdr(data, ros_type)
 
 
@@ -59,7 +52,9 @@ def type_hash(ros_type: str) -> str:
 
 
 def default(ros_type: str, **fields: Any) -> Message:
-    """Builds a message with ROS default values, except for the given `fields`.
+    """Builds a message of ``package/msg/Name`` (also ``…/action/Name_Goal``, ``…/srv/Name_Request``).
+
+    Fields that are not given have ROS's default values.
 
     Raises:
         TypeError: the type has no field of a given name.
@@ -67,11 +62,10 @@ def default(ros_type: str, **fields: Any) -> Message:
     for name, description in fields_of(ros_type):
         if name not in fields:
             fields[name] = _default_value(description)
-    return message_class(ros_type)(**fields)
+    return _store().types[ros_type](**fields)
 
 
 def is_known(ros_type: str) -> bool:
-    """True if there is a definition of a type."""
     return ros_type in _store().fielddefs
 
 
@@ -84,7 +78,8 @@ def fields_of(ros_type: str) -> list[tuple[str, Any]]:
 def _default_value(description: Any) -> Any:
     node, detail = description
     if node == Nodetype.BASE:
-        return _default_of_base(detail[0])
+        base = detail[0]
+        return 0.0 if base.startswith("float") else {"string": "", "wstring": "", "bool": False}.get(base, 0)
     if node == Nodetype.NAME:
         return default(detail)
     (element_node, element), count = detail
@@ -98,30 +93,17 @@ def _dtype(base: str) -> np.dtype[Any]:
     return np.dtype({"bool": np.bool_, "octet": np.uint8, "byte": np.uint8, "char": np.uint8}.get(base, base))
 
 
-def _default_of_base(base: str) -> Any:
-    if base in ("string", "wstring"):
-        return ""
-    if base == "bool":
-        return False
-    return 0.0 if base.startswith("float") else 0
-
-
 @cache
 def _store() -> Typestore:
     store = get_typestore(Stores(DEFAULT.messages))
     types: dict[str, Any] = {}
-    for ros_type, text in _own_definitions():
-        # The parser renames services, so that its name for the type is not used.
-        (types[ros_type],) = get_types_from_msg(text, ros_type).values()
-    store.register(types)
-    return store
-
-
-def _own_definitions() -> Iterator[tuple[str, str]]:
     for file in sorted(files("pytest_ldos.robot.dds").joinpath("definitions").iterdir(), key=lambda path: path.name):
         for section in file.read_text("utf-8").split(f"\n{_SECTION}")[1:]:
-            ros_type, _, body = section.partition("\n")
-            yield from _expand(ros_type, body)
+            for ros_type, text in _expand(*section.split("\n", maxsplit=1)):
+                # The parser renames services, so that its name for the type is not used.
+                (types[ros_type],) = get_types_from_msg(text, ros_type).values()
+    store.register(types)
+    return store
 
 
 def _expand(ros_type: str, body: str) -> Iterator[tuple[str, str]]:
@@ -133,21 +115,16 @@ def _expand(ros_type: str, body: str) -> Iterator[tuple[str, str]]:
         yield f"{ros_type}_Request", _REQUEST_HEADER + request
         yield f"{ros_type}_Response", _REQUEST_HEADER + reply
     else:
-        yield from _expand_action(ros_type, *body.split("---\n"))
-
-
-def _expand_action(ros_type: str, goal: str, result: str, feedback: str) -> Iterator[tuple[str, str]]:
-    identity = "unique_identifier_msgs/UUID goal_id\n"
-    package = ros_type.partition("/")[0]
-    name = ros_type.rpartition("/")[2]
-    yield f"{ros_type}_Goal", goal
-    yield f"{ros_type}_Result", result
-    yield f"{ros_type}_Feedback", feedback
-    yield f"{ros_type}_FeedbackMessage", f"{identity}{package}/action/{name}_Feedback feedback"
-    yield f"{ros_type}_SendGoal_Request", f"{_REQUEST_HEADER}{identity}{package}/action/{name}_Goal goal"
-    yield f"{ros_type}_SendGoal_Response", f"{_REQUEST_HEADER}bool accepted\nbuiltin_interfaces/Time stamp"
-    yield f"{ros_type}_GetResult_Request", f"{_REQUEST_HEADER}{identity}"
-    yield f"{ros_type}_GetResult_Response", f"{_REQUEST_HEADER}int8 status\n{package}/action/{name}_Result result"
+        goal, result, feedback = body.split("---\n")
+        identity = "unique_identifier_msgs/UUID goal_id\n"
+        yield f"{ros_type}_Goal", goal
+        yield f"{ros_type}_Result", result
+        yield f"{ros_type}_Feedback", feedback
+        yield f"{ros_type}_FeedbackMessage", f"{identity}{ros_type}_Feedback feedback"
+        yield f"{ros_type}_SendGoal_Request", f"{_REQUEST_HEADER}{identity}{ros_type}_Goal goal"
+        yield f"{ros_type}_SendGoal_Response", f"{_REQUEST_HEADER}bool accepted\nbuiltin_interfaces/Time stamp"
+        yield f"{ros_type}_GetResult_Request", f"{_REQUEST_HEADER}{identity}"
+        yield f"{ros_type}_GetResult_Response", f"{_REQUEST_HEADER}int8 status\n{ros_type}_Result result"
 
 
 def fill(ros_type: str, values: Mapping[str, Any], where: str) -> Message:
@@ -168,7 +145,13 @@ def fill(ros_type: str, values: Mapping[str, Any], where: str) -> Message:
 def _value(description: Any, value: Any, where: str) -> Any:
     node, detail = description
     if node == Nodetype.BASE:
-        return _base(detail[0], value, where)
+        base = detail[0]
+        if base.startswith("float") and type(value) is int:
+            return float(value)  # integers are valid floats
+        kinds = {"string": str, "wstring": str, "bool": bool}
+        if type(value) is not (float if base.startswith("float") else kinds.get(base, int)):
+            raise ConfigurationError(f"{where} is {value!r}", remedy=f"it must be of type {base}")
+        return value
     if node == Nodetype.NAME:
         if not isinstance(value, Mapping):
             raise ConfigurationError(f"{where} is {value!r}", remedy="it must be a table of fields")
@@ -180,14 +163,3 @@ def _value(description: Any, value: Any, where: str) -> Any:
     items = [_value(element, each, f"{where}[{number}]") for number, each in enumerate(value)]
     is_numeric = element[0] == Nodetype.BASE and element[1][0] not in ("string", "wstring")
     return np.array(items, dtype=_dtype(element[1][0])) if is_numeric else items
-
-
-def _base(base: str, value: Any, where: str) -> Any:
-    """Converts a value of a basic type; integers are valid floats."""
-    if base.startswith("float") and type(value) is int:
-        return float(value)
-    kinds = {"string": str, "wstring": str, "bool": bool}
-    kind = float if base.startswith("float") else kinds.get(base, int)
-    if type(value) is not kind:
-        raise ConfigurationError(f"{where} is {value!r}", remedy=f"it must be of type {base}")
-    return value

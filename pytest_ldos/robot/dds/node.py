@@ -1,4 +1,7 @@
-"""A ROS 2 node over Cyclone DDS, with publishers, subscriptions and timers, and the process that runs it.
+"""A ROS 2 node over Cyclone DDS, with publishers, subscriptions and timers, its executor, and the process that runs it.
+
+Tracepoints: ``rclcpp_executor_get_next_ready``, ``rclcpp_executor_wait_for_work``, and
+``rclcpp_executor_execute`` in front of subscriptions and timers.
 
 Each entity emits the tracepoints of Jazzy's rclcpp, rcl and rmw, in the same order.
 """
@@ -8,29 +11,112 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import signal
+import socket
 import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from cyclonedds.core import Entity
+from cyclonedds.core import Entity, GuardCondition, WaitSet
 from cyclonedds.domain import Domain, DomainParticipant
+from cyclonedds.internal import dds_infinity
 
 from pytest_ldos.robot.dds.domain import loopback_config
 from pytest_ldos.robot.dds.emission import emit, new_handle
 from pytest_ldos.robot.dds.endpoint import DEFAULT, QosProfile, Reader, ReaderWaitable, Writer, dds_topic, wall_clock_ns
-from pytest_ldos.robot.dds.executor import Executor, stop_on_signals
 from pytest_ldos.robot.dds.messages import Message, decode, encode, type_hash
+
+_FOREVER: Final = -1
+
+
+class Waitable(Protocol):
+    """An entity that can become ready and be executed; its `condition` is for a wait set, ``None`` for timers."""
+
+    condition: Entity | None
+
+    def is_ready(self) -> bool: ...
+
+    def due_ns(self) -> int | None:
+        """Monotonic time at which it becomes ready by itself; ``None`` if it does not."""
+
+    def execute(self) -> None: ...
+
+
+class Executor:
+    """Runs the callbacks of a process on the thread that calls `spin`."""
+
+    def __init__(self, participant: DomainParticipant) -> None:
+        self._waitset = WaitSet(participant)
+        self._guard = GuardCondition(participant)
+        self._waitset.attach(self._guard)
+        self._waitables: list[Waitable] = []
+        self._posted: deque[Callable[[], None]] = deque()
+        self._stopping = threading.Event()
+
+    def add(self, waitable: Waitable) -> None:
+        """Adds a waitable, which stays until the process ends."""
+        self._waitables.append(waitable)
+        if waitable.condition is not None:
+            self._waitset.attach(waitable.condition)
+        self.wake()
+
+    def post(self, work: Callable[[], None]) -> None:
+        """Runs `work` on the executor's thread; may be called from any thread."""
+        self._posted.append(work)
+        self.wake()
+
+    def wake(self) -> None:
+        self._guard.set(True)
+
+    def stop(self) -> None:
+        """Makes `spin` return; may be called from any thread."""
+        self._stopping.set()
+        self.wake()
+
+    def spin(self) -> None:
+        while not self._stopping.is_set():
+            self.spin_once()
+
+    def spin_once(self) -> None:
+        """Waits for work and executes everything that is ready."""
+        emit.rclcpp_executor_get_next_ready()
+        due = [due_ns for each in self._waitables if (due_ns := each.due_ns()) is not None]
+        timeout_ns = max(0, min(due) - time.monotonic_ns()) if due else _FOREVER
+        emit.rclcpp_executor_wait_for_work(timeout_ns)
+        self._waitset.wait(dds_infinity if timeout_ns == _FOREVER else timeout_ns)
+        self._guard.set(False)
+        while self._posted:
+            self._posted.popleft()()
+        for waitable in [each for each in self._waitables if each.is_ready()]:
+            emit.rclcpp_executor_get_next_ready()
+            waitable.execute()
+
+
+def stop_on_signals(executor: Executor) -> None:
+    """Stops `executor` on SIGINT or SIGTERM; must be called on the main thread.
+
+    A Python handler would only run after the executor's wait in C returns, so a thread
+    reads the wakeup descriptor that CPython's handler writes to.
+    """
+    listener, signalled = socket.socketpair()
+    signalled.setblocking(False)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+
+    def stop_when_signalled(_held: socket.socket) -> None:
+        listener.recv(1)
+        executor.stop()
+
+    signal.set_wakeup_fd(signalled.fileno())
+    # The thread holds both ends: a closed end would look like a signal.
+    threading.Thread(target=stop_when_signalled, args=(signalled,), name="signals", daemon=True).start()
 
 
 class DelayedWriter:
-    """Writes samples after a delay, in order, in a separate thread.
-
-    Args:
-        delay_s: the delay, seconds.
-    """
+    """Writes samples after a delay (seconds), in order, in a separate thread."""
 
     def __init__(self, writer: Writer, delay_s: float) -> None:
         self._writer = writer
@@ -45,7 +131,6 @@ class DelayedWriter:
         self._given.release()
 
     def matched(self) -> int:
-        """Number of matched readers."""
         return self._writer.matched()
 
     def _write_all(self) -> None:
@@ -116,14 +201,9 @@ class Node:
         return timer
 
 
-def symbol_of(callback: Callable[..., Any]) -> str:
-    """Module and qualified name of a callable, used as its symbol."""
-    return f"{callback.__module__}.{callback.__qualname__}"
-
-
 def register_callback(handle: int, callback: Callable[..., Any]) -> None:
-    """Traces the function of a callback handle."""
-    emit.rclcpp_callback_register(handle, symbol_of(callback))
+    """Traces the function of a callback handle, with its module and qualified name as the symbol."""
+    emit.rclcpp_callback_register(handle, f"{callback.__module__}.{callback.__qualname__}")
 
 
 class Publisher:
@@ -138,14 +218,7 @@ class Publisher:
     """
 
     def __init__(
-        self,
-        node: Node,
-        ros_type: str,
-        topic: str,
-        qos: QosProfile,
-        *,
-        in_action: bool = False,
-        delay_s: float = 0.0,
+        self, node: Node, ros_type: str, topic: str, qos: QosProfile, *, in_action: bool = False, delay_s: float = 0.0
     ) -> None:
         self.topic = topic
         self._in_action = in_action
@@ -174,7 +247,6 @@ class Publisher:
         return timestamp_ns
 
     def matched(self) -> int:
-        """Number of matched subscriptions."""
         return self._writer.matched()
 
 
@@ -186,11 +258,10 @@ def _type_hash_entry(ros_type: str) -> str:
 class Subscription(ReaderWaitable):
     """Calls a function for each message.
 
-    Tracepoints: ``rmw_subscription_init``, ``rcl_subscription_init``,
-    ``rclcpp_subscription_init``, ``rclcpp_subscription_callback_added``,
-    ``rclcpp_callback_register``; at each message ``rclcpp_executor_execute``, ``rmw_take``,
-    ``rcl_take``, ``rclcpp_take``, ``callback_start``, ``callback_end``. Inside an action
-    (`in_action`) only the first two and the rmw and rcl takes, as in rclcpp.
+    Tracepoints: ``rmw_subscription_init``, ``rcl_subscription_init``, ``rclcpp_subscription_init``,
+    ``rclcpp_subscription_callback_added``, ``rclcpp_callback_register``; at each message ``rclcpp_executor_execute``,
+    ``rmw_take``, ``rcl_take``, ``rclcpp_take``, ``callback_start``, ``callback_end``. Inside an action (`in_action`)
+    only the first two and the rmw and rcl takes, as in rclcpp.
     """
 
     def __init__(
@@ -215,13 +286,10 @@ class Subscription(ReaderWaitable):
         emit.rmw_subscription_init(self._rmw_handle, self._reader.gid)
         emit.rcl_subscription_init(self._handle, node.handle, self._rmw_handle, topic, qos.depth)
         if not in_action:
-            self._announce_callback()
-
-    def _announce_callback(self) -> None:
-        subscription = new_handle()
-        emit.rclcpp_subscription_init(self._handle, subscription)
-        emit.rclcpp_subscription_callback_added(subscription, self._callback_handle)
-        register_callback(self._callback_handle, self._call)
+            subscription = new_handle()
+            emit.rclcpp_subscription_init(self._handle, subscription)
+            emit.rclcpp_subscription_callback_added(subscription, self._callback_handle)
+            register_callback(self._callback_handle, callback)
 
     def execute(self) -> None:
         if not self._in_action:
@@ -238,7 +306,6 @@ class Subscription(ReaderWaitable):
         emit.callback_end(self._callback_handle)
 
     def take(self) -> Message | None:
-        """The next message, or ``None``."""
         sample = self._reader.take()
         if sample is None:
             emit.rmw_take(self._rmw_handle, 0, 0, False)
@@ -249,16 +316,14 @@ class Subscription(ReaderWaitable):
         return message
 
     def matched(self) -> int:
-        """Number of matched publishers."""
         return self._reader.matched()
 
 
 class Timer:
     """Calls a function periodically; missed ticks are skipped, as in rcl.
 
-    Tracepoints: ``rcl_timer_init``, ``rclcpp_timer_callback_added``,
-    ``rclcpp_callback_register``, ``rclcpp_timer_link_node``; at each tick
-    ``rclcpp_executor_execute``, ``callback_start``, ``callback_end``.
+    Tracepoints: ``rcl_timer_init``, ``rclcpp_timer_callback_added``, ``rclcpp_callback_register``,
+    ``rclcpp_timer_link_node``; at each tick ``rclcpp_executor_execute``, ``callback_start``, ``callback_end``.
     """
 
     def __init__(self, node: Node, period_ns: int, callback: Callable[[], None]) -> None:

@@ -1,28 +1,124 @@
-"""Chooses a stack's backend; only this module knows all of them."""
+"""Chooses a stack's backend; only this module knows all of them. The backend for a topology is here, too."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
-from pytest_ldos.host.availability import Availability
-from pytest_ldos.host.ros import find_distro
+from pytest_ldos.base.errors import BringUpFailed
+from pytest_ldos.base.text import NS_PER_S
+from pytest_ldos.base.writable import writing
+from pytest_ldos.host.availability import Availability, find_distro, find_modules
+from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.record.protocol import Recorder
+from pytest_ldos.robot.dds.domain import claim_domain
 from pytest_ldos.robot.stack.embedded.backend import (
     EmbeddedBackend,
+    NodesBackend,
+    NodesStack,
     embedded_available,
     embedded_info,
     refuse_other_joints,
+    tracepoints_available,
 )
+from pytest_ldos.robot.stack.embedded.installed import installed_here, installed_in
 from pytest_ldos.robot.stack.goals import PANDA_GOALS, read_goals
-from pytest_ldos.robot.stack.protocol import OURS, Installation, StackBackend, StackInfo
+from pytest_ldos.robot.stack.protocol import OURS, Installation, StackBackend, StackInfo, Stimulus
 from pytest_ldos.robot.stack.ros2.backend import Ros2Backend
 from pytest_ldos.robot.stack.ros2.installed import ros2_available, ros2_info
 from pytest_ldos.robot.stack.ros2.stimuli import goals_of, plan_stimulus
-from pytest_ldos.robot.stack.topology import TopologyBackend, topology_available, topology_info
+from pytest_ldos.robot.stack.senders import WindowStimulus
+from pytest_ldos.robot.topology.conversation import Conversation, ProcessEnded, Processes, encode_plan, spread
+from pytest_ldos.robot.topology.model import Topology, read_topology
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind, StimulusKind
+
+_PARTS: Final = ("cyclonedds", "rosbags")
+_MODULE: Final = "pytest_ldos.robot.topology.embedded_process"
+_READY_S: Final = 30.0
+_READY_OF_EACH_S: Final = 3.0
+_HEAD_START_NS: Final = NS_PER_S // 5
+_LONGEST_NS: Final = 24 * 3600 * NS_PER_S
+_SAMPLING_NS: Final = 30 * NS_PER_S
+"""Interval of the processes' self-reports, which are not read here; a pipe can hold those of hours."""
+
+
+def topology_available() -> Availability:
+    """Availability of everything that a topology needs, including tracepoints."""
+    modules = find_modules(_PARTS, extra="embedded")
+    return tracepoints_available(installed_here()) if modules.ok else modules
+
+
+def topology_info(spec: StackSpec, installation: Installation = OURS) -> StackInfo:
+    """Describes the stack without starting it.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or is invalid.
+    """
+    topology = read_topology(spec.topology)
+    found = installed_here() if installation.is_ours else installed_in(installation.interpreter)
+    versions = {} if isinstance(found, str) else found.versions
+    return StackInfo(
+        name=f"topology-{topology.name}",
+        description=f"topology {topology.name} ({len(topology.nodes)} nodes, embedded layer)",
+        rmw="cyclonedds",
+        versions={**versions, "topology": topology.digest},
+    )
+
+
+class TopologyBackend(NodesBackend):
+    """See `StackBackend`. Each node is a separate process."""
+
+    def start(self, *, on_waiting: Callable[[str], None] | None = None) -> TopologyStack:
+        topology_available().demand()
+        topology = read_topology(self._spec.topology)
+        domain = self._resources.enter_context(claim_domain())
+        for number, process in enumerate(spread(topology, Processes.NODE)):
+            plan = encode_plan(
+                topology,
+                process.nodes,
+                samples=os.devnull,  # latencies come from the trace
+                sampling_ns=_SAMPLING_NS,
+                intra_process=False,
+            )
+            file = self._logs / f"{number}.json"
+            with writing(file):
+                file.write_text(json.dumps(plan), "utf-8")
+            self._run(process.name, _MODULE, {"domain": domain, "plan": str(file)}, talk=True)
+        self._begin(topology)
+        return TopologyStack(self._spec, domain, self._group, info=topology_info(self._spec, self._installation))
+
+    def _begin(self, topology: Topology) -> None:
+        """Waits until all nodes have discovered each other, then starts their publishers."""
+        conversation = self._resources.enter_context(Conversation(self._group.children))
+        try:
+            late = conversation.await_all("matched", limit_s=_READY_S + _READY_OF_EACH_S * len(topology.nodes))
+        except ProcessEnded as ended:
+            raise self._failed(ended.message) from None
+        if late:
+            raise self._failed(f"these did not meet their peers: {', '.join(late)}")
+        begin_ns = time.monotonic_ns() + _HEAD_START_NS
+        conversation.tell({"start_ns": begin_ns, "end_ns": begin_ns + _LONGEST_NS})
+
+    def _failed(self, reason: str) -> BringUpFailed:
+        return BringUpFailed(
+            f"the topology did not start: {reason}",
+            details=self._group.last_words(),
+            remedy="look at the logs above, and at the load of this machine",
+        )
+
+
+class TopologyStack(NodesStack):
+    """See `RunningStack`."""
+
+    def __init__(self, spec: StackSpec, domain: int, group: ProcessGroup, *, info: StackInfo) -> None:
+        super().__init__(domain, group, info=info)
+        self.stimulus: Stimulus = WindowStimulus(spec.stimuli.window.seconds, group.describe_ended)
 
 
 def resolve_kind(spec: StackSpec) -> StackKind:
@@ -52,7 +148,6 @@ def demand_ros2(spec: StackSpec) -> StackSpec:
 def choose_backend(
     spec: StackSpec, *, recorder: Recorder, log_directory: Path, installation: Installation = OURS
 ) -> StackBackend:
-    """Returns the backend for a spec."""
     without_ros: Callable[..., StackBackend] = TopologyBackend if spec.topology else EmbeddedBackend
     chosen = Ros2Backend if resolve_kind(spec) is StackKind.ROS2 else without_ros
     return chosen(spec, recorder=recorder, log_directory=log_directory, installation=installation)
@@ -93,8 +188,11 @@ def require_goals(spec: StackSpec, name: str) -> None:
 def why_not_ros2(spec: StackSpec) -> str:
     """Returns why `auto` does not use the sourced ROS 2; empty if it does, or if none is sourced."""
     distro = find_distro()
-    if distro is None or not distro.is_sourced or spec.kind is not StackKind.AUTO:
-        return ""
-    if resolve_kind(spec) is StackKind.ROS2:
+    if (
+        distro is None
+        or not distro.is_sourced
+        or spec.kind is not StackKind.AUTO
+        or resolve_kind(spec) is StackKind.ROS2
+    ):
         return ""
     return f"ROS 2 {distro.name} is sourced but not used: {ros2_available(spec).reason}"

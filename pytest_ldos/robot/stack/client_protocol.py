@@ -11,7 +11,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar
 
 from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.robot.stack.goals import (
@@ -51,7 +51,7 @@ class MoveCommand:
     goal: Goal
     seed: int | None
     trial: TrialTag | None
-    start: Mapping[str, float] | None
+    start: Mapping[str, float] | None = None
     planning_time_s: float
     velocity_scaling: float
     acceleration_scaling: float
@@ -75,25 +75,32 @@ def parse_command(line: str) -> MoveCommand:
 
 
 @dataclass(frozen=True)
-class ReadyEvent:
-    """The stack can accept goals.
+class ClientEvent:
+    """A line of a client or another program: a JSON object with the fields of a subclass and its kind."""
 
-    Attributes:
-        plan_only: the client supports `MoveCommand.plan_only`; earlier versions do not report it.
-        resets: it requests a reset command after each run (`stimulus.lines`).
-    """
-
-    kind: ClassVar[str] = "ready"
-
-    plan_only: bool = False
-    resets: bool = False
+    kind: ClassVar[str]
 
     def to_line(self) -> str:
         return json.dumps({"event": self.kind, **asdict(self)}) + "\n"
 
 
+@dataclass(frozen=True)
+class ReadyEvent(ClientEvent):
+    """The stack can accept goals.
+
+    Attributes:
+        plan_only: the client supports `MoveCommand.plan_only`; earlier versions do not report it.
+        resets: it requests a reset command after each run (`stack.lines`).
+    """
+
+    kind = "ready"
+
+    plan_only: bool = False
+    resets: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
-class MoveReport:
+class MoveReport(ClientEvent):
     """The end of a goal.
 
     Attributes:
@@ -104,7 +111,7 @@ class MoveReport:
             goal; ``None`` if no joint state was received.
     """
 
-    kind: ClassVar[str] = "result"
+    kind = "result"
 
     goal_id: str
     error_code: int
@@ -115,13 +122,6 @@ class MoveReport:
     planning_time_s: float
     position_error_m: float | None
     rotation_error_rad: float | None
-
-    def to_line(self) -> str:
-        return json.dumps({"event": self.kind, **asdict(self)}) + "\n"
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        return cls(**{name: value for name, value in values.items() if name != "event"})
 
 
 def parse_event(line: str) -> ReadyEvent | MoveReport:
@@ -135,11 +135,8 @@ def parse_event(line: str) -> ReadyEvent | MoveReport:
         case {"event": ReadyEvent.kind}:
             return ReadyEvent(plan_only=values.get("plan_only") is True, resets=values.get("resets") is True)
         case {"event": MoveReport.kind}:
-            return MoveReport.from_dict(values)
+            return MoveReport(**{name: value for name, value in values.items() if name != "event"})
     raise ValueError(f"unknown event: {line.strip()}")
-
-
-_STREAM: Final = "planted failure"
 
 
 class PlantedFailure(StrEnum):
@@ -161,11 +158,10 @@ def plant_failure(rate: float, *, seed: int | None, trial: TrialTag | None) -> P
     """
     if trial is None or rate <= 0:
         return None
-    chance = random.SystemRandom() if seed is None else random.Random(f"{_STREAM} {seed}")  # noqa: S311 - no secret
-    fails, by_planner = chance.random() < rate, chance.random() < 0.5
-    if not fails:
+    chance = random.SystemRandom() if seed is None else random.Random(f"planted failure {seed}")  # noqa: S311
+    if chance.random() >= rate:
         return None
-    return PlantedFailure.PLANNER if by_planner else PlantedFailure.CONTROLLER
+    return PlantedFailure.PLANNER if chance.random() < 0.5 else PlantedFailure.CONTROLLER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,8 +173,7 @@ class MotionOutcome:
             MoveIt's.
         stamps_ns: time at which the client entered each phase (``CLOCK_MONOTONIC``), by phase name.
         plan_duration_ns: duration of the planned trajectory; ``None`` if nothing was planned.
-        position_error_m, rotation_error_rad: difference of the tip's final pose from the goal;
-            ``None`` if unknown.
+        position_error_m, rotation_error_rad: difference of the tip's final pose from the goal; ``None`` if unknown.
         numbers: further measurements of the client, by name with the unit at the end.
     """
 
@@ -195,16 +190,11 @@ class MotionOutcome:
 
 
 def to_outcome(report: MoveReport, *, check_pose: bool = True) -> MotionOutcome:
-    """Returns the outcome of a goal. A reported success with a wrong final pose counts as a failure.
-
-    Args:
-        check_pose: True if the client can determine the final pose's error.
-    """
+    """Returns the outcome of a goal; with `check_pose`, a reported success with a wrong final pose is a failure."""
     outcome = classify(report.error_code, executed=Phase.EXECUTING in report.stamps_ns)
     message = report.message
-    if check_pose and outcome is OutcomeClass.SUCCESS and not _is_reached(report):
-        outcome = OutcomeClass.CONTROL_FAILED
-        message = _describe_miss(report)
+    if check_pose and outcome is OutcomeClass.SUCCESS and (miss := _describe_miss(report)):
+        outcome, message = OutcomeClass.CONTROL_FAILED, miss
     return MotionOutcome(
         goal_id=report.goal_id,
         outcome=outcome,
@@ -220,24 +210,15 @@ def to_outcome(report: MoveReport, *, check_pose: bool = True) -> MotionOutcome:
 
 def died(goal_id: str, reason: str) -> MotionOutcome:
     """Returns the outcome of a goal whose stack, or goal client, has died."""
-    return MotionOutcome(
-        goal_id=goal_id, outcome=OutcomeClass.STACK_DIED, error_code=None, message=reason, stamps_ns={}
-    )
-
-
-def _is_reached(report: MoveReport) -> bool:
-    return (
-        report.position_error_m is not None
-        and report.rotation_error_rad is not None
-        and report.position_error_m <= REACHED_POSITION_M
-        and report.rotation_error_rad <= REACHED_ROTATION_RAD
-    )
+    outcome = OutcomeClass.STACK_DIED
+    return MotionOutcome(goal_id=goal_id, outcome=outcome, error_code=None, message=reason, stamps_ns={})
 
 
 def _describe_miss(report: MoveReport) -> str:
-    if report.position_error_m is None or report.rotation_error_rad is None:
+    """Describes why a reported success is none; empty if the goal was reached."""
+    off_m, off_rad = report.position_error_m, report.rotation_error_rad
+    if off_m is None or off_rad is None:
         return "success was reported, but no joint state arrived to check the final pose with"
-    return (
-        f"success was reported, but the tip is {report.position_error_m * 1000:.1f} mm and "
-        f"{report.rotation_error_rad:.3f} rad from the goal"
-    )
+    if off_m <= REACHED_POSITION_M and off_rad <= REACHED_ROTATION_RAD:
+        return ""
+    return f"success was reported, but the tip is {off_m * 1000:.1f} mm and {off_rad:.3f} rad from the goal"

@@ -13,11 +13,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
 
@@ -183,8 +183,6 @@ class ErrorCode:
 
 
 class OutcomeClass(StrEnum):
-    """Classes of trial outcomes."""
-
     SUCCESS = "success"
     PLANNING_FAILED = "planning_failed"
     CONTROL_FAILED = "control_failed"
@@ -214,17 +212,57 @@ def classify(error_code: int, *, executed: bool) -> OutcomeClass:
     return OutcomeClass.ABORTED
 
 
-_GOAL_KEYS: Final = frozenset({"name", "link", "pose", "joints"})
+Parsed = TypeVar("Parsed")
 
 
 def read_goals(file: Path) -> GoalBook:
     """Reads the goal sets and the home position from a file.
 
     Raises:
-        ConfigurationError: it cannot be read, is not YAML, or a goal in it is wrong; names
-            the goal and the key.
+        ConfigurationError: it cannot be read, is not YAML, or a goal in it is wrong; names the goal and the key.
     """
-    return _parse_book(load_goal_file(file), file)
+    table = as_table(load_goal_file(file), f"{file}")
+    refuse_unknown(table, {"home", "goal_sets"}, f"key of {file}")
+    home = _parse_goal({"name": "home", **as_table(table.get("home"), f"{file}: home")}, f"{file}: home")
+    if home.joints is None:
+        raise ConfigurationError(f"{file}: home has no joints", remedy="give the position of every joint, in radians")
+    return GoalBook(home, parse_sets(table, file, _parse_goal, example="reach"))
+
+
+def parse_sets(
+    table: Mapping[str, Any], file: Path, parse: Callable[[Mapping[str, Any], str], Parsed], *, example: str
+) -> dict[str, tuple[Parsed, ...]]:
+    """Parses the sets below the key ``goal_sets`` of a goal file.
+
+    Args:
+        parse: parses a goal; also gets its location, for errors.
+        example: name of a set, for the remedy.
+
+    Raises:
+        ConfigurationError: there is no set, or one is not a list of goals.
+    """
+    sets = as_table(table.get("goal_sets"), f"{file}: goal_sets")
+    if not sets:
+        raise ConfigurationError(f"{file} has no goal set", remedy=f"name one below goal_sets, as in `{example}:`")
+    parsed = {}
+    for name, goals in sets.items():
+        where = f"{file}: goal set {name!r}"
+        if not isinstance(goals, list) or not goals:
+            raise ConfigurationError(f"{where} is not a list of goals", remedy="begin each goal with a dash")
+        parsed[str(name)] = tuple(parse(as_table(goal, where), where) for goal in goals)
+    return parsed
+
+
+def parse_name(table: Mapping[str, Any], where: str, *, example: str) -> str:
+    """Returns the name of a goal.
+
+    Raises:
+        ConfigurationError: it has none.
+    """
+    name = table.get("name")
+    if not isinstance(name, str) or not name:
+        raise ConfigurationError(f"{where} has a goal without a name", remedy=f"name: {example}")
+    return name
 
 
 def load_goal_file(file: Path) -> Any:
@@ -246,57 +284,26 @@ def load_goal_file(file: Path) -> Any:
         raise ConfigurationError(f"{file} is not YAML: {error}") from None
 
 
-def _parse_book(document: Any, file: Path) -> GoalBook:
-    table = as_table(document, f"{file}")
-    refuse_unknown(table, {"home", "goal_sets"}, f"key of {file}")
-    home = _parse_goal({"name": "home", **as_table(table.get("home"), f"{file}: home")}, f"{file}: home")
-    if home.joints is None:
-        raise ConfigurationError(f"{file}: home has no joints", remedy="give the position of every joint, in radians")
-    sets = as_table(table.get("goal_sets"), f"{file}: goal_sets")
-    if not sets:
-        raise ConfigurationError(f"{file} has no goal set", remedy="name one below goal_sets, as in `reach:`")
-    return GoalBook(home, {str(name): _parse_set(goals, f"{file}: goal set {name!r}") for name, goals in sets.items()})
-
-
-def _parse_set(goals: Any, where: str) -> tuple[Goal, ...]:
-    if not isinstance(goals, list) or not goals:
-        raise ConfigurationError(f"{where} is not a list of goals", remedy="begin each goal with a dash")
-    return tuple(_parse_goal(as_table(goal, where), where) for goal in goals)
-
-
 def _parse_goal(table: Mapping[str, Any], where: str) -> Goal:
-    refuse_unknown(table, _GOAL_KEYS, f"key in {where}:")
-    name = table.get("name")
-    if not isinstance(name, str) or not name:
-        raise ConfigurationError(f"{where} has a goal without a name", remedy="name: reach")
+    refuse_unknown(table, {"name", "link", "pose", "joints"}, f"key in {where}:")
+    name = parse_name(table, where, example="reach")
     where = f"{where}, goal {name!r}"
-    pose, joints = table.get("pose"), table.get("joints")
-    link = {"link": _text(table["link"], f"{where}, link")} if "link" in table else {}
-    return Goal(
-        name,
-        pose=None if pose is None else _parse_pose(as_table(pose, f"{where}, pose"), where),
-        joints=None if joints is None else _parse_joints(as_table(joints, f"{where}, joints"), where),
-        **link,
-    )
-
-
-def _parse_pose(table: Mapping[str, Any], where: str) -> Pose:
-    refuse_unknown(table, {"position", "orientation"}, f"key in {where}, pose:")
-    x, y, z = _numbers(table.get("position"), 3, f"{where}, position")
-    qx, qy, qz, qw = _numbers(table.get("orientation"), 4, f"{where}, orientation")
-    return Pose((x, y, z), (qx, qy, qz, qw))
-
-
-def _parse_joints(table: Mapping[str, Any], where: str) -> dict[str, float]:
-    if not table:
-        raise ConfigurationError(f"{where} has no joints", remedy="give the position of every joint, in radians")
-    return {str(name): _numbers([value], 1, f"{where}, joint {name}")[0] for name, value in table.items()}
-
-
-def _text(value: Any, where: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise ConfigurationError(f"{where} is {value!r}", remedy="it must be a name")
-    return value
+    link = table.get("link", Goal.link)
+    if not isinstance(link, str) or not link:
+        raise ConfigurationError(f"{where}, link is {link!r}", remedy="it must be a name")
+    pose, joints = None, None
+    if table.get("pose") is not None:
+        given = as_table(table["pose"], f"{where}, pose")
+        refuse_unknown(given, {"position", "orientation"}, f"key in {where}, pose:")
+        x, y, z = _numbers(given.get("position"), 3, f"{where}, position")
+        qx, qy, qz, qw = _numbers(given.get("orientation"), 4, f"{where}, orientation")
+        pose = Pose((x, y, z), (qx, qy, qz, qw))
+    if table.get("joints") is not None:
+        given = as_table(table["joints"], f"{where}, joints")
+        if not given:
+            raise ConfigurationError(f"{where} has no joints", remedy="give the position of every joint, in radians")
+        joints = {str(key): _numbers([value], 1, f"{where}, joint {key}")[0] for key, value in given.items()}
+    return Goal(name, pose=pose, joints=joints, link=link)
 
 
 def as_table(value: Any, where: str) -> Mapping[str, Any]:
@@ -312,11 +319,7 @@ def as_table(value: Any, where: str) -> Mapping[str, Any]:
 
 def _numbers(values: Any, count: int, where: str) -> list[float]:
     is_list = isinstance(values, list) and len(values) == count
-    if not is_list or not all(_is_finite_number(each) for each in values):
+    if not is_list or not all(type(each) in {int, float} and math.isfinite(each) for each in values):
         wanted = "a finite number" if count == 1 else f"a list of {count} finite numbers"
         raise ConfigurationError(f"{where} is {values[0] if count == 1 else values!r}", remedy=f"it must be {wanted}")
     return [float(each) for each in values]
-
-
-def _is_finite_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -15,8 +15,9 @@ import selectors
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.host.processes import Child
-from pytest_ldos.robot.topology.model import Client, Node, Publisher, Subscription, TopicQos, Topology
+from pytest_ldos.robot.topology.model import Client, Node, Publisher, Subscription, Topology
 
 _PIECE: Final = 65536
 
@@ -34,11 +35,7 @@ Report = Mapping[str, Any]
 
 
 class ProcessEnded(LdosError):
-    """A process of the topology ended too early.
-
-    Attributes:
-        at_ns: time of detection.
-    """
+    """A process of the topology ended too early; detected at `at_ns`."""
 
     def __init__(self, child: Child, at_ns: int) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -78,21 +75,21 @@ class Conversation:
     def await_all(self, event: str, *, limit_s: float, tolerant: bool = False) -> list[str]:
         """Reads until every process has reported an event; returns the names of processes without a report in time.
 
-        Args:
-            tolerant: True if processes may have ended.
-
         Raises:
             ProcessEnded: a process ended although `tolerant` is False.
         """
         deadline_s = time.monotonic() + limit_s
-        while waiting := self._without(event, tolerant=tolerant):
+        while True:
+            listening = {key.data.name for key in self._selector.get_map().values()} if tolerant else self._children
+            waiting = [name for name in listening if all(each["event"] != event for each in self.reports[name])]
             left_s = deadline_s - time.monotonic()
+            if not waiting:
+                return []
             if left_s <= 0:
                 return waiting
             for ended in self._read(left_s):
                 if not tolerant and ended.name not in self._done:
                     raise ProcessEnded(ended, time.monotonic_ns())
-        return []
 
     def await_end(self, *, limit_s: float) -> None:
         """Waits until all processes have ended, for at most `limit_s`."""
@@ -100,10 +97,6 @@ class Conversation:
         while self._selector.get_map() and (left_s := deadline_s - time.monotonic()) > 0:
             for _ in self._read(left_s):
                 pass
-
-    def _without(self, event: str, *, tolerant: bool) -> list[str]:
-        listening = {key.data.name for key in self._selector.get_map().values()} if tolerant else self._children
-        return [name for name in listening if not any(each["event"] == event for each in self.reports[name])]
 
     def _read(self, limit_s: float) -> Iterator[Child]:
         """Reads what is available; yields processes whose output ended."""
@@ -115,18 +108,13 @@ class Conversation:
                 yield child
             *lines, self._text[child.name] = (self._text[child.name] + piece).split(b"\n")
             for line in lines:
-                self._note(child.name, line)
-
-    def _note(self, name: str, line: bytes) -> None:
-        """Stores a report; ignores other lines (of the middleware)."""
-        with contextlib.suppress(ValueError, TypeError, KeyError):
-            report = json.loads(line)
-            if report["event"] == "done":
-                self._done.add(name)
-            self.reports[name].append(report)
+                with contextlib.suppress(ValueError, TypeError, KeyError):  # lines of the middleware
+                    report = json.loads(line)
+                    if report["event"] == "done":
+                        self._done.add(child.name)
+                    self.reports[child.name].append(report)
 
     def reports_of(self, event: str) -> Iterator[tuple[str, Report]]:
-        """Yields all reports of an event, each with the name of its process."""
         for name, reports in self.reports.items():
             yield from ((name, each) for each in reports if each["event"] == event)
 
@@ -147,7 +135,6 @@ class ProcessPlan:
 
 
 def spread(topology: Topology, processes: Processes) -> list[ProcessPlan]:
-    """Distributes the nodes of a topology over its processes."""
     if processes is Processes.ONE:
         return [ProcessPlan(topology.name, topology.nodes)]
     return [ProcessPlan(node.full_name.replace("/", "."), (node,)) for node in topology.nodes]
@@ -156,69 +143,38 @@ def spread(topology: Topology, processes: Processes) -> list[ProcessPlan]:
 def encode_plan(
     topology: Topology, nodes: Sequence[Node], *, samples: str, sampling_ns: int, intra_process: bool
 ) -> dict[str, Any]:
-    """Encodes the plan of one process as JSON.
-
-    Args:
-        samples: file to which the process writes the messages that arrived; see `samples`.
-    """
-    ends = _Ends(topology)
+    """Encodes the plan of one process as JSON; it writes the messages that arrived to the file `samples`."""
+    writers: dict[str, list[int]] = {}
+    for _, publisher in topology.publishers:
+        writers.setdefault(publisher.topic, []).append(publisher.id)
+    readers = Counter(subscription.topic for _, subscription in topology.subscriptions)
     return {
         "samples": samples,
         "intra_process": intra_process,
         "sampling_ns": sampling_ns,
-        "nodes": [ends.node(node) for node in nodes],
+        "nodes": [
+            {
+                "name": node.name,
+                "namespace": node.namespace,
+                "executor": node.executor,
+                "publishers": [
+                    {**_end(each), **_traffic(each), "readers": readers[each.topic]} for each in node.publishers
+                ],
+                "subscriptions": [{**_end(each), "writers": writers[each.topic]} for each in node.subscriptions],
+                "clients": [{"id": each.id, "service": each.service, **_traffic(each)} for each in node.clients],
+                "services": [each.service for each in node.servers],
+            }
+            for node in nodes
+        ],
     }
-
-
-class _Ends:
-    """Endpoints of each topic on both sides."""
-
-    def __init__(self, topology: Topology) -> None:
-        self._writers: dict[str, list[int]] = {}
-        self._readers: dict[str, int] = {}
-        for _, publisher in topology.publishers:
-            self._writers.setdefault(publisher.topic, []).append(publisher.id)
-        for _, subscription in topology.subscriptions:
-            self._readers[subscription.topic] = self._readers.get(subscription.topic, 0) + 1
-
-    def node(self, node: Node) -> dict[str, Any]:
-        return {
-            "name": node.name,
-            "namespace": node.namespace,
-            "executor": node.executor,
-            "publishers": [self._publisher(each) for each in node.publishers],
-            "subscriptions": [self._subscription(each) for each in node.subscriptions],
-            "clients": [_client(each) for each in node.clients],
-            "services": [each.service for each in node.servers],
-        }
-
-    def _publisher(self, publisher: Publisher) -> dict[str, Any]:
-        return {
-            **_end(publisher),
-            "size_bytes": publisher.size_bytes,
-            "period_ns": publisher.period_ns,
-            "readers": self._readers.get(publisher.topic, 0),
-        }
-
-    def _subscription(self, subscription: Subscription) -> dict[str, Any]:
-        return {**_end(subscription), "writers": self._writers[subscription.topic]}
 
 
 def _end(end: Publisher | Subscription) -> dict[str, Any]:
-    return {"id": end.id, "topic": end.topic, "qos": _qos(end.qos), "by_unique_ptr": end.by_unique_ptr}
+    return {"id": end.id, "topic": end.topic, "qos": asdict(end.qos), "by_unique_ptr": end.by_unique_ptr}
 
 
-def _qos(qos: TopicQos) -> Mapping[str, int | bool]:
-    return {"depth": qos.depth, "reliable": qos.reliable, "transient_local": qos.transient_local}
-
-
-def _client(client: Client) -> dict[str, Any]:
-    return {
-        "id": client.id,
-        "service": client.service,
-        "size_bytes": client.size_bytes,
-        "period_ns": client.period_ns,
-    }
+def _traffic(sender: Publisher | Client) -> dict[str, int]:
+    return {"size_bytes": sender.size_bytes, "period_ns": sender.period_ns}
 
 
 COLUMNS: Final = 5
@@ -266,11 +222,10 @@ class SampleFile:
 
 def read_samples(files: Iterable[Path]) -> Samples:
     """Reads the samples of processes; drops incomplete records of killed processes."""
-    found = [_read(file) for file in files if file.exists()]
-    return np.concatenate([np.empty((0, COLUMNS), dtype=np.int64), *found])
-
-
-def _read(file: Path) -> Samples:
-    data = file.read_bytes()
-    whole = len(data) - len(data) % RECORD_BYTES
-    return np.frombuffer(data[:whole], dtype=np.int64).reshape(-1, COLUMNS)
+    found = [np.empty((0, COLUMNS), dtype=np.int64)]
+    for file in files:
+        if file.exists():
+            data = file.read_bytes()
+            whole = len(data) - len(data) % RECORD_BYTES
+            found.append(np.frombuffer(data[:whole], dtype=np.int64).reshape(-1, COLUMNS))
+    return np.concatenate(found)

@@ -9,6 +9,7 @@ reports ``done``.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import json
 import os
@@ -17,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +30,47 @@ from pytest_ldos.robot.dds.endpoint import QosProfile, WriteTimedOut
 from pytest_ldos.robot.dds.messages import Message, default
 from pytest_ldos.robot.dds.node import Context, Node, Publisher, Subscription, run_node
 from pytest_ldos.robot.topology.conversation import Sample, SampleFile
-from pytest_ldos.robot.topology.own_resources import own_resources
+
+_USED = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
+_KIB: Final = 1024
+_STATM: Final = Path("/proc/self/statm")
+
+
+class _Mallinfo2(ctypes.Structure):
+    """``struct mallinfo2`` of glibc's malloc.h."""
+
+    _fields_ = tuple((name, ctypes.c_size_t) for name in _USED)
+
+
+def own_resources() -> dict[str, int]:
+    """Returns CPU time since the start (``cpu_ns``), and memory in KiB according to glibc and the kernel.
+
+    ``arena_kb`` is the allocator's memory from ``sbrk``, ``mmap_kb`` that from ``mmap``, ``in_use_kb`` the allocated
+    part; all are zero with another C library, or glibc before 2.33.
+
+    Reference: mallinfo(3), proc_pid_statm(5).
+    """
+    virtual_pages, resident_pages = (int(word) for word in _STATM.read_text("ascii").split()[:2])
+    page_kb = os.sysconf("SC_PAGESIZE") // _KIB
+    found = _mallinfo2()()
+    return {
+        "cpu_ns": time.process_time_ns(),
+        "arena_kb": found.arena // _KIB,
+        "in_use_kb": found.uordblks // _KIB,
+        "mmap_kb": found.hblkhd // _KIB,
+        "rss_kb": resident_pages * page_kb,
+        "vsz_kb": virtual_pages * page_kb,
+    }
+
+
+@cache
+def _mallinfo2() -> Any:
+    function = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if function is None:
+        return _Mallinfo2  # zeros
+    function.restype = _Mallinfo2
+    return function
+
 
 MESSAGE: Final = "ldos_topology_msgs/msg/Stamped"
 SERVICE: Final = "ldos_topology_msgs/srv/Stamped"
@@ -39,8 +81,6 @@ _DRAIN_S: Final = 1.0
 
 
 class _Sender:
-    """Publishes a topic."""
-
     def __init__(self, node: Node, plan: Mapping[str, Any]) -> None:
         self.id: int = plan["id"]
         self.period_ns: int = plan["period_ns"]
@@ -58,8 +98,6 @@ class _Sender:
 
 
 class _Asker:
-    """Calls a service periodically."""
-
     def __init__(self, node: Node, plan: Mapping[str, Any], samples: SampleFile) -> None:
         self.id: int = plan["id"]
         self.period_ns: int = plan["period_ns"]
@@ -81,8 +119,6 @@ class _Asker:
 
 
 class _Taker:
-    """Subscribes to a topic."""
-
     def __init__(self, node: Node, plan: Mapping[str, Any], samples: SampleFile) -> None:
         self.id: int = plan["id"]
         self.writers: list[int] = plan["writers"]
@@ -92,10 +128,6 @@ class _Taker:
     def _take(self, message: Message) -> None:
         now_ns = time.monotonic_ns()
         self._samples.add(Sample(self.id, message.publisher, message.tracking_number, message.sent_ns, now_ns))
-
-
-def _reply(request: Message, replier: Replier) -> None:
-    replier.reply(tracking_number=request.tracking_number, sent_ns=request.sent_ns, data=request.data)
 
 
 def _payload(plan: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -141,15 +173,16 @@ class _Part:
         self._takers: list[tuple[Node, _Taker]] = []
         self._is_sending = threading.Event()
         self._input = _Input()
-        for each in plan["nodes"]:
-            self._add(Node(context, f"{each['namespace'].rstrip('/')}/{each['name']}".strip("/")), each)
+        for ours in plan["nodes"]:
+            node = Node(context, f"{ours['namespace'].rstrip('/')}/{ours['name']}".strip("/"))
+            self._senders += [(node, _Sender(node, each)) for each in ours["publishers"]]
+            self._takers += [(node, _Taker(node, each, self._samples)) for each in ours["subscriptions"]]
+            self._senders += [(node, _Asker(node, each, self._samples)) for each in ours["clients"]]
+            for service in ours["services"]:
+                Service(node, SERVICE, service, self._reply)
 
-    def _add(self, node: Node, plan: Mapping[str, Any]) -> None:
-        self._senders += [(node, _Sender(node, each)) for each in plan["publishers"]]
-        self._takers += [(node, _Taker(node, each, self._samples)) for each in plan["subscriptions"]]
-        self._senders += [(node, _Asker(node, each, self._samples)) for each in plan["clients"]]
-        for service in plan["services"]:
-            Service(node, SERVICE, service, _reply)
+    def _reply(self, request: Message, replier: Replier) -> None:
+        replier.reply(tracking_number=request.tracking_number, sent_ns=request.sent_ns, data=request.data)
 
     def drive(self) -> None:
         """Runs from matching to draining, then stops the executor."""
@@ -226,14 +259,13 @@ class _Part:
         ended.wait()
 
     def _await_messages(self, sent: Mapping[str, int]) -> None:
-        deadline_s = time.monotonic() + _DRAIN_S
-        while not self._has_all(sent) and time.monotonic() < deadline_s:
-            time.sleep(_LOOK_S)
-
-    def _has_all(self, sent: Mapping[str, int]) -> bool:
         pairs = [(taker.id, writer) for _, taker in self._takers for writer in taker.writers]
         pairs += [(each.id, each.id) for _, each in self._senders if isinstance(each, _Asker)]
-        return all(self._samples.has_all(receiver, sender, sent.get(str(sender), 0)) for receiver, sender in pairs)
+        deadline_s = time.monotonic() + _DRAIN_S
+        while time.monotonic() < deadline_s and not all(
+            self._samples.has_all(receiver, sender, sent.get(str(sender), 0)) for receiver, sender in pairs
+        ):
+            time.sleep(_LOOK_S)
 
 
 def _say(**report: Any) -> None:

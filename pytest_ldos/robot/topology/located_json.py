@@ -24,8 +24,6 @@ _SHOWN: Final = 60
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\]]|[^\s{}\[\]:,"]+')
 """A string, a bracket, or a number or word: all JSON tokens except commas and colons."""
 
-Tokens = Iterator[tuple[str, int]]
-
 
 @dataclass(frozen=True)
 class _Entry:
@@ -48,8 +46,7 @@ class _Refused(Exception):
         self.remedy = remedy
 
 
-def _tokens(text: str) -> Tokens:
-    """Yields each token with its line."""
+def _tokens(text: str) -> Iterator[tuple[str, int]]:
     line, end = 1, 0
     for token in _TOKEN.finditer(text):
         line += text.count("\n", end, token.start())
@@ -57,19 +54,25 @@ def _tokens(text: str) -> Tokens:
         yield token.group(), line
 
 
-def _refuse_deep(tokens: Tokens) -> None:
+def _refuse_deep(text: str) -> None:
     depth = 0
-    for part, line in tokens:
+    for part, line in _tokens(text):
         depth += (part in "{[") - (part in "}]")
         if depth > _DEEPEST:
             raise _Refused("nested too deeply", line, f"at most {_DEEPEST} levels are read")
 
 
-def _locate(value: Any, tokens: Tokens, key_line: int | None = None) -> _Entry:
+def _locate(value: Any, tokens: Iterator[tuple[str, int]], key_line: int | None = None) -> _Entry:
     """Consumes the tokens of a value, and adds lines to it and all nested values."""
     _, line = next(tokens)
     if isinstance(value, _Members):
-        value = _locate_members(value, tokens)
+        found: dict[str, _Entry] = {}
+        for key, member in value:
+            _, line_of_key = next(tokens)
+            if key in found:
+                raise _Refused(f"key '{key[:_SHOWN]}' stands there twice", line_of_key, "keep one of them")
+            found[key] = _locate(member, tokens, line_of_key)
+        value = found
         next(tokens)
     elif isinstance(value, list):
         value = [_locate(each, tokens) for each in value]
@@ -79,23 +82,9 @@ def _locate(value: Any, tokens: Tokens, key_line: int | None = None) -> _Entry:
     return _Entry(value, key_line or line)
 
 
-def _locate_members(members: _Members, tokens: Tokens) -> dict[str, _Entry]:
-    found: dict[str, _Entry] = {}
-    for key, value in members:
-        _, line = next(tokens)
-        if key in found:
-            raise _Refused(f"key '{key[:_SHOWN]}' stands there twice", line, "keep one of them")
-        found[key] = _locate(value, tokens, line)
-    return found
-
-
 @dataclass(frozen=True)
 class Place:
-    """A value of a file, with its location for error messages.
-
-    Attributes:
-        address: path from the root: ``nodes[2].publishers[0].period_ms``; empty for the root.
-    """
+    """A value of a file, with its location for error messages: its line, and its address, ``nodes[2].period_ms``."""
 
     file: str
     address: str
@@ -108,7 +97,6 @@ class Place:
 
     @property
     def line(self) -> int:
-        """The line (from 1) of its key, or of its start if it has no key."""
         return self.entry.line
 
     @property
@@ -133,7 +121,8 @@ class Place:
         longest = max(map(len, self.value), default=0)
         if longest > _LONGEST_WORD:
             self.refuse(f"has a key of {longest} characters", remedy=f"known are: {', '.join(sorted(known))}")
-        found = {key: self._member(key, entry) for key, entry in self.value.items()}
+        before = f"{self.address}." if self.address else ""
+        found = {key: Place(self.file, f"{before}{key}", entry) for key, entry in self.value.items()}
         for key, place in found.items():
             if key not in known:
                 place.refuse(f"unknown key '{key}'", remedy=suggest(key, known))
@@ -142,11 +131,7 @@ class Place:
                 self.refuse(f"lacks the key '{key}'", remedy=f'add "{key}"')
         return found
 
-    def _member(self, key: str, entry: _Entry) -> Place:
-        return Place(self.file, f"{self.address}.{key}" if self.address else key, entry)
-
     def items(self) -> Iterator[Place]:
-        """Yields the members of an array."""
         if not isinstance(self.value, list):
             self.refuse(f"is {self.shown}", remedy="it must be a list: [ … ]")
         for number, entry in enumerate(self.value):
@@ -168,7 +153,6 @@ class Place:
             self.refuse(f"is {self.shown}", remedy="write a number that a program can read")
 
     def whole(self, *, least: int, most: int) -> int:
-        """Returns an integer in a range."""
         value = self.number()
         if not value.is_integer() or not least <= value <= most:
             self.refuse(f"is {self.shown}", remedy=f"it must be a whole number from {least} to {most}")
@@ -179,11 +163,10 @@ def read_located(text: str, file: str) -> Place:
     """Returns the root of a file.
 
     Raises:
-        ConfigurationError: the file is not JSON, repeats a key or has an invalid number; the message has file and
-            line.
+        ConfigurationError: the file is not JSON, repeats a key or has an invalid number; the message has file and line.
     """
     try:
-        _refuse_deep(_tokens(text))
+        _refuse_deep(text)
         value = json.loads(text, object_pairs_hook=_Members)
         return Place(file, "", _locate(value, _tokens(text)))
     except json.JSONDecodeError as error:
@@ -210,7 +193,9 @@ def read_source(path: Path, what: str, *, remedy: str) -> str:
         ConfigurationError: it cannot be read, is a device or a pipe, too long, or not UTF-8.
     """
     try:
-        _refuse_endless(path, what)
+        mode = path.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a pipe may block, and a device may never end
+            raise ConfigurationError(f"{what} {path} is a pipe or a device", remedy="write it to a file")
         with path.open("rb") as file:
             data = file.read(LONGEST_FILE + 1)
     except OSError as error:
@@ -224,10 +209,3 @@ def read_source(path: Path, what: str, *, remedy: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ConfigurationError(f"{path}, line {line}: is no UTF-8", remedy="write it as JSON in UTF-8") from None
-
-
-def _refuse_endless(path: Path, what: str) -> None:
-    """Refuses pipes, which may block, and devices, which may never end."""
-    mode = path.stat().st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise ConfigurationError(f"{what} {path} is a pipe or a device", remedy="write it to a file")

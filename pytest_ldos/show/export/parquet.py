@@ -14,10 +14,9 @@ import polars as pl
 from pytest_ldos.base.parquet import write_table
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.base.writable import writing
-from pytest_ldos.fleet.measure import TraceSummary
+from pytest_ldos.fleet.traces import TraceSummary
 from pytest_ldos.instruments.study import ROUNDS, Column, Study, Table
-from pytest_ldos.trace.execution.model import ExecutionModel
-from pytest_ldos.trace.execution.schema import MANIFEST, write_model
+from pytest_ldos.trace.execution.model import MANIFEST, ExecutionModel, write_model
 
 
 @contextmanager
@@ -34,10 +33,7 @@ def staging_folder(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def replaced(directory: Path, *, is_ours: Callable[[Path], bool]) -> Iterator[Path]:
-    """Yields the path for a new folder, which replaces `directory` on exit unless an exception is raised.
-
-    Args:
-        is_ours: returns True if the existing folder may be replaced.
+    """Yields the path for a new folder, which replaces `directory` on exit, if `is_ours`, unless there is an error.
 
     Raises:
         OSError: the directory cannot be written, or holds something else.
@@ -167,11 +163,11 @@ def table_frame(table: Table) -> pl.DataFrame:
 def rounds_frame(study: Study) -> pl.DataFrame:
     """``round``, ``case``, ``block``, ``quantity``, ``unit``, ``value`` and, if there is no value, its ``reason``."""
     units = {each.name: each.unit for each in study.quantities}
-    rows = [
-        (number, each.case, each.block, name, units[name], *_value_or_reason(value, each.failure))
-        for number, each in enumerate(study.rounds)
-        for name, value in {**dict.fromkeys(units, Missing(each.failure)), **each.values}.items()
-    ]
+    rows = []
+    for number, each in enumerate(study.rounds):
+        for name, value in {**dict.fromkeys(units, Missing(each.failure)), **each.values}.items():
+            why = (value.reason or each.failure or "not measured") if isinstance(value, Missing | Invalid) else ""
+            rows.append((number, each.case, each.block, name, units[name], None if why else value, why))
     schema = {
         "round": pl.Int64,
         "case": pl.String,
@@ -182,12 +178,6 @@ def rounds_frame(study: Study) -> pl.DataFrame:
         "reason": pl.String,
     }
     return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def _value_or_reason(value: float | Missing | Invalid, failure: str) -> tuple[float | None, str]:
-    if isinstance(value, Missing | Invalid):
-        return None, value.reason or failure or "not measured"
-    return value, ""
 
 
 def name_of(column: Column) -> str:

@@ -7,7 +7,7 @@ loading or running anything, except one script of ours on an interactive page, w
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from importlib.resources import files
 from itertools import count, groupby
@@ -18,27 +18,9 @@ from htpy import Node
 from markupsafe import Markup
 
 from pytest_ldos.base.text import Rendered, one_line
-from pytest_ldos.show.page.model import (
-    Amount,
-    Badge,
-    Block,
-    Bullets,
-    Cell,
-    Column,
-    Drawing,
-    Figure,
-    Folded,
-    Legend,
-    Links,
-    Page,
-    Section,
-    Table,
-    Text,
-    Tone,
-    Words,
-)
+from pytest_ldos.show.page import model
 
-_SIGNS: Final[Mapping[Tone, str]] = {Tone.GOOD: "✓", Tone.BAD: "✕", Tone.DOUBT: "?"}
+_SIGNS: Final[Mapping[model.Tone, str]] = {model.Tone.GOOD: "✓", model.Tone.BAD: "✕", model.Tone.DOUBT: "?"}
 _FEW: Final = 3
 """Number of columns that fit any window."""
 
@@ -48,7 +30,7 @@ def untrusted_text(text: str) -> Node:
     return h.bdi[one_line(text)] if text else ""
 
 
-def badge(shown: Badge | None) -> Node:
+def badge(shown: model.Badge | None) -> Node:
     """A verdict or state: a word, with a colour and a sign that repeat it."""
     if shown is None:
         return None
@@ -63,14 +45,11 @@ def bullet_list(lines: Iterable[str]) -> Node:
     return h.ul[items] if items else None
 
 
-def table(shown: Table, *, name: str = "") -> Node:
-    """A table whose first column names its rows; nothing without rows.
+def table(shown: model.Table, *, name: str = "") -> Node:
+    """A table whose first column names its rows, accessible by `name` if untitled; nothing without rows.
 
     If it is too wide, it scrolls within the page, also by keyboard. In a narrow window, rows with many cells become
     blocks.
-
-    Args:
-        name: accessible name of a table without a title.
     """
     if not shown.rows:
         return None
@@ -86,39 +65,36 @@ def table(shown: Table, *, name: str = "") -> Node:
         ]
         for row in shown.rows
     ]
+    is_prose = not any(column.is_number for column in shown.columns)
+    classes = [*(["prose"] if is_prose else []), *(["many"] if len(shown.columns) > _FEW else [])]
     caption = h.caption[untrusted_text(shown.title)] if shown.title else None
-    whole = h.table(class_=_classes(shown) or None)[caption, h.thead[head], h.tbody[body]]
+    whole = h.table(class_=" ".join(classes) or None)[caption, h.thead[head], h.tbody[body]]
     return h.div(".scroll", role="region", aria_label=one_line(shown.title or name), tabindex="0")[whole]
 
 
-def _classes(shown: Table) -> str:
-    is_prose = not any(column.is_number for column in shown.columns)
-    return " ".join([*(["prose"] if is_prose else []), *(["many"] if len(shown.columns) > _FEW else [])])
-
-
-def _kind(shown: Table, column: Column) -> str | None:
+def _kind(shown: model.Table, column: model.Column) -> str | None:
     return "number" if column.is_number and column is not shown.columns[0] else None
 
 
-def _heading(column: Column) -> Node:
+def _heading(column: model.Column) -> Node:
     if column.drawing is None:
         return untrusted_text(column.title)
     return [h.span(".unseen")[one_line(column.title)], column.drawing.draw()]
 
 
-def _data(cell: Cell, column: Column) -> dict[str, str]:
+def _data(cell: model.Cell, column: model.Column) -> dict[str, str]:
     """Attributes for sorting, and for a narrow window, which shows the title next to each cell."""
-    value = cell.value if isinstance(cell, Amount) else None
+    value = cell.value if isinstance(cell, model.Amount) else None
     return {"data-title": one_line(column.title)} | ({} if value is None else {"data-value": f"{value:.9g}"})
 
 
-def _cell(cell: Cell) -> Node:
+def _cell(cell: model.Cell) -> Node:
     match cell:
-        case Badge():
+        case model.Badge():
             return badge(cell)
-        case Drawing():
+        case model.Drawing():
             return cell.draw()
-        case Words():
+        case model.Words():
             return untrusted_text(cell.text)
     return untrusted_text(cell)
 
@@ -132,12 +108,16 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; 
 _HEADINGS: Final = (h.h2, h.h3, h.h4)
 
 
-def render(page: Page) -> Rendered:
+def render(page: model.Page) -> Rendered:
     """The page as text."""
     script = one_line(_read("page.js")) if page.is_interactive else ""
     body = h.body[
         h.a(".skip", href="#results")["Skip to the results"],
-        h.header[h.h1[_titled(page.title, page)], bullet_list(page.setting), _contents(page)],
+        h.header[
+            h.h1[_titled(page.title, page)],
+            bullet_list(page.setting),
+            h.nav(aria_label=one_line(page.contents.title))[table(page.contents)] if page.contents else None,
+        ],
         h.main(id="results", tabindex="-1")[
             h.p(".answer")[untrusted_text(page.answer)] if page.answer else None,
             _Blocks().show(page.blocks),
@@ -148,24 +128,10 @@ def render(page: Page) -> Rendered:
     return whole_page(f"{page.title} {page.badge.text}" if page.badge else page.title, body, script=script)
 
 
-def _contents(page: Page) -> Node:
-    if page.contents is None:
-        return None
-    return h.nav(aria_label=one_line(page.contents.title))[table(page.contents)]
-
-
 def whole_page(title: str, body: Node, *, script: str = "") -> Rendered:
-    """A self-contained page as text; untrusted words in it are visible and on one line.
-
-    Args:
-        script: our script in `body`, the only one allowed to run.
-    """
-    return Rendered(f"{one_line(str(h.html(lang='en')[_head(title, script), body]))}\n")
-
-
-def _head(title: str, script: str) -> Node:
+    """A self-contained page as text, untrusted words visible on one line; only our `script` in its body may run."""
     allowed = f"; script-src 'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" if script else ""
-    return h.head[
+    head = h.head[
         h.meta(charset="utf-8"),
         h.meta({"http-equiv": "Content-Security-Policy"}, content=f"{_POLICY}{allowed}"),
         h.meta(name="viewport", content="width=device-width, initial-scale=1"),
@@ -174,13 +140,14 @@ def _head(title: str, script: str) -> Node:
         h.title[one_line(title)],
         h.style[Markup(_read("style.css") + _read("series.css"))],  # noqa: S704 - files of this package
     ]
+    return Rendered(f"{one_line(str(h.html(lang='en')[head, body]))}\n")
 
 
 def _read(name: str) -> str:
     return files("pytest_ldos.show.page").joinpath(name).read_text("utf-8")
 
 
-def _titled(title: str, named: Page | Section | Figure) -> Node:
+def _titled(title: str, named: model.Page | model.Section | model.Figure) -> Node:
     return [untrusted_text(title), " ", badge(named.badge)] if named.badge else untrusted_text(title)
 
 
@@ -190,32 +157,41 @@ class _Blocks:
     def __init__(self) -> None:
         self._numbers = count(1)
 
-    def show(self, blocks: Iterable[Block], level: int = 0, name: str = "") -> list[Node]:
-        """Renders blocks one below the other; figures are side by side if there is room.
-
-        Args:
-            level: of the headings in them, from 0.
-            name: of the section that they belong to.
-        """
+    def show(self, blocks: Iterable[model.Block], level: int = 0, name: str = "") -> list[Node]:
+        """Renders blocks of the section `name`, with headings of `level`; figures are side by side if there is room."""
         shown: list[Node] = []
-        for is_figure, some in groupby(blocks, key=lambda each: isinstance(each, Figure)):
-            nodes = [node for each in some if (node := self._block(each, level, name)) is not None]
+        for is_figure, some in groupby(blocks, key=lambda each: isinstance(each, model.Figure)):
+            nodes = [node for each in some for node in self._block(each, level, name) if node is not None]
             shown += [h.div(".charts")[nodes]] if is_figure else nodes
         return shown
 
-    def _block(self, block: Block, level: int, name: str) -> Node:
+    def _block(self, block: model.Block, level: int, name: str) -> Iterator[Node]:
         match block:
-            case Table():
-                return table(block, name=f"{name}, table")
-            case Figure():
-                return _figure(block, level)
-            case Folded():
-                return folded(block.title, self.show(block.blocks, level, block.title))
-            case Section():
-                return self._section(block, level)
-        return _leaf(block)
+            case model.Table():
+                yield table(block, name=f"{name}, table")
+            case model.Figure():
+                yield _figure(block, level)
+            case model.Folded():
+                yield folded(block.title, self.show(block.blocks, level, block.title))
+            case model.Section():
+                yield self._section(block, level)
+            case model.Text():
+                yield h.p(class_=block.tone or None)[untrusted_text(block.text)]
+            case model.Bullets():
+                yield bullet_list(block.lines)
+            case model.Links():
+                links = [h.li[h.a(href=each.url)[untrusted_text(each.title)]] for each in block.links]
+                yield h.ul[links] if links else None
+            case model.Legend():
+                yield h.dl[
+                    [(h.dt[untrusted_text(word)], h.dd[untrusted_text(meaning)]) for word, meaning in block.meanings]
+                ]
+            case model.Drawing():
+                yield block.draw()
+            case _:
+                assert_never(block)
 
-    def _section(self, section: Section, level: int) -> Node:
+    def _section(self, section: model.Section, level: int) -> Node:
         content = self.show(section.blocks, level + 1, section.title)
         if not content:
             return None
@@ -226,29 +202,7 @@ class _Blocks:
         return h.section(aria_labelledby=anchor)[heading, content]
 
 
-def _leaf(block: Text | Bullets | Links | Legend | Drawing) -> Node:
-    """Renders a block that contains no blocks."""
-    match block:
-        case Text():
-            return h.p(class_=block.tone or None)[untrusted_text(block.text)]
-        case Bullets():
-            return bullet_list(block.lines)
-        case Links():
-            return (
-                h.ul[(h.li[h.a(href=each.url)[untrusted_text(each.title)]] for each in block.links)]
-                if block.links
-                else None
-            )
-        case Legend():
-            return h.dl[
-                [(h.dt[untrusted_text(word)], h.dd[untrusted_text(meaning)]) for word, meaning in block.meanings]
-            ]
-        case Drawing():
-            return block.draw()
-    assert_never(block)
-
-
-def _figure(figure: Figure, level: int) -> Node:
+def _figure(figure: model.Figure, level: int) -> Node:
     heading = _HEADINGS[level][_titled(figure.title, figure)]
     numbers = None if figure.table is None else folded("numbers", table(figure.table, name=figure.title))
     drawings = h.div(".drawings")[[each.draw() for each in figure.drawings]]

@@ -10,24 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NewType, assert_never
 
 from pytest_ldos.base.text import Rendered, one_line
-from pytest_ldos.show.page.model import (
-    Badge,
-    Block,
-    Bullets,
-    Cell,
-    Drawing,
-    Figure,
-    Folded,
-    Legend,
-    Link,
-    Links,
-    Page,
-    Section,
-    Table,
-    Text,
-    Tone,
-    Words,
-)
+from pytest_ldos.show.page import model
 
 Markdown = NewType("Markdown", str)
 """A part that is already Markdown; functions of this module make it from plain words."""
@@ -48,7 +31,7 @@ _REFERENCE: Final = re.compile(r"\b(gh-)(?=\d)", re.IGNORECASE)
 
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;", "@": "@&#8288;", "#": "&#35;&#8288;"}
 
-_SIGNS: Final[Mapping[Tone, str]] = {Tone.GOOD: "✅", Tone.BAD: "❌", Tone.DOUBT: "⚠️"}
+_SIGNS: Final[Mapping[model.Tone, str]] = {model.Tone.GOOD: "✅", model.Tone.BAD: "❌", model.Tone.DOUBT: "⚠️"}
 
 
 def escape(text: str) -> Markdown:
@@ -73,121 +56,91 @@ def strong(text: str) -> Markdown:
     return Markdown(f"**{escape(text)}**")
 
 
-def bullets(lines: Iterable[str]) -> Markdown:
-    """A list; nothing without lines."""
-    return Markdown("\n".join(f"- {escape(line)}" for line in lines))
-
-
 def small(lines: Iterable[str]) -> Markdown:
     """Sentences in small print."""
     return Markdown("\n".join(f"<sub>{escape(line)}</sub>" for line in lines))
 
 
-def folded(title: str, parts: Iterable[Markdown]) -> Markdown:
-    """Parts that are shown on request; nothing without parts."""
-    content = "\n\n".join(part for part in parts if part)
-    if not content:
-        return Markdown("")
-    return Markdown(f"<details><summary>{escape(title)}</summary>\n\n{content}\n\n</details>")
-
-
-def links(them: Sequence[Link]) -> Markdown:
-    return Markdown(" · ".join(f"[{escape(link.title)}]({link.url})" for link in them))
-
-
-def signed(before: str, badge: Badge | None) -> str:
+def signed(before: str, badge: model.Badge | None) -> str:
     """Words, then a verdict or state; the sign before both repeats it."""
     if badge is None:
         return before
     return " ".join(each for each in (_SIGNS.get(badge.tone, ""), before, badge.text) if each)
 
 
-def table(shown: Table) -> Markdown:
+def table(shown: model.Table) -> Markdown:
     """A table without its drawings; nothing without rows."""
     if not shown.rows:
         return Markdown("")
-    drawn = {place for row in shown.rows for place, cell in enumerate(row) if isinstance(cell, Drawing)}
+    drawn = {place for row in shown.rows for place, cell in enumerate(row) if isinstance(cell, model.Drawing)}
     places = [place for place in range(len(shown.columns)) if place not in drawn]
     columns = [shown.columns[place] for place in places]
     numbers = {number for number, column in enumerate(columns) if column.is_number}
-    rows = ([escape(_shown(row[place])) for place in places] for row in shown.rows)
+    rows = ([escape(_words(row[place])) for place in places] for row in shown.rows)
     return grid([escape(column.title) for column in columns], rows, numbers=numbers)
 
 
 def grid(head: Sequence[Markdown], rows: Iterable[Sequence[Markdown]], *, numbers: Collection[int] = ()) -> Markdown:
-    """A table of cells that are already Markdown.
-
-    Args:
-        numbers: indices of right-aligned columns.
-    """
+    """A table of cells that are already Markdown; columns whose indices are in `numbers` are right-aligned."""
     sides = ["--:" if place in numbers else ":--" for place in range(len(head))]
     return Markdown("\n".join(f"| {' | '.join(cells)} |" for cells in (head, sides, *rows)))
 
 
-def _shown(cell: Cell) -> str:
-    if isinstance(cell, Badge):
+def _words(cell: model.Cell) -> str:
+    if isinstance(cell, model.Badge):
         return signed("", cell)
-    return cell.text if isinstance(cell, Words) else str(cell)
+    return cell.text if isinstance(cell, model.Words) else str(cell)
 
 
 _TOP = 2
 """Level of a page's heading, because reports are embedded in other pages."""
 
 _LOWEST = 3
+"""Level below which a heading would be smaller than the text, and is bold words instead."""
 
 
-def render(page: Page) -> Rendered:
+def render(page: model.Page) -> Rendered:
     """The title and the answer, the contents, then the setting."""
-    parts = [*_contents(page), *_parts(page.blocks, _TOP + 1)]
+    contents = [] if page.contents is None else [table(page.contents)]
+    parts = [*contents, *_parts(page.blocks, _TOP + 1)]
     last = small([*page.setting, *([page.made] if page.made else [])])
     return join([heading(_TOP, signed(page.title, page.badge)), escape(page.answer), *parts, last])
 
 
-def _contents(page: Page) -> Iterator[Markdown]:
-    if page.contents is not None:
-        yield table(page.contents)
-
-
-def _parts(blocks: Iterable[Block], level: int) -> Iterator[Markdown]:
+def _parts(blocks: Iterable[model.Block], level: int) -> Iterator[Markdown]:
     for each in blocks:
         yield from _block(each, level)
 
 
-def _block(block: Block, level: int) -> Iterator[Markdown]:
+def _block(block: model.Block, level: int) -> Iterator[Markdown]:
     match block:
-        case Text():
-            yield small([block.text]) if block.tone is Tone.QUIET else escape(block.text)
-        case Bullets():
-            yield small(block.lines) if block.tone is Tone.QUIET else bullets(block.lines)
-        case Links():
-            yield links(block.links)
-        case Table():
+        case model.Text():
+            yield small([block.text]) if block.tone is model.Tone.QUIET else escape(block.text)
+        case model.Bullets():
+            items = Markdown("\n".join(f"- {escape(line)}" for line in block.lines))
+            yield small(block.lines) if block.tone is model.Tone.QUIET else items
+        case model.Links():
+            yield Markdown(" · ".join(f"[{escape(link.title)}]({link.url})" for link in block.links))
+        case model.Table():
             yield strong(block.title) if block.title and block.rows else Markdown("")
             yield table(block)
-        case Figure():
+        case model.Figure():
             numbers = () if block.table is None else (block.table,)
             yield from _titled(signed(block.title, block.badge), numbers, level)
-        case Folded():
-            if block.is_long:
-                return
-            yield folded(block.title, list(_parts(block.blocks, level)))
-        case Section():
+        case model.Folded():
+            content = "" if block.is_long else "\n\n".join(part for part in _parts(block.blocks, level) if part)
+            if content:
+                yield Markdown(f"<details><summary>{escape(block.title)}</summary>\n\n{content}\n\n</details>")
+        case model.Section():
             yield from _titled(signed(block.title, block.badge), block.blocks, level)
-        case Drawing() | Legend():
+        case model.Drawing() | model.Legend():
             return
         case _:
             assert_never(block)
 
 
-def _titled(title: str, blocks: Iterable[Block], level: int) -> Iterator[Markdown]:
+def _titled(title: str, blocks: Iterable[model.Block], level: int) -> Iterator[Markdown]:
     parts = [part for part in _parts(blocks, level + 1) if part]
-    if parts:
-        yield _heading(level, title)
-        yield from parts
-
-
-def _heading(level: int, title: str) -> Markdown:
-    """A heading; bold words on deeper levels, where a heading would be smaller than the text."""
-    if not title:
-        return Markdown("")
-    return heading(level, title) if level <= _LOWEST else strong(title)
+    if parts and title:
+        yield heading(level, title) if level <= _LOWEST else strong(title)
+    yield from parts

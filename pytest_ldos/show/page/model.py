@@ -65,11 +65,7 @@ class Amount(Words):
 
 @dataclass(frozen=True)
 class Drawing:
-    """A drawing in HTML; other formats leave it out.
-
-    Attributes:
-        draw: makes it; called only for HTML, because its library is optional.
-    """
+    """A drawing in HTML; other formats leave it out, and do not call `draw`, because its library is optional."""
 
     draw: Callable[[], Node]
 
@@ -140,12 +136,9 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Rows of cells; a table without rows is not shown.
+    """Rows of cells, of which the first `key` name the row and are repeated in each block; not shown without rows.
 
     If columns have ranks, a narrow terminal leaves out columns; otherwise it shows the table in blocks.
-
-    Attributes:
-        key: number of columns that name a row, and are repeated in each block.
     """
 
     columns: tuple[Column, ...]
@@ -155,22 +148,15 @@ class Table:
 
     def without_empty(self) -> Table:
         """The table without empty columns."""
-        kept = [any(map(_is_filled, cells)) for cells in zip(*self.rows, strict=True)]
+        filled = (tuple(cell.text if isinstance(cell, Words) else cell for cell in row) for row in self.rows)
+        kept = [any(cells) for cells in zip(*filled, strict=True)]
         rows = tuple(tuple(compress(row, kept)) for row in self.rows)
         return replace(self, columns=tuple(compress(self.columns, kept)), rows=rows)
 
 
-def _is_filled(cell: Cell) -> bool:
-    return bool(cell.text if isinstance(cell, Words) else cell)
-
-
 @dataclass(frozen=True)
 class Text:
-    """A sentence.
-
-    Attributes:
-        is_whole: True if it stays on one line, because it contains text to copy.
-    """
+    """A sentence; it stays on one line if `is_whole`, because it contains text to copy."""
 
     text: str
     tone: Tone = Tone.PLAIN
@@ -179,11 +165,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Bullets:
-    """Sentences, one per line; an empty list is not shown.
-
-    Attributes:
-        is_whole: True if each stays on one line, because it contains text to copy.
-    """
+    """Sentences, none if empty; each stays on one line if `is_whole`, because it contains text to copy."""
 
     lines: tuple[str, ...]
     tone: Tone = Tone.PLAIN
@@ -209,11 +191,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Folded:
-    """Details that are shown on request; a terminal leaves them out.
-
-    Attributes:
-        is_long: True if Markdown leaves them out, too.
-    """
+    """Details that are shown on request; a terminal leaves them out, Markdown too if `is_long`."""
 
     title: str
     blocks: tuple[Block, ...]

@@ -1,9 +1,11 @@
-"""Nodes, topics, callbacks, executors, paths and goals of a trace."""
+"""One trace in tables, and many traces side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import PurePath
 from typing import Any, Final
 
 import polars as pl
@@ -11,6 +13,8 @@ import polars as pl
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.base.text import NS_PER_S, Rendered, counted, format_duration, format_quantity
+from pytest_ldos.fleet.traces import Pooled, TraceSummary, is_whole, median_of, metric_names, pool
+from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.extract import TrialMetrics
 from pytest_ldos.measure.metrics.model import Measurement, Metric
 from pytest_ldos.robot.stack.goals import ErrorCode
@@ -25,6 +29,7 @@ from pytest_ldos.show.page.model import (
     Page,
     Section,
     Table,
+    Text,
     Tone,
     left_out,
 )
@@ -33,10 +38,15 @@ from pytest_ldos.show.report.words import percent
 from pytest_ldos.trace.ctf.stats import describe_incomplete
 from pytest_ldos.trace.execution.coverage import describe_missing, name_missing
 from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
-from pytest_ldos.trace.flow.causal import describe_unused
-from pytest_ldos.trace.flow.executors import without_states
+from pytest_ldos.trace.flow.build import describe_unused
 from pytest_ldos.trace.flow.graph import FlowGraph, Names
-from pytest_ldos.trace.flow.summary import summarize_callbacks, summarize_executors, summarize_paths, summarize_topics
+from pytest_ldos.trace.flow.summary import (
+    summarize_callbacks,
+    summarize_executors,
+    summarize_paths,
+    summarize_topics,
+    without_states,
+)
 
 Measured = Mapping[str, TrialMetrics]
 """Goals by their id, as returned by `extract_metrics`."""
@@ -46,7 +56,11 @@ def tabulate_goals(measured: Measured, metrics: Sequence[Metric]) -> pl.DataFram
     """One row per goal, all texts: `goal`, `began` (relative to the first goal), `outcome`, and each metric by name."""
     trials = [each.trial for each in measured.values() if each.trial is not None]
     first_ns = min((trial.begin_ns for trial in trials), default=0)
-    return pl.DataFrame([_row(each, metrics, first_ns) for each in measured.values()])
+    rows = []
+    for each in measured.values():
+        cells = {metric.name: _cell(each.measurements[metric.name], metric.unit) for metric in metrics}
+        rows.append({**_describe_goal(each.trial, first_ns), **cells})
+    return pl.DataFrame(rows)
 
 
 def describe_goals(measured: Measured, metrics: Sequence[Metric]) -> Iterator[str]:
@@ -62,22 +76,15 @@ def describe_goals(measured: Measured, metrics: Sequence[Metric]) -> Iterator[st
     yield from (f"no {', '.join(names)}: {reason}" for reason, names in without.items())
 
 
-def _row(measured: TrialMetrics, metrics: Sequence[Metric], first_ns: int) -> dict[str, str]:
-    trial = measured.trial
-    values = {metric.name: _cell(measured.measurements[metric.name], metric.unit) for metric in metrics}
+def _describe_goal(trial: TrialSpan | None, first_ns: int) -> dict[str, str]:
     if trial is None:
-        return {"goal": ABSENT, "began": ABSENT, "outcome": ABSENT, **values}
+        return {"goal": ABSENT, "began": ABSENT, "outcome": ABSENT}
     name = f"{trial.scenario} {trial.index + 1}" if trial.marked else trial.goal_id
     began = format_duration(trial.begin_ns - first_ns) if trial.begin_ns > first_ns else "0 s"
-    return {"goal": name, "began": began, "outcome": _outcome(trial), **values}
-
-
-def _outcome(trial: TrialSpan) -> str:
-    if trial.end_ns is None:
-        return "no end"
-    if trial.error_code is None:
-        return "unknown"
-    return "success" if trial.error_code == ErrorCode.SUCCESS else f"MoveIt code {trial.error_code}"
+    outcome = "success" if trial.error_code == ErrorCode.SUCCESS else f"MoveIt code {trial.error_code}"
+    if trial.end_ns is None or trial.error_code is None:
+        outcome = "no end" if trial.end_ns is None else "unknown"
+    return {"goal": name, "began": began, "outcome": outcome}
 
 
 def _cell(measurement: Measurement, unit: str) -> str:
@@ -99,6 +106,7 @@ class _Column:
     title: str
     source: str
     format: Callable[[Any], str] = str
+    kind: Kind = Kind.NUMBER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,34 +132,35 @@ class Analysis:
 def render_analysis(
     analysis: Analysis, kind: Format = Format.TERMINAL, *, width: int = 100, color: bool = False, whole: bool = True
 ) -> Rendered:
-    """Renders nodes, topics, callbacks, executors, paths and goals of a trace; a page of HTML also draws them.
-
-    Args:
-        whole: show all rows; otherwise the most important of each table, and the number of the others.
+    """Renders nodes, topics, callbacks, executors, paths and goals of a trace, drawn in HTML; all rows if `whole`.
 
     Raises:
         Unavailable: see `require_format`.
     """
     require_format(kind)
     if kind is Format.JSON:
-        return to_json({title: frame.to_dicts() for title, frame, _, _ in _tables(analysis)} | _facts(analysis))
+        model = analysis.flow.model
+        facts = {
+            "trace": analysis.name,
+            "events": model.stats.events,
+            "damage": describe_incomplete(model.stats),
+            "missing_events": [describe_missing(each, model.processes) for each in model.missing_events],
+            "whole": [{"processes": names, "spans_s": spans} for spans, names in _whole(model).items()],
+        }
+        return to_json({title: frame.to_dicts() for title, frame, _, _ in _tables(analysis)} | facts)
     if kind is Format.HTML:
-        from pytest_ldos.show.report.trace.page import compose_drawn  # noqa: PLC0415 - for such a page only
+        from pytest_ldos.show.report.trace_page import compose_drawn  # noqa: PLC0415 - for such a page only
 
         return render(compose_drawn(analysis, compose_page(analysis, most=None)), kind)
     return render(compose_page(analysis, most=None if whole else _MOST), kind, width=width, color=color)
 
 
 def compose_page(analysis: Analysis, *, most: int | None) -> Page:
-    """One section per question.
-
-    Args:
-        most: most rows of each table except that of paths; ``None`` for all.
-    """
+    """One section per question, with `most` rows per table except that of paths; ``None`` for all."""
     flow, goals, metrics = analysis.flow, analysis.goals, analysis.metrics
     damage = describe_incomplete(flow.model.stats)
     return Page(
-        title=_headline(flow, damage),
+        title=_headline(flow.model, damage),
         tone=Tone.BAD if damage else Tone.STRONG,
         blocks=(
             *(
@@ -173,20 +182,11 @@ def _tables(analysis: Analysis) -> Iterator[tuple[str, pl.DataFrame, Sequence[_C
     yield "callbacks", summarize_callbacks(flow), _CALLBACKS, True
     yield "executors", summarize_executors(flow), _EXECUTORS, True
     yield "paths", summarize_paths(flow, analysis.paths), _PATHS, False
-    yield "goals", tabulate_goals(analysis.goals, analysis.metrics), _goal_columns(analysis.metrics), True
+    columns = (*_GOALS, *(_Column(metric.name, metric.name) for metric in analysis.metrics))
+    yield "goals", tabulate_goals(analysis.goals, analysis.metrics), columns, True
 
 
-def _facts(analysis: Analysis) -> dict[str, Any]:
-    """Entries of the JSON in addition to the tables."""
-    model = analysis.flow.model
-    missing = [describe_missing(each, model.processes) for each in model.missing_events]
-    whole = [{"processes": names, "spans_s": spans} for spans, names in _whole(model).items()]
-    facts = {"trace": analysis.name, "events": model.stats.events, "damage": describe_incomplete(model.stats)}
-    return {**facts, "missing_events": missing, "whole": whole}
-
-
-def _headline(flow: FlowGraph, damage: str) -> str:
-    model = flow.model
+def _headline(model: ExecutionModel, damage: str) -> str:
     counts = (
         counted(len(model.processes), "process", "processes"),
         counted(len(model.nodes), "node"),
@@ -223,15 +223,13 @@ def _actions(flow: FlowGraph) -> pl.DataFrame:
 def _remarks(flow: FlowGraph) -> Iterator[str]:
     """Missing parts of the trace, and the reasons."""
     yield from (describe_missing(each, flow.model.processes) for each in flow.model.missing_events)
-    why = "made before tracing began" + (", or that event is missing" if flow.model.missing_events else "")
     yield from _describe_whole(flow.model)
+    why = "made before tracing began" + (", or that event is missing" if flow.model.missing_events else "")
     for table, count in flow.model.unknown.items():
         what = counted(count, table.removesuffix("s"))
         yield f"{what} without an init event ({why}): shown as unknown"
-    for what, count in flow.model.unpaired.items():
+    for what, count in (*flow.model.unpaired.items(), *flow.without_partner.items()):
         yield f"{count} {what}"
-    for cause, count in flow.without_partner.items():
-        yield f"{count} {cause}"
     if len(flow.model.hosts) > 1:
         yield f"latencies between hosts ({APPROXIMATELY}) are as exact as their clocks agree: see --clock-offset"
     if silent := without_states(flow.model):
@@ -266,24 +264,8 @@ def _describe_whole(model: ExecutionModel) -> Iterator[str]:
         )
 
 
-def _duration(nanoseconds: float | None) -> str:
-    return ABSENT if nanoseconds is None else format_duration(nanoseconds)
-
-
-def _rate(hertz: float | None) -> str:
-    return ABSENT if hertz is None else f"{hertz:.1f}"
-
-
-def _count(number: int | None) -> str:
-    return ABSENT if number is None else str(number)
-
-
-def _text(value: object) -> str:
-    return ABSENT if value is None else str(value)
-
-
 _NODES: Final = (
-    _Column("node", "name", _text),
+    _Column("node", "name", kind=Kind.NAME),
     _Column("pid", "pid"),
     _Column("pubs", "publishers"),
     _Column("subs", "subscriptions"),
@@ -292,32 +274,32 @@ _NODES: Final = (
     _Column("timers", "timers"),
 )
 _ACTIONS: Final = (
-    _Column("action", "name", _text),
-    _Column("role", "role", _text),
-    _Column("node", "of", _text),
+    _Column("action", "name", kind=Kind.NAME),
+    _Column("role", "role", kind=Kind.NAME),
+    _Column("node", "of", kind=Kind.NAME),
 )
 _TOPICS: Final = (
-    _Column("topic", "topic", _text),
+    _Column("topic", "topic", kind=Kind.NAME),
     _Column("messages", "messages"),
-    _Column("Hz", "rate_hz", _rate),
+    _Column("Hz", "rate_hz", "{:.1f}".format),
     _Column("received", "received"),
-    _Column("p50", "p50_ns", _duration),
-    _Column("p99", "p99_ns", _duration),
-    _Column("late", "late", _count),
-    _Column("too late", "too_late", _count),
-    _Column("lost", "lost", _count),
+    _Column("p50", "p50_ns", format_duration),
+    _Column("p99", "p99_ns", format_duration),
+    _Column("late", "late"),
+    _Column("too late", "too_late"),
+    _Column("lost", "lost"),
 )
 _CALLBACKS: Final = (
-    _Column("callback", "callback", _text),
+    _Column("callback", "callback", kind=Kind.NAME),
     _Column("runs", "runs"),
-    _Column("total", "total_ns", _duration),
-    _Column("p50", "p50_ns", _duration),
-    _Column("p90", "p90_ns", _duration),
-    _Column("p99", "p99_ns", _duration),
-    _Column("max", "max_ns", _duration),
+    _Column("total", "total_ns", format_duration),
+    _Column("p50", "p50_ns", format_duration),
+    _Column("p90", "p90_ns", format_duration),
+    _Column("p99", "p99_ns", format_duration),
+    _Column("max", "max_ns", format_duration),
 )
 _EXECUTORS: Final = (
-    _Column("executor of", "process", _text),
+    _Column("executor of", "process", kind=Kind.NAME),
     _Column("pid", "pid"),
     _Column("threads", "threads"),
     _Column("waiting", "waiting", percent),
@@ -325,27 +307,25 @@ _EXECUTORS: Final = (
     _Column("executing", "executing", percent),
 )
 _PATHS: Final = (
-    _Column("path", "path", _text),
+    _Column("path", "path", kind=Kind.NAME),
     _Column("passages", "passages"),
-    _Column("p50", "p50_ns", _duration),
-    _Column("p99", "p99_ns", _duration),
-    _Column("max", "max_ns", _duration),
-    _Column("deadline", "deadline_ns", _duration),
+    _Column("p50", "p50_ns", format_duration),
+    _Column("p99", "p99_ns", format_duration),
+    _Column("max", "max_ns", format_duration),
+    _Column("deadline", "deadline_ns", format_duration),
     _Column("missed", "missed"),
-    _Column("most time in", "longest", _text),
+    _Column("most time in", "longest", kind=Kind.NAME),
     _Column("share", "share", percent),
 )
 
 
-def _goal_columns(metrics: Sequence[Metric]) -> tuple[_Column, ...]:
-    own = (_Column("goal", "goal", _text), _Column("began", "began"), _Column("outcome", "outcome"))
-    return (*own, *(_Column(metric.name, metric.name) for metric in metrics))
+_GOALS: Final = (_Column("goal", "goal", kind=Kind.NAME), _Column("began", "began"), _Column("outcome", "outcome"))
 
 
 def _section(title: str, frame: pl.DataFrame, columns: Sequence[_Column], most: int | None) -> Section:
     rows = frame.head(most or len(frame)).iter_rows(named=True)
     table = Table(
-        columns=tuple(Column(each.title, Kind.NAME if each.format is _text else Kind.NUMBER) for each in columns),
+        columns=tuple(Column(each.title, each.kind) for each in columns),
         rows=tuple(tuple(_table_cell(each, row) for each in columns) for row in rows),
     )
     return Section(title, (table, *left_out(len(frame) - len(table.rows))))
@@ -354,7 +334,98 @@ def _section(title: str, frame: pl.DataFrame, columns: Sequence[_Column], most: 
 def _table_cell(column: _Column, row: Mapping[str, Any]) -> Cell:
     """A cell as text, and its number for sorting."""
     value = row[column.source]
-    shown = column.format(value)
-    if row.get("between_hosts") and column.format is _duration and value is not None:
+    shown = ABSENT if value is None else column.format(value)
+    if row.get("between_hosts") and column.format is format_duration and value is not None:
         shown = f"{APPROXIMATELY} {shown}"
     return Amount(shown, value=float(value)) if isinstance(value, int | float) else shown
+
+
+_MOST_TRACES: Final = 40
+_REFINING: Final = frozenset(metric.name for metric in METRICS.values() if metric.refines)
+"""Metrics shown over all traces only, for lack of space."""
+
+
+def render_fleet(summaries: Sequence[TraceSummary], *, width: int, color: bool, whole: bool) -> Rendered:
+    """One table per question; unreadable traces are always shown, and all readable ones if `whole`."""
+    return render(
+        compose_fleet_page(summaries, None if whole else _MOST_TRACES), Format.TERMINAL, width=width, color=color
+    )
+
+
+def compose_fleet_page(summaries: Sequence[TraceSummary], most: int | None) -> Page:
+    """At most `most` readable traces (``None``: all), then all together, then those that cannot be read."""
+    readable = [each for each in summaries if not each.problem]
+    unreadable = [each for each in summaries if each.problem]
+    partial = sum(not is_whole(each) for each in readable)
+    those = "1 trace that is" if partial == 1 else f"{partial} traces that are"
+    common = _common_folder(summaries)
+    problems = tuple(Text(f"{_short(each.trace, common)}: {each.problem}", is_whole=True) for each in unreadable)
+    damaged = tuple(f"{_short(each.trace, common)}: {each.damage}" for each in readable if each.damage)
+    return Page(
+        title=_fleet_headline(readable, unreadable, common),
+        tone=Tone.BAD if unreadable else Tone.STRONG,
+        blocks=(
+            _trace_table(readable[:most], common),
+            *left_out(len(readable) - len(readable[:most])),
+            Bullets(damaged, Tone.DOUBT),
+            _pool_table(pool(readable)),
+            *([Text(f"left out: {those} damaged or lost events", Tone.DOUBT)] if partial else []),
+            Section("could not be read", problems),
+        ),
+    )
+
+
+def _fleet_headline(readable: Sequence[TraceSummary], unreadable: Sequence[TraceSummary], common: str) -> str:
+    count = len(readable) + len(unreadable)
+    goals = sum(each.reached + each.failed + each.unknown for each in readable)
+    bad = f"; {len(unreadable)} could not be read" if unreadable else ""
+    where = f" below {common}" if common else ""
+    events = counted(sum(each.events for each in readable), "event")
+    return f"{counted(count, 'trace')}{where}: {events}, {counted(goals, 'goal')}{bad}"
+
+
+def _common_folder(summaries: Sequence[TraceSummary]) -> str:
+    """Common parent folder of all traces; empty for one trace or if there is none."""
+    if len(summaries) < 2:
+        return ""
+    levels = zip(*(PurePath(each.trace).parent.parts for each in summaries), strict=False)
+    common = [names[0] for names in takewhile(lambda names: len(set(names)) == 1, levels)]
+    return str(PurePath(*common)) if common not in ([], ["/"]) else ""
+
+
+def _short(trace: str, common: str) -> str:
+    name = PurePath(trace)
+    return str(name.relative_to(common)) if common else str(name)
+
+
+def _trace_table(summaries: Sequence[TraceSummary], common: str) -> Table:
+    names = (name for name in metric_names(summaries) if name not in _REFINING)
+    metrics = [name for name in names if any(median_of(each, name) is not None for each in summaries)]
+    first = (Column("trace", Kind.NAME), Column("nodes"), Column("goals", Kind.NAME))
+    rows = tuple(_fleet_row(each, metrics, common) for each in summaries)
+    return Table(columns=(*first, *map(Column, (*metrics, "lost"))), rows=rows)
+
+
+def _fleet_row(summary: TraceSummary, metrics: Sequence[str], common: str) -> tuple[str, ...]:
+    medians = (median_of(summary, name) for name in metrics)
+    numbers = (ABSENT if found is None else format_quantity(*found) for found in medians)
+    counts = (("reached", summary.reached), ("failed", summary.failed), ("unknown", summary.unknown))
+    goals = ", ".join(f"{count} {word}" for word, count in counts if count) or ABSENT
+    return (_short(summary.trace, common), str(summary.nodes), goals, *numbers, str(summary.lost_events))
+
+
+def _pool_table(pooled: Sequence[Pooled]) -> Table:
+    rows = (
+        (
+            each.metric,
+            str(each.count),
+            str(each.traces),
+            format_quantity(each.median, each.unit),
+            format_quantity(each.p95, each.unit),
+            each.source or "own function",
+        )
+        for each in pooled
+    )
+    numbers = map(Column, ("goals", "traces", "median", "p95"))
+    columns = (Column("metric", Kind.NAME), *numbers, Column("source", Kind.WORD))
+    return Table(columns=columns, rows=tuple(rows))

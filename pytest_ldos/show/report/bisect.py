@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from pytest_ldos.base.text import Rendered, counted
-from pytest_ldos.campaign.commits.plan import Commit
-from pytest_ldos.campaign.commits.search import CHANGE_CONFIDENCE, CommitResult, Finding, Visited
+from pytest_ldos.campaign.commit_rounds import Commit
+from pytest_ldos.campaign.commit_search import CHANGE_CONFIDENCE, CommitResult, Finding, Visited
 from pytest_ldos.show.page.formats import Format, finite, render_result
 from pytest_ldos.show.page.model import ABSENT, Bullets, Column, Kind, Page, Section, Table, Tone
 from pytest_ldos.show.report.compose import report_paths
@@ -20,52 +20,36 @@ _OLDER = "name an older GOOD, in which it is good"
 
 def answer(result: CommitResult) -> str:
     """One sentence."""
-    found = {
-        Finding.FOUND: _found,
-        Finding.NARROWED: _narrowed,
-        Finding.GOOD_FAILS: _good_fails,
-        Finding.NOT_WORSE: _not_worse,
-        Finding.UNKNOWN: _unknown,
-        Finding.UNMEASURED: _unmeasured,
-    }
-    return f"{found[result.finding](result)}; {result.trials} trials in {counted(result.starts, 'start')} of the stack"
+    return f"{_found(result)}; {result.trials} trials in {counted(result.starts, 'start')} of the stack"
 
 
 def _found(result: CommitResult) -> str:
-    (commit,) = result.suspects
-    return f"{result.metric.name} became worse with {name_of(commit)} ({_sure(result)}){_change_at(result, commit)}"
-
-
-def _narrowed(result: CommitResult) -> str:
-    first, last = result.suspects[0], result.suspects[-1]
-    return (
-        f"{result.metric.name} became worse with one of {len(result.suspects)} commits, from {name_of(first)} to "
-        f"{name_of(last)} ({_sure(result)}){_change_at(result, last)}"
-    )
-
-
-def _good_fails(result: CommitResult) -> str:
-    return f"no search: GOOD {result.good.name} is bad already: fewer than half of its trials succeed; {_OLDER}"
-
-
-def _not_worse(result: CommitResult) -> str:
-    return (
-        f"no search: in {result.metric.name}, BAD {result.bad.name} is not worse than GOOD {result.good.name} but "
-        f"better{_change_at(result, result.bad)}; GOOD may be bad already: {_OLDER}"
-    )
-
-
-def _unknown(result: CommitResult) -> str:
-    pairs = sum(each.pairs for each in result.visited)
-    return (
-        f"no search: BAD {result.bad.name} was not shown to be worse than GOOD {result.good.name} in "
-        f"{result.metric.name} by {counted(pairs, 'pair')} of trials{_change_at(result, result.bad)}; GOOD may be "
-        f"bad already ({_OLDER}), or the change is too small for this noise"
-    )
-
-
-def _unmeasured(result: CommitResult) -> str:
-    return f"no search: BAD {result.bad.name} could not be measured"
+    good, bad, metric = f"GOOD {result.good.name}", f"BAD {result.bad.name}", result.metric.name
+    match result.finding:
+        case Finding.FOUND | Finding.NARROWED:
+            first, last = result.suspects[0], result.suspects[-1]
+            several = f"one of {len(result.suspects)} commits, from {name_of(first)} to {name_of(last)}"
+            which = name_of(first) if result.finding is Finding.FOUND else several
+            found = f"{metric} became worse with {which} ({_sure(result)}){_change_at(result, last)}"
+        case Finding.GOOD_FAILS:
+            found = f"no search: {good} is bad already: fewer than half of its trials succeed; {_OLDER}"
+        case Finding.NOT_WORSE:
+            found = (
+                f"no search: in {metric}, {bad} is not worse than {good} but better{_change_at(result, result.bad)}; "
+                f"GOOD may be bad already: {_OLDER}"
+            )
+        case Finding.UNKNOWN:
+            pairs = counted(sum(each.pairs for each in result.visited), "pair")
+            found = (
+                f"no search: {bad} was not shown to be worse than {good} in {metric} by {pairs} of trials"
+                f"{_change_at(result, result.bad)}; GOOD may be bad already ({_OLDER}), or the change is too small for "
+                "this noise"
+            )
+        case Finding.UNMEASURED:
+            found = f"no search: {bad} could not be measured"
+        case _:
+            assert_never(result.finding)
+    return found
 
 
 def name_of(commit: Commit) -> str:
@@ -122,16 +106,12 @@ def commit_table(result: CommitResult) -> Table:
     """A row for each measured commit."""
     titles = (f"{result.metric.name} from GOOD", "worse than GOOD", "better than BAD")
     columns = (Column("commit", Kind.WORD), *map(Column, titles), Column("result", Kind.WORD))
-    rows = (_row(each) for each in result.visited)
+    rows = []
+    for each in result.visited:
+        pairs = (ABSENT if count is None else f"{count} of {each.pairs}" for count in (each.worse, each.better))
+        subject = f"{each.commit.date} {each.commit.subject}"
+        rows.append((each.commit.name, _change(each) or ABSENT, *pairs, each.standing.value, subject))
     return Table(columns=(*columns, Column("subject", Kind.PROSE)), rows=tuple(rows))
-
-
-def _row(visited: Visited) -> tuple[str, ...]:
-    worse, better = (
-        ABSENT if each is None else f"{each} of {visited.pairs}" for each in (visited.worse, visited.better)
-    )
-    subject = f"{visited.commit.date} {visited.commit.subject}"
-    return (visited.commit.name, _change(visited) or ABSENT, worse, better, visited.standing.value, subject)
 
 
 def legend(result: CommitResult) -> Iterator[str]:
@@ -171,15 +151,11 @@ def to_plain(result: CommitResult) -> dict[str, Any]:
         "confidence": result.plan.confidence,
         "explanation": explanation_of(result) or None,
         "remarks": list(remarks(result)),
-        "measured": [_visited(each) for each in result.visited],
+        "measured": [{**asdict(each), "low": finite(each.low), "high": finite(each.high)} for each in result.visited],
         "skipped": [{"commit": asdict(commit), "reason": reason} for commit, reason in result.skipped],
         "trials": result.trials,
         "starts": result.starts,
     }
-
-
-def _visited(visited: Visited) -> dict[str, Any]:
-    return {**asdict(visited), "low": finite(visited.low), "high": finite(visited.high)}
 
 
 def render_bisect_as(result: CommitResult, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
@@ -194,9 +170,11 @@ def render_bisect_as(result: CommitResult, kind: Format, *, width: int = 100, co
 def compose_page(result: CommitResult) -> Page:
     """The answer first, then the commits."""
     suspects = tuple(map(name_of, result.suspects)) if len(result.suspects) > 1 else ()
+    ran = result.template
+    setting = () if ran is None else (ran.scenario, ran.stack, ran.recorder)
     return Page(
         title="ldos: bisect",
-        setting=tuple(_setting(result)),
+        setting=(*setting, f"{result.good.name}..{result.bad.name}"),
         answer=answer(result),
         blocks=(
             Bullets(tuple(remarks(result))),
@@ -205,10 +183,3 @@ def compose_page(result: CommitResult) -> Page:
             Section("How to read this", (Bullets(tuple(legend(result)), Tone.QUIET),)),
         ),
     )
-
-
-def _setting(result: CommitResult) -> Iterator[str]:
-    template = result.template
-    if template is not None:
-        yield from (template.scenario, template.stack, template.recorder)
-    yield f"{result.good.name}..{result.bad.name}"

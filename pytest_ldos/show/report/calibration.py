@@ -1,16 +1,16 @@
-"""A calibration, and a self-test, for a terminal and for programs."""
+"""A calibration and a self-test, for a terminal and for programs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import Any, Final
 
 from pytest_ldos.base.text import Rendered, counted
-from pytest_ldos.campaign.calibrate import CalibrationResult, Planted, Promise, Share, Suggestion
-from pytest_ldos.campaign.detection import FAULTS, SUCCESS, Detection, Keeping, Promised, is_trustworthy
+from pytest_ldos.campaign.calibrate import CalibrationResult, Promise, Share, Suggestion
+from pytest_ldos.campaign.detection import FAULTS, SUCCESS, Detection, Keeping, is_trustworthy
 from pytest_ldos.campaign.noise import Design
 from pytest_ldos.campaign.selftest import SelfTestResult
 from pytest_ldos.show.page.formats import Format, finite, render, to_json
@@ -33,16 +33,13 @@ def compose_page(result: CalibrationResult, file: str) -> Page:
     made = result.calibration
     draws = counted(result.promises[0].alarms.draws, "pair")
     by_design = groupby(result.promises, key=lambda each: each.design)
-    failures = Bullets(tuple(_describe_failures(result.promises)))
+    alarms, failures = _alarm_table(result.promises), Bullets(tuple(_describe_failures(result.promises)))
     needed = Bullets(tuple(map(_describe_suggestion, result.suggestions)))
     return Page(
         title=f"{made.scenario}: {counted(made.trials, 'trial')} of {counted(made.starts, 'start')} of one version",
         blocks=(
             _noise_table(result),
-            Section(
-                f"equal versions, judged by the gate ({draws} drawn for each number)",
-                (_alarm_table(result.promises), failures),
-            ),
+            Section(f"equal versions, judged by the gate ({draws} drawn for each number)", (alarms, failures)),
             *(Section(f"MDE, {design}", (_mde_table(list(promises)),)) for design, promises in by_design),
             Section(
                 f"trials of each version to detect a change of {_percent(result.effect)}",
@@ -55,17 +52,10 @@ def compose_page(result: CalibrationResult, file: str) -> Page:
 
 
 def _noise_table(result: CalibrationResult) -> Table:
-    rows = tuple(
-        (
-            name,
-            _percent(noise.trial_sd),
-            _percent(noise.start_sd),
-            _percent(noise.run_sd),
-            f"{noise.run_df:.1f}",
-            _percent(noise.floor),
-        )
-        for name, noise in result.calibration.metrics.items()
-    )
+    rows = []
+    for name, each in result.calibration.metrics.items():
+        deviations = map(_percent, (each.trial_sd, each.start_sd, each.run_sd))
+        rows.append((name, *deviations, f"{each.run_df:.1f}", _percent(each.floor)))
     return _named("deviation between", ("trials", "starts", "runs", "degrees of freedom", "floor"), rows)
 
 
@@ -76,16 +66,15 @@ def _named(name: str, numbers: Iterable[str], rows: Iterable[tuple[str, ...]]) -
 
 def _alarm_table(promises: Sequence[Promise]) -> Table:
     designs = list(dict.fromkeys(each.design for each in promises))
-    counts = dict.fromkeys(each.trials for each in promises)
     found = {(each.design, each.trials): each for each in promises}
     titles = [title for design in designs for title in (f"{design}: red", "inconclusive")]
-    rows = ((str(count), *_alarms([found[design, count] for design in designs])) for count in counts)
+    rows = []
+    for count in dict.fromkeys(each.trials for each in promises):
+        row = [str(count)]
+        for each in (found[design, count] for design in designs):
+            row += (f"{each.alarms.count} (≤ {_percent(each.alarms.high)})", _percent(each.undecided.value))
+        rows.append(tuple(row))
     return _named("trials of each", titles, rows)
-
-
-def _alarms(promises: Iterable[Promise]) -> Iterator[str]:
-    for each in promises:
-        yield from (_share(each.alarms), _percent(each.undecided.value))
 
 
 def _describe_failures(promises: Sequence[Promise]) -> list[str]:
@@ -97,29 +86,28 @@ def _describe_failures(promises: Sequence[Promise]) -> list[str]:
 
 def _mde_table(promises: Sequence[Promise]) -> Table:
     names = list(dict.fromkeys(name for each in promises for name in each.mde))
-    rows = ((_numbered(each), *(_percent(each.mde.get(name, math.inf)) for name in names)) for each in promises)
-    return _named("trials of each", names, rows)
-
-
-def _numbered(promise: Promise) -> str:
-    return f"{promise.trials}{'*' if promise.modelled else ''}"
+    counts = (f"{each.trials}{'*' if each.modelled else ''}" for each in promises)
+    mdes = ([_percent(each.mde.get(name, math.inf)) for name in names] for each in promises)
+    return _named("trials of each", names, ((count, *row) for count, row in zip(counts, mdes, strict=True)))
 
 
 def _suggestion_table(result: CalibrationResult) -> Table:
     """For each metric, the number of trials, and the share of planted changes that were found."""
-    planted = {(each.design, each.metric): each for each in result.planted}
+    planted = {(each.design, each.metric): each.found for each in result.planted}
     names = dict.fromkeys(name for each in result.suggestions for name in each.by_metric)
     titles = [title for each in result.suggestions for title in (each.design.value, "planted: found")]
-    rows = [[cell for each in result.suggestions for cell in _suggested(each, name, planted)] for name in names]
-    return _named("", titles, ((name, *row) for name, row in zip(names, rows, strict=True)))
-
-
-def _suggested(suggestion: Suggestion, name: str, planted: Mapping[tuple[Design, str], Planted]) -> tuple[str, str]:
-    trials = suggestion.by_metric.get(name)
-    if trials is None:
-        return "none tried", ""
-    found = planted[suggestion.design, name].found
-    return str(trials), f"{_percent(found.value)} ({100 * found.low:.0f} … {100 * found.high:.0f})"
+    rows = []
+    for name in names:
+        row = [name]
+        for each in result.suggestions:
+            trials = each.by_metric.get(name)
+            if trials is None:
+                row += ("none tried", "")
+                continue
+            found = planted[each.design, name]
+            row += (str(trials), f"{_percent(found.value)} ({100 * found.low:.0f} … {100 * found.high:.0f})")
+        rows.append(tuple(row))
+    return _named("", titles, rows)
 
 
 def _describe_suggestion(suggestion: Suggestion) -> str:
@@ -133,8 +121,7 @@ def _describe_suggestion(suggestion: Suggestion) -> str:
 
 def _provenance(promises: Sequence[Promise]) -> list[str]:
     notes = []
-    modelled = any(each.modelled for each in promises)
-    if modelled:
+    if any(each.modelled for each in promises):
         notes.append("* some starts have more trials than were measured: other starts' trials, shifted to their level")
     held_out = [each for each in promises if each.held_out >= 1]
     if held_out:
@@ -205,10 +192,6 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _share(share: Share) -> str:
-    return f"{share.count} (≤ {_percent(share.high)})"
-
-
 def _percent(value: float) -> str:
     if not math.isfinite(value) or value > 99.99:
         return ABSENT
@@ -253,29 +236,22 @@ _COLUMNS: Final = (
 
 def _explain(detections: Sequence[Detection]) -> Iterator[str]:
     for each in detections:
-        if each.blamed:
-            yield f"{_title(each)} {_size(each)}: explained by {each.blamed}"
-        if each.problem:
-            yield f"{_title(each)} {_size(each)}: {each.problem}"
+        reasons = (f"explained by {each.blamed}" if each.blamed else "", each.problem)
+        yield from (f"{_title(each)} {_size(each)}: {reason}" for reason in reasons if reason)
 
 
 def _row(detection: Detection, *, has_bar: bool) -> tuple[str, ...]:
+    share, seen = detection.share, detection.seen_by
+    bar = f"{'█' * round(_BAR * share.value):·<{_BAR}} " if has_bar else ""
     return (
         _title(detection),
         _size(detection),
         "yes" if detection.is_found else (detection.verdict.value if detection.problem else "no"),
         str(detection.spent),
-        _found_share(detection.share, has_bar=has_bar),
-        _names(detection.seen_by),
+        f"{bar}{100 * share.value:3.0f} %" if share.draws else "",
+        " ".join(seen if len(seen) <= _MOST_NAMES else (*seen[: _MOST_NAMES - 1], f"+{len(seen) - _MOST_NAMES + 1}")),
         _promise(detection),
     )
-
-
-def _found_share(share: Share, *, has_bar: bool) -> str:
-    if not share.draws:
-        return ""
-    bar = f"{'█' * round(_BAR * share.value):·<{_BAR}} " if has_bar else ""
-    return f"{bar}{100 * share.value:3.0f} %"
 
 
 def _title(detection: Detection) -> str:
@@ -286,26 +262,14 @@ def _size(detection: Detection) -> str:
     return FAULTS[detection.fault].describe(detection.size) if detection.size else "0"
 
 
-def _names(names: Sequence[str]) -> str:
-    if len(names) <= _MOST_NAMES:
-        return " ".join(names)
-    shown = names[: _MOST_NAMES - 1]
-    return f"{' '.join(shown)} +{len(names) - len(shown)}"
-
-
 def _promise(detection: Detection) -> str:
     promised = detection.promised
     if detection.size == 0:
         return detection.keeping.value if detection.is_found else "kept"
     if promised is None:
         return ""
-    if detection.keeping is Keeping.NONE:
-        return f"{_compared(promised, '<')}"
-    return f"{detection.keeping} {_compared(promised, '≥')}"
-
-
-def _compared(promised: Promised, sign: str) -> str:
-    return f"{_effect(promised.effect)} {sign} {_effect(promised.mde)}"
+    effect, mde = _effect(promised.effect), _effect(promised.mde)
+    return f"{effect} < {mde}" if detection.keeping is Keeping.NONE else f"{detection.keeping} {effect} ≥ {mde}"
 
 
 def _effect(value: float) -> str:

@@ -3,60 +3,270 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Final
 
-from pytest_ldos.host.interference import Interference
+from pytest_ldos.base.series import Series
+from pytest_ldos.host.fingerprint import find_differences
+from pytest_ldos.host.interference import Interference, describe_interference
+from pytest_ldos.judge import drift
 from pytest_ldos.judge.baseline.lookup import Calibrated, CalibrationLookup, Uncalibrated
 from pytest_ldos.judge.explain import Explanation, SegmentChange, path_of
+from pytest_ldos.judge.gate.comparison import Comparison
+from pytest_ldos.judge.gate.shape import Finding, LateRise
 from pytest_ldos.judge.gate.verdict import Tone, Verdict
 from pytest_ldos.judge.judging import Judged
+from pytest_ldos.judge.summarize import summarize_deadlines
+from pytest_ldos.judge.summary import Summary
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.measure.trial.record import TrialKind, TrialSet
+from pytest_ldos.measure.trial.record import (
+    TrialKind,
+    TrialSet,
+    invalid_trials,
+    missing_reasons,
+    sources_of,
+)
 from pytest_ldos.show.page.formats import finite
-from pytest_ldos.show.report.document import (
-    CalibrationReport,
-    Document,
-    PathReport,
-    Section,
-    Segment,
-    Surroundings,
-)
-from pytest_ldos.show.report.part_reports import (
-    report_additions,
-    report_differences,
-    report_drifts,
-    report_interleaving,
-    report_metrics,
-    report_surroundings,
-    report_version,
-)
-from pytest_ldos.show.report.reasons import describe_more_trials, describe_other_calibration, describe_reasons
-from pytest_ldos.show.report.sentences import Untried, advise, describe_parts, describe_run_variation
+from pytest_ldos.show.report import document, reasons
+from pytest_ldos.show.report.sentences import Untried, advise, describe_parts, describe_run_variation, report_origins
 from pytest_ldos.show.report.words import describe_load
+
+
+def report_metrics(judged: Judged) -> tuple[document.MetricReport, ...]:
+    """Reports of all metrics of the head, and of those that only the base has."""
+    return tuple(_report_metric(metric, judged) for metric in judged.metrics)
+
+
+def _report_metric(metric: Metric, judged: Judged) -> document.MetricReport:
+    head, result = judged.head, judged.result
+    of_head, of_base = (summaries.get(metric.name) for summaries in (judged.head_summaries, judged.base_summaries))
+    comparison = result.comparison(metric.name)
+    incomparable = result.incomparable.get(metric.name)
+    own = None if incomparable is None else Verdict.NOT_COMPARABLE
+    faults, absent = _by_reason(invalid_trials(head, metric)), _by_reason(missing_reasons(head, metric))
+    return document.MetricReport(
+        name=metric.name,
+        title=metric.title,
+        unit=metric.unit,
+        better=metric.better,
+        verdict=own if comparison is None else comparison.verdict,
+        head=_sample(of_head, result.head_series.get(metric.name)),
+        base=None if comparison is None else _sample(of_base, result.base_series.get(metric.name)),
+        change=None if comparison is None else _change(comparison, judged.median_ratio(metric)),
+        origins=report_origins(sources_of(head, metric)),
+        gaps=(
+            *(document.Gap(reason=reason, trials=numbers, is_fault=True) for reason, numbers in faults.items()),
+            *(document.Gap(reason=reason, trials=numbers) for reason, numbers in absent.items()),
+        ),
+        incomparable="" if incomparable is None else reasons.describe_reason(incomparable),
+        aspects=() if comparison is None else tuple(map(_aspect, comparison.findings)),
+    )
+
+
+def _aspect(found: Finding) -> document.AspectReport:
+    aspect = found.shape.aspect
+    of_base, of_head = (None, aspect.ratio) if isinstance(aspect, LateRise) else (aspect.base, aspect.head)
+    return document.AspectReport(
+        name=aspect.name,
+        words=reasons.describe_aspect(aspect),
+        base=None if of_base is None else finite(of_base),
+        head=finite(of_head),
+        p_value=found.shape.p_value,
+        tail=found.tail,
+        is_regressed=found.is_regressed,
+        is_suspect=found.is_suspect,
+    )
+
+
+def _sample(summary: Summary | None, series: Series | None) -> document.Sample | None:
+    if series is None or summary is None:
+        return None
+    points = zip(series.trials, series.blocks, series.strata, series.values, strict=False)
+    return document.Sample(
+        median=summary.median,
+        cv=finite(summary.cv),
+        adjusted_cv=summary.adjusted_cv,
+        censored=summary.censored,
+        points=tuple(
+            document.Point(trial=trial + 1, block=block, goal=goal, value=finite(value))
+            for trial, block, goal, value in points
+        ),
+    )
+
+
+def _change(comparison: Comparison, median_ratio: float | None) -> document.Change:
+    has_ratio = comparison.has_ratio
+    is_open_below = comparison.low <= 0 and math.isinf(comparison.high)
+    return document.Change(
+        ratio=finite(comparison.ratio) if has_ratio else None,
+        low=finite(comparison.low) if has_ratio and not is_open_below else None,
+        high=finite(comparison.high) if has_ratio else None,
+        tail=comparison.tail,
+        p_value=comparison.p_value,
+        floor=comparison.floor,
+        mde=finite(comparison.mde) if has_ratio else None,
+        explained=comparison.explained,
+        is_endless=has_ratio and comparison.low == math.inf,
+        is_from_zero=comparison.is_from_zero,
+        is_below_zero=not has_ratio and not comparison.is_from_zero,
+        median_ratio=median_ratio if has_ratio else None,
+    )
+
+
+def _by_reason(reasons: Mapping[int, str]) -> dict[str, tuple[int, ...]]:
+    grouped: dict[str, tuple[int, ...]] = {}
+    for index, reason in reasons.items():
+        grouped[reason] = (*grouped.get(reason, ()), index + 1)
+    return grouped
+
+
+def report_version(trials: TrialSet, *, label: str, file: str = "") -> document.Version:
+    """Facts about the run of a version."""
+    interference = ((each.index + 1, describe_interference(each.interference)) for each in trials.repeated)
+    resets = ((each.index + 1, each.reset_failure) for each in (*trials.motions, *trials.repeated))
+    return document.Version(
+        label=label,
+        commit=trials.commit,
+        started_at=trials.started_at,
+        asked=trials.spec.trials,
+        trials=len(trials.trials),
+        successes=trials.successes,
+        incomplete=trials.incomplete,
+        stack=trials.stack,
+        recorder=trials.recorder,
+        host_class=trials.fingerprint.host_class,
+        discarded_events=trials.discarded_events,
+        file=file,
+        failures=_failures(trials),
+        loads=tuple(
+            document.Load(summary=str(load["summary"]), shortfall=str(load["shortfall"])) for load in trials.loads
+        ),
+        deadlines=summarize_deadlines(trials),
+        surroundings=report_surroundings(trials.interference),
+        repeated=tuple(f"trial {number} ({load})" if load else f"trial {number}" for number, load in interference),
+        reset_failures=tuple(f"after trial {number}, {failure}" for number, failure in resets if failure),
+    )
+
+
+def report_surroundings(found: Interference | None) -> document.Surroundings | None:
+    """Interference in numbers and words; ``None`` if it was not measured."""
+    if found is None:
+        return None
+    facts = {name: value for name, value in asdict(found).items() if name != "programs"}
+    return document.Surroundings(summary=describe_interference(found), programs=tuple(found.programs), **facts)
+
+
+def _failures(trials: TrialSet) -> tuple[document.Failure, ...]:
+    grouped: dict[tuple[str, int | None, str, str], list[int]] = {}
+    for trial in trials.trials:
+        if not trial.succeeded:
+            kind = trial.outcome.value, trial.moveit_code, trial.goal, trial.message
+            grouped.setdefault(kind, []).append(trial.index + 1)
+    return tuple(
+        document.Failure(outcome=outcome, code=code, goal=goal, message=message, trials=tuple(numbers))
+        for (outcome, code, goal, message), numbers in grouped.items()
+    )
+
+
+def report_differences(head: TrialSet, base: TrialSet) -> tuple[document.Difference, ...]:
+    """Differences in machine, kernel and package versions, observers and inherited influences, and settings."""
+    versions = find_differences(head.fingerprint, base.fingerprint)
+    names = sorted({*base.influences, *head.influences})
+    found = (
+        ("machine", base.fingerprint.hostname or "unknown", head.fingerprint.hostname or "unknown"),
+        *versions,
+        ("watched by", base.watched or "nothing", head.watched or "nothing"),
+        *((name, base.influences.get(name, "unset"), head.influences.get(name, "unset")) for name in names),
+    )
+    return (
+        *(_difference(document.DifferenceKind.ENVIRONMENT, *each) for each in found if each[1] != each[2]),
+        *setting_differences(_settings(head), _settings(base)),
+    )
+
+
+def setting_differences(head: Mapping[str, object], base: Mapping[str, object]) -> tuple[document.Difference, ...]:
+    """Differences between settings that may be nested, each by its dotted name."""
+    before, after = _flat(base), _flat(head)
+    both = [(name, before.get(name, "absent"), after.get(name, "absent")) for name in {**after, **before}]
+    return tuple(_difference(document.DifferenceKind.SETTING, *each) for each in both if each[1] != each[2])
+
+
+def _settings(trials: TrialSet) -> dict[str, object]:
+    """Settings of stack and loads; rounds of instruments have neither."""
+    if trials.trial_kind is TrialKind.ROUND:
+        return {}
+    return {**asdict(trials.spec.stack), **{load.KIND: vars(load) for load in trials.spec.loads}}
+
+
+def _difference(kind: document.DifferenceKind, name: str, base: object, head: object) -> document.Difference:
+    return document.Difference(kind=kind, name=name, base=str(base), head=str(head))
+
+
+def _flat(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """Nested settings by dotted name."""
+    flat: dict[str, object] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat
+
+
+def report_interleaving(
+    head: TrialSet, base: TrialSet, drifts: tuple[document.Drift, ...]
+) -> document.Interleaving | None:
+    """The order of stack starts, if the versions were interleaved."""
+    if not head.is_interleaved_with(base):
+        return None
+    starts = {(trial.block, version) for trials, version in ((head, "head"), (base, "base")) for trial in trials.trials}
+    order = tuple(version for _, version in sorted(starts))
+    return document.Interleaving(blocks=len(order), order=order, drifts=drifts)
+
+
+def report_drifts(found: Sequence[drift.Drift]) -> tuple[document.Drift, ...]:
+    """Changes of metrics over a session."""
+    return tuple(
+        document.Drift(metric=each.metric, change=each.change, p_value=each.p_value, is_notable=each.is_notable)
+        for each in found
+    )
+
+
+def report_additions(trials: TrialSet) -> document.Additions | None:
+    """Looks at a run that can be extended."""
+    if not trials.looks:
+        return None
+    looks = tuple(document.LookReport(head=look.head, base=look.base) for look in trials.looks)
+    last = trials.last_look
+    limit = None if last is None else document.LookReport(head=last.head, base=last.base)
+    return document.Additions(looks=looks, limit=limit, added=max(len(trials.trials), looks[-1].head) - looks[0].head)
+
 
 THIS_RUN: Final = "this run"
 
 
-def compose(sections: Sequence[Section]) -> Document:
+def compose(sections: Sequence[document.Section]) -> document.Document:
     """A report with the current time."""
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
-    return Document(sections=tuple(sections), made_at=made_at, made_by=f"pytest-ldos {version('pytest-ldos')}")
+    return document.Document(sections=tuple(sections), made_at=made_at, made_by=f"pytest-ldos {version('pytest-ldos')}")
 
 
-def compose_section(judged: Judged, *, notes: Sequence[str] = ()) -> Section:
+def compose_section(judged: Judged, *, notes: Sequence[str] = ()) -> document.Section:
     """One scenario with its verdict, and the comparison if there was a base."""
     trials, result, base = judged.head, judged.result, judged.base
     metrics = report_metrics(judged)
     paths = report_paths(judged.explained, trials.metrics)
     head = report_version(trials, label=THIS_RUN)
-    section = Section(
+    inherited = ", ".join(f"{name} {value}" for name, value in trials.influences.items())
+    section = document.Section(
         scenario=trials.scenario,
         verdict=result.verdict,
-        reasons=name_load(describe_reasons(result.reasons), result.verdict, head.surroundings),
-        undecided=tuple(map(describe_more_trials, result.more_trials_because)),
+        reasons=name_load(reasons.describe_reasons(result.reasons), result.verdict, head.surroundings),
+        undecided=tuple(map(reasons.describe_more_trials, result.more_trials_because)),
         advice=advise(
             result.verdict,
             metrics,
@@ -78,7 +288,7 @@ def compose_section(judged: Judged, *, notes: Sequence[str] = ()) -> Section:
         calibration=report_calibration(judged.calibration),
         notes=(
             *_describe_commit(trials, THIS_RUN),
-            *_describe_influences(trials),
+            *([f"inherited by the measured processes: {inherited}"] if inherited else []),
             *describe_uncalibrated(judged.calibration),
             *notes,
         ),
@@ -87,13 +297,13 @@ def compose_section(judged: Judged, *, notes: Sequence[str] = ()) -> Section:
     return section if base is None else _with_base(section, judged, base)
 
 
-def name_load(reasons: Sequence[str], verdict: Verdict, surroundings: Surroundings | None) -> tuple[str, ...]:
+def name_load(reasons: Sequence[str], verdict: Verdict, surroundings: document.Surroundings | None) -> tuple[str, ...]:
     """The reasons for a verdict; if it is not good, the first one is followed by other use of the machine."""
     load = describe_load(surroundings) if verdict.tone is not Tone.GOOD else ""
     return (*reasons[:1], *([load] if load else []), *reasons[1:])
 
 
-def _with_base(section: Section, judged: Judged, base: TrialSet) -> Section:
+def _with_base(section: document.Section, judged: Judged, base: TrialSet) -> document.Section:
     """The section with the facts that a comparison adds."""
     head = judged.head
     is_judged = head.trial_kind is TrialKind.MOTION and judged.calibration is not None
@@ -117,34 +327,24 @@ def _describe_commit(trials: TrialSet, label: str) -> tuple[str, ...]:
     return (f"{label}: its commit is unknown: {trials.commit_unknown}",) if trials.commit_unknown else ()
 
 
-def _describe_influences(trials: TrialSet) -> tuple[str, ...]:
-    inherited = ", ".join(f"{name} {value}" for name, value in trials.influences.items())
-    return (f"inherited by the measured processes: {inherited}",) if inherited else ()
-
-
-def without_verdict(section: Section) -> Section:
+def without_verdict(section: document.Section) -> document.Section:
     """The same numbers without a verdict."""
     return dataclasses.replace(section, verdict=None, advice=())
 
 
 def compose_infra(
     scenario: str, reasons: Sequence[str], *, stack: str = "", interference: Interference | None = None
-) -> Section:
-    """A scenario that could not be measured.
-
-    Args:
-        stack: the kind that was requested.
-        interference: use of the machine by other processes meanwhile.
-    """
+) -> document.Section:
+    """A scenario that could not be measured, on the requested kind of stack, and use of the machine by others."""
     advice = advise(Verdict.INFRA, (), ())
     named = name_load(reasons, Verdict.INFRA, report_surroundings(interference))
-    return Section(scenario=scenario, verdict=Verdict.INFRA, reasons=named, advice=advice, stack=stack)
+    return document.Section(scenario=scenario, verdict=Verdict.INFRA, reasons=named, advice=advice, stack=stack)
 
 
-def report_paths(explained: Mapping[str, Explanation], metrics: Sequence[Metric]) -> tuple[PathReport, ...]:
+def report_paths(explained: Mapping[str, Explanation], metrics: Sequence[Metric]) -> tuple[document.PathReport, ...]:
     """Changes of each path and its parts, with the metrics that measure it."""
     return tuple(
-        PathReport(
+        document.PathReport(
             path=each.path,
             metrics=tuple(metric.name for metric in metrics if path_of(metric) == name),
             whole=_segment(each.whole),
@@ -154,8 +354,8 @@ def report_paths(explained: Mapping[str, Explanation], metrics: Sequence[Metric]
     )
 
 
-def _segment(change: SegmentChange) -> Segment:
-    return Segment(
+def _segment(change: SegmentChange) -> document.Segment:
+    return document.Segment(
         name=change.segment,
         base_ns=change.base_ns,
         head_ns=change.head_ns,
@@ -167,12 +367,12 @@ def _segment(change: SegmentChange) -> Segment:
     )
 
 
-def report_calibration(lookup: CalibrationLookup | None) -> CalibrationReport | None:
+def report_calibration(lookup: CalibrationLookup | None) -> document.CalibrationReport | None:
     """The calibration used by a decision."""
     if not isinstance(lookup, Calibrated):
         return None
     made = lookup.calibration
-    return CalibrationReport(
+    return document.CalibrationReport(
         made_at=made.made_at,
         commit=made.commit,
         starts=made.starts,
@@ -185,4 +385,4 @@ def report_calibration(lookup: CalibrationLookup | None) -> CalibrationReport | 
 def describe_uncalibrated(lookup: CalibrationLookup | None) -> tuple[str, ...]:
     """Sentence on a calibration that exists but is not used; empty if there is none."""
     other = lookup.other if isinstance(lookup, Uncalibrated) else None
-    return () if other is None else (describe_other_calibration(other),)
+    return () if other is None else (reasons.describe_other_calibration(other),)

@@ -1,15 +1,15 @@
-"""A diagnosis for a terminal, and for programs."""
+"""A diagnosis of this machine, for a terminal and for programs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pytest_ldos.base.text import Rendered, counted
 from pytest_ldos.doctor.changes import Finding, Status
 from pytest_ldos.doctor.diagnose import worst
 from pytest_ldos.show.page.formats import Format, render, to_json
-from pytest_ldos.show.page.model import Bullets, Cell, Column, Kind, Page, Section, Table, Text, Tone, Words
+from pytest_ldos.show.page.model import Bullets, Column, Kind, Page, Section, Table, Text, Tone, Words
 
 SCHEMA: Final = 1
 _TONES: Final = {Status.OK: Tone.GOOD, Status.WARNING: Tone.DOUBT, Status.ERROR: Tone.BAD}
@@ -17,26 +17,21 @@ _COLUMNS: Final = (Column("status", Kind.WORD), Column("check", Kind.WORD), Colu
 
 
 def render_diagnosis(findings: Sequence[Finding], *, width: int, color: bool) -> Rendered:
-    """A row per finding, the remedies, and a line with the counts of problems."""
-    remedies = (_remedies([each for each in findings if (each.status is Status.OK) is ok]) for ok in (False, True))
+    """A row per finding, the remedies, on unbroken lines to be copied, and a line with the counts of problems."""
+    rows = tuple((Words(each.status.value, _TONES[each.status]), each.name, each.text) for each in findings)
+    remedies: dict[str, list[str]] = {"to do": [], "possible, too": []}
+    for each in findings:
+        if each.remedy:
+            remedies["possible, too" if each.status is Status.OK else "to do"].append(f"{each.name} → {each.remedy}")
     page = Page(
         title="",
         blocks=(
-            Table(columns=_COLUMNS, rows=tuple(map(_row, findings))),
-            *(Section(title, (each,)) for title, each in zip(("to do", "possible, too"), remedies, strict=True)),
+            Table(columns=_COLUMNS, rows=rows),
+            *(Section(title, (Bullets(tuple(lines), is_whole=True),)) for title, lines in remedies.items()),
             Section("", tuple(_summary(findings))),
         ),
     )
     return render(page, Format.TERMINAL, width=width, color=color)
-
-
-def _row(finding: Finding) -> tuple[Cell, ...]:
-    return Words(finding.status.value, _TONES[finding.status]), finding.name, finding.text
-
-
-def _remedies(findings: Iterable[Finding]) -> Bullets:
-    """Remedies on unbroken lines, so that they can be copied."""
-    return Bullets(tuple(f"{each.name} → {each.remedy}" for each in findings if each.remedy), is_whole=True)
 
 
 def _summary(findings: Sequence[Finding]) -> Iterator[Text]:
@@ -60,10 +55,7 @@ def render_diagnosis_json(findings: Sequence[Finding], *, stack: str) -> Rendere
                 "text": finding.text,
                 "remedy": finding.remedy,
                 "fix": finding.fix
-                and {
-                    "description": finding.fix.description,
-                    "reversible": finding.fix.is_reversible,
-                },
+                and {"description": finding.fix.description, "reversible": finding.fix.is_reversible},
             }
             for finding in findings
         ],

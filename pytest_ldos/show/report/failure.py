@@ -9,20 +9,9 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.page import terminal
 from pytest_ldos.show.page.model import Column, Kind, Page, Table
 from pytest_ldos.show.page.model import Section as Shown
+from pytest_ldos.show.report import words
 from pytest_ldos.show.report.document import Document, MetricReport, Section
 from pytest_ldos.show.report.terminal import badge_by_name, listed
-from pytest_ldos.show.report.words import (
-    change_of,
-    describe_details,
-    describe_measurement,
-    describe_outcome,
-    describe_paths,
-    describe_sources,
-    interval_of,
-    mde_of,
-    median_of,
-    percent,
-)
 
 _QUIET: Final = frozenset({None, Verdict.PASSED, Verdict.SHOWN, Verdict.NOT_JUDGED, Verdict.NOT_COMPARABLE})
 _COLUMNS: Final = (Column("", Kind.WORD), Column("", Kind.WORD))
@@ -43,16 +32,16 @@ def _show_section(section: Section) -> Shown:
             *(_show_metric(each) for each in section.metrics if each.verdict not in _QUIET and not _has_no_mde(each)),
             listed(
                 (
-                    *describe_sources(section),
-                    *describe_paths(section),
-                    *describe_measurement(section),
-                    *describe_details(section),
+                    *words.describe_sources(section),
+                    *words.describe_paths(section),
+                    *words.describe_measurement(section),
+                    *words.describe_details(section),
                 )
             ),
             listed(f"→ {each}" for each in section.advice),
         ),
         badge=None if section.verdict is None else badge_by_name(section.verdict),
-        remark=describe_outcome(section),
+        remark=words.describe_outcome(section),
     )
 
 
@@ -69,10 +58,10 @@ def _show_metric(metric: MetricReport) -> Shown:
     assert metric.change is not None
     change = metric.change
     rows = (
-        ("median", f"{median_of(metric, metric.head)} (baseline {median_of(metric, metric.base)})"),
-        ("change", f"{change_of(change)}, interval {interval_of(change)}"),
-        ("reported from", f"{percent(change.floor)} on (floor)"),
-        ("MDE", mde_of(change)),
+        ("median", f"{words.median_of(metric, metric.head)} (baseline {words.median_of(metric, metric.base)})"),
+        ("change", f"{words.change_of(change)}, interval {words.interval_of(change)}"),
+        ("reported from", f"{words.percent(change.floor)} on (floor)"),
+        ("MDE", words.mde_of(change)),
         *(("regressed", each.words) for each in metric.aspects if each.is_regressed),
     )
     return Shown(

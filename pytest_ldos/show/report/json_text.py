@@ -1,23 +1,33 @@
-"""Writes a document as JSON, as described by ``schema.json``, and reads it back with full validation.
+"""Reports as files: JSON with its schema and validation, other formats, and several machines.
 
 The schema and the reader are made from the same types, so that nothing invalid is read. In addition, sizes are limited,
 keys must be unique, and numbers must be finite.
+
+``python -m pytest_ldos.show.report.json_text`` regenerates ``schema.json``.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
-from dataclasses import asdict
-from importlib.resources import files
+import re
+import types
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, get_args, get_origin, get_type_hints
 
 from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.base.plain import PlainReader
 from pytest_ldos.base.text import Rendered
-from pytest_ldos.show.page.formats import to_json
+from pytest_ldos.judge.gate.verdict import Verdict, worst
+from pytest_ldos.show.page.formats import Format, require_format, to_json
 from pytest_ldos.show.report.document import KIND, SCHEMA_VERSION, Document
+
+FILE: Final = Path(__file__).with_name("schema.json")
 
 
 def render(document: Document) -> Rendered:
@@ -29,7 +39,7 @@ def render(document: Document) -> Rendered:
 
 def read_schema() -> dict[str, Any]:
     """The schema (JSON Schema, draft 2020-12)."""
-    schema: dict[str, Any] = json.loads(files("pytest_ldos.show.report").joinpath("schema.json").read_text("utf-8"))
+    schema: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
     return schema
 
 
@@ -136,3 +146,137 @@ def _read_number(value: Any, place: str) -> float:
 _READER: Final = PlainReader(
     {str: _read_text, bool: _read_flag, int: _read_integer, float: _read_number}, is_whole=True, most_items=MOST_ITEMS
 )
+
+
+_PLAIN: Final = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+_ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.+(?:\n {8}.+)*)$", re.MULTILINE)
+
+
+def build_schema() -> dict[str, Any]:
+    """The schema as a dictionary."""
+    definitions: dict[str, Any] = {}
+    whole = _describe_fields(Document, definitions)
+    of_file = {
+        "kind": {"const": KIND, "description": "What this file is."},
+        "schema": {"const": SCHEMA_VERSION, "description": "Version of this schema."},
+        "verdict": {
+            **_describe_type(Verdict | None, definitions),
+            "description": "The worst of all scenarios; null if none was judged.",
+        },
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": KIND,
+        **whole,
+        "required": [*of_file, *whole["required"]],
+        "properties": {**of_file, **whole["properties"]},
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def _describe_fields(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
+    """An object with exactly the fields of a dataclass."""
+    text = inspect.cleandoc(kind.__doc__ or "")
+    described = dict(_ATTRIBUTE.findall(text))
+    hints = get_type_hints(kind)
+    names = [each.name for each in fields(kind)]
+    return {
+        "description": text.split("\n", 1)[0],
+        "type": "object",
+        "additionalProperties": False,
+        "required": names,
+        "properties": {
+            name: {
+                **_describe_type(hints[name], definitions),
+                "description": " ".join(f"{described[name][0].upper()}{described[name][1:]}".split()),
+            }
+            for name in names
+        },
+    }
+
+
+def _describe_type(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(kind, types.UnionType):
+        return {"anyOf": [_describe_type(each, definitions) for each in get_args(kind)]}
+    if get_origin(kind) is tuple:
+        return {"type": "array", "items": _describe_type(get_args(kind)[0], definitions)}
+    if kind in _PLAIN:
+        return {"type": _PLAIN[kind]}
+    name = kind.__name__
+    if name not in definitions:
+        definitions[name] = {}  # a type may contain itself
+        if is_dataclass(kind):
+            assert isinstance(kind, type)
+            definitions[name] = _describe_fields(kind, definitions)
+        else:
+            assert issubclass(kind, StrEnum)
+            values = [member.value for member in kind]
+            definitions[name] = {"description": inspect.cleandoc(kind.__doc__ or ""), "enum": values}
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def render_schema() -> str:
+    """The schema as text of its file."""
+    return json.dumps(build_schema(), indent=2) + "\n"
+
+
+def render_as(document: Document, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
+    """The document in a format; width and colour apply to a terminal only.
+
+    Raises:
+        Unavailable: see `require_format`.
+    """
+    require_format(kind)
+    if kind is Format.JSON:
+        return render(document)
+    if kind is Format.HTML:
+        from pytest_ldos.show.report import html  # noqa: PLC0415 - its library need not be installed
+
+        return html.render(document)
+    from pytest_ldos.show.report import markdown, terminal  # noqa: PLC0415 - not for every command
+
+    if kind is Format.TERMINAL:
+        return terminal.render(document, width=width, color=color)
+    return markdown.render(document)
+
+
+@dataclass(frozen=True)
+class HostReport:
+    """Report of one machine, with a unique name, and its host class; empty if nothing could be measured."""
+
+    document: Document
+    host_class: str
+    name: str
+
+
+def name_reports(documents: Sequence[Document], places: Sequence[str]) -> tuple[HostReport, ...]:
+    """Names documents by host class, numbered within a class; those without measurements by their place."""
+    classes = [host_class_of(document) for document in documents]
+    plain = [found or f"unknown host class ({place})" for found, place in zip(classes, places, strict=True)]
+    several, seen = {name for name, count in Counter(plain).items() if count > 1}, Counter[str]()
+    reports = []
+    for document, host_class, name in zip(documents, classes, plain, strict=True):
+        seen[name] += 1
+        numbered = f"{name} ({seen[name]} of {plain.count(name)})" if name in several else name
+        reports.append(HostReport(document, host_class, numbered))
+    return tuple(reports)
+
+
+def host_class_of(document: Document) -> str:
+    """Host class of the first measured version; empty if there is none."""
+    return next((section.head.host_class for section in document.sections if section.head is not None), "")
+
+
+def worst_first(reports: Iterable[HostReport]) -> list[HostReport]:
+    """The reports by severity of their verdict; equal ones in their order."""
+    return sorted(reports, key=lambda each: -each.document.verdict.severity if each.document.verdict else 0)
+
+
+def worst_of(reports: Iterable[HostReport]) -> Verdict | None:
+    """The worst verdict of all machines; ``None`` if none was judged."""
+    judged = [each.document.verdict for each in reports if each.document.verdict is not None]
+    return worst(judged) if judged else None
+
+
+if __name__ == "__main__":
+    FILE.write_text(render_schema(), "utf-8")

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain, count
 
 from pytest_ldos.base.text import one_line
-from pytest_ldos.show.report.document import Change, Document, MetricReport, Sample, Section
+from pytest_ldos.show.report.document import Document, MetricReport, Section
 
 
 def render(document: Document) -> Mapping[str, str]:
     """Properties by name; for several verdicts in one test, names include the scenario, and a number if needed."""
     prefixes: list[str] = []
     for section in document.sections:
-        prefixes.append(_prefix(section, prefixes))
+        named = f"ldos.{section.scenario}"
+        candidates = chain(["ldos", named], (f"{named}-{number}" for number in count(len(prefixes) + 1)))
+        prefixes.append(next(each for each in candidates if each not in prefixes))
     sections = zip(prefixes, document.sections, strict=True)
     properties = ((f"{prefix}.{name}", value) for prefix, section in sections for name, value in _describe(section))
     return {one_line(name): one_line(value) for name, value in properties}
-
-
-def _prefix(section: Section, taken: Collection[str]) -> str:
-    named = f"ldos.{section.scenario}"
-    candidates = chain(["ldos", named], (f"{named}-{number}" for number in count(len(taken) + 1)))
-    return next(each for each in candidates if each not in taken)
 
 
 def _describe(section: Section) -> Iterator[tuple[str, str]]:
@@ -41,27 +37,18 @@ def _describe(section: Section) -> Iterator[tuple[str, str]]:
 def _describe_metric(metric: MetricReport) -> Iterator[tuple[str, str]]:
     if metric.verdict is not None:
         yield "verdict", metric.verdict.value
-    if metric.head is not None and metric.head.median is not None:
-        yield from _describe_sample(metric.head, metric.unit)
-    if metric.change is not None:
-        yield from _describe_change(metric.change)
+    sample, change = metric.head, metric.change
+    if sample is not None and sample.median is not None:
+        in_unit = f"_{metric.unit}" if metric.unit else ""
+        yield f"median{in_unit}", _number(sample.median)
+        yield "cv", _number(sample.cv)
+        yield f"values{in_unit}", " ".join(_number(point.value) for point in sample.points)
+    if change is not None and change.has_ratio:
+        yield "ratio", _number(change.ratio)
+        yield "ratio_low", "0" if change.low is None and not change.is_endless else _number(change.low)
+        yield "ratio_high", _number(change.high)
+        yield "mde", _number(change.mde)
     yield from ((f"{each.name}.p_value", _number(each.p_value)) for each in metric.aspects)
-
-
-def _describe_sample(sample: Sample, unit: str) -> Iterator[tuple[str, str]]:
-    in_unit = f"_{unit}" if unit else ""
-    yield f"median{in_unit}", _number(sample.median)
-    yield "cv", _number(sample.cv)
-    yield f"values{in_unit}", " ".join(_number(point.value) for point in sample.points)
-
-
-def _describe_change(change: Change) -> Iterator[tuple[str, str]]:
-    if not change.has_ratio:
-        return
-    yield "ratio", _number(change.ratio)
-    yield "ratio_low", "0" if change.low is None and not change.is_endless else _number(change.low)
-    yield "ratio_high", _number(change.high)
-    yield "mde", _number(change.mde)
 
 
 def _number(value: float | None) -> str:

@@ -22,24 +22,9 @@ from pytest_ldos.show.page.model import (
     Text,
 )
 from pytest_ldos.show.page.model import Section as Shown
+from pytest_ldos.show.report import words
 from pytest_ldos.show.report.document import Document, MetricReport, Section
-from pytest_ldos.show.report.findings import badge_of, badge_of_metric, show_findings
-from pytest_ldos.show.report.formats import HostReport, worst_first, worst_of
-from pytest_ldos.show.report.words import (
-    change_of,
-    describe_details,
-    describe_measurement,
-    describe_setting,
-    describe_sources,
-    describe_success,
-    interval_of,
-    mde_of,
-    median_of,
-    shown_metrics,
-    summarize,
-    title_of,
-    verdict_word,
-)
+from pytest_ldos.show.report.json_text import HostReport, worst_first, worst_of
 
 MARK: Final = Markdown("<!-- pytest-ldos report -->")
 """First line, by which a job finds its earlier comment to update it."""
@@ -72,27 +57,26 @@ def render_several(
 
 def _fitting(compose: Callable[[bool], Sequence[Page]]) -> Rendered:
     whole = _render(compose(True))
-    return whole if len(whole) <= _LARGEST else _cut(_render(compose(False)))
+    if len(whole) <= _LARGEST:
+        return whole
+    short = _render(compose(False))
+    if len(short) <= _LARGEST:
+        return short
+    end = short.rfind("\n", 0, _LARGEST)
+    return Rendered(f"{short[:end]}\n\n… the rest is left out: the report is too long for a comment.\n")
 
 
 def _render(pages: Sequence[Page]) -> Rendered:
     return join([MARK, *(Markdown(markdown.render(each).strip()) for each in pages)])
 
 
-def _cut(text: Rendered) -> Rendered:
-    if len(text) <= _LARGEST:
-        return text
-    end = text.rfind("\n", 0, _LARGEST)
-    return Rendered(f"{text[:end]}\n\n… the rest is left out: the report is too long for a comment.\n")
-
-
 def _page(document: Document, links: Sequence[Link], *, details: bool) -> Page:
     return Page(
-        title=title_of(document.stacks),
-        badge=badge_of(document.verdict),
+        title=words.title_of(document.stacks),
+        badge=words.badge_of(document.verdict),
         contents=Table(columns=_OVERVIEW, rows=tuple(_overview(document))),
         blocks=(Links(tuple(links)), *_sections(document, details=details), *_end(details=details)),
-        setting=describe_setting(document),
+        setting=words.describe_setting(document),
         made=_made(document),
     )
 
@@ -103,24 +87,26 @@ def _pages(
     """The page of all machines, then a page for each."""
     rows = ((each.name, *row) for each in reports for row in _overview(each.document))
     yield Page(
-        title=title_of(stack for each in reports for stack in each.document.stacks),
-        badge=badge_of(worst_of(reports)),
+        title=words.title_of(stack for each in reports for stack in each.document.stacks),
+        badge=words.badge_of(worst_of(reports)),
         contents=Table(columns=(Column("host class", Kind.WORD), *_OVERVIEW), rows=tuple(rows)),
         blocks=(Links(tuple(links)), *_end(details=details)),
     )
     for each in reports:
         yield Page(
             title=f"{each.name}:",
-            badge=badge_of(each.document.verdict),
+            badge=words.badge_of(each.document.verdict),
             blocks=(Links(tuple(links_of.get(each.name, ()))), *_sections(each.document, details=details)),
-            setting=describe_setting(each.document),
+            setting=words.describe_setting(each.document),
             made=_made(each.document),
         )
 
 
 def _sections(document: Document, *, details: bool) -> Iterator[Shown]:
     for each in document.sections:
-        yield Shown(f"{document.name_of(each)}: {verdict_word(each.verdict)}", tuple(_blocks(each, details=details)))
+        yield Shown(
+            f"{document.name_of(each)}: {words.verdict_word(each.verdict)}", tuple(_blocks(each, details=details))
+        )
 
 
 def _end(*, details: bool) -> tuple[Text, ...]:
@@ -136,25 +122,33 @@ _OVERVIEW: Final = tuple(Column(each, Kind.WORD) for each in ("scenario", "verdi
 
 def _overview(document: Document) -> Iterator[tuple[Cell, ...]]:
     for each in document.sections:
-        yield document.name_of(each), badge_of(each.verdict), describe_success(each), summarize(each)
+        yield document.name_of(each), words.badge_of(each.verdict), words.describe_success(each), words.summarize(each)
 
 
 def _blocks(section: Section, *, details: bool) -> Iterator[Block]:
-    yield from show_findings(section, most=_MOST)
-    yield _metrics(section)
-    if details:
-        lines = (*describe_sources(section), *describe_measurement(section), *describe_details(section))
-        yield Folded("Details", (Bullets(lines),))
-
-
-def _metrics(section: Section) -> Table:
+    yield from words.show_findings(section, most=_MOST)
     numbers = map(Column, (*section.labels, "change", "interval", "MDE"))
     columns = (Column("metric", Kind.NAME), *numbers, Column("verdict", Kind.WORD))
-    return Table(columns=columns, rows=tuple(map(_row, shown_metrics(section))))
+    yield Table(columns=columns, rows=tuple(map(_row, words.shown_metrics(section))))
+    if details:
+        lines = (
+            *words.describe_sources(section),
+            *words.describe_measurement(section),
+            *words.describe_details(section),
+        )
+        yield Folded("Details", (Bullets(lines),))
 
 
 def _row(metric: MetricReport) -> tuple[Cell, ...]:
     change = metric.change
-    numbers = ("", "", "") if change is None else (change_of(change), interval_of(change), mde_of(change))
-    base = "" if metric.base is None else median_of(metric, metric.base)
-    return f"{metric.name} {metric.title}", base, median_of(metric, metric.head), *numbers, badge_of_metric(metric)
+    numbers = (
+        ("", "", "") if change is None else (words.change_of(change), words.interval_of(change), words.mde_of(change))
+    )
+    base = "" if metric.base is None else words.median_of(metric, metric.base)
+    return (
+        f"{metric.name} {metric.title}",
+        base,
+        words.median_of(metric, metric.head),
+        *numbers,
+        words.badge_of_metric(metric),
+    )

@@ -125,17 +125,14 @@ def _not_judged_facts(reason: why.NotJudged) -> Mapping[str, object]:
     """Minimum detectable effect and its limit, and what would make the metric judgeable."""
     found = reason.comparison
     doubt = ", and may have become worse" if reason.may_be_worse else ""
-    limit = "" if math.isinf(found.mde) else f"; the limit is {100 * reason.bound:.0f} %, {_judgeable_by(reason)}"
-    return {**_effect_facts(reason), "doubt": doubt, "mde": _mde(found), "limit": limit}
-
-
-def _judgeable_by(reason: why.NotJudged) -> str:
     if reason.trials:
-        return f"about {reason.trials} trials of each version would be enough"
-    floor = reason.comparison.floor
-    if floor < reason.bound:
-        return "measure interleaved to reach it with fewer trials (--ldos-base)"
-    return f"but nothing below {100 * floor:.0f} % is reported until ldos calibrate learns a lower floor"
+        remedy = f"about {reason.trials} trials of each version would be enough"
+    elif found.floor < reason.bound:
+        remedy = "measure interleaved to reach it with fewer trials (--ldos-base)"
+    else:
+        remedy = f"but nothing below {100 * found.floor:.0f} % is reported until ldos calibrate learns a lower floor"
+    limit = "" if math.isinf(found.mde) else f"; the limit is {100 * reason.bound:.0f} %, {remedy}"
+    return {**_effect_facts(reason), "doubt": doubt, "mde": _mde(found), "limit": limit}
 
 
 def _mde(found: Comparison) -> str:
@@ -151,30 +148,6 @@ def _effect_facts(reason: why.Moved | why.NotClear | why.NotJudged) -> Mapping[s
         return {"effect": f"{100 * (found.ratio - 1):+.1f} %"}
     base = "0" if found.is_from_zero else format_quantity(found.base_median, found.unit)
     return {"effect": f"from {base} to {format_quantity(found.head_median, found.unit)}"}
-
-
-def _shape_facts(reason: why.ShapeRegressed) -> Mapping[str, object]:
-    return {"aspect": describe_aspect(reason.shape.aspect)}
-
-
-def _too_few_facts(reason: why.TooFewTrials) -> Mapping[str, object]:
-    return {"needed": f": each side needs {reason.required} or more" if reason.required else ""}
-
-
-def _source_facts(reason: why.OtherSources) -> Mapping[str, object]:
-    return {"again": f" ({_RECORD_AGAIN})" if len(reason.here) == 1 else ""}
-
-
-def _scenario_facts(reason: OtherScenario) -> Mapping[str, object]:
-    return {"recorded": describe_key(reason.there), "this": describe_key(reason.here, "on")}
-
-
-def _load_facts(reason: OtherLoads) -> Mapping[str, object]:
-    return {"unlike": map(_load_difference, reason.differences)}
-
-
-def _difference_facts(reason: why.NotTheCode) -> Mapping[str, object]:
-    return {"unlike": [f"{name} {there} → {here}" for name, there, here in reason.differences]}
 
 
 _RECORD_AGAIN: Final = "record it again: --ldos-update-baseline"
@@ -216,12 +189,12 @@ WORDINGS: Final[Mapping[type, Wording]] = {
     why.ShapeRegressed: Wording(
         "{comparison.metric} ({comparison.title}) regressed: {aspect}",
         "the median may be the same: look for what happens now and then (locks, allocation), or from a trial on",
-        _shape_facts,
+        lambda reason: {"aspect": describe_aspect(reason.shape.aspect)},
     ),
     why.NotTheCode: Wording(
         "the commit is not to blame: interleaved, it is as fast as the baseline's; what differs: {unlike:list}",
         f"check what the message names, such as an upgraded package; if it is intended, {_TO_RECORD}",
-        _difference_facts,
+        lambda reason: {"unlike": [f"{name} {there} → {here}" for name, there, here in reason.differences]},
     ),
     why.NoTrials: Wording(
         "no trial was made: {cause}",
@@ -264,7 +237,7 @@ WORDINGS: Final[Mapping[type, Wording]] = {
     why.TooFewTrials: Wording(
         f"{_COUNTS} are too few to compare {{metrics:list}}{{needed}}",
         "make at least eight trials on both sides, nine with several scenarios",
-        _too_few_facts,
+        lambda reason: {"needed": f": each side needs {reason.required} or more" if reason.required else ""},
     ),
     why.TooFewComparable: Wording(
         f"{_COUNTS} cannot be compared in {{metrics:list}}: {{because}}",
@@ -292,7 +265,7 @@ WORDINGS: Final[Mapping[type, Wording]] = {
     why.OtherSources: Wording(
         "{metric} is not comparable: it was taken from {here:and} here, from {there:and} in the baseline{again}",
         f"a probe was added or removed: {_TO_RECORD}",
-        _source_facts,
+        lambda reason: {"again": f" ({_RECORD_AGAIN})" if len(reason.here) == 1 else ""},
     ),
     OtherHost: Wording(
         "host class {own} cannot be compared with {other}",
@@ -306,10 +279,12 @@ WORDINGS: Final[Mapping[type, Wording]] = {
     OtherScenario: Wording(
         "{file} was recorded for {recorded}, this run is {this}",
         "the file is in another scenario's place: move it, or record again",
-        _scenario_facts,
+        lambda reason: {"recorded": describe_key(reason.there), "this": describe_key(reason.here, "on")},
     ),
     OtherLoads: Wording(
-        f"{{file}} was measured under other loads: {{unlike:list}} ({_RECORD_AGAIN})", _TO_RECORD, _load_facts
+        f"{{file}} was measured under other loads: {{unlike:list}} ({_RECORD_AGAIN})",
+        _TO_RECORD,
+        lambda reason: {"unlike": map(_load_difference, reason.differences)},
     ),
     why.NewMetric: Wording(f"{{metric}} is missing from the baseline ({_RECORD_AGAIN})", _TO_RECORD),
     why.BaselineMissing: Wording(

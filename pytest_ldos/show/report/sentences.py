@@ -12,7 +12,7 @@ from pytest_ldos.judge.baseline.calibration import ENOUGH_RUNS
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.known_runs import KnownRuns
 from pytest_ldos.judge.baseline.lookup import Calibrated
-from pytest_ldos.judge.explain import PartChange, PartsExplanation
+from pytest_ldos.judge.explain import PartsExplanation
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.judging import Judged
 from pytest_ldos.measure.metrics.model import DECLARED, OWN, Source
@@ -73,11 +73,14 @@ def advise(
     if verdict is Verdict.INCONCLUSIVE:
         is_noisy = is_inconclusive or bool(_named(metrics, Verdict.INCONCLUSIVE) | _named(metrics, Verdict.NOT_JUDGED))
         return (_advise_noisy(untried, is_study=is_study) if is_noisy else _CHANGED,)
-    if verdict is Verdict.REGRESSED and failures and not _worse(metrics):
+    worse = _named(metrics, Verdict.REGRESSED)
+    if verdict is Verdict.REGRESSED and failures and not worse:
         return ("see how trials failed: messages, and the stack's logs in the folder of the run",)
-    where = _where_to_look(metrics, paths) if verdict is Verdict.REGRESSED else ()
-    general = _GENERAL.get(verdict)
-    return (*where, *(() if general is None else (general,)))
+    of_worse = [path for path in paths if worse & {*path.metrics}] if verdict is Verdict.REGRESSED else []
+    guilty = [path.segments[0] for path in of_worse if path.segments]
+    names = dict.fromkeys(segment.name for segment in guilty if segment.is_certain and segment.share > 0)
+    general = (_GENERAL[verdict],) if verdict in _GENERAL else ()
+    return (*(f"look first at {name}" for name in names), *general)
 
 
 def _advise_noisy(untried: Untried, *, is_study: bool) -> str:
@@ -91,20 +94,8 @@ def _advise_noisy(untried: Untried, *, is_study: bool) -> str:
     return _CALIBRATE if untried.calibration else _QUIET
 
 
-def _worse(metrics: Sequence[MetricReport]) -> set[str]:
-    return _named(metrics, Verdict.REGRESSED)
-
-
 def _named(metrics: Sequence[MetricReport], verdict: Verdict) -> set[str]:
     return {metric.name for metric in metrics if metric.verdict is verdict}
-
-
-def _where_to_look(metrics: Sequence[MetricReport], paths: Sequence[PathReport]) -> tuple[str, ...]:
-    """The segment with the largest share of each path whose metric regressed."""
-    worse = _worse(metrics)
-    guilty = [path.segments[0] for path in paths if worse & {*path.metrics} and path.segments]
-    names = dict.fromkeys(segment.name for segment in guilty if segment.is_certain and segment.share > 0)
-    return tuple(f"look first at {name}" for name in names)
 
 
 _NAMED_FIRST: Final = ("T1mean", "T1", "call", "T4")
@@ -136,15 +127,12 @@ _SMALLEST_SHARE: Final = 0.05
 
 def describe_parts(found: PartsExplanation) -> str:
     """``cpu_all: 97 % of it in state_publisher, +48.1 ms [+40, +56]``."""
-    named = [each for each in found.parts if each.share >= _SMALLEST_SHARE and each.is_certain][:_MOST]
-    where = "; ".join(_describe(each, found.metric.unit) for each in named)
-    return f"{found.metric.name}: {where or 'no single process stands out'}"
-
-
-def _describe(part: PartChange, unit: str) -> str:
-    sign = "+" if part.change >= 0 else "-"
-    change = f"{sign}{format_quantity(abs(part.change), unit)} [{part.low:+.3g}, {part.high:+.3g}]"
-    return f"{100 * part.share:.0f} % of it in {part.process}, {change}"
+    parts = []
+    for each in [each for each in found.parts if each.share >= _SMALLEST_SHARE and each.is_certain][:_MOST]:
+        size = f"{'+' if each.change >= 0 else '-'}{format_quantity(abs(each.change), found.metric.unit)}"
+        interval = f"[{each.low:+.3g}, {each.high:+.3g}]"
+        parts.append(f"{100 * each.share:.0f} % of it in {each.process}, {size} {interval}")
+    return f"{found.metric.name}: {'; '.join(parts) or 'no single process stands out'}"
 
 
 def describe_key(key: BaselineKey, on: str = "on host class") -> str:
@@ -181,9 +169,9 @@ def describe_origins(by_metric: Mapping[str, Collection[Origin]]) -> tuple[str, 
     for name, origins in by_metric.items():
         for origin in origins:
             metrics.setdefault(origin, []).append(name)
-    return tuple(_describe_sources(origin, names) for origin, names in metrics.items() if not origin.is_usual)
-
-
-def _describe_sources(origin: Origin, metrics: Collection[str]) -> str:
-    sentence = f"{', '.join(metrics)} from {origin.name}"
-    return f"{APPROXIMATELY} {sentence}: {origin.caveat}" if origin.caveat else sentence
+    sentences = []
+    for origin, names in metrics.items():
+        sentence = f"{', '.join(names)} from {origin.name}"
+        if not origin.is_usual:
+            sentences.append(f"{APPROXIMATELY} {sentence}: {origin.caveat}" if origin.caveat else sentence)
+    return tuple(sentences)

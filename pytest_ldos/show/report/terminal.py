@@ -10,23 +10,8 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.page import terminal
 from pytest_ldos.show.page.model import ABSENT, Badge, Block, Bullets, Cell, Column, Kind, Page, Table, Text, Tone
 from pytest_ldos.show.page.model import Section as Shown
+from pytest_ldos.show.report import words
 from pytest_ldos.show.report.document import Change, Document, MetricReport, Section
-from pytest_ldos.show.report.findings import badge_of_metric, tone_of
-from pytest_ldos.show.report.words import (
-    change_of,
-    describe_details,
-    describe_gaps,
-    describe_measurement,
-    describe_outcome,
-    describe_paths,
-    describe_setting,
-    describe_sources,
-    interval_of,
-    mde_of,
-    median_of,
-    percent,
-    shown_metrics,
-)
 
 
 def render(document: Document, *, width: int, color: bool, setting: bool = True, details: bool = True) -> Rendered:
@@ -36,7 +21,7 @@ def render(document: Document, *, width: int, color: bool, setting: bool = True,
         setting: True to show stack, tracer and host above the scenarios.
         details: True to describe spread, rises, added trials and the like.
     """
-    above = describe_setting(document) if setting else ()
+    above = words.describe_setting(document) if setting else ()
     blocks: list[Block] = [Text(each, Tone.QUIET, is_whole=True) for each in above]
     blocks += (_show_section(each, document.name_of(each), details=details) for each in document.sections)
     return terminal.render(Page(title="", blocks=tuple(blocks)), width=width, color=color)
@@ -48,16 +33,16 @@ def _show_section(section: Section, name: str, *, details: bool) -> Shown:
         name,
         (
             listed(section.reasons),
-            listed(describe_paths(section)),
+            listed(words.describe_paths(section)),
             listed((f"→ {each}" for each in section.advice), Tone.STRONG),
-            Table(columns=_COLUMNS, rows=tuple(map(_row, shown_metrics(section)))),
-            listed(describe_sources(section), Tone.QUIET),
-            listed(describe_gaps(section), Tone.DOUBT),
-            listed(describe_measurement(section), Tone.QUIET),
-            listed(describe_details(section) if details else (), Tone.QUIET),
+            Table(columns=_COLUMNS, rows=tuple(map(_row, words.shown_metrics(section)))),
+            listed(words.describe_sources(section), Tone.QUIET),
+            listed(words.describe_gaps(section), Tone.DOUBT),
+            listed(words.describe_measurement(section), Tone.QUIET),
+            listed(words.describe_details(section) if details else (), Tone.QUIET),
         ),
         badge=None if section.verdict is None else badge_by_name(section.verdict),
-        remark=describe_outcome(section),
+        remark=words.describe_outcome(section),
     )
 
 
@@ -87,22 +72,17 @@ def _row(metric: MetricReport) -> tuple[Cell, ...]:
     return (
         metric.name,
         metric.title,
-        median_of(metric, metric.head),
-        ABSENT if metric.head is None else percent(metric.head.cv),
-        _adjusted(metric),
-        compared(lambda _: median_of(metric, metric.base)),
-        compared(change_of),
-        compared(interval_of),
-        compared(mde_of),
-        badge_of_metric(metric, by_name=True),
+        words.median_of(metric, metric.head),
+        ABSENT if metric.head is None else words.percent(metric.head.cv),
+        "" if metric.head is None or metric.head.adjusted_cv is None else words.percent(metric.head.adjusted_cv),
+        compared(lambda _: words.median_of(metric, metric.base)),
+        compared(words.change_of),
+        compared(words.interval_of),
+        compared(words.mde_of),
+        words.badge_of_metric(metric, by_name=True),
     )
-
-
-def _adjusted(metric: MetricReport) -> str:
-    """Variation that remains after covariates are removed."""
-    return "" if metric.head is None or metric.head.adjusted_cv is None else percent(metric.head.adjusted_cv)
 
 
 def badge_by_name(verdict: Verdict) -> Badge:
     """A verdict under its name in commands and files."""
-    return Badge(verdict.value, tone_of(verdict))
+    return Badge(verdict.value, words.tone_of(verdict))

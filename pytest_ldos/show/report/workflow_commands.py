@@ -13,16 +13,9 @@ from typing import Final
 
 from pytest_ldos.base.text import Rendered, one_line
 from pytest_ldos.judge.gate.verdict import Tone
-from pytest_ldos.show.report.document import Document, Place, Section
-from pytest_ldos.show.report.formats import HostReport, worst_first
-from pytest_ldos.show.report.words import (
-    describe_caveats,
-    describe_move,
-    describe_paths,
-    moved_metrics,
-    title_of,
-    verdict_word,
-)
+from pytest_ldos.show.report import words
+from pytest_ldos.show.report.document import Document, Section
+from pytest_ldos.show.report.json_text import HostReport, worst_first
 
 MOST: Final = 10
 """Most annotations of one kind that GitHub shows for a step."""
@@ -48,44 +41,39 @@ def render_several(reports: Sequence[HostReport]) -> Rendered:
 
 
 def _render(sections: Iterable[tuple[Section, str]]) -> Rendered:
+    """As many lines of each kind as are shown; if there are more, the last has their number."""
     lines = [_annotate(command, each, where) for each, where in sections if (command := _command(each))]
-    kept = [line for command in _KINDS for line in _first(lines, command)]
+    kept: list[str] = []
+    for command in _KINDS:
+        found = [line for line in lines if line.startswith(f"::{command} ")]
+        left = len(found) - MOST + 1
+        more = [f"::{command} title=ldos::and {left} scenarios more: see the report"]
+        kept += found if len(found) <= MOST else [*found[: MOST - 1], *more]
     return Rendered("".join(f"{line}\n" for line in kept))
 
 
 def _command(section: Section) -> str | None:
     if section.verdict is None:
         return None
-    return _COMMANDS.get(section.verdict.tone) or ("notice" if any(describe_caveats(section)) else None)
-
-
-def _first(lines: list[str], command: str) -> list[str]:
-    """As many as are shown; if there are more, the last has their number."""
-    found = [line for line in lines if line.startswith(f"::{command} ")]
-    if len(found) <= MOST:
-        return found
-    left = len(found) - MOST + 1
-    return [*found[: MOST - 1], f"::{command} title=ldos::and {left} scenarios more: see the report"]
+    return _COMMANDS.get(section.verdict.tone) or ("notice" if any(words.describe_caveats(section)) else None)
 
 
 def _annotate(command: str, section: Section, where: str) -> str:
-    title = f"{title_of(filter(None, [section.stack]))} {section.scenario} {verdict_word(section.verdict)}{where}"
-    properties = [*_place(section.test), f"title={_escape(_short(title), _IN_PROPERTY)}"]
+    stack = words.title_of(filter(None, [section.stack]))
+    title = f"{stack} {section.scenario} {words.verdict_word(section.verdict)}{where}"
+    properties, test = [f"title={_escape(_short(title), _IN_PROPERTY)}"], section.test
+    if test is not None and _BELOW_ROOT.fullmatch(test.file) and test.line > 0:  # others have no place
+        properties[:0] = [f"file={_escape(_short(test.file), _IN_PROPERTY)}", f"line={test.line}"]
     lines = [_short(line) for line in _message(section)][:_MOST_LINES]
     return f"::{command} {','.join(properties)}::{_escape(chr(10).join(lines), _IN_DATA)}"
 
 
-def _place(test: Place | None) -> Iterator[str]:
-    """Place of the annotation; files outside the project have none."""
-    if test is not None and _BELOW_ROOT.fullmatch(test.file) and test.line > 0:
-        yield f"file={_escape(_short(test.file), _IN_PROPERTY)}"
-        yield f"line={test.line}"
-
-
 def _message(section: Section) -> Iterator[str]:
     """Changes with their segments and advice, or the reasons."""
-    moved = [*map(describe_move, moved_metrics(section)), *describe_paths(section)]
-    yield from moved or section.reasons or tuple(describe_caveats(section)) or (verdict_word(section.verdict),)
+    moved = [*map(words.describe_move, words.moved_metrics(section)), *words.describe_paths(section)]
+    yield from (
+        moved or section.reasons or tuple(words.describe_caveats(section)) or (words.verdict_word(section.verdict),)
+    )
     yield from (f"→ {each}" for each in section.advice)
 
 

@@ -1,19 +1,242 @@
-"""Finds the traces of a session directory, with the path, domain and host of each."""
+"""Finds and opens the traces of a session directory, of an archive, or at an address such as ``s3://BUCKET/NAME.tar.zst``.
+
+An archive is untrusted: only regular files are unpacked, none outside the given folder, and no more bytes than a
+trace can have.
+
+A `Path` of an address has one slash after its scheme: ``s3:/BUCKET/NAME.tar.zst``.
+"""
 
 from __future__ import annotations
 
+import lzma
 import os
 import re
+import shutil
+import stat
+import sys
+import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import zipfile
+import zlib
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Final, NoReturn
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Final, NoReturn
 
-from pytest_ldos.base.errors import TraceUnreadable
+from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable, Unavailable
+from pytest_ldos.base.text import one_line
 from pytest_ldos.base.writable import writing
-from pytest_ldos.trace.ctf.archive import address_of, fetch, is_archive, unpack
+from pytest_ldos.trace.ctf.stats import LinkedFile
+
+SUFFIXES: Final = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz", ".tbz2", ".tar.zst", ".zip")
+"""File name suffixes of archives."""
+
+MOST_FILES: Final = 100_000
+"""Largest number of files in a trace; an archive or a place with more is refused."""
+
+_LARGEST_RATIO: Final = 100  # largest compression ratio; traces of ROS 2 systems have 10 to 20
+_ALWAYS: Final = 256 << 20  # bytes that any archive may expand to, whatever its size
+_SHARE_OF_DISK: Final = 0.5
+_CHUNK: Final = 1 << 20
+_ELSEWHERE: Final = "unpack it where there is room, and name the folder"
+
+_FAULTS: Final = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    NotImplementedError,  # a compression method that Python does not support
+    RuntimeError,  # a password is needed
+    ValueError,
+)
+
+Member = tuple[str, IO[bytes] | None]
+"""Name and content; ``None`` for a folder."""
+
+
+def is_archive(place: Path) -> bool:
+    """True if the name is that of an archive and is no folder."""
+    return place.name.lower().endswith(SUFFIXES) and not place.is_dir()
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Writes the files of an archive below a folder.
+
+    Raises:
+        TraceUnreadable: it is damaged, larger than a trace can be, or holds anything but files and folders.
+        NotWritten: the disk is full.
+        Unavailable: the library for its compression is not installed.
+    """
+    try:
+        room = min(archive.stat().st_size * _LARGEST_RATIO + _ALWAYS, _room_in(folder))
+    except OSError as error:
+        raise TraceUnreadable(archive, None, error.strerror or "cannot be read") from None
+    with closing(_members(archive)) as members:
+        _write_members(_readable(archive, members), folder, room=room, origin=archive)
+
+
+def _room_in(folder: Path) -> int:
+    """Bytes that a trace may take on the disk of a folder."""
+    return int(shutil.disk_usage(folder).free * _SHARE_OF_DISK)
+
+
+def _write_members(members: Iterable[Member], folder: Path, *, room: int, origin: Path) -> None:
+    """Writes files with untrusted names below a folder; `room` is their largest total size in bytes."""
+    for number, (name, content) in enumerate(members):
+        with content or nullcontext():
+            if number >= MOST_FILES:
+                raise TraceUnreadable(origin, None, f"has more than {MOST_FILES} files", remedy=_ELSEWHERE)
+            pure = PurePosixPath(name)
+            if pure.is_absolute() or ".." in pure.parts or "\0" in name:
+                raise TraceUnreadable(origin, None, f"{name!r} in it leads out of it", remedy=_ELSEWHERE)
+            room -= _write(folder / pure, content, room=room, origin=origin)
+
+
+def _write(target: Path, content: IO[bytes] | None, *, room: int, origin: Path) -> int:
+    """Writes one file or folder, and returns its size."""
+    size = 0
+    with writing(target):
+        (target if content is None else target.parent).mkdir(parents=True, exist_ok=True)
+        if content is not None:
+            with target.open("xb") as file:
+                for chunk in _chunks(content, origin):
+                    size += file.write(chunk)
+                    _refuse_too_large(room - size, origin)
+    return size
+
+
+def _refuse_too_large(room: int, origin: Path) -> None:
+    if room < 0:
+        reason = "is larger than a trace can be, or than half of the free disk"
+        raise TraceUnreadable(origin, None, reason, remedy=_ELSEWHERE)
+
+
+@contextmanager
+def _unpacking(archive: Path) -> Iterator[None]:
+    """Turns errors of the unpacking libraries, including the decompressor's own, into `TraceUnreadable`."""
+    try:
+        yield
+    except (*_FAULTS, getattr(sys.modules.get(_ZSTD), "ZstdError", EOFError)) as error:
+        raise TraceUnreadable(archive, None, f"cannot be unpacked: {str(error) or type(error).__name__}") from None
+
+
+def _chunks(content: IO[bytes], origin: Path) -> Iterator[bytes]:
+    """Content in chunks; errors of reading are raised as other types than those of writing."""
+    while True:
+        with _unpacking(origin):
+            chunk = content.read(_CHUNK)
+        if not chunk:
+            return
+        yield chunk
+
+
+def _readable(archive: Path, members: Iterator[Member]) -> Iterator[Member]:
+    while True:
+        with _unpacking(archive):
+            member = next(members, None)
+        if member is None:
+            return
+        yield member
+
+
+def _members(archive: Path) -> Generator[Member, None, None]:
+    """Members of an archive, in order; each must be read before the next."""
+    name = archive.name.lower()
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(archive) as zipped:
+            for entry in zipped.infolist():
+                if stat.S_ISLNK(entry.external_attr >> 16):
+                    raise _no_plain_file(archive, entry.filename)
+                yield entry.filename, None if entry.is_dir() else zipped.open(entry)
+        return
+    stream: Any = _zstd().ZstdFile(archive) if name.endswith(".zst") else None
+    with tarfile.open(None if stream else archive, mode="r|" if stream else "r|*", fileobj=stream) as tarred:
+        for member in tarred:
+            if not member.isfile() and not member.isdir():
+                raise _no_plain_file(archive, member.name)
+            yield member.name, tarred.extractfile(member) if member.isfile() else None
+
+
+def _no_plain_file(archive: Path, name: str) -> TraceUnreadable:
+    return TraceUnreadable(archive, None, f"{name!r} in it is neither file nor folder", remedy=_ELSEWHERE)
+
+
+_ZSTD: Final = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+
+
+def _zstd() -> Any:
+    try:
+        return import_module(_ZSTD)
+    except ImportError:
+        raise Unavailable(
+            "an archive .tar.zst needs the package backports.zstd", remedy="pip install backports.zstd"
+        ) from None
+
+
+_ADDRESS: Final = re.compile(r"([a-z][a-z0-9+.-]+):/{1,2}(?=[^/])")
+_HERE: Final = frozenset({"file", "local"})
+
+
+def address_of(place: Path) -> str | None:
+    """The address that a path stands for; ``None`` for a local path."""
+    found = _ADDRESS.match(str(place))
+    if found is None or Path(f"{found[1]}:").exists():
+        return None
+    return _ADDRESS.sub(rf"{found[1]}://", str(place), count=1)
+
+
+def fetch(address: str, folder: Path) -> Path:
+    """Downloads a file, or a folder with its contents, from an address to a folder.
+
+    Returns:
+        The file's copy, or `folder`.
+
+    Raises:
+        TraceUnreadable: nothing is there, it cannot be read, or it is too large.
+        Unavailable: fsspec or its part for this kind of address is not installed.
+        ConfigurationError: the address is no remote one.
+        NotWritten: the disk is full.
+    """
+    origin = Path(address)
+    try:
+        from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise Unavailable(f"{address} needs the package fsspec", remedy="pip install 'pytest-ldos[fleet]'") from None
+    if address.partition(":")[0] in _HERE:
+        raise ConfigurationError(f"{address} is on this machine", remedy="name its path")
+    try:
+        files, root = url_to_fs(address)
+        is_file = files.isfile(root)
+        found = [root] if is_file else sorted(files.find(root))
+    except ImportError as error:
+        raise Unavailable(f"{address} cannot be read: {error}", remedy="install what it names") from None
+    except Exception as error:  # noqa: BLE001 - each kind of address has errors of its own
+        raise _unreadable(origin, error) from None
+    if not found:
+        raise TraceUnreadable(origin, None, "nothing is there")
+    base = PurePosixPath(root).parent if is_file else PurePosixPath(root)
+    _write_members(_contents(files, found, base, origin), folder, room=_room_in(folder), origin=origin)
+    return folder / PurePosixPath(root).name if is_file else folder
+
+
+def _contents(files: Any, found: list[str], base: PurePosixPath, origin: Path) -> Iterator[Member]:
+    for name in found:
+        try:
+            with files.open(name, "rb") as content:
+                yield str(PurePosixPath(name).relative_to(base)), content
+        except (TraceUnreadable, GeneratorExit):
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            raise _unreadable(origin, error) from None
+
+
+def _unreadable(origin: Path, error: Exception) -> TraceUnreadable:
+    return TraceUnreadable(origin, None, f"cannot be fetched: {one_line(str(error) or type(error).__name__)}")
+
 
 METADATA = "metadata"
 
@@ -24,14 +247,6 @@ class TraceFiles:
 
     metadata: Path
     streams: tuple[Path, ...]
-
-
-@dataclass(frozen=True)
-class LinkedFile:
-    """A second name of a stream file; the file is read once."""
-
-    path: Path
-    same_as: Path
 
 
 @dataclass
@@ -51,14 +266,29 @@ def find_files(root: Path) -> SessionFiles:
     Raises:
         TraceUnreadable: no such directory, no permission, or no trace.
     """
-    _check_directory(root)
+    try:
+        is_directory = root.is_dir()
+    except OSError as error:
+        _refuse(error)
+    if not is_directory:
+        raise no_trace(root)
     found = SessionFiles()
     known: dict[tuple[int, int], Path] = {}
     for folder, names in _walk(root):
         if METADATA not in names:
             continue
-        files = [folder / name for name in sorted(names) if _is_stream(name)]
-        streams = [path for path in files if _is_new(path, known, found.linked)]
+        files = [
+            folder / name
+            for name in sorted(names)
+            if name != METADATA and not name.startswith(".") and not name.endswith(".idx")
+        ]
+        streams = []
+        for path in files:
+            same_as = known.setdefault(_identity(path), path)
+            if same_as is path:
+                streams.append(path)
+            else:
+                found.linked.append(LinkedFile(path, same_as))
         if streams or not files:
             found.traces.append(TraceFiles(folder / METADATA, tuple(streams)))
     if not found.traces:
@@ -107,7 +337,19 @@ def no_trace(place: Path) -> TraceUnreadable:
     """The reason why a path holds no trace, with a remedy."""
     if not place.exists():
         return TraceUnreadable(place, None, "there is no such directory")
-    return _no_trace_in(place) if place.is_dir() else _no_trace_but(place)
+    if place.is_dir():
+        return _no_trace_in(place)
+    try:
+        with place.open("rb") as file:
+            begin = file.read(16)
+    except OSError as error:
+        return TraceUnreadable(place, None, error.strerror or "cannot be read")
+    for first, reason, remedy in _KINDS_OF_FILES:
+        if begin.startswith(first):
+            return TraceUnreadable(place, None, reason, remedy=remedy)
+    return TraceUnreadable(
+        place, None, "is a file, and no archive of a trace", remedy="name the directory that holds `metadata`"
+    )
 
 
 def _no_trace_in(folder: Path) -> TraceUnreadable:
@@ -122,30 +364,6 @@ def _no_trace_in(folder: Path) -> TraceUnreadable:
         "no trace in it (no file named `metadata` anywhere below)",
         remedy="name the directory that `lttng create --output` was given, or one below it",
     )
-
-
-def _no_trace_but(file: Path) -> TraceUnreadable:
-    try:
-        with file.open("rb") as opened:
-            begin = opened.read(16)
-    except OSError as error:
-        return TraceUnreadable(file, None, error.strerror or "cannot be read")
-    for first, reason, remedy in _KINDS_OF_FILES:
-        if begin.startswith(first):
-            return TraceUnreadable(file, None, reason, remedy=remedy)
-    return TraceUnreadable(
-        file, None, "is a file, and no archive of a trace", remedy="name the directory that holds `metadata`"
-    )
-
-
-def _check_directory(root: Path) -> None:
-    try:
-        is_directory = root.is_dir()
-        exists = is_directory or root.exists()
-    except OSError as error:
-        _refuse(error)
-    if not exists or not is_directory:
-        raise no_trace(root)
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
@@ -170,17 +388,6 @@ def _identity(path: Path) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _is_new(path: Path, known: dict[tuple[int, int], Path], linked: list[LinkedFile]) -> bool:
-    same_as = known.setdefault(_identity(path), path)
-    if same_as is not path:
-        linked.append(LinkedFile(path, same_as))
-    return same_as is path
-
-
-def _is_stream(name: str) -> bool:
-    return name != METADATA and not name.startswith(".") and not name.endswith(".idx")
-
-
 def _refuse(error: OSError) -> NoReturn:
     is_closed = isinstance(error, PermissionError)
     remedy = "read it as the user who recorded it, or change its permissions" if is_closed else ""
@@ -188,99 +395,9 @@ def _refuse(error: OSError) -> NoReturn:
     raise TraceUnreadable(Path(error.filename), None, reason, remedy=remedy) from error
 
 
-_PER_UID = re.compile(r"(?:^|/)uid/(\d+)(?:/|$)")
-_PER_PID = re.compile(r"(?:^|/)pid/(.+)-(\d+)-\d{8}-\d{6}(?:/|$)")
-
-
-@dataclass(frozen=True)
-class TraceInfo:
-    """One trace of a session directory: a domain, or a buffer owner (uid, pid).
-
-    Facts missing in the metadata are taken from the path that LTTng gave the trace.
-
-    Attributes:
-        directory: folder of its metadata.
-        environment: the ``env`` block (``hostname``, ``domain``, ``tracer_name``, …).
-        clock: name of the clock that stamps events; ``""`` where they have no time: their
-            `timestamp_ns` is 0.
-        clock_offset_ns: nanoseconds from that clock's zero to the epoch.
-        uuid: of the trace, 32 hexadecimal digits, or ``""``. Rotated chunks of one trace
-            share it.
-        unread: events and fields that no column can hold (text inside arrays of structs);
-            they are skipped.
-        channels: names of the events that each channel (stream class) declares, by its number.
-    """
-
-    directory: Path
-    environment: Mapping[str, str | int]
-    clock: str
-    clock_offset_ns: int
-    uuid: str = ""
-    unread: tuple[tuple[str, str], ...] = ()
-    channels: Mapping[int, frozenset[str]] = field(default_factory=dict)
-
-    @property
-    def domain(self) -> str:
-        """``ust``, ``kernel``, …; ``""`` where unknown."""
-        if "domain" in self.environment:
-            return str(self.environment["domain"])
-        parts = self.directory.parts
-        return next((part for part in reversed(parts) if part in ("kernel", "ust")), "")
-
-    @property
-    def host(self) -> str:
-        return str(self.environment.get("hostname", ""))
-
-    @property
-    def uid(self) -> int | None:
-        """The user of per-user buffers."""
-        if self._scheme == "uid":
-            return self._number("tracer_buffering_id")
-        found = _PER_UID.search(self.directory.as_posix())
-        return int(found[1]) if found and not self._scheme else None
-
-    @property
-    def pid(self) -> int | None:
-        """The process of per-process buffers."""
-        if self._scheme == "pid":
-            known = self._number("vpid")
-            return self._number("tracer_buffering_id") if known is None else known
-        found = _PER_PID.search(self.directory.as_posix())
-        return int(found[2]) if found and not self._scheme else None
-
-    @property
-    def process_name(self) -> str:
-        """Name of that process, cut to 15 characters by Linux."""
-        if "procname" in self.environment:
-            return str(self.environment["procname"])
-        found = _PER_PID.search(self.directory.as_posix())
-        return found[1] if found else ""
-
-    @property
-    def tracer(self) -> str:
-        """``lttng-ust 2.13``."""
-        version = ".".join(
-            str(self.environment[part]) for part in ("tracer_major", "tracer_minor") if part in self.environment
-        )
-        return " ".join(part for part in (str(self.environment.get("tracer_name", "")), version) if part)
-
-    @property
-    def _scheme(self) -> str:
-        return str(self.environment.get("tracer_buffering_scheme", ""))
-
-    def _number(self, name: str) -> int | None:
-        value = self.environment.get(name)
-        return value if isinstance(value, int) else None
-
-
 @dataclass(frozen=True)
 class OpenedTrace:
-    """A trace whose files can be read.
-
-    Attributes:
-        place: the path or address as given.
-        folder: its files; `place` itself unless they were fetched or unpacked.
-    """
+    """A trace whose files can be read: its place as given, and the folder that they are in."""
 
     place: Path
     folder: Path

@@ -1,25 +1,24 @@
-"""Reads a directory of CTF traces, as LTTng writes them, to tables.
+"""Reads a directory of CTF traces, as LTTng writes them, to tables, at once or in consecutive time windows.
 
-Reference: Common Trace Format 1.8.3 (LTTng 2.10 to 2.14, user space and kernel); CTF2-SPEC-2.0
-(LTTng 2.15).
+Reference: Common Trace Format 1.8.3 (LTTng 2.10 to 2.14, user space and kernel); CTF2-SPEC-2.0 (LTTng 2.15).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
 from pytest_ldos.trace.ctf import _decoder
-from pytest_ldos.trace.ctf.files import METADATA, LinkedFile, OpenedTrace, SessionFiles, TraceInfo, find_files, opened
-from pytest_ldos.trace.ctf.stats import Corruption, Gap, ReadStats, StreamStats
+from pytest_ldos.trace.ctf.files import METADATA, OpenedTrace, SessionFiles, find_files, opened
+from pytest_ldos.trace.ctf.stats import Corruption, Gap, LinkedFile, ReadStats, StreamStats, TraceInfo
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,13 +42,11 @@ class Column:
     """One field of all events of a name.
 
     Attributes:
-        values: numbers, one a row; for text, codes into `dictionary`; for lists of one
-            length, shape ``(rows, length)``; for lists of varying length, all elements.
+        values: numbers, one a row; for text, codes into `dictionary`; for lists of one length,
+            shape ``(rows, length)``; for lists of varying length, all elements.
         dictionary: the distinct strings, for text columns; ``None`` for numbers.
-        offsets: for lists of varying length, row ``i`` is
-            ``values[offsets[i]:offsets[i + 1]]``; shape ``(rows + 1,)``.
-        valid: one bool a row, false where the event had no such field; ``None`` where
-            every row has a value.
+        offsets: for lists of varying length, row ``i`` is ``values[offsets[i]:offsets[i + 1]]``; shape ``(rows + 1,)``.
+        valid: one bool a row, false where the event had no such field; ``None`` where every row has a value.
         labels: the names an enumeration gives to its values.
     """
 
@@ -116,25 +113,23 @@ class EventTable:
         import polars as pl  # noqa: PLC0415 - most users of a table need no frames
 
         series = [pl.Series("timestamp_ns", self.timestamp_ns), pl.Series("cpu_id", self.cpu_id)]
-        series += [_to_series(column) for column in self.columns.values()]
+        for column in self.columns.values():
+            if column.dictionary is not None:
+                words = pl.Series(column.name, column.texts().tolist(), dtype=pl.String)
+                series.append(words.cast(pl.Categorical))
+            elif column.offsets is not None or column.valid is not None:
+                series.append(pl.Series(column.name, list(column)))
+            else:
+                series.append(pl.Series(column.name, column.values))
         return pl.DataFrame(series)
-
-
-def _to_series(column: Column) -> pl.Series:
-    import polars as pl  # noqa: PLC0415
-
-    if column.dictionary is not None:
-        return pl.Series(column.name, column.texts().tolist(), dtype=pl.String).cast(pl.Categorical)
-    if column.offsets is not None or column.valid is not None:
-        return pl.Series(column.name, list(column))
-    return pl.Series(column.name, column.values)
 
 
 THREADS_VARIABLE = "LDOS_THREADS"
 
-Number = TypeVar("Number", np.int32, np.uint32)
 Fields = Collection[str] | Mapping[str, Collection[str]]
 OnCorrupt = Literal["refuse", "skip"]
+Window = tuple[int, int]
+"""First and last moment, nanoseconds since the epoch."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +156,7 @@ def read_trace(
     *,
     events: Collection[str] | None = None,
     fields: Fields | None = None,
-    window: tuple[int, int] | None = None,
+    window: Window | None = None,
     threads: int | None = None,
     on_corrupt: OnCorrupt = "refuse",
 ) -> DecodedTrace:
@@ -174,10 +169,9 @@ def read_trace(
         fields: columns to read, for all events or by event name; all by default.
         window: first and last moment, nanoseconds since the epoch.
         threads: number of decoding threads; ``LDOS_THREADS`` or the number of CPUs by default.
-        on_corrupt: ``skip`` continues with the next good packet after a corrupt one (events
-            before the damage are kept), reads a repeated packet once, and sorts the
-            events of a stream whose time goes back; each is in `DecodedTrace.stats`. By default
-            all three are refused.
+        on_corrupt: ``skip`` continues with the next good packet after a corrupt one (events before the damage are
+            kept), reads a repeated packet once, and sorts the events of a stream whose time goes back; each is in
+            `DecodedTrace.stats`. By default all three are refused.
 
     Raises:
         TraceUnreadable: no trace there, or one that is damaged or no CTF; names the
@@ -187,35 +181,41 @@ def read_trace(
     """
     if on_corrupt not in get_args(OnCorrupt):
         raise ConfigurationError(f"on_corrupt={on_corrupt!r} is none of {', '.join(get_args(OnCorrupt))}")
-    count = thread_count(threads)
+    count = _thread_count(threads)
     with opened(Path(directory)) as trace:
         files = find_files(trace.folder)
-        return decode_files(trace, files, events, fields, window, threads=count, skip_corrupt=on_corrupt == "skip")
+        return _decode(trace, files, events, fields, window, threads=count, skip_corrupt=on_corrupt == "skip")
 
 
-def decode_files(
-    opened_trace: OpenedTrace,
+def _decode(
+    trace: OpenedTrace,
     files: SessionFiles,
     events: Collection[str] | None,
     fields: Fields | None,
-    window: tuple[int, int] | None,
+    window: Window | None,
     *,
     threads: int,
     skip_corrupt: bool,
 ) -> DecodedTrace:
     """Reads the files of a trace; see `read_trace`."""
-    by_event = isinstance(fields, Mapping)
-    with named_errors():
+    by_event = {name: set(names) for name, names in fields.items()} if isinstance(fields, Mapping) else {}
+    with _named_errors():
         found = _decoder.decode(
             names_of(files),
             events=None if events is None else set(events),
-            fields=set() if fields is None or by_event else set(fields),
-            fields_of={name: set(names) for name, names in fields.items()} if isinstance(fields, Mapping) else {},
+            fields=set() if fields is None or isinstance(fields, Mapping) else set(fields),
+            fields_of=by_event,
             window=window,
             threads=threads,
             skip_corrupt=skip_corrupt,
         )
-    return _to_trace(opened_trace, files, found)
+    linked = tuple(LinkedFile(trace.name_of(each.path), trace.name_of(each.same_as)) for each in files.linked)
+    return DecodedTrace(
+        directory=trace.place,
+        events={table["name"]: _to_table(table) for table in found["tables"]},
+        traces=tuple(_to_info(each, trace) for each in found["traces"]),
+        stats=ReadStats(tuple(_to_stats(stream, trace) for stream in found["streams"]), linked),
+    )
 
 
 def names_of(files: SessionFiles) -> list[tuple[bytes, list[bytes]]]:
@@ -224,22 +224,14 @@ def names_of(files: SessionFiles) -> list[tuple[bytes, list[bytes]]]:
 
 
 @contextmanager
-def named_errors() -> Iterator[None]:
-    """Turns the decoder's errors into errors with a remedy.
-
-    Raises:
-        TraceUnreadable: see `read_trace`.
-    """
+def _named_errors() -> Iterator[None]:
+    """Turns the decoder's errors into `TraceUnreadable`, with a remedy."""
     try:
         yield
     except _decoder.Unreadable as error:
         name, offset, reason = error.args
-        path = _to_path(name)
+        path = Path(os.fsdecode(name))
         raise TraceUnreadable(path, offset, reason, remedy=_remedy(path, offset, reason)) from None
-
-
-def _to_path(name: bytes) -> Path:
-    return Path(os.fsdecode(name))
 
 
 SKIPPING = 'on_corrupt="skip"'
@@ -266,12 +258,8 @@ def _remedy(path: Path, offset: int | None, reason: str) -> str:
     return f"read with {SKIPPING} to go on behind the damage"
 
 
-def thread_count(threads: int | None) -> int:
-    """Number of decoding threads: the argument, ``LDOS_THREADS``, or one per CPU.
-
-    Raises:
-        ConfigurationError: not a number of threads.
-    """
+def _thread_count(threads: int | None) -> int:
+    """Number of decoding threads: the argument, ``LDOS_THREADS``, or one per CPU."""
     if threads is None:
         text = os.environ.get(THREADS_VARIABLE)
         if text is None:
@@ -284,51 +272,23 @@ def thread_count(threads: int | None) -> int:
     return threads
 
 
-def _to_trace(trace: OpenedTrace, files: SessionFiles, found: Mapping[str, Any]) -> DecodedTrace:
-    linked = tuple(LinkedFile(trace.name_of(each.path), trace.name_of(each.same_as)) for each in files.linked)
-    return DecodedTrace(
-        directory=trace.place,
-        events={table["name"]: _to_table(table) for table in found["tables"]},
-        traces=tuple(_to_info(each, trace) for each in found["traces"]),
-        stats=ReadStats(tuple(_to_stats(stream, trace) for stream in found["streams"]), linked),
-    )
-
-
 def _to_info(found: Mapping[str, Any], trace: OpenedTrace) -> TraceInfo:
-    directory = trace.name_of(_to_path(found["metadata"]).parent)
-    uuid = found["uuid"].hex() if found["uuid"] else ""
     return TraceInfo(
-        directory,
+        trace.name_of(Path(os.fsdecode(found["metadata"])).parent),
         found["environment"],
         found["clock"],
         found["clock_offset_ns"],
-        uuid=uuid,
+        uuid=found["uuid"].hex() if found["uuid"] else "",
         unread=tuple(found["unread"]),
         channels={number: frozenset(names) for number, names in found["channels"].items()},
     )
 
 
 def _to_stats(found: Mapping[str, Any], trace: OpenedTrace) -> StreamStats:
-    path = trace.name_of(_to_path(found["path"]))
-    return StreamStats(
-        path=path,
-        trace=found["trace"],
-        packets=found["packets"],
-        events=found["events"],
-        truncated_bytes=found["truncated_bytes"],
-        gaps=tuple(Gap(*gap) for gap in found["gaps"]),
-        corruptions=tuple(Corruption(path, *each) for each in found["corruptions"]),
-        earlier_events=found["earlier_events"],
-        repeated_packets=found["repeated_packets"],
-        missing_bytes=found["missing_bytes"],
-        missing_padding=found["missing_padding"],
-        foreign_packets=found["foreign_packets"],
-        backward_steps=found["backward_steps"],
-        channel=found["channel"],
-        missing_before_ns=found["missing_before_ns"],
-        earlier_packets=found["earlier_packets"],
-        missing_after_ns=found["missing_after_ns"],
-    )
+    path = trace.name_of(Path(os.fsdecode(found["path"])))
+    gaps = tuple(Gap(*gap) for gap in found["gaps"])
+    corruptions = tuple(Corruption(path, *each) for each in found["corruptions"])
+    return StreamStats(**{**found, "path": path, "gaps": gaps, "corruptions": corruptions})
 
 
 def _to_table(found: Mapping[str, Any]) -> EventTable:
@@ -336,15 +296,10 @@ def _to_table(found: Mapping[str, Any]) -> EventTable:
     return EventTable(
         name=found["name"],
         timestamp_ns=found["timestamp_ns"],
-        cpu_id=_for_each_row(found["cpu_id"], rows, np.int32),
-        trace=_for_each_row(found["trace"], rows, np.uint32),
+        cpu_id=np.broadcast_to(np.asarray(found["cpu_id"], dtype=np.int32), rows),
+        trace=np.broadcast_to(np.asarray(found["trace"], dtype=np.uint32), rows),
         columns={column["name"]: _to_column(column) for column in found["columns"]},
     )
-
-
-def _for_each_row(number: Any, rows: int, dtype: type[Number]) -> npt.NDArray[Number]:
-    """Returns an array unchanged, and repeats a single number `rows` times."""
-    return np.broadcast_to(dtype(number), rows) if isinstance(number, int) else number
 
 
 def _to_column(found: Mapping[str, Any]) -> Column:
@@ -357,3 +312,131 @@ def _to_column(found: Mapping[str, Any]) -> Column:
         valid=found["valid"],
         labels=tuple(Label(*label) for label in found["labels"]),
     )
+
+
+WINDOW_BYTES: Final = 64 << 20
+"""Default size of a window's packets in bytes: about 1.5 million events."""
+
+_FIRST_NS, _LAST_NS = -(1 << 63), (1 << 63) - 1
+_MOST_WINDOWS: Final = 1_000_000
+
+
+@dataclass(frozen=True)
+class WindowedTrace:
+    """A trace that stays open while its windows are read.
+
+    Attributes:
+        windows: in order; they cover the trace without overlap.
+        threads: number of decoding threads.
+    """
+
+    windows: tuple[Window, ...]
+    _opened: OpenedTrace
+    _files: SessionFiles
+    _sizes: dict[Path, int]
+    _skip_corrupt: bool
+    threads: int
+
+    def read(
+        self, *, events: Collection[str], fields: Fields | None = None, window: Window | None = None
+    ) -> DecodedTrace:
+        """Reads a window, or the whole trace; see `read_trace`.
+
+        Raises:
+            TraceUnreadable: it is damaged, or was written to since it was opened.
+        """
+        threads, skip = self.threads, self._skip_corrupt
+        found = _decode(self._opened, self._files, events, fields, window, threads=threads, skip_corrupt=skip)
+        grown = next((path for path, size in self._sizes.items() if _size(path) != size), None)
+        if grown is not None:  # late events would belong to windows that were already read
+            raise TraceUnreadable(
+                self._opened.name_of(grown),
+                None,
+                "was written to while the trace was read in windows",
+                remedy="stop the recording session (`lttng stop`), then read or copy the trace",
+            )
+        return found
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the files that are read."""
+        return self._opened.folder
+
+
+@contextmanager
+def open_in_windows(
+    directory: str | os.PathLike[str],
+    *,
+    window_ns: int | None = None,
+    window_bytes: int = WINDOW_BYTES,
+    borders_ns: Sequence[int] | None = None,
+    threads: int | None = None,
+    on_corrupt: OnCorrupt = "refuse",
+) -> Iterator[WindowedTrace]:
+    """Opens a trace for reading in windows.
+
+    Args:
+        directory, threads, on_corrupt: see `read_trace`.
+        window_ns: length of each window. By default, windows have similar sizes and different lengths.
+        window_bytes: size of a window if `window_ns` is not given.
+        borders_ns: start of each window but the first, ascending; replaces the other two.
+
+    Raises:
+        TraceUnreadable: see `read_trace`.
+        ConfigurationError: a window has no length, or there are too many.
+    """
+    count = _thread_count(threads)
+    with opened(Path(directory)) as trace:
+        files = find_files(trace.folder)
+        sizes = {path: _size(path) for each in files.traces for path in each.streams}
+        with _named_errors():
+            spans = _decoder.packet_spans(names_of(files), skip_corrupt=on_corrupt == "skip")
+        if borders_ns is None:
+            borders_ns = _borders(spans, window_bytes) if window_ns is None else _regular(spans, window_ns)
+        begins, ends = [_FIRST_NS, *borders_ns], [*(border - 1 for border in borders_ns), _LAST_NS]
+        windows = tuple(zip(begins, ends, strict=True))
+        yield WindowedTrace(windows, trace, files, sizes, on_corrupt == "skip", count)
+
+
+def content_bytes(directory: str | os.PathLike[str]) -> int:
+    """Size of a local trace's files; 0 for an archive or an address, whose size is no guide."""
+    folder = Path(directory)
+    if not folder.is_dir():
+        return 0
+    return sum(_size(path) for each in find_files(folder).traces for path in each.streams)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise TraceUnreadable(path, None, error.strerror or "cannot be read") from None
+
+
+def _borders(spans: Sequence[tuple[int, int, int]], window_bytes: int) -> list[int]:
+    """Borders of windows of similar sizes; events are assumed to be spread evenly over a packet."""
+    if not spans:
+        return []
+    begin_ns, end_ns, size = (np.array(column, dtype=np.int64) for column in zip(*spans, strict=True))
+    count = int(size.sum()) // window_bytes + 1
+    grains = np.maximum(size * 16 // window_bytes, 1)
+    packet = np.repeat(np.arange(len(size)), grains)
+    nth = np.arange(len(packet)) - np.repeat(np.cumsum(grains) - grains, grains)
+    moments = begin_ns[packet] + (end_ns - begin_ns)[packet] // grains[packet] * nth
+    order = np.argsort(moments, kind="stable")
+    until = np.cumsum((size // grains)[packet][order])
+    wanted = np.searchsorted(until, np.arange(1, count) * (until[-1] // count))
+    return [int(moment) for moment in np.unique(moments[order][wanted])]
+
+
+def _regular(spans: Sequence[tuple[int, int, int]], window_ns: int) -> list[int]:
+    if window_ns <= 0:
+        raise ConfigurationError("a window needs a length", remedy="give a number of seconds above 0")
+    if not spans:
+        return []
+    first_ns, last_ns = min(begin for begin, _, _ in spans), max(end for _, end, _ in spans)
+    if (last_ns - first_ns) // window_ns > _MOST_WINDOWS:
+        raise ConfigurationError(
+            f"windows of {window_ns / 1e9:g} s are more than {_MOST_WINDOWS} in this trace", remedy="make them longer"
+        )
+    return list(range(first_ns + window_ns, last_ns + 1, window_ns))

@@ -1,18 +1,101 @@
-"""Counts of events and bytes that a trace lost."""
+"""Facts about a trace: its origin, its streams, and counts of the events and bytes that it lost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.trace.ctf.files import LinkedFile
+from pytest_ldos.base.text import counted
 
 FIRST_NS: Final = -(1 << 63) + 1
 LAST_NS: Final = (1 << 63) - 1
 """Smallest and largest time, for gaps that are open at one end."""
+
+
+_PER_UID = re.compile(r"(?:^|/)uid/(\d+)(?:/|$)")
+_PER_PID = re.compile(r"(?:^|/)pid/(.+)-(\d+)-\d{8}-\d{6}(?:/|$)")
+
+
+@dataclass(frozen=True)
+class TraceInfo:
+    """One trace of a session directory: a domain, or a buffer owner (uid, pid).
+
+    Facts missing in the metadata are taken from the path that LTTng gave the trace.
+
+    Attributes:
+        directory: folder of its metadata.
+        environment: the ``env`` block (``hostname``, ``domain``, ``tracer_name``, …).
+        clock: name of the clock that stamps events; ``""`` where they have no time: their `timestamp_ns` is 0.
+        clock_offset_ns: nanoseconds from that clock's zero to the epoch.
+        uuid: of the trace, 32 hexadecimal digits, or ``""``. Rotated chunks of one trace share it.
+        unread: events and fields that no column can hold (text inside arrays of structs); they are skipped.
+        channels: names of the events that each channel (stream class) declares, by its number.
+    """
+
+    directory: Path
+    environment: Mapping[str, str | int]
+    clock: str
+    clock_offset_ns: int
+    uuid: str = ""
+    unread: tuple[tuple[str, str], ...] = ()
+    channels: Mapping[int, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def domain(self) -> str:
+        """``ust``, ``kernel``, …; ``""`` where unknown."""
+        if "domain" in self.environment:
+            return str(self.environment["domain"])
+        parts = self.directory.parts
+        return next((part for part in reversed(parts) if part in ("kernel", "ust")), "")
+
+    @property
+    def host(self) -> str:
+        return str(self.environment.get("hostname", ""))
+
+    @property
+    def uid(self) -> int | None:
+        """The user of per-user buffers."""
+        if self._scheme == "uid":
+            return self._number("tracer_buffering_id")
+        found = _PER_UID.search(self.directory.as_posix())
+        return int(found[1]) if found and not self._scheme else None
+
+    @property
+    def pid(self) -> int | None:
+        """The process of per-process buffers."""
+        if self._scheme == "pid":
+            known = self._number("vpid")
+            return self._number("tracer_buffering_id") if known is None else known
+        found = _PER_PID.search(self.directory.as_posix())
+        return int(found[2]) if found and not self._scheme else None
+
+    @property
+    def process_name(self) -> str:
+        """Name of that process, cut to 15 characters by Linux."""
+        if "procname" in self.environment:
+            return str(self.environment["procname"])
+        found = _PER_PID.search(self.directory.as_posix())
+        return found[1] if found else ""
+
+    @property
+    def tracer(self) -> str:
+        """``lttng-ust 2.13``."""
+        version = ".".join(
+            str(self.environment[part]) for part in ("tracer_major", "tracer_minor") if part in self.environment
+        )
+        return " ".join(part for part in (str(self.environment.get("tracer_name", "")), version) if part)
+
+    @property
+    def _scheme(self) -> str:
+        return str(self.environment.get("tracer_buffering_scheme", ""))
+
+    def _number(self, name: str) -> int | None:
+        value = self.environment.get(name)
+        return value if isinstance(value, int) else None
 
 
 class Grade(StrEnum):
@@ -31,6 +114,14 @@ class Counter:
     grade: Grade
     count: int
     meaning: str
+
+
+@dataclass(frozen=True)
+class LinkedFile:
+    """A second name of a stream file; the file is read once."""
+
+    path: Path
+    same_as: Path
 
 
 @dataclass(frozen=True)
@@ -56,12 +147,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Corruption:
-    """Bytes that were skipped because they are corrupt.
-
-    Attributes:
-        offset: their position in the file.
-        size: number of bytes, up to the next good packet.
-    """
+    """Bytes that were skipped because they are corrupt, up to the next good packet; `offset` is in the file."""
 
     path: Path
     offset: int
@@ -143,14 +229,10 @@ class ReadStats:
     @property
     def counters(self) -> tuple[Counter, ...]:
         """Counters of lost, omitted and doubtful data, by severity."""
+        names = ("earlier_events", "repeated_packets", "missing_bytes", "missing_padding", "foreign_packets")
+        earlier, repeated, missing, padding, foreign = map(self._total, names)
+        backward, before = self._total("backward_steps"), self._total("earlier_packets")
         empty = sum(stream.packets == 0 and not stream.corruptions for stream in self.streams)
-        earlier = sum(stream.earlier_events for stream in self.streams)
-        repeated = sum(stream.repeated_packets for stream in self.streams)
-        missing = sum(stream.missing_bytes for stream in self.streams)
-        padding = sum(stream.missing_padding for stream in self.streams)
-        foreign = sum(stream.foreign_packets for stream in self.streams)
-        backward = sum(stream.backward_steps for stream in self.streams)
-        before = sum(stream.earlier_packets for stream in self.streams)
         late = sum(each.missing_before_ns is not None and not each.earlier_packets for each in self.streams)
         early = sum(each.missing_after_ns is not None and not each.is_cut for each in self.streams)
         skipped = sum(corruption.size for corruption in self.corruptions)
@@ -179,7 +261,7 @@ class ReadStats:
 
     @property
     def events(self) -> int:
-        return sum(stream.events for stream in self.streams)
+        return self._total("events")
 
     @property
     def discarded_events(self) -> int:
@@ -191,7 +273,10 @@ class ReadStats:
 
     @property
     def truncated_bytes(self) -> int:
-        return sum(stream.truncated_bytes for stream in self.streams)
+        return self._total("truncated_bytes")
+
+    def _total(self, name: str) -> int:
+        return sum(getattr(stream, name) for stream in self.streams)
 
     @property
     def gaps(self) -> list[Gap]:
@@ -219,8 +304,8 @@ def describe_incomplete(stats: ReadStats) -> str:
     late, early = counts["late_streams"], counts["early_streams"]
     edges = {
         f"{counts['earlier_packets']} packets before the first one of a stream": counts["earlier_packets"],
-        f"the begin of {late} {'stream' if late == 1 else 'streams'}": late,
-        f"the end of {early} {'stream' if early == 1 else 'streams'}": early,
+        f"the begin of {counted(late, 'stream')}": late,
+        f"the end of {counted(early, 'stream')}": early,
     }
     found = [text for text, count in edges.items() if count]
     missing = f"missing: {', '.join(found)}" if found else ""
@@ -230,13 +315,8 @@ def describe_incomplete(stats: ReadStats) -> str:
 def describe_losses(gaps: Iterable[Gap]) -> str:
     """``"51 events and 1 packet lost"``, or ``""`` where there is no gap."""
     found = list(gaps)
-    events = sum(gap.events for gap in found)
-    packets = sum(gap.packets for gap in found)
-    parts = [
-        f"{count} {word}{'s' if count != 1 else ''}"
-        for count, word in ((events, "event"), (packets, "packet"))
-        if count
-    ]
+    counts = ((sum(gap.events for gap in found), "event"), (sum(gap.packets for gap in found), "packet"))
+    parts = [counted(count, word) for count, word in counts if count]
     if found and not parts:
         return "part of a stream is missing"
     return f"{' and '.join(parts)} lost" if parts else ""

@@ -1,28 +1,38 @@
-"""Callbacks with their owners and symbols, and their runs.
+"""Callbacks with their owners, symbols and runs, and the executors that run them.
 
-Tracepoints: ``rclcpp_callback_register``, ``rclcpp_subscription_callback_added``,
-``rclcpp_subscription_init``, ``rclcpp_timer_callback_added``, ``rclcpp_service_callback_added``.
-
-Tracepoints: ``callback_start``, ``callback_end``.
+Tracepoints: ``rclcpp_callback_register``, ``rclcpp_subscription_callback_added``, ``rclcpp_subscription_init``,
+``rclcpp_timer_callback_added``, ``rclcpp_service_callback_added``, ``callback_start``, ``callback_end``,
+``rclcpp_executor_wait_for_work``, ``rclcpp_executor_get_next_ready``, ``rclcpp_executor_execute``.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable, Sequence
-from functools import cache
-from typing import Any, Final
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from pytest_ldos.base.tracepoints import Ros2
 from pytest_ldos.trace.ctf.stats import Gap
-from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, frame_of, pick, times_of
+from pytest_ldos.trace.execution.columns import (
+    NEVER,
+    IdArray,
+    TimesNs,
+    chunks,
+    distinct_rows,
+    frame_of,
+    ids_of,
+    pick,
+    times_of,
+)
 from pytest_ldos.trace.execution.endpoints import Endpoints, Kind, Registry, registry_of
-from pytest_ldos.trace.execution.mapped import chunks
-from pytest_ldos.trace.execution.observed import Events, Observed
-from pytest_ldos.trace.execution.schema import INSTANCES
+from pytest_ldos.trace.execution.model import ENTITIES, INSTANCES, Frames
+from pytest_ldos.trace.execution.observed import Events, Observed, in_table
 
 _MANGLED: Final = "_Z"
 
@@ -30,13 +40,14 @@ _MANGLED: Final = "_Z"
 def demangle(symbol: str) -> str:
     """Readable form of a mangled C++ name; any other text unchanged.
 
-    tracetools demangles most names. The rest, and names in other recorders' traces, are demangled
-    by the C++ runtime.
+    tracetools demangles most names. The rest, and names in other recorders' traces, are demangled by the C++ runtime.
     """
     if not symbol.startswith(_MANGLED):
         return symbol
     status = ctypes.c_int(-1)
-    readable = _demangler()(symbol.encode(), None, None, ctypes.byref(status))
+    function = getattr(ctypes.CDLL("libstdc++.so.6"), "__cxa_demangle")  # which the decoder is linked with
+    function.restype = ctypes.c_void_p
+    readable = function(symbol.encode(), None, None, ctypes.byref(status))
     if status.value != 0 or not readable:
         return symbol
     try:
@@ -45,26 +56,27 @@ def demangle(symbol: str) -> str:
         ctypes.CDLL(None).free(ctypes.c_void_p(readable))
 
 
-@cache
-def _demangler() -> Any:
-    """Demangling function of the C++ runtime that the decoder is linked with."""
-    function = getattr(ctypes.CDLL("libstdc++.so.6"), "__cxa_demangle")
-    function.restype = ctypes.c_void_p
-    return function
-
-
 def build_callbacks(observed: Observed, endpoints: Endpoints) -> Kind:
     """All registered callbacks with their owners, in the order of their registration."""
     registers = observed.events(Ros2.CALLBACK_REGISTER)
-    timers = _owner_by_handle(observed, Ros2.TIMER_CALLBACK_ADDED, "timer_handle", endpoints.timers.registry)
-    services = _owner_by_handle(observed, Ros2.SERVICE_CALLBACK_ADDED, "service_handle", endpoints.services.registry)
-    owners = {
-        "subscription": _owners(registers, *_subscription_of(observed, endpoints)),
-        "timer": _owners(registers, *timers),
-        "service": _owners(registers, *services),
-    }
+    added = observed.events(Ros2.SUBSCRIPTION_CALLBACK_ADDED)
+    objects, subscriptions = subscriptions_by_object(observed, endpoints)
+    found = objects.find_nearest(added.process, added.handles("subscription"), added.times_ns)
+    owners = {"subscription": _owners(registers, added, pick(subscriptions, found, -1))}
+    for name, event, kind in (
+        ("timer", Ros2.TIMER_CALLBACK_ADDED, endpoints.timers),
+        ("service", Ros2.SERVICE_CALLBACK_ADDED, endpoints.services),
+    ):
+        added = observed.events(event)
+        owner = kind.registry.find(added.process, added.handles(f"{name}_handle"), added.times_ns)
+        owners[name] = _owners(registers, added, owner)
+    node = np.full(len(registers), -1, dtype=np.int32)
+    kinds = (endpoints.subscriptions, endpoints.timers, endpoints.services)
+    for name, kind in zip(("subscription", "timer", "service"), kinds, strict=True):
+        of_kind = np.asarray(kind.columns["node"], dtype=np.int32)
+        node = np.where(node >= 0, node, pick(of_kind, np.where(owners[name] < len(of_kind), owners[name], -1), -1))
     symbols = [demangle(symbol) for symbol in registers.texts("symbol")]
-    columns = {"symbol": symbols, "node": _nodes(owners, endpoints), **owners}
+    columns = {"symbol": symbols, "node": node, **owners}
     return Kind("callbacks", registers, "callback", registry_of(registers, "callback"), columns)
 
 
@@ -79,33 +91,11 @@ def subscriptions_by_object(observed: Observed, endpoints: Endpoints) -> tuple[R
     return registry_of(inits, "subscription"), owners
 
 
-def _subscription_of(observed: Observed, endpoints: Endpoints) -> tuple[Events, IdArray]:
-    added = observed.events(Ros2.SUBSCRIPTION_CALLBACK_ADDED)
-    objects, owners = subscriptions_by_object(observed, endpoints)
-    found = objects.find_nearest(added.process, added.handles("subscription"), added.times_ns)
-    return added, pick(owners, found, -1)
-
-
-def _owner_by_handle(observed: Observed, name: str, handle: str, registry: Registry) -> tuple[Events, IdArray]:
-    added = observed.events(name)
-    return added, registry.find(added.process, added.handles(handle), added.times_ns)
-
-
 def _owners(registers: Events, added: Events, owner: IdArray) -> IdArray:
     """The owner announced nearest in time to each registration."""
     announced = registry_of(added, "callback")
     found = announced.find_nearest(registers.process, registers.handles("callback"), registers.times_ns)
     return pick(owner, found, -1)
-
-
-def _nodes(owners: dict[str, IdArray], endpoints: Endpoints) -> IdArray:
-    kinds = {"subscription": endpoints.subscriptions, "timer": endpoints.timers, "service": endpoints.services}
-    node = np.full(len(owners["timer"]), -1, dtype=np.int32)
-    for name, kind in kinds.items():
-        of_kind = np.asarray(kind.columns["node"], dtype=np.int32)
-        owner = np.where(owners[name] < len(of_kind), owners[name], -1)
-        node = np.where(node >= 0, node, pick(of_kind, owner, -1))
-    return node
 
 
 def build_callback_runs(observed: Observed, callbacks: Kind, *, lossy: bool) -> tuple[pl.DataFrame, IdArray]:
@@ -128,27 +118,20 @@ def build_callback_runs(observed: Observed, callbacks: Kind, *, lossy: bool) -> 
 
 
 def count_unpaired(runs: pl.DataFrame, ends: int, gaps: Sequence[Gap]) -> dict[str, int]:
-    """Counts starts and ends without a counterpart, or with a possibly wrong one.
-
-    Args:
-        ends: number of `callback_end`.
-    """
+    """Counts starts and ends (`ends` in all) without a counterpart, or with a possibly wrong one."""
     start_ns, end_ns = times_of(runs, "start_ns"), times_of(runs, "end_ns")
     paired = len(runs) - runs["end_ns"].null_count()
-    touched = sum(_count_touched(start_ns[part], end_ns[part], gaps) for part in chunks(len(runs)))
+    touched = 0  # such a run may be two: the end of one and the start of the next were lost
+    for part in chunks(len(runs)):
+        is_touched = np.zeros(part.stop - part.start, dtype=bool)
+        for gap in gaps:
+            is_touched |= (start_ns[part] <= gap.to_ns) & (end_ns[part] >= gap.from_ns)
+        touched += int(np.count_nonzero(is_touched))
     return {
         "callback starts without an end": len(runs) - paired,
         "callback ends without a start": ends - paired,
         "callback runs during which events were lost": touched,
     }
-
-
-def _count_touched(start_ns: TimesNs, end_ns: TimesNs, gaps: Sequence[Gap]) -> int:
-    """Number of runs that may be two: the end of one and the start of the next were lost."""
-    touched = np.zeros(len(start_ns), dtype=bool)
-    for gap in gaps:
-        touched |= (start_ns <= gap.to_ns) & (end_ns >= gap.from_ns)
-    return int(np.count_nonzero(touched))
 
 
 def _pair(observed: Observed, *, lossy: bool) -> tuple[IdArray, IdArray, IdArray]:
@@ -186,10 +169,7 @@ def _pair_nested(observed: Observed, end: IdArray, parent: IdArray, *, lossy: bo
 
 
 def _walk(events: Iterable[tuple[bool, int, int]], end: IdArray, parent: IdArray, *, lossy: bool) -> list[int]:
-    """Follows one thread; returns the callbacks that still run.
-
-    `running` holds (start row, callback) from the outermost to the innermost.
-    """
+    """Follows one thread; returns the callbacks that still run. `running` ends with the innermost."""
     running: list[tuple[int, int]] = []
     for is_end, row, callback in events:
         if not is_end:
@@ -203,3 +183,124 @@ def _walk(events: Iterable[tuple[bool, int, int]], end: IdArray, parent: IdArray
             end[running[depth][0]] = row
             del running[depth:]
     return [row for row, _ in running]
+
+
+def build_waits(observed: Observed) -> pl.DataFrame:
+    """Table of waits; a wait ends when its thread next looks for ready entities."""
+    waits = observed.events(Ros2.EXECUTOR_WAIT_FOR_WORK)
+    ready = observed.events(Ros2.EXECUTOR_GET_NEXT_READY)
+    timeline = observed.timeline(Ros2.EXECUTOR_WAIT_FOR_WORK)
+    end = observed.timeline(Ros2.EXECUTOR_GET_NEXT_READY).next_for(timeline)
+    again = timeline.next_for(timeline, after=True)
+    lost = (again >= 0) & (pick(ready.times_ns, end, NEVER) > pick(waits.times_ns, again, NEVER))
+    columns = {
+        "begin_ns": waits.times_ns,
+        "end_ns": pick(ready.times_ns, np.where(lost, -1, end), NEVER),
+        "thread": waits.thread,
+        "timeout_ns": waits["timeout"].astype(np.int64),
+    }
+    return frame_of(INSTANCES["waits"], columns)
+
+
+@dataclass(frozen=True)
+class Executions:
+    """Table of executions, with the state needed to continue those still open at the end of a window.
+
+    Attributes:
+        is_open: true for those after which their thread did not look for work.
+        taken_ns, ended_ns: last take and last callback end in each; `NEVER` without one.
+    """
+
+    frame: pl.DataFrame
+    is_open: npt.NDArray[np.bool_]
+    taken_ns: TimesNs
+    ended_ns: TimesNs
+
+
+_NOTHING: Final = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+
+def build_executions(
+    observed: Observed, endpoints: Endpoints, earlier: tuple[TimesNs, TimesNs] = _NOTHING
+) -> Executions:
+    """Table of executions; each ends with its callback, or with the failed take if no callback ran.
+
+    `earlier` is the last take and the last callback end of the first executions, from earlier windows.
+    """
+    executed = observed.events(Ros2.EXECUTOR_EXECUTE)
+    timeline = observed.timeline(Ros2.EXECUTOR_EXECUTE)
+    ready = observed.events(Ros2.EXECUTOR_GET_NEXT_READY)
+    waits = observed.events(Ros2.EXECUTOR_WAIT_FOR_WORK)
+    next_ready = observed.timeline(Ros2.EXECUTOR_GET_NEXT_READY).next_for(timeline)
+    next_wait = observed.timeline(Ros2.EXECUTOR_WAIT_FOR_WORK).next_for(timeline)
+    looks = pick(ready.times_ns, next_ready, NEVER), pick(waits.times_ns, next_wait, NEVER)
+    earlier_look = np.minimum(*looks)
+    look = np.where(earlier_look == NEVER, np.maximum(*looks), earlier_look)
+    subscription, timer = _subjects(observed, endpoints)
+    taken_ns, ended_ns = (_last_in(observed, name, look) for name in (Ros2.RMW_TAKE, Ros2.CALLBACK_END))
+    for last_ns, before_ns in zip((taken_ns, ended_ns), earlier, strict=True):
+        last_ns[: len(before_ns)] = np.maximum(last_ns[: len(before_ns)], before_ns)
+    columns = {
+        "begin_ns": executed.times_ns,
+        "end_ns": np.where(ended_ns != NEVER, ended_ns, np.where(taken_ns != NEVER, taken_ns, executed.times_ns)),
+        "thread": executed.thread,
+        "subscription": subscription,
+        "timer": timer,
+    }
+    return Executions(frame_of(INSTANCES["executions"], columns), look == NEVER, taken_ns, ended_ns)
+
+
+def _subjects(observed: Observed, endpoints: Endpoints) -> tuple[IdArray, IdArray]:
+    """The subscription or timer of each execution: the latest owner of the address."""
+    executed = observed.events(Ros2.EXECUTOR_EXECUTE)
+    subject = (executed.process, executed.handles("handle"), executed.times_ns)
+    subscription, timer = endpoints.subscriptions_by_rcl.find(*subject), endpoints.timers.registry.find(*subject)
+    since = [
+        np.where(born_ns <= executed.times_ns, born_ns, NEVER)
+        for born_ns in (
+            pick(endpoints.subscriptions.inits.times_ns, subscription, NEVER),
+            pick(endpoints.timers.inits.times_ns, timer, NEVER),
+        )
+    ]
+    of_timer = (timer >= 0) & ((subscription < 0) | (since[1] > since[0]))
+    return np.where(of_timer, -1, subscription), np.where(of_timer, timer, -1)
+
+
+def _last_in(observed: Observed, name: str, look_ns: TimesNs) -> TimesNs:
+    """Time of the last event of a name in each execution, before its thread looks for ready entities again."""
+    executed = observed.events(Ros2.EXECUTOR_EXECUTE)
+    timeline = observed.timeline(Ros2.EXECUTOR_EXECUTE)
+    until_ns = np.where(look_ns == NEVER, observed.clock.last_ns, look_ns)[timeline.rows]
+    keys = observed.clock.keys(executed.thread[timeline.rows], until_ns)
+    last_ns = pick(observed.events(name).times_ns, in_table(timeline, observed.timeline(name).last(keys)), NEVER)
+    return np.where(last_ns > executed.times_ns, last_ns, NEVER)
+
+
+def build_executors(threads: pl.DataFrame, runs: pl.DataFrame, waits: pl.DataFrame) -> Frames:
+    """Groups threads that serve one executor; returns the tables `executors` and `threads`.
+
+    No event names an executor. Threads of a process that ran the same callback belong
+    together; a thread that waited for work without running anything is an executor of its own.
+    """
+    pairs = distinct_rows(ids_of(runs, "callback"), ids_of(runs, "thread")).tolist()
+    waited = distinct_rows(ids_of(waits, "thread"))[:, 0].tolist()
+    group = {each: each for each in sorted({*waited, *(thread for _, thread in pairs)})}
+    for (one, first), (other, second) in pairwise(pairs):
+        if one == other:
+            group[_root(group, second)] = _root(group, first)
+    roots = sorted({_root(group, each) for each in group})
+    numbers = {each: roots.index(_root(group, each)) for each in group}
+    executor = np.array([numbers.get(each, -1) for each in range(len(threads))], dtype=np.int32)
+    process, sizes = ids_of(threads, "process"), np.bincount(executor[executor >= 0], minlength=len(roots))
+    owners = process[np.array(roots, dtype=np.int32)]
+    columns = {"process": process, "tid": threads["tid"], "name": threads["name"], "executor": executor}
+    return {
+        "executors": frame_of(ENTITIES["executors"], {"process": owners, "threads": sizes}),
+        "threads": frame_of(ENTITIES["threads"], columns),
+    }
+
+
+def _root(group: dict[int, int], thread: int) -> int:
+    while group[thread] != thread:
+        thread = group[thread]
+    return thread

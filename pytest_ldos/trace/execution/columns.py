@@ -1,22 +1,116 @@
-"""Conversion between NumPy and Polars, and sorting and grouping by chunks.
+"""Conversion between NumPy and Polars, and long arrays: mapped, sorted and grouped by chunks.
+
+Arrays with an element per event of a trace are computed here chunk by chunk, so that memory does not grow with the
+trace. Short arrays are ordinary memory.
 
 While a table is computed, "none" is -1 in a column of ids and `NEVER` in a column of times;
-in a frame both are null. Long columns are memory-mapped files in both (`execution.mapped`).
+in a frame both are null. Long columns are memory-mapped files in both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import IO, Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pytest_ldos.trace.execution import mapped
-from pytest_ldos.trace.execution.mapped import Array, chunks, computed, room_for
-from pytest_ldos.trace.execution.schema import Schema
+from pytest_ldos.base.writable import writing
+from pytest_ldos.trace.execution.model import Schema
+
+Array = npt.NDArray[Any]
+
+CHUNK_ROWS = 1 << 20
+"""Rows per chunk."""
+
+MOST_BYTES = 4 << 20
+"""Arrays above this size are mapped."""
+
+_LARGE_FILES: Final = Path("/var/tmp")  # noqa: S108 - every file there is made without a name
+"""Folder of large temporary files; ``/tmp`` may be in memory (systemd's ``file-hierarchy(7)``)."""
+
+
+def chunks(rows: int) -> Iterator[slice]:
+    """Consecutive parts of a table."""
+    for first in range(0, rows, CHUNK_ROWS):
+        yield slice(first, min(first + CHUNK_ROWS, rows))
+
+
+def room_for(rows: int, dtype: npt.DTypeLike) -> Array:
+    """A writable array of zeros; shape ``(rows,)``.
+
+    Raises:
+        NotWritten: the disk for temporary files is full.
+    """
+    kind = np.dtype(dtype)
+    size = rows * kind.itemsize
+    if size <= MOST_BYTES:
+        return np.zeros(rows, dtype=kind)
+    with writing(temporary_folder(), needs=size), tempfile.TemporaryFile(dir=temporary_folder()) as file:
+        os.posix_fallocate(file.fileno(), 0, size)  # else a write to a full disk would kill the process (SIGBUS)
+        return np.asarray(np.memmap(file, dtype=kind, mode="r+"))
+
+
+def filled(rows: int, dtype: npt.DTypeLike, value: int) -> Array:
+    """An array filled with one number; see `room_for`."""
+    array = room_for(rows, dtype)
+    array.fill(value)
+    return array
+
+
+def computed(rows: int, dtype: npt.DTypeLike, part_of: Callable[[slice], Array]) -> Array:
+    """An array that is computed chunk by chunk; see `room_for`."""
+    array = room_for(rows, dtype)
+    for part in chunks(rows):
+        array[part] = part_of(part)
+    return array
+
+
+class Growing:
+    """An array that grows at its end; see `room_for`."""
+
+    def __init__(self, dtype: npt.DTypeLike) -> None:
+        self._kind = np.dtype(dtype)
+        self._parts: list[Array] = []
+        self._file: IO[bytes] | None = None
+        self.rows = 0
+
+    def add(self, values: Array) -> None:
+        """Adds the next part."""
+        self._parts.append(np.ascontiguousarray(values, dtype=self._kind))
+        self.rows += len(values)
+        if self._file is not None or self.rows * self._kind.itemsize > MOST_BYTES:
+            self._write()
+
+    def finish(self) -> Array:
+        """The whole array, which is writable; nothing can be added afterwards."""
+        if self._file is None:
+            return np.concatenate([np.empty(0, dtype=self._kind), *self._parts])
+        self._write()
+        with self._file as file:
+            return np.asarray(np.memmap(file, dtype=self._kind, mode="r+"))
+
+    def _write(self) -> None:
+        with writing(temporary_folder()):
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(dir=temporary_folder())  # noqa: SIM115 - until `finish`
+            for part in self._parts:
+                self._file.write(part.data)
+            self._file.flush()
+        self._parts.clear()
+
+
+def temporary_folder() -> Path:
+    """Folder of temporary files: ``TMPDIR``, or the folder for large ones."""
+    if not os.environ.get("TMPDIR") and os.access(_LARGE_FILES, os.W_OK | os.X_OK):
+        return _LARGE_FILES
+    return Path(tempfile.gettempdir())
+
 
 IdArray = npt.NDArray[np.signedinteger[Any]]
 """Row numbers of a table, -1 where there is none; shape ``(n,)``."""
@@ -28,22 +122,15 @@ NEVER: Final = np.iinfo(np.int64).min
 
 Values = npt.NDArray[Any] | Sequence[Any] | pl.Series
 Kind = type[pl.DataType] | pl.DataType
+Table = TypeVar("Table", pl.DataFrame, pl.Series)
 
 
 def frame_of(schema: Schema, columns: Mapping[str, Any]) -> pl.DataFrame:
-    """Table of the schema from arrays, sequences or series; an `id` that is not given counts the rows.
-
-    Raises:
-        KeyError: a column of the schema is missing.
-    """
+    """Table of the schema from arrays, sequences or series; an `id` that is not given counts the rows."""
     rows = len(next(iter(columns.values())))
-    given = {"id": row_numbers(rows), **columns} if "id" in schema else columns
-    return pl.DataFrame([_series(name, kind, given[name]) for name, kind in schema.items()])
-
-
-def row_numbers(rows: int) -> IdArray:
-    """Numbers of rows, from 0."""
-    return computed(rows, np.int32, lambda part: np.arange(part.start, part.stop, dtype=np.int32))
+    if "id" in schema and "id" not in columns:
+        columns = {"id": computed(rows, np.int32, lambda part: np.arange(part.start, part.stop)), **columns}
+    return pl.DataFrame([_series(name, kind, columns[name]) for name, kind in schema.items()])
 
 
 def _series(name: str, kind: Kind, values: Values) -> pl.Series:
@@ -63,19 +150,14 @@ def _with_nulls(name: str, values: Array, least: int) -> pl.Series:
     present = computed(len(values), np.bool_, lambda part: values[part] >= least)
     if present.all():
         return pl.Series(name, values)
-    if values.nbytes > mapped.MOST_BYTES:
-        return _mapped_with_nulls(name, values, present)
+    if values.nbytes > MOST_BYTES:  # such a column shares the array's memory; Polars itself copies arrays with nulls
+        import nanoarrow  # noqa: PLC0415 - only for long traces
+
+        kind = nanoarrow.int32() if values.dtype == np.int32 else nanoarrow.int64()
+        buffers = [np.packbits(present, bitorder="little"), values]
+        return pl.Series(nanoarrow.c_array_from_buffers(kind, len(values), buffers)).alias(name)
     kept = pl.when(pl.Series(present)).then(pl.col(name))
     return pl.Series(name, values).to_frame().select(kept.alias(name)).to_series()
-
-
-def _mapped_with_nulls(name: str, values: Array, present: Array) -> pl.Series:
-    """Column that shares an array's memory; Polars itself copies arrays with nulls."""
-    import nanoarrow  # noqa: PLC0415 - only for long traces
-
-    kind = nanoarrow.int32() if values.dtype == np.int32 else nanoarrow.int64()
-    buffers = [np.packbits(present, bitorder="little"), values]
-    return pl.Series(nanoarrow.c_array_from_buffers(kind, len(values), buffers)).alias(name)
 
 
 def ids_of(frame: pl.DataFrame, name: str) -> IdArray:
@@ -98,9 +180,9 @@ def times_at(frame: pl.DataFrame, name: str, rows: Array) -> TimesNs:
     return frame[name].gather(rows).fill_null(NEVER).to_numpy()
 
 
-def rows_of(frame: pl.DataFrame, part: slice) -> pl.DataFrame:
-    """Consecutive rows of a table, which are not copied."""
-    return frame.slice(part.start, part.stop - part.start)
+def rows_of(table: Table, part: slice) -> Table:
+    """Consecutive rows of a table or a column, which are not copied."""
+    return table.slice(part.start, part.stop - part.start)
 
 
 def _without_nulls(column: pl.Series, otherwise: int) -> Array:
@@ -108,7 +190,7 @@ def _without_nulls(column: pl.Series, otherwise: int) -> Array:
         return column.to_numpy()
     array = room_for(len(column), np.int32 if column.dtype == pl.Int32 else np.int64)
     for part in chunks(len(column)):
-        array[part] = column.slice(part.start, part.stop - part.start).fill_null(otherwise).to_numpy()
+        array[part] = rows_of(column, part).fill_null(otherwise).to_numpy()
     return array
 
 
@@ -120,8 +202,7 @@ def pick(values: npt.NDArray[Any], rows: npt.NDArray[Any], otherwise: int) -> np
     return picked
 
 
-_NARROW: Final = 1 << 16
-"""Keys below this are sorted as 16-bit numbers, which is several times faster."""
+_NARROW: Final = 1 << 16  # keys below this are sorted as 16-bit numbers, which is several times faster
 
 
 @dataclass(frozen=True)
@@ -149,11 +230,7 @@ class Index:
 
 
 def index_by(keys: Array, count: int) -> Index:
-    """The rows of each key.
-
-    Args:
-        keys: below `count`; rows with a key of -1 are left out.
-    """
+    """The rows of each key below `count`; rows with a key of -1 are left out."""
     first = room_for(count + 1, np.int64)
     for part in chunks(len(keys)):
         _, distinct, lengths = _in_order(keys[part], count)
@@ -180,11 +257,16 @@ def _in_order(keys: Array, count: int) -> tuple[Array, Array, Array]:
     return order, sorted_keys[begins], np.diff(begins, append=len(order))
 
 
+_SAMPLES: Final = 64  # sampled values per border between buckets of about half a chunk
+
+
 def sorted_rows(values: Array) -> IdArray:
     """Rows sorted by value, stably; shape as `values`."""
-    if len(values) <= mapped.CHUNK_ROWS:
+    if len(values) <= CHUNK_ROWS:
         return np.argsort(values, kind="stable").astype(np.int32)
-    borders = _borders(values)
+    parts = 2 * len(values) // CHUNK_ROWS + 1
+    sample = np.sort(values[:: max(len(values) // (parts * _SAMPLES), 1)])
+    borders = np.unique(sample[:: max(len(sample) // parts, 1)][1:])
     bucket = computed(len(values), np.int32, lambda part: np.searchsorted(borders, values[part], side="right"))
     index = index_by(bucket, len(borders) + 1)
     for begin, end in zip(index.first[:-1].tolist(), index.first[1:].tolist(), strict=True):
@@ -193,23 +275,8 @@ def sorted_rows(values: Array) -> IdArray:
     return index.rows
 
 
-_SAMPLES: Final = 64
-"""Sampled values per border between buckets."""
-
-
-def _borders(values: Array) -> Array:
-    """Values that divide a long array into parts of about half a chunk."""
-    parts = 2 * len(values) // mapped.CHUNK_ROWS + 1
-    sample = np.sort(values[:: max(len(values) // (parts * _SAMPLES), 1)])
-    return np.unique(sample[:: max(len(sample) // parts, 1)][1:])
-
-
 class Grouped:
-    """Values by group, for statistics that need a whole group at once.
-
-    Args:
-        groups: group of each number, -1 for numbers that are left out.
-    """
+    """Values by group, for statistics that need a whole group at once; those of group -1 are left out."""
 
     def __init__(self, groups: Array, values: Array, count: int) -> None:
         index = index_by(groups, count)
@@ -228,37 +295,32 @@ class Grouped:
 
     def nearest(self, shares: Sequence[float]) -> list[list[float | None]]:
         """Nearest-rank quantiles of each group; ``None`` for an empty group."""
-        return [self._nearest(group, shares) for group in range(len(self.sizes))]
+        found: list[list[float | None]] = []
+        for values in map(self.of, range(len(self.sizes))):
+            places = [int((len(values) - 1) * share + 0.5) for share in shares]
+            if len(values):
+                values.partition(sorted(set(places)))
+            found.append([float(values[place]) if len(values) else None for place in places])
+        return found
 
     def medians(self) -> list[float | None]:
         """Median of each group; ``None`` for an empty group."""
-        return [self._median(self.of(group)) for group in range(len(self.sizes))]
+        found: list[float | None] = []
+        for values in map(self.of, range(len(self.sizes))):
+            low, high = (len(values) - 1) // 2, len(values) // 2
+            if len(values):
+                values.partition(sorted({low, high}))
+            found.append((float(values[low]) + float(values[high])) / 2 if len(values) else None)
+        return found
 
     def distinct(self) -> list[int]:
         """Number of distinct values of each group."""
-        return [self._distinct(self.of(group)) for group in range(len(self.sizes))]
-
-    def _nearest(self, group: int, shares: Sequence[float]) -> list[float | None]:
-        values = self.of(group)
-        if not len(values):
-            return [None] * len(shares)
-        places = [int((len(values) - 1) * share + 0.5) for share in shares]
-        values.partition(sorted(set(places)))
-        return [float(values[place]) for place in places]
-
-    @staticmethod
-    def _median(values: Array) -> float | None:
-        if not len(values):
-            return None
-        low, high = (len(values) - 1) // 2, len(values) // 2
-        values.partition(sorted({low, high}))
-        return (float(values[low]) + float(values[high])) / 2
-
-    @staticmethod
-    def _distinct(values: Array) -> int:
-        values.sort()
-        parts = (values[part.start : part.stop + 1] for part in chunks(len(values)))
-        return sum(int(np.count_nonzero(np.diff(part))) for part in parts) + min(len(values), 1)
+        found = []
+        for values in map(self.of, range(len(self.sizes))):
+            values.sort()
+            parts = (values[part.start : part.stop + 1] for part in chunks(len(values)))
+            found.append(sum(int(np.count_nonzero(np.diff(part))) for part in parts) + min(len(values), 1))
+        return found
 
 
 def distinct_rows(*columns: Any) -> Array:
@@ -266,14 +328,8 @@ def distinct_rows(*columns: Any) -> Array:
     found = np.empty((0, len(columns)), dtype=np.int64)
     for part in chunks(len(columns[0])):
         new = np.stack([np.asarray(column[part]).astype(np.int64) for column in columns], axis=1)
-        found = np.unique(np.concatenate((found, _without_repeats(new))), axis=0)
+        ordered = new[np.lexsort(new.T[::-1])]  # sorting one number per row removes most repeated rows
+        changes = (ordered[1:] != ordered[:-1]).any(axis=1)
+        kept = ordered[np.concatenate(([True], changes))]
+        found = np.unique(np.concatenate((found, kept)), axis=0)
     return found
-
-
-def _without_repeats(rows: Array) -> Array:
-    """Removes most repeated rows by sorting one number per row."""
-    order = np.lexsort(rows.T[::-1])
-    ordered = rows[order]
-    changes = (ordered[1:] != ordered[:-1]).any(axis=1)
-    kept: Array = ordered[np.concatenate(([True], changes))[: len(ordered)]]
-    return kept

@@ -12,22 +12,18 @@ because tracetools is older than the tracepoint. What the buffers lost is counte
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from pytest_ldos.base.tracepoints import Ros2
-from pytest_ldos.trace.ctf.files import TraceInfo
 from pytest_ldos.trace.ctf.read import DecodedTrace
-from pytest_ldos.trace.ctf.stats import FIRST_NS, LAST_NS, ReadStats, StreamStats
-from pytest_ldos.trace.execution.columns import IdArray, TimesNs, rows_of
-from pytest_ldos.trace.execution.mapped import chunks
-from pytest_ldos.trace.execution.model import ExecutionModel, MissingEvent
-from pytest_ldos.trace.execution.schema import INSTANCES
+from pytest_ldos.trace.ctf.stats import FIRST_NS, LAST_NS, ReadStats
+from pytest_ldos.trace.execution.columns import IdArray, TimesNs, chunks, rows_of
+from pytest_ldos.trace.execution.model import INSTANCES, ExecutionModel, MissingEvent
 from pytest_ldos.trace.execution.threads import ThreadCensus, Vocabulary
 
 Span = tuple[int, int]
@@ -35,32 +31,20 @@ Span = tuple[int, int]
 
 
 def build_missing_spans(trace: DecodedTrace, census: ThreadCensus, events: Collection[str]) -> pl.DataFrame:
-    """The table `missing_spans`.
-
-    Args:
-        events: events that the model needs; channels without any of them are ignored.
-    """
-    rows = [
-        (number, None if begin == FIRST_NS else begin, None if end == LAST_NS else end)
-        for number, traces in enumerate(census.traces_of_processes())
-        for begin, end in _disjoint(
-            (loss.from_ns, loss.to_ns)
-            for stream in trace.stats.streams
-            if _may_hold(stream, trace.traces, traces, events)
-            for loss in stream.losses
-        )
-    ]
+    """The table `missing_spans`; channels without any of the given events, which the model needs, are ignored."""
+    rows: list[tuple[int, int | None, int | None]] = []
+    for number, traces in enumerate(census.traces_of_processes()):
+        uuids = {trace.traces[each].uuid for each in traces} - {""}  # chunks of one trace share theirs
+        spans: list[Span] = []
+        for stream in trace.stats.streams:
+            info = trace.traces[stream.trace]
+            declared = info.channels.get(stream.channel)
+            is_own = stream.trace in traces or info.uuid in uuids
+            if is_own and (declared is None or not declared.isdisjoint(events)):
+                spans.extend((loss.from_ns, loss.to_ns) for loss in stream.losses)
+        for begin, end in _disjoint(spans):
+            rows.append((number, None if begin == FIRST_NS else begin, None if end == LAST_NS else end))
     return pl.DataFrame(rows, schema=dict(INSTANCES["missing_spans"]), orient="row")
-
-
-def _may_hold(
-    stream: StreamStats, infos: tuple[TraceInfo, ...], traces: Collection[int], events: Collection[str]
-) -> bool:
-    """True if a stream may hold events of a process that wrote to these traces; chunks of one trace share a uuid."""
-    own = infos[stream.trace]
-    uuids = {infos[number].uuid for number in traces} - {""}
-    declared = own.channels.get(stream.channel)
-    return (stream.trace in traces or own.uuid in uuids) and (declared is None or not declared.isdisjoint(events))
 
 
 def losses_of_hosts(stats: ReadStats, vocabulary: Vocabulary) -> list[list[Span]]:
@@ -84,26 +68,18 @@ def _disjoint(spans: Iterable[Span]) -> list[Span]:
 
 
 class Coverage:
-    """Times at which processes are whole.
-
-    Args:
-        missing: the model's table `missing_spans`.
-    """
+    """Times at which processes are whole, from the table `missing_spans`; `processes` have any."""
 
     def __init__(self, missing: pl.DataFrame) -> None:
         filled = missing.with_columns(pl.col("begin_ns").fill_null(FIRST_NS), pl.col("end_ns").fill_null(LAST_NS))
         self._spans: dict[int, list[Span]] = {}
         for process, begin, end in filled.select("process", "begin_ns", "end_ns").iter_rows():
             self._spans.setdefault(process, []).append((begin, end))
+        self.processes = sorted(self._spans)
 
     def __bool__(self) -> bool:
         """True if events of any process may be missing."""
         return bool(self._spans)
-
-    @cached_property
-    def processes(self) -> list[int]:
-        """Processes with possibly missing events."""
-        return sorted(self._spans)
 
     def spans(self, processes: Iterable[int]) -> list[Span]:
         """Disjoint spans, in order, in which at least one of these processes is not whole."""
@@ -144,24 +120,17 @@ class Coverage:
         found = [(rows[~partial], begin_ns[~partial], end_ns[~partial])]
         for number in self.processes:
             own = rows[process == number]
-            found.extend(_known_parts(self._spans[number], own, begin_ns[own], end_ns[own]))
+            missing, begins_ns, ends_ns = self._spans[number], begin_ns[own], end_ns[own]
+            missing_begin_ns, missing_end_ns = _columns([*missing, (LAST_NS, LAST_NS)])
+            first, last = _stretches(missing, begins_ns), _stretches(missing, ends_ns)
+            within = (first >= 0) & (first == last)
+            found.append((own[within], begins_ns[within], ends_ns[within]))
+            has_begin, has_end = (first >= 0) & ~within, (last >= 0) & ~within
+            found.append((own[has_begin], begins_ns[has_begin], missing_begin_ns[first[has_begin]]))
+            found.append((own[has_end], missing_end_ns[last[has_end] - 1], ends_ns[has_end]))
         row, begin, end = (np.concatenate(each) for each in zip(*found, strict=True))
         order = np.argsort(row, kind="stable")
         return row[order], begin[order], end[order]
-
-
-def _known_parts(
-    missing: list[Span], rows: IdArray, begin_ns: TimesNs, end_ns: TimesNs
-) -> Iterator[tuple[IdArray, TimesNs, TimesNs]]:
-    """Parts of states of one process; see `Coverage.known_parts`."""
-    missing_begin_ns, missing_end_ns = _columns([*missing, (LAST_NS, LAST_NS)])
-    first, last = _stretches(missing, begin_ns), _stretches(missing, end_ns)
-    within = (first >= 0) & (first == last)
-    yield rows[within], begin_ns[within], end_ns[within]
-    has_begin = (first >= 0) & ~within
-    yield rows[has_begin], begin_ns[has_begin], missing_begin_ns[first[has_begin]]
-    has_end = (last >= 0) & ~within
-    yield rows[has_end], missing_end_ns[last[has_end] - 1], end_ns[has_end]
 
 
 def _columns(spans: list[Span]) -> tuple[TimesNs, TimesNs]:
@@ -181,14 +150,13 @@ def _stretches(spans: list[Span], times_ns: TimesNs) -> IdArray:
 Writers = Mapping[str, frozenset[int]]
 """Processes that wrote each event, by name; includes declared events."""
 
+_Missing = tuple[str, frozenset[int], str, tuple[str, ...]]  # event, processes that lack it, effect, and hidden tables
+
 
 class _Rule(NamedTuple):
-    """An event that must accompany others.
+    """An event that processes should have written, too, if they wrote one of others.
 
-    Attributes:
-        along_with: a process that wrote one of these events should have written this one, too.
-        is_optional: True if a process may legitimately write none; the event is then missing if the trace does not
-            declare it.
+    A process may legitimately write none that is optional; it is missing if the trace does not declare it.
     """
 
     event: str
@@ -228,57 +196,45 @@ _RULES: Final = (
 
 
 def find_missing_events(writers: Writers, frames: Mapping[str, pl.DataFrame]) -> tuple[MissingEvent, ...]:
-    """Events that are missing in a trace, by process.
-
-    Args:
-        frames: publications, takes, callback runs and threads.
-    """
-    found = [
-        MissingEvent(rule.event, _sorted(_affected(rule, writers)), rule.effect, rule.hides)
+    """Events that are missing in a trace, from publications, takes, callback runs and threads."""
+    found: list[_Missing] = [
+        (rule.event, _any_of(writers, *rule.along_with) - _any_of(writers, rule.event), rule.effect, rule.hides)
         for rule in _RULES
         if not (rule.is_optional and rule.event in writers)
     ]
     found += [*_of_publications(writers, frames), *_of_takes(writers, frames)]
-    return tuple(each for each in found if each.processes)
-
-
-def _sorted(processes: frozenset[int]) -> tuple[int, ...]:
-    return tuple(sorted(processes))
-
-
-def _affected(rule: _Rule, writers: Writers) -> frozenset[int]:
-    return _any_of(writers, *rule.along_with) - _any_of(writers, rule.event)
+    return tuple(
+        MissingEvent(event, tuple(sorted(processes)), effect, hides)
+        for event, processes, effect, hides in found
+        if processes
+    )
 
 
 def _any_of(writers: Writers, *events: str) -> frozenset[int]:
     return frozenset().union(*(writers.get(event, ()) for event in events))
 
 
-def _of_publications(writers: Writers, frames: Mapping[str, pl.DataFrame]) -> Iterator[MissingEvent]:
+def _of_publications(writers: Writers, frames: Mapping[str, pl.DataFrame]) -> Iterator[_Missing]:
     unstamped = _processes("publications", _UNSTAMPED, frames) & _any_of(writers, Ros2.RMW_PUBLISH)
-    by_jazzy = f"written by ROS 2 Jazzy and later; {_NOT_LINKED}"
-    yield MissingEvent(f"{Ros2.RMW_PUBLISH}.timestamp", _sorted(unstamped), by_jazzy)
+    yield f"{Ros2.RMW_PUBLISH}.timestamp", unstamped, f"written by ROS 2 Jazzy and later; {_NOT_LINKED}", ()
     nameless = _any_of(writers, Ros2.RCLCPP_PUBLISH) - _any_of(writers, Ros2.RMW_PUBLISH, Ros2.RCL_PUBLISH)
-    yield MissingEvent(Ros2.RCL_PUBLISH, _sorted(nameless), "publishers are not known", ("publications",))
+    yield Ros2.RCL_PUBLISH, nameless, "publishers are not known", ("publications",)
     if not any(event in writers for event in _PUBLISHED):
         silent = _any_of(writers, Ros2.PUBLISHER_INIT, Ros2.RMW_PUBLISHER_INIT)
-        yield MissingEvent(Ros2.RMW_PUBLISH, _sorted(silent), "publications are not known", ("publications",))
+        yield Ros2.RMW_PUBLISH, silent, "publications are not known", ("publications",)
     within = _processes("callback_runs", pl.col("intra"), frames) - _any_of(writers, Ros2.INTRA_PUBLISH)
-    yield MissingEvent(
-        Ros2.INTRA_PUBLISH, _sorted(within), "publications inside a process are not known", ("publications",)
-    )
+    yield Ros2.INTRA_PUBLISH, within, "publications inside a process are not known", ("publications",)
 
 
-def _of_takes(writers: Writers, frames: Mapping[str, pl.DataFrame]) -> Iterator[MissingEvent]:
+def _of_takes(writers: Writers, frames: Mapping[str, pl.DataFrame]) -> Iterator[_Missing]:
     """Missing takes: if the middleware reports none, callbacks stand for them; without those, takes are missing."""
     seen = _processes("takes", _UNSTAMPED, frames) | _any_of(writers, Ros2.RCL_TAKE, Ros2.RCLCPP_TAKE)
     if Ros2.RMW_TAKE not in writers:
         seen |= _any_of(writers, Ros2.SUBSCRIPTION_INIT)
     unseen = seen - _any_of(writers, Ros2.RMW_TAKE)
     runs = _any_of(writers, Ros2.CALLBACK_START)
-    only_runs = "receptions are runs of callbacks, not linked with their publications"
-    yield MissingEvent(Ros2.RMW_TAKE, _sorted(unseen & runs), only_runs)
-    yield MissingEvent(Ros2.RMW_TAKE, _sorted(unseen - runs), "receptions are not known", ("takes",))
+    yield Ros2.RMW_TAKE, unseen & runs, "receptions are runs of callbacks, not linked with their publications", ()
+    yield Ros2.RMW_TAKE, unseen - runs, "receptions are not known", ("takes",)
 
 
 _UNSTAMPED: Final = ~pl.col("intra") & pl.col("source_ns").is_null()
@@ -299,7 +255,8 @@ def name_missing(model: ExecutionModel) -> str:
 
 def describe_missing(missing: MissingEvent, processes: pl.DataFrame) -> str:
     """``"no ros2:rmw_publish from talker (4711): …"``."""
-    names = [_name(row) for row in processes.filter(pl.col("id").is_in(missing.processes)).iter_rows(named=True)]
+    own = processes.filter(pl.col("id").is_in(missing.processes)).select("name", "pid")
+    names = [f"{name or 'process'} ({pid})" for name, pid in own.iter_rows()]
     more = len(names) - _MOST_NAMED
     shown = ", ".join([*names[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
     of = "" if len(names) == len(processes) else f" from {shown}"
@@ -307,7 +264,3 @@ def describe_missing(missing: MissingEvent, processes: pl.DataFrame) -> str:
 
 
 _MOST_NAMED: Final = 4
-
-
-def _name(row: Mapping[str, Any]) -> str:
-    return f"{row['name'] or 'process'} ({row['pid']})"

@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from pytest_ldos.base.tracepoints import Ros2
 from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, Values, frame_of
+from pytest_ldos.trace.execution.model import ENTITIES
 from pytest_ldos.trace.execution.observed import Events, Observed
-from pytest_ldos.trace.execution.schema import ENTITIES
 
 Handles = npt.NDArray[np.uint64]
 
@@ -36,32 +36,15 @@ Pair = tuple[int, int]
 class Discovered:
     """Handles of a window that no init event names, in the order of their numbers.
 
-    Attributes:
-        first_call: the first call of `Registry.complete` that found each.
-        calls: number of these calls.
+    `first_call` is the first of the `calls` of `Registry.complete` that found each.
     """
 
     first_call: dict[Pair, int]
     calls: int
 
 
-@dataclass(frozen=True)
-class Unknown:
-    """Handles that were used without an init event; one row each."""
-
-    process: IdArray
-    handle: Handles
-
-    def __len__(self) -> int:
-        return len(self.handle)
-
-
 class Registry:
-    """Entities of one kind by (process, handle, life).
-
-    Args:
-        process, handle, born_ns: of each init event, in time order; row ``i`` is entity ``i``.
-    """
+    """Entities of one kind by (process, handle, life); their numbers are those of their init events, in time order."""
 
     def __init__(self, process: IdArray, handle: Handles, born_ns: TimesNs) -> None:
         self._known = len(handle)
@@ -87,8 +70,7 @@ class Registry:
     def adopt(self, found: Discovered) -> IdArray | None:
         """Adds the handles that another registry of the same entities discovered.
 
-        Returns:
-            This registry's number of each of its entities; ``None`` if unchanged.
+        Returns this registry's number of each of its entities; ``None`` if unchanged.
         """
         self._calls = found.calls
         numbers = np.arange(self._known + len(found.first_call), dtype=np.int32)
@@ -127,20 +109,17 @@ class Registry:
         if len(missing):
             pairs = np.rec.fromarrays([process[missing], handle[missing]], dtype=_PAIR)
             distinct, inverse = np.unique(pairs, return_inverse=True)
-            numbers = [self._number_unknown(int(process), int(handle)) for process, handle in distinct]
+            numbers = []
+            for pair in distinct.tolist():
+                self._first_call[pair] = min(self._first_call.get(pair, self._calls), self._calls)
+                numbers.append(self._unknown.setdefault(pair, self._known + len(self._unknown)))
             found[missing] = np.array(numbers, dtype=np.int32)[inverse.reshape(-1)]
         return found
-
-    def _number_unknown(self, process: int, handle: int) -> int:
-        pair = process, handle
-        self._first_call[pair] = min(self._first_call.get(pair, self._calls), self._calls)
-        return self._unknown.setdefault(pair, self._known + len(self._unknown))
 
     def renumber(self) -> IdArray | None:
         """Reorders unknown entities as if the trace were read at once.
 
-        Returns:
-            The new number of each entity; ``None`` if unchanged.
+        Returns the new number of each entity; ``None`` if unchanged.
         """
         pairs = sorted(self._unknown, key=lambda pair: (self._first_call[pair], pair))
         if pairs == list(self._unknown):
@@ -151,13 +130,9 @@ class Registry:
         return numbers
 
     @property
-    def unknown(self) -> Unknown:
+    def unknown(self) -> list[Pair]:
         """Entities that `resolve` created, in the order of their numbers."""
-        pairs = list(self._unknown)
-        return Unknown(
-            np.array([process for process, _ in pairs], dtype=np.int32),
-            np.array([handle for _, handle in pairs], dtype=np.uint64),
-        )
+        return list(self._unknown)
 
     def _pairs(self, process: npt.NDArray[Any], handle: Handles) -> npt.NDArray[np.int64]:
         """Process and handle as one number, -1 for handles without an init event."""
@@ -178,19 +153,13 @@ class Registry:
         found &= self._pair[at] == pair if len(self._pair) else False
         if not self._first.all():
             rows = np.flatnonzero(found)
-            at[rows] = self._life_at(at[rows], pair[rows], times_ns[rows])
+            low, high = at[rows], np.searchsorted(self._pair, pair[rows], side="right") - 1
+            while (low < high).any():
+                middle = (low + high + 1) // 2
+                begun = self._born[middle] <= times_ns[rows]
+                low, high = np.where(begun, middle, low), np.where(begun, high, np.maximum(middle - 1, low))
+            at[rows] = low
         return at, found
-
-    def _life_at(
-        self, first: npt.NDArray[np.intp], pair: npt.NDArray[np.int64], times_ns: TimesNs
-    ) -> npt.NDArray[np.intp]:
-        """The last life of each handle that has begun, or its first, by bisection."""
-        low, high = first, np.searchsorted(self._pair, pair, side="right") - 1
-        while (low < high).any():
-            middle = (low + high + 1) // 2
-            begun = self._born[middle] <= times_ns
-            low, high = np.where(begun, middle, low), np.where(begun, high, np.maximum(middle - 1, low))
-        return low
 
 
 @dataclass(frozen=True)
@@ -210,24 +179,20 @@ class Kind:
 
     def frame(self) -> Any:
         """The table; entities without an init event come last, with nulls."""
-        unknown = self.registry.unknown
+        unknown = np.array(self.registry.unknown, dtype=_PAIR)
         blank = len(unknown)
         columns: dict[str, Values] = {
-            "process": np.concatenate((self.inits.process, unknown.process)),
-            "handle": np.concatenate((self.inits.handles(self.handle), unknown.handle)),
+            "process": np.concatenate((self.inits.process, unknown["process"].astype(np.int32))),
+            "handle": np.concatenate((self.inits.handles(self.handle), unknown["handle"])),
             "born_ns": np.concatenate((self.inits.times_ns, np.full(blank, NEVER, dtype=np.int64))),
             "known": [True] * len(self.inits) + [False] * blank,
         }
-        columns |= {name: _continued(values, blank) for name, values in self.columns.items()}
+        for name, values in self.columns.items():
+            if isinstance(values, np.ndarray) and values.dtype == np.int32:
+                columns[name] = np.concatenate((values, np.full(blank, -1, dtype=np.int32)))
+            else:
+                columns[name] = [*(values.tolist() if isinstance(values, np.ndarray) else values), *[None] * blank]
         return frame_of(ENTITIES[self.table], columns)
-
-
-def _continued(values: Values, blank: int) -> Values:
-    if not isinstance(values, np.ndarray):
-        return [*values, *[None] * blank]
-    if values.dtype == np.int32:
-        return np.concatenate((values, np.full(blank, -1, dtype=np.int32)))
-    return [*values.tolist(), *[None] * blank]
 
 
 @dataclass(frozen=True)
@@ -247,20 +212,16 @@ class Endpoints:
     rmw_services: Registry
 
     def kinds(self) -> tuple[Kind, ...]:
-        return (
-            self.nodes,
-            self.publishers,
-            self.subscriptions,
-            self.services,
-            self.clients,
-            self.timers,
-            self.state_machines,
-        )
+        ends = (self.publishers, self.subscriptions, self.services, self.clients)
+        return (self.nodes, *ends, self.timers, self.state_machines)
 
 
 def build_endpoints(observed: Observed) -> Endpoints:
     """All endpoints that init events name."""
-    nodes = _nodes(observed)
+    inits = observed.events(Ros2.NODE_INIT)
+    pairs = zip(inits.texts("namespace"), inits.texts("node_name"), strict=True)
+    names = {"name": [f"{namespace.rstrip('/')}/{name}" for namespace, name in pairs]}
+    nodes = Kind("nodes", inits, "node_handle", registry_of(inits, "node_handle"), names)
     publishers = observed.events(Ros2.PUBLISHER_INIT)
     subscriptions = observed.events(Ros2.SUBSCRIPTION_INIT)
     services = observed.events(Ros2.SERVICE_INIT)
@@ -291,15 +252,6 @@ def build_endpoints(observed: Observed) -> Endpoints:
 
 def registry_of(inits: Events, handle: str) -> Registry:
     return Registry(inits.process, inits.handles(handle), inits.times_ns)
-
-
-def _nodes(observed: Observed) -> Kind:
-    inits = observed.events(Ros2.NODE_INIT)
-    names = [
-        f"{namespace.rstrip('/')}/{name}"
-        for namespace, name in zip(inits.texts("namespace"), inits.texts("node_name"), strict=True)
-    ]
-    return Kind("nodes", inits, "node_handle", registry_of(inits, "node_handle"), {"name": names})
 
 
 def _node_of(inits: Events, nodes: Kind) -> IdArray:

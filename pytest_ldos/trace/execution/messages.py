@@ -15,39 +15,42 @@ callback is a message that it received, at the begin of the run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from pytest_ldos.base.tracepoints import Ros2
 from pytest_ldos.trace.execution.callbacks import subscriptions_by_object
 from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, frame_of, pick
 from pytest_ldos.trace.execution.endpoints import Endpoints, Handles, Kind, registry_of
+from pytest_ldos.trace.execution.model import INSTANCES
 from pytest_ldos.trace.execution.observed import Events, Observed
-from pytest_ldos.trace.execution.schema import INSTANCES
 
-_NO_HANDLE: Final = 0
-"""Handle of a publisher that no event names."""
+_NO_HANDLE: Final = 0  # handle of a publisher that no event names
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Publications through one way of transport; NumPy columns as in the schema."""
+Columns = dict[str, Any]
+"""NumPy columns by name, as in the schema."""
 
-    time_ns: TimesNs
-    thread: IdArray
-    publisher: IdArray
-    source_ns: TimesNs
-    rclcpp_ns: TimesNs
-    rcl_ns: TimesNs
-    intra_ns: TimesNs
+_BLANK: Final[dict[Any, Any]] = {pl.Int64: np.int64(NEVER), pl.UInt64: np.uint64(0), pl.Boolean: np.False_}
 
-    def without(self, rows: IdArray) -> _Part:
-        """All rows except the given ones."""
-        return _Part(*(np.delete(getattr(self, field.name), rows) for field in fields(self)))
+
+def _columns(table: str, events: Events, rows: IdArray, **known: Any) -> Columns:
+    """Columns of a table for some events; `known` are those besides time and thread that are not blank."""
+    given = {"time_ns": events.times_ns[rows], "thread": events.thread[rows], **known}
+    schema = {name: kind for name, kind in INSTANCES[table].items() if name != "id"}
+    return {name: given[name] if name in given else np.full(len(rows), _BLANK[kind]) for name, kind in schema.items()}
+
+
+def _joined(parts: Sequence[Columns]) -> Columns:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _in_time_order(table: str, parts: Sequence[Columns]) -> pl.DataFrame:
+    columns = _joined(parts)
+    order = np.argsort(columns["time_ns"], kind="stable")
+    return frame_of(INSTANCES[table], {name: values[order] for name, values in columns.items()})
 
 
 def build_publications(observed: Observed, endpoints: Endpoints) -> tuple[pl.DataFrame, int]:
@@ -61,61 +64,49 @@ def build_publications(observed: Observed, endpoints: Endpoints) -> tuple[pl.Dat
     inter = _joined([of_middleware, _of_rcl(observed, endpoints), _of_rclcpp(observed, endpoints)])
     intra = _intra_process(observed, endpoints)
     same = _same_call(observed, inter, intra)
-    inter = replace(inter, intra_ns=pick(intra.time_ns, same, NEVER))
-    intra = intra.without(same[same >= 0])
-    time_ns = np.concatenate((inter.time_ns, intra.time_ns))
-    order = np.argsort(time_ns, kind="stable")
-    columns = {
-        name: np.concatenate((getattr(inter, name), getattr(intra, name)))[order]
-        for name in ("thread", "publisher", "source_ns", "rclcpp_ns", "rcl_ns", "intra_ns")
-    }
-    is_intra = np.repeat([False, True], [len(inter.time_ns), len(intra.time_ns)])[order]
-    return frame_of(INSTANCES["publications"], {"time_ns": time_ns[order], "intra": is_intra, **columns}), own
+    inter["intra_ns"] = pick(intra["time_ns"], same, NEVER)
+    intra = {name: np.delete(values, same[same >= 0]) for name, values in intra.items()}
+    return _in_time_order("publications", [inter, intra]), own
 
 
-def _joined(parts: Sequence[_Part]) -> _Part:
-    return _Part(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(_Part)))
-
-
-def _of_middleware(observed: Observed, endpoints: Endpoints) -> tuple[_Part, int]:
+def _of_middleware(observed: Observed, endpoints: Endpoints) -> tuple[Columns, int]:
     published, reported = observed.events(Ros2.RMW_PUBLISH), observed.events(Ros2.RCL_PUBLISH)
-    rcl = preceding(observed, Ros2.RCL_PUBLISH, Ros2.RMW_PUBLISH)
-    rclcpp = preceding(observed, Ros2.RCLCPP_PUBLISH, Ros2.RMW_PUBLISH)
+    rcl = _preceding(observed, Ros2.RCL_PUBLISH, Ros2.RMW_PUBLISH)
+    rclcpp = _preceding(observed, Ros2.RCLCPP_PUBLISH, Ros2.RMW_PUBLISH)
     handles = published.optional("rmw_publisher_handle", _NO_HANDLE).astype(np.uint64)
     known = endpoints.publishers.registry.find(published.process, handles, published.times_ns)
     rows = np.flatnonzero((known >= 0) | (rcl >= 0))
     by_rcl = pick(reported.handles("publisher_handle"), rcl[rows], _NO_HANDLE)
     found = _found_by_rcl(endpoints, published.process[rows], by_rcl, published.times_ns[rows])
     is_named = handles[rows] != _NO_HANDLE
-    part = _Part(
-        time_ns=published.times_ns[rows],
-        thread=published.thread[rows],
-        publisher=endpoints.publishers.registry.complete(
-            np.where(is_named, known[rows], found[0]),
-            published.process[rows],
-            np.where(is_named, handles[rows], found[1]),
-        ),
+    publisher, named_by = (
+        np.where(is_named, one[rows], other) for one, other in zip((known, handles), found, strict=True)
+    )
+    columns = _columns(
+        "publications",
+        published,
+        rows,
+        publisher=endpoints.publishers.registry.complete(publisher, published.process[rows], named_by),
         source_ns=published.optional("timestamp", NEVER)[rows].astype(np.int64),
         rclcpp_ns=pick(observed.events(Ros2.RCLCPP_PUBLISH).times_ns, rclcpp[rows], NEVER),
         rcl_ns=pick(reported.times_ns, rcl[rows], NEVER),
-        intra_ns=np.full(len(rows), NEVER, dtype=np.int64),
     )
-    return part, len(published) - len(rows)
+    return columns, len(published) - len(rows)
 
 
-def _of_rcl(observed: Observed, endpoints: Endpoints) -> _Part:
+def _of_rcl(observed: Observed, endpoints: Endpoints) -> Columns:
     """Publications of processes without ``rmw_publish``."""
     published = observed.events(Ros2.RCL_PUBLISH)
     rows = np.flatnonzero(observed.without(Ros2.RMW_PUBLISH, published))
-    rclcpp = preceding(observed, Ros2.RCLCPP_PUBLISH, Ros2.RCL_PUBLISH)[rows]
+    rclcpp = _preceding(observed, Ros2.RCLCPP_PUBLISH, Ros2.RCL_PUBLISH)[rows]
     process, times_ns = published.process[rows], published.times_ns[rows]
     found = _found_by_rcl(endpoints, process, published.handles("publisher_handle")[rows], times_ns)
     publisher = endpoints.publishers.registry.complete(found[0], process, found[1])
     rclcpp_ns = pick(observed.events(Ros2.RCLCPP_PUBLISH).times_ns, rclcpp, NEVER)
-    return _unstamped(published, rows, publisher, rclcpp_ns=rclcpp_ns, rcl_ns=times_ns)
+    return _columns("publications", published, rows, publisher=publisher, rclcpp_ns=rclcpp_ns, rcl_ns=times_ns)
 
 
-def _of_rclcpp(observed: Observed, endpoints: Endpoints) -> _Part:
+def _of_rclcpp(observed: Observed, endpoints: Endpoints) -> Columns:
     """Publications, without their publishers, of processes with ``rclcpp_publish`` only."""
     published = observed.events(Ros2.RCLCPP_PUBLISH)
     is_lowest = observed.without(Ros2.RMW_PUBLISH, published) & observed.without(Ros2.RCL_PUBLISH, published)
@@ -123,15 +114,7 @@ def _of_rclcpp(observed: Observed, endpoints: Endpoints) -> _Part:
     nothing = np.full(len(rows), -1, dtype=np.int32)
     handles = np.full(len(rows), _NO_HANDLE, dtype=np.uint64)
     publisher = endpoints.publishers.registry.complete(nothing, published.process[rows], handles)
-    never = np.full(len(rows), NEVER, dtype=np.int64)
-    return _unstamped(published, rows, publisher, rclcpp_ns=published.times_ns[rows], rcl_ns=never)
-
-
-def _unstamped(
-    published: Events, rows: npt.NDArray[np.intp], publisher: IdArray, *, rclcpp_ns: TimesNs, rcl_ns: TimesNs
-) -> _Part:
-    never = np.full(len(rows), NEVER, dtype=np.int64)
-    return _Part(published.times_ns[rows], published.thread[rows], publisher, never, rclcpp_ns, rcl_ns, never)
+    return _columns("publications", published, rows, publisher=publisher, rclcpp_ns=published.times_ns[rows])
 
 
 def _found_by_rcl(
@@ -147,34 +130,34 @@ def _found_by_rcl(
     return found, np.where(is_announced, np.uint64(_NO_HANDLE), handles)
 
 
-def _intra_process(observed: Observed, endpoints: Endpoints) -> _Part:
+def _intra_process(observed: Observed, endpoints: Endpoints) -> Columns:
     published = observed.events(Ros2.INTRA_PUBLISH)
     handles = published.handles("publisher_handle")
     by_rcl = endpoints.publishers_by_rcl.find(published.process, handles, published.times_ns)
     publisher = endpoints.publishers.registry.complete(by_rcl, published.process, handles)
-    unset = np.full(len(published), NEVER, dtype=np.int64)
-    return _Part(published.times_ns, published.thread, publisher, unset, unset, unset, published.times_ns)
+    every, times_ns = np.arange(len(published)), published.times_ns
+    intra = np.ones(len(published), dtype=bool)
+    return _columns("publications", published, every, publisher=publisher, intra_ns=times_ns, intra=intra)
 
 
-def _same_call(observed: Observed, inter: _Part, intra: _Part) -> IdArray:
+def _same_call(observed: Observed, inter: Columns, intra: Columns) -> IdArray:
     """For each publication through the middleware, the intra-process one of the same call, or -1.
 
     rclcpp first delivers a message within its process: on the same thread, from the same publisher, after the
     thread's previous publication.
     """
-    keys = observed.clock.keys(inter.thread, inter.time_ns)
-    found = observed.clock.timeline(intra.thread, intra.time_ns).last(keys)
-    earlier = observed.clock.timeline(inter.thread, inter.time_ns).last(keys, before=True)
-    other = pick(intra.publisher, found, -1) != inter.publisher
-    found[other | (pick(intra.time_ns, found, NEVER) < pick(inter.time_ns, earlier, NEVER))] = -1
+    keys = observed.clock.keys(inter["thread"], inter["time_ns"])
+    found = observed.clock.timeline(intra["thread"], intra["time_ns"]).last(keys)
+    earlier = observed.clock.timeline(inter["thread"], inter["time_ns"]).last(keys, before=True)
+    other = pick(intra["publisher"], found, -1) != inter["publisher"]
+    found[other | (pick(intra["time_ns"], found, NEVER) < pick(inter["time_ns"], earlier, NEVER))] = -1
     return found
 
 
-def preceding(observed: Observed, inner: str, outer: str) -> IdArray:
+def _preceding(observed: Observed, inner: str, outer: str) -> IdArray:
     """For each `outer` event, the row of the `inner` event of the same call.
 
-    The inner event precedes it on the same thread, concerns the same message, and no other `outer` lies
-    between the two.
+    It precedes the other on the same thread, concerns the same message, and no other `outer` lies between the two.
     """
     ends, beginnings = observed.events(outer), observed.events(inner)
     if len(ends) == 0 or len(beginnings) == 0:
@@ -188,36 +171,28 @@ def preceding(observed: Observed, inner: str, outer: str) -> IdArray:
     return found
 
 
-Columns = dict[str, Any]
-
-
 def build_takes(
     observed: Observed, endpoints: Endpoints, callbacks: Kind, *, earlier_runs: int = 0
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Builds the table, and counts takes that returned nothing or were the middleware's own.
 
-    Args:
-        earlier_runs: first rows of `callback_start` that an earlier window has counted.
+    The first `earlier_runs` rows of `callback_start` were counted by an earlier window.
     """
     inter, counts = _inter_process(observed, endpoints)
     parts = (inter, _intra_process_takes(observed, endpoints), _by_callbacks(observed, callbacks, earlier_runs))
-    merged = {name: np.concatenate([part[name] for part in parts]) for name in inter}
-    order = np.argsort(merged["time_ns"], kind="stable")
-    return frame_of(INSTANCES["takes"], {name: values[order] for name, values in merged.items()}), counts
+    return _in_time_order("takes", parts), counts
 
 
 def build_enqueues(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
     """Messages that publishers enqueued for subscriptions in their own process."""
     enqueued = observed.events(Ros2.RING_BUFFER_ENQUEUE)
-    columns = {
-        "time_ns": enqueued.times_ns,
-        "thread": enqueued.thread,
-        "subscription": _subscription_of(enqueued, observed, endpoints),
-        "buffer": enqueued.handles("buffer"),
-        "slot": enqueued["index"],
-        "overwritten": enqueued["overwritten"] != 0,
-    }
-    return frame_of(INSTANCES["enqueues"], columns)
+    return enqueued.table(
+        "enqueues",
+        subscription=_subscription_of(enqueued, observed, endpoints),
+        buffer=enqueued.handles("buffer"),
+        slot=enqueued["index"],
+        overwritten=enqueued["overwritten"] != 0,
+    )
 
 
 def _inter_process(observed: Observed, endpoints: Endpoints) -> tuple[Columns, dict[str, int]]:
@@ -229,35 +204,30 @@ def _inter_process(observed: Observed, endpoints: Endpoints) -> tuple[Columns, d
     known = registry.find(taken.process, handles, taken.times_ns) >= 0
     got = taken["taken"] != 0
     rows = np.flatnonzero(got & (known | (rcl >= 0)))
-    columns = {
-        "time_ns": taken.times_ns[rows],
-        "thread": taken.thread[rows],
-        "subscription": registry.resolve(taken.process[rows], handles[rows], taken.times_ns[rows]),
-        "source_ns": taken["source_timestamp"][rows].astype(np.int64),
-        "rcl_ns": pick(observed.events(Ros2.RCL_TAKE).times_ns, rcl[rows], NEVER),
-        "rclcpp_ns": pick(observed.events(Ros2.RCLCPP_TAKE).times_ns, rclcpp[rows], NEVER),
-        "intra": np.zeros(len(rows), dtype=bool),
-        "buffer": np.zeros(len(rows), dtype=np.uint64),
-        "slot": np.zeros(len(rows), dtype=np.uint64),
-    }
+    columns = _columns(
+        "takes",
+        taken,
+        rows,
+        subscription=registry.resolve(taken.process[rows], handles[rows], taken.times_ns[rows]),
+        source_ns=taken["source_timestamp"][rows].astype(np.int64),
+        rcl_ns=pick(observed.events(Ros2.RCL_TAKE).times_ns, rcl[rows], NEVER),
+        rclcpp_ns=pick(observed.events(Ros2.RCLCPP_TAKE).times_ns, rclcpp[rows], NEVER),
+    )
     empty = int(np.count_nonzero(~got))
     return columns, {"takes of nothing": empty, "takes of the middleware itself": len(taken) - empty - len(rows)}
 
 
 def _intra_process_takes(observed: Observed, endpoints: Endpoints) -> Columns:
     taken = observed.events(Ros2.RING_BUFFER_DEQUEUE)
-    unset = np.full(len(taken), NEVER, dtype=np.int64)
-    return {
-        "time_ns": taken.times_ns,
-        "thread": taken.thread,
-        "subscription": _subscription_of(taken, observed, endpoints),
-        "source_ns": unset,
-        "rcl_ns": unset,
-        "rclcpp_ns": unset,
-        "intra": np.ones(len(taken), dtype=bool),
-        "buffer": taken.handles("buffer"),
-        "slot": taken["index"].astype(np.uint64),
-    }
+    return _columns(
+        "takes",
+        taken,
+        np.arange(len(taken)),
+        subscription=_subscription_of(taken, observed, endpoints),
+        intra=np.ones(len(taken), dtype=bool),
+        buffer=taken.handles("buffer"),
+        slot=taken["index"].astype(np.uint64),
+    )
 
 
 def _by_callbacks(observed: Observed, callbacks: Kind, earlier_runs: int) -> Columns:
@@ -271,18 +241,7 @@ def _by_callbacks(observed: Observed, callbacks: Kind, earlier_runs: int) -> Col
     callback = callbacks.registry.find(starts.process[rows], starts.handles("callback")[rows], starts.times_ns[rows])
     subscription = pick(np.asarray(callbacks.columns["subscription"], dtype=np.int32), callback, -1)
     rows, subscription = rows[subscription >= 0], subscription[subscription >= 0]
-    unset = np.full(len(rows), NEVER, dtype=np.int64)
-    return {
-        "time_ns": starts.times_ns[rows],
-        "thread": starts.thread[rows],
-        "subscription": subscription,
-        "source_ns": unset,
-        "rcl_ns": unset,
-        "rclcpp_ns": unset,
-        "intra": intra[rows],
-        "buffer": np.zeros(len(rows), dtype=np.uint64),
-        "slot": np.zeros(len(rows), dtype=np.uint64),
-    }
+    return _columns("takes", starts, rows, subscription=subscription, intra=intra[rows])
 
 
 def _following(observed: Observed, name: str) -> IdArray:

@@ -1,28 +1,38 @@
-"""Execution model: what ran, rebuilt from a trace."""
+"""Execution model: what ran, rebuilt from a trace, as tables that Parquet files store.
+
+`id` is a row's own number. A column named like a table in the singular (`publisher`, `thread`) holds the `id` of a row
+of that table, null where there is none. Times end in `_ns`: nanoseconds since the epoch, or durations.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
+from pytest_ldos.base.errors import RecordUnreadable
+from pytest_ldos.base.parquet import FAULTS, digest_of, reason_of, write_table
 from pytest_ldos.base.tracepoints import Phase
-from pytest_ldos.trace.ctf.stats import ReadStats
+from pytest_ldos.base.writable import writing
+from pytest_ldos.trace.ctf.stats import Corruption, Gap, LinkedFile, ReadStats, StreamStats
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from pytest_ldos.trace.execution.coverage import Coverage
+
 
 TimesNs = npt.NDArray[np.int64]
 """Nanoseconds since the epoch, in order; shape ``(n,)``."""
 
-Frames = dict[str, "pl.DataFrame"]
-"""Tables by name; columns as in `execution.schema`."""
+Frames = dict[str, pl.DataFrame]
+"""Tables by name; columns as in `ENTITIES` and `INSTANCES`."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +45,7 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest:
-    """A goal that was planned and not executed, from the begin of planning to the result.
-
-    Attributes:
-        cpu_work_ns: see `TrialSpan`.
-    """
+    """A goal that was planned and not executed, from the begin of planning to the result; see `TrialSpan`."""
 
     begin_ns: int
     end_ns: int
@@ -85,10 +91,7 @@ class TrialSpan:
 
 @dataclass(frozen=True)
 class Tables:
-    """Tables of a model; `execution.schema` describes their columns.
-
-    Entities first, then instances, in time order.
-    """
+    """Tables of a model; `ENTITIES` and `INSTANCES` describe their columns. Instances are in time order."""
 
     hosts: pl.DataFrame
     processes: pl.DataFrame
@@ -162,7 +165,13 @@ class ExecutionModel(Tables):
     @cached_property
     def trials(self) -> Mapping[str, TrialSpan]:
         """Trials by goal id, ordered by begin."""
-        requests = self._plan_requests_by_trial()
+        requests: dict[str, list[PlanRequest]] = {}  # by the trial before them
+        begins, goals = self.trial_spans["begin_ns"].to_numpy(), self.trial_spans["goal_id"].to_list()
+        for row in self.plan_requests.iter_rows(named=True):
+            after = int(np.searchsorted(begins, row["begin_ns"])) - 1
+            if after >= 0:
+                request = PlanRequest(begin_ns=row["begin_ns"], end_ns=row["end_ns"], cpu_work_ns=row["cpu_work_ns"])
+                requests.setdefault(goals[after], []).append(request)
         phases: dict[str, dict[Phase, int]] = {}
         for goal_id, phase, time_ns in self.phases.select("goal_id", "phase", "time_ns").iter_rows():
             phases.setdefault(goal_id, {})[Phase(phase)] = time_ns
@@ -182,29 +191,12 @@ class ExecutionModel(Tables):
             for row in self.trial_spans.iter_rows(named=True)
         }
 
-    def _plan_requests_by_trial(self) -> dict[str, list[PlanRequest]]:
-        """Planning-only requests by the goal id of the preceding trial."""
-        begins = self.trial_spans["begin_ns"].to_numpy()
-        goals = self.trial_spans["goal_id"].to_list()
-        found: dict[str, list[PlanRequest]] = {}
-        for row in self.plan_requests.iter_rows(named=True):
-            after = int(np.searchsorted(begins, row["begin_ns"])) - 1
-            if after >= 0:
-                request = PlanRequest(begin_ns=row["begin_ns"], end_ns=row["end_ns"], cpu_work_ns=row["cpu_work_ns"])
-                found.setdefault(goals[after], []).append(request)
-        return found
-
     @cached_property
     def extent_ns(self) -> tuple[int, int]:
         """Times of the earliest and the latest record; 0 without any."""
         names = ("born_ns", "time_ns", "start_ns", "end_ns")
-        columns = [
-            frame[name]
-            for key, frame in self.frames().items()
-            if key != "missing_spans"
-            for name in names
-            if name in frame.columns
-        ]
+        frames = [frame for key, frame in self.frames().items() if key != "missing_spans"]
+        columns = [frame[name] for frame in frames for name in names if name in frame.columns]
         times = [int(time) for column in columns for time in (column.min(), column.max()) if isinstance(time, int)]
         return min(times, default=0), max(times, default=0)
 
@@ -227,21 +219,183 @@ class ExecutionModel(Tables):
 
     def publication_times_ns(self, topic: str) -> TimesNs:
         """Times of all publications on a topic, of any publisher."""
-        import polars as pl  # noqa: PLC0415 - the model itself needs no frames
-
-        publishers = self.publishers.filter(pl.col("topic") == topic)["id"]
-        published = self.publications.filter(pl.col("publisher").is_in(publishers.implode()))
-        return published["time_ns"].to_numpy()
+        return self._publications_on(topic)["time_ns"].to_numpy()
 
     def publishers_times_ns(self, topic: str) -> list[TimesNs]:
         """Times of publications on a topic, one array per publisher that published on it."""
-        import polars as pl  # noqa: PLC0415 - the model itself needs no frames
-
-        publishers = self.publishers.filter(pl.col("topic") == topic)["id"]
-        published = self.publications.filter(pl.col("publisher").is_in(publishers.implode()))
+        published = self._publications_on(topic)
         return [each["time_ns"].to_numpy() for each in published.partition_by("publisher", maintain_order=True)]
+
+    def _publications_on(self, topic: str) -> pl.DataFrame:
+        publishers = self.publishers.filter(pl.col("topic") == topic)["id"]
+        return self.publications.filter(pl.col("publisher").is_in(publishers.implode()))
 
     def topics(self) -> list[str]:
         """Names of the topics that have a publisher or a subscription, sorted."""
-        names = {*self.publishers["topic"].drop_nulls(), *self.subscriptions["topic"].drop_nulls()}
-        return sorted(names)
+        return sorted({*self.publishers["topic"].drop_nulls(), *self.subscriptions["topic"].drop_nulls()})
+
+
+SCHEMA_VERSION: Final = 3
+
+Schema = Mapping[str, type[pl.DataType] | pl.DataType]
+
+
+def _columns(names: str, **others: type[pl.DataType]) -> Schema:
+    """Schema of columns that hold times (``…_ns``), handles or ids, by their names, and then of others."""
+    kinds = {"ns": pl.Int64, "handle": pl.UInt64}
+    return {name: kinds.get(name.rpartition("_")[2], pl.Int32) for name in names.split()} | others
+
+
+def _entity(names: str = "", **others: type[pl.DataType]) -> Schema:
+    """Schema of an entity with a handle in a process, plus its own columns."""
+    return {**_columns(f"id process handle born_ns {names}", **others), "known": pl.Boolean}
+
+
+_TOPIC_END: Final = _entity("node", topic=pl.String, depth=pl.UInt64, rmw_handle=pl.UInt64, gid=pl.String)
+
+ENTITIES: Final[Mapping[str, Schema]] = {
+    "hosts": _columns("id", name=pl.String),
+    "processes": _columns("id host", pid=pl.Int64, name=pl.String),
+    "threads": _columns("id process", tid=pl.Int64, name=pl.String, executor=pl.Int32),
+    "nodes": _entity(name=pl.String),
+    "publishers": _TOPIC_END,
+    "subscriptions": _TOPIC_END,
+    "services": _entity("node", name=pl.String),
+    "clients": _entity("node", name=pl.String),
+    "timers": _entity("node period_ns"),
+    "callbacks": _entity(symbol=pl.String, subscription=pl.Int32, timer=pl.Int32, service=pl.Int32, node=pl.Int32),
+    "state_machines": _entity("node"),
+    "actions": _columns("id node", role=pl.String, name=pl.String),
+    "executors": _columns("id process", threads=pl.UInt32),
+    "link_annotations": {
+        **_columns("id", rule=pl.String),
+        **_columns("process time_ns", subscriptions=pl.List, publishers=pl.List),
+    },
+}
+"""Entities.
+
+`known` is false where no init event names the owner of a handle; `handle` is then the address that its events carry:
+the middleware's for publishers and subscriptions (within a process, rcl's or that of the buffer).
+"""
+
+_SLOT: Final = {"buffer": pl.UInt64, "slot": pl.UInt64}
+_REQUEST: Final = _columns("client service", client_gid=pl.String, sequence=pl.Int64)
+_TRIAL: Final = _columns("begin_ns end_ns", error_code=pl.Int64, planned_ns=pl.Int64, points=pl.Int64)
+
+INSTANCES: Final[Mapping[str, Schema]] = {
+    "publications": _columns("id time_ns thread publisher source_ns rclcpp_ns rcl_ns intra_ns", intra=pl.Boolean),
+    "takes": _columns("id time_ns thread subscription source_ns rcl_ns rclcpp_ns", intra=pl.Boolean, **_SLOT),
+    "enqueues": _columns("id time_ns thread subscription", **_SLOT, overwritten=pl.Boolean),
+    "callback_runs": _columns("id start_ns end_ns thread callback", intra=pl.Boolean, parent=pl.Int32),
+    "waits": _columns("id begin_ns end_ns thread timeout_ns"),
+    "executions": _columns("id begin_ns end_ns thread subscription timer"),
+    "requests": {**_columns("id time_ns thread", step=pl.String), **_REQUEST},
+    "transitions": _columns("id time_ns thread state_machine", from_state=pl.String, to_state=pl.String),
+    "trial_spans": {
+        "goal_id": pl.String,
+        "scenario": pl.String,
+        "index": pl.Int64,
+        **_TRIAL,
+        **_columns("cpu_work_ns thread"),
+    },
+    "phases": {"goal_id": pl.String, "phase": pl.String, **_columns("time_ns thread")},
+    "plan_requests": {"goal_id": pl.String, **_columns("begin_ns end_ns cpu_work_ns thread")},
+    "planning_stages": _columns("time_ns thread", name=pl.String),
+    "control_cycles": {**_columns("time_ns thread", cycle=pl.UInt64), **_columns("sim_time_ns period_ns")},
+    "sim_steps": _columns("time_ns thread", step=pl.UInt64, sim_time_ns=pl.Int64),
+    "missing_spans": _columns("process begin_ns end_ns"),
+}
+"""Instances.
+
+`publications.time_ns` is `rmw_publish`, in a process that writes none `rcl_publish` or `rclcpp_publish`; `intra_ns`
+is `rclcpp_intra_publish`, if the same call also gave the message to subscriptions in its own process; `intra` is true
+if it went to no other process (`time_ns` is then `intra_ns`). `takes.time_ns` is `rmw_take`, or the ring buffer's
+dequeue; in a process that does not write that event, the begin of the callback that got the message. `source_ns` is
+null where the middleware's stamp is not recorded. `requests.step` is ``send_request``, ``take_request``,
+``send_response`` or ``take_response``. `plan_requests` are goals that were planned and not executed, from the begin
+of planning to the result. `planning_stages.time_ns` is the end of a stage.
+`missing_spans`: events of the process may be missing from the trace from `begin_ns` (null: from its begin) to `end_ns`
+(null: to its end), because they were overwritten, discarded or cut off.
+"""
+
+
+MANIFEST: Final = "model.json"
+
+
+def write_model(model: ExecutionModel, directory: Path, *, target: Path | None = None) -> None:
+    """Writes ``TABLE.parquet`` for each table; the manifest, which makes them a model, comes last.
+
+    Args:
+        target: final folder, if the given one is temporary; named in messages.
+
+    Raises:
+        NotWritten, ConfigurationError: see `writing`.
+    """
+    with writing(target or directory, needs=sum(round(frame.estimated_size()) for frame in model.frames().values())):
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / MANIFEST).unlink(missing_ok=True)
+        digests = {}
+        for name, frame in model.frames().items():
+            write_table(frame, directory / f"{name}.parquet")
+            digests[name] = digest_of(directory / f"{name}.parquet")
+        manifest = {
+            "schema_version": SCHEMA_VERSION,
+            "tables": {name: len(frame) for name, frame in model.frames().items()},
+            "unknown": dict(model.unknown),
+            "unpaired": dict(model.unpaired),
+            "missing_events": [asdict(each) for each in model.missing_events],
+            "stats": asdict(model.stats),
+            "sha256": digests,
+        }
+        (directory / MANIFEST).write_text(json.dumps(manifest, indent=1, default=os.fspath) + "\n", "utf-8")
+
+
+def read_model(directory: Path) -> ExecutionModel:
+    """Reads a model written by `write_model`.
+
+    Raises:
+        RecordUnreadable: there is none, a table is missing or damaged, or another version wrote it.
+    """
+    path = directory / MANIFEST
+    try:
+        manifest = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise _unreadable(path, "is missing: no complete model lies there") from None
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, str(error)) from None
+    version = manifest.get("schema_version") if isinstance(manifest, dict) else None
+    if version != SCHEMA_VERSION:
+        raise _unreadable(path, f"has schema version {version!r}, this version reads {SCHEMA_VERSION}")
+    try:
+        streams = tuple(_stream(stream) for stream in manifest["stats"]["streams"])
+        files = manifest["stats"]["linked_files"]
+        linked = tuple(LinkedFile(**{name: Path(file) for name, file in each.items()}) for each in files)
+        unknown, unpaired = dict(manifest["unknown"]), dict(manifest["unpaired"])
+        missing = tuple(
+            MissingEvent(**{**each, "processes": tuple(each["processes"]), "hides": tuple(each["hides"])})
+            for each in manifest["missing_events"]
+        )
+        digests = dict(manifest["sha256"])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise _unreadable(path, f"is damaged: {type(error).__name__} {error}") from None
+    frames = {}
+    for name in (field.name for field in fields(Tables)):
+        table = directory / f"{name}.parquet"
+        try:
+            if digest_of(table) != digests.get(name):
+                raise _unreadable(table, "is damaged: its content is not what was written")
+            frames[name] = pl.read_parquet(table)
+        except FAULTS as error:
+            raise _unreadable(table, reason_of(error)) from None
+    stats = ReadStats(streams, linked)
+    return ExecutionModel(**frames, stats=stats, unknown=unknown, unpaired=unpaired, missing_events=missing)
+
+
+def _unreadable(path: Path, reason: str) -> RecordUnreadable:
+    return RecordUnreadable(f"{path}: {reason}", remedy="write the tables again: ldos analyze TRACE --output DIRECTORY")
+
+
+def _stream(plain: Mapping[str, Any]) -> StreamStats:
+    corruptions = tuple(Corruption(**{**each, "path": Path(each["path"])}) for each in plain["corruptions"])
+    gaps = tuple(Gap(**gap) for gap in plain["gaps"])
+    return StreamStats(**{**plain, "path": Path(plain["path"]), "gaps": gaps, "corruptions": corruptions})

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
 from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable
-from pytest_ldos.trace.execution import mapped
-from pytest_ldos.trace.execution.columns import IdArray, TimesNs, index_by
-from pytest_ldos.trace.execution.mapped import chunks, computed
-from pytest_ldos.trace.execution.threads import NO_PROCESS, ThreadCensus, ThreadIndex
+from pytest_ldos.trace.execution import columns as mapped
+from pytest_ldos.trace.execution.columns import IdArray, TimesNs, chunks, computed, frame_of, index_by
+from pytest_ldos.trace.execution.model import INSTANCES
+from pytest_ldos.trace.execution.threads import NO_PROCESS, Rows, ThreadCensus, ThreadIndex
 
 Keys = npt.NDArray[np.int64]
 """Thread and time as one number, ordered by thread first; shape ``(n,)``."""
@@ -24,8 +24,7 @@ Keys = npt.NDArray[np.int64]
 _KEY_BITS = 63
 
 
-_ERA_NS = 1 << 46
-"""Smallest gap between eras: about 20 hours."""
+_ERA_NS = 1 << 46  # smallest gap between eras: about 20 hours
 
 
 class Clock:
@@ -42,7 +41,9 @@ class Clock:
         every = [times for times in times_ns if len(times)]
         first = min((int(times.min()) for times in every), default=0)
         self.last_ns = max((int(times.max()) for times in every), default=0)
-        self._first_ns, self._before_ns = _eras(every) if self.last_ns - first > _ERA_NS else _one_era(first)
+        self._first_ns, self._before_ns = np.array([first], dtype=np.int64), np.zeros(1, dtype=np.int64)
+        if self.last_ns - first > _ERA_NS:
+            self._first_ns, self._before_ns = _eras(every)
         last = self._since_first(np.array([self.last_ns]))
         self._bits = max(int(last[0]).bit_length(), 1)
 
@@ -55,11 +56,7 @@ class Clock:
         return passed
 
     def keys(self, thread: npt.NDArray[Any], times_ns: TimesNs) -> Keys:
-        """Keys of (thread, time) pairs; the threads must not be -1.
-
-        Raises:
-            ConfigurationError: the trace is too long for the number of its threads.
-        """
+        """Keys of (thread, time) pairs; the threads must not be -1. Refuses a trace that is too long."""
         if len(thread) and int(thread.max()) >= 1 << (_KEY_BITS - self._bits):
             raise ConfigurationError(
                 "the trace is too long for the number of its threads", remedy="read it in parts, with `window`"
@@ -77,26 +74,17 @@ class Clock:
         return Timeline(keys, rows, self._bits)
 
 
-def _one_era(first_ns: int) -> tuple[TimesNs, TimesNs]:
-    return np.array([first_ns], dtype=np.int64), np.zeros(1, dtype=np.int64)
-
-
 def _eras(every: list[TimesNs]) -> tuple[TimesNs, TimesNs]:
     """Begin of each era, and the total length of the eras before it."""
-    times_ns = _edges(every)
+    times_ns = np.unique(np.concatenate([edges(each[part]) for each in every for part in chunks(len(each))]))
     begin = np.concatenate(([0], np.flatnonzero(np.diff(times_ns) > _ERA_NS) + 1))
     end = np.append(begin[1:], len(times_ns)) - 1
     lengths = times_ns[end] - times_ns[begin] + 1
     return times_ns[begin], np.cumsum(lengths) - lengths
 
 
-def _edges(every: list[TimesNs]) -> TimesNs:
-    """A subset of the times with the same eras: each omitted time is within one era gap of a kept one."""
-    return np.unique(np.concatenate([edges(times_ns[part]) for times_ns in every for part in chunks(len(times_ns))]))
-
-
 def edges(times_ns: TimesNs) -> TimesNs:
-    """First and last time of each interval of `_ERA_NS`; no interval contains a gap between eras."""
+    """First and last time of each interval of `_ERA_NS`, which determine the same eras as all times."""
     if not len(times_ns):
         return times_ns
     first_ns, last_ns = times_ns.min(), times_ns.max()
@@ -110,22 +98,14 @@ def edges(times_ns: TimesNs) -> TimesNs:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Events of one kind.
-
-    Attributes:
-        keys: ascending; shape ``(n,)``.
-        rows: the event's row in its table; shape ``(n,)``.
-    """
+    """Events of one kind: ascending keys, and the row of each event in its table; shape ``(n,)``."""
 
     keys: Keys
     rows: IdArray
     bits: int
 
     def last_for(self, others: Timeline, *, before: bool = False) -> IdArray:
-        """Row that `last` returns for each event of another timeline, in the order of its table.
-
-        Several times faster than a lookup of unsorted keys, because both timelines are sorted.
-        """
+        """Row that `last` returns for each event of another timeline, in the order of its table; faster than `last`."""
         return in_table(others, self.last(others.keys, before=before))
 
     def next_for(self, others: Timeline, *, after: bool = False) -> IdArray:
@@ -133,11 +113,7 @@ class Timeline:
         return in_table(others, self.next(others.keys, after=after))
 
     def last(self, keys: Keys, *, before: bool = False, skip: int = 0) -> IdArray:
-        """Row of the last event of the key's thread at its time or before (`before`: strictly before).
-
-        Args:
-            skip: number of events to go back further.
-        """
+        """Row of the last event of the key's thread at its time or before; `skip` goes back further by so many."""
         position = np.searchsorted(self.keys, keys, side="left" if before else "right") - 1 - skip
         return self._rows(position, keys)
 
@@ -166,18 +142,14 @@ _WRITTEN_BY: Final = "tracetools of ROS 2 Humble or later writes it"
 
 @dataclass(frozen=True)
 class Events:
-    """Events of one name from the observed processes, in time order.
-
-    Attributes:
-        times_ns, thread, process: of each event; shape ``(n,)``.
-    """
+    """Events of one name from the observed processes, in time order, with the thread and process of each."""
 
     name: str
     times_ns: TimesNs
     thread: IdArray
     process: IdArray
     _columns: dict[str, Column] = field(default_factory=dict, repr=False)
-    _rows: npt.NDArray[np.intp] | None = field(default=None, repr=False)
+    _rows: Rows = field(default_factory=lambda: slice(None), repr=False)
     _source: Path = Path()
 
     def __len__(self) -> int:
@@ -187,8 +159,11 @@ class Events:
         """Numbers of a field: codes for text; one row per event for lists of one length."""
         if len(self) == 0:
             return np.empty(0, dtype=np.int64)
-        values = self._column(name).values
-        return values if self._rows is None else values[self._rows]
+        return self._column(name).values[self._rows]
+
+    def table(self, name: str, /, **columns: Any) -> pl.DataFrame:
+        """Table of the model with time and thread of each event, and the given columns."""
+        return frame_of(INSTANCES[name], {"time_ns": self.times_ns, "thread": self.thread, **columns})
 
     def handles(self, name: str) -> npt.NDArray[np.uint64]:
         """Field of addresses of any width."""
@@ -196,7 +171,7 @@ class Events:
 
     def texts(self, name: str) -> list[str]:
         """Strings of a text field."""
-        return [] if len(self) == 0 else self._column(name).texts()[self._selected].tolist()
+        return [] if len(self) == 0 else self._column(name).texts()[self._rows].tolist()
 
     def hexadecimals(self, name: str) -> list[str]:
         """Field of bytes, all of one length, as hexadecimal digits."""
@@ -204,18 +179,15 @@ class Events:
 
     def lists(self, name: str) -> list[list[int]]:
         """Elements of a list field."""
-        return [] if len(self) == 0 else [self._column(name)[int(row)] for row in self._selected]
-
-    @property
-    def _selected(self) -> npt.NDArray[np.intp]:
-        return np.arange(len(self)) if self._rows is None else self._rows
+        column = self._column(name) if len(self) else ()
+        return [column[row] for row in np.arange(len(column))[self._rows].tolist()]
 
     def _column(self, name: str) -> Column:
         if name not in self._columns:
             reason = f"{self.name} has no field {name!r} ({_WRITTEN_BY})"
             raise TraceUnreadable(self._source, None, reason)
         column = self._columns[name]
-        missing = 0 if column.valid is None else int(np.count_nonzero(~column.valid[self._selected]))
+        missing = 0 if column.valid is None else int(np.count_nonzero(~column.valid[self._rows]))
         if missing:
             reason = f"{self.name} has no field {name!r} in {missing} of {len(self)} events ({_WRITTEN_BY})"
             raise TraceUnreadable(self._source, None, reason, remedy="observe only processes of ROS 2 Humble or later")
@@ -226,8 +198,8 @@ class Events:
         column = self._columns.get(name)
         if column is None or len(self) == 0:
             return np.full(len(self), otherwise)
-        values = column.values[self._selected]
-        return values if column.valid is None else np.where(column.valid[self._selected], values, otherwise)
+        values = column.values[self._rows]
+        return values if column.valid is None else np.where(column.valid[self._rows], values, otherwise)
 
 
 def count_threads(
@@ -240,16 +212,10 @@ def count_threads(
             census.add(table, rows_of(table, census, pids, trace.directory))
 
 
-def rows_of(
-    table: EventTable, census: ThreadCensus, pids: Collection[int] | None, directory: Path
-) -> npt.NDArray[np.intp] | None:
-    """Events of some processes, ``None`` for all.
-
-    Raises:
-        TraceUnreadable: processes are given, and the events do not name theirs.
-    """
+def rows_of(table: EventTable, census: ThreadCensus, pids: Collection[int] | None, directory: Path) -> Rows:
+    """Events of some processes, or all; refuses events that do not name theirs."""
     if pids is None:
-        return None
+        return slice(None)
     found = census.pids(table)
     if (found == NO_PROCESS).any():
         reason = f"{table.name} has no context vpid, so that processes cannot be distinguished"
@@ -258,25 +224,33 @@ def rows_of(
 
 
 class Observed:
-    """Events of some processes.
-
-    Args:
-        census: all threads of these processes, including those outside this window.
-        pids: of the processes; ``None`` for all in the trace.
-    """
+    """Events of some processes; the census has all their threads, including those outside this window."""
 
     def __init__(self, trace: DecodedTrace, census: ThreadCensus, pids: Collection[int] | None) -> None:
-        self._trace = trace
+        self.trace = trace
         self._pids = pids
         self._events: dict[str, Events] = {}
         self._timelines: dict[str, Timeline] = {}
-        self._census = census
+        self.census = census
         self.threads = ThreadIndex(census)
+        self._writers = self.threads.writers()
+        self.clock = Clock(*(table.timestamp_ns for table in trace.events.values()))
 
     def events(self, name: str) -> Events:
         """Events of one name; empty where the trace has no such event."""
-        if name not in self._events:
-            self._events[name] = self._select(name)
+        if name in self._events:
+            return self._events[name]
+        table = self.trace.events.get(name)
+        if table is None or len(table) == 0:
+            none = np.empty(0, dtype=np.int32)
+            self._events[name] = Events(name, np.empty(0, dtype=np.int64), none, none)
+        else:
+            rows = rows_of(table, self.census, self._pids, self.trace.directory)
+            thread = self.threads.index(table, rows)
+            times_ns = table.timestamp_ns[rows]
+            process = self.threads.process_of(thread)
+            columns, source = dict(table.columns), self.trace.directory
+            self._events[name] = Events(name, times_ns, thread, process, columns, rows, source)
         return self._events[name]
 
     def timeline(self, name: str) -> Timeline:
@@ -292,23 +266,3 @@ class Observed:
         writers = [each for each in self._writers.get(name, ()) if each < len(is_without)]
         is_without[writers] = False
         return is_without[events.process]
-
-    @cached_property
-    def _writers(self) -> dict[str, frozenset[int]]:
-        return self.threads.writers()
-
-    @cached_property
-    def clock(self) -> Clock:
-        """Clock that turns (thread, time) into one comparable number."""
-        return Clock(*(table.timestamp_ns for table in self._trace.events.values()))
-
-    def _select(self, name: str) -> Events:
-        table = self._trace.events.get(name)
-        if table is None or len(table) == 0:
-            none = np.empty(0, dtype=np.int32)
-            return Events(name, np.empty(0, dtype=np.int64), none, none)
-        rows = rows_of(table, self._census, self._pids, self._trace.directory)
-        thread = self.threads.index(table, rows)
-        times = table.timestamp_ns if rows is None else table.timestamp_ns[rows]
-        process = self.threads.process_of(thread)
-        return Events(name, times, thread, process, dict(table.columns), rows, self._trace.directory)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final
@@ -15,27 +15,21 @@ import polars as pl
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.tracepoints import KERNEL_FIELDS, Kernel
-from pytest_ldos.trace.ctf.files import TraceInfo
 from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable
+from pytest_ldos.trace.ctf.stats import TraceInfo
 from pytest_ldos.trace.execution.columns import IdArray, frame_of
-from pytest_ldos.trace.execution.model import ExecutionModel, Frames
-from pytest_ldos.trace.execution.schema import ENTITIES, INSTANCES, Schema
+from pytest_ldos.trace.execution.model import ENTITIES, INSTANCES, ExecutionModel, Frames
 
 _PID_BITS: Final = 22
-_LARGEST_TID: Final = 1 << _PID_BITS
-"""The kernel's limit of process and thread ids; larger ids take a slower path."""
-
+_LARGEST_TID: Final = 1 << _PID_BITS  # the kernel's limit of process and thread ids; larger ids take a slower path
 NO_PROCESS: Final = 0
 """Pid and tid in traces recorded without these contexts."""
 
-_MOST_KEYS: Final = 1 << 23
-"""Largest number of distinct keys that are counted in an array."""
-
 Numbers = npt.NDArray[Any]
 
-_NAMESPACES: Final = (1 << 32) - 1
-"""The kernel numbers namespaces by 32 bits; a trace may hold anything."""
+_NAMESPACES: Final = (1 << 32) - 1  # the kernel numbers namespaces by 32 bits; a trace may hold anything
 
+Rows = npt.NDArray[np.intp] | slice
 Thread = tuple[int, int, int]
 """Host's number, process (see `ThreadCensus.owners`) and tid."""
 
@@ -58,7 +52,7 @@ class ThreadCensus:
         self.writers: dict[str, set[tuple[int, int]]] = {}
         self._traces: dict[tuple[int, int], set[int]] = {}
 
-    def add(self, table: EventTable, rows: npt.NDArray[np.intp] | None = None) -> None:
+    def add(self, table: EventTable, rows: Rows = slice(None)) -> None:
         """Counts the events of a table, or some of its rows."""
         writers = self.writers.setdefault(table.name, set())
         host, pid, tid = self.owners(table, rows)
@@ -68,11 +62,15 @@ class ThreadCensus:
         named = column is not None and column.dictionary is not None
         words: Sequence[str] = (column.dictionary or ()) if column is not None and named else ("",)
         codes = column.values if column is not None and named else np.zeros(len(table), dtype=np.int64)
-        trace = table.trace[:1] if table.trace.strides == (0,) else table.trace[slice(None) if rows is None else rows]
-        for (*owner, number, code), count in _distinct(host, pid, tid, trace, codes if rows is None else codes[rows]):
-            names = self.names.setdefault((owner[0], owner[1], owner[2]), Counter())
-            writers.add((owner[0], owner[1]))
-            self._traces.setdefault((owner[0], owner[1]), set()).add(number)
+        trace = table.trace[:1] if table.trace.strides == (0,) else table.trace[rows]
+        parts = {"host": host, "process": pid, "tid": tid, "trace": trace, "code": codes[rows]}
+        whole = {name: part for name, part in parts.items() if len(part) == len(tid)}
+        constant = {name: pl.lit(int(part[0])) for name, part in parts.items() if name not in whole}
+        counted = pl.DataFrame(whole).group_by(list(whole)).len().with_columns(**constant).select(*parts, "len")
+        for at, process, thread, number, code, count in counted.iter_rows():
+            names = self.names.setdefault((at, process, thread), Counter())
+            writers.add((at, process))
+            self._traces.setdefault((at, process), set()).add(number)
             if named:
                 names[words[code]] += count
 
@@ -80,18 +78,18 @@ class ThreadCensus:
         """Numbers of the traces that hold events of each process, in the order of the table `processes`."""
         return [self._traces[process] for process in sorted(self._traces)]
 
-    def owners(self, table: EventTable, rows: npt.NDArray[np.intp] | None = None) -> tuple[Numbers, Numbers, Numbers]:
+    def owners(self, table: EventTable, rows: Rows = slice(None)) -> tuple[Numbers, Numbers, Numbers]:
         """Host, process and tid of each event; a single host is one element.
 
         A process is identified by pid and, if recorded, PID namespace: two containers both have a pid 1.
         """
-        chosen: Any = slice(None) if rows is None else rows
-        pid, tid = self.pids(table)[chosen], _tids(table)[chosen]
+        pid = self.pids(table)[rows]
+        tid = table["vtid"][rows] if "vtid" in table.columns else np.full(len(pid), NO_PROCESS, dtype=np.int64)
         if "pid_ns" in table.columns:
-            namespace = table["pid_ns"][chosen].astype(np.int64) & _NAMESPACES
+            namespace = table["pid_ns"][rows].astype(np.int64) & _NAMESPACES
             pid = pid.astype(np.int64) & (_LARGEST_TID - 1) | namespace << _PID_BITS
         one_host = len(self.host_names) == 1
-        return np.zeros(1, dtype=np.int64) if one_host else self._host_of_trace[table.trace[chosen]], pid, tid
+        return np.zeros(1, dtype=np.int64) if one_host else self._host_of_trace[table.trace[rows]], pid, tid
 
     def pids(self, table: EventTable) -> Numbers:
         """Pid of each event: from its context, else the owner of the trace's buffer, else `NO_PROCESS`."""
@@ -104,24 +102,23 @@ class ThreadIndex:
     def __init__(self, census: ThreadCensus) -> None:
         self._census = census
         self._threads = {thread: number for number, thread in enumerate(sorted(census.names))}
-        self._processes = {
-            process: number for number, process in enumerate(sorted({(host, pid) for host, pid, _ in self._threads}))
-        }
-        self._process_of_thread = np.array(
-            [self._processes[host, pid] for host, pid, _ in self._threads], dtype=np.int32
-        )
+        processes = [(host, process) for host, process, _ in self._threads]
+        self._processes = {process: number for number, process in enumerate(sorted(set(processes)))}
+        self._process_of_thread = np.array([self._processes[process] for process in processes], dtype=np.int32)
 
-    def index(self, table: EventTable, rows: npt.NDArray[np.intp] | None = None) -> IdArray:
+    def index(self, table: EventTable, rows: Rows = slice(None)) -> IdArray:
         """The thread of each event of a table, or of some of its rows."""
         host, pid, tid = self._census.owners(table, rows)
         if len(tid) == 0:
             return np.empty(0, dtype=np.int32)
         threads = self._index_by_tid(host, pid, tid)
-        return self._index_by_all(host, pid, tid) if threads is None else threads
-
-    def pids(self, table: EventTable) -> Numbers:
-        """See `ThreadCensus.pids`."""
-        return self._census.pids(table)
+        if threads is not None:
+            return threads
+        triples = np.stack(np.broadcast_arrays(host, pid.astype(np.int64), tid.astype(np.int64)), axis=1)
+        known, inverse = np.unique(triples, axis=0, return_inverse=True)
+        numbers = np.array([self._threads[tuple(triple)] for triple in known.tolist()], dtype=np.int32)
+        found: IdArray = numbers[inverse.reshape(-1)]
+        return found
 
     def process_of(self, thread: IdArray) -> IdArray:
         found: IdArray = self._process_of_thread[thread] if len(thread) else thread
@@ -134,41 +131,30 @@ class ThreadIndex:
 
     def frames(self) -> Frames:
         """The tables `hosts`, `processes` and `threads` (without executors)."""
-        names = [_most_frequent(self._census.names[thread]) for thread in self._threads]
-        main = {
-            (host, process): name
-            for (host, process, tid), name in zip(self._threads, names, strict=True)
-            if _pid_of(process) == tid
-        }
+        counts = [self._census.names[thread] for thread in self._threads]
+        names = [min(each, key=lambda name: (-each[name], name), default=None) for each in counts]
+        main: dict[tuple[int, int], str | None] = {}
         some: dict[tuple[int, int], str | None] = {}
-        for (host, pid, _), name in zip(self._threads, names, strict=True):
-            some[host, pid] = some.get((host, pid)) or name
+        for (host, process, tid), name in zip(self._threads, names, strict=True):
+            if _pid_of(process) == tid:
+                main[host, process] = name
+            some[host, process] = some.get((host, process)) or name
+        processes = {
+            "host": [host for host, _ in self._processes],
+            "pid": [_pid_of(process) for _, process in self._processes],
+            "name": [main.get(process) or some[process] for process in self._processes],
+        }
+        tids = [tid for _, _, tid in self._threads]
+        no_executor = np.full(len(tids), -1, dtype=np.int32)
+        threads = {"process": self._process_of_thread, "tid": tids, "name": names, "executor": no_executor}
         return {
             "hosts": frame_of(ENTITIES["hosts"], {"name": self._census.host_names}),
-            "processes": frame_of(
-                ENTITIES["processes"],
-                {
-                    "host": [host for host, _ in self._processes],
-                    "pid": [_pid_of(process) for _, process in self._processes],
-                    "name": [main.get(process) or some[process] for process in self._processes],
-                },
-            ),
-            "threads": frame_of(
-                ENTITIES["threads"],
-                {
-                    "process": self._process_of_thread,
-                    "tid": [tid for _, _, tid in self._threads],
-                    "name": names,
-                    "executor": np.full(len(self._threads), -1, dtype=np.int32),
-                },
-            ),
+            "processes": frame_of(ENTITIES["processes"], processes),
+            "threads": frame_of(ENTITIES["threads"], threads),
         }
 
     def _index_by_tid(self, host: Numbers, pid: Numbers, tid: Numbers) -> IdArray | None:
-        """Looks threads up in an array with an element per tid.
-
-        Returns ``None`` if a tid has several owners or is out of range.
-        """
+        """Looks threads up by tid in an array; ``None`` if a tid has several owners or is out of range."""
         if len(host) > 1 or tid.min() < 0 or tid.max() >= _LARGEST_TID:
             return None
         owner = np.zeros(int(tid.max()) + 1, dtype=np.int64)
@@ -179,63 +165,13 @@ class ThreadIndex:
         seen[tid] = True
         numbers = np.zeros(len(owner), dtype=np.int32)
         for each in np.flatnonzero(seen).tolist():
-            numbers[each] = self._number(int(host[0]), int(owner[each]), each)
+            numbers[each] = self._threads[int(host[0]), int(owner[each]), each]
         return numbers[tid]
-
-    def _index_by_all(self, host: Numbers, pid: Numbers, tid: Numbers) -> IdArray:
-        triples = np.stack(np.broadcast_arrays(host, pid.astype(np.int64), tid.astype(np.int64)), axis=1)
-        known, inverse = np.unique(triples, axis=0, return_inverse=True)
-        numbers = np.array([self._number(*map(int, triple)) for triple in known], dtype=np.int32)
-        return numbers[inverse.reshape(-1)]
-
-    def _number(self, host: int, pid: int, tid: int) -> int:
-        return self._threads[host, pid, tid]
-
-
-def _distinct(
-    host: Numbers, pid: Numbers, tid: Numbers, trace: Numbers, code: Numbers
-) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Each combination of host, pid, tid, trace and name with its number of events."""
-    parts = [host, pid, tid, trace, code]
-    key = np.zeros(1, dtype=np.int64)
-    for part in parts:
-        if len(part) > 1:
-            dense = _dense(part)
-            key = key * (int(dense.max()) + 1) + dense
-            key = _dense(key) if int(key.max()) > _MOST_KEYS else key
-    key = _dense(np.broadcast_to(key, len(tid)))
-    counts = np.bincount(key)
-    row = np.zeros(len(counts), dtype=np.int64)
-    row[key] = np.arange(len(key))
-    columns = [(part[row] if len(part) > 1 else np.broadcast_to(part, len(row))).tolist() for part in parts]
-    yield from zip(zip(*columns, strict=True), counts.tolist(), strict=True)
-
-
-def _dense(values: Numbers) -> Numbers:
-    """A small number for each distinct value."""
-    low, span = int(values.min()), int(values.max()) - int(values.min()) + 1
-    if span > _MOST_KEYS:
-        return np.unique(values, return_inverse=True)[1].reshape(-1)
-    if low == 0 and span == 1:
-        return np.zeros(len(values), dtype=np.int64)
-    numbers = np.zeros(span, dtype=np.int64)
-    at = values - low if low else values
-    numbers[at] = 1
-    found: Numbers = (np.cumsum(numbers) - 1)[at]
-    return found
-
-
-def _most_frequent(names: Counter[str]) -> str | None:
-    return min(names, key=lambda name: (-names[name], name), default=None)
 
 
 def _pid_of(process: int) -> int:
     """The pid of a process, within its namespace if it has one."""
     return process & (_LARGEST_TID - 1) if process >= _LARGEST_TID else process
-
-
-def _tids(table: EventTable) -> Numbers:
-    return table["vtid"] if "vtid" in table.columns else np.full(len(table), NO_PROCESS, dtype=np.int64)
 
 
 _NOT_OF_THIS_CLOCK: Final = frozenset(
@@ -244,8 +180,7 @@ _NOT_OF_THIS_CLOCK: Final = frozenset(
 """Time columns that hold durations, or stamps of another clock."""
 
 
-_LARGEST_NS: Final = 10**18
-"""About thirty years."""
+_LARGEST_NS: Final = 10**18  # about thirty years
 
 
 def shift_clocks(model: ExecutionModel, offsets_ns: Mapping[str, int]) -> ExecutionModel:
@@ -267,21 +202,15 @@ def shift_clocks(model: ExecutionModel, offsets_ns: Mapping[str, int]) -> Execut
     offsets = model.hosts.select(host="id", offset=offset)
     by_process = model.processes.select("host", process="id").join(offsets, on="host").select("process", "offset")
     by_thread = model.threads.select("process", thread="id").join(by_process, on="process").select("thread", "offset")
-    frames = model.frames()
-    schemas = {**ENTITIES, **INSTANCES}
-    moved: dict[str, Any] = {
-        name: _moved(frame, schemas[name], by_process, by_thread) for name, frame in frames.items()
-    }
+    moved: dict[str, Any] = {}
+    for name, frame in model.frames().items():
+        schema = {**ENTITIES, **INSTANCES}[name]
+        times = [column for column in schema if column.endswith("_ns") and column not in _NOT_OF_THIS_CLOCK]
+        if times:
+            owner, shifts = ("thread", by_thread) if "thread" in schema else ("process", by_process)
+            joined = frame.join(shifts, on=owner, how="left", maintain_order="left")
+            moved[name] = joined.with_columns(pl.col(times) + pl.col("offset").fill_null(0)).drop("offset")
     return dataclasses.replace(model, **moved)
-
-
-def _moved(frame: pl.DataFrame, schema: Schema, by_process: pl.DataFrame, by_thread: pl.DataFrame) -> pl.DataFrame:
-    times = [name for name in schema if name.endswith("_ns") and name not in _NOT_OF_THIS_CLOCK]
-    if not times:
-        return frame
-    owner, offsets = ("thread", by_thread) if "thread" in schema else ("process", by_process)
-    joined = frame.join(offsets, on=owner, how="left", maintain_order="left")
-    return joined.with_columns(pl.col(times) + pl.col("offset").fill_null(0)).drop("offset")
 
 
 NO_HOST: Final = -1
@@ -334,9 +263,14 @@ def switch_columns(trace: DecodedTrace, vocabulary: Vocabulary) -> KernelColumns
     """Columns of ``sched_switch``; empty if the trace has none."""
     table = _table(trace, Kernel.SWITCH)
     if table is None:
-        return _EMPTY_SWITCHES
+        ints = {"cpu": np.int32, "prev_tid": np.int32, "prev_state": np.int64, "next_tid": np.int32}
+        kinds = {"time_ns": np.int64, "trace": np.uint32, **ints}
+        no_names = (np.empty(0, dtype=np.uint32), list[int]())
+        columns: KernelColumns = {name: np.empty(0, dtype=kind) for name, kind in kinds.items()}
+        return columns | {"prev_name": no_names, "next_name": no_names}
     return {
-        **_common(table),
+        "time_ns": table.timestamp_ns,
+        "trace": table.trace,
         "cpu": table.cpu_id,
         "prev_tid": _int32(table["prev_tid"]),
         "prev_state": table["prev_state"].astype(np.int64, copy=False),
@@ -354,11 +288,18 @@ def move_columns(trace: DecodedTrace, vocabulary: Vocabulary) -> list[tuple[int,
         (wakes, Move.WOKEN, "target_cpu"),
         (Kernel.WAKEUP_NEW, Move.WOKEN, "target_cpu"),
     )
-    return [
-        (int(move), _moves(table, vocabulary, cpu=cpu))
-        for event, move, cpu in kinds
-        if (table := _table(trace, event)) is not None
-    ]
+    found = []
+    for event, move, cpu in kinds:
+        if (table := _table(trace, event)) is not None:
+            columns: KernelColumns = {
+                "time_ns": table.timestamp_ns,
+                "trace": table.trace,
+                "tid": _int32(table["tid"]),
+                "cpu": _int32(table[cpu]),
+                "name": vocabulary.code_names(table.columns["comm"]),
+            }
+            found.append((int(move), columns))
+    return found
 
 
 def _table(trace: DecodedTrace, event: Kernel) -> EventTable | None:
@@ -368,35 +309,5 @@ def _table(trace: DecodedTrace, event: Kernel) -> EventTable | None:
     return table if table is not None and len(table) and needed <= set(table.columns) else None
 
 
-def _moves(table: EventTable, vocabulary: Vocabulary, *, cpu: str) -> KernelColumns:
-    return {
-        **_common(table),
-        "tid": _int32(table["tid"]),
-        "cpu": _int32(table[cpu]),
-        "name": vocabulary.code_names(table.columns["comm"]),
-    }
-
-
-def _common(table: EventTable) -> KernelColumns:
-    return {"time_ns": table.timestamp_ns, "trace": table.trace}
-
-
 def _int32(values: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
     return values.astype(np.int32, copy=False)
-
-
-def _none(kind: type[np.generic]) -> npt.NDArray[Any]:
-    return np.empty(0, dtype=kind)
-
-
-_NO_NAMES: Final = (_none(np.uint32), list[int]())
-_EMPTY_SWITCHES: Final[KernelColumns] = {
-    "time_ns": _none(np.int64),
-    "trace": _none(np.uint32),
-    "cpu": _none(np.int32),
-    "prev_tid": _none(np.int32),
-    "prev_state": _none(np.int64),
-    "prev_name": _NO_NAMES,
-    "next_tid": _none(np.int32),
-    "next_name": _NO_NAMES,
-}

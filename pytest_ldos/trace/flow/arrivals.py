@@ -17,7 +17,6 @@ executor's smallest lateness.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -27,12 +26,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pytest_ldos.trace.execution import mapped
+from pytest_ldos.trace.execution import columns as mapped
 from pytest_ldos.trace.execution.columns import (
     NEVER,
     Grouped,
+    Growing,
     IdArray,
     TimesNs,
+    chunks,
+    computed,
+    filled,
     ids_at,
     ids_of,
     index_by,
@@ -42,22 +45,41 @@ from pytest_ldos.trace.execution.columns import (
     times_at,
     times_of,
 )
-from pytest_ldos.trace.execution.mapped import Growing, chunks, computed, filled
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.execution.observed import Clock, Timeline, edges
-from pytest_ldos.trace.flow.causal import Runs
+from pytest_ldos.trace.flow.build import Runs
 from pytest_ldos.trace.flow.graph import IN_PROCESS, FlowGraph
 from pytest_ldos.trace.flow.transport import sent_ns
 
-_AT_ONCE_NS: Final = 50_000
-"""Shortest wait that counts as blocking."""
+_AT_ONCE_NS: Final = 50_000  # shortest wait that counts as blocking
 
 
 class Arrivals:
     """Estimated arrivals of all messages that have a transport link."""
 
     def __init__(self, flow: FlowGraph) -> None:
-        self._arrived = _arrivals(flow)
+        model = flow.model
+        self._arrived = filled(len(model.takes), np.int64, NEVER)  # never if no wait of its executor bounds it
+        waits, ways = _Waits(model), np.empty(0, dtype=np.int64)
+        for part in chunks(len(flow.transport)):
+            ways = np.union1d(ways, _way(flow, part))
+        way, latency_ns = Growing(np.int32), Growing(np.int64)
+        for part in chunks(len(flow.transport)):
+            shown = _shown(flow, part, waits)
+            self._arrived[shown.take[shown.blocked]] = shown.end_ns[shown.blocked]
+            way.add(np.searchsorted(ways, _way(flow, part))[shown.blocked])
+            latency_ns.add((shown.end_ns - shown.sent_ns)[shown.blocked])
+        medians = Grouped(way.finish(), latency_ns.finish(), len(ways)).medians()
+        usual_ns = np.array([int(median or 0) for median in medians], dtype=np.int64)
+        for part in chunks(len(flow.transport)):
+            shown = _shown(flow, part, waits)
+            # messages that were ready when their executor looked
+            earliest = np.where(shown.waited, np.maximum(shown.sent_ns, shown.before_ns), shown.sent_ns)
+            latest = np.maximum(np.where(shown.waited, shown.end_ns, shown.taken_ns), earliest)
+            guess_ns = np.clip(shown.sent_ns + usual_ns[np.searchsorted(ways, _way(flow, part))], earliest, latest)
+            self._arrived[shown.take[~shown.blocked]] = guess_ns[~shown.blocked]
+            in_process = (rows_of(flow.transport, part)["way"] == IN_PROCESS).to_numpy()
+            self._arrived[shown.take[in_process]] = shown.sent_ns[in_process]
 
     def of(self, take: int, sent_ns: int, taken_ns: int) -> int:
         """Arrival time of a message, between its publication and its take."""
@@ -65,40 +87,14 @@ class Arrivals:
         return taken_ns if arrived == NEVER or taken_ns <= sent_ns else min(max(arrived, sent_ns), taken_ns)
 
 
-def _arrivals(flow: FlowGraph) -> TimesNs:
-    """Arrival time of each take; `NEVER` if no wait of its executor bounds it."""
-    model = flow.model
-    arrived = filled(len(model.takes), np.int64, NEVER)
-    waits, ways = _Waits(model), _ways(flow)
-    way, latency_ns = Growing(np.int32), Growing(np.int64)
-    for part in chunks(len(flow.transport)):
-        shown = _shown(flow, part, waits)
-        arrived[shown.take[shown.blocked]] = shown.end_ns[shown.blocked]
-        way.add(np.searchsorted(ways, _way(flow, shown))[shown.blocked])
-        latency_ns.add((shown.end_ns - shown.sent_ns)[shown.blocked])
-    usual_ns = _usual(way.finish(), latency_ns.finish(), len(ways))
-    for part in chunks(len(flow.transport)):
-        shown = _shown(flow, part, waits)
-        guess_ns = _guess(shown, usual_ns[np.searchsorted(ways, _way(flow, shown))])
-        arrived[shown.take[~shown.blocked]] = guess_ns[~shown.blocked]
-        in_process = (rows_of(flow.transport, part)["way"] == IN_PROCESS).to_numpy()
-        arrived[shown.take[in_process]] = shown.sent_ns[in_process]
-    return arrived
-
-
 @dataclass(frozen=True)
 class _Shown:
-    """Messages, with the waits before their takes.
+    """Messages, with the ends of the last two waits before their takes, `before_ns` and `end_ns`.
 
-    Attributes:
-        before_ns: end of the wait before the last one.
-        end_ns: end of the last wait.
-        waited: true if the last wait ended after the message was sent.
-        blocked: true if it did not return at once.
+    The last wait ended after the message was sent (`waited`), and did not return at once (`blocked`).
     """
 
     take: IdArray
-    publication: IdArray
     sent_ns: TimesNs
     taken_ns: TimesNs
     before_ns: TimesNs
@@ -117,44 +113,21 @@ def _shown(flow: FlowGraph, part: slice, waits: _Waits) -> _Shown:
     begin_ns[silent], end_ns[silent] = waits.idle_since(thread[silent], taken_ns[silent]), taken_ns[silent]
     waited = end_ns > sent
     blocked = waited & ((sent >= begin_ns) | (end_ns - begin_ns > _AT_ONCE_NS))
-    return _Shown(take, publication, sent, taken_ns, before_ns, end_ns, waited, blocked)
+    return _Shown(take, sent, taken_ns, before_ns, end_ns, waited, blocked)
 
 
-def _guess(shown: _Shown, usual_ns: TimesNs) -> TimesNs:
-    """Estimated arrival of messages that were ready when their executor looked."""
-    earliest = np.where(shown.waited, np.maximum(shown.sent_ns, shown.before_ns), shown.sent_ns)
-    latest = np.maximum(np.where(shown.waited, shown.end_ns, shown.taken_ns), earliest)
-    guess: TimesNs = np.clip(shown.sent_ns + usual_ns, earliest, latest)
-    return guess
-
-
-def _way(flow: FlowGraph, shown: _Shown) -> TimesNs:
+def _way(flow: FlowGraph, part: slice) -> TimesNs:
     """Publisher and subscription of each message as one number."""
-    publisher = ids_at(flow.model.publications, "publisher", shown.publication).astype(np.int64)
-    return (publisher << 32) + ids_at(flow.model.takes, "subscription", shown.take)
-
-
-def _ways(flow: FlowGraph) -> TimesNs:
-    """All pairs of publisher and subscription, in order."""
-    found = np.empty(0, dtype=np.int64)
-    for part in chunks(len(flow.transport)):
-        links = rows_of(flow.transport, part)
-        publisher = ids_at(flow.model.publications, "publisher", ids_of(links, "publication")).astype(np.int64)
-        subscription = ids_at(flow.model.takes, "subscription", ids_of(links, "take"))
-        found = np.union1d(found, (publisher << 32) + subscription)
-    return found
-
-
-def _usual(way: IdArray, latency_ns: TimesNs, ways: int) -> TimesNs:
-    """Observed median latency of each way; 0 if there is none."""
-    return np.array([int(median or 0) for median in Grouped(way, latency_ns, ways).medians()], dtype=np.int64)
+    links = rows_of(flow.transport, part)
+    publisher = ids_at(flow.model.publications, "publisher", ids_of(links, "publication")).astype(np.int64)
+    return (publisher << 32) + ids_at(flow.model.takes, "subscription", ids_of(links, "take"))
 
 
 class _Waits:
     """Waits of executors that have an end, in the order of their ends."""
 
     def __init__(self, model: ExecutionModel) -> None:
-        self._model = model
+        self._callback_runs = model.callback_runs
         self._executor_of = ids_of(model.threads, "executor")
         begin_ns, end_ns = times_of(model.waits, "begin_ns"), times_of(model.waits, "end_ns")
         rows = _ended(end_ns)
@@ -162,7 +135,8 @@ class _Waits:
         self._begin_ns = computed(len(rows), np.int64, lambda part: begin_ns[rows[part]])
         self._end_ns = computed(len(rows), np.int64, lambda part: end_ns[rows[part]])
         executor = computed(len(rows), np.int32, lambda part: self._executor_of[thread[rows[part]]])
-        self._clock = _clock(self._end_ns, times_of(model.takes, "time_ns"))
+        self._taken_ns = times_of(model.takes, "time_ns")
+        self._clock = _clock(self._end_ns, self._taken_ns)
         self._timeline = self._clock.timeline(executor, self._end_ns)
 
     def last(self, thread: IdArray, taken_ns: TimesNs) -> tuple[TimesNs, TimesNs, TimesNs]:
@@ -174,21 +148,18 @@ class _Waits:
         return pick(self._end_ns, before, NEVER), pick(self._begin_ns, last, NEVER), pick(self._end_ns, last, NEVER)
 
     def idle_since(self, thread: IdArray, taken_ns: TimesNs) -> TimesNs:
-        """End of the last callback on the thread of each take.
-
-        An executor without recorded waits is assumed to wait from then on.
-        """
+        """End of the last callback on the thread of each take; executors without recorded waits wait from then on."""
         end_ns, clock, timeline = self._runs
         return pick(end_ns, timeline.last(clock.keys(thread, taken_ns)), NEVER)
 
     @cached_property
     def _runs(self) -> tuple[TimesNs, Clock, Timeline]:
-        runs = self._model.callback_runs
+        runs = self._callback_runs
         ends_ns, threads = times_of(runs, "end_ns"), ids_of(runs, "thread")
         rows = _ended(ends_ns)
         end_ns = computed(len(rows), np.int64, lambda part: ends_ns[rows[part]])
         thread = computed(len(rows), np.int32, lambda part: threads[rows[part]])
-        clock = _clock(end_ns, times_of(self._model.takes, "time_ns"))
+        clock = _clock(end_ns, self._taken_ns)
         return end_ns, clock, clock.timeline(thread, end_ns)
 
 
@@ -203,11 +174,8 @@ def _clock(*columns: TimesNs) -> Clock:
     return Clock(*(edges(column[part]) for column in columns for part in chunks(len(column))))
 
 
-_TOGETHER: Final = 20
-"""Number of runs per group; over longer groups, clock drift matters."""
-
-_MUCH: Final = 0.3
-"""Fraction of the period above which lateness counts as large."""
+_TOGETHER: Final = 20  # number of runs per group; over longer groups, clock drift matters
+_MUCH: Final = 0.3  # fraction of the period above which lateness counts as large
 
 
 def timer_due_ns(model: ExecutionModel, runs: Runs) -> TimesNs:
@@ -219,50 +187,34 @@ def timer_due_ns(model: ExecutionModel, runs: Runs) -> TimesNs:
     for number, period_ns in model.timers.filter(pl.col("period_ns") > 0).select("id", "period_ns").iter_rows():
         before_ns: int | None = None
         rows = by_timer.rows[int(by_timer.first[number]) : int(by_timer.first[number + 1])]
-        for part in _blocks(len(rows)):
-            own = rows[part]
-            on_grid_ns = runs.start_ns[own] - _lateness(runs.start_ns[_with_neighbours(rows, part)], part, period_ns)
-            due_ns[own] = _held_up(runs, own, on_grid_ns, before_ns, period_ns)
+        size = max(mapped.CHUNK_ROWS // _TOGETHER, 1) * _TOGETHER
+        firsts = [first for first in range(0, len(rows), size) if first == 0 or len(rows) - first >= _TOGETHER]
+        for part in (slice(*pair) for pair in pairwise([*firsts, len(rows)])):
+            own, neighbours = rows[part], rows[max(part.start - 1, 0) : part.stop + 1]
+            on_grid_ns = runs.start_ns[own] - _lateness(runs.start_ns[neighbours], part, period_ns)
+            # `rcl` makes a timer due at the first grid point after its last run, and skips the points it missed.
+            # If the thread was idle at that point, the timer was stopped.
+            first_ns = on_grid_ns[0] if before_ns is None else before_ns + period_ns
+            next_ns = np.concatenate(([first_ns], on_grid_ns[:-1] + period_ns))
+            busy = runs.at(runs.thread[own], next_ns) >= 0
+            due_ns[own] = np.where(busy & (next_ns < on_grid_ns), next_ns, on_grid_ns)
             before_ns = int(on_grid_ns[-1])
     return due_ns
-
-
-def _blocks(runs: int) -> Iterator[slice]:
-    """Blocks of a timer's runs, each a whole number of groups."""
-    size = max(mapped.CHUNK_ROWS // _TOGETHER, 1) * _TOGETHER
-    firsts = [first for first in range(0, runs, size) if first == 0 or runs - first >= _TOGETHER]
-    yield from (slice(*pair) for pair in pairwise([*firsts, runs]))
-
-
-def _with_neighbours(rows: IdArray, part: slice) -> IdArray:
-    """Rows of a block, with one more on each side if present."""
-    return rows[max(part.start - 1, 0) : part.stop + 1]
-
-
-def _held_up(runs: Runs, rows: IdArray, on_grid_ns: TimesNs, before_ns: int | None, period_ns: int) -> TimesNs:
-    """Due times of a timer's runs, from the last grid point before each run and before the preceding run.
-
-    `rcl` makes a timer due at the first grid point after its last run, and skips the points it missed.
-    If the thread was idle at that point, the timer was stopped.
-    """
-    first_ns = on_grid_ns[0] if before_ns is None else before_ns + period_ns
-    next_ns = np.concatenate(([first_ns], on_grid_ns[:-1] + period_ns))
-    busy = runs.at(runs.thread[rows], next_ns) >= 0
-    return np.where(busy & (next_ns < on_grid_ns), next_ns, on_grid_ns)
 
 
 def _lateness(with_neighbours_ns: TimesNs, part: slice, period_ns: int) -> TimesNs:
     """Time from each run's grid point to its start, less than a period.
 
-    The most punctual run near the usual phase defines the grid. Runs that are certainly very late are
-    excluded: a run late by nearly a period would look punctual.
-
-    Args:
-        with_neighbours_ns: starts of a block of runs, see `_with_neighbours`.
+    The most punctual run near the usual phase defines the grid. Runs that are certainly very late are excluded: a run
+    late by nearly a period would look punctual. A block of runs has one more on each side if present.
     """
     since = 1 if part.start else 0
     own = slice(since, since + part.stop - part.start)
-    certainly_late, start_ns = _certainly_late(with_neighbours_ns, period_ns)[own], with_neighbours_ns[own]
+    since_ns = np.diff(with_neighbours_ns, prepend=with_neighbours_ns[0] - period_ns)
+    until_ns = np.diff(with_neighbours_ns, append=with_neighbours_ns[-1] + period_ns)
+    # too long after the previous run, or too soon before the next
+    certainly_late = ((since_ns > (1 + _MUCH) * period_ns) | (until_ns < (1 - _MUCH) * period_ns))[own]
+    start_ns = with_neighbours_ns[own]
     count = min(len(start_ns), _TOGETHER)
     first = np.minimum(np.arange(0, len(start_ns), count), len(start_ns) - count)
     rows = first[:, np.newaxis] + np.arange(count)
@@ -277,11 +229,3 @@ def _lateness(with_neighbours_ns: TimesNs, part: slice, period_ns: int) -> Times
     late_ns = np.empty(len(start_ns), dtype=np.int64)
     late_ns[rows] = (from_usual_ns - punctual_ns[:, np.newaxis]) % period_ns
     return late_ns
-
-
-def _certainly_late(start_ns: TimesNs, period_ns: int) -> npt.NDArray[np.bool_]:
-    """True for runs certainly late by `_MUCH`: too long after the previous run, or too soon before the next."""
-    since_ns = np.diff(start_ns, prepend=start_ns[0] - period_ns)
-    until_ns = np.diff(start_ns, append=start_ns[-1] + period_ns)
-    late: npt.NDArray[np.bool_] = (since_ns > (1 + _MUCH) * period_ns) | (until_ns < (1 - _MUCH) * period_ns)
-    return late

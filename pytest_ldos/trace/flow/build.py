@@ -1,4 +1,12 @@
-"""Builds the message-flow graph of an execution model, and finds its service calls.
+"""Builds the message-flow graph: links from messages to callbacks and publications, indirect links, and service calls.
+
+A thread takes a message and runs the callback with it. Everything that the thread publishes before
+the callback ends was caused by that message.
+
+*Periodic asynchronous*: a publication uses the last message of each input.
+*Partial synchronous*: a publication is made when each input has received a message since the previous one.
+After Bédard, Lajoie, Beltrame, Dagenais: Message Flow Analysis with Complex Causal Links for
+Distributed ROS 2 Systems (2022).
 
 ROS 2 Jazzy traces no transport of services; later distributions do. A call is identified by the
 sequence number from its client and by the client's gid. Only the server reports the gid, so a gid
@@ -7,26 +15,233 @@ is assigned to the client whose requests match it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.trace.execution.columns import NEVER, IdArray, ids_of, pick, times_of
-from pytest_ldos.trace.execution.model import ExecutionModel
-from pytest_ldos.trace.flow.causal import (
-    Runs,
-    annotated,
-    declared_in,
-    link_causes,
-    link_direct_uses,
-    link_indirect,
-    link_triggers,
+from pytest_ldos.base.errors import ConfigurationError, suggest
+from pytest_ldos.base.paths import BUILT_IN_PATHS, LinkSpec, PathSpec
+from pytest_ldos.trace.execution.columns import (
+    NEVER,
+    Array,
+    Growing,
+    IdArray,
+    TimesNs,
+    chunks,
+    computed,
+    filled,
+    frame_of,
+    ids_at,
+    ids_of,
+    index_by,
+    pick,
+    rows_of,
+    times_at,
+    times_of,
 )
-from pytest_ldos.trace.flow.graph import FlowGraph
-from pytest_ldos.trace.flow.transport import count_without_partner, link_transport
+from pytest_ldos.trace.execution.goals import PARTIAL_SYNC
+from pytest_ldos.trace.execution.model import ExecutionModel
+from pytest_ldos.trace.execution.observed import Clock, Timeline, edges
+from pytest_ldos.trace.flow.graph import DIRECT, LINKS, RULES, FlowGraph
+from pytest_ldos.trace.flow.transport import count_without_partner, first_linked, link_transport
+
+
+class Runs:
+    """The callback runs of a model; finds the run on a thread at a given time."""
+
+    def __init__(self, model: ExecutionModel) -> None:
+        self.start_ns = times_of(model.callback_runs, "start_ns")
+        self.thread = ids_of(model.callback_runs, "thread")
+        self.end_ns = times_of(model.callback_runs, "end_ns")
+        self._parent = ids_of(model.callback_runs, "parent")
+        columns = [model.publications[name] for name in ("time_ns", "rclcpp_ns", "rcl_ns", "intra_ns")]
+        columns += [model.takes["time_ns"], model.callback_runs["start_ns"], model.callback_runs["end_ns"]]
+        parts = (rows_of(column, part).drop_nulls().to_numpy() for column in columns for part in chunks(len(column)))
+        self.clock = Clock(*map(edges, parts))
+        self.timeline = self.clock.timeline(self.thread, self.start_ns)
+        self._until_ns = self.end_ns if model.stats.losses else computed(len(self.start_ns), np.int64, self._until)
+
+    def _until(self, part: slice) -> TimesNs:
+        """End of the given runs; a run without an end lasts until the next run on its thread if no events were lost."""
+        until_ns = self.end_ns[part].copy()
+        endless = np.flatnonzero(until_ns == NEVER) + part.start
+        following = self.timeline.next(self.clock.keys(self.thread[endless], self.start_ns[endless]), after=True)
+        next_ns = np.where(following >= 0, pick(self.start_ns, following, NEVER), np.iinfo(np.int64).max)
+        until_ns[endless - part.start] = next_ns
+        return until_ns
+
+    def at(self, thread: IdArray, times_ns: TimesNs) -> IdArray:
+        """The innermost run on each thread at each time, -1 if none."""
+        run = self.timeline.last(self.clock.keys(thread, times_ns))
+        while True:
+            over = (run >= 0) & (pick(self._until_ns, run, NEVER) < times_ns)
+            if not over.any():
+                return run
+            run[over] = self._parent[run[over]]
+
+
+def link_triggers(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
+    """Links each message to the callback run that it triggered, in the order of the messages."""
+    takes = runs.clock.timeline(ids_of(model.takes, "thread"), times_of(model.takes, "time_ns"))
+    of_run = computed(len(runs.start_ns), np.int32, lambda part: _take_of_runs(model, runs, takes, part))
+    runs_of_take = index_by(of_run, len(model.takes))
+    columns = {"take": Growing(np.int32), "callback_run": Growing(np.int32), "polled": Growing(np.bool_)}
+    for part in chunks(len(model.takes)):
+        which, run = runs_of_take.of(np.arange(part.start, part.stop))
+        free = np.flatnonzero(np.bincount(which, minlength=part.stop - part.start) == 0)
+        own = rows_of(model.takes, part)[free]
+        polling_run = runs.at(ids_of(own, "thread"), times_of(own, "time_ns"))
+        is_polled = polling_run >= 0
+        take = np.concatenate((which, free[is_polled]))
+        order = np.argsort(take, kind="stable")
+        columns["take"].add(take[order] + part.start)
+        columns["callback_run"].add(np.concatenate((run, polling_run[is_polled]))[order])
+        columns["polled"].add(np.repeat([False, True], [len(run), int(is_polled.sum())])[order])
+    return frame_of(LINKS["triggers"], {name: column.finish() for name, column in columns.items()})
+
+
+def link_causes(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
+    """Links each publication to the callback run in which it happened."""
+    columns = {"callback_run": Growing(np.int32), "publication": Growing(np.int32)}
+    for part in chunks(len(model.publications)):
+        table = rows_of(model.publications, part)
+        run = runs.at(ids_of(table, "thread"), begins_of(table))
+        columns["callback_run"].add(run[run >= 0])
+        columns["publication"].add(np.flatnonzero(run >= 0) + part.start)
+    return frame_of(LINKS["causes"], {name: column.finish() for name, column in columns.items()})
+
+
+def link_direct_uses(model: ExecutionModel, triggers: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:
+    """Links each publication to the messages that its callback had received by then."""
+    by_run = index_by(ids_of(triggers, "callback_run"), len(model.callback_runs))
+    columns = {"take": Growing(np.int32), "publication": Growing(np.int32)}
+    for part in chunks(len(causes)):
+        links = rows_of(causes, part)
+        which, trigger = by_run.of(ids_of(links, "callback_run"))
+        take = ids_at(triggers, "take", trigger)
+        publication = ids_of(links, "publication")[which]
+        called_ns = begins_of(model.publications[ids_of(links, "publication")])[which]
+        is_used = times_at(model.takes, "time_ns", take) <= called_ns
+        columns["take"].add(take[is_used])
+        columns["publication"].add(publication[is_used])
+    rule = filled(columns["take"].rows, np.uint32, RULES.index(DIRECT))
+    return frame_of(LINKS["uses"], {name: column.finish() for name, column in columns.items()} | {"rule": rule})
+
+
+def publication_begins(model: ExecutionModel) -> TimesNs:
+    """Begin of each publish call, from the highest layer that reports it."""
+    return computed(len(model.publications), np.int64, lambda part: begins_of(rows_of(model.publications, part)))
+
+
+def begins_of(publications: pl.DataFrame) -> TimesNs:
+    """Like `publication_begins`, for the given publications."""
+    return publications.select(pl.coalesce("intra_ns", "rclcpp_ns", "rcl_ns", "time_ns")).to_series().to_numpy()
+
+
+def _take_of_runs(model: ExecutionModel, runs: Runs, takes: Timeline, part: slice) -> IdArray:
+    """The last message that each run's thread took; -1 if of another subscription or older than the run before."""
+    start_ns, table = runs.start_ns[part], rows_of(model.callback_runs, part)
+    keys = runs.clock.keys(runs.thread[part], start_ns)
+    take = takes.last(keys)
+    before = runs.timeline.last(keys, before=True)
+    begun_ns, ended_ns = pick(runs.start_ns, before, NEVER), pick(runs.end_ns, before, NEVER)
+    taken = model.takes[np.maximum(take, 0)] if len(model.takes) else model.takes
+    taken_ns = _where(take, times_of(taken, "time_ns"), NEVER)
+    stale = taken_ns < np.where(ended_ns <= start_ns, np.maximum(begun_ns, ended_ns), begun_ns)
+    callback = ids_of(table, "callback")
+    wanted = pick(ids_of(model.callbacks, "subscription"), callback, -1)
+    known = pick(model.callbacks["known"].to_numpy().astype(np.int32), callback, 0) == 1
+    subscription = _where(take, ids_of(taken, "subscription"), -1)
+    intra = _where(take, taken["intra"].to_numpy().astype(np.int32), 0)
+    other = (known & (subscription != wanted)) | (intra != table["intra"].to_numpy())
+    take[stale | other] = -1
+    return take
+
+
+def _where(rows: IdArray, values: Array, otherwise: int) -> Array:
+    """Values of rows, with `otherwise` for rows of -1."""
+    if len(values) != len(rows):
+        return np.full(len(rows), otherwise, dtype=values.dtype)
+    return np.where(rows >= 0, values, values.dtype.type(otherwise))
+
+
+Declared = tuple[str, tuple[int, ...], tuple[int, ...]]
+"""Rule of a declared link, and ids of its subscriptions and publishers."""
+
+
+def link_indirect(
+    model: ExecutionModel, triggers: pl.DataFrame, causes: pl.DataFrame, declared: Sequence[Declared]
+) -> pl.DataFrame:
+    """Links each publication to the messages that its declared links assign to it.
+
+    A message passed to a callback is usable by callbacks that begin no earlier than that callback. If callbacks poll
+    most messages of a subscription, these are usable by publications that are no earlier than the take.
+    """
+    run_of_take = first_linked(len(model.takes), triggers, "take", "callback_run")
+    run_of_publication = first_linked(len(model.publications), causes, "publication", "callback_run")
+    taken_ns, made_ns = times_of(model.takes, "time_ns"), publication_begins(model)
+    start_ns = times_of(model.callback_runs, "start_ns")
+    polled = np.zeros(len(model.takes), dtype=bool)
+    polled[ids_of(triggers, "take")] = triggers["polled"].to_numpy()
+    usable_ns = np.where(polled | (run_of_take < 0), taken_ns, pick(start_ns, run_of_take, NEVER))
+    begun_ns = np.where(run_of_publication < 0, made_ns, pick(start_ns, run_of_publication, NEVER))
+    subscription, publisher = ids_of(model.takes, "subscription"), ids_of(model.publications, "publisher")
+    parts = [pl.DataFrame(schema=dict(LINKS["uses"]))]
+    for rule, subscriptions, publishers in declared:
+        for sender, receiver in product(publishers, subscriptions):
+            publication, take = np.flatnonzero(publisher == sender), np.flatnonzero(subscription == receiver)
+            take = take[np.argsort(usable_ns[take], kind="stable")]
+            is_polled = 2 * int(polled[take].sum()) > len(take)
+            until_ns = (made_ns if is_polled else begun_ns)[publication]
+            last = np.searchsorted(usable_ns[take], until_ns, side="right") - 1
+            used = last >= 0
+            if rule == PARTIAL_SYNC:  # each message is used once
+                used[1:] &= last[1:] > np.maximum.accumulate(last)[:-1]
+            columns = {"take": take[last[used]], "publication": publication[used]}
+            parts.append(frame_of(LINKS["uses"], {**columns, "rule": [rule] * len(columns["take"])}))
+    return pl.concat(parts).unique(maintain_order=True)
+
+
+def declared_in(paths: Sequence[PathSpec], model: ExecutionModel) -> list[Declared]:
+    """Links of all paths whose nodes are in the model; refuses inputs and outputs that a node lacks."""
+    links = dict.fromkeys(link for path in paths for link in path.links)
+    found = []
+    for link in links:
+        for node in model.nodes.filter(pl.col("name") == link.node)["id"].to_list():
+            inputs = _ends(model.subscriptions, node, link, link.inputs, "subscribes to")
+            outputs = _ends(model.publishers, node, link, link.outputs, "publishes on")
+            if outputs:
+                found.append((str(link.rule), inputs, outputs))
+    return found
+
+
+def describe_unused(paths: Sequence[PathSpec], model: ExecutionModel) -> Iterator[str]:
+    """Names in paths and links that are missing from the model, each with the nearest match."""
+    nodes, topics = model.nodes["name"].drop_nulls().to_list(), model.topics()
+    for path in paths:
+        for topic in path.via if not path.of_phases else ():
+            if topic not in topics and path not in BUILT_IN_PATHS:
+                yield f"path {path.name}: no topic {topic} in the trace; {suggest(topic, topics)}"
+        for link in path.links:
+            if link.node not in nodes:
+                near = suggest(link.node, nodes)
+                yield f"path {path.name}: there is no node {link.node}, so its link links nothing; {near}"
+
+
+def _ends(table: pl.DataFrame, node: int, link: LinkSpec, topics: Sequence[str], what: str) -> tuple[int, ...]:
+    own = table.filter(pl.col("node") == node)
+    known = sorted(own["topic"].drop_nulls().unique())
+    for topic in topics:
+        if topic not in known:
+            raise ConfigurationError(
+                f"a declared link says that {link.node} {what} {topic}, which it does not",
+                remedy=f"it {what} {', '.join(known) or 'nothing'}",
+            )
+    return tuple(own.filter(pl.col("topic").is_in(list(topics)))["id"].to_list())
+
 
 _COLUMNS: Final = ("name", "sequence", "send_request", "take_request", "callback_run", "send_response", "take_response")
 
@@ -42,7 +257,12 @@ def link_calls(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
     sent = _steps(model, "send_request").select("client", "name", "sequence", "time_ns", send_request="id")
     served = _served(model, runs)
     answered = _steps(model, "take_response").select("client", "sequence", take_response="id")
-    calls = sent.join(_clients_of_gids(sent, served), on=["client", "name"], how="left")
+    pairs = sent.join(served, on=["name", "sequence"]).filter(pl.col("taken_ns") >= pl.col("time_ns"))
+    distance = (pl.col("taken_ns") - pl.col("time_ns")).median()
+    matches = pairs.group_by("name", "client", "client_gid").agg(count=pl.len(), distance=distance)
+    best = matches.sort("count", "distance", descending=[True, False])
+    clients = best.unique("client_gid", keep="first", maintain_order=True).select("client", "name", "client_gid")
+    calls = sent.join(clients, on=["client", "name"], how="left")
     calls = calls.join(served.drop("taken_ns"), on=["name", "client_gid", "sequence"], how="left")
     calls = calls.join(answered, on=["client", "sequence"], how="left")
     return calls.sort("send_request").unique("send_request", keep="first", maintain_order=True).select(_COLUMNS)
@@ -62,32 +282,15 @@ def _served(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
     taken = _steps(model, "take_request").select(*key, "name", taken_ns="time_ns", take_request="id")
     sent = _steps(model, "send_response").select(*key, "thread", "time_ns", send_response="id")
     sent = sent.join(taken.select(*key, "taken_ns"), on=key, maintain_order="left")
-    run = pl.Series(_answering(sent, runs), dtype=pl.Int32)
-    answered = sent.with_columns(callback_run=run.set(run < 0, None)).drop("thread", "time_ns", "taken_ns")
-    return taken.join(answered, on=key, how="left", maintain_order="left").drop("service")
-
-
-def _answering(sent: pl.DataFrame, runs: Runs) -> IdArray:
-    """The run that gave each response, -1 if unknown.
-
-    A response sent during a run (a deferred answer) belongs to that run. rclcpp and rclpy send a returned response
-    after the callback's end: it belongs to the last run that began after the request was taken.
-    """
+    # A response sent during a run (a deferred answer) belongs to that run. rclcpp and rclpy send a returned response
+    # after the callback's end: it belongs to the last run that began after the request was taken.
     thread, sent_ns = ids_of(sent, "thread"), times_of(sent, "time_ns")
     within = runs.at(thread, sent_ns)
     before = runs.timeline.last(runs.clock.keys(thread, sent_ns))
     is_returned = (before >= 0) & (pick(runs.start_ns, before, NEVER) >= times_of(sent, "taken_ns"))
-    return np.where(within >= 0, within, np.where(is_returned, before, -1))
-
-
-def _clients_of_gids(sent: pl.DataFrame, served: pl.DataFrame) -> pl.DataFrame:
-    """The client of each gid: the most frequent match, then the one with the shortest delay."""
-    pairs = sent.join(served, on=["name", "sequence"]).filter(pl.col("taken_ns") >= pl.col("time_ns"))
-    distance = (pl.col("taken_ns") - pl.col("time_ns")).median()
-    seen = pairs.group_by("name", "client", "client_gid").agg(count=pl.len(), distance=distance)
-    best = seen.sort("count", "distance", descending=[True, False])
-    best = best.unique("client_gid", keep="first", maintain_order=True)
-    return best.select("client", "name", "client_gid")
+    run = pl.Series(np.where(within >= 0, within, np.where(is_returned, before, -1)), dtype=pl.Int32)
+    answered = sent.with_columns(callback_run=run.set(run < 0, None)).drop("thread", "time_ns", "taken_ns")
+    return taken.join(answered, on=key, how="left", maintain_order="left").drop("service")
 
 
 def build_flow(model: ExecutionModel, paths: Sequence[PathSpec] = ()) -> FlowGraph:
@@ -104,12 +307,12 @@ def build_flow(model: ExecutionModel, paths: Sequence[PathSpec] = ()) -> FlowGra
     triggers = link_triggers(model, runs)
     causes = link_causes(model, runs)
     direct = link_direct_uses(model, triggers, causes)
-    declared = annotated(model) + declared_in(paths, model)
-    if declared:
+    annotations = model.link_annotations.select("rule", "subscriptions", "publishers").iter_rows()
+    annotated = [(rule, tuple(subscriptions), tuple(pubs)) for rule, subscriptions, pubs in annotations]
+    uses = direct
+    if declared := annotated + declared_in(paths, model):
         both = pl.concat([direct, link_indirect(model, triggers, causes, declared)])
         uses = both.unique(["take", "publication"], keep="first", maintain_order=True)
-    else:
-        uses = direct
     return FlowGraph(
         model=model,
         transport=transport,

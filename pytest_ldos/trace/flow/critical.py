@@ -1,8 +1,7 @@
 """Critical path of a passage: segments that sum to its latency exactly.
 
-Between a publication and its reception, the executor's waits show when the message arrived.
-Between a callback and a publication of another callback, the search follows back the other callback's
-trigger: its timer, or its last message.
+Between a publication and its reception, the executor's waits show when the message arrived. Between a callback and a
+publication of another callback, the search follows back the other callback's trigger: its timer, or its last message.
 """
 
 from __future__ import annotations
@@ -17,16 +16,15 @@ import numpy as np
 import polars as pl
 
 from pytest_ldos.base.tracepoints import Phase
-from pytest_ldos.trace.execution.actions import FEEDBACK
-from pytest_ldos.trace.execution.columns import NEVER, ids_of, pick, rows_of, times_of
-from pytest_ldos.trace.execution.cpu_time import split_spans
-from pytest_ldos.trace.execution.mapped import chunks, computed, filled
+from pytest_ldos.trace.execution.columns import NEVER, chunks, computed, filled, ids_of, pick, rows_of, times_of
+from pytest_ldos.trace.execution.goals import FEEDBACK
 from pytest_ldos.trace.execution.model import ExecutionModel
+from pytest_ldos.trace.execution.scheduling import split_spans
 from pytest_ldos.trace.flow.arrivals import Arrivals, timer_due_ns
-from pytest_ldos.trace.flow.causal import Runs, first_linked, publication_begins
+from pytest_ldos.trace.flow.build import Runs, publication_begins
 from pytest_ldos.trace.flow.graph import FlowGraph, Names
-from pytest_ldos.trace.flow.paths import PathInstances
-from pytest_ldos.trace.flow.transport import origin_of_takes, sent_ns
+from pytest_ldos.trace.flow.lineage import PathInstances
+from pytest_ldos.trace.flow.transport import first_linked, sent_ns
 
 
 class SegmentKind(StrEnum):
@@ -85,14 +83,16 @@ class CriticalPaths:
         waited = flow.triggers.filter(~pl.col("polled"))
         self._take_of_run = first_linked(len(self._start_ns), waited, "callback_run", "take")
         self._run_of_publication = first_linked(len(self._published_ns), flow.causes, "publication", "callback_run")
-        self._origin = origin_of_takes(model, flow.transport)
+        self._origin = first_linked(len(self._taken_ns), flow.transport, "take", "publication")
         self._sent_ns = filled(len(self._taken_ns), np.int64, NEVER)
         for part in chunks(len(flow.transport)):
             links = rows_of(flow.transport, part)
             take, publication = ids_of(links, "take"), ids_of(links, "publication")
             self._sent_ns[take] = sent_ns(model, publication, take)
         self._arrivals = Arrivals(flow)
-        self._feedback = _Feedback(flow)
+        topics = model.subscriptions.select("topic", subscription="id")
+        taken = model.takes.join(topics, on="subscription", maintain_order="left")
+        self._feedback = taken.filter(pl.col("topic").str.ends_with(FEEDBACK)).select("id", "thread", "time_ns")
 
     def segments(self, takes: Iterable[int], to_publication: int) -> list[Segment]:
         """Segments of a passage through the given receptions, in order, to a publication."""
@@ -100,7 +100,6 @@ class CriticalPaths:
         publications = [int(self._origin[take]) for take in received] + [to_publication]
         found: list[Segment] = []
         for take, publication in zip(received, publications[1:], strict=True):
-            found += self._send(take)
             found += self._deliver(take)
             found += self._react(take, publication)
         found.append(self._publish(to_publication, int(self._published_ns[to_publication])))
@@ -109,15 +108,12 @@ class CriticalPaths:
     def _publish(self, publication: int, until_ns: int) -> Segment:
         return Segment(SegmentKind.PUBLISH, self._names.topic(publication), int(self._called_ns[publication]), until_ns)
 
-    def _send(self, take: int) -> Iterator[Segment]:
-        """Publish call of a message, until it was sent to the subscription's transport."""
-        yield self._publish(int(self._origin[take]), int(self._sent_ns[take]))
-
     def _deliver(self, take: int) -> Iterator[Segment]:
-        """Segments from the publication of a message until its callback starts with it."""
+        """Segments from the publish call of a message until its callback starts with it."""
         sent, taken = int(self._sent_ns[take]), int(self._taken_ns[take])
         arrived = self._arrivals.of(take, sent, taken)
         used, thread = self._moment_of_use(take), int(self._take_thread[take])
+        yield self._publish(int(self._origin[take]), sent)
         yield Segment(SegmentKind.TRANSPORT, self._names.reception(take), sent, arrived, thread)
         yield Segment(SegmentKind.EXECUTOR_WAIT, self._names.receiver(take), arrived, used, thread)
 
@@ -137,23 +133,23 @@ class CriticalPaths:
         start = max(int(self._start_ns[published]), begin)
         stored = min(max(int(self._end_ns[received]), begin), start) if received >= 0 else begin
         yield self._in_run(SegmentKind.CALLBACK, received, begin, stored)
-        yield from self._resolve(published, stored)
+        yield from self._follow(self._waited_for(published), stored, int(self._start_ns[published]))
         yield self._in_run(SegmentKind.CALLBACK, published, start, call)
 
     def _in_run(self, kind: SegmentKind, run: int, begin_ns: int, end_ns: int) -> Segment:
         thread = int(self._run_thread[run]) if run >= 0 else -1
         return Segment(kind, self._names.run(run) if run >= 0 else "", begin_ns, end_ns, thread)
 
-    def _resolve(self, run: int, since_ns: int) -> list[Segment]:
-        """Segments of waiting for the callback's timer or message, between `since_ns` and its start."""
-        return self._follow(self._waited_for(run), since_ns, int(self._start_ns[run]))
-
     def _follow(self, leg: _Leg, since_ns: int, until_ns: int) -> list[Segment]:
         """Follows legs back to `since_ns`; time without any explaining event remains as one segment."""
         found: list[Segment] = []
         followed: set[int] = set()
         while True:
-            found = [*_clipped(leg.segments, since_ns, until_ns), *found]
+            parts = []
+            for each in leg.segments:
+                begin_ns, end_ns = (min(max(moment, since_ns), until_ns) for moment in (each.begin_ns, each.end_ns))
+                parts.append(replace(each, begin_ns=begin_ns, end_ns=end_ns))
+            found = [*parts, *found]
             until_ns = min(until_ns, max(leg.begin_ns, since_ns))
             if since_ns >= until_ns:
                 return found
@@ -184,7 +180,7 @@ class CriticalPaths:
             return _Leg([waited], taken, before=self._names.reception(take))
         sender = int(self._run_of_publication[publication])
         call = int(self._called_ns[publication])
-        part = [*self._send(take), *self._deliver(take)]
+        part = list(self._deliver(take))
         if sender < 0:
             thread = int(self._publication_thread[publication])
             return _Leg(part, call, before=self._names.sender(publication), thread=thread)
@@ -194,31 +190,28 @@ class CriticalPaths:
     def back_from(self, thread: int, until_ns: int, since_ns: int, *, by_feedback: bool) -> list[Segment]:
         """Segments on a thread from `since_ns` to `until_ns`; they sum to the difference exactly.
 
-        Args:
-            by_feedback: if no callback runs, follow the last action feedback that the thread took.
+        If no callback runs, `by_feedback` follows the last action feedback that the thread took.
         """
         run = int(self._runs.at(np.array([thread]), np.array([until_ns]))[0])
         if run >= 0:
             within = self._in_run(SegmentKind.CALLBACK, run, int(self._start_ns[run]), until_ns)
             return self._follow(_Leg([within], within.begin_ns, run=run), since_ns, until_ns)
-        take = self._feedback.last_before(thread, until_ns) if by_feedback else -1
+        taken = self._feedback.filter((pl.col("thread") == thread) & (pl.col("time_ns") <= until_ns))["id"]
+        take = int(taken[-1]) if by_feedback and len(taken) else -1
         if take < 0 or self._taken_ns[take] < since_ns:
             return [Segment(SegmentKind.OUTSIDE, "", since_ns, until_ns, thread)]
-        taken = int(self._taken_ns[take])
-        handling = Segment(SegmentKind.OUTSIDE, f"{self._names.receiver(take)} after feedback", taken, until_ns, thread)
-        return [*self._follow(self._arrival(take), since_ns, taken), handling]
+        taken_ns, subject = int(self._taken_ns[take]), f"{self._names.receiver(take)} after feedback"
+        handling = Segment(SegmentKind.OUTSIDE, subject, taken_ns, until_ns, thread)
+        return [*self._follow(self._arrival(take), since_ns, taken_ns), handling]
 
 
 @dataclass(frozen=True)
 class _Leg:
-    """Step of the backward search.
+    """Step of the backward search: contiguous segments, and what was before them.
 
     Attributes:
-        segments: contiguous; they end where the previous step began.
-        begin_ns: begin of the first segment.
         run: callback run in which they begin; -1 for none.
-        before: subject of the time before, if there is no run.
-        thread: thread of that time; -1 if unknown.
+        before, thread: subject and thread of the time before, if there is no run; -1 for an unknown thread.
     """
 
     segments: Sequence[Segment]
@@ -228,36 +221,8 @@ class _Leg:
     thread: int = -1
 
 
-class _Feedback:
-    """Times at which each thread took action feedback."""
-
-    def __init__(self, flow: FlowGraph) -> None:
-        model = flow.model
-        topics = model.subscriptions.select("topic", subscription="id")
-        taken = model.takes.join(topics, on="subscription", maintain_order="left")
-        feedback = taken.filter(pl.col("topic").str.ends_with(FEEDBACK))
-        self._take = ids_of(feedback, "id")
-        self._thread = ids_of(feedback, "thread")
-        self._time_ns = times_of(feedback, "time_ns")
-
-    def last_before(self, thread: int, time_ns: int) -> int:
-        """The last take of a thread at or before `time_ns`, -1 if none."""
-        rows = np.flatnonzero((self._thread == thread) & (self._time_ns <= time_ns))
-        return int(self._take[rows[-1]]) if len(rows) else -1
-
-
-def _clipped(segments: Iterable[Segment], since_ns: int, until_ns: int) -> Iterator[Segment]:
-    """Parts of consecutive segments within a time span; the parts are consecutive, too."""
-    for each in segments:
-        begin, end = (min(max(moment, since_ns), until_ns) for moment in (each.begin_ns, each.end_ns))
-        yield Segment(each.kind, each.subject, begin, end, each.thread)
-
-
 def split_by_stages(model: ExecutionModel, segment: Segment) -> list[Segment]:
-    """Splits a segment at the end of each planning stage on its thread; the rest keeps its kind.
-
-    No event reports the begin of planning: the first part begins with the segment.
-    """
+    """Splits a segment at the ends of the planning stages on its thread; no event reports the begin of planning."""
     inside = pl.col("time_ns").is_between(segment.begin_ns, segment.end_ns, closed="right")
     ended = model.planning_stages.filter(pl.col("thread") == segment.thread, inside)
     parts: list[Segment] = []
@@ -289,14 +254,12 @@ def break_down(
     `duration_ns`, `thread`. Durations of a passage sum to its `latency_ns` exactly.
     """
     critical = critical or CriticalPaths(flow)
-    between = _phase_segments(flow, instances, critical) if instances.path.of_phases else _segments(instances, critical)
-    segments = _frame(between)
+    if instances.path.of_phases:
+        segments = _frame(_phase_segments(flow, instances, critical))
+    else:
+        passages = instances.table.select("takes", "to_publication").iter_rows()
+        segments = _frame((row, critical.segments(*passage)) for row, passage in enumerate(passages))
     return segments if thread_states is None else _split_cpu_waits(flow.model, segments, thread_states)
-
-
-def _segments(instances: PathInstances, critical: CriticalPaths) -> Iterator[tuple[int, list[Segment]]]:
-    passages = instances.table.select("takes", "to_publication").iter_rows()
-    return ((row, critical.segments(*passage)) for row, passage in enumerate(passages))
 
 
 def _phase_segments(
@@ -337,27 +300,17 @@ def _frame(passages: Iterable[tuple[int, list[Segment]]]) -> pl.DataFrame:
         for passage, segments in passages
         for position, each in enumerate(segments)
     ]
-    schema = {
-        "passage": pl.Int32,
-        "position": pl.Int32,
-        "kind": pl.String,
-        "subject": pl.String,
-        "begin_ns": pl.Int64,
-        "end_ns": pl.Int64,
-        "duration_ns": pl.Int64,
-        "thread": pl.Int32,
-    }
+    names = {"kind": pl.String, "subject": pl.String}
+    times = dict.fromkeys(("begin_ns", "end_ns", "duration_ns"), pl.Int64)
+    schema = {"passage": pl.Int32, "position": pl.Int32, **names, **times, "thread": pl.Int32}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _split_cpu_waits(model: ExecutionModel, segments: pl.DataFrame, thread_states: pl.DataFrame) -> pl.DataFrame:
     """Adds a *CPU wait* after each segment with the part of its time in which its thread was runnable.
 
-    Both keep the begin and end of the whole segment; their durations sum to its duration. The thread of a
-    transport segment is the receiver's: from its wakeup until it runs, it waits for a CPU.
-
-    Args:
-        thread_states: result of `build_thread_states`.
+    Both keep the begin and end of the whole segment; their durations sum to its duration. The thread of a transport
+    segment is the receiver's: from its wakeup until it runs, it waits for a CPU.
     """
     hosts = model.hosts.select(host_name="name", host="id")
     owners = model.processes.select("host", process="id").join(hosts, on="host").select("process", "host_name")

@@ -27,9 +27,8 @@ from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.stats.intervals import fewest_runs, largest_contrast_p, smallest_p
 from pytest_ldos.base.stats.rank_tests import estimate_shift, rank_sum_p
 from pytest_ldos.base.stats.several_tests import step_down
-from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import FlowGraph, Names
-from pytest_ldos.trace.flow.paths import find_path
+from pytest_ldos.trace.flow.lineage import find_path
 
 ALPHA: Final = 0.01
 """Probability of any false alarm between equal versions."""
@@ -38,12 +37,8 @@ SMALLEST: Final = 0.05
 """Smallest relative difference that is reported."""
 
 _MOST_BLOCKS: Final = 20
-_FEWEST: Final = 6
-"""Fewest blocks, and fewest values, that are compared."""
-
-_ALIKE: Final = 0.25
-"""Correlation of neighbouring blocks above which blocks are lengthened."""
-
+_FEWEST: Final = 6  # fewest blocks, and fewest values, that are compared
+_ALIKE: Final = 0.25  # correlation of neighbouring blocks above which blocks are lengthened
 SMALLEST_NS: Final = 1_000
 """Smallest difference that is reported: the cost of recording an event."""
 
@@ -165,18 +160,21 @@ class Difference:
 
 
 def sample_run(flow: FlowGraph, paths: Sequence[PathSpec]) -> Run:
-    """Extracts the compared facts of a trace.
-
-    Args:
-        paths: the project's.
-    """
-    return Run(frozenset(_things(flow.model)), dict(_samples(flow, paths)))
+    """Extracts the compared facts of a trace; `paths` are the project's."""
+    model, names = flow.model, Names(flow.model)
+    things = [("node", lasting_name(name)) for name in model.nodes["name"].drop_nulls()]
+    things += [("topic", lasting_name(topic)) for topic in model.topics()]
+    ran = map(names.callback, model.callback_runs["callback"].drop_nulls().unique().to_list())
+    things += [("callback", lasting_name(name)) for name in ran if not _ADDRESS.search(name)]
+    return Run(frozenset(things), dict(_samples(flow, paths)))
 
 
 def compare_runs(bases: Sequence[Run], heads: Sequence[Run]) -> Difference:
     """Compares runs of two versions of the same system."""
-    one, other = _seen(bases), _seen(heads)
-    evidence = _evidence(len(bases), len(heads))
+    one, other = (Counter(chain.from_iterable(each.things for each in runs)) for runs in (bases, heads))
+    evidence = Evidence.RUNS if smallest_p(len(heads), len(bases)) <= ALPHA else Evidence.SEPARATION
+    if max(len(bases), len(heads)) == 1:
+        evidence = Evidence.PASSAGES
     keys = list(dict.fromkeys(chain.from_iterable(each.samples for each in bases)))
     shared = [key for key in keys if any(key in each.samples for each in heads)]
     whole = [key for key in shared if all(_suffices(each, key) for each in (*bases, *heads))]
@@ -192,27 +190,8 @@ def compare_runs(bases: Sequence[Run], heads: Sequence[Run]) -> Difference:
     )
 
 
-def _seen(runs: Sequence[Run]) -> Counter[tuple[str, str]]:
-    return Counter(chain.from_iterable(each.things for each in runs))
-
-
-def _evidence(bases: int, heads: int) -> Evidence:
-    if max(bases, heads) == 1:
-        return Evidence.PASSAGES
-    return Evidence.RUNS if smallest_p(heads, bases) <= ALPHA else Evidence.SEPARATION
-
-
 def _suffices(run: Run, key: Key) -> bool:
     return key in run.samples and len(run.samples[key]) >= _FEWEST
-
-
-def _things(model: ExecutionModel) -> Iterator[tuple[str, str]]:
-    names = Names(model)
-    yield from (("node", lasting_name(name)) for name in model.nodes["name"].drop_nulls())
-    yield from (("topic", lasting_name(topic)) for topic in model.topics())
-    ran = model.callback_runs["callback"].drop_nulls().unique()
-    found = map(names.callback, ran.to_list())
-    yield from (("callback", lasting_name(name)) for name in found if not _ADDRESS.search(name))
 
 
 def lasting_name(name: str) -> str:
@@ -250,33 +229,24 @@ def _floats(values: pl.Series) -> Values:
 def _compare(bases: Sequence[Run], heads: Sequence[Run], keys: Sequence[Key], evidence: Evidence) -> Iterator[Compared]:
     sides = {key: ([each.samples[key] for each in heads], [each.samples[key] for each in bases]) for key in keys}
     medians = {key: (_medians(head), _medians(base)) for key, (head, base) in sides.items()}
-    if evidence is Evidence.RUNS:
-        certain, judged = _certain_over_runs(medians), medians
-    else:
+    judged, certain = medians, set[Key]()
+    if evidence is not Evidence.RUNS:
         judged = {key: (_blocks_of(head), _blocks_of(base)) for key, (head, base) in sides.items()}
-        certain = {key for key in _certain_over_blocks(judged) if _are_disjoint(*medians[key])}
+        shares = dict.fromkeys(judged, 1 / max(len(judged), 1))
+        steps = step_down(shares, lambda key, alpha: _p(*judged[key]) <= alpha, alpha=ALPHA)
+        certain = {key for key, step in steps.items() if step.rejected and _are_disjoint(*medians[key])}
+    elif medians:
+        head, base = (np.column_stack(side) for side in zip(*medians.values(), strict=True))
+        certain = {key for key, p in zip(medians, largest_contrast_p(head, base), strict=True) if p <= ALPHA}
     measured = judged if evidence is Evidence.PASSAGES else medians
     found = [_compared(key, sides[key], measured[key], is_certain=key in certain) for key in keys]
     yield from sorted(found, key=lambda each: (not each.differs, -abs(math.log(each.ratio))))
 
 
 def _medians(runs: Sequence[Values]) -> Values:
-    """Logarithms of the medians of runs."""
+    """Logarithms of the medians of runs or blocks."""
     logarithms: Values = np.log(np.maximum([float(np.median(each)) for each in runs], 1.0))
     return logarithms
-
-
-def _certain_over_runs(medians: Mapping[Key, tuple[Values, Values]]) -> set[Key]:
-    if not medians:
-        return set()
-    head, base = (np.column_stack(side) for side in zip(*medians.values(), strict=True))
-    return {key for key, p in zip(medians, largest_contrast_p(head, base), strict=True) if p <= ALPHA}
-
-
-def _certain_over_blocks(blocks: Mapping[Key, tuple[Values, Values]]) -> set[Key]:
-    shares = dict.fromkeys(blocks, 1 / max(len(blocks), 1))
-    steps = step_down(shares, lambda key, alpha: _p(*blocks[key]) <= alpha, alpha=ALPHA)
-    return {key for key, step in steps.items() if step.rejected}
 
 
 def _are_disjoint(head: Values, base: Values) -> bool:
@@ -285,18 +255,16 @@ def _are_disjoint(head: Values, base: Values) -> bool:
 
 
 def _blocks_of(runs: Sequence[Values]) -> Values:
-    return np.concatenate([_blocks(each) for each in runs])
-
-
-def _blocks(values: Values) -> Values:
-    """Logarithms of the medians of consecutive blocks; correlated values get longer blocks."""
-    count = min(_MOST_BLOCKS, max(len(values) // _FEWEST, _FEWEST))
-    while True:
-        medians = [float(np.median(part)) for part in np.array_split(values, count)]
-        logarithms: Values = np.log(np.maximum(medians, 1.0))
-        if count // 2 < _FEWEST or _likeness(logarithms) < _ALIKE:
-            return logarithms
-        count //= 2
+    """Logarithms of the medians of consecutive blocks of each run; correlated values get longer blocks."""
+    found = []
+    for values in runs:
+        count = min(_MOST_BLOCKS, max(len(values) // _FEWEST, _FEWEST))
+        logarithms = _medians(np.array_split(values, count))
+        while count // 2 >= _FEWEST and _likeness(logarithms) >= _ALIKE:
+            count //= 2
+            logarithms = _medians(np.array_split(values, count))
+        found.append(logarithms)
+    return np.concatenate(found)
 
 
 def _likeness(values: Values) -> float:

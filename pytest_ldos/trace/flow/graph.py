@@ -10,16 +10,15 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from pytest_ldos.trace.execution.columns import IdArray, ids_of, pick, rows_of
-from pytest_ldos.trace.execution.mapped import chunks
-from pytest_ldos.trace.execution.model import ExecutionModel
-from pytest_ldos.trace.execution.schema import Schema
-from pytest_ldos.trace.execution.trials import PARTIAL_SYNC, PERIODIC_ASYNC
+from pytest_ldos.base.text import NS_PER_MS
+from pytest_ldos.trace.execution.columns import IdArray, chunks, ids_of, pick, rows_of
+from pytest_ldos.trace.execution.goals import PARTIAL_SYNC, PERIODIC_ASYNC
+from pytest_ldos.trace.execution.model import ExecutionModel, Schema
 
 
 @dataclass(frozen=True)
 class FlowGraph:
-    """Links between the instances of a model; columns: `flow.schema`.
+    """Links between the instances of a model; columns: `LINKS`.
 
     Attributes:
         without_partner: number of publications and receptions without a transport link, by cause.
@@ -78,20 +77,13 @@ def number_topics(model: ExecutionModel) -> dict[str, int]:
 
 
 def topics_of(instances: pl.DataFrame, end: str, ends: pl.DataFrame, numbers: dict[str, int]) -> IdArray:
-    """Topic number of each publication or take, -1 if unknown.
-
-    Args:
-        end: the column that refers to `ends`, which are publishers or subscriptions.
-    """
+    """Topic number of each publication or take, -1 if unknown; `end` refers to `ends`, publishers or subscriptions."""
     of_end = np.array([numbers.get(topic, -1) for topic in ends["topic"]], dtype=np.int32)
     return pick(of_end, ids_of(instances, end), -1)
 
 
 def unlinked_topics(model: ExecutionModel) -> dict[str | None, int]:
-    """Number of receptions by topic, for topics whose messages cannot be linked with their receptions.
-
-    An event is missing, so some of their publications or takes lack the middleware's stamp.
-    """
+    """Number of receptions by topic, for topics whose messages cannot be linked because stamps are missing."""
     if not model.missing_events:
         return {}
     sent = _unstamped(model.publications, "publisher", model.publishers)
@@ -115,22 +107,16 @@ def _unstamped(instances: pl.DataFrame, end: str, ends: pl.DataFrame) -> list[st
 
 
 UNKNOWN: Final = "unknown"
-_NS_PER_MS: Final = 1_000_000
 
 
 class Names:
-    """Names of instances and entities of a model.
-
-    Args:
-        with_processes: adds the process to node names that several processes share.
-    """
+    """Names of instances and entities; `with_processes` adds the process to node names that several processes share."""
 
     def __init__(self, model: ExecutionModel, *, with_processes: bool = False) -> None:
         self._node = _with_processes(model) if with_processes else model.nodes["name"].to_list()
-        self._topic_of_publisher = model.publishers["topic"].to_list()
-        self._topic_of_subscription = model.subscriptions["topic"].to_list()
-        self._node_of_subscription = model.subscriptions["node"].to_list()
-        self._node_of_publisher = model.publishers["node"].to_list()
+        # topic and node of each; the last one is that of instances without an end, whose id is -1
+        self._publishers = [*model.publishers.select("topic", "node").iter_rows(), (None, None)]
+        self._subscriptions = [*model.subscriptions.select("topic", "node").iter_rows(), (None, None)]
         self._publisher = ids_of(model.publications, "publisher")
         self._subscription = ids_of(model.takes, "subscription")
         self._callback = ids_of(model.callback_runs, "callback")
@@ -143,24 +129,19 @@ class Names:
 
     def topic(self, publication: int) -> str:
         """Topic of a publication."""
-        publisher = int(self._publisher[publication])
-        return (self._topic_of_publisher[publisher] if publisher >= 0 else None) or UNKNOWN
+        return self._publishers[self._publisher[publication]][0] or UNKNOWN
 
     def sender(self, publication: int) -> str:
         """Node that published."""
-        publisher = int(self._publisher[publication])
-        return self.node(self._node_of_publisher[publisher] if publisher >= 0 else None)
+        return self.node(self._publishers[self._publisher[publication]][1])
 
     def reception(self, take: int) -> str:
         """``TOPIC → NODE``."""
-        subscription = int(self._subscription[take])
-        topic = self._topic_of_subscription[subscription] if subscription >= 0 else None
-        return f"{topic or UNKNOWN} → {self.receiver(take)}"
+        return f"{self._subscriptions[self._subscription[take]][0] or UNKNOWN} → {self.receiver(take)}"
 
     def receiver(self, take: int) -> str:
         """Node that received."""
-        subscription = int(self._subscription[take])
-        return self.node(self._node_of_subscription[subscription] if subscription >= 0 else None)
+        return self.node(self._subscriptions[self._subscription[take]][1])
 
     def run(self, callback_run: int) -> str:
         """Callback that ran."""
@@ -175,7 +156,15 @@ class Names:
         return UNKNOWN if node is None or self._node[node] is None else str(self._node[node])
 
     def _name_callback(self, model: ExecutionModel, row: dict[str, Any]) -> str:
-        what = _called_by(model, row) or row["symbol"] or f"callback {row['handle']:#x}"
+        what: str | None = None
+        if row["subscription"] is not None:
+            what = model.subscriptions["topic"][row["subscription"]]
+        elif row["service"] is not None:
+            what = model.services["name"][row["service"]]
+        elif row["timer"] is not None:
+            period_ns = model.timers["period_ns"][row["timer"]]
+            what = "timer" if period_ns is None else f"timer of {period_ns / NS_PER_MS:g} ms"
+        what = what or row["symbol"] or f"callback {row['handle']:#x}"
         return f"{self.node(row['node'])}: {what}"
 
 
@@ -185,32 +174,14 @@ def _with_processes(model: ExecutionModel) -> list[str | None]:
         model.processes.select("pid", "host", process="id"), on="process", maintain_order="left"
     )
     own = own.join(model.hosts.select(host="id", at="name"), on="host", maintain_order="left")
-    processes = own.group_by("name").agg(pl.col("process", "pid", "at").n_unique())
-    several = {name: counts for name, *counts in processes.iter_rows()}
-
-    def label(row: dict[str, Any]) -> str | None:
-        count, pids, hosts = several[row["name"]]
-        name = None if row["name"] is None else str(row["name"])
-        if name is None or count == 1:
-            return name
-        if pids == count:
-            return f"{name} ({row['pid']})"
-        return f"{name} (on {row['at']})" if hosts == count else f"{name} (process {row['process']})"
-
-    return [label(row) for row in own.iter_rows(named=True)]
-
-
-def _called_by(model: ExecutionModel, row: dict[str, Any]) -> str | None:
-    if row["subscription"] is not None:
-        return _cell(model.subscriptions, row["subscription"], "topic")
-    if row["service"] is not None:
-        return _cell(model.services, row["service"], "name")
-    if row["timer"] is not None:
-        period_ns = model.timers["period_ns"][row["timer"]]
-        return "timer" if period_ns is None else f"timer of {period_ns / _NS_PER_MS:g} ms"
-    return None
-
-
-def _cell(table: pl.DataFrame, row: int, column: str) -> str | None:
-    value = table[column][row]
-    return None if value is None else str(value)
+    count, pids, hosts = (pl.col(name).n_unique().over("name") for name in ("process", "pid", "at"))
+    label = (
+        pl.when(count == 1)
+        .then("name")
+        .when(pids == count)
+        .then(pl.format("{} ({})", "name", "pid"))
+        .when(hosts == count)
+        .then(pl.format("{} (on {})", "name", "at"))
+        .otherwise(pl.format("{} (process {})", "name", "process"))
+    )
+    return own.select(label.alias("label"))["label"].to_list()

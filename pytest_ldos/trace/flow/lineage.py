@@ -1,4 +1,4 @@
-"""Lineages of messages, and connections between nodes and topics."""
+"""Passages along declared paths, and lineages of messages."""
 
 from __future__ import annotations
 
@@ -12,10 +12,158 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from pytest_ldos.trace.execution.columns import IdArray, ids_of, times_of
-from pytest_ldos.trace.flow.graph import DIRECT, FlowGraph, Names, unlinked_topics
-from pytest_ldos.trace.flow.paths import PathInstances
-from pytest_ldos.trace.flow.timeliness import classify_receptions, rates_of, sum_of_known
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.trace.execution import columns as mapped
+from pytest_ldos.trace.execution.columns import (
+    Growing,
+    IdArray,
+    chunks,
+    computed,
+    ids_of,
+    index_by,
+    rows_of,
+    times_at,
+)
+from pytest_ldos.trace.flow.build import begins_of
+from pytest_ldos.trace.flow.graph import DIRECT, FlowGraph, Names, number_topics, topics_of
+from pytest_ldos.trace.flow.transport import first_linked
+
+_MOST_ROWS: Final = 50_000_000  # limit of partial passages in one search step
+
+
+@dataclass(frozen=True)
+class PathInstances:
+    """All passages along a path.
+
+    Attributes:
+        table: `begin_ns`, `end_ns` (nanoseconds since the epoch), `latency_ns`. Paths of topics also have
+            `from_publication`, `to_publication` and `takes` (the receptions on the way, in order);
+            paths of phases have `goal_id`.
+    """
+
+    path: PathSpec
+    table: pl.DataFrame
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def missed(self) -> int:
+        """Number of passages that took longer than the deadline."""
+        if self.path.deadline_ns is None:
+            return 0
+        return int((self.table["latency_ns"] > self.path.deadline_ns).sum())
+
+
+def find_path(flow: FlowGraph, path: PathSpec) -> PathInstances:
+    """Finds every passage along a path.
+
+    A path of topics ends with each publication on its last topic. It begins with the publish call of
+    the newest message on its first topic from which that publication was made. A path of phases has
+    one passage for each goal that entered exactly these phases in this order.
+
+    Raises:
+        ConfigurationError: the search found too many partial passages.
+    """
+    return PathInstances(path, pl.concat(each.table for each in passages_in_parts(flow, path)))
+
+
+def passages_in_parts(flow: FlowGraph, path: PathSpec) -> Iterator[PathInstances]:
+    """Like `find_path`, in one or more parts, so that memory does not grow with the number of passages."""
+    if path.of_phases:
+        wanted = flow.model.phases.filter(pl.col("phase").is_in(list(path.via)))
+        per_goal = wanted.group_by("goal_id", maintain_order=True).agg(
+            begin_ns=pl.col("time_ns").filter(pl.col("phase") == path.via[0]).first(),
+            end_ns=pl.col("time_ns").filter(pl.col("phase") == path.via[-1]).first(),
+            entered=pl.col("phase").sort_by("time_ns", maintain_order=True).str.join(" "),
+        )
+        whole = per_goal.filter(pl.col("entered") == " ".join(path.via)).drop("entered")
+        yield PathInstances(path, whole.with_columns(latency_ns=pl.col("end_ns") - pl.col("begin_ns")))
+        return
+    none = pl.DataFrame(schema={"from_publication": pl.Int32, "to_publication": pl.Int32, "takes": pl.List(pl.Int32)})
+    yield PathInstances(path, _newest(flow, none))
+    chains = _Chains(flow, path)
+    step = max(mapped.CHUNK_ROWS // _PARTS, 1)
+    for first in range(0, len(chains.ends), step):
+        found = chains.search(chains.ends[first : first + step])
+        yield PathInstances(path, _newest(flow, pl.concat([none, *found])))
+
+
+def _newest(flow: FlowGraph, found: pl.DataFrame) -> pl.DataFrame:
+    """For each publication, the chain with the newest begin, with its times."""
+    publications = flow.model.publications
+    begin_ns = begins_of(publications[ids_of(found, "from_publication")])
+    end_ns = times_at(publications, "time_ns", ids_of(found, "to_publication"))
+    timed = found.with_columns(
+        begin_ns=pl.Series(begin_ns, dtype=pl.Int64),
+        end_ns=pl.Series(end_ns, dtype=pl.Int64),
+        latency_ns=pl.Series(end_ns - begin_ns, dtype=pl.Int64),
+    )
+    newest = timed.sort("to_publication", "begin_ns", maintain_order=True)
+    return newest.unique("to_publication", keep="last", maintain_order=True)
+
+
+_PARTS: Final = 8  # chunks of ends are divided by this: their chains take more memory than rows of a table
+
+
+class _Chains:
+    """Backward search from the publications on the last topic, `ends`, one hop per step, many instances at once."""
+
+    def __init__(self, flow: FlowGraph, path: PathSpec) -> None:
+        model, numbers = flow.model, number_topics(flow.model)
+        self._topic = computed(
+            len(model.publications),
+            np.int32,
+            lambda part: topics_of(rows_of(model.publications, part), "publisher", model.publishers, numbers),
+        )
+        self._name = path.name
+        self._via = np.array([numbers.get(topic, -2) for topic in path.via])
+        self._steps = len(numbers)
+        ends = Growing(np.int32)
+        for part in chunks(len(self._topic)):
+            ends.add(np.flatnonzero(self._topic[part] == self._via[-1]) + part.start)
+        self.ends = ends.finish()
+        if len(self.ends):
+            self._origin = first_linked(len(model.takes), flow.transport, "take", "publication")
+            self._take = ids_of(flow.uses, "take")
+            self._uses = index_by(ids_of(flow.uses, "publication"), len(self._topic))
+
+    def search(self, end: IdArray) -> Iterator[pl.DataFrame]:
+        """Complete chains to the given ends, one frame per number of hops."""
+        current, wanted = end, np.full(len(end), len(self._via) - 2)
+        takes: list[IdArray] = []
+        for _ in range(self._steps):
+            if len(current) == 0:
+                return
+            row, use = self._uses.of(current)
+            if len(row) > _MOST_ROWS:
+                raise ConfigurationError(
+                    f"path {self._name!r} has too many messages that could lie on it ({len(row)} in one step)",
+                    remedy="name more of the topics between its ends, or read less with `window`",
+                )
+            take = self._take[use]
+            known = self._origin[take] >= 0
+            row, take, origin = row[known], take[known], self._origin[take[known]]
+            wanted = wanted[row] - (self._topic[origin] == self._via[wanted[row]])
+            # the first way from each message to each end; the others have the same continuations
+            way = (end[row].astype(np.int64) * len(self._topic) + origin) * (len(self._via) + 1) + wanted
+            one = np.sort(np.unique(way, return_index=True)[1])
+            row, wanted = row[one], wanted[one]
+            current, end = origin[one], end[row]
+            takes = [take[one], *(taken[row] for taken in takes)]
+            done = wanted < 0
+            lists = np.stack([taken[done] for taken in takes], axis=1).astype(np.int32)
+            yield pl.DataFrame(
+                {
+                    "from_publication": current[done].astype(np.int32),
+                    "to_publication": end[done].astype(np.int32),
+                    "takes": pl.Series(lists, dtype=pl.Array(pl.Int32, len(takes))).cast(pl.List(pl.Int32)),
+                }
+            )
+            go_on = ~done & (self._topic[current] != self._via[-1])
+            current, end, wanted = current[go_on], end[go_on], wanted[go_on]
+            takes = [taken[go_on] for taken in takes]
 
 
 class Kind(StrEnum):
@@ -87,8 +235,14 @@ class LineageIndex:
     def __init__(self, flow: FlowGraph) -> None:
         self._flow = flow
         self._names = Names(flow.model)
-        self._sizes = [len(flow.model.publications), len(flow.model.takes), len(flow.model.callback_runs)]
-        self._first = dict(zip(Kind, np.cumsum([0, *self._sizes]).tolist(), strict=False))
+        model = flow.model
+        self._tables = {
+            Kind.PUBLICATION: (model.publications, "time_ns", "time_ns"),
+            Kind.TAKE: (model.takes, "time_ns", "time_ns"),
+            Kind.CALLBACK_RUN: (model.callback_runs, "start_ns", "end_ns"),
+        }
+        sizes = [len(table) for table, _, _ in self._tables.values()]
+        self._first = dict(zip(Kind, np.cumsum([0, *sizes]).tolist(), strict=False))
 
     def forward(self, kind: Kind, instance: int) -> Lineage:
         """All effects of an instance."""
@@ -99,7 +253,7 @@ class LineageIndex:
         return self._search(kind, instance, forward=False)
 
     def _search(self, kind: Kind, instance: int, *, forward: bool) -> Lineage:
-        if not 0 <= instance < self._sizes[list(Kind).index(kind)]:
+        if not 0 <= instance < len(self._tables[kind][0]):
             raise IndexError(f"there is no {kind} {instance}")
         start = self._first[kind] + instance
         found = {start: self._instance(start)}
@@ -107,158 +261,43 @@ class LineageIndex:
         waiting = deque([start])
         while waiting:
             at = waiting.popleft()
-            for other, rule in self._neighbours(at, forward=forward):
+            keys, others, rules = self._edges[forward]
+            for row in range(*np.searchsorted(keys, [at, at + 1]).tolist()):
+                other, rule = int(others[row]), rules[row]
                 if other not in found:
                     found[other] = self._instance(other)
                     waiting.append(other)
                 cause, effect = (at, other) if forward else (other, at)
                 links.append(Link(found[cause], found[effect], rule))
-        return Lineage(found[start], tuple(sorted(found.values(), key=_moment)), tuple(links))
-
-    def _neighbours(self, at: int, *, forward: bool) -> Iterator[tuple[int, str]]:
-        keys, others, rules = self._edges[forward]
-        for row in range(*np.searchsorted(keys, [at, at + 1]).tolist()):
-            yield int(others[row]), rules[row]
+        ordered = sorted(found.values(), key=lambda each: (each.begin_ns, list(Kind).index(each.kind)))
+        return Lineage(found[start], tuple(ordered), tuple(links))
 
     @cached_property
     def _edges(self) -> dict[bool, tuple[IdArray, IdArray, list[str]]]:
         """Causes and effects by the number of their instance, for both directions."""
         flow, first = self._flow, self._first
-        parts = [
-            (flow.transport, "publication", "take", "transport"),
-            (flow.triggers.filter(~pl.col("polled")), "take", "callback_run", "trigger"),
-            (flow.causes, "callback_run", "publication", "publish"),
-        ]
-        cause = [ids_of(table, source) + first[Kind(source)] for table, source, _, _ in parts]
-        effect = [ids_of(table, target) + first[Kind(target)] for table, _, target, _ in parts]
-        rules = [rule for table, _, _, rule in parts for _ in range(len(table))]
+        triggers = flow.triggers.filter(~pl.col("polled"))
         polled = pl.col("take").is_in(flow.triggers.filter("polled")["take"].implode())
         uses = flow.uses.filter((pl.col("rule") != DIRECT) | polled)
-        cause.append(ids_of(uses, "take") + first[Kind.TAKE])
-        effect.append(ids_of(uses, "publication") + first[Kind.PUBLICATION])
-        rules += uses["rule"].cast(pl.String).replace(DIRECT, "polled").to_list()
-        return {
-            forward: _ordered(np.concatenate(one), np.concatenate(other), rules)
-            for forward, one, other in ((True, cause, effect), (False, effect, cause))
-        }
+        parts = [
+            (flow.transport, "publication", "take", ["transport"] * len(flow.transport)),
+            (triggers, "take", "callback_run", ["trigger"] * len(triggers)),
+            (flow.causes, "callback_run", "publication", ["publish"] * len(flow.causes)),
+            (uses, "take", "publication", uses["rule"].cast(pl.String).replace(DIRECT, "polled").to_list()),
+        ]
+        cause = np.concatenate([ids_of(table, source) + first[Kind(source)] for table, source, _, _ in parts])
+        effect = np.concatenate([ids_of(table, target) + first[Kind(target)] for table, _, target, _ in parts])
+        rules = [rule for *_, some in parts for rule in some]
+        edges = {}
+        for forward, one, other in ((True, cause, effect), (False, effect, cause)):
+            order = np.argsort(one, kind="stable")
+            edges[forward] = one[order], other[order], [rules[row] for row in order.tolist()]
+        return edges
 
     def _instance(self, number: int) -> Instance:
         kind = next(kind for kind in reversed(Kind) if number >= self._first[kind])
         row = number - self._first[kind]
-        begin_ns, end_ns = self._spans[kind]
-        begin = int(begin_ns[row])
-        return Instance(kind, row, begin, max(int(end_ns[row]), begin), self._names.of(kind.value, row))
-
-    @cached_property
-    def _spans(self) -> dict[Kind, tuple[IdArray, IdArray]]:
-        model = self._flow.model
-        runs = model.callback_runs
-        return {
-            Kind.PUBLICATION: (times_of(model.publications, "time_ns"), times_of(model.publications, "time_ns")),
-            Kind.TAKE: (times_of(model.takes, "time_ns"), times_of(model.takes, "time_ns")),
-            Kind.CALLBACK_RUN: (times_of(runs, "start_ns"), times_of(runs, "end_ns")),
-        }
-
-
-def _ordered(keys: IdArray, others: IdArray, rules: list[str]) -> tuple[IdArray, IdArray, list[str]]:
-    order = np.argsort(keys, kind="stable")
-    return keys[order], others[order], [rules[row] for row in order.tolist()]
-
-
-def _moment(instance: Instance) -> tuple[int, int]:
-    return instance.begin_ns, list(Kind).index(instance.kind)
-
-
-_KEY: Final = ("node", "topic", "role")
-
-
-class Role(StrEnum):
-    """Role of a node on a topic."""
-
-    PUBLISHES = "publishes"
-    SUBSCRIBES = "subscribes"
-
-
-def summarize_connections(flow: FlowGraph) -> pl.DataFrame:
-    """One row per node and topic of its publishers and subscriptions, including silent ones.
-
-    Columns: `node` (id; null where it is unknown), `topic`, `role`, `messages` (published, or received from a
-    publisher in the trace), `rate_hz` (first to last message, while the
-    processes are whole), `p50_ns`, `p99_ns` (of the transport), `late`,
-    `too_late`, `lost`. The last five are null for publishers, and for topics whose messages cannot be linked
-    (`unlinked_topics`); `messages` then counts all receptions.
-    """
-    return pl.concat([_published(flow), _received(flow)]).sort("topic", "role", "node", nulls_last=True)
-
-
-def _published(flow: FlowGraph) -> pl.DataFrame:
-    model = flow.model
-    ends = model.publishers.filter(pl.col("topic").is_not_null()).select("node", "topic", "process", end="id")
-    sent = model.publications.select("time_ns", end="publisher")
-    empty = {name: pl.lit(None, dtype=pl.Float64) for name in ("p50_ns", "p99_ns")}
-    counts = {name: pl.lit(None, dtype=pl.Int64) for name in ("late", "too_late", "lost")}
-    rated = _rated(flow, ends.join(sent, on="end", how="left"), Role.PUBLISHES)
-    return rated.with_columns(**empty, **counts)
-
-
-def _received(flow: FlowGraph) -> pl.DataFrame:
-    model = flow.model
-    ends = model.subscriptions.filter(pl.col("topic").is_not_null()).select("node", "topic", "process", end="id")
-    taken = flow.transport.join(model.takes.select("time_ns", take="id", end="subscription"), on="take")
-    unlinked = list(unlinked_topics(model))
-    if unlinked:
-        own = ends.filter(pl.col("topic").is_in(unlinked))["end"].implode()
-        every = model.takes.filter(pl.col("subscription").is_in(own))
-        bare = every.select("time_ns", latency_ns=pl.lit(None, dtype=pl.Int64), end="subscription")
-        taken = pl.concat([taken.filter(~pl.col("end").is_in(own)).select(bare.columns), bare])
-    joined = ends.join(taken.select("time_ns", "latency_ns", "end"), on="end", how="left")
-    latency = joined.group_by("node", "topic").agg(
-        p50_ns=pl.col("latency_ns").quantile(0.5, "nearest").cast(pl.Float64),
-        p99_ns=pl.col("latency_ns").quantile(0.99, "nearest").cast(pl.Float64),
-    )
-    timely = classify_receptions(flow).filter(~pl.col("topic").is_in(unlinked))
-    timely = timely.select("late", "too_late", "lost", end="subscription")
-    per_topic = ends.join(timely, on="end").group_by("node", "topic")
-    counts = per_topic.agg(*map(sum_of_known, ("late", "too_late")), pl.col("lost").sum())
-    whole = _rated(flow, joined, Role.SUBSCRIBES).join(latency, on=["node", "topic"], how="left", nulls_equal=True)
-    whole = whole.join(counts, on=["node", "topic"], how="left", nulls_equal=True)
-    return whole.with_columns(pl.col("late", "too_late", "lost").cast(pl.Int64))
-
-
-def _rated(flow: FlowGraph, messages: pl.DataFrame, role: Role) -> pl.DataFrame:
-    """Number of messages and their rate; columns in order.
-
-    Receptions also need the processes of the topic's publishers to be whole: a reception without its publication
-    is not counted.
-    """
-    groups = messages.group_by("node", "topic", maintain_order=True).agg(pl.col("process").unique())
-    groups = groups.with_row_index("group").with_columns(pl.col("group").cast(pl.Int32))
-    processes = groups["process"].to_list()
-    if role is Role.SUBSCRIBES:
-        senders = flow.model.publishers.group_by("topic").agg(pl.col("process").unique())
-        of_topic = dict(senders.drop_nulls("topic").iter_rows())
-        processes = [[*own, *of_topic.get(topic, ())] for own, topic in zip(processes, groups["topic"], strict=True)]
-    timed = messages.drop_nulls("time_ns").join(groups, on=["node", "topic"], nulls_equal=True)
-    rated = rates_of(timed["group"].to_numpy(), timed["time_ns"].to_numpy(), flow.model.coverage, processes)
-    joined = groups.join(rated, on="group", how="left").with_columns(pl.col("messages").fill_null(0))
-    return joined.select("node", "topic", pl.lit(role.value).alias("role"), "messages", "rate_hz")
-
-
-def connections_on(flow: FlowGraph, instances: PathInstances) -> pl.DataFrame:
-    """Connections used by the passages of a path of topics; columns `node`, `topic`, `role`."""
-    model = flow.model
-    table = instances.table
-    if "takes" not in table.columns:
-        return pl.DataFrame(schema={"node": pl.Int32, "topic": pl.String, "role": pl.String})
-    takes = table.select(take=pl.col("takes").explode()).unique()
-    links = flow.transport.join(takes, on="take").select("publication", "take")
-    publications = pl.concat([links["publication"], table["to_publication"]]).unique()
-    publishers = model.publications.select("publisher", publication="id").filter(
-        pl.col("publication").is_in(publications.implode())
-    )
-    subscriptions = model.takes.select("subscription", take="id").join(takes, on="take")
-    sent = model.publishers.join(publishers, left_on="id", right_on="publisher")
-    got = model.subscriptions.join(subscriptions, left_on="id", right_on="subscription")
-    ends = [(sent, Role.PUBLISHES), (got, Role.SUBSCRIBES)]
-    found = pl.concat(each.select("node", "topic", pl.lit(role.value).alias("role")) for each, role in ends)
-    return found.unique().sort(_KEY)
+        table, begin, end = self._tables[kind]
+        begin_ns, end_ns = table[begin][row], table[end][row]
+        last_ns = begin_ns if end_ns is None else max(end_ns, begin_ns)
+        return Instance(kind, row, begin_ns, last_ns, self._names.of(kind.value, row))

@@ -1,32 +1,170 @@
-"""Summary tables of a graph: topics, callbacks, executors and paths."""
+"""Summary tables of a graph, and the state of each executor thread over time."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
 from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.trace.execution.columns import NEVER, Grouped, IdArray, ids_at, ids_of, pick, rows_of, times_of
-from pytest_ldos.trace.execution.mapped import Growing, chunks, computed
+from pytest_ldos.trace.execution import columns as mapped
+from pytest_ldos.trace.execution.columns import (
+    NEVER,
+    Grouped,
+    Growing,
+    IdArray,
+    chunks,
+    computed,
+    ids_at,
+    ids_of,
+    pick,
+    rows_of,
+    times_of,
+)
+from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.critical import CriticalPaths, break_down
-from pytest_ldos.trace.flow.executors import busy_shares
 from pytest_ldos.trace.flow.graph import BETWEEN_HOSTS, UNKNOWN, FlowGraph, Names, unlinked_topics
-from pytest_ldos.trace.flow.paths import passages_in_parts
+from pytest_ldos.trace.flow.lineage import passages_in_parts
 from pytest_ldos.trace.flow.timeliness import classify_receptions, rates_of, sum_of_known
+
+WAITING: Final = "waiting"
+PROCESSING: Final = "processing"
+EXECUTING: Final = "executing"
+STATES: Final = (WAITING, PROCESSING, EXECUTING)
+
+_PARTS: Final = 4  # chunks are divided by this: states take more memory than rows of a table
+_COLUMNS: Final = ("executor", "thread", "begin_ns", "end_ns", "state")
+
+
+def executor_states(model: ExecutionModel) -> pl.DataFrame:
+    """States of all executor threads, in order, without gaps between a thread's first and last state.
+
+    A thread has no state while events of its process may be missing.
+
+    Columns: `executor`, `thread`, `begin_ns`, `end_ns`, `state`. A thread is *waiting* for work until it
+    looks for ready entities. It is *executing* from its choice of an executable until it looks again,
+    or while a callback runs without a recorded choice (services, actions). In between it is
+    *processing*: finding and taking the next executable. Threads that share an executor look one
+    at a time, so the time from the end of a callback to the thread's next wait or execution counts as
+    waiting, too. A thread without recorded waits and choices, such as one of rclcpp's events executor, has no
+    states (see `without_states`).
+
+    Tracepoints: ``rclcpp_executor_*``, ``callback_start``, ``callback_end``.
+    """
+    return _states(model, _recorded(model.waits, model.executions, model.callback_runs, _NOTHING, _reporting(model)))
+
+
+def _states(model: ExecutionModel, recorded: pl.DataFrame) -> pl.DataFrame:
+    """States of recorded spans, and of the gaps between a thread's spans."""
+    sharing = model.threads.join(model.executors, left_on="executor", right_on="id").filter(pl.col("threads") > 1)
+    queueing = pl.col("thread").is_in(sharing["id"].implode()) & (pl.col("state") == EXECUTING)
+    state = pl.when(queueing).then(pl.lit(WAITING)).otherwise(pl.lit(PROCESSING))
+    following_ns = pl.col("begin_ns").shift(-1).over("thread")
+    between = recorded.select("thread", begin_ns="end_ns", end_ns=following_ns, state=state)
+    between = between.filter(pl.col("end_ns") > pl.col("begin_ns"))
+    whole = pl.concat([_known(model, recorded), _known(model, between, by_ends=False)])
+    whole = whole.filter(pl.col("end_ns") > pl.col("begin_ns")).sort("thread", "begin_ns")
+    executors = model.threads.select("executor", thread="id")
+    return whole.join(executors, on="thread", maintain_order="left").select(_COLUMNS)
+
+
+def _known(model: ExecutionModel, states: pl.DataFrame, *, by_ends: bool = True) -> pl.DataFrame:
+    """States while the process is whole; `by_ends` is False for states inferred from the absence of events."""
+    if not model.coverage:
+        return states
+    process = pick(ids_of(model.threads, "process"), ids_of(states, "thread"), -1)
+    begin_ns, end_ns = times_of(states, "begin_ns"), times_of(states, "end_ns")
+    if not by_ends:
+        return states.filter(pl.Series(model.coverage.are_whole(process, begin_ns, end_ns)))
+    row, begin_ns, end_ns = model.coverage.known_parts(process, begin_ns, end_ns)
+    return states[row].with_columns(begin_ns=begin_ns, end_ns=end_ns)
+
+
+_NOTHING: Final = pl.DataFrame(
+    schema={"thread": pl.Int32, "begin_ns": pl.Int64, "end_ns": pl.Int64, "state": pl.String}
+)
+
+
+def _recorded(
+    waits: pl.DataFrame, executions: pl.DataFrame, runs: pl.DataFrame, last: pl.DataFrame, reporting: pl.Series
+) -> pl.DataFrame:
+    """Recorded spans in order, without the parts that earlier spans of their thread, or its `last` one, cover."""
+    ran = runs.filter(pl.col("thread").is_in(reporting.implode())).select("thread", "end_ns", begin_ns="start_ns")
+    kinds = ((waits, WAITING), (executions, EXECUTING), (ran, EXECUTING))
+    spans = pl.concat(each.select("thread", "begin_ns", "end_ns", state=pl.lit(state)) for each, state in kinds)
+    recorded = spans.drop_nulls().sort("thread", "begin_ns", "end_ns", maintain_order=True)
+    if len(last):
+        recorded = pl.concat([last, recorded]).sort("thread", maintain_order=True)
+    covered = pl.col("end_ns").cum_max().shift(1).over("thread").fill_null(np.iinfo(np.int64).min)
+    uncovered = recorded.with_columns(begin_ns=pl.max_horizontal("begin_ns", covered))
+    return uncovered.filter(pl.col("end_ns") >= pl.col("begin_ns"))
+
+
+def _reporting(model: ExecutionModel) -> pl.Series:
+    """Threads with recorded waits or choices of an executor."""
+    return pl.concat([each["thread"].unique() for each in (model.waits, model.executions)]).drop_nulls().unique()
+
+
+def without_states(model: ExecutionModel) -> int:
+    """Number of threads with callbacks but without recorded waits and choices of an executor."""
+    ran = model.callback_runs["thread"].drop_nulls().unique()
+    return len(ran.filter(~ran.is_in(_reporting(model).implode())))
+
+
+def states_in_windows(model: ExecutionModel) -> Iterator[pl.DataFrame]:
+    """The rows of `executor_states`, window by window; a state that crosses a border is split."""
+    last, reporting = _NOTHING, _reporting(model)
+    for waits, executions, runs in _windows(model):
+        recorded = _recorded(waits, executions, runs, last, reporting)
+        yield _states(model, recorded)
+        ended = recorded.group_by("thread", maintain_order=True).last()
+        last = ended.with_columns(begin_ns="end_ns").select(_NOTHING.columns)
+
+
+def busy_shares(model: ExecutionModel) -> pl.DataFrame:
+    """Fraction of its time that each executor thread spent in each state.
+
+    Columns: `executor`, `thread`, `observed_ns`, and `waiting`, `processing`, `executing` as fractions of it.
+    """
+    parts = []
+    for states in chain([_states(model, _NOTHING)], states_in_windows(model)):
+        spans = states.with_columns(span=pl.col("end_ns") - pl.col("begin_ns"))
+        times = (pl.col("span").filter(pl.col("state") == state).sum().alias(state) for state in STATES)
+        parts.append(spans.group_by("executor", "thread").agg(pl.col("span").sum().alias("observed_ns"), *times))
+    whole = pl.concat(parts).group_by("executor", "thread").agg(pl.all().sum())
+    shares = ((pl.col(state) / pl.col("observed_ns")).alias(state) for state in STATES)
+    return whole.with_columns(*shares).sort("executor", "thread")
+
+
+def _windows(model: ExecutionModel) -> Iterator[list[pl.DataFrame]]:
+    """Waits, executions and runs, in windows of their begin."""
+    tables = ((model.waits, "begin_ns"), (model.executions, "begin_ns"), (model.callback_runs, "start_ns"))
+    step = max(mapped.CHUNK_ROWS // _PARTS, 1)
+    borders = sorted({int(time) for table, begin in tables for time in table[begin].gather_every(step, step)})
+    if not borders:
+        yield [table for table, _ in tables]
+        return
+    for first_ns, until_ns in pairwise([NEVER, *borders, np.iinfo(np.int64).max]):
+        part = []
+        for table, begin in tables:
+            if table[begin].is_sorted():
+                rows = np.searchsorted(table[begin].to_numpy(), [int(first_ns), int(until_ns)])
+                part.append(rows_of(table, slice(*rows.tolist())))
+            else:
+                part.append(table.filter(pl.col(begin).is_between(first_ns, until_ns, closed="left")))
+        yield part
+
 
 _PERCENTILES: Final = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99}
 _PATHS: Final = {
     "path": pl.String,
     "passages": pl.Int64,
     **dict.fromkeys(_PERCENTILES, pl.Float64),
-    "max_ns": pl.Int64,
-    "deadline_ns": pl.Int64,
-    "missed": pl.Int64,
+    **dict.fromkeys(("max_ns", "deadline_ns", "missed"), pl.Int64),
     "longest": pl.String,
     "share": pl.Float64,
 }
@@ -50,17 +188,20 @@ def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
     group = computed(len(publisher), np.int32, lambda part: pick(number_of, publisher[part], -1))
     processes = [publishers.filter(pl.col("topic") == name)["process"].to_list() for name in names]
     rated = rates_of(group, times_of(model.publications, "time_ns"), model.coverage, processes)
-    per_topic = rated.with_columns(topic=pl.Series(names, dtype=pl.String).gather(rated["group"])).join(
-        _active(publisher, publishers), on="topic"
-    )
+    has_published = np.zeros(len(publishers), dtype=np.bool_)
+    for part in chunks(len(publisher)):
+        has_published[publisher[part][publisher[part] >= 0]] = True
+    active = publishers.filter(pl.Series(has_published)).group_by("topic").agg(publishers=pl.len())
+    rated = rated.with_columns(topic=pl.Series(names, dtype=pl.String).gather(rated["group"]))
     timeliness = classify_receptions(flow).with_columns(topic)
     timely = timeliness.group_by("topic").agg(
         pl.lit(True).alias("is_timed"), *map(sum_of_known, ("late", "too_late")), pl.col("lost").sum()
     )
     subscriptions = model.subscriptions.with_columns(topic).group_by("topic").agg(subscriptions=pl.len())
-    whole = per_topic.join(subscriptions, on="topic", how="left")
-    whole = whole.join(_received(flow, publishers["topic"].to_list()), on="topic", how="left")
-    joined = whole.join(timely, on="topic", how="left")
+    received = _received(flow, publishers["topic"].to_list())
+    joined = rated.join(active, on="topic")
+    for more in (subscriptions, received, timely):
+        joined = joined.join(more, on="topic", how="left")
     counts = ("subscriptions", "received", "late", "too_late", "lost")
     filled = joined.with_columns(
         pl.col("subscriptions", "received", "lost").fill_null(0),
@@ -74,17 +215,8 @@ def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
             pl.when(is_linked).then(pl.col("received")).otherwise(topic.replace_strict(unlinked, default=None)),
             *(pl.when(is_linked).then(pl.col(each)).alias(each) for each in (*_PERCENTILES, *counts[2:])),
         )
-    return ordered.select(
-        "topic",
-        "publishers",
-        "subscriptions",
-        "messages",
-        "rate_hz",
-        "received",
-        *_PERCENTILES,
-        *counts[2:],
-        "between_hosts",
-    )
+    first = ("topic", "publishers", "subscriptions", "messages", "rate_hz", "received")
+    return ordered.select(*first, *_PERCENTILES, *counts[2:], "between_hosts")
 
 
 def _topics_between_hosts(flow: FlowGraph) -> list[str]:
@@ -96,20 +228,8 @@ def _topics_between_hosts(flow: FlowGraph) -> list[str]:
     return flow.model.publishers["topic"].gather(publisher).fill_null(UNKNOWN).unique().to_list()
 
 
-def _active(publisher: IdArray, publishers: pl.DataFrame) -> pl.DataFrame:
-    """Number of publishers of each topic that published."""
-    has_published = np.zeros(len(publishers), dtype=np.bool_)
-    for part in chunks(len(publisher)):
-        has_published[publisher[part][publisher[part] >= 0]] = True
-    return publishers.filter(pl.Series(has_published)).group_by("topic").agg(publishers=pl.len())
-
-
 def _received(flow: FlowGraph, topics: Sequence[str]) -> pl.DataFrame:
-    """Number of receptions and quantiles of the transport of each topic that has receptions.
-
-    Args:
-        topics: topic of each publisher.
-    """
+    """Number of receptions and quantiles of the transport of each topic that has receptions."""
     names = sorted(set(topics))
     number_of = np.array([names.index(topic) for topic in topics], dtype=np.int32)
 
@@ -175,9 +295,8 @@ def summarize_executors(flow: FlowGraph) -> pl.DataFrame:
     model = flow.model
     shares = busy_shares(model)
     weight = pl.col("observed_ns")
-    states = ("waiting", "processing", "executing")
     per_executor = shares.group_by("executor").agg(
-        threads=pl.len(), **{state: (pl.col(state) * weight).sum() / weight.sum() for state in states}
+        threads=pl.len(), **{state: (pl.col(state) * weight).sum() / weight.sum() for state in STATES}
     )
     owners = model.executors.select("process", executor="id").join(
         model.processes.select("pid", process="id", name="name"), on="process"
@@ -185,7 +304,7 @@ def summarize_executors(flow: FlowGraph) -> pl.DataFrame:
     joined = per_executor.join(owners, on="executor").sort("executing", "pid", descending=[True, False])
     is_same = joined.select("name", "pid").is_duplicated() & ~joined["process"].is_duplicated()
     with_process = pl.concat_str("name", pl.lit(" (process "), "process", pl.lit(")"), ignore_nulls=True)
-    return joined.select("pid", "threads", *states, process=pl.when(is_same).then(with_process).otherwise("name"))
+    return joined.select("pid", "threads", *STATES, process=pl.when(is_same).then(with_process).otherwise("name"))
 
 
 def summarize_paths(flow: FlowGraph, paths: Sequence[PathSpec]) -> pl.DataFrame:
@@ -194,54 +313,32 @@ def summarize_paths(flow: FlowGraph, paths: Sequence[PathSpec]) -> pl.DataFrame:
     Columns: `path`, `passages`, `p50_ns`, `p90_ns`, `p99_ns`, `max_ns`, `deadline_ns` (null without one),
     `missed`, `longest` (the segment with the largest share of the time), `share` (of that segment).
     """
-    critical = _OnDemand(flow)
-    sums = [_PathSum(flow, path, critical) for path in paths]
-    return pl.DataFrame([each.row() for each in sums if each.passages], schema=_PATHS)
-
-
-class _OnDemand:
-    """Critical paths of a graph, computed on first use."""
-
-    def __init__(self, flow: FlowGraph) -> None:
-        self._flow = flow
-
-    @cached_property
-    def paths(self) -> CriticalPaths:
-        return CriticalPaths(self._flow)
-
-
-class _PathSum:
-    """Totals of the passages along a path, added part by part."""
-
-    def __init__(self, flow: FlowGraph, path: PathSpec, critical: _OnDemand) -> None:
-        self._path = path
-        self._missed = 0
-        self._durations_ns: Counter[tuple[str, str]] = Counter()
-        latencies_ns = Growing(np.int64)
+    critical: CriticalPaths | None = None
+    rows: list[dict[str, Any]] = []
+    for path in paths:
+        latencies_ns, missed = Growing(np.int64), 0
+        durations_ns: Counter[tuple[str, str]] = Counter()
         for part in passages_in_parts(flow, path):
             if len(part):
+                critical = critical or CriticalPaths(flow)
                 latencies_ns.add(part.table["latency_ns"].to_numpy())
-                self._missed += part.missed
-                self._add_segments(break_down(flow, part, critical=critical.paths))
-        self.passages = latencies_ns.rows
-        self._latencies_ns = latencies_ns.finish()
-
-    def _add_segments(self, segments: pl.DataFrame) -> None:
-        sums = segments.group_by("kind", "subject").agg(pl.col("duration_ns").sum())
-        for kind, subject, duration_ns in sums.iter_rows():
-            self._durations_ns[kind, subject] += duration_ns
-
-    def row(self) -> dict[str, Any]:
-        (kind, subject), longest_ns = min(self._durations_ns.items(), key=lambda each: (-each[1], each[0]))
-        max_ns, sum_ns = int(self._latencies_ns.max()), int(self._latencies_ns.sum())
-        one_group = Grouped(np.zeros(self.passages, dtype=np.int32), self._latencies_ns, 1)
-        return {
-            "path": self._path.name,
-            "passages": self.passages,
-            **dict(zip(_PERCENTILES, one_group.nearest(list(_PERCENTILES.values()))[0], strict=True)),
-            "max_ns": max_ns,
-            "deadline_ns": self._path.deadline_ns,
-            "missed": self._missed,
+                missed += part.missed
+                segments = break_down(flow, part, critical=critical).group_by("kind", "subject")
+                for kind, subject, duration_ns in segments.agg(pl.col("duration_ns").sum()).iter_rows():
+                    durations_ns[kind, subject] += duration_ns
+        if not latencies_ns.rows:
+            continue
+        (kind, subject), longest_ns = min(durations_ns.items(), key=lambda each: (-each[1], each[0]))
+        latency_ns = latencies_ns.finish()
+        row = {
+            "path": path.name,
+            "passages": len(latency_ns),
+            "max_ns": int(latency_ns.max()),
+            "deadline_ns": path.deadline_ns,
+            "missed": missed,
             "longest": f"{kind}: {subject}",
-            "share": longest_ns / max(sum_ns, 1),
+            "share": longest_ns / max(int(latency_ns.sum()), 1),
         }
+        every = Grouped(np.zeros(len(latency_ns), dtype=np.int32), latency_ns, 1)
+        rows.append(row | dict(zip(_PERCENTILES, every.nearest(list(_PERCENTILES.values()))[0], strict=True)))
+    return pl.DataFrame(rows, schema=_PATHS)

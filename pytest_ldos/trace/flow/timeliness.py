@@ -1,4 +1,4 @@
-"""Timeliness of a topic's messages at their subscriptions, and their rates.
+"""Timeliness of messages at their subscriptions, their rates, and connections between nodes and topics.
 
 With period p a message is *too late* above min(p, 50 ms) from publication to reception,
 *late* above min(0.2 p, 5 ms), otherwise *on time*. A publisher has a period if it sent at least four
@@ -13,17 +13,22 @@ iRobot's topology benchmark.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 import polars as pl
 
+from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.trace.execution.columns import (
     Grouped,
+    Growing,
     IdArray,
     Index,
     TimesNs,
+    chunks,
+    computed,
     distinct_rows,
     ids_at,
     ids_of,
@@ -33,9 +38,9 @@ from pytest_ldos.trace.execution.columns import (
     times_of,
 )
 from pytest_ldos.trace.execution.coverage import Coverage
-from pytest_ldos.trace.execution.mapped import Growing, chunks, computed
 from pytest_ldos.trace.execution.model import ExecutionModel
-from pytest_ldos.trace.flow.graph import FlowGraph
+from pytest_ldos.trace.flow.graph import FlowGraph, unlinked_topics
+from pytest_ldos.trace.flow.lineage import PathInstances
 
 _TOO_LATE_NS: Final = 50_000_000
 _LATE_NS: Final = 5_000_000
@@ -49,9 +54,8 @@ _PAIR: Final = ("publisher", "intra", "subscription")
 def classify_receptions(flow: FlowGraph) -> pl.DataFrame:
     """One row per pair of publisher and subscription with messages.
 
-    Columns: `topic`, `publisher`, `subscription`, `period_ns` (median time between the publisher's
-    messages; null where they have no period), `on_time`, `late`, `too_late` (numbers of messages; null without a
-    period), `lost`.
+    Columns: `topic`, `publisher`, `subscription`, `period_ns` (median time between the publisher's messages; null where
+    they have no period), `on_time`, `late`, `too_late` (numbers of messages; null without a period), `lost`.
     """
     model = flow.model
     sent = _Sent(model)
@@ -78,14 +82,6 @@ def classify_receptions(flow: FlowGraph) -> pl.DataFrame:
 def sum_of_known(column: str) -> pl.Expr:
     """Sum of the non-null values; null if there are none."""
     return pl.when(pl.col(column).is_not_null().any()).then(pl.col(column).sum()).alias(column)
-
-
-def _periodic(count: int, quartiles: Sequence[float | None]) -> bool:
-    """True if the middle half of the intervals between messages is near the median."""
-    low, median, high = quartiles
-    if low is None or median is None or high is None or count < _FEWEST_DISTANCES:
-        return False
-    return low >= (1 - _NEAR) * median and high <= (1 + _NEAR) * median
 
 
 class _Sent:
@@ -125,15 +121,17 @@ class _Sent:
             group.add(own[is_following])
             last_ns[own], has_last[own] = times_ns, True
         grouped = Grouped(group.finish(), since_ns.finish(), groups)
-        middle = [_periodic(*found) for found in zip(grouped.sizes, grouped.nearest([0.25, 0.5, 0.75]), strict=True)]
-        medians = [
-            median if is_periodic else None for median, is_periodic in zip(grouped.medians(), middle, strict=True)
-        ]
+        quartiles, medians = grouped.nearest([0.25, 0.5, 0.75]), grouped.medians()
+        period_ns = []
+        for count, found, median in zip(grouped.sizes, quartiles, medians, strict=True):
+            low, middle, high = (each or 0.0 for each in found)
+            is_near = low >= (1 - _NEAR) * middle and high <= (1 + _NEAR) * middle
+            period_ns.append(median if count >= _FEWEST_DISTANCES and is_near else None)
         return pl.DataFrame(
             {
                 "publisher": np.arange(groups, dtype=np.int32) // 2,
                 "intra": np.arange(groups) % 2 == 1,
-                "period_ns": pl.Series(medians, dtype=pl.Float64).cast(pl.Int64),
+                "period_ns": pl.Series(period_ns, dtype=pl.Float64).cast(pl.Int64),
             }
         )
 
@@ -149,19 +147,31 @@ class _Got:
     def __init__(self, flow: FlowGraph) -> None:
         self._flow = flow
         model = flow.model
-        links = len(flow.transport)
-        self._publisher = computed(
-            links, np.int32, lambda part: ids_at(model.publications, "publisher", self._linked("publication", part))
-        )
-        self._subscription = computed(
-            links, np.int32, lambda part: ids_at(model.takes, "subscription", self._linked("take", part))
-        )
-        self._intra = computed(links, np.int32, self._way)
-        kinds = distinct_rows(self._publisher, self._intra, self._subscription)
-        self._kinds = kinds[(kinds[:, 0] >= 0) & (kinds[:, 1] >= 0) & (kinds[:, 2] >= 0)]
-        self._keys = self._key(*self._kinds.T)
-        self._pair = computed(links, np.int32, self._pair_of)
-        ids = {name: self._kinds[:, at].astype(np.int32) for at, name in enumerate(_PAIR)}
+        columns = {name: Growing(np.int32) for name in _PAIR}
+        for part in chunks(len(flow.transport)):
+            links = rows_of(flow.transport, part)
+            publication, take = ids_of(links, "publication"), ids_of(links, "take")
+            intra = model.takes["intra"].gather(take).to_numpy()
+            sent = model.publications[publication].select("intra", "intra_ns")
+            went = np.where(intra, sent["intra_ns"].is_not_null().to_numpy(), ~sent["intra"].to_numpy())
+            columns["publisher"].add(ids_at(model.publications, "publisher", publication))
+            columns["intra"].add(np.where(went, intra, -1))  # -1 if the publication did not go that way
+            columns["subscription"].add(ids_at(model.takes, "subscription", take))
+        every = [column.finish() for column in columns.values()]
+        kinds = distinct_rows(*every)
+        kinds = kinds[(kinds >= 0).all(axis=1)]
+
+        def key(publisher: IdArray, intra: IdArray, subscription: IdArray) -> IdArray:
+            wide = publisher.astype(np.int64) * 2 + intra
+            return wide * (len(model.subscriptions) + 1) + subscription
+
+        def pair_of(part: slice) -> IdArray:
+            publisher, intra, subscription = (each[part] for each in every)
+            known = (publisher >= 0) & (intra >= 0) & (subscription >= 0)
+            return np.where(known, np.searchsorted(key(*kinds.T), key(publisher, intra, subscription)), -1)
+
+        self._pair = computed(len(flow.transport), np.int32, pair_of)  # row in `pairs` of each message, -1 if none
+        ids = {name: kinds[:, at].astype(np.int32) for at, name in enumerate(_PAIR)}
         self.pairs = pl.DataFrame(ids).with_columns(pl.col("intra") == 1)
 
     def counts(self, pairs: pl.DataFrame) -> dict[str, pl.Series]:
@@ -182,9 +192,9 @@ class _Got:
 
     def publications(self) -> dict[str, pl.Series]:
         """First and last publication of each pair, and the number of distinct ones."""
-        grouped = Grouped(self._pair, self._flow.transport["publication"].to_numpy(), len(self._kinds))
+        grouped = Grouped(self._pair, self._flow.transport["publication"].to_numpy(), len(self.pairs))
         taken = grouped.distinct()  # which sorts them
-        edges = [(int(own[0]), int(own[-1])) for own in map(grouped.of, range(len(self._kinds)))]
+        edges = [(int(own[0]), int(own[-1])) for own in map(grouped.of, range(len(self.pairs)))]
         return {
             "first": pl.Series([first for first, _ in edges], dtype=pl.Int32),
             "last": pl.Series([last for _, last in edges], dtype=pl.Int32),
@@ -197,12 +207,9 @@ class _Got:
         return np.flatnonzero(np.isin(process, self._flow.model.coverage.processes)).tolist()
 
     def count_lost(self, pair: int, due: IdArray) -> int:
-        """Messages of a pair that were certainly lost: the subscribing process is whole.
+        """Messages of a pair, of those `due` from the first to the last taken, that were certainly lost.
 
         A subscription takes messages in order, so the missing take would precede that of the next message.
-
-        Args:
-            due: publications from the first one taken to the last, in order.
         """
         model, (_, links) = self._flow.model, self._by_pair.of(np.array([pair]))
         publication, take = (ids_at(self._flow.transport, name, links) for name in ("publication", "take"))
@@ -217,31 +224,6 @@ class _Got:
     @cached_property
     def _by_pair(self) -> Index:
         return index_by(self._pair, len(self.pairs))
-
-    def _linked(self, name: str, part: slice) -> IdArray:
-        return ids_of(rows_of(self._flow.transport, part), name)
-
-    def _way(self, part: slice) -> IdArray:
-        """1 for intra-process messages, 0 for others, -1 if the publication did not go that way."""
-        model, publication = self._flow.model, self._linked("publication", part)
-        intra = model.takes["intra"].gather(self._linked("take", part)).to_numpy()
-        sent = model.publications[publication].select("intra", "intra_ns")
-        went = np.where(intra, sent["intra_ns"].is_not_null().to_numpy(), ~sent["intra"].to_numpy())
-        return np.where(went, intra, -1)
-
-    def _key(self, publisher: IdArray, intra: IdArray, subscription: IdArray) -> IdArray:
-        """One number for each pair."""
-        wide = publisher.astype(np.int64) * 2 + intra
-        return wide * (len(self._flow.model.subscriptions) + 1) + subscription
-
-    def _pair_of(self, part: slice) -> IdArray:
-        """Row in `pairs` of each message, -1 if none."""
-        ids = self._publisher[part], self._intra[part], self._subscription[part]
-        known = (ids[0] >= 0) & (ids[1] >= 0) & (ids[2] >= 0)
-        return np.where(known, np.searchsorted(self._keys, self._key(*ids)), -1)
-
-
-_NS_PER_S: Final = 1e9
 
 
 def rates_of(group: IdArray, times_ns: TimesNs, coverage: Coverage, processes: Sequence[Iterable[int]]) -> pl.DataFrame:
@@ -269,7 +251,7 @@ def rates_of(group: IdArray, times_ns: TimesNs, coverage: Coverage, processes: S
         both = pl.concat([found, counted.cast(_SCHEMA)]).group_by("group", "stretch")
         found = both.agg(pl.col("count").sum(), pl.col("first_ns").min(), pl.col("last_ns").max())
     is_whole = pl.col("stretch") >= 0
-    seconds = (pl.col("last_ns") - pl.col("first_ns")).filter(is_whole).sum() / _NS_PER_S
+    seconds = (pl.col("last_ns") - pl.col("first_ns")).filter(is_whole).sum() / NS_PER_S
     steps = (pl.col("count") - 1).filter(is_whole).sum()
     rated = found.group_by("group").agg(
         messages=pl.col("count").sum(), rate_hz=pl.when(seconds > 0).then(steps / seconds)
@@ -280,3 +262,90 @@ def rates_of(group: IdArray, times_ns: TimesNs, coverage: Coverage, processes: S
 _SCHEMA: Final = pl.Schema(
     {"group": pl.Int32(), "stretch": pl.Int32(), "count": pl.Int64(), "first_ns": pl.Int64(), "last_ns": pl.Int64()}
 )
+
+
+class Role(StrEnum):
+    """Role of a node on a topic."""
+
+    PUBLISHES = "publishes"
+    SUBSCRIBES = "subscribes"
+
+
+def summarize_connections(flow: FlowGraph) -> pl.DataFrame:
+    """One row per node and topic of its publishers and subscriptions, including silent ones.
+
+    Columns: `node` (id; null where it is unknown), `topic`, `role`, `messages` (published, or received from a publisher
+    in the trace), `rate_hz` (first to last message, while the processes are whole), `p50_ns`, `p99_ns` (of the
+    transport), `late`, `too_late`, `lost`. The last five are null for publishers, and for topics whose messages cannot
+    be linked (`unlinked_topics`); `messages` then counts all receptions.
+    """
+    return pl.concat([_published(flow), _received(flow)]).sort("topic", "role", "node", nulls_last=True)
+
+
+def _published(flow: FlowGraph) -> pl.DataFrame:
+    model = flow.model
+    ends = model.publishers.filter(pl.col("topic").is_not_null()).select("node", "topic", "process", end="id")
+    sent = model.publications.select("time_ns", end="publisher")
+    empty = {name: pl.lit(None, dtype=pl.Float64) for name in ("p50_ns", "p99_ns")}
+    counts = {name: pl.lit(None, dtype=pl.Int64) for name in ("late", "too_late", "lost")}
+    rated = _rated(flow, ends.join(sent, on="end", how="left"), Role.PUBLISHES)
+    return rated.with_columns(**empty, **counts)
+
+
+def _received(flow: FlowGraph) -> pl.DataFrame:
+    model = flow.model
+    ends = model.subscriptions.filter(pl.col("topic").is_not_null()).select("node", "topic", "process", end="id")
+    taken = flow.transport.join(model.takes.select("time_ns", take="id", end="subscription"), on="take")
+    unlinked = list(unlinked_topics(model))
+    if unlinked:
+        own = ends.filter(pl.col("topic").is_in(unlinked))["end"].implode()
+        every = model.takes.filter(pl.col("subscription").is_in(own))
+        bare = every.select("time_ns", latency_ns=pl.lit(None, dtype=pl.Int64), end="subscription")
+        taken = pl.concat([taken.filter(~pl.col("end").is_in(own)).select(bare.columns), bare])
+    joined = ends.join(taken.select("time_ns", "latency_ns", "end"), on="end", how="left")
+    latency = joined.group_by("node", "topic").agg(
+        p50_ns=pl.col("latency_ns").quantile(0.5, "nearest").cast(pl.Float64),
+        p99_ns=pl.col("latency_ns").quantile(0.99, "nearest").cast(pl.Float64),
+    )
+    timely = classify_receptions(flow).filter(~pl.col("topic").is_in(unlinked))
+    timely = timely.select("late", "too_late", "lost", end="subscription")
+    per_topic = ends.join(timely, on="end").group_by("node", "topic")
+    counts = per_topic.agg(*map(sum_of_known, ("late", "too_late")), pl.col("lost").sum())
+    whole = _rated(flow, joined, Role.SUBSCRIBES).join(latency, on=["node", "topic"], how="left", nulls_equal=True)
+    whole = whole.join(counts, on=["node", "topic"], how="left", nulls_equal=True)
+    return whole.with_columns(pl.col("late", "too_late", "lost").cast(pl.Int64))
+
+
+def _rated(flow: FlowGraph, messages: pl.DataFrame, role: Role) -> pl.DataFrame:
+    """Number of messages and their rate, while the processes of subscriptions and of the publishers are whole."""
+    groups = messages.group_by("node", "topic", maintain_order=True).agg(pl.col("process").unique())
+    groups = groups.with_row_index("group").with_columns(pl.col("group").cast(pl.Int32))
+    processes = groups["process"].to_list()
+    if role is Role.SUBSCRIBES:
+        senders = flow.model.publishers.group_by("topic").agg(pl.col("process").unique())
+        of_topic = dict(senders.drop_nulls("topic").iter_rows())
+        processes = [[*own, *of_topic.get(topic, ())] for own, topic in zip(processes, groups["topic"], strict=True)]
+    timed = messages.drop_nulls("time_ns").join(groups, on=["node", "topic"], nulls_equal=True)
+    rated = rates_of(timed["group"].to_numpy(), timed["time_ns"].to_numpy(), flow.model.coverage, processes)
+    joined = groups.join(rated, on="group", how="left").with_columns(pl.col("messages").fill_null(0))
+    return joined.select("node", "topic", pl.lit(role.value).alias("role"), "messages", "rate_hz")
+
+
+def connections_on(flow: FlowGraph, instances: PathInstances) -> pl.DataFrame:
+    """Connections used by the passages of a path of topics; columns `node`, `topic`, `role`."""
+    model = flow.model
+    table = instances.table
+    if "takes" not in table.columns:
+        return pl.DataFrame(schema={"node": pl.Int32, "topic": pl.String, "role": pl.String})
+    takes = table.select(take=pl.col("takes").explode()).unique()
+    links = flow.transport.join(takes, on="take").select("publication", "take")
+    publications = pl.concat([links["publication"], table["to_publication"]]).unique()
+    publishers = model.publications.select("publisher", publication="id").filter(
+        pl.col("publication").is_in(publications.implode())
+    )
+    subscriptions = model.takes.select("subscription", take="id").join(takes, on="take")
+    sent = model.publishers.join(publishers, left_on="id", right_on="publisher")
+    got = model.subscriptions.join(subscriptions, left_on="id", right_on="subscription")
+    ends = [(sent, Role.PUBLISHES), (got, Role.SUBSCRIBES)]
+    found = pl.concat(each.select("node", "topic", pl.lit(role.value).alias("role")) for each, role in ends)
+    return found.unique().sort("node", "topic", "role")

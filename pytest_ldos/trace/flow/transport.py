@@ -1,41 +1,50 @@
-"""Transport links from a publication to each of its receptions.
+"""Transport links from a publication to each of its receptions, and the clock offsets between hosts that they imply.
 
 Inside a process, a publisher writes the message to a slot of each subscription's buffer. The subscription
 takes the last message written to a slot.
 
 The middleware stamps a message when it is written, and reports the same stamp when it
 is taken. Cyclone DDS and Fast DDS keep nanoseconds.
+
+Latency is positive, so each message from A to B bounds the offset of B's clock on one side, and each
+message from B to A on the other. The true offset is between the closest bounds.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pytest_ldos.trace.execution import mapped
+from pytest_ldos.trace.execution import columns as mapped
 from pytest_ldos.trace.execution.columns import (
     NEVER,
+    Array,
+    Growing,
     IdArray,
     TimesNs,
+    chunks,
+    computed,
+    filled,
     frame_of,
     ids_at,
     ids_of,
     pick,
+    room_for,
     rows_of,
     sorted_rows,
     times_at,
     times_of,
 )
-from pytest_ldos.trace.execution.mapped import Array, Growing, chunks, computed, filled, room_for
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.execution.observed import Clock
-from pytest_ldos.trace.flow.graph import LINKS, number_topics, unlinked_topics
+from pytest_ldos.trace.flow.graph import LINKS, FlowGraph, number_topics, unlinked_topics
 
 
 def link_buffers(model: ExecutionModel) -> IdArray:
@@ -54,7 +63,7 @@ def _rows_where(column: pl.Series) -> IdArray:
     """Rows in which a column is true."""
     rows = Growing(np.int32)
     for part in chunks(len(column)):
-        rows.add(np.flatnonzero(column.slice(part.start, part.stop - part.start).to_numpy()) + part.start)
+        rows.add(np.flatnonzero(rows_of(column, part).to_numpy()) + part.start)
     return rows.finish()
 
 
@@ -118,8 +127,7 @@ def _distinct(parts: Iterable[Array]) -> Array:
     return np.unique(np.concatenate([np.unique(part) for part in parts]))
 
 
-_ROUNDING_NS: Final = 1_000
-"""Largest rounding error of a middleware that keeps time stamps in another unit."""
+_ROUNDING_NS: Final = 1_000  # largest rounding error of a middleware that keeps time stamps in another unit
 
 
 @dataclass(frozen=True)
@@ -145,11 +153,7 @@ class _Stamped:
 
 
 class _Ordered:
-    """All publications or takes with a non-zero stamp, ordered by it.
-
-    Args:
-        end: the column that refers to `ends`, which are publishers or subscriptions.
-    """
+    """All publications or takes with a non-zero stamp, ordered by it; their column `end` refers to `ends`."""
 
     def __init__(self, instances: pl.DataFrame, end: str, ends: pl.DataFrame, numbers: dict[str, int]) -> None:
         self._instances, self._end = instances, end
@@ -176,7 +180,12 @@ def link_stamps(model: ExecutionModel) -> IdArray:
     sent = _Ordered(model.publications, "publisher", model.publishers, numbers)
     taken = _Ordered(model.takes, "subscription", model.subscriptions, numbers)
     found = filled(len(model.takes), np.int32, -1)
-    spans = _spans(sent.stamp_ns, taken.stamp_ns)
+    spans: list[tuple[int, int]] = []  # of about a chunk each; equal stamps stay together
+    if len(sent.stamp_ns) and len(taken.stamp_ns):
+        both = (sent.stamp_ns, taken.stamp_ns)
+        first = sorted({int(stamp) for each in both for stamp in each[:: mapped.CHUNK_ROWS]})
+        last = [begin - 1 for begin in first[1:]] + [max(int(each[-1]) for each in both)]
+        spans = list(zip(first, last, strict=True))
     for span in spans:
         _link_exact(sent.between(*span), taken.between(*span), found)
     for first_ns, last_ns in spans:
@@ -185,44 +194,21 @@ def link_stamps(model: ExecutionModel) -> IdArray:
     return found
 
 
-def _spans(*stamps_ns: TimesNs) -> list[tuple[int, int]]:
-    """First and last stamp of consecutive spans of about a chunk each; equal stamps stay together."""
-    if not all(map(len, stamps_ns)):
-        return []
-    first = sorted({int(stamp) for each in stamps_ns for stamp in each[:: mapped.CHUNK_ROWS]})
-    last = [begin - 1 for begin in first[1:]] + [max(int(each[-1]) for each in stamps_ns)]
-    return list(zip(first, last, strict=True))
-
-
 def _link_exact(sent: _Stamped, taken: _Stamped, found: IdArray) -> None:
-    """Links takes to publications with the same stamp."""
+    """Links takes to publications with the same stamp and topic; an unknown topic agrees with any.
+
+    A subscription takes messages in the order of their publication: those with one stamp are linked in this order.
+    """
     first = np.searchsorted(sent.stamp_ns, taken.stamp_ns, side="left")
     behind = np.searchsorted(sent.stamp_ns, taken.stamp_ns, side="right")
     single = np.flatnonzero(behind - first == 1)
-    fits = _agree(sent.topic[first[single]], taken.topic[single])
+    one, other = sent.topic[first[single]], taken.topic[single]
+    fits = (one == other) | (one < 0) | (other < 0)
     found[taken.row[single[fits]]] = sent.row[first[single[fits]]]
-    _link_equal(sent, taken, found, np.flatnonzero(behind - first > 1), (first, behind))
-
-
-def _agree(one: IdArray, other: IdArray) -> npt.NDArray[np.bool_]:
-    """True where topics are the same; an unknown topic agrees with any."""
-    same: npt.NDArray[np.bool_] = (one == other) | (one < 0) | (other < 0)
-    return same
-
-
-def _link_equal(
-    sent: _Stamped, taken: _Stamped, found: IdArray, takes: npt.NDArray[np.intp], ranges: tuple[IdArray, IdArray]
-) -> None:
-    """Links takes whose stamp several publications share, in order within each topic.
-
-    A subscription takes messages in the order of their publication.
-    """
     served: Counter[tuple[int, int]] = Counter()
-    first, behind = ranges
-    for take in takes.tolist():
-        candidates = [
-            at for at in range(int(first[take]), int(behind[take])) if sent.topic[at] == taken.topic[take] >= 0
-        ]
+    for take in np.flatnonzero(behind - first > 1).tolist():
+        same = range(int(first[take]), int(behind[take]))
+        candidates = [at for at in same if sent.topic[at] == taken.topic[take] >= 0]
         key = (int(taken.end[take]), int(taken.stamp_ns[take]))
         if served[key] < len(candidates):
             found[taken.row[take]] = sent.row[candidates[served[key]]]
@@ -232,11 +218,8 @@ def _link_equal(
 def _link_rounded(sent: _Stamped, taken: _Stamped, found: IdArray, span: tuple[int, int]) -> None:
     """Links takes in a span without an exact match to the nearest stamp within the rounding error.
 
-    Some stamps are round numbers by chance, so a topic can have both kinds. No subscription takes a
-    message twice.
-
-    Args:
-        sent, taken: messages of the span, with a margin in which a message may have two candidates.
+    Some stamps are round numbers by chance, so a topic can have both kinds. No subscription takes a message twice. The
+    messages have a margin, in which a message may have two candidates.
     """
     within = (taken.stamp_ns >= span[0]) & (taken.stamp_ns <= span[1])
     missing = (found[taken.row] < 0) & (taken.topic >= 0)
@@ -265,7 +248,9 @@ def _pairs(end: IdArray, publication: IdArray) -> npt.NDArray[np.int64]:
 def link_transport(model: ExecutionModel) -> pl.DataFrame:
     """One row per reception whose publication is in the trace, in the order of the receptions."""
     by_stamp, by_buffer = link_stamps(model), link_buffers(model)
-    columns = {name: Growing(dtype) for name, dtype in _COLUMNS.items()}
+    process_of, host_of = ids_of(model.threads, "process"), ids_of(model.processes, "host")
+    kinds = {"publication": np.int32, "take": np.int32, "latency_ns": np.int64, "way": np.uint32}
+    columns = {name: Growing(dtype) for name, dtype in kinds.items()}
     for part in chunks(len(model.takes)):
         publication = np.where(by_buffer[part] >= 0, by_buffer[part], by_stamp[part])
         take = np.flatnonzero(publication >= 0).astype(np.int32) + np.int32(part.start)
@@ -273,20 +258,21 @@ def link_transport(model: ExecutionModel) -> pl.DataFrame:
         columns["publication"].add(publication)
         columns["take"].add(take)
         columns["latency_ns"].add(model.takes["time_ns"].to_numpy()[take] - sent_ns(model, publication, take))
-        columns["way"].add(_ways(model, publication, take))
+        sender = process_of[ids_at(model.publications, "thread", publication)]
+        receiver = process_of[ids_at(model.takes, "thread", take)]
+        within = model.takes["intra"].gather(take).to_numpy()
+        conditions = [within, sender == receiver, host_of[sender] == host_of[receiver]]
+        columns["way"].add(np.select(conditions, [0, 1, 2], 3))  # numbers in `WAYS`
     return frame_of(LINKS["transport"], {name: column.finish() for name, column in columns.items()})
 
 
-_COLUMNS: Final = {"publication": np.int32, "take": np.int32, "latency_ns": np.int64, "way": np.uint32}
-
-
-def origin_of_takes(model: ExecutionModel, transport: pl.DataFrame) -> IdArray:
-    """Publication of each take, -1 where it is not in the trace; shape ``(takes,)``."""
-    origin = filled(len(model.takes), np.int32, -1)
-    for part in chunks(len(transport)):
-        links = rows_of(transport, part)
-        origin[links["take"].to_numpy()] = links["publication"].to_numpy()
-    return origin
+def first_linked(size: int, links: pl.DataFrame, key: str, value: str) -> IdArray:
+    """The first `value` of each `key`, -1 if none; shape ``(size,)``."""
+    found = filled(size, np.int32, -1)
+    for part in reversed(list(chunks(len(links)))):
+        some = rows_of(links, part)
+        found[ids_of(some, key)[::-1]] = ids_of(some, value)[::-1]
+    return found
 
 
 def sent_ns(model: ExecutionModel, publication: IdArray, take: IdArray) -> TimesNs:
@@ -294,16 +280,6 @@ def sent_ns(model: ExecutionModel, publication: IdArray, take: IdArray) -> Times
     within = model.takes["intra"].gather(take).to_numpy()
     through_ns, within_ns = (times_at(model.publications, name, publication) for name in ("time_ns", "intra_ns"))
     return np.where(within, within_ns, through_ns)
-
-
-def _ways(model: ExecutionModel, publication: IdArray, take: IdArray) -> npt.NDArray[np.uint32]:
-    """Number of each way in `WAYS`."""
-    process_of, host_of = ids_of(model.threads, "process"), ids_of(model.processes, "host")
-    sender = process_of[ids_at(model.publications, "thread", publication)]
-    receiver = process_of[ids_at(model.takes, "thread", take)]
-    within = model.takes["intra"].gather(take).to_numpy()
-    conditions = [within, sender == receiver, host_of[sender] == host_of[receiver]]
-    return np.select(conditions, [0, 1, 2], 3).astype(np.uint32)
 
 
 def count_without_partner(model: ExecutionModel, transport: pl.DataFrame) -> dict[str, int]:
@@ -338,7 +314,7 @@ def _without(model: ExecutionModel, linked: pl.Series, table: str, end: str) -> 
     instances, ends = getattr(model, table), getattr(model, f"{end}s")
     is_linked = room_for(len(instances), np.bool_)
     for part in chunks(len(linked)):
-        is_linked[linked.slice(part.start, part.stop - part.start).to_numpy()] = True
+        is_linked[rows_of(linked, part).to_numpy()] = True
     found: Counter[str | None] = Counter()
     unseen = 0
     topics = [*ends["topic"], None]
@@ -353,3 +329,83 @@ def _without(model: ExecutionModel, linked: pl.Series, table: str, end: str) -> 
                 stretch = model.coverage.stretches(subscribing.get(topic, ()), times_ns[own == number - 1])
                 unseen += int(np.count_nonzero(stretch < 0))
     return found, unseen
+
+
+class Bound(StrEnum):
+    """Known bound of an offset."""
+
+    LEAST = "at least"
+    MOST = "at most"
+    NONE = "not known"
+
+
+@dataclass(frozen=True)
+class ClockOffset:
+    """Offset to be added to a host's times.
+
+    Attributes:
+        uncertainty_ns: largest error of `offset_ns` on either side; ``None`` if messages passed in one direction
+            only, so that `offset_ns` is a bound. If the clocks drifted so that no offset fits all messages, the
+            largest violation of a bound.
+        messages: number of messages that the estimate rests on.
+        bound: if `offset_ns` is no estimate: the offset is at least or at most that, or unknown.
+    """
+
+    offset_ns: int
+    uncertainty_ns: int | None
+    messages: int
+    bound: Bound | None = None
+
+
+def estimate_clock_offsets(flow: FlowGraph) -> dict[str, ClockOffset]:
+    """Offsets by host name that bring all clocks into agreement with the first host's.
+
+    A host that exchanged no message with the others, directly or indirectly, is left out. Source: `transport` links
+    between hosts.
+    """
+    model = flow.model
+    host_of = ids_of(model.processes, "host")[ids_of(model.threads, "process")]
+    sender = host_of[ids_of(model.publications, "thread")[ids_of(flow.transport, "publication")]]
+    receiver = host_of[ids_of(model.takes, "thread")[ids_of(flow.transport, "take")]]
+    links = pl.DataFrame({"sender": sender, "receiver": receiver, "latency_ns": flow.transport["latency_ns"]})
+    across = links.filter(pl.col("sender") != pl.col("receiver"))
+    least = across.group_by("sender", "receiver").agg(pl.col("latency_ns").min(), count=pl.len())
+    bounds = {(one, other): (latency_ns, count) for one, other, latency_ns, count in least.iter_rows()}
+    offsets = {0: ClockOffset(0, 0, 0)}
+    waiting = deque([0])
+    while waiting:
+        known = waiting.popleft()
+        for host in sorted({b for a, b in bounds if a == known} | {a for a, b in bounds if b == known}):
+            if host not in offsets:
+                offsets[host] = _combine(offsets[known], _between(bounds, known, host))
+                waiting.append(host)
+    names = flow.model.hosts["name"]
+    return {names[host]: offset for host, offset in offsets.items()}
+
+
+def _between(bounds: dict[tuple[int, int], tuple[int, int]], known: int, host: int) -> ClockOffset:
+    """Offset to be added to the times of `host` to agree with `known`.
+
+    Messages to `host` bound its offset from below, messages from it from above.
+    """
+    to_host, from_host = bounds.get((known, host)), bounds.get((host, known))
+    if to_host and from_host:
+        lowest, highest = -to_host[0], from_host[0]
+        middle = (lowest + highest) // 2
+        uncertainty = max(abs(highest - middle), abs(middle - lowest))
+        return ClockOffset(middle, uncertainty, to_host[1] + from_host[1])
+    if to_host:
+        return ClockOffset(-to_host[0], None, to_host[1], Bound.LEAST)
+    assert from_host is not None
+    return ClockOffset(from_host[0], None, from_host[1], Bound.MOST)
+
+
+def _combine(known: ClockOffset, step: ClockOffset) -> ClockOffset:
+    offset_ns = known.offset_ns + step.offset_ns
+    slack_ns = (known.uncertainty_ns or 0) + (step.uncertainty_ns or 0)
+    sides = {each.bound for each in (known, step) if each.bound is not None}
+    if not sides:
+        return ClockOffset(offset_ns, slack_ns, step.messages)
+    side = sides.pop() if len(sides) == 1 else Bound.NONE
+    slack_ns = {Bound.LEAST: -slack_ns, Bound.MOST: slack_ns, Bound.NONE: 0}[side]
+    return ClockOffset(offset_ns + slack_ns, None, step.messages, side)

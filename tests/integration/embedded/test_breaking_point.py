@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.campaign.breaking_result import BreakingEvidence
+from pytest_ldos.campaign.find_breaking import BreakingEvidence
 from tests.integration.project import Project
 
 LDOS = Path(sys.executable).with_name("ldos")

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.campaign.sweep import all_sweeps
-from pytest_ldos.campaign.sweep_records import CellState
+from pytest_ldos.campaign.sweep import CellState, all_sweeps
 from tests.builders.ours import OURS
 from tests.integration.project import Project
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.campaign.sweep import all_sweeps
-from pytest_ldos.campaign.sweep_records import CellState
+from pytest_ldos.campaign.sweep import CellState, all_sweeps
 from tests.integration.project import Project
 
 OVER = ("--over", "dds_flood.rate=100,1000", "--trials", "3", "--name", "floods", "--format", "json")

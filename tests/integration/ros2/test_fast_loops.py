@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_ldos.host.ros import find_ros_packages
+from pytest_ldos.host.availability import find_ros_packages
 from pytest_ldos.robot.stack.ros2.installed import ros2_available
 from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import StimulusKind

@@ -9,14 +9,12 @@ import threading
 import psutil
 import pytest
 
+from pytest_ldos.host.availability import find_ros_packages, rmw_installed
 from pytest_ldos.host.processes import ProcessGroup
-from pytest_ldos.host.ros import find_ros_packages, rmw_installed
-from pytest_ldos.instruments.latency.case import Program, cases_of, setups_of
 from pytest_ldos.instruments.latency.instrument import measure_round
-from pytest_ldos.instruments.latency.pair import Pair, RoundFailed
+from pytest_ldos.instruments.latency.pair import Pair, RoundFailed, rclcpp_commands
 from pytest_ldos.instruments.latency.programs import ROS_PACKAGE, Site, find_all
-from pytest_ldos.instruments.latency.rclcpp_pair import commands_of
-from pytest_ldos.instruments.latency.spec import LatencySpec
+from pytest_ldos.instruments.latency.spec import LatencySpec, Program, cases_of, setups_of
 from pytest_ldos.robot.dds.domain import claim_domain
 
 ABLE = find_ros_packages([ROS_PACKAGE])
@@ -55,7 +53,7 @@ def test_sides_that_do_not_meet_or_stay_end_the_round(tmp_path, program):
     case, site = arrange(tmp_path, program, transports="loopback", match_timeout_s=1.0, seconds=30, patience_ms=100)
     for is_started, said in ((False, "did not find each other within 1 s"), (True, "pong was killed by SIGKILL")):
         with claim_domain() as domain:
-            commands = commands_of(case, site, domain=domain, folder=tmp_path)
+            commands = rclcpp_commands(case, site, domain=domain, folder=tmp_path)
             group = ProcessGroup(log_directory=tmp_path, environment=commands.environment)
             try:
                 pair = Pair(commands, group)

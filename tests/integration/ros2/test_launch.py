@@ -13,8 +13,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from pytest_ldos.base.distros import DEFAULT, DISTROS
-from pytest_ldos.host.ros import find_ros_package, installed_rmws
-from pytest_ldos.launching.available import launch_available
+from pytest_ldos.host.availability import find_ros_package, installed_rmws
+from pytest_ldos.launching import launch_available
 from pytest_ldos.record.lttng import lttng_available
 
 ROOT = Path(__file__).parents[3]
@@ -39,7 +39,7 @@ from launch.actions import ExecuteProcess
 
 EMIT = (
     "import sys, time\\n"
-    "from pytest_ldos.robot.dds.executor import emit\\n"
+    "from pytest_ldos.robot.dds.node import emit\\n"
     "for n in range(int(sys.argv[1])): emit.sim_step(n, n)\\n"
     "print('emitted', flush=True)\\n"
     "time.sleep(60 if len(sys.argv) > 2 else 0)\\n"

@@ -14,9 +14,9 @@ def fill():
     """Fills a message with many fields; it needs ROS 2's own modules."""
     pytest.importorskip("rosidl_runtime_py", reason="no ROS 2 is sourced")
     msg = pytest.importorskip("rcl_interfaces.msg", reason="no ROS 2 is sourced")
-    from pytest_ldos.robot.stack.ros2 import message_fields
+    from pytest_ldos.robot.stack.ros2 import programs
 
-    return lambda values: message_fields.fill(msg.ParameterEvent(), values, "reset")
+    return lambda values: programs.fill(msg.ParameterEvent(), values, "reset")
 
 
 def test_values_with_lists_of_messages_can_be_used_again(fill):

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pytest_ldos.host.task_exits import TaskExits
+from pytest_ldos.host.process_resources import TaskExits
 from pytest_ldos.robot.stack.ros2.installed import PROGRAM, ZENOH, ros2_available
 from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import StimulusKind

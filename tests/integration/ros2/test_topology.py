@@ -6,10 +6,9 @@ import dataclasses
 
 import pytest
 
-from pytest_ldos.host.ros import find_ros_packages, installed_rmws
+from pytest_ldos.host.availability import find_ros_packages, installed_rmws
 from pytest_ldos.instruments.topology.rounds import analyse
-from pytest_ldos.instruments.topology.run import run_topology
-from pytest_ldos.instruments.topology.spec import Layer, TopologySpec
+from pytest_ldos.instruments.topology.run import Layer, TopologySpec, run_topology
 from pytest_ldos.robot.topology.conversation import Processes
 from tests.builders.topologies import topology
 

@@ -30,18 +30,17 @@ from pytest_ldos.measure.load.protocol import GroupedProof, LoadProof
 from pytest_ldos.measure.metrics import model as sources
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
-from pytest_ldos.plugin import fixtures
-from pytest_ldos.plugin.marks import describe_marks
-from pytest_ldos.plugin.options import add_options
+from pytest_ldos.plugin import hooks
+from pytest_ldos.plugin.options import add_options, describe_marks
 from pytest_ldos.scenario.addresses import known_addresses
-from pytest_ldos.scenario.base import BaseSpec
-from pytest_ldos.scenario.loads.registry import LOAD_SPECS
+from pytest_ldos.scenario.loads import LOAD_SPECS
 from pytest_ldos.scenario.metrics import DeadlineSpec
 from pytest_ldos.scenario.model import FaultSpec, Ros2Spec, StackSpec
 from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES
+from pytest_ldos.scenario.scenario_table import BaseSpec
 from pytest_ldos.scenario.settings import GATE_KEYS, TABLES
 from pytest_ldos.show.report.reasons import ELLIPSIS, WORDINGS
-from pytest_ldos.trace.execution.schema import ENTITIES, INSTANCES
+from pytest_ldos.trace.execution.model import ENTITIES, INSTANCES
 from pytest_ldos.trace.flow.graph import LINKS
 from tests.builders.command_line import app
 from tests.builders.reasons import REASONS
@@ -130,7 +129,7 @@ def test_every_table():
 
 def test_every_mark_and_fixture_and_exit_code():
     assert set(describe_marks({"baseline": "the arm alone"})) <= cells()
-    assert {name for name, _ in fixtures_of(fixtures) if f"\n| `{name}` | " not in TEXT} == set()
+    assert {name for name, _ in fixtures_of(hooks) if f"\n| `{name}` | " not in TEXT} == set()
     assert {code for code in exit_codes.MEANINGS if f"\n| {code} | " not in TEXT} == set()
 
 

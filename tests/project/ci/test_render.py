@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.show.report import json_text, markdown, workflow_commands
-from pytest_ldos.show.report.formats import name_reports
+from pytest_ldos.show.report.json_text import name_reports
 from tests.builders.ci_rooms import ROOM, leave_own
 from tests.builders.report_snapshots import FOLDER, RUN, URLS, fleet, hostile, hostile_fleet
 from tests.project.ci.conftest import Done

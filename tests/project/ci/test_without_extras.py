@@ -51,7 +51,7 @@ def test_extras_are_read():
 
 @pytest.mark.parametrize(
     "module",
-    ["pytest_ldos.cli.main", "pytest_ldos.api", "pytest_ldos.plugin.scenario_test", "pytest_ldos.plugin.judging"],
+    ["pytest_ldos.cli.main", "pytest_ldos.api", "pytest_ldos.plugin.scenario_test"],
 )
 def test_it_is_loaded_without_them(module):
     code = f"ABSENT = {sorted(libraries_of_extras())!r}\n{WITHOUT}"

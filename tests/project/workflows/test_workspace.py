@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from pytest_ldos.campaign.versions.workspace import Workspace
-from pytest_ldos.scenario.base import parse_base
+from pytest_ldos.scenario.scenario_table import parse_base
 from pytest_ldos.scenario.settings import read_toml
 from tests.builders.git import git
 

@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from rosbags.typesys import Stores
 
 from pytest_ldos.base.distros import DEFAULT, DISTROS
-from pytest_ldos.host.ros import chosen_rmw, remedy_for_packages
+from pytest_ldos.host.availability import chosen_rmw, remedy_for_packages
 
 ROOT = Path(__file__).parents[3]
 
@@ -78,5 +78,5 @@ def test_each_has_messages_and_a_middleware(distro):
 
 
 def test_remedies_name_the_default_distribution(monkeypatch):
-    monkeypatch.setattr("pytest_ldos.host.ros.installed_distros", lambda *_: [])
+    monkeypatch.setattr("pytest_ldos.host.availability.installed_distros", lambda *_: [])
     assert f"ros-{DEFAULT.name}-rclpy" in remedy_for_packages(["rclpy"], environment={})

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.series import Better, Missing
-from pytest_ldos.campaign.criterion import MetricBeyond, SuccessBelow, parse_criterion
+from pytest_ldos.campaign.breaking_result import MetricBeyond, SuccessBelow, parse_criterion
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
 from tests.builders.trials import failed_trial, trial, trial_set

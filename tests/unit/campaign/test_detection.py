@@ -6,7 +6,6 @@ import math
 
 import pytest
 
-from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.campaign.calibrate import Share
 from pytest_ldos.campaign.detection import (
     SUCCESS,
@@ -17,7 +16,6 @@ from pytest_ldos.campaign.detection import (
     is_trustworthy,
     looks_at,
     with_failures,
-    without_verdict,
 )
 from pytest_ldos.campaign.noise import plant
 from pytest_ldos.judge.gate.policy import Policy
@@ -98,12 +96,6 @@ def test_smallest_detected_failure_rate():
     assert 0.1 <= strict <= 0.3  # with an expectation of 100 %, one failure is sufficient
     assert DETECTOR.mde(EQUAL, "T1") < DETECTOR.mde(noisy_set(2, n=4), "T1")
     assert DETECTOR.mde(EQUAL, "T9") == math.inf
-
-
-def test_unmeasurable_fault_has_no_verdict():
-    found = without_verdict("cpu_steal", 0.8, BringUpFailed("it was not ready", remedy="look at the logs"))
-    assert (found.verdict, found.is_found) == (Verdict.INFRA, False)
-    assert "it was not ready" in found.problem
 
 
 def test_looks():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.campaign.cost import GUESS, Amount, Cost
 from pytest_ldos.campaign.estimate import (
+    GUESS,
+    Amount,
+    Cost,
     Expected,
     amount_alone,
     amount_interleaved,

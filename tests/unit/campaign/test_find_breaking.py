@@ -17,12 +17,12 @@ from pytest_ldos.base.errors import (
 )
 from pytest_ldos.base.series import Missing
 from pytest_ldos.campaign.bisection import Finding, LevelState
-from pytest_ldos.campaign.breaking_result import BreakingEvidence, EstimateBy
-from pytest_ldos.campaign.find_breaking import reached_level
+from pytest_ldos.campaign.breaking_result import EstimateBy
+from pytest_ldos.campaign.find_breaking import BreakingEvidence, reached_level
 from pytest_ldos.measure.metrics.model import Measurement
-from pytest_ldos.scenario.loads.spec import CpuLoadSpec
+from pytest_ldos.scenario.loads import CpuLoadSpec
 from pytest_ldos.show.page.formats import Format
-from pytest_ldos.show.report.breaking.page import answer, render_breaking_as, to_plain
+from pytest_ldos.show.report.breaking import answer, render_breaking_as, to_plain
 from tests.builders.breaking import STUCK, VERSION, MadeUpStack, Watching, at, level_of, plan, search
 from tests.builders.representatives import representatives
 from tests.builders.trials import trial_set

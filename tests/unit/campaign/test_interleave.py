@@ -14,7 +14,7 @@ from pytest_ldos.measure.load.choose import RepeatedLoad
 from pytest_ldos.measure.load.protocol import LoadProof
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.record import Look
-from pytest_ldos.scenario.loads.spec import CpuLoadSpec
+from pytest_ldos.scenario.loads import CpuLoadSpec
 from tests.fakes.bench import CLEAR, VERSIONS, Undecided, Watching, make_bench
 from tests.fakes.rig import Motion, open_fake_rig
 

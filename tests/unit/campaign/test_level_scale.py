@@ -7,7 +7,7 @@ import math
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.campaign.level_scale import LevelScale, Spacing
+from pytest_ldos.campaign.bisection import LevelScale, Spacing
 
 RATES = LevelScale(low=100, high=200_000)
 CPUS = LevelScale(low=1, high=16, spacing=Spacing.LINEAR, is_whole=True, is_falling=True)

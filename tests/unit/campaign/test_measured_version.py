@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.campaign.measured_version import version_here
+from pytest_ldos.campaign.starts import version_here
 from pytest_ldos.scenario.model import StackSpec
 from tests.builders.repository import Repository
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from pytest_ldos.campaign.calibrate import Prover, Share, fewest_trials
+from pytest_ldos.campaign.calibrate import Prover, Share, suggest
 from pytest_ldos.campaign.noise import Design, Pool, starts_of
 from pytest_ldos.judge.gate.policy import Policy
 from tests.builders.starts import measured_run
@@ -31,7 +31,7 @@ def test_without_noise_starts_would_be_regressions():
 
     run = measured_run(1, start_sd=0.3, trials=12)
     whole = prover(run)
-    pairs = list(whole._pairs(Design.SEQUENTIAL, 12))
+    pairs = list(whole._pairs(Design.SEQUENTIAL, 12, 40))
     naive = sum(decide(each.head, each.base, Policy()).verdict is Verdict.REGRESSED for each in pairs)
     known = Policy(calibrations={"baseline": to_calibration(run, whole.pool.starts)})
     assert naive > 8
@@ -75,10 +75,11 @@ def test_drifting_runs_increase_the_mde_of_sequences():
 def test_the_fewest_trials_for_a_change():
     whole = prover(measured_run(1), draws=20)
     promises = list(whole.promises(Design.INTERLEAVED, (8, 30, 60)))
-    assert fewest_trials(promises, design=Design.INTERLEAVED, metric="T2", effect=0.15) == 8
-    assert fewest_trials(promises, design=Design.INTERLEAVED, metric="T1", effect=0.15) in {30, 60}
-    assert fewest_trials(promises, design=Design.INTERLEAVED, metric="T1", effect=1e-6) is None
-    assert fewest_trials(promises, design=Design.SEQUENTIAL, metric="T1", effect=1.0) is None
+    fewest = suggest(promises, Design.INTERLEAVED, effect=0.15).by_metric
+    assert fewest["T2"] == 8
+    assert fewest["T1"] in {30, 60}
+    assert suggest(promises, Design.INTERLEAVED, effect=1e-6).by_metric["T1"] is None
+    assert not suggest(promises, Design.SEQUENTIAL, effect=1.0).by_metric
 
 
 def test_share_without_draws():

@@ -13,6 +13,7 @@ from pytest_ldos.campaign.detection import FAULTS, SUCCESS, Keeping, is_trustwor
 from pytest_ldos.campaign.noise import plant
 from pytest_ldos.campaign.selftest import plan_self_test, run_self_test
 from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.words import StackKind
 from pytest_ldos.show.report.reasons import describe_reason
@@ -97,6 +98,7 @@ def test_failed_start_with_a_fault_does_not_end_the_test():
     result = self_tested(Stack(broken=["cpu_steal"]), faults=["cpu_steal", "planning_delay"], sizes=[0.8])
     found = {each.fault: each for each in result.detections}
     assert "was not ready" in found["cpu_steal"].problem
+    assert (found["cpu_steal"].verdict, found["cpu_steal"].is_found) == (Verdict.INFRA, False)
     assert found["planning_delay"].is_found
 
 

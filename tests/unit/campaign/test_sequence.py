@@ -8,7 +8,7 @@ import pytest
 
 from pytest_ldos.base.errors import BringUpFailed, RecordUnreadable
 from pytest_ldos.campaign.noise import starts_of
-from pytest_ldos.campaign.sequence import Evidence, SequencePlan, Sequencer
+from pytest_ldos.campaign.starts import Evidence, SequencePlan, Sequencer
 from tests.builders.starts import measured_run
 
 START = measured_run(1, starts=1, trials=3)
@@ -179,7 +179,7 @@ def test_failed_write_keeps_earlier_runs(evidence, monkeypatch):
         if path.name.startswith("run-"):
             raise OSError("disk full")
 
-    monkeypatch.setattr("pytest_ldos.campaign.sequence.write_atomically", fail)
+    monkeypatch.setattr("pytest_ldos.campaign.starts.write_atomically", fail)
     with pytest.raises(OSError, match="disk full"):
         sequencer(evidence, Stacks())[0].runs()
     assert evidence.runs() == [first]

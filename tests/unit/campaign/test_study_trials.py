@@ -6,7 +6,7 @@ import dataclasses
 import random
 
 from pytest_ldos.base.series import CENSORED
-from pytest_ldos.campaign.studies import to_trials
+from pytest_ldos.campaign.watching import to_trials
 from pytest_ldos.instruments.study import Round
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.gate.decide import decide, judge_alone

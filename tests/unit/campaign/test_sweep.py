@@ -19,17 +19,19 @@ from pytest_ldos.base.errors import (
     TraceUnreadable,
 )
 from pytest_ldos.campaign.sweep import (
+    CellState,
     Definition,
     Sweeper,
     SweepFolder,
     SweepPlan,
     all_sweeps,
     can_be_measured,
+    decode_start,
+    encode_start,
     name_for,
     open_sweep,
     state_of,
 )
-from pytest_ldos.campaign.sweep_records import CellState, decode_start, encode_start
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.measure.load import choose

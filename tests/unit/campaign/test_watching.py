@@ -19,7 +19,6 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError, Unavailable
 from pytest_ldos.base.switch_counts import SwitchCounts
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.studies import measure_watched
 from pytest_ldos.campaign.watching import (
     DISTORTION,
     Drawings,
@@ -27,17 +26,17 @@ from pytest_ldos.campaign.watching import (
     Switches,
     Watching,
     describe_switches,
+    measure_watched,
     with_trace,
     write_watched,
     write_watched_difference,
 )
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
-from pytest_ldos.plugin.watching import TrialWatch
+from pytest_ldos.plugin.progress import TrialWatch
 from pytest_ldos.record.profiles import FoldedStacks, read_folded
 from pytest_ldos.record.py_spy import py_spy_available
 from pytest_ldos.record.strace import SyscallCounter, parse_syscalls
-from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.watching import WatchSpec
+from pytest_ldos.scenario.model import StackSpec, WatchSpec
 from pytest_ldos.scenario.words import ProfilerKind
 from tests.builders.busy import busy_process, ready_process, run_for, suspend
 from tests.builders.ctf import Event, Int, Packet, Record, TraceBuilder
@@ -278,7 +277,7 @@ KILLED = """
 import sys, time
 from pathlib import Path
 from pytest_ldos.campaign.watching import Watching
-from pytest_ldos.scenario.watching import WatchSpec
+from pytest_ldos.scenario.model import WatchSpec
 from pytest_ldos.scenario.words import ProfilerKind
 spec = WatchSpec(profile=True, profiler=ProfilerKind(sys.argv[1]), syscalls=sys.argv[1] == "perf")
 watching = Watching(spec)

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
-from pytest_ldos.cli import model
+from pytest_ldos.cli import traces
 from pytest_ldos.cli.analyze import correct_clocks
 from pytest_ldos.trace.ctf.read import read_trace
-from pytest_ldos.trace.execution.schema import read_model
+from pytest_ldos.trace.execution.model import read_model
 from tests.builders.command_line import invoke_ldos, run_ldos
 from tests.builders.ros2 import Recording
 from tests.oracles import babeltrace
@@ -390,14 +390,14 @@ def test_windows_change_nothing(analyze, golden):
 
 def test_a_trace_that_does_not_fit_is_read_in_windows(analyze, golden, monkeypatch):
     opened = []
-    original = model.open_in_windows
+    original = traces.open_in_windows
     monkeypatch.setattr(
-        model, "open_in_windows", lambda *given, **named: opened.append(given) or original(*given, **named)
+        traces, "open_in_windows", lambda *given, **named: opened.append(given) or original(*given, **named)
     )
     trace = golden("talker_listener")
     whole = analyze(trace).output
     assert not opened
-    monkeypatch.setattr(model, "available_bytes", lambda: 1 << 10)
+    monkeypatch.setattr(traces, "available_bytes", lambda: 1 << 10)
     assert analyze(trace).output == whole
     assert opened
 

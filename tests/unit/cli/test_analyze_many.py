@@ -118,7 +118,7 @@ def test_a_place_that_is_taken_meanwhile_loses_no_summary(folder, monkeypatch):
     def taken(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("pytest_ldos.cli.model.write_fleet", taken)
+    monkeypatch.setattr("pytest_ldos.cli.traces.write_fleet", taken)
     done = run_ldos("analyze", "runs", "--scheduler", "synchronous", "--output", "out")
     assert (done.returncode, "out cannot be written: No space left on device" in done.stderr) == (11, True)
     assert done.stdout.startswith("3 traces below runs: ")

@@ -10,7 +10,7 @@ from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.versions.find import VersionFinder
 from pytest_ldos.campaign.versions.version import Version
-from pytest_ldos.cli import bisect
+from pytest_ldos.cli import search
 from pytest_ldos.measure.trial import rig
 from pytest_ldos.robot.stack.protocol import Installation
 from tests.builders.command_line import invoke_ldos, lines_of, run_ldos
@@ -62,7 +62,7 @@ def project(monkeypatch, tmp_path):
     made = Project(repository)
     monkeypatch.chdir(repository.path)
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(bisect, "refuse_unable", lambda spec: None)
+    monkeypatch.setattr(search, "refuse_unable", lambda spec: None)
     monkeypatch.setattr(VersionFinder, "find", made.find)
     monkeypatch.setattr(rig, "open_rig", made.open_rig)
     return made

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import build_execution
-from pytest_ldos.trace.execution.schema import read_model
+from pytest_ldos.trace.execution.model import read_model
 from tests.builders.command_line import run_ldos
 from tests.oracles.perfetto import parse
 

@@ -15,7 +15,7 @@ import pytest
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, Unavailable
-from pytest_ldos.cli import find_breaking
+from pytest_ldos.cli import search
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.measure.trial import rig
 from tests.builders.breaking import MadeUpStack
@@ -33,7 +33,7 @@ def ldos(monkeypatch, tmp_path):
     """Runs the command in an empty project; faults that `run` would report are raised."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(find_breaking, "refuse_unable", lambda spec: None)
+    monkeypatch.setattr(search, "refuse_unable", lambda spec: None)
 
     def run(*arguments):
         return invoke_ldos("find-breaking", *arguments)
@@ -47,7 +47,7 @@ def stack(monkeypatch):
 
     def use(**how):
         made = MadeUpStack(**how)
-        monkeypatch.setattr(find_breaking, "measure_start", lambda spec, site, block: made.measure(spec))
+        monkeypatch.setattr(search, "measure_start", lambda spec, site, block: made.measure(spec))
         return made.levels
 
     return use
@@ -206,7 +206,7 @@ def test_unavailable_load_is_reported_before_starting(ldos, stack, monkeypatch):
     def refuse(spec):
         raise Unavailable("cannot measure: stress-ng not found", remedy="sudo apt-get install stress-ng")
 
-    monkeypatch.setattr(find_breaking, "refuse_unable", refuse)
+    monkeypatch.setattr(search, "refuse_unable", refuse)
     result = ldos("cpu_load.workers", "--lo", "1", "--hi", "4")
     assert result.exit_code == exit_codes.INVALID
     assert "stress-ng not found" in result.stderr
@@ -215,7 +215,7 @@ def test_unavailable_load_is_reported_before_starting(ldos, stack, monkeypatch):
 
 KILLED = """
     import os, signal
-    from pytest_ldos.cli import find_breaking
+    from pytest_ldos.cli import search
     from pytest_ldos.cli.main import run
     from tests.builders.breaking import MadeUpStack
 
@@ -226,8 +226,8 @@ KILLED = """
             os.kill(os.getpid(), signal.SIGKILL)
         return made.measure(spec)
 
-    find_breaking.measure_start = measured
-    find_breaking.refuse_unable = lambda spec: None
+    search.measure_start = measured
+    search.refuse_unable = lambda spec: None
     run()
 """
 

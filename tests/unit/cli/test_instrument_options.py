@@ -15,10 +15,9 @@ from typer.testing import CliRunner
 from docs.generate.classes import fields
 from docs.generate.commands import parameters
 from pytest_ldos.campaign.instruments import MODULES, find_instrument
-from pytest_ldos.cli.help import Command, name_values
-from pytest_ldos.cli.studies import Outputs, takes_settings
-from pytest_ldos.scenario.described import described, described_fields
-from pytest_ldos.scenario.fields import build_spec
+from pytest_ldos.cli.instruments import Outputs, takes_settings
+from pytest_ldos.cli.main import Command, name_values
+from pytest_ldos.scenario.fields import build_spec, described, described_fields
 
 
 class Colour(StrEnum):

@@ -9,11 +9,10 @@ import pytest
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
-from pytest_ldos.campaign.sequence import Evidence
-from pytest_ldos.cli import calibrate, measuring
-from pytest_ldos.cli import calibrate as selftest
+from pytest_ldos.campaign.starts import Evidence
+from pytest_ldos.cli import measuring
 from pytest_ldos.cli.measuring import key_of
-from pytest_ldos.cli.paths import parse_duration_s, parse_share, sources_here
+from pytest_ldos.cli.say import parse_duration_s, parse_share, sources_here
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.measure.trial import rig
@@ -28,8 +27,7 @@ def ldos(monkeypatch, tmp_path):
     """Runs a command in an empty project; faults that `run` would report are raised."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
-    for module in (calibrate, selftest):
-        monkeypatch.setattr(module, "refuse_unable", lambda spec: None)
+    monkeypatch.setattr("pytest_ldos.cli.starts.refuse_unable", lambda spec: None)
 
     def run(*arguments):
         return invoke_ldos(*arguments)
@@ -236,8 +234,7 @@ ABSENT = Availability(False, "lttng is missing", "install it")
 @pytest.mark.parametrize("command", ["calibrate", "selftest"])
 def test_missing_parts_are_reported_before_starting(ldos, stack, monkeypatch, command):
     starts = stack()
-    for module in (calibrate, selftest):
-        monkeypatch.setattr(module, "refuse_unable", measuring.refuse_unable)
+    monkeypatch.setattr("pytest_ldos.cli.starts.refuse_unable", measuring.refuse_unable)
     monkeypatch.setattr(measuring, "recording_available", lambda: ABSENT)
     result = ldos(command)
     assert result.exit_code == exit_codes.INVALID

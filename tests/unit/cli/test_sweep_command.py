@@ -11,7 +11,7 @@ import pytest
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
 from pytest_ldos.campaign.sweep import SweepFolder
-from pytest_ldos.cli import sweep
+from pytest_ldos.cli import starts
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.measure.trial import rig
@@ -26,8 +26,8 @@ def ldos(monkeypatch, tmp_path):
     """Runs a command in an empty project; faults that `run` would report are raised."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(sweep, "can_be_measured", lambda spec: Availability(True))
-    monkeypatch.setattr(sweep, "recording_available", lambda: Availability(True))
+    monkeypatch.setattr(starts, "can_be_measured", lambda spec: Availability(True))
+    monkeypatch.setattr(starts, "recording_available", lambda: Availability(True))
 
     def run(*arguments):
         return invoke_ldos("sweep", *arguments)
@@ -162,12 +162,12 @@ def test_cells_that_do_not_start_are_reported_and_retried_on_request(ldos, stack
 def test_unavailable_load_is_skipped_if_the_scenario_allows_it(ldos, stack, monkeypatch, tmp_path):
     (tmp_path / "ldos.toml").write_text('[scenarios.baseline]\nunavailable = "skip"\n')
     asked = lambda spec: Availability(spec.stack.control_rate_hz > 300, "no permission", "be root")  # noqa: E731
-    monkeypatch.setattr(sweep, "can_be_measured", asked)
+    monkeypatch.setattr(starts, "can_be_measured", asked)
     stack()
     assert ldos(*FOUR).exit_code == 0
     (tmp_path / "ldos.toml").write_text("")
     assert ldos(*FOUR).exit_code == exit_codes.INVALID
-    monkeypatch.setattr(sweep, "can_be_measured", lambda spec: Availability(False, "no permission", "be root"))
+    monkeypatch.setattr(starts, "can_be_measured", lambda spec: Availability(False, "no permission", "be root"))
     (tmp_path / "ldos.toml").write_text('[scenarios.baseline]\nunavailable = "skip"\n')
     assert ldos(*FOUR, "--fresh").exit_code == exit_codes.INVALID, "nothing was measured"
 
@@ -260,4 +260,4 @@ def test_invalid_axes_are_refused_before_starting(ldos, stack, tmp_path, argumen
 
 
 def test_values_with_commas_of_their_own():
-    assert sweep.parse_axis("cpu_limit.cpus=0;0,1").values == ("0", "0,1")
+    assert starts.parse_axis("cpu_limit.cpus=0;0,1").values == ("0", "0,1")

@@ -12,15 +12,15 @@ from typer.testing import CliRunner
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.instruments import MODULES
+from pytest_ldos.cli.instruments import Outputs, RecordOption, asked_watch, run_instrument, with_watch_options
 from pytest_ldos.cli.say import FormatOption, OutputOption
-from pytest_ldos.cli.studies import Outputs, RecordOption, asked_watch, run_instrument, with_watch_options
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.instruments.instrument import Instrument
+from pytest_ldos.instruments.study import Instrument
 from pytest_ldos.judge.gate.decide import judge_alone
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.artifacts import read_trials
-from pytest_ldos.scenario.watching import WatchSpec
+from pytest_ldos.scenario.model import WatchSpec
 from pytest_ldos.scenario.words import ProfilerKind
 from tests.builders.busy import busy_process, run_for
 from tests.builders.command_line import app as ldos
@@ -54,7 +54,7 @@ def steady(
     record: RecordOption = None,
 ) -> None:
     """Measure."""
-    run_instrument(INSTRUMENT, {"size": size}, Outputs.of(kind, output, None, record))
+    run_instrument(INSTRUMENT, {"size": size}, Outputs.of(output=output, output_format=kind, record=record))
 
 
 @app.command()

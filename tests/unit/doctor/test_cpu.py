@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.doctor.changes import Status
-from pytest_ldos.doctor.check_machine import check_governor, check_isolated_cpus, check_others, check_smt, check_turbo
+from pytest_ldos.doctor.diagnose import check_governor, check_isolated_cpus, check_others, check_smt, check_turbo
 from pytest_ldos.host.cpu import read_turbo
 from pytest_ldos.host.interference import Interference, measure_briefly
 from tests.builders.busy import foreign_load, name_all_others

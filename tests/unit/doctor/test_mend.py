@@ -9,8 +9,8 @@ import pytest
 
 from pytest_ldos.base.errors import MendFailed, RecordUnreadable
 from pytest_ldos.doctor.changes import ChangeLog, Finding, SetValues, Status, changes_file, describe_question, mend
-from pytest_ldos.doctor.check_machine import check_governor, check_smt, check_turbo
 from pytest_ldos.doctor.check_ros import check_receive_buffer, check_send_buffer
+from pytest_ldos.doctor.diagnose import check_governor, check_smt, check_turbo
 from tests.builders.machine import BOOT_ID, CPU, add_program, build_machine
 
 RMEM = "proc/sys/net/core/rmem_max"

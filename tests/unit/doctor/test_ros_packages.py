@@ -19,7 +19,7 @@ from pytest_ldos.doctor.check_ros import (
 )
 from pytest_ldos.doctor.diagnose import diagnose
 from pytest_ldos.robot.stack.ros2.installed import PANDA, needed_packages
-from pytest_ldos.robot.stack.ros2.launch_events import GAZEBO_PACKAGES
+from pytest_ldos.robot.stack.ros2.state import GAZEBO_PACKAGES
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import Simulation
 from tests.builders.machine import add_program, build_machine

@@ -10,9 +10,8 @@ import subprocess
 import pytest
 
 from pytest_ldos.base.errors import MendFailed
-from pytest_ldos.doctor.changes import ChangeLog, Status
+from pytest_ldos.doctor.changes import ChangeLog, Status, list_processes
 from pytest_ldos.doctor.check_leftovers import check_daemon_folders, check_sessions, find_daemon_folders, list_sessions
-from pytest_ldos.doctor.machine import list_processes
 from pytest_ldos.record.lttng import LttngRecorder
 from tests.builders.machine import add_program, build_machine
 from tests.builders.needs import needs_lttng

@@ -15,9 +15,8 @@ import sys
 import psutil
 import pytest
 
-from pytest_ldos.doctor.changes import ChangeLog, Status, describe_question
+from pytest_ldos.doctor.changes import ChangeLog, ProcessFacts, Status, describe_question, list_processes
 from pytest_ldos.doctor.check_leftovers import check_measurements, check_strays, end_process, find_strays, role_of
-from pytest_ldos.doctor.machine import ProcessFacts, list_processes
 from pytest_ldos.host.processes import OWNER_VARIABLE, living_owner, owned_by_us
 from tests.builders.machine import build_machine
 

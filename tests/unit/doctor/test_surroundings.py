@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from pytest_ldos.doctor.changes import Status
-from pytest_ldos.doctor.check_machine import (
+from pytest_ldos.doctor.check_ros import check_discovery, check_domain, check_receive_buffer, check_send_buffer
+from pytest_ldos.doctor.diagnose import (
     check_disk,
     check_library,
     check_modules,
@@ -18,7 +19,6 @@ from pytest_ldos.doctor.check_machine import (
     check_tools,
     check_tracing_group,
 )
-from pytest_ldos.doctor.check_ros import check_discovery, check_domain, check_receive_buffer, check_send_buffer
 from tests.builders.machine import HEALTHY, add_program, build_machine
 
 OK, WARNING, ERROR = Status.OK, Status.WARNING, Status.ERROR
@@ -89,7 +89,7 @@ def test_embedded_stack_needs_no_priority(tmp_path):
 
 def test_real_time_of_this_process(tmp_path):
     """Uses the kernel's files and the process's real limit."""
-    script = "import resource; from pathlib import Path; from pytest_ldos.doctor.machine import Machine; import pytest_ldos.doctor.check_machine as r; print(r._limit(Machine()) == resource.getrlimit(resource.RLIMIT_RTPRIO)[0])"
+    script = "import resource; from pathlib import Path; from pytest_ldos.doctor.changes import Machine; import pytest_ldos.doctor.diagnose as r; print(r._limit(Machine()) == resource.getrlimit(resource.RLIMIT_RTPRIO)[0])"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "True\n"
 
 

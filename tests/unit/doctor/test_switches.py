@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.doctor.changes import Status
-from pytest_ldos.doctor.check_machine import check_switches, check_switches_of_users
+from pytest_ldos.doctor.diagnose import check_switches, check_switches_of_users
 from tests.builders.machine import add_program, build_machine
 
 PLACE = "proc/sys/kernel/perf_event_paranoid"

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_ldos.base.tracepoints import TRACEPOINTS_OFF
 from pytest_ldos.doctor.changes import Status
-from pytest_ldos.doctor.check_machine import check_tracepoints
+from pytest_ldos.doctor.diagnose import check_tracepoints
 from tests.builders.machine import build_machine
 
 

@@ -4,8 +4,7 @@ import shutil
 
 import pytest
 
-from pytest_ldos.fleet.find import find_traces
-from pytest_ldos.fleet.measure import Request
+from pytest_ldos.fleet.traces import Request, find_traces
 from pytest_ldos.measure.metrics.model import USUAL
 from tests.builders.dask_processes import running_scheduler
 

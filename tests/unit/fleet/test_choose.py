@@ -8,7 +8,7 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, Unavailable
 from pytest_ldos.fleet.choose import LocalCluster, RemoteScheduler, choose_scheduler
-from pytest_ldos.fleet.protocol import InProcess
+from pytest_ldos.fleet.tasks import InProcess
 from pytest_ldos.host.cpu import our_cpus
 
 

@@ -9,7 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from pytest_ldos.fleet.choose import LocalCluster, RemoteScheduler
-from pytest_ldos.fleet.protocol import InProcess
+from pytest_ldos.fleet.tasks import InProcess
 from pytest_ldos.measure.metrics.own import OwnSource
 from pytest_ldos.show.export.parquet import measurements_frame, traces_frame, write_fleet
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.fleet.find import find_traces
+from pytest_ldos.fleet.traces import find_traces
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_address_is_its_name():
 LISTING = """
 import sys
 from pathlib import Path
-from pytest_ldos.fleet.find import find_traces
+from pytest_ldos.fleet.traces import find_traces
 for each in find_traces([Path(sys.argv[1])]):
     print(each.path.name, each.problem)
 """

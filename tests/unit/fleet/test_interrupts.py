@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from pytest_ldos.fleet.protocol import interrupts_noted
+from pytest_ldos.fleet.tasks import interrupts_noted
 
 
 class Ending:

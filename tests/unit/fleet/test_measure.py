@@ -10,8 +10,7 @@ import fsspec
 import pytest
 
 from pytest_ldos.fleet.choose import _faults, _own_version
-from pytest_ldos.fleet.find import Found, find_traces
-from pytest_ldos.fleet.measure import Outcome, Status, summarize
+from pytest_ldos.fleet.traces import Found, Outcome, Status, find_traces, summarize
 from pytest_ldos.measure.metrics.extract import extract_metrics
 from pytest_ldos.measure.metrics.model import Interfaces
 from pytest_ldos.measure.metrics.own import OwnSource

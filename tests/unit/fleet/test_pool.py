@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from pytest_ldos.fleet.measure import GoalValue, Outcome, Status, TraceSummary, is_whole, median_of, metric_names, pool
-from pytest_ldos.show.report.fleet import render_fleet
+from pytest_ldos.fleet.traces import GoalValue, Outcome, Status, TraceSummary, is_whole, median_of, metric_names, pool
+from pytest_ldos.show.report.analysis import render_fleet
 
 
 def value(number, metric="T1", source="markers"):

@@ -10,10 +10,8 @@ import pytest
 from pytest_ldos.base.errors import TraceUnreadable, Unavailable
 from pytest_ldos.fleet import tasks
 from pytest_ldos.fleet.choose import LocalCluster, RemoteScheduler, connected_cluster
-from pytest_ldos.fleet.protocol import InProcess
-from pytest_ldos.fleet.windows import spread_over
-from pytest_ldos.trace.ctf.read import read_trace
-from pytest_ldos.trace.ctf.windows import open_in_windows
+from pytest_ldos.fleet.tasks import InProcess, spread_over
+from pytest_ldos.trace.ctf.read import open_in_windows, read_trace
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution, build_execution_in_windows
 from tests.builders.fatal_windows import FatalTrace
 from tests.builders.stressors import wait_until

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.campaign.commits.plan import list_commits
+from pytest_ldos.campaign.commit_rounds import list_commits
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.versions.version import find_version
 from pytest_ldos.host.checkout import commit_of, why_no_commit, why_unknown

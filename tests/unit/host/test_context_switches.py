@@ -9,7 +9,7 @@ import time
 from resource import RUSAGE_THREAD, getrusage
 
 from pytest_ldos.base.switch_counts import SwitchCounts
-from pytest_ldos.host.process_times import OwnSwitchCounter, SwitchCounter
+from pytest_ldos.host.counters import OwnSwitchCounter, SwitchCounter
 
 SLEEPY = """
 import time

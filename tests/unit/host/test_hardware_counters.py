@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-from pytest_ldos.host import hardware_counters
-from pytest_ldos.host.hardware_counters import Counters, Event
+from pytest_ldos.host import counters as counters_module
+from pytest_ldos.host.counters import Counters, Event
 
 
 def test_events_of_a_process_are_counted():
@@ -35,7 +35,7 @@ def test_ended_process_cannot_be_counted():
 
 
 def test_unknown_system_call_is_reported(monkeypatch):
-    monkeypatch.setattr(hardware_counters, "_SYSCALLS", {})
+    monkeypatch.setattr(counters_module, "_SYSCALLS", {})
     counters = Counters(Event.CACHE_MISSES, [os.getpid()])
     assert counters.read() is None
     assert "not implemented" in counters.reason

@@ -11,9 +11,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from pytest_ldos.host import process_resources, task_exits
-from pytest_ldos.host.process_resources import Names, ProcessUse, ResourceMeter
-from pytest_ldos.host.task_exits import TaskExits
+from pytest_ldos.host import process_resources
+from pytest_ldos.host.process_resources import Names, ProcessUse, ResourceMeter, TaskExits
 
 MB = 1_000_000
 with TaskExits() as _heard:
@@ -238,7 +237,7 @@ def test_ended_thread_counts(servant, meter_of):
 
 
 def test_use_of_an_ended_process_is_lost_without_exit_records(servant, successor, meter_of, monkeypatch):
-    monkeypatch.setattr(task_exits, "_listen", refuse)
+    monkeypatch.setattr(process_resources, "_listen", refuse)
     running = {servant.pid: "planner"}
     meter = meter_of(lambda: dict(running))
     gone = servant.pid
@@ -254,7 +253,7 @@ def test_use_of_an_ended_process_is_lost_without_exit_records(servant, successor
 @needs_exits
 def test_dropped_exit_records_are_noticed(servant, meter_of, monkeypatch):
     """The buffer fits about two records; a hundred threads end."""
-    monkeypatch.setattr(task_exits, "_BUFFER", 2048)
+    monkeypatch.setattr(process_resources, "_BUFFER", 2048)
     meter = meter_of(lambda: {servant.pid: "servant"})
     servant.do("for _ in range(100): one = threading.Thread(target=len, args=('',)); one.start(); one.join()")
     pid = servant.pid

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.base.errors import Unavailable
-from pytest_ldos.host.ros import (
+from pytest_ldos.host.availability import (
     RosDistro,
     chosen_rmw,
     find_distro,

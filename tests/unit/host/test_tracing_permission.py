@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.host.hardware_counters import tracing_permitted
+from pytest_ldos.host.counters import tracing_permitted
 
 ALL, NONE = "000001ffffffffff", "0000000000000000"
 

@@ -7,10 +7,9 @@ import re
 from pathlib import Path
 
 from pytest_ldos.base.tracepoints import Ros2
-from pytest_ldos.instruments.cpu_cost.ladder import Exchange, Ladder
-from pytest_ldos.instruments.cpu_cost.spec import Rung
+from pytest_ldos.instruments.cpu_cost.ladder import Exchange, Ladder, Rung
 from pytest_ldos.instruments.tracing_cost import pair_program
-from pytest_ldos.instruments.tracing_cost.recordings import HOT_PATH
+from pytest_ldos.instruments.tracing_cost.pairs import HOT_PATH
 
 SOURCES = Path(__file__).parents[3] / "ros_ws/src/ldos_cost/src"
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from pytest_ldos.judge.drift import FEWEST_BLOCKS, find_drift
+from pytest_ldos.show.report.compose import report_drifts
 from pytest_ldos.show.report.document import Interleaving
-from pytest_ldos.show.report.part_reports import report_drifts
 from pytest_ldos.show.report.words import describe_interleaving
 from tests.builders.trials import failed_trial, noisy_set, trial, trial_set
 

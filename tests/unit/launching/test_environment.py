@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from pytest_ldos.launching.recorded import processes_get
+from pytest_ldos.launching import processes_get
 
 
 class Executable:

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
+from pytest_ldos import launching as processes
 from pytest_ldos.host.inherited import pids_with
-from pytest_ldos.launching import recorded as processes
-from pytest_ldos.launching.recorded import LaunchedProcess, end_survivors
+from pytest_ldos.launching import LaunchedProcess, end_survivors
 
 HYDRA = """
 import signal, subprocess, sys, time

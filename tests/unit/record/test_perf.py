@@ -12,7 +12,7 @@ import pytest
 from pytest_ldos.base.errors import ProfilingFailed
 from pytest_ldos.record.perf import PerfProfiler, perf_available
 from pytest_ldos.record.profiles import parse_folded, render_folded
-from pytest_ldos.show.report.flame.drawing import draw_flame
+from pytest_ldos.show.report.drawings import draw_flame
 from tests.builders import hostile
 from tests.builders.busy import busy_process, ready_process, run_for, suspend
 from tests.builders.forbidden import forbid

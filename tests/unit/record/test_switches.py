@@ -17,8 +17,8 @@ from pytest_ldos.host.availability import Availability
 from pytest_ldos.record import choose
 from pytest_ldos.record.perf import SWITCHES_FOLDER, WithSwitches, switches_available
 from pytest_ldos.record.protocol import RecordingReport
-from pytest_ldos.trace.perf import switches as reader
-from pytest_ldos.trace.perf.switches import read_perf_records
+from pytest_ldos.trace import perf as reader
+from pytest_ldos.trace.perf import read_perf_records
 from tests.builders.forbidden import forbid
 
 ABLE = switches_available()

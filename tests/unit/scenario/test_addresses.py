@@ -9,9 +9,7 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.scenario.addresses import assign, canonical, known_addresses, value_at
 from pytest_ldos.scenario.fields import in_unit_of
-from pytest_ldos.scenario.loads.flood import DdsFloodSpec, Reliability
-from pytest_ldos.scenario.loads.registry import LOAD_SPECS
-from pytest_ldos.scenario.loads.spec import CpuLimitSpec, CpuLoadSpec, SchedulerGroup
+from pytest_ldos.scenario.loads import LOAD_SPECS, CpuLimitSpec, CpuLoadSpec, DdsFloodSpec, Reliability, SchedulerGroup
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import SeedMode, Simulation, StackKind
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.scenario.base import BaseSpec
+from pytest_ldos.scenario.scenario_table import BaseSpec
 from pytest_ldos.scenario.settings import parse_table
 
 

@@ -6,8 +6,15 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.judge.baseline.key import CALIBRATION_SUFFIX, PINNED_SUFFIX, SUFFIX
-from pytest_ldos.scenario.loads.flood import DdsFloodSpec, GuardSpec, Reliability
-from pytest_ldos.scenario.loads.spec import CpuLimitSpec, CpuLoadSpec, LoadSpec, SchedulerGroup
+from pytest_ldos.scenario.loads import (
+    CpuLimitSpec,
+    CpuLoadSpec,
+    DdsFloodSpec,
+    GuardSpec,
+    LoadSpec,
+    Reliability,
+    SchedulerGroup,
+)
 from pytest_ldos.scenario.metrics import DeadlineSpec
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.settings import Sources, parse_table

@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.scenario.described import parse_value
-from pytest_ldos.scenario.fields import parse_field
+from pytest_ldos.scenario.fields import parse_field, parse_value
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
-from pytest_ldos.scenario.options import OPTIONS
-from pytest_ldos.scenario.project import find_settings_file, settings_file_in
+from pytest_ldos.scenario.options import OPTIONS, find_settings_file, settings_file_in
 from pytest_ldos.scenario.settings import Sources, TomlSettings, parse_table, read_environment, read_toml
 from pytest_ldos.scenario.words import SeedMode, StackKind
 

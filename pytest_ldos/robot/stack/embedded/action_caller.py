@@ -1,6 +1,6 @@
 """The process of the embedded stack for the stimulus ``action``; sends goals of any of its actions.
 
-It speaks the line protocol of `stimulus.lines`, and marks each trial's phases in the trace.
+It speaks the line protocol of `stack.lines`, and marks each trial's phases in the trace.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pytest_ldos.robot.dds.action import ActionClient, GoalStatus
 from pytest_ldos.robot.dds.messages import Message, fill, is_known
 from pytest_ldos.robot.dds.node import Context, Node, run_node
 from pytest_ldos.robot.stack.goals import OutcomeClass
-from pytest_ldos.robot.stack.stimulus.lines import REJECTED, Ended, Order, Task, judge_end, refuse, serve
+from pytest_ldos.robot.stack.lines import REJECTED, Ended, Order, Task, judge_end, refuse, serve
 from pytest_ldos.scenario.stimuli import FEEDBACK, ActionSpec
 
 _DISCOVERY_S: Final = 20.0
@@ -36,10 +36,7 @@ class _Goal:
 
 
 class ActionCaller:
-    """Sends one goal at a time and waits for its end.
-
-    Args:
-        reset: message of the goal after each trial; ``None`` for none.
+    """Sends one goal at a time and waits for its end; `reset` is the message of the goal after each trial, if any.
 
     Raises:
         ConfigurationError: the stack has no actions of this type.
@@ -75,7 +72,6 @@ class ActionCaller:
             time.sleep(_POLL_S)
 
     def handle(self, task: Task) -> Ended:
-        """Executes a command."""
         if task.order is Order.RUN:
             return self._send(task, task.message)
         return self._send(task, self._reset) if self._reset is not None else task.end(OutcomeClass.SUCCESS)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Unpack
 
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, require
 from pytest_ldos.base.stats.moments import Moments
@@ -17,17 +17,43 @@ from pytest_ldos.host.cpu_thief import thief_commands
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.dds.domain import bound_to_loopback, claim_domain
-from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag, died, plant_failure, to_outcome
-from pytest_ldos.robot.stack.conversation import ANSWER_GRACE_S, Conversation, to_command
+from pytest_ldos.robot.stack.client_protocol import MotionOutcome, died, plant_failure, to_outcome
 from pytest_ldos.robot.stack.embedded.installed import PARTS, Installed, installed_here, installed_in
-from pytest_ldos.robot.stack.embedded.tracepoints import tracepoints_available
 from pytest_ldos.robot.stack.goals import HOME, PANDA_GOALS, Goal, read_goals
-from pytest_ldos.robot.stack.protocol import OURS, Installation, StackInfo
-from pytest_ldos.robot.stack.stimulus.protocol import CaseBook, Stimulus, read_cases, single_case
-from pytest_ldos.robot.stack.stimulus.senders import ArmStimulus, ProgramStimulus, WindowStimulus
+from pytest_ldos.robot.stack.protocol import OURS, CaseBook, Installation, StackInfo, Stimulus, read_cases, single_case
+from pytest_ldos.robot.stack.senders import (
+    ANSWER_GRACE_S,
+    ArmStimulus,
+    Conversation,
+    MoveRequest,
+    ProgramStimulus,
+    WindowStimulus,
+    to_command,
+)
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.stimuli import WindowSpec
 from pytest_ldos.scenario.words import StimulusKind
+
+
+def tracepoints_available(found: Installed, *, where: str = "") -> Availability:
+    """Availability of the tracepoints in an environment (`where`; empty for ours): built, and loadable."""
+    whose = f"the pytest-ldos of {where}" if where else "pytest-ldos"
+    there = " there" if where else ""
+    if not found.is_traced:
+        return Availability(
+            False,
+            f"{whose} was built without tracepoints, because LTTng-UST was missing",
+            f"sudo apt-get install liblttng-ust-dev, then build again{there} "
+            "(make setup, or pip install --force-reinstall --no-binary pytest-ldos)",
+        )
+    if found.load_fault:
+        return Availability(
+            False,
+            f"the tracepoints of {whose} cannot be loaded: {found.load_fault}",
+            "sudo apt-get install liblttng-ust-dev (LTTng-UST 2.13 or later)",
+        )
+    return Availability(True)
+
 
 READY_TIMEOUT_S: Final = 30.0
 """Limit for a stack to become ready. A stack usually takes 3 s; the limit allows for a loaded machine."""
@@ -35,31 +61,23 @@ READY_TIMEOUT_S: Final = 30.0
 _FASTEST_LOOP_HZ: Final = 1000
 """Highest rate of a control loop in Python."""
 
-_ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-"""Disables thread pools, which seven joints do not need and which would disturb the timing."""
-
-_NO_WINDOW: Final = {"MUJOCO_GL": "disable"}
-"""Disables rendering, because a search for graphics would delay the start."""
+_QUIET: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MUJOCO_GL": "disable"}
+"""Disables thread pools, which would disturb the timing, and a search for graphics, which would delay the start."""
 
 
 def embedded_available(installation: Installation = OURS) -> Availability:
     """Availability of all parts of the embedded stack, including its tracepoints."""
-    if not installation.is_ours:
-        return _available_elsewhere(installation)
-    modules = find_modules(PARTS, extra="embedded")
-    return tracepoints_available(installed_here()) if modules.ok else modules
-
-
-def _available_elsewhere(installation: Installation) -> Availability:
+    if installation.is_ours:
+        modules = find_modules(PARTS, extra="embedded")
+        return tracepoints_available(installed_here()) if modules.ok else modules
+    python = installation.python
     found = installed_in(installation.interpreter)
     if isinstance(found, str):
-        return Availability(False, f"{installation.python} cannot be asked: {found}", "name another environment")
+        return Availability(False, f"{python} cannot be asked: {found}", "name another environment")
     if found.missing:
-        lacking = ", ".join(found.missing)
-        return Availability(
-            False, f"the environment of {installation.python} lacks {lacking}", "install pytest-ldos[embedded] there"
-        )
-    return tracepoints_available(found, where=installation.python)
+        reason = f"the environment of {python} lacks {', '.join(found.missing)}"
+        return Availability(False, reason, "install pytest-ldos[embedded] there")
+    return tracepoints_available(found, where=python)
 
 
 def _installed(installation: Installation) -> Installed | str:
@@ -79,20 +97,61 @@ def embedded_info(installation: Installation = OURS, *, stimulus: StimulusKind =
     )
 
 
-class EmbeddedBackend:
-    """See `StackBackend`. `recorder` records the processes."""
+class NodesBackend:
+    """The part of a `StackBackend` for processes of the embedded node layer; `recorder` records them."""
+
+    VARIABLES: ClassVar[Mapping[str, str]] = {}
 
     def __init__(
         self, spec: StackSpec, *, recorder: Recorder, log_directory: Path, installation: Installation = OURS
     ) -> None:
         self._spec = spec
+        self._logs = log_directory
         self._installation = installation
         self._resources = ExitStack()
-        self._group = ProcessGroup(
-            log_directory=log_directory,
-            prefix=recorder.prefix,
-            environment={**recorder.environment, **bound_to_loopback(), **_ONE_THREAD, **_NO_WINDOW},
-        )
+        environment = {**recorder.environment, **bound_to_loopback(), **self.VARIABLES}
+        self._group = ProcessGroup(log_directory=log_directory, prefix=recorder.prefix, environment=environment)
+
+    def _run(self, name: str, module: str, parameters: Mapping[str, Any], *, talk: bool = False) -> Child:
+        """Starts a process that runs a module with parameters (see `run_node`)."""
+        command = [*self._installation.interpreter, "-m", module, json.dumps(parameters)]
+        return self._group.start(name, command, talk=talk)
+
+    def stop(self) -> None:
+        self._group.stop()
+        self._resources.close()
+
+
+class NodesStack:
+    """The part of a `RunningStack` for processes of the embedded node layer."""
+
+    def __init__(self, domain: int, group: ProcessGroup, *, info: StackInfo) -> None:
+        self.info = info
+        self.domain = domain
+        self.environment: Mapping[str, str] = {}
+        self._group = group
+        self._under_test: Sequence[Child] = tuple(group.children)
+
+    def pids(self) -> list[int]:
+        return [child.pid for child in self._under_test]
+
+    def processes(self) -> Mapping[int, str]:
+        return {child.pid: child.name for child in self._under_test if child.exit_code is None}
+
+    def all_processes(self) -> Mapping[int, str]:
+        return {child.pid: child.name for child in self._under_test}
+
+    def loop_statistics(self) -> Mapping[str, Moments]:
+        return {}
+
+    def settle(self) -> None:
+        """Does nothing: the processes themselves report when they are ready."""
+
+
+class EmbeddedBackend(NodesBackend):
+    """See `StackBackend`."""
+
+    VARIABLES = _QUIET
 
     def start(self, *, on_waiting: Callable[[str], None] | None = None) -> EmbeddedStack:
         embedded_available(self._installation).demand()
@@ -104,12 +163,7 @@ class EmbeddedBackend:
             remedy="give less, or measure a stack of ROS 2",
         )
         domain = self._resources.enter_context(claim_domain())
-        self._start_node(
-            "simulator",
-            domain,
-            control_rate_hz=rate_hz,
-            transport_delay_ms=faults.transport_delay_ms,
-        )
+        self._start_node("simulator", domain, control_rate_hz=rate_hz, transport_delay_ms=faults.transport_delay_ms)
         self._start_node(
             "move_group",
             domain,
@@ -139,12 +193,7 @@ class EmbeddedBackend:
         return found.node
 
     def _start_stimulus(self, stack: EmbeddedStack) -> Stimulus:
-        """Starts the stimulus, unless it is goals for the arm.
-
-        Raises:
-            ConfigurationError: this stack does not support the stimulus, or its program refused to begin.
-            BringUpFailed: the program was not ready in time.
-        """
+        """Starts the stimulus, unless it is goals for the arm; refuses one that this stack does not support."""
         spec, driver = self._spec, self._spec.driver
         if isinstance(driver, WindowSpec):
             return WindowStimulus(driver.seconds, stack.why)
@@ -174,37 +223,28 @@ class EmbeddedBackend:
         return ProgramStimulus(conversation, book, timeout_s=timeout_s, why=stack.why)
 
     def _start_node(self, name: str, domain: int, *, talk: bool = False, **parameters: Any) -> Child:
-        node = ("-m", self._module(name), json.dumps({"domain": domain, **parameters}))
-        return self._group.start(name, [*self._installation.interpreter, *node], talk=talk)
-
-    def stop(self) -> None:
-        self._group.stop()
-        self._resources.close()
+        return self._run(name, self._module(name), {"domain": domain, **parameters}, talk=talk)
 
 
-class EmbeddedStack:
+class EmbeddedStack(NodesStack):
     """See `RunningStack`. The planner takes seeds: equal versions plan equal paths."""
 
     is_repeatable = True
     warms_up_by_planning = True
 
     def __init__(self, spec: StackSpec, domain: int, group: ProcessGroup, client: Child, *, info: StackInfo) -> None:
-        self.info = info
-        self.domain = domain
-        self.environment: Mapping[str, str] = {}
+        super().__init__(domain, group, info=info)
         self.goal_book = read_goals(Path(spec.goals)) if spec.goals and spec.moves_arm else PANDA_GOALS
         self._spec = spec
-        self._group = group
-        self._nodes = tuple(group.children)
-        self._client = client
+        self._traced = tuple(group.children)
+        self._under_test = [child for child in self._traced if child is not client]
         self._conversation = Conversation(client, group.describe_ended)
-        self._programs: tuple[Child, ...] = ()
         self.stimulus: Stimulus = ArmStimulus(self)
 
     def stimulate_by(self, stimulus: Stimulus) -> None:
         """Sets a stimulus other than goals for the arm; its program is traced, but not under test."""
         self.stimulus = stimulus
-        self._programs = tuple(child for child in self._group.children if child not in self._nodes)
+        self._traced = tuple(self._group.children)
 
     def await_ready(self) -> None:
         """Waits until the client has found a planner, a controller and a first joint state."""
@@ -226,46 +266,18 @@ class EmbeddedStack:
         return self._conversation.can_plan_only
 
     def pids(self) -> list[int]:
-        return [child.pid for child in (*self._nodes, *self._programs)]
+        return [child.pid for child in self._traced]
 
-    def processes(self) -> Mapping[int, str]:
-        return {child.pid: child.name for child in self._under_test if child.exit_code is None}
-
-    def all_processes(self) -> Mapping[int, str]:
-        return {child.pid: child.name for child in self._under_test}
-
-    @property
-    def _under_test(self) -> list[Child]:
-        return [child for child in self._nodes if child is not self._client]
-
-    def loop_statistics(self) -> Mapping[str, Moments]:
-        return {}
-
-    def settle(self) -> None:
-        """Does nothing: the processes themselves report when they are ready."""
-
-    def move(
-        self,
-        goal: Goal,
-        *,
-        goal_id: str,
-        seed: int | None,
-        trial: TrialTag | None,
-        start: Mapping[str, float] | None = None,
-        plan_only: bool = False,
-    ) -> MotionOutcome:
+    def move(self, goal: Goal, **request: Unpack[MoveRequest]) -> MotionOutcome:
         refuse_other_joints(goal)
-        command = to_command(
-            self._spec, goal, goal_id=goal_id, seed=seed, trial=trial, start=start, plan_only=plan_only
-        )
-        failure = plant_failure(self._spec.faults.failure_rate, seed=seed, trial=trial)
-        command = replace(command, failure=failure or "")
+        failure = plant_failure(self._spec.faults.failure_rate, seed=request["seed"], trial=request["trial"])
+        command = replace(to_command(self._spec, goal, **request), failure=failure or "")
         limit_s = command.timeout_s + ANSWER_GRACE_S
         report = self._conversation.move(command, timeout_s=limit_s)
         if report is not None:
-            return to_outcome(report, check_pose=not plan_only)
+            return to_outcome(report, check_pose=not command.plan_only)
         reason = self.why() or f"the goal client gave no answer within {limit_s:.0f} s"
-        return died(goal_id, f"{reason}\n{self._group.last_words()}")
+        return died(command.goal_id, f"{reason}\n{self._group.last_words()}")
 
 
 def refuse_other_joints(goal: Goal) -> None:

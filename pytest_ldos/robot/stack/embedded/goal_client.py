@@ -25,17 +25,20 @@ from pytest_ldos.robot.dds.endpoint import QosProfile
 from pytest_ldos.robot.dds.messages import Message, default
 from pytest_ldos.robot.dds.node import Context, Node, Subscription, run_node
 from pytest_ldos.robot.stack.client_protocol import MoveCommand, MoveReport, PlantedFailure, ReadyEvent, parse_command
-from pytest_ldos.robot.stack.embedded.kinematics import GROUP, Kinematics, load_panda
-from pytest_ldos.robot.stack.embedded.timed_path import (
+from pytest_ldos.robot.stack.embedded.panda import (
     FAILURE_PARAMETER,
+    GROUP,
     MOVE_ACTION,
     MOVE_ACTION_TYPE,
     SEED_PARAMETER,
+    Kinematics,
     duration_ns,
+    load_panda,
     to_constraints,
     to_robot_state,
 )
-from pytest_ldos.robot.stack.goals import ErrorCode, Goal, Pose, PoseError
+from pytest_ldos.robot.stack.goals import ErrorCode, Goal, PoseError
+from pytest_ldos.robot.stack.lines import write
 
 FAILURES: Final = {
     PlantedFailure.PLANNER: ErrorCode.PLANNING_FAILED,
@@ -65,8 +68,6 @@ def _planned(result: Message) -> Planned | None:
 
 
 class Motion:
-    """One goal in progress."""
-
     def __init__(self, command: MoveCommand) -> None:
         self.command = command
         self.stamps: dict[str, int] = {}
@@ -122,16 +123,12 @@ class GoalClient:
     def watch(self) -> None:
         """Reports when the stack is ready; ends goals that take too long."""
         if not self._is_ready:
-            self._is_ready = self._stack_is_ready()
+            servers = (self._action, self._parameters)
+            self._is_ready = all(each.server_is_ready() for each in servers) and self._latest_state.matched() > 0
             if self._is_ready:
-                _write(ReadyEvent(plan_only=True))
+                write(ReadyEvent(plan_only=True))
         elif self._motion is not None and time.monotonic_ns() > self._motion.deadline_ns:
             self._give_up(self._motion)
-
-    def _stack_is_ready(self) -> bool:
-        return (
-            self._action.server_is_ready() and self._parameters.server_is_ready() and self._latest_state.matched() > 0
-        )
 
     def move(self, command: MoveCommand) -> None:
         """Begins a goal: sets the planner's seed and the planted fault first, then sends the goal itself."""
@@ -199,7 +196,7 @@ class GoalClient:
         motion.end(code, planned)
         self._motion = None
         error = self._pose_error(motion.command.goal)
-        _write(
+        write(
             MoveReport(
                 goal_id=motion.goal_id,
                 error_code=code,
@@ -227,22 +224,15 @@ class GoalClient:
         state = self._latest_state.take()
         if state is None:
             return None
-        return PoseError.between(self._pose_of(goal), self._kinematics.forward(state.position))
-
-    def _pose_of(self, goal: Goal) -> Pose:
-        if goal.pose is not None:
-            return goal.pose
-        assert goal.joints is not None
-        return self._kinematics.forward(np.array([goal.joints[name] for name in self._panda.joint_names]))
+        wanted = goal.pose
+        if wanted is None:
+            assert goal.joints is not None
+            wanted = self._kinematics.forward(np.array([goal.joints[name] for name in self._panda.joint_names]))
+        return PoseError.between(wanted, self._kinematics.forward(state.position))
 
 
 def _unused(message: Message) -> None:
     """Does nothing: the latest joint state is taken when it is needed, without a callback."""
-
-
-def _write(event: ReadyEvent | MoveReport) -> None:
-    sys.stdout.write(event.to_line())
-    sys.stdout.flush()
 
 
 def _read_commands(node: Node, client: GoalClient) -> None:

@@ -7,6 +7,7 @@ and the pytest-ldos installed there may be older.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -64,11 +65,11 @@ class Installed:
 
 def installed_here() -> Installed:
     """Returns the software installed in the environment of this process."""
-    found = {name: _version(name) for name in (*PARTS, _PROJECT)}
-    versions = {name: text for name, text in found.items() if text}
     place = next((each for each in _PLACES if _file_of(f"{each}.stack.embedded")), _WING)
-    for name in versions:
-        versions[name] += _sources(_file_of(place)) if name == _PROJECT else _changed(name)
+    versions = {}
+    for name in (*PARTS, _PROJECT):
+        with contextlib.suppress(PackageNotFoundError):
+            versions[name] = version(name) + (_sources(_file_of(place)) if name == _PROJECT else _changed(name))
     provider = _file_of(f"{place}.dds._lttng")
     fault = load_fault(provider) if provider else ""
     return Installed({**versions, "python": platform.python_version()}, bool(provider), fault, place)
@@ -91,13 +92,6 @@ def installed_in(interpreter: tuple[str, ...]) -> Installed | str:
         return (output.strip().splitlines() or [str(error)])[-1]
     except (TypeError, ValueError) as error:
         return f"it printed an invalid description ({error})"
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
 
 
 def _changed(name: str) -> str:

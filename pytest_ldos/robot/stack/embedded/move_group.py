@@ -1,8 +1,7 @@
 """The planner's node: MoveIt's `move_group` action over OMPL, TOPP-RA and our controller.
 
-A goal is planned from the present state, checked against it, sent to the controller and
-monitored, with MoveIt's feedback states (``PLANNING``, ``MONITOR``, ``IDLE``), limits and
-error codes.
+A goal is planned from the present state, checked against it, sent to the controller and monitored, with MoveIt's
+feedback states (``PLANNING``, ``MONITOR``, ``IDLE``), limits and error codes.
 
 Tracepoints: ``ldos:cpu_speed``, on the planning thread just before ``PLANNING``.
 """
@@ -10,13 +9,18 @@ Tracepoints: ``ldos:cpu_speed``, on the planning thread just before ``PLANNING``
 from __future__ import annotations
 
 import random
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
+from ompl import base, geometric, util
 
 from pytest_ldos.base.text import NS_PER_MS
 from pytest_ldos.host.cpu import time_fixed_work
@@ -24,18 +28,20 @@ from pytest_ldos.robot.dds.action import ActionClient, ActionServer, GoalStatus,
 from pytest_ldos.robot.dds.emission import emit
 from pytest_ldos.robot.dds.messages import Message, default
 from pytest_ldos.robot.dds.node import Context, Node, run_node
-from pytest_ldos.robot.stack.embedded.kinematics import GROUP, Joints, Kinematics, Panda, load_panda
-from pytest_ldos.robot.stack.embedded.planning import plan_path, time_path
-from pytest_ldos.robot.stack.embedded.planted import Leak
-from pytest_ldos.robot.stack.embedded.timed_path import (
+from pytest_ldos.robot.stack.embedded.panda import (
     CONTROLLER_ACTION,
     CONTROLLER_ACTION_TYPE,
     FAILURE_PARAMETER,
+    GROUP,
     MOVE_ACTION,
     MOVE_ACTION_TYPE,
     SEED_PARAMETER,
+    Joints,
+    Kinematics,
+    Panda,
     RefusedGoal,
     TimedPath,
+    load_panda,
     to_goal,
     to_message,
     to_start,
@@ -50,6 +56,7 @@ DURATION_MARGIN_S: Final = 0.5
 _PLANTED_ABORT: Final = 0.5
 """Fraction of the trajectory's duration at which a planted fault ends it."""
 
+_BYTES_PER_MB: Final = 1_000_000
 _IK_ATTEMPTS: Final = 30
 _LARGEST_SEED: Final = 2**31 - 1
 _WATCH_PERIOD_NS: Final = 100 * NS_PER_MS
@@ -58,6 +65,116 @@ _LONGEST_STOP_S: Final = 1.0
 _STILL_STATES: Final = 3
 _STILL_RAD: Final = 1e-3
 """Largest difference between two joint states of an arm at rest."""
+
+
+Waypoints = npt.NDArray[np.float64]
+"""Joint positions along a path; shape ``(n, 7)``, n ≥ 2."""
+
+_LONGEST_VALID_SEGMENT: Final = 0.005
+"""Distance between collision checks, as a fraction of the space's extent: MoveIt's value for the Panda."""
+
+
+def plan_path(
+    panda: Panda,
+    start: Joints,
+    goal: Joints,
+    *,
+    is_colliding: Callable[[list[float]], bool],
+    seed: int,
+    time_limit_s: float,
+) -> Waypoints | None:
+    """Returns waypoints from `start` to `goal`, or ``None`` if none were found in time.
+
+    Args:
+        is_colliding: returns True if the arm touches something at the given joints.
+        seed: seed of OMPL's random numbers (> 0): equal seeds and states give equal paths.
+    """
+    util.setLogLevel(util.LogLevel.LOG_NONE)
+    util.RNG.setSeed(seed)
+    joints = range(len(panda))
+    space, bounds = base.RealVectorStateSpace(len(panda)), base.RealVectorBounds(len(panda))
+    for index in joints:
+        bounds.setLow(index, float(panda.lower[index]))
+        bounds.setHigh(index, float(panda.upper[index]))
+    space.setBounds(bounds)
+    setup = geometric.SimpleSetup(space)
+    setup.setStateValidityChecker(lambda state: not is_colliding([state[joint] for joint in joints]))
+    information = setup.getSpaceInformation()
+    information.setStateValidityCheckingResolution(_LONGEST_VALID_SEGMENT)
+    setup.setStartAndGoalStates(_to_state(information, start), _to_state(information, goal))
+    setup.setPlanner(geometric.RRTConnect(information))
+    # This condition reads the clock itself. Given a number, OMPL would start a thread to poll
+    # it and wait up to a millisecond for its end, which is noise in T1.
+    in_time = base.timedPlannerTerminationCondition(time_limit_s)
+    setup.solve(in_time)
+    if not setup.haveExactSolutionPath():
+        return None
+    setup.simplifySolution(in_time)
+    return np.array([[state[joint] for joint in joints] for state in setup.getSolutionPath().getStates()])
+
+
+def _to_state(information: Any, joints: Joints) -> Any:
+    state = information.allocState()
+    for index, value in enumerate(joints.tolist()):
+        state[index] = value
+    return state
+
+
+@contextmanager
+def _unneeded() -> Iterator[None]:
+    """Replaces matplotlib by a stand-in while libraries import it, unless it is already imported."""
+    if "matplotlib" in sys.modules:
+        yield
+        return
+    plots, package = ModuleType("matplotlib.pyplot"), ModuleType("matplotlib")
+    package.pyplot = plots  # type: ignore[attr-defined]
+    stand_ins = {each.__name__: each for each in (package, plots)}
+    sys.modules.update(stand_ins)
+    try:
+        yield
+    finally:
+        for name in stand_ins:
+            del sys.modules[name]
+
+
+with _unneeded():
+    from toppra import SplineInterpolator, algorithm, constraint
+
+
+_SAMPLE_S: Final = 0.1
+"""Time between trajectory points: MoveIt's `resample_dt`."""
+
+_GRID_POINTS: Final = 101
+
+
+def time_path(
+    panda: Panda, waypoints: Waypoints, *, velocity_scaling: float, acceleration_scaling: float
+) -> TimedPath | None:
+    """Returns the fastest motion along the path within the scaled limits, or ``None`` if there is none.
+
+    Source: H. Pham, Q.-C. Pham, "A New Approach to Time-Optimal Path Parameterization Based
+    on Reachability Analysis", IEEE T-RO 34(3), 2018 (package `toppra`).
+    """
+    lengths = np.linalg.norm(np.diff(waypoints, axis=0), axis=1)
+    if lengths.sum() == 0.0:
+        rest = np.zeros_like(waypoints[[0, -1]])
+        return TimedPath(np.array([0.0, _SAMPLE_S]), waypoints[[0, -1]], rest, rest)
+    stations = np.concatenate([[0.0], np.cumsum(lengths)])
+    path = SplineInterpolator(stations, waypoints)
+    velocity = velocity_scaling * panda.velocity_limit
+    acceleration = acceleration_scaling * panda.acceleration_limit
+    limits = [
+        constraint.JointVelocityConstraint(np.stack([-velocity, velocity], axis=1)),
+        constraint.JointAccelerationConstraint(np.stack([-acceleration, acceleration], axis=1)),
+    ]
+    grid = np.linspace(0.0, stations[-1], _GRID_POINTS)
+    solver = algorithm.TOPPRA(limits, path, gridpoints=grid, parametrizer="ParametrizeConstAccel")
+    trajectory = solver.compute_trajectory()
+    if trajectory is None:
+        return None
+    count = max(2, round(trajectory.duration / _SAMPLE_S) + 1)
+    times = np.linspace(0.0, trajectory.duration, count)
+    return TimedPath(times, trajectory(times), trajectory(times, 1), trajectory(times, 2))
 
 
 class Failed(Exception):
@@ -114,14 +231,18 @@ class Planner:
         )
         if path is None:
             raise Failed(ErrorCode.INVALID_MOTION_PLAN, "the path cannot be followed within the limits")
-        self._check(path)
+        if any(self._kinematics.is_colliding(joints) for joints in path.positions):  # as MoveIt's solution validator
+            raise Failed(ErrorCode.INVALID_MOTION_PLAN, "the timed path leads through a collision")
         time.sleep(self._delay_s + self._delay_share * (time.monotonic() - began))
         return Plan(path, time.monotonic() - began)
 
     def _target(self, goal: Goal, start: Joints, seed: int) -> Joints:
         if goal.joints is not None:
             joints = np.array([goal.joints[name] for name in self._panda.joint_names])
-            self._check_target(joints)
+            if np.any(joints < self._panda.lower) or np.any(joints > self._panda.upper):
+                raise Failed(ErrorCode.INVALID_GOAL_CONSTRAINTS, "the goal is beyond the joint limits")
+            if self._kinematics.is_colliding(joints):
+                raise Failed(ErrorCode.GOAL_IN_COLLISION, "the arm would be in collision at the goal")
             return joints
         assert goal.pose is not None
         found = self._kinematics.inverse(goal.pose, start, rng=np.random.default_rng(seed), attempts=_IK_ATTEMPTS)
@@ -129,24 +250,21 @@ class Planner:
             raise Failed(ErrorCode.NO_IK_SOLUTION, "no joints bring the tip to the goal without a collision")
         return found
 
-    def _check_target(self, joints: Joints) -> None:
-        if np.any(joints < self._panda.lower) or np.any(joints > self._panda.upper):
-            raise Failed(ErrorCode.INVALID_GOAL_CONSTRAINTS, "the goal is beyond the joint limits")
-        if self._kinematics.is_colliding(joints):
-            raise Failed(ErrorCode.GOAL_IN_COLLISION, "the arm would be in collision at the goal")
 
-    def _check(self, path: TimedPath) -> None:
-        """Checks the timed path again, as MoveIt's solution validator does."""
-        if any(self._kinematics.is_colliding(joints) for joints in path.positions):
-            raise Failed(ErrorCode.INVALID_MOTION_PLAN, "the timed path leads through a collision")
+class Leak:
+    """A planted fault that leaks memory each time; 0 MB leaks nothing."""
+
+    def __init__(self, megabytes: float) -> None:
+        self._size = round(megabytes * _BYTES_PER_MB)
+        self._kept: list[bytes] = []
+
+    def leak(self) -> None:
+        if self._size:
+            self._kept.append(b"\1" * self._size)  # written to, so that each page is allocated
 
 
 class MoveGroup:
-    """The node: one goal at a time, planned and executed on a separate thread.
-
-    Args:
-        leak_mb: a planted fault: memory leaked in each motion.
-    """
+    """The node: one goal at a time, planned and executed on a separate thread; `leak_mb` is a planted fault."""
 
     def __init__(self, node: Node, panda: Panda, planner: Planner, *, leak_mb: float = 0.0) -> None:
         self._leak = Leak(leak_mb)
@@ -192,7 +310,7 @@ class MoveGroup:
             emit.cpu_speed(time_fixed_work())
             goal.publish_feedback(state="PLANNING")
             plan = self._plan(goal.goal)
-            self._fail_if_planted(ErrorCode.PLANNING_FAILED, "no path was found (a planted fault)")
+            self._fail_if_planted()
             if not goal.goal.planning_options.plan_only:
                 goal.publish_feedback(state="MONITOR")
                 self._execute(goal, execution, plan.path)
@@ -222,15 +340,15 @@ class MoveGroup:
             start = to_start(request.start_state, self._panda.joint_names)
         except RefusedGoal as refusal:
             raise Failed(refusal.code, str(refusal)) from None
-        return self._planner.plan(wanted, request, self._present_state() if start is None else start, self._seed())
+        start = self._present_state() if start is None else start
+        seed = self._parameters[SEED_PARAMETER]
+        if seed is None:
+            seed = random.SystemRandom().randint(1, _LARGEST_SEED)
+        return self._planner.plan(wanted, request, start, seed)
 
-    def _fail_if_planted(self, code: int, reason: str) -> None:
-        if self._parameters[FAILURE_PARAMETER] == code:
-            raise Failed(code, reason)
-
-    def _seed(self) -> int:
-        given = self._parameters[SEED_PARAMETER]
-        return random.SystemRandom().randint(1, _LARGEST_SEED) if given is None else given
+    def _fail_if_planted(self) -> None:
+        if self._parameters[FAILURE_PARAMETER] == ErrorCode.PLANNING_FAILED:
+            raise Failed(ErrorCode.PLANNING_FAILED, "no path was found (a planted fault)")
 
     def _present_state(self) -> Joints:
         """Waits for the next joint state and returns it."""
@@ -245,8 +363,7 @@ class MoveGroup:
         if deviation > ALLOWED_START_TOLERANCE_RAD:
             raise Failed(ErrorCode.CONTROL_FAILED, f"the arm is {deviation:.3f} rad from where the trajectory begins")
         message = default(
-            "control_msgs/action/FollowJointTrajectory_Goal",
-            trajectory=to_message(path, self._panda.joint_names),
+            "control_msgs/action/FollowJointTrajectory_Goal", trajectory=to_message(path, self._panda.joint_names)
         )
         self._node.executor.post(lambda: execution.begin(goal.goal_id, message))
         if self._parameters[FAILURE_PARAMETER] == ErrorCode.CONTROL_FAILED:
@@ -286,7 +403,8 @@ class Execution:
         with self._changed:
             if self._is_done:
                 return
-            self._goal_id = _inverted(goal_id)
+            # An id that differs from that of the planner's goal.
+            self._goal_id = bytes(byte ^ 0xFF for byte in bytes.fromhex(goal_id)).hex()
             self._controller.send_goal(
                 self._goal_id, message, on_response=self._answered, on_feedback=lambda _: None, on_result=self._ended
             )
@@ -327,11 +445,6 @@ class Execution:
                 self._failure = failure
                 self._is_done = True
                 self._changed.notify()
-
-
-def _inverted(goal_id: str) -> str:
-    """Derives an id for the controller's goal that differs from the planner's."""
-    return bytes(byte ^ 0xFF for byte in bytes.fromhex(goal_id)).hex()
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:

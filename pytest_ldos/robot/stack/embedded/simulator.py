@@ -1,5 +1,8 @@
 """The simulator: MuJoCo at 1 kHz in real time, with the controller manager inside.
 
+Trajectories are quintic between points, as in ros2_controllers. The controller knows neither DDS nor clocks: `update`
+receives the (simulator's) time.
+
 As with gz_ros2_control, the simulator's loop updates the controllers: every second
 step is a control cycle. Publishes `/clock` each step and `/joint_states` each cycle.
 
@@ -12,25 +15,114 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, Final
 
 import mujoco
 import numpy as np
+from scipy.interpolate import BPoly
 
 from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
 from pytest_ldos.robot.dds.action import ActionServer, GoalStatus, ServerGoal
 from pytest_ldos.robot.dds.emission import emit
 from pytest_ldos.robot.dds.endpoint import CLOCK
-from pytest_ldos.robot.dds.messages import Message, default
+from pytest_ldos.robot.dds.messages import default
 from pytest_ldos.robot.dds.node import Context, Node, run_node
-from pytest_ldos.robot.stack.embedded.controller import TrajectoryController, TrajectoryResult
-from pytest_ldos.robot.stack.embedded.kinematics import Joints, Panda, load_panda
-from pytest_ldos.robot.stack.embedded.timed_path import (
+from pytest_ldos.robot.stack.embedded.panda import (
     CONTROLLER_ACTION,
     CONTROLLER_ACTION_TYPE,
+    Joints,
+    Panda,
     TimedPath,
     from_message,
+    load_panda,
+    to_time,
 )
+
+PATH_TOLERANCE_RAD: Final = 0.2
+GOAL_TOLERANCE_RAD: Final = 0.01
+STOPPED_VELOCITY_RAD_S: Final = 0.01
+GOAL_TIME_TOLERANCE_S: Final = 1.0
+
+
+class TrajectoryResult(IntEnum):
+    """Error codes of `control_msgs/action/FollowJointTrajectory`."""
+
+    SUCCESSFUL = 0
+    INVALID_GOAL = -1
+    INVALID_JOINTS = -2
+    PATH_TOLERANCE_VIOLATED = -4
+    GOAL_TOLERANCE_VIOLATED = -5
+
+
+@dataclass(frozen=True)
+class Command:
+    """Command to the hardware: rad and rad/s, shape ``(7,)`` each."""
+
+    position: Joints
+    velocity: Joints
+
+
+class Trajectory:
+    """Desired joint positions over time since the start, quintic between points, and at rest after the end."""
+
+    def __init__(self, path: TimedPath) -> None:
+        self.duration_s = path.duration_s
+        self._end = path.positions[-1]
+        derivatives = np.stack([path.positions, path.velocities, path.accelerations], axis=1)
+        self._position = BPoly.from_derivatives(path.times_s, derivatives)
+        self._velocity = self._position.derivative()
+
+    def at(self, time_s: float) -> tuple[Joints, Joints]:
+        """Returns position (rad) and velocity (rad/s), each of shape ``(7,)``."""
+        if time_s >= self.duration_s:
+            return self._end, np.zeros_like(self._end)
+        return self._position(time_s), self._velocity(time_s)
+
+
+class TrajectoryController:
+    """Converts a trajectory to commands, cycle by cycle."""
+
+    def __init__(self, position: Joints) -> None:
+        self._hold = position.copy()
+        self._rest = np.zeros_like(position)
+        self._trajectory: Trajectory | None = None
+        self._start_ns = 0
+        self.command = Command(self._hold, self._rest)
+
+    def follow(self, path: TimedPath, now_ns: int) -> None:
+        """Begins a trajectory now, replacing a running one."""
+        self._trajectory = Trajectory(path)
+        self._start_ns = now_ns
+
+    def hold(self) -> None:
+        """Stops at the last commanded position."""
+        self._hold = self.command.position
+        self._trajectory = None
+
+    def update(self, now_ns: int, position: Joints, velocity: Joints) -> TrajectoryResult | None:
+        """Runs one control cycle: sets `command`, and returns the result of a trajectory when it ends."""
+        if self._trajectory is None:
+            self.command = Command(self._hold, self._rest)
+            return None
+        elapsed_s = (now_ns - self._start_ns) / NS_PER_S
+        wanted, wanted_velocity = self._trajectory.at(elapsed_s)
+        self.command = Command(wanted, wanted_velocity)
+        result = self._judge(elapsed_s, np.abs(wanted - position).max(), np.abs(velocity).max())
+        if result is not None:
+            self.hold()
+        return result
+
+    def _judge(self, elapsed_s: float, error_rad: float, speed_rad_s: float) -> TrajectoryResult | None:
+        assert self._trajectory is not None
+        over_s = elapsed_s - self._trajectory.duration_s
+        if over_s < 0:
+            return TrajectoryResult.PATH_TOLERANCE_VIOLATED if error_rad > PATH_TOLERANCE_RAD else None
+        if error_rad <= GOAL_TOLERANCE_RAD and speed_rad_s <= STOPPED_VELOCITY_RAD_S:
+            return TrajectoryResult.SUCCESSFUL
+        return TrajectoryResult.GOAL_TOLERANCE_VIOLATED if over_s > GOAL_TIME_TOLERANCE_S else None
+
 
 STEP_NS: Final = NS_PER_MS
 MONITOR_PERIOD_NS: Final = 50 * NS_PER_MS
@@ -41,8 +133,6 @@ _SWITCH_INTERVAL_S: Final = 0.0002
 
 
 class Arm:
-    """The simulated arm and its state."""
-
     def __init__(self, panda: Panda) -> None:
         self._model = panda.model
         self._data = mujoco.MjData(panda.model)
@@ -89,7 +179,6 @@ class ControllerManager:
             self._controller.hold()
 
     def update(self, sim_time_ns: int) -> None:
-        """Runs one control cycle."""
         emit.control_cycle(self._cycle, sim_time_ns, sim_time_ns - self._sim_time_ns)
         self._cycle += 1
         position, velocity, torque = self._arm.read()
@@ -100,14 +189,15 @@ class ControllerManager:
         self._arm.write(command.position, command.velocity)
         if result is not None:
             self._on_end(result)
-        self._joint_states.publish(self._state(sim_time_ns, position, velocity, torque))
-
-    def _state(self, sim_time_ns: int, position: Joints, velocity: Joints, torque: Joints) -> Message:
-        header = default("std_msgs/msg/Header", stamp=to_time(sim_time_ns))
-        names = list(self._panda.joint_names)
-        return default(
-            "sensor_msgs/msg/JointState", header=header, name=names, position=position, velocity=velocity, effort=torque
+        state = default(
+            "sensor_msgs/msg/JointState",
+            header=default("std_msgs/msg/Header", stamp=to_time(sim_time_ns)),
+            name=list(self._panda.joint_names),
+            position=position,
+            velocity=velocity,
+            effort=torque,
         )
+        self._joint_states.publish(state)
 
 
 class SimulationLoop:
@@ -137,7 +227,12 @@ class SimulationLoop:
         control_due_ns = 0.0
         due_ns = time.monotonic_ns()
         while not self._stopping.is_set():
-            due_ns = _sleep_until(due_ns + STEP_NS)
+            due_ns += STEP_NS
+            left_ns = due_ns - time.monotonic_ns()
+            if left_ns > 0:
+                time.sleep(left_ns / NS_PER_S)
+            elif left_ns <= -STEP_NS:
+                due_ns -= left_ns  # it is long past: go on from now
             sim_time_ns = step * STEP_NS
             emit.sim_step(step, sim_time_ns)
             if sim_time_ns >= control_due_ns:
@@ -146,14 +241,6 @@ class SimulationLoop:
             self._arm.step()
             self._clock.publish(default("rosgraph_msgs/msg/Clock", clock=to_time(sim_time_ns)))
             step += 1
-
-
-def _sleep_until(due_ns: int) -> int:
-    """Sleeps until a monotonic time; returns it, or the present time if it is long past."""
-    left_ns = due_ns - time.monotonic_ns()
-    if left_ns > 0:
-        time.sleep(left_ns / NS_PER_S)
-    return due_ns if left_ns > -STEP_NS else due_ns - left_ns
 
 
 class TrajectoryAction:
@@ -210,12 +297,6 @@ class TrajectoryAction:
         goal, self._goal, self._result = self._goal, None, None
         if goal is not None:
             goal.finish(status, error_code=int(result), error_string=reason)
-
-
-def to_time(time_ns: int) -> Any:
-    """Builds a `builtin_interfaces/Time`."""
-    seconds, nanoseconds = divmod(time_ns, NS_PER_S)
-    return default("builtin_interfaces/msg/Time", sec=seconds, nanosec=nanoseconds)
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:

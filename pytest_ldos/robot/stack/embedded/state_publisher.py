@@ -7,16 +7,32 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import mujoco
+import numpy as np
 
 from pytest_ldos.base.text import NS_PER_MS
 from pytest_ldos.robot.dds.messages import Message, default
 from pytest_ldos.robot.dds.node import Context, Node, run_node
-from pytest_ldos.robot.stack.embedded.kinematics import BASE_LINK, load_panda
-from pytest_ldos.robot.stack.embedded.planted import CpuWaste
-from pytest_ldos.robot.stack.embedded.timed_path import duration_ns
+from pytest_ldos.robot.stack.embedded.panda import BASE_LINK, duration_ns, load_panda
 
 PUBLISH_PERIOD_NS: Final = 50 * NS_PER_MS
 """Period of `/tf`: `publish_frequency` of robot_state_publisher is 20 Hz."""
+
+
+class CpuWaste:
+    """A planted fault: its process uses more CPU time, by a share of what it uses otherwise; 0 wastes nothing."""
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._began_s = time.process_time()
+        self._wasted_s = 0.0
+
+    def waste(self) -> None:
+        """Computes until the share of the CPU time used since the creation of this object is reached."""
+        due_s = self._share * (time.process_time() - self._began_s - self._wasted_s) - self._wasted_s
+        begin_s = time.thread_time()
+        while time.thread_time() - begin_s < due_s:
+            pass
+        self._wasted_s += time.thread_time() - begin_s if due_s > 0 else 0.0
 
 
 class StatePublisher:
@@ -55,7 +71,10 @@ class StatePublisher:
         parent = self._model.body_parentid[body]
         rotation = self._data.xmat[parent].reshape(3, 3)
         x, y, z = (rotation.T @ (self._data.xpos[body] - self._data.xpos[parent])).tolist()
-        qw, qx, qy, qz = self._relative_quaternion(parent, body)
+        inverse, relative = self._data.xquat[parent].copy(), np.empty(4)
+        mujoco.mju_negQuat(inverse, inverse)
+        mujoco.mju_mulQuat(relative, inverse, self._data.xquat[body])
+        qw, qx, qy, qz = relative.tolist()
         return default(
             "geometry_msgs/msg/TransformStamped",
             header=default("std_msgs/msg/Header", stamp=stamp, frame_id=self._model.body(parent).name),
@@ -66,13 +85,6 @@ class StatePublisher:
                 rotation=default("geometry_msgs/msg/Quaternion", x=qx, y=qy, z=qz, w=qw),
             ),
         )
-
-    def _relative_quaternion(self, parent: int, body: int) -> list[float]:
-        inverse = self._data.xquat[parent].copy()
-        mujoco.mju_negQuat(inverse, inverse)
-        result = inverse.copy()
-        mujoco.mju_mulQuat(result, inverse, self._data.xquat[body])
-        return list(result.tolist())
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:

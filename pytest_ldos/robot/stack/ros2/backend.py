@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -11,44 +12,51 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self, Unpack
 
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.stats.moments import Moments
+from pytest_ldos.host.availability import find_ros_packages
 from pytest_ldos.host.cpu_thief import thief_commands
-from pytest_ldos.host.kept import KeptTree
+from pytest_ldos.host.kept import AnsweringChild, ChildFailed, KeptTree
 from pytest_ldos.host.processes import Child, ProcessGroup, last_words, quoted
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.dds.domain import claim_domain
-from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag, died, plant_failure, to_outcome
-from pytest_ldos.robot.stack.conversation import ANSWER_GRACE_S, Conversation, to_command
+from pytest_ldos.robot.stack.client_protocol import MotionOutcome, died, plant_failure, to_outcome
 from pytest_ldos.robot.stack.goals import Goal, OutcomeClass
 from pytest_ldos.robot.stack.protocol import OURS, Installation, StackInfo
-from pytest_ldos.robot.stack.ros2.faults import demand_plantable, fault_arguments, out_of_reach
-from pytest_ldos.robot.stack.ros2.installed import PROGRAM, SEEDED_PLANNER, ros2_available, ros2_info
-from pytest_ldos.robot.stack.ros2.isolation import Isolation, SharedMemory, isolated
-from pytest_ldos.robot.stack.ros2.launch_events import LaunchWatch, find_launch_file, launch_arguments
-from pytest_ldos.robot.stack.ros2.manager_statistics import ManagerStatistics
-from pytest_ldos.robot.stack.ros2.stimuli import StimulusPlan, plan_stimulus
+from pytest_ldos.robot.stack.ros2.installed import (
+    PROGRAM,
+    SEEDED_PLANNER,
+    Isolation,
+    SharedMemory,
+    isolated,
+    ros2_available,
+    ros2_info,
+)
+from pytest_ldos.robot.stack.ros2.state import LaunchWatch, find_launch_file, launch_arguments
+from pytest_ldos.robot.stack.ros2.stimuli import (
+    StimulusPlan,
+    demand_plantable,
+    fault_arguments,
+    out_of_reach,
+    plan_stimulus,
+)
+from pytest_ldos.robot.stack.senders import ANSWER_GRACE_S, Conversation, MoveRequest, to_command
 from pytest_ldos.scenario.model import FIRST_SEED, StackSpec
 
+_PACKAGE: Final = "pytest_ldos.robot.stack.ros2"
+_READINESS: Final = f"{_PACKAGE}.readiness_node"
+
+_MESSAGES: Final = "pal_statistics_msgs"
+_ANSWER_S: Final = 15.0
+"""Timeout of an answer: before the first one, the process imports ROS 2 and waits for the manager."""
+
+
 _END_S: Final = 5.0
-_NODE: Final = "pytest_ldos.robot.stack.ros2.readiness_node"
-
-
-def needs_of(spec: StackSpec) -> dict[str, Any]:
-    """Returns the requirements for a stack's stimulus, as fields of `Readiness`."""
-    services = [f"service:{spec.driver.service}"] if spec.driver.service else []
-    return {
-        "controllers": spec.ros2.controllers,
-        "controller_manager": spec.ros2.controller_manager,
-        "action": spec.ros2.action if spec.moves_arm else spec.driver.action,
-        "joint_states": spec.ros2.joint_states if spec.moves_arm else "",
-        "group": spec.ros2.group if spec.moves_arm else "",
-        "others": [*services, *spec.ros2.ready],
-    }
 
 
 class ReadinessWatch:
@@ -62,12 +70,22 @@ class ReadinessWatch:
         self, spec: StackSpec, *, needs_clock: bool, environment: Mapping[str, str], log_directory: Path
     ) -> None:
         self._group = ProcessGroup(log_directory=log_directory, environment=environment, death_signal=signal.SIGINT)
-        self._asked = {**needs_of(spec), "needs_clock": needs_clock}
+        services = [f"service:{spec.driver.service}"] if spec.driver.service else []
+        needs = {
+            "controllers": spec.ros2.controllers,
+            "controller_manager": spec.ros2.controller_manager,
+            "action": spec.ros2.action if spec.moves_arm else spec.driver.action,
+            "joint_states": spec.ros2.joint_states if spec.moves_arm else "",
+            "group": spec.ros2.group if spec.moves_arm else "",
+            "others": [*services, *spec.ros2.ready],
+            "needs_clock": needs_clock,
+        }
+        self._command = [sys.executable, "-m", _READINESS, json.dumps(needs)]
         self._missing = ["no answer yet"]
         self._wrong = ""
 
     def __enter__(self) -> Self:
-        self._child = self._group.start("readiness", [sys.executable, "-m", _NODE, json.dumps(self._asked)], talk=True)
+        self._child = self._group.start("readiness", self._command, talk=True)
         threading.Thread(target=self._read, name="readiness", daemon=True).start()
         return self
 
@@ -79,17 +97,14 @@ class ReadinessWatch:
     def _read(self) -> None:
         assert self._child.process.stdout is not None
         for line in self._child.process.stdout:
-            self._take(line)
-
-    def _take(self, line: str) -> None:
-        try:
-            word = json.loads(line)
-        except ValueError:
-            word = f"the readiness node printed an unexpected line: {quoted(line)}"
-        if isinstance(word, str):
-            self._wrong = word
-        else:
-            self._missing = word
+            try:
+                word = json.loads(line)
+            except ValueError:
+                word = f"the readiness node printed an unexpected line: {quoted(line)}"
+            if isinstance(word, str):
+                self._wrong = word
+            else:
+                self._missing = word
 
     def await_end(self) -> None:
         """Waits for the node's end; ends it after a timeout."""
@@ -150,7 +165,10 @@ class Ros2Stack:
         self._logs = log_directory
         self._seen_pids: set[int] = set()
         self._watch: ReadinessWatch | None = None
-        self._statistics: ManagerStatistics | None = None
+        self._listeners = ProcessGroup(
+            log_directory=log_directory, environment=self.environment, death_signal=signal.SIGINT
+        )
+        self._statistics: AnsweringChild | None = None
         self._launch = LaunchWatch()
         self._conversation = None if client is None else Conversation(client, self.what_failed)
         self.stimulus = plan.build(self, self._conversation, self._why)
@@ -166,13 +184,13 @@ class Ros2Stack:
         return "; ".join(reason for reason in ended if reason)
 
     def await_ready(self, watch: ReadinessWatch, on_waiting: Callable[[str], None]) -> None:
-        """Waits for all parts that a goal needs, then for the goal client to find them.
+        """Waits for all parts that a goal needs, then until the goal client, or another program, accepts commands.
 
-        Args:
-            on_waiting: called every few seconds with the missing parts.
+        Calls `on_waiting` every few seconds with the missing parts.
 
         Raises:
             BringUpFailed: a process ended, or a timeout; names the missing parts.
+            ConfigurationError: the program of a stimulus refused to begin.
         """
         self._watch = watch
         limit_s = self._spec.ros2.ready_timeout_s
@@ -189,19 +207,11 @@ class Ros2Stack:
                 on_waiting(watch.missing)
             time.sleep(_POLL_S)
         if self._conversation is not None:
-            self._await_client(self._conversation, max(deadline - time.monotonic(), ANSWER_GRACE_S))
+            patience_s = max(deadline - time.monotonic(), ANSWER_GRACE_S)
+            if not self._conversation.await_ready(patience_s):
+                reason = self._spec.driver.NOT_READY or "the stimulus is not ready"
+                raise self._bring_up_failed(self.what_failed() or reason)
         self._seen_pids.update(self._tree.pids())
-
-    def _await_client(self, conversation: Conversation, patience_s: float) -> None:
-        """Waits until the goal client, or another stimulus's program, accepts commands.
-
-        Raises:
-            ConfigurationError: it refused to begin.
-            BringUpFailed: it was not ready in time.
-        """
-        if conversation.await_ready(patience_s):
-            return
-        raise self._bring_up_failed(self.what_failed() or self._spec.driver.NOT_READY or "the stimulus is not ready")
 
     def _bring_up_failed(self, reason: str) -> BringUpFailed:
         return BringUpFailed(
@@ -231,52 +241,43 @@ class Ros2Stack:
         return {} if self._router is None else {self._router.process.pid: PROGRAM}
 
     def loop_statistics(self) -> Mapping[str, Moments]:
+        topic = f"{self._spec.ros2.controller_manager}/statistics"
         if self._statistics is None:
-            manager = self._spec.ros2.controller_manager
-            self._statistics = ManagerStatistics(manager, environment=self.environment, log_directory=self._logs)
-        return self._statistics.look()
+            find_ros_packages([_MESSAGES], environment={**os.environ, **self.environment}).demand()
+            command = [sys.executable, "-m", f"{_PACKAGE}.statistics_node", topic]
+            self._statistics = AnsweringChild(self._listeners.start("statistics", command, talk=True))
+        try:
+            found = self._statistics.ask("", limit_s=_ANSWER_S)
+        except ChildFailed as error:
+            raise BringUpFailed(f"{topic}: {error.message}", details=error.details) from None
+        return {name: Moments(*each) for name, each in found.items()}
 
     def stop_listening(self) -> None:
-        """Ends the process that listens to the stack's controller manager."""
-        if self._statistics is not None:
-            self._statistics.stop()
+        self._listeners.stop()
 
     def settle(self) -> None:
         if self._watch is not None:
             self._watch.await_end()
 
-    def move(
-        self,
-        goal: Goal,
-        *,
-        goal_id: str,
-        seed: int | None,
-        trial: TrialTag | None,
-        start: Mapping[str, float] | None = None,
-        plan_only: bool = False,
-    ) -> MotionOutcome:
+    def move(self, goal: Goal, **request: Unpack[MoveRequest]) -> MotionOutcome:
         # MoveIt plans from the arm's position if it also executes. Motions other than trials share a seed, so that home
         # is the same to the last bit after any trial.
-        own_seed = seed if trial is not None or plan_only or seed is None else FIRST_SEED
-        command = to_command(
-            self._spec, goal, goal_id=goal_id, seed=own_seed, trial=trial, start=None, plan_only=plan_only
-        )
-        if (
-            plant_failure(self._spec.faults.failure_rate, seed=None if trial is None else trial.index + 1, trial=trial)
-            is not None
-        ):
+        command = replace(to_command(self._spec, goal, **request), start=None)
+        goal_id, trial = command.goal_id, command.trial
+        if trial is None and not command.plan_only and command.seed is not None:
+            command = replace(command, seed=FIRST_SEED)
+        rate = self._spec.faults.failure_rate
+        if plant_failure(rate, seed=None if trial is None else trial.index + 1, trial=trial) is not None:
             command = out_of_reach(command)
         limit_s = command.timeout_s + ANSWER_GRACE_S
         assert self._conversation is not None, "an arm has a goal client"
         report = self._conversation.move(command, timeout_s=limit_s)
         if report is None:
             return self._died(goal_id, f"the goal client gave no answer within {limit_s:.0f} s")
-        outcome = to_outcome(report, check_pose=goal.pose is not None and not plan_only)
-        return outcome if outcome.outcome is OutcomeClass.SUCCESS else self._unless_died(outcome)
-
-    def _unless_died(self, outcome: MotionOutcome) -> MotionOutcome:
-        """Returns `stack_died` instead if a process died, which is not a failure of planning or control."""
-        return self._died(outcome.goal_id, outcome.message) if self.what_failed() else outcome
+        outcome = to_outcome(report, check_pose=goal.pose is not None and not command.plan_only)
+        if outcome.outcome is not OutcomeClass.SUCCESS and self.what_failed():
+            return self._died(goal_id, outcome.message)  # which is not a failure of planning or control
+        return outcome
 
     def _why(self) -> str:
         """Returns why the stack has ended, with the last lines of the process that ended; empty while it runs."""
@@ -292,9 +293,6 @@ class Ros2Stack:
         logs = sorted(self._logs.glob("*.log"))
         named = [log for log in logs if log.stem in reason]
         return last_words(named or [log for log in logs if log.stem not in _NOT_OF_THE_STACK])
-
-
-_LAUNCHER: Final = "pytest_ldos.robot.stack.ros2.launcher"
 
 
 class Ros2Backend:
@@ -327,10 +325,7 @@ class Ros2Backend:
         tree = KeptTree("launch", command, log=self._logs / "launch.log", environment=recorded)
         self._resources.callback(tree.stop)
         group = ProcessGroup(
-            log_directory=self._logs,
-            prefix=self._recorder.prefix,
-            environment=recorded,
-            death_signal=signal.SIGINT,
+            log_directory=self._logs, prefix=self._recorder.prefix, environment=recorded, death_signal=signal.SIGINT
         )
         self._resources.callback(group.stop)
         program = plan.command(self._logs, self._sourced)
@@ -346,11 +341,13 @@ class Ros2Backend:
             info=ros2_info(self._spec, self._sourced),
         )
         self._resources.callback(stack.stop_listening)
-        needs_clock = stack.info.has_simulated_clock
         watch = ReadinessWatch(
-            self._spec, needs_clock=needs_clock, environment=isolation.environment, log_directory=self._logs
+            self._spec,
+            needs_clock=stack.info.has_simulated_clock,
+            environment=isolation.environment,
+            log_directory=self._logs,
         )
-        stack.await_ready(self._resources.enter_context(watch), on_waiting or _unheard)
+        stack.await_ready(self._resources.enter_context(watch), on_waiting or (lambda _: None))
         for name, thief in thief_commands(self._spec.faults.cpu_steal).items():
             group.start(name, thief)
         return stack
@@ -365,11 +362,7 @@ class Ros2Backend:
             },
             "log_directory": str(self._logs),
         }
-        return [*self._recorder.prefix, sys.executable, "-m", _LAUNCHER, json.dumps(settings)]
+        return [*self._recorder.prefix, sys.executable, "-m", f"{_PACKAGE}.launcher", json.dumps(settings)]
 
     def stop(self) -> None:
         self._resources.close()
-
-
-def _unheard(_: str) -> None:
-    """Ignores progress."""

@@ -1,17 +1,25 @@
-"""Availability and parts of a ROS 2 stack, and the router of rmw_zenoh_cpp.
+"""Parts of a ROS 2 stack, their availability, and their isolation from other nodes; the router of rmw_zenoh_cpp.
 
 The user's settings (``ZENOH_SESSION_CONFIG_URI``, ``ZENOH_ROUTER_CONFIG_URI``, ``ZENOH_CONFIG_OVERRIDE``) are kept,
 except for the endpoints of a run's nodes and router.
 
 Reference: rmw_zenoh's README; Zenoh's default configuration, ``DEFAULT_CONFIG.json5``.
+
+Peers and devices in the user's middleware settings (``CYCLONEDDS_URI``, Fast DDS profiles) are part of the measured
+system and recorded. Without them, messages from other machines are ignored.
+
+Fast DDS keeps segments, ports and their locks in ``/dev/shm`` under names that begin with
+``fastrtps_`` (``sem.fastrtps_`` for semaphores), and frees them only on a regular exit.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
 import re
+import secrets
 import subprocess
 import sys
 import time
@@ -26,9 +34,8 @@ from xml.etree import ElementTree as ET
 import psutil
 
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
-from pytest_ldos.host.availability import Availability
-from pytest_ldos.host.processes import Child, ProcessGroup
-from pytest_ldos.host.ros import (
+from pytest_ldos.host.availability import (
+    Availability,
     chosen_rmw,
     find_distro,
     find_ros_package,
@@ -37,9 +44,10 @@ from pytest_ldos.host.ros import (
     rmw_installed,
     ros_python_available,
 )
-from pytest_ldos.robot.dds.domain import LOOPBACK
+from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.robot.dds.domain import LOOPBACK, deaf_to_other_devices
 from pytest_ldos.robot.stack.protocol import StackInfo
-from pytest_ldos.robot.stack.ros2.launch_events import GAZEBO_PACKAGES, resolve_simulation
+from pytest_ldos.robot.stack.ros2.state import GAZEBO_PACKAGES, resolve_simulation
 from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import Simulation, StackKind
 
@@ -61,11 +69,7 @@ _ALONE: Final = 'listen/endpoints=["tcp/127.0.0.1:0"];scouting/multicast/enabled
 
 @dataclass(frozen=True)
 class ZenohRouter:
-    """A running router.
-
-    Attributes:
-        environment: variables with which nodes use it.
-    """
+    """A running router, and the variables with which nodes use it."""
 
     environment: Mapping[str, str]
     group: ProcessGroup
@@ -77,10 +81,7 @@ class ZenohRouter:
 
 @contextmanager
 def zenoh_router(environment: Mapping[str, str], *, log_directory: Path) -> Iterator[ZenohRouter]:
-    """Runs a router within the ``with`` block.
-
-    Args:
-        environment: of the nodes.
+    """Runs a router for nodes with this environment, within the ``with`` block.
 
     Raises:
         Unavailable: rmw_zenoh_cpp is not sourced.
@@ -108,9 +109,10 @@ def _await_port(router: Child) -> int:
     """Returns the port on which the router listens."""
     deadline = time.monotonic() + _READY_TIMEOUT_S
     while router.exit_code is None and time.monotonic() < deadline:
-        ports = _listening_ports(router.pid)
-        if ports:
-            return ports[0]
+        with contextlib.suppress(psutil.NoSuchProcess):
+            for each in psutil.Process(router.pid).net_connections(kind="tcp"):
+                if each.status == psutil.CONN_LISTEN:
+                    return each.laddr.port
         time.sleep(_POLL_S)
     reason = f"{PROGRAM} did not listen within {_READY_TIMEOUT_S:.0f} s"
     raise BringUpFailed(
@@ -118,14 +120,6 @@ def _await_port(router: Child) -> int:
         details=router.last_lines(),
         remedy=f"check the settings of Zenoh in the environment: {', '.join(ZENOH_SETTINGS)}",
     )
-
-
-def _listening_ports(pid: int) -> list[int]:
-    try:
-        connections = psutil.Process(pid).net_connections(kind="tcp")
-    except psutil.NoSuchProcess:
-        return []
-    return [each.laddr.port for each in connections if each.status == psutil.CONN_LISTEN]
 
 
 EVERY_STACK: Final = ("tracetools", "action_msgs")
@@ -161,11 +155,7 @@ DDS_SETTINGS: Final = ("CYCLONEDDS_URI", "FASTRTPS_DEFAULT_PROFILES_FILE", "FAST
 
 
 def ros2_available(spec: StackSpec, environment: Mapping[str, str] | None = None) -> Availability:
-    """Availability of everything that `spec` needs, sourced and traceable.
-
-    Args:
-        environment: environment made by sourcing; ours by default.
-    """
+    """Availability of everything that `spec` needs, sourced and traceable in an environment; ours by default."""
     return next((each for each in _needs(spec, environment) if not each.ok), Availability(True))
 
 
@@ -262,13 +252,15 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
     parts += [f"sim {sim}"] if sim is not Simulation.AUTO else []
     parts += [f"MoveIt {versions['moveit_ros_move_group']}"] if "moveit_ros_move_group" in versions else []
     parts += [f"ros2_control {versions['controller_manager']}"] if "controller_manager" in versions else []
+    # Trials with different bags are not comparable.
+    bag = {"bag": digest_of_bag(Path(spec.driver.data))} if spec.driver.data else {}
     return StackInfo(
         name=_name(spec, sim),
         description=f"ros2 {distro.name if distro else ''} ({', '.join([*parts, rmw])})",
         rmw=rmw,
         versions={
             **versions,
-            **_bag_version(spec),
+            **bag,
             **{name: given[name] for name in (*DDS_SETTINGS, *ZENOH_SETTINGS) if name in given},
             "ros_distro": distro.name if distro else "",
             "pytest-ldos": version("pytest-ldos"),
@@ -277,11 +269,6 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
         has_simulated_clock=sim is Simulation.GZ,
         starts_afresh=ros2.is_panda,
     )
-
-
-def _bag_version(spec: StackSpec) -> Mapping[str, str]:
-    """Digest of the played bag, because trials with different bags are not comparable."""
-    return {"bag": digest_of_bag(Path(spec.driver.data))} if spec.driver.data else {}
 
 
 def digest_of_bag(path: Path) -> str:
@@ -330,3 +317,104 @@ def version_of(package: str, environment: Mapping[str, str] | None) -> str:
     except (OSError, ET.ParseError):
         return ""
     return (manifest.findtext("version") or "").strip()
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """An environment that isolates the processes of a stack.
+
+    Attributes:
+        environment: variables for each process, to be added to ours.
+        router: running router if their middleware is Zenoh.
+    """
+
+    environment: Mapping[str, str]
+    router: ZenohRouter | None = None
+
+
+@contextmanager
+def isolated(
+    spec: Ros2Spec, *, domain: int, log_directory: Path, environment: Mapping[str, str] | None = None
+) -> Iterator[Isolation]:
+    """Isolates a stack within the ``with`` block; starts a router if its middleware needs one.
+
+    Its processes have this `environment`; ours by default.
+
+    Raises:
+        Unavailable: its middleware is not sourced.
+        BringUpFailed: the router did not start.
+    """
+    variables = isolated_environment(spec, domain=domain, log_directory=log_directory, environment=environment)
+    common = {**(environment or {}), **variables}
+    if common["RMW_IMPLEMENTATION"] != ZENOH:
+        yield Isolation(common)
+        return
+    with zenoh_router({**os.environ, **common}, log_directory=log_directory) as router:
+        yield Isolation({**common, **router.environment}, router)
+
+
+def isolated_environment(
+    spec: Ros2Spec, *, domain: int, log_directory: Path, environment: Mapping[str, str] | None = None
+) -> Mapping[str, str]:
+    """Returns variables for every process of a stack, to be added to `environment` (ours by default).
+
+    Gazebo has its own discovery, in which two servers in one partition disturb each other.
+    """
+    given = {**os.environ, **(environment or {})}
+    is_users_choice = any(given.get(name) for name in DDS_SETTINGS)
+    return {
+        **({} if is_users_choice else deaf_to_other_devices(domain, environment)),
+        "ROS_DOMAIN_ID": str(domain),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+        "ROS_STATIC_PEERS": "",
+        "ROS_LOG_DIR": str(log_directory / "ros"),
+        "RMW_IMPLEMENTATION": rmw_of(spec, environment),
+        "GZ_PARTITION": f"ldos-{secrets.token_hex(4)}",
+        "GZ_IP": "127.0.0.1",
+        # A discovery server would admit any node.
+        "ROS_DISCOVERY_SERVER": "",
+        "ROS_SUPER_CLIENT": "",
+        # Standard output is reserved for messages between our own processes.
+        "RCUTILS_LOGGING_USE_STDOUT": "0",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - Linux's standard location
+
+_OURS: Final = re.compile(r"(sem\.)?fast(rtps|dds)_")
+
+
+class SharedMemory:
+    """Records the files present before a stack starts, to recognise those that it leaves behind."""
+
+    def __init__(self, directory: Path = SHARED_MEMORY) -> None:
+        self._directory = directory
+        self._before = set(self._files())
+
+    def _files(self) -> Iterator[str]:
+        with contextlib.suppress(OSError):
+            yield from (file.name for file in self._directory.iterdir() if _OURS.match(file.name))
+
+    def remove_left_behind(self) -> None:
+        """Removes new files that no visible process maps or holds open."""
+        new = set(self._files()) - self._before
+        if not new:
+            return
+        used = set(_used_paths())
+        for name in new:
+            if f"{self._directory}/{name}" not in used:
+                with contextlib.suppress(OSError):
+                    (self._directory / name).unlink()
+
+
+def _used_paths() -> Iterator[str]:
+    """Yields the files that some process maps or holds open."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            for line in (process / "maps").read_text("utf-8", errors="replace").splitlines():
+                yield line[line.find("/") :]
+        with contextlib.suppress(OSError):
+            for descriptor in (process / "fd").iterdir():
+                with contextlib.suppress(OSError):
+                    yield str(descriptor.readlink())

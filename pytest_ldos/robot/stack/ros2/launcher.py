@@ -1,8 +1,7 @@
 """A process that runs `launch` with a launch file, and reports its events on standard output.
 
-One JSON object per line (`launch_events` reads them): a process started, a process ended, the
-launch failed. The output of each launched process goes to its own log file; the output of launch itself goes to
-standard error.
+One JSON object per line (`state` reads them): a process started, a process ended, the launch failed. The output
+of each launched process goes to its own log file; the output of launch itself goes to standard error.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from launch.events.process import ProcessExited, ProcessIO, ProcessStarted
 from launch.launch_description_sources import AnyLaunchDescriptionSource
 from launch.logging import get_logger
 
-from pytest_ldos.robot.stack.ros2.launch_events import LaunchFailed, ProcessBegan, ProcessEnded, to_line
+from pytest_ldos.robot.stack.ros2.state import LaunchFailed, ProcessBegan, ProcessEnded, to_line
 
 _PREAMBLE: Final = "Caught exception in launch (see debug for traceback): "
 
@@ -59,7 +58,6 @@ class Reporter(logging.Handler):
 
 
 def describe(file: str, arguments: Iterable[tuple[str, str]], reporter: Reporter) -> LaunchDescription:
-    """Describes the launch file, observed by `reporter`."""
     return LaunchDescription(
         [
             RegisterEventHandler(OnProcessStart(on_start=reporter.started)),

@@ -25,7 +25,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from rosidl_runtime_py.utilities import get_message
 
-from pytest_ldos.robot.stack.ros2.readiness import Readiness, group_names
+from pytest_ldos.robot.stack.ros2.state import Readiness, group_names
 
 _PERIOD_S: Final = 0.05
 _PATIENCE_S: Final = 0.2
@@ -49,14 +49,12 @@ class Question:
         self._asked_s = 0.0
 
     def ask(self) -> None:
-        if not self._client.service_is_ready() or not self._may_ask():
+        is_waiting = self._pending is not None and time.monotonic() < self._asked_s + _PATIENCE_S
+        if is_waiting or not self._client.service_is_ready():
             return
         self._asked_s = time.monotonic()
         self._pending = self._client.call_async(self._request)
         self._pending.add_done_callback(self._answered)
-
-    def _may_ask(self) -> bool:
-        return self._pending is None or time.monotonic() >= self._asked_s + _PATIENCE_S
 
     def _answered(self, future: Any) -> None:
         if future is self._pending:
@@ -71,13 +69,17 @@ class Watcher:
         self._node = node
         self._readiness = readiness
         self._printed: list[str] | str | None = None
-        self._controllers = self._ask_controllers() if readiness.controllers else None
-        # A request without goal and time would cancel all goals; there are none before the first one is sent.
-        self._action = (
-            Question(node, CancelGoal, f"{readiness.action}/_action/cancel_goal", lambda _: readiness.saw_answer())
-            if readiness.action
-            else None
-        )
+        self._controllers: Question | None = None
+        if readiness.controllers:
+            from controller_manager_msgs.srv import ListControllers  # noqa: PLC0415 - not every stack has controllers
+
+            service = f"{readiness.controller_manager}/list_controllers"
+            self._controllers = Question(node, ListControllers, service, self._listed)
+        self._action: Question | None = None
+        if readiness.action:
+            # A request without goal and time would cancel all goals; there are none before the first one is sent.
+            service = f"{readiness.action}/_action/cancel_goal"
+            self._action = Question(node, CancelGoal, service, lambda _: readiness.saw_answer())
         self._others: dict[str, Any] = {}
         self._groups: Question | None = None
         self._whole_s = time.monotonic()
@@ -94,13 +96,6 @@ class Watcher:
     def is_done(self) -> bool:
         """True if the final line was printed."""
         return self._printed == [] or isinstance(self._printed, str)
-
-    def _ask_controllers(self) -> Question:
-        from controller_manager_msgs.srv import ListControllers  # noqa: PLC0415 - not every stack has controllers
-
-        return Question(
-            self._node, ListControllers, f"{self._readiness.controller_manager}/list_controllers", self._listed
-        )
 
     def _look_for(self, need: str, actions: Collection[str]) -> None:
         """Looks for one of the further conditions: ``KIND:NAME``."""
@@ -124,7 +119,6 @@ class Watcher:
             )
 
     def _ask_state(self, need: str, node: str) -> None:
-        """Asks a lifecycle node for its state."""
         from lifecycle_msgs.msg import State  # noqa: PLC0415 - not every stack has lifecycle nodes
         from lifecycle_msgs.srv import GetState  # noqa: PLC0415
 
@@ -153,13 +147,6 @@ class Watcher:
         if self._groups is not None:
             self._groups.ask()
 
-    def _give_up_on_groups(self) -> None:
-        """Stops waiting for the groups after a while, because reporting a wrong group early must not delay it."""
-        if not self._readiness.only_needs_groups:
-            self._whole_s = time.monotonic()
-        elif time.monotonic() > self._whole_s + _GROUPS_PATIENCE_S:
-            self._readiness.saw_groups(())
-
     def _planner(self) -> str | None:
         """Full name of the node that serves the action; ``None`` if unknown."""
         for name, namespace in self._node.get_node_names_and_namespaces():
@@ -185,16 +172,16 @@ class Watcher:
             self._look_for(need, served)
         if self._readiness.needs_groups:
             self._ask_for_groups(services)
-        self._give_up_on_groups()
+        # It stops waiting for the groups after a while, because reporting a wrong group early must not delay it.
+        if not self._readiness.only_needs_groups:
+            self._whole_s = time.monotonic()
+        elif time.monotonic() > self._whole_s + _GROUPS_PATIENCE_S:
+            self._readiness.saw_groups(())
         word = self._readiness.wrong() or self._readiness.missing()
         if word != self._printed:
-            _say(word)
+            sys.stdout.write(json.dumps(word) + "\n")
+            sys.stdout.flush()
             self._printed = word
-
-
-def _say(word: list[str] | str) -> None:
-    sys.stdout.write(json.dumps(word) + "\n")
-    sys.stdout.flush()
 
 
 def main() -> None:

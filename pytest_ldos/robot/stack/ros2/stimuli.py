@@ -1,22 +1,114 @@
-"""The stimulus of a stack of ROS 2 nodes: its program, and its cases."""
+"""The stimulus of a stack of ROS 2 nodes, and faults that can be planted without changing a node.
+
+The control rate, and delays of planning and of the joint states' callback, are parameters of the Panda's bring-up. A
+failing goal is one that no arm can reach. Other processes take CPU time.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.base.errors import ConfigurationError, Unavailable
+from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, Unavailable
 from pytest_ldos.base.writable import writing
-from pytest_ldos.host.ros import find_ros_package, remedy_for_packages
-from pytest_ldos.robot.stack.conversation import Conversation
-from pytest_ldos.robot.stack.goals import PANDA_GOALS, GoalBook, read_goals
-from pytest_ldos.robot.stack.stimulus.protocol import CaseBook, Stimulus, read_cases, single_case
-from pytest_ldos.robot.stack.stimulus.senders import Arm, ArmStimulus, ProgramStimulus, WindowStimulus
+from pytest_ldos.host.availability import find_ros_package, remedy_for_packages
+from pytest_ldos.robot.stack.client_protocol import MoveCommand
+from pytest_ldos.robot.stack.goals import PANDA_GOALS, GoalBook, Pose, read_goals
+from pytest_ldos.robot.stack.protocol import CaseBook, Stimulus, read_cases, single_case
+from pytest_ldos.robot.stack.ros2.installed import SEEDED_PLANNER
+from pytest_ldos.robot.stack.senders import Arm, ArmStimulus, Conversation, ProgramStimulus, WindowStimulus
 from pytest_ldos.scenario.model import Ros2Spec, StackSpec
+
+_OF_ANY: Final = frozenset({"cpu_steal"})
+_OF_ARMS: Final = frozenset({"failure_rate"})
+_OF_THE_PANDA: Final = frozenset(
+    {"control_rate_hz", "control_rate_drop", "planning_delay_ms", "planning_delay_share", "callback_delay_ms"}
+)
+
+_CONFIGURATION: Final = "ldos_panda_config"
+_PARAMETER_FILES: Final = {"controllers": "ros2_controllers.yaml", "planning": "ompl_planning.yaml"}
+"""Parameter files of the Panda's configuration, by the launch argument that replaces them."""
+
+_OF_PLANNING: Final = ("planning_delay_ms", "planning_delay_share")
+
+_OUT_OF_REACH: Final = Pose((1000.0, 0.0, 0.5), (1.0, 0.0, 0.0, 0.0))
+_PLANNING_TIME_S: Final = 0.2
+"""Time after which MoveIt gives up on a goal that is out of reach."""
+
+
+def demand_plantable(spec: StackSpec) -> None:
+    """Refuses faults that this stack does not support.
+
+    Raises:
+        ConfigurationError: names them, and those that can be planted.
+    """
+    wanted = {name for name, value in asdict(spec.faults).items() if value}
+    possible = _OF_ANY | (_OF_ARMS if spec.moves_arm else set()) | (_OF_THE_PANDA if spec.ros2.is_panda else set())
+    if wanted <= possible:
+        return
+    raise ConfigurationError(
+        f"this stack cannot be given {', '.join(sorted(wanted - possible))}: it would take a change of its nodes",
+        remedy=f"plant {', '.join(sorted(possible))}, or take the embedded stack (--ldos-stack=embedded)",
+    )
+
+
+def fault_arguments(
+    spec: StackSpec, directory: Path, environment: Mapping[str, str] | None = None
+) -> Mapping[str, str]:
+    """Returns the launch arguments that plant a fault in a workspace, and writes their files to `directory`.
+
+    Raises:
+        BringUpFailed: the installed configuration lacks a parameter to change, or no planner supports it.
+    """
+    rate_hz = spec.faults.control_rate_of(spec.control_rate_hz)
+    planted: dict[str, dict[str, float]] = {
+        "controllers": {"update_rate": round(rate_hz)} if rate_hz != spec.control_rate_hz else {},
+        # Without a decimal point, the parameter would have another type.
+        "planning": {name: float(number) for name in _OF_PLANNING if (number := getattr(spec.faults, name))},
+    }
+    if planted["planning"] and find_ros_package(SEEDED_PLANNER, environment) is None:
+        delays = ", ".join(planted["planning"])
+        raise BringUpFailed(
+            f"{delays}: MoveIt's own planner takes no delays, and {SEEDED_PLANNER} is not built",
+            remedy=f"install what it lacks, and build it: ldos ros-packages {SEEDED_PLANNER}",
+        )
+    found = find_ros_package(_CONFIGURATION, environment) or Path()
+    arguments = {}
+    for argument, numbers in planted.items():
+        if numbers:
+            source = found / "share" / _CONFIGURATION / "config" / _PARAMETER_FILES[argument]
+            file = directory / f"{argument}.yaml"
+            with writing(file):
+                file.write_text(_changed(source, numbers), "utf-8")
+            arguments[argument] = str(file)
+    if spec.faults.callback_delay_ms:
+        arguments["callback_delay_ms"] = str(spec.faults.callback_delay_ms)
+    return arguments
+
+
+def _changed(source: Path, numbers: Mapping[str, float]) -> str:
+    """Returns the text of an installed parameter file with changed numbers, by parameter."""
+    text = source.read_text("utf-8") if source.is_file() else ""
+    for name, number in numbers.items():
+        text, count = re.subn(rf"^( *{name}: *)[0-9.]+", rf"\g<1>{number}", text, flags=re.MULTILINE)
+        if count != 1:
+            raise BringUpFailed(
+                f"{name} cannot be changed: {source.name} of {_CONFIGURATION} is not what it was",
+                remedy="rebuild ros_ws and source it",
+            )
+    return text
+
+
+def out_of_reach(command: MoveCommand) -> MoveCommand:
+    """Returns the command with a pose that no arm can reach."""
+    goal = replace(command.goal, pose=_OUT_OF_REACH, joints=None)
+    return replace(command, goal=goal, planning_time_s=min(command.planning_time_s, _PLANNING_TIME_S))
+
 
 PACKAGE: Final = "ldos_goal_client"
 _PROGRAM: Final = "lib/ldos_goal_client/goal_client"
@@ -75,7 +167,8 @@ class StimulusPlan:
         driver = self.spec.driver
         if not driver.PROGRAM:
             return [*driver.own_command] or None
-        settings = {"spec": asdict(driver), "messages": self.book.all_messages, "reset": self.book.reset}
+        cases = {"messages": self.book.all_messages, "reset": self.book.reset}
+        settings = {"stimulus": self.spec.stimulus, "spec": asdict(driver), **cases}
         return [sys.executable, "-m", driver.PROGRAM, json.dumps(settings, default=_refuse_value)]
 
     def build(self, arm: Arm, conversation: Conversation | None, why: Callable[[], str]) -> Stimulus:

@@ -8,11 +8,10 @@ import sys
 
 import pytest
 
-from pytest_ldos.doctor.changes import ChangeLog, RemoveStale, Status
+from pytest_ldos.doctor.changes import ChangeLog, Machine, RemoveStale, Status
 from pytest_ldos.doctor.check_leftovers import find_strays
 from pytest_ldos.doctor.check_ros import check_python, check_tracetools, find_stale_segments
-from pytest_ldos.doctor.machine import Machine
-from pytest_ldos.host.ros import rmw_installed, ros_python_available
+from pytest_ldos.host.availability import rmw_installed, ros_python_available
 
 FASTDDS = "rmw_fastrtps_cpp"
 REASONS = [each.reason for each in (ros_python_available(), rmw_installed(FASTDDS)) if not each.ok]

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
+from pytest_ldos.host.availability import find_ros_packages
 from pytest_ldos.host.inherited import pids_with
-from pytest_ldos.host.ros import find_ros_packages
 from pytest_ldos.robot.stack.ros2.installed import ros2_available
-from pytest_ldos.robot.stack.ros2.launch_events import GAZEBO_PACKAGES
+from pytest_ldos.robot.stack.ros2.state import GAZEBO_PACKAGES
 from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import Simulation
 from tests.builders.needs import lttng_here

@@ -13,11 +13,10 @@ from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.versions.find import BuiltVersions
 from pytest_ldos.campaign.versions.workspace import find_underlay
-from pytest_ldos.host.availability import Availability
-from pytest_ldos.host.ros import find_ros_package
+from pytest_ldos.host.availability import Availability, find_ros_package
 from pytest_ldos.robot.stack.ros2 import installed
-from pytest_ldos.scenario.base import BaseSpec
 from pytest_ldos.scenario.model import Ros2Spec, StackSpec
+from pytest_ldos.scenario.scenario_table import BaseSpec
 from tests.builders.colcon import COMPILED, MAIN, add_launch_file, add_package, find_colcon
 from tests.builders.debian import install_package
 from tests.builders.repository import Repository
@@ -471,7 +470,7 @@ def test_missing_colcon(project, monkeypatch):
 
 @pytest.mark.acceptance
 def test_least_recently_used_builds_are_removed(project, monkeypatch):
-    monkeypatch.setattr("pytest_ldos.campaign.versions.kept.KEPT", 1)
+    monkeypatch.setattr("pytest_ldos.campaign.versions.version.KEPT", 1)
     project.commit()
     add_package(project.workspace, "arm_planner", value=2)
     project.commit()

@@ -28,7 +28,7 @@ from pathlib import Path
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.campaign.versions import find as built
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.scenario.base import BaseSpec
+from pytest_ldos.scenario.scenario_table import BaseSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.model import Ros2Spec
 

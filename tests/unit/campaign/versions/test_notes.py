@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.versions.find import describe_distros, describe_packages, describe_stale
-from pytest_ldos.campaign.versions.version import Version
+from pytest_ldos.campaign.versions.build import describe_stale
+from pytest_ldos.campaign.versions.version import Version, describe_distros, describe_packages
 from pytest_ldos.robot.stack.protocol import Installation
 from tests.builders.colcon import add_package
 from tests.builders.ros import add_packages

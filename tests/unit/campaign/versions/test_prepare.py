@@ -12,9 +12,9 @@ import pytest
 
 from pytest_ldos.base.errors import PreparationFailed
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.versions.checkouts import prepare
+from pytest_ldos.campaign.versions.find import prepare
 from pytest_ldos.campaign.versions.version import Revision, resolve_head
-from pytest_ldos.scenario.base import BaseSpec
+from pytest_ldos.scenario.scenario_table import BaseSpec
 from tests.builders.repository import Repository
 
 MAKE = "mkdir -p .venv/bin && cp code.py .venv/bin/python && echo made >> ../../made"
@@ -181,7 +181,7 @@ def is_running(pid):
 def test_interrupted_setup_is_restarted(preparing, monkeypatch, tmp_path):
     """Children of setup end, too; progress is announced meanwhile."""
     commit = preparing.repository.commit(code_py="old")
-    monkeypatch.setattr("pytest_ldos.campaign.versions.checkouts._WORD_EVERY_S", 0.1)
+    monkeypatch.setattr("pytest_ldos.campaign.versions.find._WORD_EVERY_S", 0.1)
     pid = tmp_path / "pid"
 
     def interrupt(text):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.campaign.versions.checkouts import requirements_of
+from pytest_ldos.campaign.versions.find import requirements_of
 
 NAMED = '[project]\nname = "arm"\nversion = "1"\n'
 

@@ -10,9 +10,8 @@ from resource import RUSAGE_THREAD, getrusage
 import pytest
 
 from pytest_ldos.base.text import NS_PER_MS
-from pytest_ldos.host.hardware_counters import Event
+from pytest_ldos.host.counters import Event, process_cpu_ns
 from pytest_ldos.host.kept import AnsweringChild, ChildFailed
-from pytest_ldos.host.process_times import process_cpu_ns
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.instruments.cpu_cost.exchange_program import await_match, measure
 from pytest_ldos.instruments.cpu_cost.ladder import Exchange, make_exchange, why_not_counted

@@ -17,8 +17,7 @@ from pytest_ldos.instruments.cost_layers import (
     ros2_available,
 )
 from pytest_ldos.instruments.cpu_cost.instrument import available, measure
-from pytest_ldos.instruments.cpu_cost.ladder import Exchange, Ladder
-from pytest_ldos.instruments.cpu_cost.spec import CpuCostSpec, Rung
+from pytest_ldos.instruments.cpu_cost.ladder import CpuCostSpec, Exchange, Ladder, Rung
 from tests.builders.children import children_left
 from tests.builders.needs import needs, needs_embedded
 from tests.fakes.progress import Silence

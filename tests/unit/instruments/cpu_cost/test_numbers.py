@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from pytest_ldos.base.text import NS_PER_MS
-from pytest_ldos.campaign.studies import to_trials
+from pytest_ldos.campaign.watching import to_trials
 from pytest_ldos.instruments.cost_layers import Kind, Layer
 from pytest_ldos.instruments.cpu_cost.instrument import climb_of, compose, estimate, ratio, to_round
-from pytest_ldos.instruments.cpu_cost.ladder import Exchange, RungRound
-from pytest_ldos.instruments.cpu_cost.spec import CpuCostSpec, Rung
+from pytest_ldos.instruments.cpu_cost.ladder import CpuCostSpec, Exchange, Rung, RungRound
 from pytest_ldos.show.page.formats import Format
-from pytest_ldos.show.report.study.page import render_study_as
+from pytest_ldos.show.report.study import render_study_as
 
 SPEC = CpuCostSpec(topics=20, subscribers=10, rate_hz=10, seconds=1, rounds=8, starts=1)
 LAYER = Layer(kind=Kind.ROS2, middleware="rmw_fastrtps_cpp", versions={"rclcpp": "28.1"})

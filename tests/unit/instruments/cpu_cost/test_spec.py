@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.instruments.cpu_cost.spec import CpuCostSpec, Rung, parse_rungs
+from pytest_ldos.instruments.cpu_cost.ladder import CpuCostSpec, Rung, parse_rungs
 
 
 @pytest.mark.parametrize(

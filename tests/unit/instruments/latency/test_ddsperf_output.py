@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.instruments.latency.ddsperf import DdsperfUnreadable, parse_ddsperf
+from pytest_ldos.instruments.latency.instrument import DdsperfUnreadable, parse_ddsperf
 
 # ddsperf 0.10.2: `ddsperf -D 4 ping size 1024` with a pong.
 REAL = """\

@@ -11,10 +11,9 @@ import pytest
 
 from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.instruments.latency import peer
-from pytest_ldos.instruments.latency.case import Case, Program, cases_of, setups_of
+from pytest_ldos.instruments.latency.pair import rclcpp_commands
 from pytest_ldos.instruments.latency.programs import Programs, Site
-from pytest_ldos.instruments.latency.rclcpp_pair import commands_of
-from pytest_ldos.instruments.latency.spec import LatencySpec
+from pytest_ldos.instruments.latency.spec import Case, LatencySpec, Program, cases_of, setups_of
 from tests.builders.ros import add_packages, sourced
 
 SOURCES = Path(__file__).parents[4] / "ros_ws/src/ldos_latency/src"
@@ -32,7 +31,9 @@ def workspace(monkeypatch, tmp_path):
 def commands(tmp_path, program=Program.RCLCPP_CYCLONE, **settings):
     spec = LatencySpec(**{"transports": "loopback", "sizes": "64KiB", **settings})
     (case,) = cases_of(setups_of(spec), [program])
-    return commands_of(case, Site(spec=spec, programs=Programs({}, (), ()), folder=tmp_path), domain=7, folder=tmp_path)
+    return rclcpp_commands(
+        case, Site(spec=spec, programs=Programs({}, (), ()), folder=tmp_path), domain=7, folder=tmp_path
+    )
 
 
 def parameters(command):

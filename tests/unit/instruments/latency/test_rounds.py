@@ -21,13 +21,27 @@ from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.host.cpu import our_cpus
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.instruments.latency import programs as programs_room
-from pytest_ldos.instruments.latency.case import Case, Program, cases_of, prefix_of, setups_of, why_no_priority
-from pytest_ldos.instruments.latency.cyclone import ROUTER, configuration, ddsperf_library, running_router
-from pytest_ldos.instruments.latency.cyclone_pair import commands_of
 from pytest_ldos.instruments.latency.instrument import measure_round
-from pytest_ldos.instruments.latency.pair import Pair, RoundFailed, run_pair
-from pytest_ldos.instruments.latency.programs import Site, available, find_all
-from pytest_ldos.instruments.latency.spec import LatencySpec, Transport
+from pytest_ldos.instruments.latency.pair import Pair, RoundFailed, cyclone_commands, run_pair
+from pytest_ldos.instruments.latency.programs import (
+    ROUTER,
+    Site,
+    available,
+    configuration,
+    ddsperf_library,
+    find_all,
+    running_router,
+)
+from pytest_ldos.instruments.latency.spec import (
+    Case,
+    LatencySpec,
+    Program,
+    Transport,
+    cases_of,
+    prefix_of,
+    setups_of,
+    why_no_priority,
+)
 from pytest_ldos.robot.dds.domain import claim_domain
 from tests.builders.machine import add_program
 
@@ -52,7 +66,7 @@ def pair_of(site, tmp_path):
     with claim_domain() as domain:
         group = ProcessGroup(log_directory=tmp_path, environment={"CYCLONEDDS_URI": configuration(case_of(site).setup)})
         try:
-            yield Pair(commands_of(case_of(site), site, domain=domain, folder=tmp_path), group)
+            yield Pair(cyclone_commands(case_of(site), site, domain=domain, folder=tmp_path), group)
         finally:
             group.stop()
 
@@ -113,7 +127,7 @@ def test_undiscovered_sides_end_the_round(tmp_path):
 def test_pong_on_another_domain_is_not_found(tmp_path):
     site = site_of(tmp_path, match_timeout_s=0.4)
     with pair_of(site, tmp_path) as pair, claim_domain() as other:
-        elsewhere = commands_of(case_of(site), site, domain=other, folder=tmp_path)
+        elsewhere = cyclone_commands(case_of(site), site, domain=other, folder=tmp_path)
         pair.commands = dataclasses.replace(pair.commands, pong=elsewhere.pong)
         pair.start_pong()
         with pytest.raises(RoundFailed, match="did not find each other"):
@@ -217,7 +231,7 @@ def test_messages_larger_than_the_socket_buffer_are_lost(tmp_path):
     site = site_of(tmp_path, sizes="1MiB", reliability="best_effort", patience_ms=20, seconds=0.3)
     tiny = '<CycloneDDS><Domain id="any"><Internal><SocketReceiveBufferSize min="1 KiB" max="4 KiB"/></Internal></Domain></CycloneDDS>'
     with claim_domain() as domain:
-        commands = commands_of(case_of(site), site, domain=domain, folder=tmp_path)
+        commands = cyclone_commands(case_of(site), site, domain=domain, folder=tmp_path)
         uri = f"{commands.environment['CYCLONEDDS_URI']},{tiny}"
         counts = run_pair(dataclasses.replace(commands, environment={"CYCLONEDDS_URI": uri}), tmp_path)
     assert 0 < counts.lost <= counts.sent
@@ -296,7 +310,7 @@ def test_killed_process_leaves_no_shared_memory(tmp_path):
     site = site_of(tmp_path, transports=Transport.SHARED_MEMORY, ddsperf=True, seconds=30)
     case = case_of(site, Program.TWIN)
     with running_router(tmp_path), claim_domain() as domain:
-        commands = commands_of(case, site, domain=domain, folder=tmp_path)
+        commands = cyclone_commands(case, site, domain=domain, folder=tmp_path)
         group = ProcessGroup(log_directory=tmp_path, environment=commands.environment)
         try:
             pair = Pair(commands, group)
@@ -422,7 +436,7 @@ def test_measuring_side_needs_no_native_module():
     """Without it, rclcpp can still be measured."""
     code = (
         "import sys; sys.modules['pytest_ldos.instruments.latency._pingpong'] = None\n"
-        "import pytest_ldos.instruments.latency.instrument, pytest_ldos.instruments.latency.rclcpp_pair"
+        "import pytest_ldos.instruments.latency.instrument, pytest_ldos.instruments.latency.pair"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

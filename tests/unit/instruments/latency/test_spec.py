@@ -7,10 +7,17 @@ import re
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.instruments.latency.case import Program, cases_of, setups_of, show_size
-from pytest_ldos.instruments.latency.spec import LatencySpec, Transport, Trigger
+from pytest_ldos.instruments.latency.spec import (
+    LatencySpec,
+    Program,
+    Transport,
+    Trigger,
+    cases_of,
+    setups_of,
+    show_size,
+)
 from pytest_ldos.scenario.fields import build_spec
-from pytest_ldos.scenario.loads.flood import Reliability
+from pytest_ldos.scenario.loads import Reliability
 
 
 def test_lists_are_read_with_units_and_each_value_once():

@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_ldos.instruments.latency.case import Program, cases_of, setups_of
-from pytest_ldos.instruments.latency.exchange import Counts, Exchange, to_exchange
 from pytest_ldos.instruments.latency.findings import (
     QUANTITIES,
+    Counts,
+    Exchange,
     by_case,
     comparable_setups,
     compare_all,
     remarks_of,
     rounds_of,
+    to_exchange,
 )
-from pytest_ldos.instruments.latency.spec import LatencySpec, Transport
+from pytest_ldos.instruments.latency.spec import LatencySpec, Program, Transport, cases_of, setups_of
 from pytest_ldos.instruments.latency.tables import figures_of, tables_of
 
 PROGRAMS = (Program.CYCLONE, Program.TWIN, Program.DDSPERF)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
 
-from pytest_ldos.instruments.latency.findings import ratio_of
-from pytest_ldos.instruments.latency.timings import LONGEST_NS, Distribution, Percentiles, combine
+from pytest_ldos.instruments.latency.findings import LONGEST_NS, Distribution, Percentiles, combine, ratio_of
 
 
 def times(seed: int = 1, size: int = 20_000):

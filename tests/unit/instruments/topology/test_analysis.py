@@ -7,11 +7,11 @@ import dataclasses
 import pytest
 
 from pytest_ldos.base.series import Missing
+from pytest_ldos.instruments.topology.edges import Limits
 from pytest_ldos.instruments.topology.presentation import figures_of_study, tables_of
-from pytest_ldos.instruments.topology.recorded import Limits
 from pytest_ldos.instruments.topology.rounds import QUANTITIES, Code, analyse
 from pytest_ldos.show.page.formats import Format
-from pytest_ldos.show.report.study.page import render_study_as
+from pytest_ldos.show.report.study import render_study_as
 from tests.builders.studies import study
 from tests.builders.topologies import SECOND, arrivals, recorded, topology
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_ldos.instruments.topology.recorded import Gap, Limits, find_gaps
+from pytest_ldos.instruments.topology.edges import Gap, Limits, find_gaps
 from tests.builders.topologies import MS
 
 

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.instruments.topology.log_files import prepare_folder, render_log, write_log
-from pytest_ldos.instruments.topology.recorded import Limits
+from pytest_ldos.instruments.topology.edges import Limits
+from pytest_ldos.instruments.topology.presentation import prepare_folder, render_log, write_log
 from pytest_ldos.instruments.topology.rounds import analyse
 from tests.builders.topologies import arrivals, recorded, topology
 

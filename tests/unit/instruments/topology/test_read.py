@@ -13,7 +13,7 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import one_line
 from pytest_ldos.robot.topology.located_json import LONGEST_FILE
-from pytest_ldos.robot.topology.read import decode_topology, our_topologies, read_topology
+from pytest_ldos.robot.topology.model import decode_topology, our_topologies, read_topology
 from tests.builders.topologies import MS, TWO, text_of, topology
 
 

@@ -12,8 +12,7 @@ import pytest
 
 from pytest_ldos.instruments.topology.instrument import INSTRUMENT
 from pytest_ldos.instruments.topology.rounds import Code, analyse
-from pytest_ldos.instruments.topology.run import Patience, run_topology
-from pytest_ldos.instruments.topology.spec import TopologySpec
+from pytest_ldos.instruments.topology.run import TopologySpec, run_topology
 from pytest_ldos.robot.topology.conversation import RECORD_BYTES, Processes
 from pytest_ldos.robot.topology.model import TopicQos
 from tests.builders.topologies import TWO, text_of, topology
@@ -156,7 +155,7 @@ def test_undiscovered_peers_are_a_failure():
     durable = dataclasses.replace(asked_for, qos=TopicQos(transient_local=True))
     nodes = (declared.nodes[0], dataclasses.replace(listener, subscriptions=(durable,)))
     separate = dataclasses.replace(declared, nodes=nodes)
-    recorded = run_topology(separate, spec(), patience=Patience(base_s=4.0, process_s=0.0))
+    recorded = run_topology(separate, spec(), match_limit_s=4.0)
     assert recorded.failure.startswith("these did not meet their peers: ")
     assert "/listener subscribing /counts" in recorded.failure
     assert all(each.failure for each in analysed(recorded, spec()).rounds)

@@ -9,9 +9,9 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.instruments.study import Shape
-from pytest_ldos.instruments.topology.recorded import Limits
+from pytest_ldos.instruments.topology.edges import Limits
+from pytest_ldos.instruments.topology.instrument import judge_target, read_target, target_figures, target_table
 from pytest_ldos.instruments.topology.rounds import analyse
-from pytest_ldos.instruments.topology.target import judge_target, read_target, target_figures, target_table
 from tests.builders.topologies import arrivals, recorded, topology
 
 SEEDS = {

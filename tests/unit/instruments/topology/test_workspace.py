@@ -8,8 +8,7 @@ from pathlib import Path
 from pytest_ldos.robot.dds.messages import fields_of
 from pytest_ldos.robot.topology import embedded_process
 from pytest_ldos.robot.topology.conversation import COLUMNS, RECORD_BYTES, encode_plan
-from pytest_ldos.robot.topology.embedded_process import MESSAGE, SERVICE
-from pytest_ldos.robot.topology.own_resources import own_resources
+from pytest_ldos.robot.topology.embedded_process import MESSAGE, SERVICE, own_resources
 from tests.builders.topologies import topology
 
 SOURCES = Path(__file__).parents[4] / "ros_ws/src"

@@ -11,8 +11,8 @@ from pytest_ldos.base.errors import RecordingFailed
 from pytest_ldos.host.kept import AnsweringChild
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.instruments.cost_layers import Kind, Layer
-from pytest_ldos.instruments.tracing_cost import recordings as ebpf
-from pytest_ldos.instruments.tracing_cost.recordings import Probes, count_records, ebpf_available, is_plain, recording
+from pytest_ldos.instruments.tracing_cost import pairs
+from pytest_ldos.instruments.tracing_cost.pairs import Probes, count_records, ebpf_available, is_plain, recording
 
 PROBES = Probes("/usr/lib/libx.so", ("first", "second"))
 CHILD = """
@@ -33,11 +33,11 @@ def bpftrace(tmp_path, monkeypatch):
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
         monkeypatch.setattr(os, "geteuid", lambda: 0)
-        monkeypatch.setattr(ebpf, "_UPROBES", tmp_path)
-        ebpf._try.cache_clear()
+        monkeypatch.setattr(pairs, "_UPROBES", tmp_path)
+        pairs._try.cache_clear()
 
     yield put
-    ebpf._try.cache_clear()
+    pairs._try.cache_clear()
 
 
 def test_functions_are_named_with_their_library():
@@ -67,7 +67,7 @@ def test_without_root(bpftrace, monkeypatch):
 
 def test_without_uprobes(bpftrace, monkeypatch, tmp_path):
     bpftrace("echo attached")
-    monkeypatch.setattr(ebpf, "_UPROBES", tmp_path / "absent")
+    monkeypatch.setattr(pairs, "_UPROBES", tmp_path / "absent")
     assert ebpf_available(PROBES).reason == "this kernel has no uprobes"
 
 
@@ -101,9 +101,8 @@ def test_early_end_of_bpftrace_is_an_error(bpftrace, tmp_path):
 
 
 def test_every_call_is_recorded(tmp_path):
-    recordings = pytest.importorskip("pytest_ldos.instruments.tracing_cost.recordings")
     pytest.importorskip("pytest_ldos.robot.dds._lttng", reason="built without LTTng-UST")
-    probes = recordings.probes_of(Layer(kind=Kind.EMBEDDED, middleware="rmw_cyclonedds_cpp"))
+    probes = pairs.probes_of(Layer(kind=Kind.EMBEDDED, middleware="rmw_cyclonedds_cpp"))
     able = ebpf_available(probes)
     if not able.ok:
         pytest.skip(able.reason)

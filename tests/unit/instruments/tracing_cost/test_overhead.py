@@ -8,11 +8,17 @@ import pytest
 from pytest_ldos.base.stats.intervals import mean_interval
 from pytest_ldos.host.kept import ChildFailed
 from pytest_ldos.instruments.cost_layers import Kind, Layer
-from pytest_ldos.instruments.tracing_cost.instrument import compose
-from pytest_ldos.instruments.tracing_cost.pairs import Latencies, Start, read_latencies
-from pytest_ldos.instruments.tracing_cost.recordings import CALLBACK, Mode, Recorded
+from pytest_ldos.instruments.tracing_cost.instrument import (
+    Answer,
+    Traced,
+    compose,
+    mean_of,
+    median_of,
+    overhead_of,
+    pair_up,
+)
+from pytest_ldos.instruments.tracing_cost.pairs import CALLBACK, Latencies, Mode, Recorded, Start, read_latencies
 from pytest_ldos.instruments.tracing_cost.spec import Case, TracingCostSpec
-from pytest_ldos.instruments.tracing_cost.tables import Answer, Traced, mean_of, median_of, overhead_of, pair_up
 
 OF = ("a call", "a message, mean", "a message, median")
 SMALL, LARGE = Case(1, 100), Case(64, 1000)

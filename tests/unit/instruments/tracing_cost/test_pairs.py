@@ -10,8 +10,7 @@ import pytest
 
 from pytest_ldos.instruments.cost_layers import Kind, Layer, Layers, embedded_available, ros2_available
 from pytest_ldos.instruments.tracing_cost.instrument import available, choose_modes, measure
-from pytest_ldos.instruments.tracing_cost.pairs import Pairs
-from pytest_ldos.instruments.tracing_cost.recordings import Mode
+from pytest_ldos.instruments.tracing_cost.pairs import Mode, Pairs
 from pytest_ldos.instruments.tracing_cost.spec import TracingCostSpec
 from tests.builders.children import children_left
 from tests.builders.needs import lttng_here, needs_lttng

@@ -13,8 +13,7 @@ from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.lookup import Found, NoBaseline, NotComparable, Unreadable, find_baseline
 from pytest_ldos.judge.baseline.store import BaselineStores
 from pytest_ldos.measure.trial.artifacts import read_trials
-from pytest_ldos.scenario.loads.flood import DdsFloodSpec
-from pytest_ldos.scenario.loads.spec import CpuLimitSpec
+from pytest_ldos.scenario.loads import CpuLimitSpec, DdsFloodSpec
 from pytest_ldos.show.report.reasons import describe_reason
 from tests.builders.trials import FINGERPRINT, noisy_set
 

@@ -19,7 +19,7 @@ from pytest_ldos.host.cgroup import NAME, find_place
 from pytest_ldos.host.cpu import our_cpus, read_affinities
 from pytest_ldos.host.inherited import pids_with
 from pytest_ldos.measure.load.choose import apply_loads, in_order, load_available
-from pytest_ldos.scenario.loads.spec import (
+from pytest_ldos.scenario.loads import (
     CacheLoadSpec,
     CpuLimitSpec,
     CpuLoadSpec,
@@ -41,7 +41,7 @@ from pytest_ldos.host.cpu import with_descendants
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.measure.load.choose import apply_loads
 from pytest_ldos.measure.load.protocol import LoadSite
-from pytest_ldos.scenario.loads.spec import NoisyNeighbourSpec
+from pytest_ldos.scenario.loads import NoisyNeighbourSpec
 from tests.fakes.rig import FakeRecorder
 from tests.unit.measure.load.test_compose import everything
 logs = Path(sys.argv[1])

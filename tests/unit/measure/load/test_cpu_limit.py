@@ -19,7 +19,7 @@ from pytest_ldos.host.cpu import our_cpus, read_affinities, with_descendants
 from pytest_ldos.measure.load import cpu_limit
 from pytest_ldos.measure.load.choose import load_available
 from pytest_ldos.measure.load.cpu_limit import run_cpu_limit
-from pytest_ldos.scenario.loads.spec import CpuLimitSpec
+from pytest_ldos.scenario.loads import CpuLimitSpec
 from pytest_ldos.scenario.model import StackSpec
 from tests.builders.stressors import wait_until
 

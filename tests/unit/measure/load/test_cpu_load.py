@@ -7,13 +7,14 @@ import os
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, LoadFailed, Unavailable
+from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cpu import describe_cpus, our_cpus
-from pytest_ldos.measure.load import cpu_load, stress_ng
+from pytest_ldos.measure.load import stress_loads, stress_ng
 from pytest_ldos.measure.load.choose import load_available
-from pytest_ldos.measure.load.cpu_load import cpu_methods, lacking_effort, run_cpu_load
 from pytest_ldos.measure.load.protocol import NOT_READ, proof_to_dict
+from pytest_ldos.measure.load.stress_loads import cpu_load_available, cpu_methods, lacking_effort, run_cpu_load
 from pytest_ldos.measure.load.stress_ng import Stress
-from pytest_ldos.scenario.loads.spec import CpuLoadSpec
+from pytest_ldos.scenario.loads import CpuLoadSpec
 from pytest_ldos.scenario.model import StackSpec
 from tests.builders.needs import needs_stress_ng
 from tests.builders.stressors import running, wait_until
@@ -126,6 +127,12 @@ def test_without_stress_ng_the_remedy_is_named(site, monkeypatch):
         pass
 
 
+def test_missing_list_of_methods_is_accepted(monkeypatch):
+    monkeypatch.setattr(stress_loads, "stress_ng_available", lambda: Availability(True))
+    monkeypatch.setattr(stress_loads, "cpu_methods", lambda: ())
+    assert cpu_load_available(CpuLoadSpec(method="a new one"), StackSpec()).ok
+
+
 @needs_stress_ng
 def test_failed_start_has_a_reason(site, monkeypatch):
     monkeypatch.setattr(stress_ng, "LONGEST_S", "soon")
@@ -146,10 +153,5 @@ def test_slow_version_check_is_accepted(tmp_path, monkeypatch):
     program.write_text("#!/bin/sh\nexec sleep 60\n")
     program.chmod(0o700)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.setattr(cpu_load, "_ASK_LIMIT_S", 0.1)
+    monkeypatch.setattr(stress_loads, "_ASK_LIMIT_S", 0.1)
     assert cpu_methods.__wrapped__() == ()
-
-
-def test_missing_list_of_methods_is_accepted(monkeypatch):
-    monkeypatch.setattr(cpu_load, "cpu_methods", lambda: ())
-    cpu_load._refuse_unknown_method("a new one")

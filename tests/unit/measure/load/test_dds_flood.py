@@ -16,13 +16,12 @@ import yaml
 from pytest_ldos.base.errors import ConfigurationError, LoadFailed, Unavailable
 from pytest_ldos.measure.load import choose as programs
 from pytest_ldos.measure.load import dds_flood, flood_reports
-from pytest_ldos.measure.load import flood_proof as flood_programs
 from pytest_ldos.measure.load.choose import load_available
 from pytest_ldos.measure.load.dds_flood import run_dds_flood
-from pytest_ldos.measure.load.flood_proof import ros_programs
+from pytest_ldos.measure.load.flood_reports import ros_programs
 from pytest_ldos.measure.load.protocol import LoadSite, proof_to_dict
 from pytest_ldos.robot.dds.domain import claim_domain
-from pytest_ldos.scenario.loads.flood import DdsFloodSpec
+from pytest_ldos.scenario.loads import DdsFloodSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 from tests.builders.stressors import is_gone, owner_of, wait_until
@@ -196,11 +195,11 @@ def test_flood_runs_in_the_requested_scheduler_group(site):
 def test_flood_without_reception_fails(site, monkeypatch):
     """The reader is on another domain, so that the publishers never begin."""
 
-    def elsewhere(module: str, *, domain: int, **parameters: object) -> list[str]:
-        return command(module, domain=domain + (module == "flood_publisher"), **parameters)
+    def elsewhere(program: str, *, domain: int, **parameters: object) -> list[str]:
+        return command(program, domain=domain + (program == "flood_publisher"), **parameters)
 
-    command = flood_programs._command
-    monkeypatch.setattr(flood_programs, "_command", elsewhere)
+    command = flood_reports._command
+    monkeypatch.setattr(flood_reports, "_command", elsewhere)
     monkeypatch.setattr(dds_flood, "_READY_TIMEOUT_S", 1.0)
     late = pytest.raises(LoadFailed, match="did not arrive at its receiver within 1 s")
     with late, run_dds_flood(DdsFloodSpec(publishers=1), site):
@@ -209,7 +208,7 @@ def test_flood_without_reception_fails(site, monkeypatch):
 
 
 def test_flood_with_exiting_processes_fails(site, monkeypatch):
-    monkeypatch.setattr(flood_programs, "_ROOM", "pytest_ldos.no_such_room")
+    monkeypatch.setattr(flood_reports, "_MODULE", "pytest_ldos.no_such_room")
     with pytest.raises(LoadFailed, match="ended with exit code 1") as caught, run_dds_flood(DdsFloodSpec(), site):
         pass
     assert "no_such_room" in str(caught.value)

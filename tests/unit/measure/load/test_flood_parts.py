@@ -9,21 +9,19 @@ from typing import Any
 import pytest
 
 from pytest_ldos.host.processes import ProcessGroup
-from pytest_ldos.measure.load.flood_counter import Tally
-from pytest_ldos.measure.load.flood_proof import FloodProof, build_proof, shares
+from pytest_ldos.measure.load.dds_flood import FloodProof, build_proof
+from pytest_ldos.measure.load.flood_node import FloodSchedule, NumberedText, Tally, number_of
 from pytest_ldos.measure.load.flood_reports import (
-    FloodSchedule,
-    NumberedText,
     Received,
     ReportStream,
     SendErrors,
     Sent,
     all_errors,
     bin_of,
-    number_of,
+    shares,
     top_of,
 )
-from pytest_ldos.scenario.loads.flood import DdsFloodSpec
+from pytest_ldos.scenario.loads import DdsFloodSpec
 
 SECOND = 1_000_000_000
 

@@ -22,12 +22,12 @@ from pytest_ldos.measure.load import flood_reports
 from pytest_ldos.measure.load import guard as guard_load
 from pytest_ldos.measure.load.choose import apply_loads, load_available
 from pytest_ldos.measure.load.dds_flood import RunningFlood, run_dds_flood
-from pytest_ldos.measure.load.guard import RunningGuard, publishers_of, ros_program, run_guard
+from pytest_ldos.measure.load.guard import RunningGuard, guard_program, publishers_of, run_guard
 from pytest_ldos.measure.load.protocol import LoadSite, proof_to_dict
 from pytest_ldos.robot.dds.domain import claim_domain
 from pytest_ldos.robot.dds.messages import default
 from pytest_ldos.robot.dds.node import Context, Node
-from pytest_ldos.scenario.loads.flood import DdsFloodSpec, GuardedTopic, GuardSpec
+from pytest_ldos.scenario.loads import DdsFloodSpec, GuardedTopic, GuardSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 from tests.builders.stressors import is_gone, owner_of, wait_until
@@ -304,7 +304,7 @@ def test_ros_stack_uses_the_workspaces_program(site, workspace):
     other_site = dataclasses.replace(
         site, kind=StackKind.ROS2, has_simulated_clock=True, environment={"ROS_DOMAIN_ID": "7"}
     )
-    program = ros_program(GuardSpec(late_share=0.2), TF, ["/flood_publisher_1"], other_site)
+    program = guard_program(GuardSpec(late_share=0.2), TF, ["/flood_publisher_1"], other_site)
     assert program.environment == {"ROS_DOMAIN_ID": "7"}
     path, *words = program.command
     assert path == str(workspace / "lib/ldos_guard/guard")
@@ -313,13 +313,13 @@ def test_ros_stack_uses_the_workspaces_program(site, workspace):
     assert given["publishers"] == ["/flood_publisher_1"]
     assert (given["late_share"], given["deadline_ms"], given["use_sim_time"]) == (0.2, 10.0, True)
     mock = dataclasses.replace(other_site, has_simulated_clock=False)
-    assert "use_sim_time" not in settings_of(list(ros_program(GuardSpec(), TF, [], mock).command))
+    assert "use_sim_time" not in settings_of(list(guard_program(GuardSpec(), TF, [], mock).command))
 
 
 def test_parameters_match_the_workspace(site, workspace):
     """Reads the parameter file of `ldos_guard`, so that a difference is found without ROS 2."""
     other_site = dataclasses.replace(site, kind=StackKind.ROS2)
-    given = settings_of(list(ros_program(GuardSpec(), TF, ["/a"], other_site).command))
+    given = settings_of(list(guard_program(GuardSpec(), TF, ["/a"], other_site).command))
     declared = yaml.safe_load((WORKSPACE / "src/guard_parameters.yaml").read_text())["guard"]
     types = {"int": int, "double": float, "bool": bool, "string": str, "string_array": list}
     assert {key: type(value) for key, value in given.items()} == {key: types[declared[key]["type"]] for key in given}

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.measure.load.flood_proof import build_proof as build_flood_proof
+from pytest_ldos.measure.load.dds_flood import build_proof as build_flood_proof
+from pytest_ldos.measure.load.flood_node import ThrottledTime
 from pytest_ldos.measure.load.flood_reports import Guarded, SendErrors, Sent, stamp_reader
 from pytest_ldos.measure.load.guard import GuardHistory, GuardProof, build_proof
+from pytest_ldos.measure.load.guard_node import REFERENCE_NS, PathLateness, ThrottleLaw
 from pytest_ldos.measure.load.protocol import NOT_READ
-from pytest_ldos.measure.load.throttle import REFERENCE_NS, PathLateness, ThrottledTime, ThrottleLaw, ThrottleLimits
 from pytest_ldos.robot.dds.messages import default
-from pytest_ldos.scenario.loads.flood import DdsFloodSpec, GuardedTopic, GuardSpec
+from pytest_ldos.scenario.loads import DdsFloodSpec, GuardedTopic, GuardSpec
 
 TABLE = Path(__file__).parents[4] / "ros_ws/src/ldos_guard/test/law_table.json"
 CASES = json.loads(TABLE.read_text("utf-8"))
@@ -39,15 +40,15 @@ def late_share(received: int, late: int, silent: int) -> float | None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_control_law_matches_ldos_guard(case):
     """Reads its table, so that neither can change alone."""
-    usual = {name: getattr(GuardSpec(), name) for name in (each.name for each in dataclasses.fields(ThrottleLimits))}
-    law = ThrottleLaw(ThrottleLimits(**{**usual, **case["settings"]}))
+    limits = [each.name for each in dataclasses.fields(ThrottleLaw) if each.init]
+    law = ThrottleLaw(**{**{name: getattr(GuardSpec(), name) for name in limits}, **case["settings"]})
     shares = [law.judge(late_share(*window)) for window in case["windows"]]
     assert shares == pytest.approx(case["shares"])
     assert (law.decreases, law.increases) == (case["decreases"], case["increases"])
 
 
 def test_guard_with_full_least_share_only_measures():
-    law = ThrottleLaw(ThrottleLimits(late_share=0.1, least_share=1.0, decrease=0.5, calm_windows=1, increase=0.5))
+    law = ThrottleLaw(late_share=0.1, least_share=1.0, decrease=0.5, calm_windows=1, increase=0.5)
     assert [law.judge(1.0), law.judge(None), law.judge(0.0)] == [1.0, 1.0, 1.0]
     assert (law.decreases, law.increases) == (0, 0)
 

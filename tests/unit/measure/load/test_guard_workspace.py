@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from pytest_ldos.measure.load import flood_publisher, guard_node
+from pytest_ldos.measure.load import flood_node, guard_node
 from pytest_ldos.measure.load.flood_reports import Guarded, Sent
 
 SOURCES = Path(__file__).parents[4] / "ros_ws/src"
@@ -32,7 +32,7 @@ def test_both_guards_report_the_same():
 
 def test_both_flood_publishers_report_the_same():
     theirs = keys_in_source("ldos_load/src/counts.cpp")
-    assert theirs == said_here(flood_publisher.Flood._report)
+    assert theirs == said_here(flood_node.Flood._report)
     known = {**dict.fromkeys(theirs, 1), "published": {"/a": 3}, "error_bins": {}, "requested": 9, "allowed": 4}
     assert Sent.parse(known).withheld == 5
 
@@ -40,4 +40,4 @@ def test_both_flood_publishers_report_the_same():
 def test_both_refuse_for_the_same_reason():
     reason = '"a reliable publisher is not throttled: its readers wait for every message"'
     assert reason in (SOURCES / "ldos_load/src/flood_publisher.cpp").read_text("utf-8")
-    assert reason in inspect.getsource(flood_publisher)
+    assert reason in inspect.getsource(flood_node)

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from itertools import islice
 
 import pytest
@@ -16,6 +17,9 @@ from pytest_ldos.base.errors import ConfigurationError, LoadFailed, Unavailable
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.measure.load import network_impairment, traffic_control
 from pytest_ldos.measure.load.network_impairment import (
+    WIRE_BITS,
+    Crossing,
+    NetworkProbe,
     build_proof,
     network_impairment_available,
     run_network_impairment,
@@ -24,16 +28,13 @@ from pytest_ldos.measure.load.protocol import LoadSite, proof_to_dict
 from pytest_ldos.measure.load.traffic_control import (
     NETEM,
     ROOT,
-    WIRE_BITS,
-    Crossing,
     NetemCounters,
     impairing_commands,
     mask_blocks,
-    probing,
     traffic_control_available,
 )
 from pytest_ldos.robot.dds.domain import claim_domain, ports_of
-from pytest_ldos.scenario.loads.spec import NetworkImpairmentSpec
+from pytest_ldos.scenario.loads import NetworkImpairmentSpec
 from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import StackKind
 from tests.builders.stressors import owner_of, wait_until
@@ -281,7 +282,7 @@ def test_removal_ignores_foreign_qdiscs(tc):
 @pytest.mark.measures_time
 def test_probes_cross_loopback_without_delay():
     """Real datagrams, stamped by the kernel."""
-    with claim_domain() as domain, probing(ports_of(domain), interval_s=0.005, patience_s=0.1) as probe:
+    with claim_domain() as domain, closing(NetworkProbe(ports_of(domain), interval_s=0.005, patience_s=0.1)) as probe:
         wait_until(lambda: probe.crossing.sent >= 40)
         crossing = probe.crossing
     assert crossing.lost == 0

@@ -11,14 +11,14 @@ import psutil
 import pytest
 
 from pytest_ldos.base.errors import LoadFailed, Unavailable
+from pytest_ldos.base.plain import PlainReader
 from pytest_ldos.host.cpu import is_grouped_by_session, read_scheduling_group
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.measure.load import noisy_neighbour
 from pytest_ldos.measure.load.choose import load_available
-from pytest_ldos.measure.load.neighbour_driver import parse_stack
 from pytest_ldos.measure.load.noisy_neighbour import RunningNeighbour, run_neighbour, stack_of_neighbour
 from pytest_ldos.measure.load.protocol import proof_to_dict
-from pytest_ldos.scenario.loads.spec import NeighbourStack, NoisyNeighbourSpec, SchedulerGroup
+from pytest_ldos.scenario.loads import NeighbourStack, NoisyNeighbourSpec, SchedulerGroup
 from pytest_ldos.scenario.model import FaultSpec, Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import Simulation, StackKind
 from tests.builders.needs import needs
@@ -83,7 +83,7 @@ def test_copied_stack_has_no_faults_and_reaches_the_driver_unchanged():
     assert found.kind is StackKind.ROS2
     assert found.faults == FaultSpec()
     command = noisy_neighbour._command(found, "/tmp")
-    assert parse_stack(noisy_neighbour.json.loads(command[-1])["stack"]) == found
+    assert PlainReader().read(StackSpec, json.loads(command[-1])["stack"], "the stack") == found
 
 
 @pytest.fixture
@@ -105,7 +105,9 @@ def ended(completed: int, failed: int) -> str:
 
 
 def test_mostly_failing_neighbour_is_a_shortfall(say):
-    assert say(ended(1, 0))._idleness(3, 1) == ""
+    load = say(ended(3, 1))
+    wait_until(lambda: load.proof.failed)
+    assert load.proof.shortfall == ""
     load = say(ended(1, 2))
     wait_until(lambda: load.proof.failed)
     assert load.proof.shortfall == "the neighbour failed in 2 of 3 goals"

@@ -17,11 +17,10 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.measure.load.choose import IMPLEMENTATIONS, in_order, load_available, run_load
 from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite
-from pytest_ldos.plugin import fixtures
+from pytest_ldos.plugin import hooks
 from pytest_ldos.scenario import words
 from pytest_ldos.scenario.addresses import assign, known_addresses
-from pytest_ldos.scenario.loads.registry import LOAD_SPECS
-from pytest_ldos.scenario.loads.spec import CpuLimitSpec, LoadSpec
+from pytest_ldos.scenario.loads import LOAD_SPECS, CpuLimitSpec, LoadSpec
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.settings import parse_table
 from tests.fakes.rig import FakeRecorder
@@ -69,7 +68,7 @@ def fan_load(monkeypatch) -> Iterator[str]:
     load = f"pytest_ldos.measure.load.{kind}"
     monkeypatch.setitem(LOAD_SPECS, kind, FanLoadSpec)
     available = Load(run=run_fan, available=lambda spec, stack: Availability(False, "no fan", "buy one"))
-    monkeypatch.setitem(sys.modules, load, module(load, LOAD=available))
+    monkeypatch.setitem(sys.modules, load, module(load, LOADS={kind: available}))
     monkeypatch.setitem(words.LOADS, kind, "A fan: ``with fan_load():``.")
     known_addresses.cache_clear()
     yield kind
@@ -113,4 +112,4 @@ def test_each_load_is_complete(kind):
     assert kind == LOAD_SPECS[kind].KIND
     assert isinstance(IMPLEMENTATIONS[kind], Load)
     assert LOAD_SPECS[kind].__name__ in api.__all__
-    assert type(getattr(fixtures, kind)).__name__ == "FixtureFunctionDefinition"
+    assert type(getattr(hooks, kind)).__name__ == "FixtureFunctionDefinition"

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from pytest_ldos.host.cpu import SchedulingGroup, is_grouped_by_session
-from pytest_ldos.measure.load.cpu_load import run_cpu_load
 from pytest_ldos.measure.load.protocol import NO_STACK_PROCESS, OFF, judge_group, read_group
-from pytest_ldos.scenario.loads.spec import CpuLoadSpec, SchedulerGroup
+from pytest_ldos.measure.load.stress_loads import run_cpu_load
+from pytest_ldos.scenario.loads import CpuLoadSpec, SchedulerGroup
 from tests.builders.needs import needs_stress_ng
 from tests.builders.stressors import running, wait_until
 

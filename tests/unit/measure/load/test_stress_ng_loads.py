@@ -10,13 +10,19 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, LoadFailed
-from pytest_ldos.host.hardware_counters import Event
-from pytest_ldos.measure.load import cache_load
-from pytest_ldos.measure.load.cache_load import CacheLoadProof, run_cache_load
+from pytest_ldos.host.counters import Event
+from pytest_ldos.measure.load import stress_loads
 from pytest_ldos.measure.load.choose import load_available
-from pytest_ldos.measure.load.io_load import run_io_load
-from pytest_ldos.measure.load.memory_load import RunningMemoryLoad, run_memory_load
-from pytest_ldos.scenario.loads.spec import CacheLoadSpec, IoLoadSpec, MemoryLoadSpec
+from pytest_ldos.measure.load.protocol import NOT_READ
+from pytest_ldos.measure.load.stress_loads import (
+    CacheLoadProof,
+    prove_memory_load,
+    run_cache_load,
+    run_io_load,
+    run_memory_load,
+)
+from pytest_ldos.measure.load.stress_ng import Stress
+from pytest_ldos.scenario.loads import CacheLoadSpec, IoLoadSpec, MemoryLoadSpec
 from pytest_ldos.scenario.model import StackSpec
 from tests.builders.needs import needs_stress_ng
 from tests.builders.stressors import is_in_memory, running, wait_until
@@ -56,10 +62,13 @@ def test_killed_memory_worker_is_replaced_or_reported(site):
 
 
 def test_unheld_or_untouched_memory_is_a_shortfall():
-    load = RunningMemoryLoad(MemoryLoadSpec(workers=2, size_mb=50), stressor=None)
-    assert load._shortfall(100, 50) == ""
-    assert load._shortfall(60, 50) == "the workers held 60 of 100 MB"
-    assert "did not touch" in load._shortfall(100, 0)
+    def shortfall(held_mb: int, used_percent: float) -> str:
+        stress = Stress(1.0, used_percent, 0.0, held_mb * 10**6, (), NOT_READ, "")
+        return prove_memory_load(MemoryLoadSpec(workers=2, size_mb=50), stress).shortfall
+
+    assert shortfall(100, 50) == ""
+    assert shortfall(60, 50) == "the workers held 60 of 100 MB"
+    assert "did not touch" in shortfall(100, 0)
 
 
 def test_too_much_memory_is_refused():
@@ -80,11 +89,11 @@ def test_cache_misses_are_counted_or_the_reason_is_given(site):
 @needs_stress_ng
 def test_only_the_workers_events_are_counted(site, monkeypatch):
     """Uses an event of every machine instead of cache misses."""
-    monkeypatch.setattr(cache_load, "COUNTED", Event.PAGE_FAULTS)
+    monkeypatch.setattr(stress_loads, "COUNTED", Event.PAGE_FAULTS)
     with suppress(KeyError), run_cache_load(CacheLoadSpec(workers=1), site) as load:
         if load.proof.uncounted:
             pytest.skip(f"page faults cannot be counted: {load.proof.uncounted}")
-        wait_until(load._counters.read)
+        wait_until(lambda: load.proof.misses)
         raise KeyError("the stack is gone")
     counted = load.proof.misses
     assert counted > 0

@@ -22,8 +22,8 @@ from pytest_ldos.judge.explain import METRIC_PATHS
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.measure.metrics.extract import find_disagreement
 from pytest_ldos.measure.trial.record import OURS
-from pytest_ldos.show.report import fleet
-from pytest_ldos.show.report.sweep import page as tables
+from pytest_ldos.show.report import analysis as fleet
+from pytest_ldos.show.report import sweep as tables
 from pytest_ldos.trace.execution.model import TrialSpan
 
 assert "T9" in {metric.name for metric in OURS}

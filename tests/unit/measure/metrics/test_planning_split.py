@@ -9,7 +9,7 @@ from pytest_ldos.measure.metrics.latency import PlanningSplits
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.model import PlanRequest, TrialSpan
 from pytest_ldos.trace.execution.scheduling import build_thread_states
-from pytest_ldos.trace.perf.switches import SWITCHES_FOLDER
+from pytest_ldos.trace.perf import SWITCHES_FOLDER
 from tests.builders.ctf import Event, Int, Packet, Record, TraceBuilder
 from tests.builders.perf_data import PerfData
 

@@ -7,7 +7,7 @@ from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.measure.metrics.context import find_unmarked
 from pytest_ldos.measure.metrics.extract import extract_metrics, extract_trial, find_trial
 from pytest_ldos.measure.metrics.model import FEEDBACK, FEEDBACK_AND_STATUS, STATUS, Interfaces
-from pytest_ldos.trace.execution.actions import find_action_goals
+from pytest_ldos.trace.execution.goals import find_action_goals
 from tests.builders.ros2 import Recording
 
 MS = 1_000_000

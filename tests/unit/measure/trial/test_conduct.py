@@ -13,7 +13,7 @@ from pytest_ldos.base.paths import BUILT_IN_PATHS
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.base.stats.moments import Moments
 from pytest_ldos.host.interference import Interference
-from pytest_ldos.host.task_exits import TaskExits
+from pytest_ldos.host.process_resources import TaskExits
 from pytest_ldos.measure.metrics.catalogue import catalogue_of
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, read_trials
 from pytest_ldos.measure.trial.conduct import Procedure, Unwatched, add_trials, conduct, new_record, undisturbed

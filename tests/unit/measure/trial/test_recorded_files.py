@@ -13,8 +13,8 @@ import pytest
 
 from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.base.series import Invalid, Missing
-from pytest_ldos.campaign.studies import to_trials
-from pytest_ldos.campaign.sweep_records import decode_start, encode_start
+from pytest_ldos.campaign.sweep import decode_start, encode_start
+from pytest_ldos.campaign.watching import to_trials
 from pytest_ldos.instruments.study import Round
 from pytest_ldos.judge.baseline.calibration import decode_calibration, encode_calibration
 from pytest_ldos.measure.metrics.model import published_clock
@@ -22,8 +22,7 @@ from pytest_ldos.measure.metrics.segments import Kept
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import RoundTrial
 from pytest_ldos.robot.stack.goals import OutcomeClass
-from pytest_ldos.scenario.loads.flood import DdsFloodSpec
-from pytest_ldos.scenario.loads.spec import CpuLoadSpec
+from pytest_ldos.scenario.loads import CpuLoadSpec, DdsFloodSpec
 from tests.builders.studies import study
 from tests.builders.trials import FINGERPRINT
 

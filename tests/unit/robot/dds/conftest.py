@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_ldos.robot.dds import action, emission, executor, node
+from pytest_ldos.robot.dds import action, emission, node
+from pytest_ldos.robot.dds import node as executor
 from pytest_ldos.robot.dds.domain import claim_domain
 from pytest_ldos.robot.dds.node import Context
 

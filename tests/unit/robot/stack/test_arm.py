@@ -9,11 +9,9 @@ import mujoco
 import numpy as np
 import pytest
 
-from pytest_ldos.robot.stack.embedded.controller import Trajectory, TrajectoryController, TrajectoryResult
-from pytest_ldos.robot.stack.embedded.kinematics import Kinematics, load_panda
-from pytest_ldos.robot.stack.embedded.planning import plan_path, time_path
-from pytest_ldos.robot.stack.embedded.simulator import Arm
-from pytest_ldos.robot.stack.embedded.timed_path import TimedPath, from_message, to_message
+from pytest_ldos.robot.stack.embedded.move_group import plan_path, time_path
+from pytest_ldos.robot.stack.embedded.panda import Kinematics, TimedPath, from_message, load_panda, to_message
+from pytest_ldos.robot.stack.embedded.simulator import Arm, Trajectory, TrajectoryController, TrajectoryResult
 from pytest_ldos.robot.stack.goals import HOME, REACH, Pose, PoseError
 
 STEP_NS = 1_000_000

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from pytest_ldos.host.processes import ProcessGroup
-from pytest_ldos.robot.stack.conversation import Conversation, to_command
 from pytest_ldos.robot.stack.goals import REACH
+from pytest_ldos.robot.stack.senders import Conversation, to_command
 from pytest_ldos.scenario.model import StackSpec
 
 COMMAND = to_command(StackSpec(), REACH, goal_id="f" * 32, seed=None, trial=None, start=None)

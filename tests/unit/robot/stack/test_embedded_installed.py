@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.robot.stack.embedded.backend import embedded_available, embedded_info
+from pytest_ldos.robot.stack.embedded.backend import embedded_available, embedded_info, tracepoints_available
 from pytest_ldos.robot.stack.embedded.installed import PARTS, installed_here, installed_in, load_fault
-from pytest_ldos.robot.stack.embedded.tracepoints import tracepoints_available
 from pytest_ldos.robot.stack.protocol import OURS, Installation
 
 

@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 
 from pytest_ldos.robot.stack.client_protocol import PlantedFailure, TrialTag, parse_command, plant_failure
-from pytest_ldos.robot.stack.conversation import to_command
 from pytest_ldos.robot.stack.goals import REACH
+from pytest_ldos.robot.stack.senders import to_command
 from pytest_ldos.scenario.model import StackSpec
 
 TRIAL = TrialTag("baseline", 0)

@@ -9,10 +9,10 @@ import pytest
 
 from pytest_ldos.robot.dds.messages import default
 from pytest_ldos.robot.stack.embedded import move_group
-from pytest_ldos.robot.stack.embedded.kinematics import load_panda
 from pytest_ldos.robot.stack.embedded.move_group import Execution, Failed, Planner
-from pytest_ldos.robot.stack.embedded.timed_path import (
+from pytest_ldos.robot.stack.embedded.panda import (
     RefusedGoal,
+    load_panda,
     to_constraints,
     to_goal,
     to_robot_state,

@@ -10,7 +10,8 @@ import time
 import pytest
 
 from pytest_ldos.host.process_resources import ResourceMeter
-from pytest_ldos.robot.stack.embedded.planted import CpuWaste, Leak
+from pytest_ldos.robot.stack.embedded.move_group import Leak
+from pytest_ldos.robot.stack.embedded.state_publisher import CpuWaste
 
 MB = 1_000_000
 

@@ -7,7 +7,7 @@ import sys
 
 PROGRAM = """
 import sys
-from pytest_ldos.robot.stack.embedded.planning import time_path
+from pytest_ldos.robot.stack.embedded.move_group import time_path
 assert "toppra" in sys.modules
 assert not [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]
 import matplotlib.pyplot

@@ -14,7 +14,7 @@ from pytest_ldos.measure.metrics.declared import declare
 from pytest_ldos.measure.metrics.model import published_states
 from pytest_ldos.measure.trial.record import all_series
 from pytest_ldos.scenario.metrics import parse_metrics
-from pytest_ldos.show.export.benchmark_json import left_out_of_benchmarks, render_benchmark_json
+from pytest_ldos.show.export.other_tools import left_out_of_benchmarks, render_benchmark_json
 from tests.builders.trials import noisy_set, taken_from, trial, trial_set
 
 

@@ -11,7 +11,7 @@ from pytest_ldos.show.export import parquet
 from pytest_ldos.show.export.parquet import is_model_directory, write_parquet
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import build_execution
-from pytest_ldos.trace.execution.schema import read_model
+from pytest_ldos.trace.execution.model import read_model
 from tests.builders.models import empty_model
 
 
@@ -60,7 +60,7 @@ def test_a_fault_names_the_folder_that_was_asked_for(model, tmp_path, monkeypatc
     def fail(frame, path):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("pytest_ldos.trace.execution.schema.write_table", fail)
+    monkeypatch.setattr("pytest_ldos.trace.execution.model.write_table", fail)
     with pytest.raises(NotWritten) as raised:
         write_parquet(model, tmp_path / "tables")
     assert raised.value.message == f"{tmp_path / 'tables'} cannot be written: No space left on device"

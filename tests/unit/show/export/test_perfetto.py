@@ -14,15 +14,14 @@ from hypothesis import strategies as st
 
 from pytest_ldos.robot.stack.client_protocol import TrialTag
 from pytest_ldos.robot.stack.goals import REACH, ErrorCode
-from pytest_ldos.show.export.perfetto import write
-from pytest_ldos.show.export.perfetto.content import nested_ends
-from pytest_ldos.show.export.perfetto.write import write_perfetto
+from pytest_ldos.show.export import perfetto as write
+from pytest_ldos.show.export.perfetto import nested_ends, write_perfetto
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import build_execution
 from pytest_ldos.trace.execution.scheduling import build_thread_states
 from pytest_ldos.trace.flow.build import build_flow
-from pytest_ldos.trace.flow.executors import executor_states
 from pytest_ldos.trace.flow.graph import Names
+from pytest_ldos.trace.flow.summary import executor_states
 from tests.builders.ctf import Event, Int, Packet, Record, Text, TraceBuilder
 from tests.builders.kernel import EPOCH_NS, PREEMPTED, KernelTrace
 from tests.builders.models import changed, empty_model

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
-from pytest_ldos.show.export.perfetto import wire
-from pytest_ldos.show.export.perfetto.wire import TRACE_PACKET, Packet, Track, TrackEvent
+from pytest_ldos.show.export import perfetto_wire as wire
+from pytest_ldos.show.export.perfetto_wire import TRACE_PACKET, Packet, Track, TrackEvent
 
 u64 = st.integers(0, 2**64 - 1)
 i64 = st.integers(-(2**63), 2**63 - 1)

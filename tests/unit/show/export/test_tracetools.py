@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_ldos.show.export import tracetools
-from pytest_ldos.show.export.tracetools import to_tracetools_events
+from pytest_ldos.show.export import other_tools as tracetools
+from pytest_ldos.show.export.other_tools import to_tracetools_events
 from pytest_ldos.trace.ctf.read import read_trace
 from tests.builders.ctf import Array, Enum, Event, Int, Packet, Record, Seq, Text, TraceBuilder
 from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable

@@ -7,10 +7,9 @@ import dataclasses
 import pytest
 
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.show.report import failure, junit, markdown
+from pytest_ldos.show.report import failure, html, junit, markdown
 from pytest_ldos.show.report.compose import compose
 from pytest_ldos.show.report.document import AspectReport
-from pytest_ldos.show.report.html import page as html
 from pytest_ldos.show.report.terminal import render
 from pytest_ldos.show.report.words import describe_details, describe_move, summarize
 from tests.builders.reports import full_section

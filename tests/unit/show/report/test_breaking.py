@@ -7,9 +7,9 @@ import json
 import pytest
 
 from pytest_ldos.base.errors import BringUpFailed
-from pytest_ldos.campaign.level_scale import LevelScale
+from pytest_ldos.campaign.bisection import LevelScale
 from pytest_ldos.show.page.formats import Format
-from pytest_ldos.show.report.breaking.page import answer, cause_of, remarks, render_breaking_as
+from pytest_ldos.show.report.breaking import answer, cause_of, remarks, render_breaking_as
 from tests.builders.breaking import MadeUpStack, plan, search
 from tests.builders.command_line import lines_of
 from tests.builders.reports import HOSTILE

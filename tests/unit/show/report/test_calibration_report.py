@@ -10,7 +10,7 @@ import pytest
 
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.campaign.calibrate import CalibrationResult, Planted, Promise, Share, suggest
-from pytest_ldos.campaign.detection import Detection, Promised, without_verdict
+from pytest_ldos.campaign.detection import Detection, Promised
 from pytest_ldos.campaign.noise import Design
 from pytest_ldos.campaign.selftest import SelfTestResult
 from pytest_ldos.judge.baseline.calibration import MetricNoise
@@ -95,7 +95,12 @@ TESTED = SelfTestResult(
             seen_by=("success", "T1", "T3", "T5"),
             blamed="transport: /joint_states → /robot_state_publisher +8.01 ms",
         ),
-        without_verdict("cpu_steal", 0.8, BringUpFailed("it was not ready\x1b[31m", remedy="look at the logs")),
+        Detection(
+            fault="cpu_steal",
+            size=0.8,
+            verdict=Verdict.INFRA,
+            problem=BringUpFailed("it was not ready\x1b[31m", remedy="look at the logs").summary,
+        ),
     ),
     notes=("calibration: there",),
 )

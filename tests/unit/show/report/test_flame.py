@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from pytest_ldos.record.profiles import FoldedStacks, build_tree, compare_profiles, parse_folded
-from pytest_ldos.show.report.flame.drawing import draw_difference, draw_flame
-from pytest_ldos.show.report.flame.files import describe_changes, describe_noise, place_frames
+from pytest_ldos.show.report.drawings import draw_difference, draw_flame
+from pytest_ldos.show.report.flame import describe_changes, describe_noise, place_frames
 
 SVG = "{http://www.w3.org/2000/svg}"
 PROFILE = FoldedStacks({("p", "f", "g"): 60, ("p", "f"): 20, ("p", "h"): 15, ("q",): 5})

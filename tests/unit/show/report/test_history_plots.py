@@ -9,8 +9,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from pytest_ldos.judge.baseline.history.trend import build_trend
-from pytest_ldos.show.report.history import figure
-from pytest_ldos.show.report.history.page import render_page
+from pytest_ldos.show.report import figures as figure
+from pytest_ldos.show.report.history_page import render_page
 from tests.builders.history import series_of
 from tests.oracles import chromium
 

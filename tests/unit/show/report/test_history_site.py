@@ -15,8 +15,8 @@ from pytest_ldos.judge.baseline.history.store import Pin
 from pytest_ldos.judge.baseline.history.trend import build_trend
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.show.page.model import Badge, Column, Table, Tone, Words
-from pytest_ldos.show.report.history.page import file_of, overall, render_site, states_of
-from pytest_ldos.show.report.history.table import Origins
+from pytest_ldos.show.report.history import Origins
+from pytest_ldos.show.report.history_page import file_of, overall, render_site, states_of
 from tests.builders.history import commit, series_of
 from tests.oracles import chromium
 

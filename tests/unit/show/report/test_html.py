@@ -11,9 +11,9 @@ import pytest
 
 from pytest_ldos.base.text import one_line
 from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.report import html as page
 from pytest_ldos.show.report.compose import compose
 from pytest_ldos.show.report.document import Document, Section
-from pytest_ldos.show.report.html import page
 from tests.builders.reports import HOSTILE, full_document, full_section, in_words, sample, section_of
 from tests.builders.representatives import representatives
 from tests.builders.trials import noisy_set

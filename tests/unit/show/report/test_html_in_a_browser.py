@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.show.page.formats import Format, render
-from pytest_ldos.show.report.breaking.page import render_breaking_as
-from pytest_ldos.show.report.html import page
-from pytest_ldos.show.report.study.page import render_study_as
-from pytest_ldos.show.report.sweep.page import compose_page
+from pytest_ldos.show.report import html as page
+from pytest_ldos.show.report.breaking import render_breaking_as
+from pytest_ldos.show.report.study import render_study_as
+from pytest_ldos.show.report.sweep import compose_page
 from tests.builders.breaking import breaking_result
 from tests.builders.reports import HOSTILE, full_document, in_words
 from tests.builders.representatives import representatives

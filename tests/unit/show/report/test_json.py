@@ -11,7 +11,8 @@ from jsonschema import Draft202012Validator
 
 from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.show.report import json_text, schema
+from pytest_ldos.show.report import json_text
+from pytest_ldos.show.report import json_text as schema
 from pytest_ldos.show.report.compose import compose, compose_infra
 from pytest_ldos.show.report.document import Document
 from tests.builders.reports import HOSTILE, full_document, in_words, section_of
@@ -25,7 +26,7 @@ def judged(head, base):
 
 
 def test_published_schema_matches_the_types():
-    """After a change of the document: python -m pytest_ldos.show.report.schema."""
+    """After a change of the document: python -m pytest_ldos.show.report.json_text."""
     assert schema.FILE.read_text("utf-8") == schema.render_schema()
 
 

@@ -14,7 +14,7 @@ from pytest_ldos.show.page.markdown import escape
 from pytest_ldos.show.report import markdown
 from pytest_ldos.show.report.compose import compose_infra
 from pytest_ldos.show.report.document import Document, Section
-from pytest_ldos.show.report.formats import name_reports
+from pytest_ldos.show.report.json_text import name_reports
 from tests.builders.reports import HOSTILE, full_document, full_section, in_words
 
 PARSER = MarkdownIt("gfm-like", {"html": True, "linkify": True})

@@ -23,9 +23,8 @@ from pytest_ldos.measure.metrics.segments import Kept
 from pytest_ldos.measure.trial.record import Look
 from pytest_ldos.scenario.metrics import DeadlineSpec
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
-from pytest_ldos.show.report import failure, markdown
+from pytest_ldos.show.report import failure, html, markdown
 from pytest_ldos.show.report.compose import compose
-from pytest_ldos.show.report.html import page as html
 from pytest_ldos.show.report.sentences import APPROXIMATELY
 from pytest_ldos.show.report.terminal import render
 from pytest_ldos.show.report.words import (

@@ -6,7 +6,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from pytest_ldos.show.report import markdown, workflow_commands
-from pytest_ldos.show.report.formats import name_reports
+from pytest_ldos.show.report.json_text import name_reports
 from tests.builders.report_snapshots import FOLDER, OTHER_PAGE, URLS, hostile_fleet, render_snapshots
 
 PARSER = MarkdownIt("gfm-like", {"html": True, "linkify": True})

@@ -11,15 +11,14 @@ import re
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.campaign.sweep import state_of
-from pytest_ldos.campaign.sweep_records import CellState
+from pytest_ldos.campaign.sweep import CellState, state_of
 from pytest_ldos.show.page.formats import Format, render
 from pytest_ldos.show.page.model import Badge, Tone
+from pytest_ldos.show.report import sweep as data
 from pytest_ldos.show.report.reasons import describe_reason
-from pytest_ldos.show.report.sweep import document as data
-from pytest_ldos.show.report.sweep.document import compose_sweep
-from pytest_ldos.show.report.sweep.page import (
+from pytest_ldos.show.report.sweep import (
     compose_page,
+    compose_sweep,
     describe_cell,
     metric_table,
     overview,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ldos.show.page.model import Column, Kind, Table, Words
-from pytest_ldos.show.page.text_table import INDENT, draw_table, print_to_text
+from pytest_ldos.show.page.terminal import INDENT, draw_table, print_to_text
 
 NAMES = (
     "/panda_arm_controller/follow_joint_trajectory/_action/feedback",

@@ -19,8 +19,8 @@ import fsspec
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable, Unavailable
-from pytest_ldos.trace.ctf import archive as archives
-from pytest_ldos.trace.ctf.archive import address_of
+from pytest_ldos.trace.ctf import files as archives
+from pytest_ldos.trace.ctf.files import address_of
 from pytest_ldos.trace.ctf.read import read_trace
 from tests.builders.ctf import Event, Int, Packet, Record, TraceBuilder
 from tests.builders.refusals import refusal

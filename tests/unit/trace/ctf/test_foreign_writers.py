@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from pytest_ldos.base.errors import TraceUnreadable
-from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.ctf.read import open_in_windows, read_trace
 from pytest_ldos.trace.ctf.stats import describe_damage
-from pytest_ldos.trace.ctf.windows import open_in_windows
 from tests.oracles.agreement import Outcome, compare_with_babeltrace
 from tests.oracles.babeltrace import why_unavailable, write_with_babeltrace
 

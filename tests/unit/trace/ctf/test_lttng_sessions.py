@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.errors import TraceUnreadable
-from pytest_ldos.fleet.find import find_traces
+from pytest_ldos.fleet.traces import find_traces
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.trace.ctf.stats import describe_incomplete
 from tests.builders.lttng import EMIT

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
-from pytest_ldos.trace.ctf.read import read_trace
-from pytest_ldos.trace.ctf.windows import open_in_windows
+from pytest_ldos.trace.ctf.read import open_in_windows, read_trace
 from tests.builders.ctf import Event, Int, Packet, Record, TraceBuilder
 from tests.builders.long_trace import PERIOD_NS, write_long_trace
 

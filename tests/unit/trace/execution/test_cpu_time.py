@@ -7,8 +7,7 @@ import pytest
 
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import build_execution
-from pytest_ldos.trace.execution.cpu_time import cpu_rivals, spans_of_runs, split_spans
-from pytest_ldos.trace.execution.scheduling import build_thread_states
+from pytest_ldos.trace.execution.scheduling import build_thread_states, cpu_rivals, spans_of_runs, split_spans
 from tests.builders.ctf import Event, Int, Packet, Record, TraceBuilder
 from tests.builders.kernel import EPOCH_NS, PREEMPTED, THREADS, KernelTrace, write_three_threads
 

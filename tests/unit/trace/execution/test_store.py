@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import build_execution
-from pytest_ldos.trace.execution.schema import MANIFEST, SCHEMA_VERSION, read_model, write_model
+from pytest_ldos.trace.execution.model import MANIFEST, SCHEMA_VERSION, read_model, write_model
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from pytest_ldos.trace.execution.cpu_time import ProcessSplit, split_process
-from pytest_ldos.trace.execution.scheduling import BLOCKED, RUNNABLE, RUNNING
+from pytest_ldos.trace.execution.scheduling import BLOCKED, RUNNABLE, RUNNING, ProcessSplit, split_process
 
 PLANNER, HELPER, SIMULATOR, CARGO = 10, 11, 20, 30
 OWNERS = {PLANNER: 1, HELPER: 1, SIMULATOR: 2, CARGO: 3}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_ldos.trace.execution.threads import shift_clocks
 from pytest_ldos.trace.flow.build import build_flow
-from pytest_ldos.trace.flow.clocks import Bound, ClockOffset, estimate_clock_offsets
+from pytest_ldos.trace.flow.transport import Bound, ClockOffset, estimate_clock_offsets
 from tests.builders.ros2 import Recording
 
 S = 1_000_000_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.trace.flow.build import build_flow
-from pytest_ldos.trace.flow.lineage import connections_on, summarize_connections
-from pytest_ldos.trace.flow.paths import find_path
+from pytest_ldos.trace.flow.lineage import find_path
+from pytest_ldos.trace.flow.timeliness import connections_on, summarize_connections
 from tests.builders.ros2 import Recording
 
 MS = 1_000_000

@@ -15,7 +15,7 @@ from pytest_ldos.trace.execution.model import TrialSpan
 from pytest_ldos.trace.execution.scheduling import build_thread_states
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.critical import break_down
-from pytest_ldos.trace.flow.paths import find_path
+from pytest_ldos.trace.flow.lineage import find_path
 from tests.builders.kernel import EPOCH_NS, PREEMPTED, KernelTrace
 from tests.builders.ros2 import HOST, Recording
 from tests.builders.trials import TYPICAL, trial, trial_set

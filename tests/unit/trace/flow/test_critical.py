@@ -8,7 +8,7 @@ from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.tracepoints import Marker, Ros2
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.critical import break_down
-from pytest_ldos.trace.flow.paths import find_path
+from pytest_ldos.trace.flow.lineage import find_path
 from tests.builders.ros2 import Message, Recording
 
 CALL = 2

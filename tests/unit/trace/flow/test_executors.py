@@ -8,7 +8,7 @@ from pytest_ldos import api
 from pytest_ldos.base.tracepoints import Ros2
 from pytest_ldos.trace.ctf.stats import Gap
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS
-from pytest_ldos.trace.flow.executors import busy_shares, executor_states, without_states
+from pytest_ldos.trace.flow.summary import busy_shares, executor_states, without_states
 from tests.builders.ros2 import Message, Recording
 
 

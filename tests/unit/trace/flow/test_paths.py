@@ -7,10 +7,9 @@ import pytest
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.tracepoints import Marker, Ros2
-from pytest_ldos.trace.flow import paths
+from pytest_ldos.trace.flow import lineage as paths
 from pytest_ldos.trace.flow.build import build_flow
-from pytest_ldos.trace.flow.lineage import Kind, LineageIndex
-from pytest_ldos.trace.flow.paths import find_path
+from pytest_ldos.trace.flow.lineage import Kind, LineageIndex, find_path
 from tests.builders.ros2 import Entity, Message, Recording, Thread
 
 STEP = 100

@@ -16,9 +16,8 @@ from pytest_ldos.trace.execution.columns import times_of
 from pytest_ldos.trace.execution.threads import shift_clocks
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.critical import SegmentKind, break_down
-from pytest_ldos.trace.flow.executors import executor_states
-from pytest_ldos.trace.flow.lineage import Kind, LineageIndex
-from pytest_ldos.trace.flow.paths import find_path
+from pytest_ldos.trace.flow.lineage import Kind, LineageIndex, find_path
+from pytest_ldos.trace.flow.summary import executor_states
 from tests.builders.ros2 import Entity, Message, Recording, Thread
 
 TOPICS = ("/0", "/1", "/2", "/3")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
-from pytest_ldos.robot.stack.conversation import to_command
 from pytest_ldos.robot.stack.goals import HOME, REACH
-from pytest_ldos.robot.stack.ros2.faults import demand_plantable, fault_arguments, out_of_reach
+from pytest_ldos.robot.stack.ros2.stimuli import demand_plantable, fault_arguments, out_of_reach
+from pytest_ldos.robot.stack.senders import to_command
 from pytest_ldos.scenario.model import FaultSpec, Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import StackKind
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.robot.stack.ros2.isolation import isolated_environment
+from pytest_ldos.robot.stack.ros2.installed import isolated_environment
 from pytest_ldos.scenario.model import Ros2Spec
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.robot.stack.ros2.launch_events import (
+from pytest_ldos.robot.stack.ros2.state import (
     LaunchFailed,
     LaunchWatch,
     ProcessBegan,

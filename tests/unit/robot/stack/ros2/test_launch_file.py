@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.robot.stack.ros2.launch_events import (
+from pytest_ldos.robot.stack.ros2.state import (
     GAZEBO_PACKAGES,
     find_launch_file,
     launch_arguments,

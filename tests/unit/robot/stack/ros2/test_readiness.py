@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.robot.stack.ros2.readiness import Readiness, group_names
+from pytest_ldos.robot.stack.ros2.state import Readiness, group_names
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ Path("{folder}/gone").touch()
 @pytest.fixture
 def watch(tmp_path, monkeypatch):
     """Watches a program instead of the readiness node, which needs ROS 2."""
-    monkeypatch.setattr(readiness_watch, "_NODE", "told")
+    monkeypatch.setattr(readiness_watch, "_READINESS", "told")
     monkeypatch.setattr(readiness_watch, "_END_S", 60.0)
 
     def of(program: str) -> ReadinessWatch:

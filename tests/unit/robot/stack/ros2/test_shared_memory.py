@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 
-from pytest_ldos.robot.stack.ros2.isolation import SharedMemory
+from pytest_ldos.robot.stack.ros2.installed import SharedMemory
 
 
 def test_shared_memory_of_a_killed_process_is_removed(tmp_path):

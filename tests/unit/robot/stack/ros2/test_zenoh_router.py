@@ -10,8 +10,7 @@ import psutil
 import pytest
 
 from pytest_ldos.base.errors import BringUpFailed, Unavailable
-from pytest_ldos.robot.stack.ros2.installed import PROGRAM, ZENOH
-from pytest_ldos.robot.stack.ros2.isolation import isolated
+from pytest_ldos.robot.stack.ros2.installed import PROGRAM, ZENOH, isolated
 from pytest_ldos.scenario.model import Ros2Spec
 
 LISTENS = """

@@ -1,0 +1,386 @@
+"""``ldos calibrate | selftest | sweep``: many starts of a stack, and what they say about host, gate and scenario."""
+
+from __future__ import annotations
+
+import dataclasses
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable, require
+from pytest_ldos.base.text import describe_duration
+from pytest_ldos.campaign.calibrate import CalibrationResult, Proof
+from pytest_ldos.campaign.calibrate import calibrate as learn_and_prove
+from pytest_ldos.campaign.cells import Axis, Cell, Grid, show_value
+from pytest_ldos.campaign.detection import DRAWS, is_trustworthy
+from pytest_ldos.campaign.estimate import Amount
+from pytest_ldos.campaign.selftest import plan_self_test, run_self_test
+from pytest_ldos.campaign.starts import Evidence, SequencePlan, Sequencer, measure_start, motions_of, version_here
+from pytest_ldos.campaign.sweep import (
+    TRUSTED,
+    CellResult,
+    CellState,
+    Definition,
+    Sweeper,
+    SweepFolder,
+    SweepPlan,
+    can_be_measured,
+    name_for,
+    open_sweep,
+)
+from pytest_ldos.cli.measuring import (
+    MeasuringProgress,
+    MetricsOption,
+    choose_measured,
+    describe_cost,
+    key_of,
+    measuring,
+    output_here,
+    policy_here,
+    refuse_unable,
+    site_here,
+)
+from pytest_ldos.cli.say import emit, parse_duration_s, parse_share, say, stores_here, terminal, write_text
+from pytest_ldos.host.checkout import describe_commit
+from pytest_ldos.judge.baseline.lookup import UnreadableCalibration, find_calibration, save_calibration
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.judging import with_calibration
+from pytest_ldos.measure.metrics.catalogue import Catalogue
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.record.choose import recording_available
+from pytest_ldos.robot.stack.choose import resolve_kind
+from pytest_ldos.scenario.addresses import known_addresses
+from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.scenario.settings import OWN_NAME
+from pytest_ldos.show.report import calibration
+from pytest_ldos.show.report.compose import describe_uncalibrated, report_calibration
+from pytest_ldos.show.report.reasons import describe_reason
+from pytest_ldos.show.report.sweep import (
+    SweepReport,
+    compose_sweep,
+    describe_cell,
+    render_for,
+    render_json,
+    render_text,
+    require_suffix,
+    shown_metrics,
+)
+from pytest_ldos.show.report.words import describe_calibration
+
+_PLANTED: Final = 0.3
+"""Number of pairs with a planted change for each pair without one."""
+
+
+class Format(StrEnum):
+    """Format of a result."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def calibrate(  # noqa: PLR0913 - one a command-line option
+    *,
+    scenario: Annotated[
+        list[str] | None, typer.Option(help="Scenario to measure; can be given several times. [default: baseline]")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the scenario's baseline, if a test's mark sets one.")
+    ] = None,
+    blocks: Annotated[int, typer.Option(min=2, help="Stack starts of each run.")] = 8,
+    trials: Annotated[int, typer.Option(min=2, help="Measured trials of each start.")] = 8,
+    runs: Annotated[int, typer.Option(min=1, help="Runs, one after another.")] = 1,
+    pause: Annotated[str, typer.Option(help="Time between runs: 90s, 10min, 1h.")] = "0s",
+    add: Annotated[
+        bool,
+        typer.Option(
+            "--add/--afresh", help="Include runs of earlier calibrations, which add the variation between days."
+        ),
+    ] = True,
+    effect: Annotated[str, typer.Option(help="Print the number of trials required to detect this change.")] = "15%",
+    time_limit: Annotated[
+        str | None, typer.Option(help="Time limit; starts that would exceed it are not begun: 90s, 10min, 1h.")
+    ] = None,
+    draws: Annotated[int, typer.Option(min=1, max=10_000, help="Pairs judged for each number of trials.")] = 200,
+    to_repository: Annotated[
+        bool, typer.Option("--to-repository", help="Store it with the repository's baselines instead of the machine's.")
+    ] = False,
+    metrics: MetricsOption = None,
+    output_format: Annotated[Format, typer.Option("--format", help="Format of the result.")] = Format.TEXT,
+) -> None:
+    """Measure this machine's noise, and the gate's MDE.
+
+    Starts the stack several times, with several trials each. Resamples pairs of equal versions from them, interleaved
+    or one after the other, and lets the gate judge them, to estimate its false alarms and its MDE by number of trials.
+    The noise is stored next to the baseline and used from then on. Results are saved: the same command resumes an
+    interrupted calibration, and a later one adds its runs.
+
+    Exit code: 0 calibrated, 11 it could not be measured, 130 interrupted.
+    """
+    sources, names, catalogue = choose_measured(scenario, metrics)
+    require(name is None or len(names) == 1, f"--name {name} is for one scenario", remedy="give --scenario once")
+    own = {} if name is None else {OWN_NAME: name}
+    plan = partial(
+        SequencePlan,
+        starts=blocks,
+        runs=runs,
+        pause_s=parse_duration_s(pause, what="--pause"),
+        time_limit_s=None if time_limit is None else parse_duration_s(time_limit, what="--time-limit"),
+        keep_earlier=add,
+    )
+    proof = Proof(
+        effect=parse_share(effect, what="--effect"),
+        policy=policy_here(scenarios=len(names), own=catalogue),
+        draws=draws,
+        planted_draws=max(1, round(_PLANTED * draws)),
+        metrics=len(catalogue),
+    )
+    specs = [dataclasses.replace(sources.scenario(each, own), trials=trials, max_trials=0) for each in names]
+    results = []
+    with measuring(kept="complete starts are saved: the same command resumes"):
+        for spec in specs:
+            refuse_unable(spec)
+            result = _calibrate(plan(spec=spec), proof, catalogue)
+            file = str(save_calibration(stores_here(), result.calibration, to_repository=to_repository))
+            results.append((result, file))
+            if output_format is Format.TEXT:
+                width, color = terminal()
+                emit(calibration.render_calibration(result, file=file, width=width, color=color))
+    if output_format is Format.JSON:
+        emit(calibration.render_calibration_json(results))
+
+
+def _calibrate(plan: SequencePlan, proof: Proof, catalogue: Catalogue) -> CalibrationResult:
+    """Measures a scenario, estimates its noise, and tests the gate."""
+    spec, starts = plan.spec, plan.runs * plan.starts
+    progress = MeasuringProgress(starts * motions_of(spec), name=spec.name)
+    site = site_here(catalogue, progress)
+    sequencer = Sequencer(
+        plan=plan,
+        evidence=Evidence.of(output_here(), key_of(spec)),
+        measure=lambda block: measure_start(spec, site, block=block),
+        observer=progress,
+        commit=describe_commit(Path()),
+    )
+    amount = Amount(starts, starts * (motions_of(spec) - spec.trials), starts * spec.trials)
+    progress.note(describe_cost(spec, amount, amount))  # without pauses between runs
+    with progress.shown():
+        measured = sequencer.runs()
+    proving = MeasuringProgress(proof.decisions, name=f"{spec.name}: the gate judges equal versions")
+    with proving.shown():
+        return learn_and_prove(measured, dataclasses.replace(proof, on_decision=partial(proving.step, 1)))
+
+
+_TRIALS: Final = 8
+_QUICK_TRIALS: Final = 5
+
+
+def selftest(
+    *,
+    scenario: Annotated[str | None, typer.Option(help="Scenario to plant them in. [default: baseline]")] = None,
+    faults: Annotated[
+        str, typer.Option(help="Faults to plant, with commas between. [default: all that the stack allows]")
+    ] = "",
+    sizes: Annotated[
+        str,
+        typer.Option(help="Sizes, with commas between: 15%, 0.3, or milliseconds. [default: three of each]"),
+    ] = "",
+    trials: Annotated[
+        int | None, typer.Option(min=2, help=f"Trials of each size. [default: {_TRIALS}; {_QUICK_TRIALS} with --quick]")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="One size of faults of known effect, fewer trials.")] = False,
+    draws: Annotated[int, typer.Option(min=1, max=10_000, help="Bootstrap resamples of each size.")] = DRAWS,
+    metrics: MetricsOption = None,
+    output_format: Annotated[Format, typer.Option("--format", help="Format of the result.")] = Format.TEXT,
+) -> None:
+    """Plant known faults, and count those that the gate finds.
+
+    An equal version is judged as well. The calibration (ldos calibrate) sets the expectation: a fault of known effect
+    must be found if its effect is above the MDE.
+
+    Exit code: 0 all expectations were met, 10 an expected fault was missed or an equal version called regressed, 11
+    something could not be measured, 130 interrupted.
+    """
+    sources, (name,), catalogue = choose_measured([scenario] if scenario else None, metrics)
+    count = trials or (_QUICK_TRIALS if quick else _TRIALS)
+    spec = dataclasses.replace(sources.scenario(name, {}), trials=count, max_trials=0)
+    shares = [0.0 if part in {"0", "0%"} else parse_share(part, what="--sizes") for part in _listed(sizes)]
+    plan = plan_self_test(spec, resolve_kind(spec.stack), faults=_listed(faults), sizes=shares, quick=quick)
+    notes: list[str] = []
+    progress = MeasuringProgress(plan.starts * motions_of(spec), name="self-test")
+    site = site_here(catalogue, progress)
+
+    def measure(spec: ScenarioSpec, block: int, what: str) -> TrialSet:
+        progress.doing(f"start {block + 1} of {plan.starts}, {what}")
+        return measure_start(spec, site, block=block)
+
+    with measuring(kept="a self-test saves nothing: start it again"):
+        refuse_unable(spec)
+        with progress.shown():
+            result = run_self_test(
+                plan, measure, lambda base: _policy(base, notes), describe=describe_reason, draws=draws
+            )
+    result = dataclasses.replace(result, notes=(*result.notes, *notes))
+    width, color = terminal()
+    if output_format is Format.JSON:
+        emit(calibration.render_self_test_json(result))
+    else:
+        emit(calibration.render_self_test(result, width=width, color=color))
+    if not is_trustworthy(result.detections):
+        raise typer.Exit(exit_codes.REGRESSED)
+    raise typer.Exit(exit_codes.INVALID if any(each.problem for each in result.detections) else 0)
+
+
+def _policy(base: TrialSet, notes: list[str]) -> Policy:
+    """The gate's policy, with this host's noise if it is calibrated; notes which."""
+    policy = policy_here(scenarios=1, own=(metric.name for metric in base.metrics))
+    found = find_calibration(stores_here(), base)
+    if isinstance(found, UnreadableCalibration):
+        raise RecordUnreadable(found.reason)
+    known = [*describe_calibration(report_calibration(found)), *describe_uncalibrated(found)]
+    notes += known or ("not calibrated (ldos calibrate): the gate's own estimates are the expectation",)
+    return with_calibration(policy, found)
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def parse_axis(given: str) -> Axis:
+    """``dds_flood.rate=500,1000``; values that contain commas are separated by ``;``."""
+    address, equals, values = given.partition("=")
+    remedy = "write it as ADDRESS=VALUE,VALUE, as in dds_flood.rate=500,1000"
+    if not equals or not address.strip():
+        raise ConfigurationError(f"--over is {given!r}", remedy=remedy)
+    parts = [part.strip() for part in values.split(";" if ";" in values else ",")]
+    if not all(parts):
+        missing = "no values" if not values.strip() else "a value that is empty"
+        raise ConfigurationError(f"--over {given} has {missing}", remedy=remedy)
+    return Axis.of(address.strip(), parts)
+
+
+def sweep(  # noqa: PLR0913 - one a command-line option
+    *,
+    over: Annotated[
+        list[str] | None,
+        typer.Option(help="Setting and values: ADDRESS=VALUE,VALUE,…; every combination of several is measured."),
+    ] = None,
+    scenario: Annotated[str | None, typer.Option(help="Scenario that is varied. [default: baseline]")] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="Trials of each start. [default: the scenario's]")] = None,
+    starts: Annotated[int, typer.Option(min=1, help="Stack starts of each cell, in rounds over all cells.")] = 1,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the sweep's folder in .ldos/sweeps. [default: scenario and addresses]")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Measure everything again.")] = False,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Measure cells again that were invalid or could not be measured.")
+    ] = False,
+    max_hours: Annotated[float, typer.Option(min=0, help="Refuse a sweep that would take longer.")] = 24.0,
+    output: Annotated[Path | None, typer.Option(help="File for the result: .html, .md, .json or .csv.")] = None,
+    metrics: MetricsOption = None,
+    output_format: Annotated[Format, typer.Option("--format", help="Format of the result.")] = Format.TEXT,
+    addresses: Annotated[bool, typer.Option("--addresses", help="List settings that can be swept, and end.")] = False,
+) -> None:
+    """Measure a scenario at each combination of some settings.
+
+    Each combination, a cell, is a separate stack start with the cell's loads; the order is shuffled so that drift of
+    the machine does not look like an effect. Results are saved after each cell: the same command resumes an interrupted
+    sweep. Cells that cannot be measured are shown as such.
+
+    Exit code: 0 all cells are valid (or skipped, if the scenario allows it), 11 some are not, 130 interrupted.
+    """
+    if addresses:
+        shown = known_addresses()
+        width = max(map(len, shown))
+        for address, default in shown.items():
+            say(f"{address:{width}}  {_default(default)}".rstrip())
+        return
+    sources, (chosen,), catalogue = choose_measured([scenario] if scenario else None, metrics)
+    base = dataclasses.replace(sources.scenario(chosen, {}), max_trials=0)
+    base = base if trials is None else dataclasses.replace(base, trials=trials)
+    grid = Grid(base=base, axes=tuple(parse_axis(each) for each in over or ()))
+    plan = SweepPlan(grid=grid, starts=starts, retry=retry)
+    _ = grid.specs  # refuses values out of range before starting
+    plan.refuse_endless(longest_s=3600 * max_hours)
+    if output is not None:
+        require_suffix(output)
+    own = {"metrics": ", ".join(catalogue)} if metrics or sources.toml.metrics else {}
+    version = {**version_here(sources.root, base.stack, baselines=sources.folder("baselines")), **own}
+    usual = name_for(f"{base.name}@{','.join(axis.address for axis in grid.axes)}")
+    definition = Definition(name=usual if name is None else name, grid=grid, version=version)
+    folder, was_there = open_sweep(output_here(), definition, fresh=fresh)
+    progress = _Progress(plan, folder, was_there=was_there)
+    site = site_here(catalogue, progress.bar)
+    sweeper = Sweeper(
+        plan=plan,
+        folder=folder,
+        measure=lambda spec, start: measure_start(spec, site, block=start),
+        available=can_be_measured,
+        observer=progress,
+        describe=describe_reason,
+    )
+    if progress.left:
+        with measuring(kept="measured cells are saved: the same command resumes the sweep"):
+            recording_available().demand()
+            with progress.bar.shown():
+                results = sweeper.run()
+    else:  # the machine is not needed
+        results = sweeper.run()
+    notes = () if starts > 1 else ("--starts 3 would measure the variation between stack starts",)
+    _emit(compose_sweep(definition.name, grid.outline, results, notes), folder, output, output_format)
+    states = {result.state for result in results}
+    is_whole = bool(states & TRUSTED) and states <= {*TRUSTED, CellState.SKIPPED}  # a sweep without results fails
+    raise typer.Exit(0 if is_whole else exit_codes.INVALID)
+
+
+def _default(value: object) -> str:
+    if value is None or value == "" or isinstance(value, dict):
+        return ""
+    if isinstance(value, tuple):
+        return "+".join(str(each) for each in value)
+    return show_value(value) if isinstance(value, bool | float) else str(value)
+
+
+class _Progress:
+    """See `SweepObserver`; also reports with what the sweep resumes, and which cells and starts are `left`."""
+
+    def __init__(self, plan: SweepPlan, folder: SweepFolder, *, was_there: bool) -> None:
+        self._plan = plan
+        self._due = 0
+        self.left = plan.left(folder.readable_records())
+        self.bar = MeasuringProgress(sum(motions_of(plan.grid.specs[name]) for name, _ in self.left), name="sweep")
+        self.note = self.bar.note
+        size = plan.grid.size * plan.starts
+        done = size - len(self.left)
+        if not self.left:
+            self.note(f"{folder.path} was already complete: these are its results; --fresh measures again")
+        elif done and was_there:
+            self.note(f"goes on in {folder.path}: {done} of {size} starts are complete")
+        else:
+            self.note(f"{size} stack starts, about {describe_duration(plan.estimate_s)}: {folder.path}")
+
+    def cell(self, cell: Cell, start: int, *, number: int, of: int) -> None:
+        again = f", start {start + 1}" if self._plan.starts > 1 else ""
+        self._due = self.bar.made + motions_of(self._plan.grid.specs[cell.name])
+        self.bar.doing(f"{number} of {of}: {cell.label}{again}")
+
+    def cell_done(self, result: CellResult) -> None:
+        self.bar.step(max(0, self._due - self.bar.made))  # starts of the cell that were not made
+        report = compose_sweep("", self._plan.grid.outline, [result])
+        self.note(describe_cell(report.cells[0], shown_metrics(report)))
+
+
+def _emit(report: SweepReport, folder: SweepFolder, output: Path | None, output_format: Format) -> None:
+    """Prints the result, and writes the requested file."""
+    width, color = terminal()
+    if output_format is Format.JSON:
+        emit(render_json(report))
+    else:
+        emit(render_text(report, width=width, color=color))
+        say(f"results: {folder.path}")
+    if output is not None:
+        write_text(render_for(report, output), output)
+        say(f"report: {output}", err=output_format is Format.JSON)

@@ -1,0 +1,345 @@
+"""Processes of a flood: publishers of `std_msgs/String` at a fixed rate, and a counter of what arrives.
+
+A publisher's schedule is absolute: a late message is sent at once, so that the mean rate holds. Its parameter
+``throttle``, set through ROS 2's standard service ``set_parameters``, is the share of its rate that it may use. The
+counter is an instrument, not a part of the load: it reads in batches, without tracepoints.
+
+Ten times per second each prints a JSON line: ``mono_ns``, and by topic ``published``, or ``received`` and ``lost``. A
+publisher also prints ``requested`` (messages due on all topics), ``allowed`` (those of them that the throttle let
+through), ``given_up`` (messages that were allowed and will not be sent), ``error_bins`` (by bin) and ``final``.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
+from pytest_ldos.measure.load.flood_reports import bin_of
+from pytest_ldos.robot.dds.action import ParameterService, ParameterType
+from pytest_ldos.robot.dds.endpoint import QosProfile, Reader, WriteTimedOut, dds_topic
+from pytest_ldos.robot.dds.messages import Message, default, encode
+from pytest_ldos.robot.dds.node import Context, Node, Publisher, run_node
+from pytest_ldos.scenario.loads import SEQUENCE_BYTES
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloodSchedule:
+    """Bursts at equal intervals from a fixed start, so that a late burst does not delay later ones.
+
+    Several publishers are interleaved: each sends at its own rate, evenly between the others' bursts.
+    """
+
+    rate_hz: float  # of each publisher
+    burst: int  # messages that one publisher sends at once
+    publishers: int
+    begin_ns: int
+
+    @property
+    def _between_bursts_ns(self) -> float:
+        return NS_PER_S * self.burst / (self.rate_hz * self.publishers)
+
+    def due_ns(self, slot: int) -> int:
+        """Returns the time at which a message is due; slots count the messages of all publishers."""
+        return self.begin_ns + math.ceil(slot // self.burst * self._between_bursts_ns)
+
+    def publisher_of(self, slot: int) -> int:
+        return slot // self.burst % self.publishers
+
+    def due_by(self, now_ns: int) -> int:
+        """Returns the number of messages due at or before a time."""
+        if now_ns < self.begin_ns:
+            return 0
+        bursts = int((now_ns - self.begin_ns) / self._between_bursts_ns) + 1
+        # The division is rounded; `due_ns` decides.
+        while self.due_ns(bursts * self.burst) <= now_ns:
+            bursts += 1
+        while bursts > 1 and self.due_ns((bursts - 1) * self.burst) > now_ns:
+            bursts -= 1
+        return bursts * self.burst
+
+
+_TEXT_AT: Final = 8  # offset of the text, after CDR's header and the length of the text
+_END: Final = _TEXT_AT + SEQUENCE_BYTES
+
+
+class NumberedText:
+    """Encoded messages of one size."""
+
+    def __init__(self, size_bytes: int) -> None:
+        data = encode(default("std_msgs/msg/String", data="X" * size_bytes))
+        self._head, self._tail = data[:_TEXT_AT], data[_END:]
+
+    def message(self, number: int) -> bytes:
+        return b"%b%016x%b" % (self._head, number, self._tail)
+
+
+def number_of(data: bytes) -> int:
+    """Returns the number of an encoded message; raises `ValueError` for that of another program."""
+    return int(data[_TEXT_AT:_END], 16)
+
+
+_MEMORY_NS: Final = NS_PER_S  # age at which stretches are dropped: no message is sent so late
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """An interval with one share; `passed_ns` is the schedule time at its start."""
+
+    begin_ns: int
+    passed_ns: int
+    share: float
+
+    def passed_by(self, now_ns: int) -> int:
+        return self.passed_ns + math.floor((now_ns - self.begin_ns) * self.share)
+
+    def real_ns(self, passed_ns: int) -> int:
+        return self.begin_ns + math.ceil((passed_ns - self.passed_ns) / self.share)
+
+
+class ThrottledTime:
+    """Conversion between schedule time and real time, as in `ldos_load`'s `ThrottledSchedule`.
+
+    Args:
+        begin_ns: monotonic time from which the two can differ.
+    """
+
+    def __init__(self, begin_ns: int) -> None:
+        # An immutable tuple, replaced as a whole: one thread throttles, another sends.
+        self._stretches: tuple[_Stretch, ...] = (_Stretch(begin_ns, begin_ns, 1.0),)
+
+    @property
+    def share(self) -> float:
+        """Speed of schedule time relative to real time."""
+        return self._stretches[-1].share
+
+    def throttle(self, share: float, now_ns: int) -> None:
+        """Sets the speed of schedule time from now on, above 0 and up to 1."""
+        new = _Stretch(now_ns, self.passed_by(now_ns), share)
+        recent = (each for each in self._stretches[:-1] if each.begin_ns > now_ns - _MEMORY_NS)
+        self._stretches = (*recent, self._stretches[-1], new)
+
+    def passed_by(self, now_ns: int) -> int:
+        """Returns the schedule time at a real time at or after the last change."""
+        return self._stretches[-1].passed_by(now_ns)
+
+    def real_ns(self, passed_ns: int) -> int:
+        """Returns the real time of a schedule time."""
+        stretches = self._stretches
+        last = stretches[-1]
+        if last.passed_ns <= passed_ns:  # the case of nearly all messages
+            return last.real_ns(passed_ns)
+        earlier = (each for each in reversed(stretches) if each.passed_ns <= passed_ns)
+        return next(earlier, stretches[0]).real_ns(passed_ns)
+
+
+LONGEST_LAG_NS: Final = 250 * NS_PER_MS
+"""Messages later than this are dropped and counted, so that a slow or stopped publisher sends no endless burst."""
+
+_LONGEST_SLEEP_NS: Final = 50 * NS_PER_MS  # a longer sleep would delay the end, and changes of the throttle
+_REPORT_EVERY_NS: Final = 100 * NS_PER_MS
+_REPORT_PATIENCE_NS: Final = 20 * NS_PER_MS
+_REPORT_TAKES_NS: Final = 150_000
+_HEAD_START_NS: Final = 20 * NS_PER_MS
+_MATCH_POLL_S: Final = 0.01
+
+
+class Flood:
+    """Sends on all topics of this process, on one thread.
+
+    Args:
+        awaits_readers: True to begin only when each topic has a reader.
+
+    Attributes:
+        throttle: share of the rate used from now on; may be set from any thread.
+    """
+
+    def __init__(
+        self, publishers: Sequence[Publisher], *, rate_hz: float, burst: int, size_bytes: int, awaits_readers: bool
+    ) -> None:
+        self._publishers = publishers
+        self._texts = NumberedText(size_bytes)
+        self._awaits_readers = awaits_readers
+        self._stopping = threading.Event()
+        self._published = [0] * len(publishers)
+        self._given_up = 0
+        self._error_bins: dict[int, int] = {}
+        self._previous: list[tuple[int, int] | None] = [None] * len(publishers)
+        self._report_due_ns = 0
+        begin_ns = time.monotonic_ns()
+        self._schedule = FloodSchedule(rate_hz=rate_hz, burst=burst, publishers=len(publishers), begin_ns=begin_ns)
+        self._time = ThrottledTime(begin_ns)
+        self.throttle = 1.0
+        self._thread = threading.Thread(target=self._run, name="flood")
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while self._awaits_readers and not all(publisher.matched() for publisher in self._publishers):
+            if self._stopping.wait(_MATCH_POLL_S):
+                return
+        gc.collect()
+        gc.disable()  # a collection would delay messages
+        begin_ns = time.monotonic_ns() + _HEAD_START_NS
+        self._schedule, self._time = replace(self._schedule, begin_ns=begin_ns), ThrottledTime(begin_ns)
+        slot = 0
+        self._report_due_ns = begin_ns
+        while not self._stopping.is_set():
+            now_ns = time.monotonic_ns()
+            throttle = self.throttle
+            if throttle != self._time.share and now_ns >= begin_ns:
+                self._time.throttle(throttle, now_ns)
+            due_ns = self._time.real_ns(self._schedule.due_ns(slot))
+            late_ns = now_ns - self._report_due_ns
+            # A report fits before the next message, or is overdue because messages leave no gap for it.
+            if late_ns > _REPORT_PATIENCE_NS or (late_ns >= 0 and due_ns - now_ns > _REPORT_TAKES_NS):
+                self._report(now_ns, is_final=False)
+            elif now_ns < due_ns:
+                time.sleep(min(due_ns - now_ns, _LONGEST_SLEEP_NS) / NS_PER_S)
+            elif now_ns - due_ns > LONGEST_LAG_NS:
+                next_slot = max(self._allowed_by(now_ns), slot + 1)
+                self._given_up += next_slot - slot
+                slot = next_slot
+            else:
+                self._send(self._schedule.publisher_of(slot), now_ns, due_ns)
+                slot += 1
+        self._report(time.monotonic_ns(), is_final=True)
+
+    def _allowed_by(self, now_ns: int) -> int:
+        """Number of messages that were due under the throttle."""
+        return self._schedule.due_by(self._time.passed_by(now_ns))
+
+    def _send(self, which: int, now_ns: int, due_ns: int) -> None:
+        try:
+            self._publishers[which].publish_encoded(self._texts.message(self._published[which]))
+        except WriteTimedOut:
+            self._given_up += 1
+            return
+        self._published[which] += 1
+        sent_ns, was_due_ns = self._previous[which] or (now_ns, due_ns)
+        number = bin_of((now_ns - sent_ns) - (due_ns - was_due_ns))
+        self._error_bins[number] = self._error_bins.get(number, 0) + 1
+        self._previous[which] = (now_ns, due_ns)
+
+    def _report(self, now_ns: int, *, is_final: bool) -> None:
+        published = {each.topic: count for each, count in zip(self._publishers, self._published, strict=True)}
+        report = {
+            "mono_ns": now_ns,
+            "published": published,
+            "requested": self._schedule.due_by(now_ns),
+            "allowed": self._allowed_by(now_ns),
+            "given_up": self._given_up,
+            "error_bins": self._error_bins,
+            "final": is_final,
+        }
+        self._report_due_ns = now_ns + _REPORT_EVERY_NS
+        os.write(sys.stdout.fileno(), (json.dumps(report) + "\n").encode())
+
+
+def build_publisher(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
+    """Builds node `flood_publisher_N`.
+
+    Parameters: ``index`` (N), ``topics``, ``rate_hz`` of each, ``burst``, ``size_bytes``, ``reliable``, ``depth``,
+    ``awaits_readers``, ``seconds``.
+    """
+    node = Node(context, f"flood_publisher_{parameters['index']}")
+    qos = QosProfile(depth=parameters["depth"], reliable=parameters["reliable"])
+    flood = Flood(
+        [node.create_publisher("std_msgs/msg/String", topic, qos=qos) for topic in parameters["topics"]],
+        rate_hz=parameters["rate_hz"],
+        burst=parameters["burst"],
+        size_bytes=parameters["size_bytes"],
+        awaits_readers=parameters["awaits_readers"],
+    )
+
+    def set_throttle(value: Message) -> str:
+        if parameters["reliable"]:
+            return "a reliable publisher is not throttled: its readers wait for every message"
+        if value.type != ParameterType.DOUBLE or not 0 < value.double_value <= 1:
+            return "throttle is a number above 0 and up to 1"
+        flood.throttle = value.double_value
+        return ""
+
+    ParameterService(node, {"throttle": set_throttle})
+    limit = threading.Timer(parameters["seconds"], context.executor.stop)
+    limit.daemon = True
+    limit.start()
+    return flood.stop
+
+
+_POLL_NS: Final = 10 * NS_PER_MS
+_POLLS_A_REPORT: Final = 10
+_DEPTH: Final = 4096
+
+
+class Tally:
+    """Counts of one topic: messages of one publisher, in order.
+
+    Attributes:
+        lost: numbers missing between the first and the last message received.
+    """
+
+    def __init__(self) -> None:
+        self.received = 0
+        self._first: int | None = None
+        self._last = 0
+
+    @property
+    def lost(self) -> int:
+        return 0 if self._first is None else self._last - self._first + 1 - self.received
+
+    def add(self, batch: Sequence[bytes]) -> None:
+        if not batch:
+            return
+        if self._first is None:
+            self._first = number_of(batch[0])
+        self._last = number_of(batch[-1])
+        self.received += len(batch)
+
+
+class FloodCounter:
+    """Counts messages by topic."""
+
+    def __init__(self, context: Context, topics: Sequence[str], *, reliable: bool) -> None:
+        qos = QosProfile(depth=_DEPTH, reliable=reliable)
+        self._readers = {
+            topic: Reader(context.participant, dds_topic(topic), "std_msgs/msg/String", qos) for topic in topics
+        }
+        self._tallies = {topic: Tally() for topic in topics}
+        self._polls = 0
+
+    def poll(self) -> None:
+        for topic, reader in self._readers.items():
+            self._tallies[topic].add(reader.take_many(_DEPTH))
+        self._polls += 1
+        if self._polls % _POLLS_A_REPORT == 0:
+            report = {
+                "mono_ns": time.monotonic_ns(),
+                "received": {topic: tally.received for topic, tally in self._tallies.items()},
+                "lost": {topic: tally.lost for topic, tally in self._tallies.items()},
+            }
+            sys.stdout.write(json.dumps(report) + "\n")
+            sys.stdout.flush()
+
+
+def build_counter(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
+    """Builds node `flood_counter`; parameters: ``topics``, ``reliable``."""
+    counter = FloodCounter(context, parameters["topics"], reliable=parameters["reliable"])
+    Node(context, "flood_counter").create_timer(_POLL_NS, counter.poll)
+    return lambda: None
+
+
+if __name__ == "__main__":
+    program = json.loads(sys.argv[1])["program"]
+    run_node(program, {"flood_publisher": build_publisher, "flood_counter": build_counter}[program])

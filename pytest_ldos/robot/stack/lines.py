@@ -1,0 +1,241 @@
+"""The line protocol between a stack and a program that makes it work: one JSON object per line.
+
+It is public: a user's program that speaks it is a stimulus (``stimulus = "script"``).
+
+The program first writes ``{"event": "ready"}``, with ``"resets": true`` to request reset commands, or
+``{"event": "refused", "message": …, "remedy": …}``. Then it answers each command that it reads from standard input:
+
+.. code-block:: json
+
+    {"command": "run", "id": "5f0c…", "case": "corner", "message": null, "seed": 3,
+     "scenario": "baseline", "index": 2, "timeout_s": 60.0}
+
+``scenario`` and ``index`` are null in a warm-up. ``{"command": "reset", "id": …, "timeout_s": …}`` follows each run, if
+requested. Each command is answered by
+
+.. code-block:: json
+
+    {"event": "ended", "id": "5f0c…", "outcome": "success", "message": "",
+     "stamps_ns": {"goal_sent": 81233000, "result": 92137000}, "numbers": {"distance_m": 3.2}}
+
+The outcome is ``success`` or another word of `OutcomeClass`. Stamps are ``CLOCK_MONOTONIC``, by phase name:
+``goal_sent`` and ``result`` are required, ``goal_accepted``, ``planning`` and ``executing`` optional. ``"pids"`` names
+processes that the program started for the run, whose messages belong to it. The program's standard error is kept in its
+log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, Final, Self
+
+from pytest_ldos.base.errors import LdosError
+from pytest_ldos.base.plain import PlainReader
+from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.robot.dds.emission import emit
+from pytest_ldos.robot.stack.client_protocol import ClientEvent, ReadyEvent, TrialTag
+from pytest_ldos.robot.stack.goals import ErrorCode, OutcomeClass
+
+
+class Order(StrEnum):
+    """Values of ``command``."""
+
+    RUN = "run"
+    RESET = "reset"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A command to a program; see the module.
+
+    Attributes:
+        goal_id: ``id`` of the line.
+        message: fields of the case's message, if it has one.
+    """
+
+    order: Order
+    goal_id: str
+    timeout_s: float
+    case: str = ""
+    message: Mapping[str, Any] | None = None
+    seed: int | None = None
+    trial: TrialTag | None = None
+
+    def to_line(self) -> str:
+        values: dict[str, Any] = {"command": self.order, "id": self.goal_id, "timeout_s": self.timeout_s}
+        if self.order is Order.RUN:
+            tag = {"scenario": None, "index": None} if self.trial is None else asdict(self.trial)
+            values |= {"case": self.case, "message": self.message, "seed": self.seed, **tag}
+        return json.dumps(values) + "\n"
+
+
+@dataclass(frozen=True)
+class Refused(ClientEvent):
+    """The program refuses to begin; `remedy` is advice for the user."""
+
+    kind = "refused"
+
+    message: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended(ClientEvent):
+    """The end of a run or a reset; see the module."""
+
+    kind = "ended"
+
+    id: str
+    outcome: OutcomeClass = OutcomeClass.SUCCESS
+    message: str = ""
+    stamps_ns: Mapping[str, int] = field(default_factory=dict)
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    pids: tuple[int, ...] = ()
+
+    @property
+    def goal_id(self) -> str:
+        return self.id
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Reads an event.
+
+        Raises:
+            ValueError, TypeError: it is damaged.
+        """
+        given = {name: value for name, value in values.items() if name != "event"}
+        if isinstance(numbers := given.get("numbers"), dict):
+            given["numbers"] = {
+                name: float(number) if type(number) is int else number for name, number in numbers.items()
+            }
+        ended: Self = PlainReader().read(cls, given, "the event")
+        if not all(map(math.isfinite, ended.numbers.values())):
+            raise ValueError("a number of the event is not finite")
+        return ended
+
+
+@dataclass
+class Task:
+    """A command in progress.
+
+    Attributes:
+        message: fields of the case's message.
+        deadline: of ``time.monotonic()``.
+        pids: processes that were started for it.
+        stamps: by phase, ``CLOCK_MONOTONIC``.
+    """
+
+    order: Order
+    id: str
+    case: str
+    message: dict[str, Any]
+    scenario: str | None
+    index: int | None
+    deadline: float
+    pids: tuple[int, ...] = ()
+    stamps: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def left_s(self) -> float:
+        """Time until the task's timeout, seconds."""
+        return max(self.deadline - time.monotonic(), 0.0)
+
+    @property
+    def is_trial(self) -> bool:
+        return self.scenario is not None
+
+    def begin(self) -> None:
+        if self.scenario is not None and self.index is not None:
+            emit.trial_begin(self.id, self.scenario, self.index)
+
+    def enter(self, phase: Phase) -> None:
+        """Stamps a phase when it is first entered, and marks it if this is a trial."""
+        if phase in self.stamps:
+            return
+        self.stamps[phase] = time.monotonic_ns()
+        if self.is_trial:
+            emit.phase(self.id, phase)
+
+    def end(self, outcome: OutcomeClass, message: str = "", **numbers: float) -> Ended:
+        """Marks the end; returns the event to write."""
+        if self.is_trial:
+            emit.trial_end(self.id, ErrorCode.SUCCESS if outcome is OutcomeClass.SUCCESS else ErrorCode.FAILURE)
+        return Ended(
+            id=self.id, outcome=outcome, message=message, stamps_ns=self.stamps, numbers=numbers, pids=self.pids
+        )
+
+
+def serve(handle: Callable[[Task], Ended], *, resets: bool) -> None:
+    """Reports readiness, then executes commands until the input ends or the program is interrupted."""
+    write(ReadyEvent(resets=resets))
+    with contextlib.suppress(KeyboardInterrupt):
+        for line in sys.stdin:
+            values = json.loads(line)
+            task = Task(
+                order=Order(values["command"]),
+                id=values["id"],
+                case=values.get("case", ""),
+                message=values.get("message") or {},
+                scenario=values.get("scenario"),
+                index=values.get("index"),
+                deadline=time.monotonic() + values["timeout_s"],
+            )
+            write(handle(task))
+
+
+def refuse(error: LdosError) -> None:
+    """Reports why the program cannot begin, and waits to be ended, so that the report is read first."""
+    write(Refused(error.message, error.remedy))
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.stdin.read()
+
+
+def write(event: ClientEvent) -> None:
+    sys.stdout.write(event.to_line())
+    sys.stdout.flush()
+
+
+REJECTED: Final = (OutcomeClass.ABORTED, "the server rejected the goal")
+
+_GOOD_NAMES: Final = ("NONE", "SUCCESS", "SUCCESSFUL")
+_TEXTS: Final = ("error_string", "error_msg")
+
+
+def judge_end(status: str, result: Any, success_codes: Collection[int]) -> tuple[OutcomeClass, str]:
+    """Returns the outcome of an accepted goal, and why it is not a success.
+
+    Args:
+        status: ``succeeded``, ``aborted``, ``canceled``, …
+        result: the result's message.
+        success_codes: numbers that mean success; empty for the type's own success constants, or 0 without any.
+    """
+    if status != "succeeded":
+        return OutcomeClass.ABORTED, f"the goal ended as {status}{_details(result)}"
+    code = _error_code(result)
+    if code is not None and not success_codes:  # the type's own codes; 0 without any
+        kind = result.error_code if hasattr(result.error_code, "val") else result
+        success_codes = {getattr(kind, name) for name in _GOOD_NAMES if hasattr(kind, name)} or {0}
+    if code is None or code in success_codes:
+        return OutcomeClass.SUCCESS, ""
+    return OutcomeClass.ABORTED, f"the goal succeeded, but its result says otherwise{_details(result)}"
+
+
+def _error_code(result: Any) -> int | None:
+    """The number in `error_code`, or in MoveIt's `error_code.val`; ``None`` if the type has none."""
+    code = getattr(result, "error_code", None)
+    value = getattr(code, "val", code)
+    return value if isinstance(value, int) else None
+
+
+def _details(result: Any) -> str:
+    code = _error_code(result)
+    text = next((str(getattr(result, name)) for name in _TEXTS if getattr(result, name, "")), "")
+    parts = ([] if code is None else [f"error code {code}"]) + ([text] if text else [])
+    return f" ({', '.join(parts)})" if parts else ""

@@ -1,0 +1,389 @@
+"""The processes of the stimuli ``action``, ``service`` and ``bag``.
+
+They speak the line protocol of `stack.lines`, and mark each trial in the trace.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, Final
+
+import rclpy
+from action_msgs.msg import GoalStatus
+from rclpy.action import ActionClient
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.task import Future
+from rosidl_runtime_py.set_message import set_message_fields
+from rosidl_runtime_py.utilities import get_action, get_message, get_service
+
+from pytest_ldos.base.errors import ConfigurationError, LdosError, suggest
+from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
+from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.robot.stack.goals import OutcomeClass
+from pytest_ldos.robot.stack.lines import REJECTED, Ended, Order, Task, judge_end, refuse, serve
+from pytest_ldos.scenario.stimuli import FEEDBACK, ActionSpec, BagSpec, ServiceSpec
+from pytest_ldos.scenario.words import StimulusKind
+
+_NODES: Final = {
+    StimulusKind.ACTION: "ldos_action_caller",
+    StimulusKind.SERVICE: "ldos_service_caller",
+    StimulusKind.BAG: "ldos_bag_player",
+}
+_STATUS: Final = "STATUS_"
+_DISCOVERY_S: Final = 10.0
+_CANCEL_S: Final = 2.0
+_POLL_S: Final = 0.02
+_PLAYER: Final = "rosbag2_player"
+"""Name of the node of ``ros2 bag play``, which is unique because each run has its own DDS domain."""
+_PLAYER_S: Final = 20.0
+"""Timeout for the player to open its bag and to be discovered."""
+_GRACE_S: Final = 10.0
+
+
+class ActionCaller:
+    """Sends one goal at a time and waits for its end; `reset` is the message of the goal after each trial, if any.
+
+    Raises:
+        ConfigurationError: a type is not installed, or the topic in `executing` does not exist.
+    """
+
+    def __init__(self, node: Node, spec: ActionSpec, reset: Mapping[str, Any] | None) -> None:
+        self._node = node
+        self._spec = spec
+        self._reset = reset
+        self._type = _find(get_action, spec.type)
+        self._client = ActionClient(node, self._type, spec.name)
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(node)
+        self._task: Task | None = None
+        self._service = None
+        if spec.reset_service:
+            self._service = node.create_client(_find(get_service, spec.reset_type), spec.reset_service)
+        if spec.executing and spec.executing != FEEDBACK:
+            self._listen(spec.executing)
+
+    @property
+    def resets(self) -> bool:
+        return self._reset is not None or self._service is not None
+
+    def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
+        """Refuses messages that are not goals of this type.
+
+        Raises:
+            ConfigurationError: names the place and the field.
+        """
+        for where, values in messages.items():
+            fill(self._type.Goal(), values, where)
+        if not self._client.wait_for_server(timeout_sec=_DISCOVERY_S):
+            raise ConfigurationError(f"there is no action server {self._spec.name} of type {self._spec.type}")
+
+    def handle(self, task: Task) -> Ended:
+        if task.order is Order.RUN:
+            return self._send(task, task.message)
+        if self._service is not None:
+            answer = self._service.call_async(self._service.srv_type.Request())
+            if not self._await(answer, task):
+                return task.end(OutcomeClass.TIMED_OUT, f"no answer from {self._spec.reset_service}")
+        return self._send(task, self._reset) if self._reset is not None else task.end(OutcomeClass.SUCCESS)
+
+    def _send(self, task: Task, values: Mapping[str, Any]) -> Ended:
+        goal = fill(self._type.Goal(), values, "the goal")
+        self._task = task
+        task.begin()
+        task.enter(Phase.GOAL_SENT)
+        if self._spec.executing:
+            task.enter(Phase.PLANNING)
+        sent = self._client.send_goal_async(goal, feedback_callback=self._fed_back)
+        if not self._await(sent, task):
+            task.enter(Phase.RESULT)
+            return task.end(OutcomeClass.TIMED_OUT, "the server did not answer the goal")
+        handle = sent.result()
+        if not handle.accepted:
+            task.enter(Phase.RESULT)
+            return task.end(*REJECTED)
+        task.enter(Phase.GOAL_ACCEPTED)
+        if not self._spec.executing:
+            task.enter(Phase.EXECUTING)
+        done = handle.get_result_async()
+        if not self._await(done, task):
+            self._executor.spin_until_future_complete(handle.cancel_goal_async(), timeout_sec=_CANCEL_S)
+            task.enter(Phase.RESULT)
+            return task.end(OutcomeClass.TIMED_OUT, f"no result within {self._spec.timeout_s:g} s")
+        task.enter(Phase.RESULT)
+        answer = done.result()
+        return task.end(*judge_end(_status_name(answer.status), answer.result, self._spec.success_codes))
+
+    def _await(self, future: Future, task: Task) -> bool:
+        """Returns True if the future was completed in time."""
+        self._executor.spin_until_future_complete(future, timeout_sec=task.left_s)
+        return bool(future.done())
+
+    def _fed_back(self, _: Any) -> None:
+        if self._spec.executing == FEEDBACK and self._task is not None:
+            self._task.enter(Phase.EXECUTING)
+
+    def _heard(self, _: Any) -> None:
+        if self._task is not None and Phase.GOAL_SENT in self._task.stamps and Phase.RESULT not in self._task.stamps:
+            self._task.enter(Phase.EXECUTING)
+
+    def _listen(self, topic: str) -> None:
+        ends_at = time.monotonic() + _DISCOVERY_S
+        while topic not in (types := dict(self._node.get_topic_names_and_types())):
+            if time.monotonic() > ends_at:
+                names = ", ".join(sorted(types)) or "none"
+                message = f"executing names the topic {topic}, which does not exist"
+                raise ConfigurationError(message, remedy=f"there is {names}")
+            self._executor.spin_once(timeout_sec=_POLL_S)
+        qos = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+        self._node.create_subscription(get_message(types[topic][0]), topic, self._heard, qos)
+
+
+def _status_name(status: int) -> str:
+    """``aborted`` for `GoalStatus.STATUS_ABORTED`."""
+    names = (name for name, value in vars(GoalStatus).items() if name.startswith(_STATUS) and value == status)
+    return next(names, f"status {status}").removeprefix(_STATUS).lower()
+
+
+class ServiceCaller:
+    """Calls a service a number of times in each trial.
+
+    Raises:
+        ConfigurationError: its type is not installed.
+    """
+
+    resets = False
+
+    def __init__(self, node: Node, spec: ServiceSpec) -> None:
+        self._spec = spec
+        self._type = _find(get_service, spec.type)
+        self._client = node.create_client(self._type, spec.name)
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(node)
+
+    def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
+        """Refuses messages that are not requests of this type.
+
+        Raises:
+            ConfigurationError: names the place and the field.
+        """
+        for where, values in messages.items():
+            fill(self._type.Request(), values, where)
+        if not self._client.wait_for_service(timeout_sec=_DISCOVERY_S):
+            raise ConfigurationError(f"there is no service {self._spec.name}")
+
+    def handle(self, task: Task) -> Ended:
+        """Makes the calls of a trial."""
+        request = fill(self._type.Request(), task.message, "the request")
+        latencies_ns: list[int] = []
+        task.begin()
+        task.enter(Phase.GOAL_SENT)
+        outcome, message = OutcomeClass.SUCCESS, ""
+        for number in range(1, self._spec.calls + 1):
+            begin_ns = time.monotonic_ns()
+            call = self._client.call_async(request)
+            self._executor.spin_until_future_complete(call, timeout_sec=self._spec.timeout_s)
+            if not call.done():
+                outcome, message = OutcomeClass.TIMED_OUT, f"call {number} was not answered"
+                break
+            latencies_ns.append(time.monotonic_ns() - begin_ns)
+            answer = call.result()
+            if getattr(answer, "success", True) is False:
+                text = getattr(answer, "message", "")
+                outcome, message = OutcomeClass.ABORTED, f"call {number} did not succeed"
+                message += f": {text}" if text else ""
+                break
+        task.enter(Phase.RESULT)
+        return task.end(outcome, message, **_numbers(latencies_ns))
+
+
+def _numbers(latencies_ns: Sequence[int]) -> dict[str, float]:
+    """Geometric mean, median, 99th percentile (nearest rank) and maximum of the calls."""
+    if not latencies_ns:
+        return {}
+    ordered = sorted(latencies_ns)
+    return {
+        "calls_mean_ms": statistics.geometric_mean(ordered) / NS_PER_MS,
+        "calls_p50_ms": statistics.median(ordered) / NS_PER_MS,
+        "calls_p99_ms": ordered[math.ceil(0.99 * len(ordered)) - 1] / NS_PER_MS,
+        "calls_max_ms": ordered[-1] / NS_PER_MS,
+    }
+
+
+class BagPlayer:
+    """Plays a bag by ``ros2 bag play``, once in each trial.
+
+    The player starts paused, so that all subscribers discover its publishers before the first message.
+
+    Raises:
+        ConfigurationError: it cannot be read, lacks a chosen topic, or is shorter than the part to play.
+    """
+
+    resets = False
+
+    def __init__(self, node: Node, spec: BagSpec) -> None:
+        import rosbag2_py  # noqa: PLC0415 - not every stack takes a bag
+        from rosbag2_interfaces.srv import Resume  # noqa: PLC0415
+
+        self._node = node
+        self._spec = spec
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(node)
+        try:
+            recorded = rosbag2_py.Info().read_metadata(spec.path, "")
+        except RuntimeError as error:
+            raise ConfigurationError(
+                f"{spec.path} is not a readable bag: {error}", remedy="see `ros2 bag info`"
+            ) from None
+        in_bag = tuple(each.topic_metadata.name for each in recorded.topics_with_message_count)
+        for topic in spec.topics:
+            if topic not in in_bag:
+                raise ConfigurationError(f"the bag has no topic {topic}", remedy=suggest(topic, in_bag))
+        self._topics = tuple(spec.topics) or in_bag
+        lasts_s = recorded.duration.nanoseconds / NS_PER_S
+        needed_s = spec.start_s + spec.duration_s
+        if needed_s > lasts_s or spec.start_s >= lasts_s:
+            raise ConfigurationError(
+                f"the bag lasts {lasts_s:.1f} s, shorter than a trial, which ends at {needed_s:.1f} s",
+                remedy="lower start_s or duration_s in [tool.ldos.stimulus.bag]",
+            )
+        self._seconds = (spec.duration_s or lasts_s - spec.start_s) / spec.rate
+        self._resume = node.create_client(Resume, f"/{_PLAYER}/resume")
+
+    def check(self, _: Mapping[str, Mapping[str, Any]]) -> None:
+        """Refuses a bag if no node in the stack subscribes to its topics.
+
+        Raises:
+            ConfigurationError: names the played topics.
+        """
+        ends_at = time.monotonic() + _PLAYER_S
+        while not any(self._node.count_subscribers(topic) for topic in self._topics):
+            if time.monotonic() > ends_at:
+                raise ConfigurationError(
+                    f"no node in the stack subscribes to a topic of the bag: {', '.join(self._topics)}",
+                    remedy="record what the stack takes, or remap its topics in the launch file",
+                )
+            self._executor.spin_once(timeout_sec=_POLL_S)
+
+    def handle(self, task: Task) -> Ended:
+        """Plays the bag once, from the first message to the player's end."""
+        player = subprocess.Popen(self._command(), stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=sys.stderr)
+        task.pids = (player.pid,)
+        try:
+            return self._play(task, player)
+        finally:
+            if player.poll() is None:
+                player.terminate()
+            player.wait()
+
+    def _play(self, task: Task, player: subprocess.Popen[bytes]) -> Ended:
+        if not self._is_seen(player):
+            task.enter(Phase.GOAL_SENT)
+            task.enter(Phase.RESULT)
+            return task.end(OutcomeClass.ABORTED, "the player did not become ready; see the log of the stimulus")
+        task.begin()
+        task.enter(Phase.GOAL_SENT)
+        answer = self._resume.call_async(self._resume.srv_type.Request())
+        self._executor.spin_until_future_complete(answer, timeout_sec=_PLAYER_S)
+        task.enter(Phase.EXECUTING)
+        try:
+            code = player.wait(timeout=self._seconds + _GRACE_S)
+        except subprocess.TimeoutExpired:
+            task.enter(Phase.RESULT)
+            return task.end(OutcomeClass.TIMED_OUT, f"the player did not end within {self._seconds + _GRACE_S:.0f} s")
+        task.enter(Phase.RESULT)
+        if code != 0:
+            return task.end(OutcomeClass.ABORTED, f"ros2 bag play ended with exit code {code}")
+        return task.end(OutcomeClass.SUCCESS)
+
+    def _is_seen(self, player: subprocess.Popen[bytes]) -> bool:
+        """Waits until the player can be resumed and its publishers are in the graph."""
+        ends_at = time.monotonic() + _PLAYER_S
+        while player.poll() is None and time.monotonic() < ends_at:
+            self._executor.spin_once(timeout_sec=_POLL_S)
+            if self._resume.service_is_ready() and all(map(self._node.count_publishers, self._topics)):
+                return True
+        return False
+
+    def _command(self) -> list[str]:
+        spec = self._spec
+        return [
+            *("ros2", "bag", "play", spec.path, "--start-paused", "--disable-keyboard-controls"),
+            *("--rate", str(spec.rate), "--start-offset", str(spec.start_s), "--topics", *self._topics),
+            *(("--playback-duration", str(spec.duration_s)) if spec.duration_s else ()),
+            *(("--clock",) if spec.clock else ()),
+        ]
+
+
+def _find(get: Callable[[str], Any], name: str) -> Any:
+    """Returns the class of a type by its name, ``PACKAGE/KIND/NAME``; refuses one that is not installed."""
+    package = name.partition("/")[0]
+    try:
+        return get(name)
+    except ModuleNotFoundError:
+        remedy = f"source a workspace that has {package}, or correct the type in [tool.ldos.stack]"
+        raise ConfigurationError(f"the type {name} is not installed: no package {package}", remedy=remedy) from None
+    except (AttributeError, ValueError):
+        raise ConfigurationError(f"package {package} has no type {name}", remedy="correct the type") from None
+
+
+def fill(message: Any, values: Mapping[str, Any], where: str) -> Any:
+    """Sets a message's fields from a user's plain values, and returns it.
+
+    Raises:
+        ConfigurationError: a field that the type does not have (the nearest is named), or a value of another type.
+    """
+    _require_fields(message, values, where)
+    try:
+        set_message_fields(message, deepcopy(dict(values)))  # it puts messages into the lists that it is given
+    except (AttributeError, TypeError, ValueError, AssertionError) as error:
+        raise ConfigurationError(f"{where}: {error}", remedy="give values of the type's own kinds") from None
+    return message
+
+
+def _require_fields(message: Any, values: Mapping[str, Any], where: str) -> None:
+    """Refuses unknown field names at any depth of tables."""
+    known = message.get_fields_and_field_types()
+    for name, value in values.items():
+        if name not in known:
+            raise ConfigurationError(
+                f"{where}: {type(message).__name__} has no field {name!r}", remedy=suggest(str(name), tuple(known))
+            )
+        inner = getattr(message, name)
+        if isinstance(value, Mapping) and hasattr(inner, "get_fields_and_field_types"):
+            _require_fields(inner, value, f"{where}, {name}")
+
+
+def main() -> None:
+    """Serves a stimulus: ``argv[1]`` is JSON with ``stimulus``, ``spec``, ``messages`` (by place) and ``reset``."""
+    settings = json.loads(sys.argv[1])
+    stimulus = StimulusKind(settings["stimulus"])
+    fields = settings["spec"].items()
+    spec: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields}
+    rclpy.init(args=[])
+    node = Node(_NODES[stimulus], enable_rosout=False, start_parameter_services=False)
+    program: ActionCaller | ServiceCaller | BagPlayer
+    try:
+        if stimulus is StimulusKind.ACTION:
+            program = ActionCaller(node, ActionSpec(**spec), settings["reset"])
+        elif stimulus is StimulusKind.SERVICE:
+            program = ServiceCaller(node, ServiceSpec(**spec))
+        else:
+            program = BagPlayer(node, BagSpec(**spec))
+        program.check(settings["messages"])
+    except LdosError as error:
+        refuse(error)
+    else:
+        serve(program.handle, resets=program.resets)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,280 @@
+"""Trends as HTML pages and badges, and the present state of a history.
+
+Reference: https://shields.io/badges/endpoint-badge.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from itertools import groupby
+from typing import Final
+
+import htpy as h
+from htpy import Node
+
+from pytest_ldos.base.text import Rendered, format_quantity, one_line
+from pytest_ldos.judge.baseline.history.rows import Version
+from pytest_ldos.judge.baseline.history.series import Run
+from pytest_ldos.judge.baseline.history.trend import CommitPoint, Trend
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.page import html
+from pytest_ldos.show.page.formats import to_json
+from pytest_ldos.show.page.html import untrusted_text
+from pytest_ldos.show.page.model import (
+    ABSENT,
+    Badge,
+    Bullets,
+    Cell,
+    Column,
+    Drawing,
+    Figure,
+    Kind,
+    Page,
+    Section,
+    Table,
+    Tone,
+)
+from pytest_ldos.show.report import history
+from pytest_ldos.show.report.chart import light
+from pytest_ldos.show.report.figures import chart_of
+from pytest_ldos.show.report.sentences import describe_place
+from pytest_ldos.show.report.svg import draw
+from pytest_ldos.show.report.words import badge_of
+
+TITLE: Final = "History of performance"
+_COLUMNS: Final = (
+    Column("commit", Kind.NAME),
+    Column("date", Kind.WORD),
+    *map(Column, ("trials", "location", "from", "to", "step", "interval")),
+    Column("marks", Kind.PROSE),
+    Column("change", Kind.PROSE),
+)
+
+
+def render_page(shown: history.Shown) -> Rendered:
+    """One self-contained page with a chart and a table for each trend."""
+    return html.render(
+        Page(title=TITLE, blocks=tuple(show_trend(trend, points, history.Origins()) for trend, points in shown))
+    )
+
+
+def show_trend(trend: Trend, points: Sequence[CommitPoint], origins: history.Origins, *, anchor: str = "") -> Section:
+    """A section with the chart of a trend, its commits with their origins, and its anchors."""
+    name = history.describe(trend.series)
+    chart = Drawing(lambda: draw(chart_of(trend, points)))
+    rows = tuple(_row(trend, point, origins) for point in points)
+    table = Table(title=f"Commits of {name}", columns=_COLUMNS, rows=rows).without_empty()
+    figure = Figure(title=trend.series.metric, drawings=(chart,), table=table)
+    return Section(name, (figure, Bullets(tuple(history.describe_anchors(trend)))), anchor=anchor)
+
+
+def _row(trend: Trend, point: CommitPoint, origins: history.Origins) -> tuple[Cell, ...]:
+    subject, found = origins.subject(point.commit), origins.pull_request(point)
+    numbers = (point.location, point.low, point.high)
+    shown = (format_quantity(each, trend.series.unit) if math.isfinite(each) else ABSENT for each in numbers)
+    return (
+        link_commit(point.commit, point.label, origins),
+        f"{point.runs[0].started_at:%Y-%m-%d}",
+        str(point.count),
+        *shown,
+        history.show_change(trend, point.step),
+        history.describe_interval(point.step),
+        ", ".join(history.describe_marks(trend, point)),
+        Drawing(lambda: [h.a(href=found.url)[found.title], " ", untrusted_text(subject)]) if found else subject,
+    )
+
+
+def link_commit(commit: str, label: str, origins: history.Origins) -> Cell:
+    """A commit's name, linked if it has an address."""
+    url = origins.commit_url(commit)
+    return Drawing(lambda: h.a(href=url)[untrusted_text(label)]) if url else label
+
+
+LABEL: Final = "ldos"
+SCHEMA_VERSION: Final = 1
+_COLOURS: Final[Mapping[Tone, tuple[str, str]]] = {
+    Tone.GOOD: ("brightgreen", "good"),
+    Tone.BAD: ("red", "bad"),
+    Tone.DOUBT: ("yellow", "doubt"),
+}
+"""Colours of shields.io and of our pages."""
+
+_PLAIN: Final = ("lightgrey", "muted")
+_LETTER: Final = 6.6
+_PADDING: Final = 6
+_HEIGHT: Final = 20
+
+
+def render_endpoint(badge: Badge) -> Rendered:
+    """The badge as JSON for shields.io."""
+    colour, _ = _COLOURS.get(badge.tone, _PLAIN)
+    return to_json({"schemaVersion": SCHEMA_VERSION, "label": LABEL, "message": badge.text, "color": colour})
+
+
+def render_badge(badge: Badge) -> Rendered:
+    """The badge as SVG."""
+    _, colour = _COLOURS.get(badge.tone, _PLAIN)
+    left, right = _width(LABEL), _width(badge.text)
+    size = {"xmlns": "http://www.w3.org/2000/svg", "width": str(left + right), "height": str(_HEIGHT)}
+    title = f"{LABEL}: {badge.text}"
+    drawn = h.svg(size, role="img", aria_label=title, font_family="Verdana, DejaVu Sans, sans-serif", font_size="11")[
+        h.title[title],
+        _part(0, left, LABEL, light()["text"]),
+        _part(left, right, badge.text, light()[colour]),
+    ]
+    return Rendered(f"{one_line(str(drawn))}\n")
+
+
+def _width(text: str) -> int:
+    return round(_LETTER * len(text)) + 2 * _PADDING
+
+
+def _part(x: int, width: int, text: str, colour: str) -> Node:
+    inner = {"x": str(x + _PADDING), "y": "14", "textLength": str(width - 2 * _PADDING), "fill": light()["page"]}
+    return [h.rect(x=str(x), width=str(width), height=str(_HEIGHT), fill=colour), h.text(inner)[text]]
+
+
+UNKNOWN: Final = Badge("unknown")
+"""Badge of a whole in which something was not judged."""
+
+_SEVERITY: Final = (Tone.GOOD, Tone.PLAIN, Tone.DOUBT, Tone.BAD)
+
+
+@dataclass(frozen=True)
+class State:
+    """The latest state of a scenario for one stack and host class; no verdict if it was compared with nothing."""
+
+    key: BaselineKey
+    last: Run
+    verdict: Verdict | None
+    creeping: tuple[str, ...]
+    runs: int
+
+    @property
+    def badge(self) -> Badge:
+        """The badge of the verdict, which is never good if a metric creeps."""
+        shown = badge_of(self.verdict)
+        return Badge(f"{shown.text}, creep", Tone.DOUBT) if self.creeping and shown.tone is Tone.GOOD else shown
+
+
+def states_of(trends: Sequence[Trend]) -> list[State]:
+    """One state for each stack, host class and scenario, in their order."""
+    ordered = sorted(trends, key=lambda trend: trend.series.key)
+    return [_state(key, list(some)) for key, some in groupby(ordered, key=lambda trend: trend.series.key)]
+
+
+def overall(states: Iterable[State]) -> Badge:
+    """The worst badge; `UNKNOWN` is worse than a good badge."""
+    badges = [UNKNOWN if state.verdict is None else state.badge for state in states]
+    return max(badges, key=lambda badge: _SEVERITY.index(badge.tone), default=UNKNOWN)
+
+
+def _state(key: BaselineKey, trends: Sequence[Trend]) -> State:
+    runs = {run.trials: run for trend in trends for run in trend.series.runs}
+    heads = [run for run in runs.values() if run.version == Version.HEAD.value]
+    last = max(heads or runs.values(), key=lambda run: (run.started_at, run.trials))
+    judged = last.verdict if heads else ""
+    return State(
+        key=key,
+        last=last,
+        verdict=Verdict(judged) if judged in set(Verdict) else None,
+        creeping=tuple(dict.fromkeys(trend.series.metric for trend in trends if trend.commits[-1].creeps)),
+        runs=len(runs),
+    )
+
+
+INDEX: Final = "index.html"
+_MADE: Final = "pytest-ldos"
+_NAME: Final = 60
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9]+")
+_STATES: Final = (
+    Column("scenario", Kind.NAME),
+    Column("state", Kind.WORD),
+    Column("last commit", Kind.WORD),
+    Column("date", Kind.WORD),
+    Column("runs"),
+    Column("creeping", Kind.PROSE),
+)
+
+
+def render_site(shown: history.Shown, origins: history.Origins) -> dict[str, Rendered]:
+    """The content of each file by name, a function of the history alone."""
+    states = states_of([trend for trend, _ in shown])
+    badge = overall(states)
+    return {
+        INDEX: html.render(_index(states, origins)),
+        "badge.svg": render_badge(badge),
+        "badge.json": render_endpoint(badge),
+        **{file_of(state.key): html.render(_scenario(state, shown, origins)) for state in states},
+    }
+
+
+def file_of(key: BaselineKey) -> str:
+    """The file name of a scenario's page, safe and unique for any name."""
+    digest = hashlib.sha256("\0".join(astuple(key)).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return f"{_UNSAFE.sub('-', key.scenario)[:_NAME].strip('-') or 'scenario'}-{digest}.html"
+
+
+def _index(states: Sequence[State], origins: history.Origins) -> Page:
+    places = groupby(states, key=lambda state: state.key.place)
+    files = [_link(name, name) for name in ("badge.svg", "badge.json")]
+    return Page(
+        title=TITLE,
+        badge=overall(states),
+        blocks=(
+            *(Section(describe_place(place), (_states(some, origins),)) for place, some in places),
+            Section("Badge", (Drawing(lambda: h.p[files[0], ", and ", files[1], " for shields.io"]),)),
+        ),
+        made=_MADE,
+    )
+
+
+def _states(states: Iterable[State], origins: history.Origins) -> Table:
+    return Table(columns=_STATES, rows=tuple(_scenario_row(state, origins) for state in states)).without_empty()
+
+
+def _scenario_row(state: State, origins: history.Origins) -> tuple[Cell, ...]:
+    last = state.last
+    return (
+        Drawing(lambda: _link(file_of(state.key), state.key.scenario)),
+        state.badge,
+        link_commit(last.commit, last.commit or last.name, origins),
+        f"{last.started_at:%Y-%m-%d}",
+        str(state.runs),
+        ", ".join(state.creeping),
+    )
+
+
+def _scenario(state: State, shown: history.Shown, origins: history.Origins) -> Page:
+    ours = ((trend, points) for trend, points in shown if trend.series.key == state.key)
+    own = [(f"series-{number}", trend, points) for number, (trend, points) in enumerate(ours, 1)]
+    return Page(
+        title=state.key.scenario,
+        badge=state.badge,
+        setting=(describe_place(state.key),),
+        contents=Table(
+            title="Metrics now",
+            columns=history.OVERVIEW[1:],
+            rows=tuple(_metric(anchor, history.overview_row(trend)) for anchor, trend, _ in own),
+        ).without_empty(),
+        blocks=(
+            Drawing(lambda: h.p[_link(INDEX, "all scenarios")]),
+            *(show_trend(trend, points, origins, anchor=anchor) for anchor, trend, points in own),
+        ),
+        made=_MADE,
+    )
+
+
+def _metric(anchor: str, row: tuple[Cell, ...]) -> tuple[Cell, ...]:
+    """A row of the overview without its scenario; the metric links to its section."""
+    _, metric, *others = row
+    return (Drawing(lambda: _link(f"#{anchor}", str(metric))), *others)
+
+
+def _link(address: str, text: str) -> h.Node:
+    return h.a(href=address)[untrusted_text(text)]

@@ -1,0 +1,448 @@
+"""A sweep: its numbers, composed from results, and its page and tables in every format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.text import Rendered, format_quantity
+from pytest_ldos.campaign.cells import Outline, Value, show_value
+from pytest_ldos.campaign.sweep import CellResult, CellState
+from pytest_ldos.judge.summarize import CONFIDENCE, locate, success_interval
+from pytest_ldos.judge.summary import Located
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.show.page.formats import Format, format_of, render, require_format, to_csv, to_json
+from pytest_ldos.show.page.model import (
+    ABSENT,
+    Badge,
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Drawing,
+    Figure,
+    Kind,
+    Legend,
+    Page,
+    Section,
+    Table,
+    Tone,
+)
+
+if TYPE_CHECKING:
+    from htpy import Node
+
+
+@dataclass(frozen=True, kw_only=True)
+class AxisReport:
+    """A setting and its values, in order; its name is the shortest unique one."""
+
+    address: str
+    name: str
+    values: tuple[Value, ...]
+    is_numeric: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricTitle:
+    """Names of a metric."""
+
+    name: str
+    title: str
+    unit: str
+    better: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadNumber:
+    """A number in a load's proof that is drawn: in `field` of the proof of `kind`, times `factor` in `unit`."""
+
+    kind: str
+    field: str
+    title: str
+    unit: str
+    factor: float = 1.0
+
+    @property
+    def key(self) -> str:
+        return f"{self.kind}.{self.field}"
+
+
+LOAD_NUMBERS: Final = (
+    LoadNumber(kind="dds_flood", field="rate_hz", title="messages sent, all publishers", unit="Hz"),
+    LoadNumber(kind="guard", field="late_share", title="late messages of the guarded path", unit="%", factor=100),
+    LoadNumber(kind="guard", field="share", title="share of their rate left to publishers", unit="%", factor=100),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellReport:
+    """One cell.
+
+    Attributes:
+        values: of the axes, in their order.
+        state: ``valid``, ``broken`` (the arm could not continue under its loads), ``invalid``,
+            ``infra``, ``skipped`` or ``not measured``.
+        reasons: why it is not valid, or other remarks.
+        trials, successes: a trial whose way home failed counts as failed; an arm lost before its first trial counts as
+            one failed trial.
+        success_low, success_high: interval of the success rate.
+        loads: proofs, in words.
+        load_numbers: those of `LOAD_NUMBERS` in its loads' proofs, by key; means over its starts.
+        starts, planned: stack starts that were made, and that were planned.
+        hosts: on which it was measured.
+        metrics: by name; those of a cell that is not valid are included, but not reliable.
+        is_reference: whether it is the denominator of the other cells' ratios.
+        verdict: of the cell's test.
+    """
+
+    label: str
+    scenario: str
+    values: tuple[Value, ...]
+    state: str
+    reasons: tuple[str, ...]
+    trials: int
+    successes: int
+    success_low: float
+    success_high: float
+    loads: tuple[str, ...]
+    load_numbers: Mapping[str, float]
+    starts: int
+    planned: int
+    hosts: tuple[str, ...]
+    metrics: Mapping[str, Located]
+    is_reference: bool = False
+    verdict: str = ""
+
+    @property
+    def is_valid(self) -> bool:
+        return self.state == VALID
+
+
+VALID: Final = "valid"
+NOT_MEASURED: Final = "not measured"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepReport:
+    """A sweep, finished or not, with remarks on the numbers; `stack` is empty if nothing was measured."""
+
+    name: str
+    scenario: str
+    axes: tuple[AxisReport, ...]
+    metrics: tuple[MetricTitle, ...]
+    cells: tuple[CellReport, ...]
+    commit: str
+    stack: str
+    made_by: str
+    made_at: str
+    notes: tuple[str, ...]
+
+
+def compose_sweep(name: str, outline: Outline, results: Sequence[CellResult], notes: Iterable[str] = ()) -> SweepReport:
+    """A report, with the current time, of everything measured so far."""
+    reference = next((each for each in results if each.state is CellState.MEASURED), None)
+    measured = [each.trials for each in results if each.trials is not None]
+    metrics = {metric.name: metric for trials in measured for metric in trials.metrics}
+    return SweepReport(
+        name=name,
+        scenario=outline.scenario,
+        axes=_axes(outline),
+        metrics=tuple(
+            MetricTitle(name=each.name, title=each.title, unit=each.unit, better=each.better.value)
+            for each in metrics.values()
+        ),
+        cells=tuple(_cell(each, reference, metrics.values()) for each in results),
+        commit=measured[0].commit if measured else "",
+        stack=measured[0].stack if measured else "",
+        made_by=f"pytest-ldos {version('pytest-ldos')}",
+        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        notes=(*_notes(results, reference), *notes),
+    )
+
+
+def _axes(outline: Outline) -> tuple[AxisReport, ...]:
+    found = []
+    for address, name in zip(outline.addresses, outline.names, strict=True):
+        values = tuple(dict.fromkeys(cell.assignments[address] for cell in outline.cells))
+        is_numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+        found.append(AxisReport(address=address, name=name, values=values, is_numeric=is_numeric))
+    return tuple(found)
+
+
+def _cell(result: CellResult, reference: CellResult | None, metrics: Iterable[Metric]) -> CellReport:
+    trials = result.trials
+    made, successes = len(result.failures), result.failures.count(False)
+    low, high = success_interval(result.failures)
+    base = None if reference is None or reference is result else reference.trials
+    state = NOT_MEASURED if result.state is None else result.state.value
+    return CellReport(
+        label=result.cell.label,
+        scenario=result.cell.name,
+        values=tuple(result.cell.assignments.values()),
+        state=VALID if result.state is CellState.MEASURED else state,
+        reasons=result.reasons,
+        trials=made,
+        successes=successes,
+        success_low=low,
+        success_high=high,
+        loads=() if trials is None else tuple(_proofs(trials)),
+        load_numbers={} if trials is None else dict(_load_numbers(trials)),
+        starts=len(result.records),
+        planned=result.planned,
+        hosts=tuple(dict.fromkeys(record.host for record in result.records if record.host)),
+        metrics={} if trials is None else {metric.name: locate(metric, trials, base) for metric in metrics},
+        is_reference=result is reference,
+        verdict="; ".join(dict.fromkeys(record.verdict for record in result.records if record.verdict)),
+    )
+
+
+def _proofs(trials: TrialSet) -> Iterator[str]:
+    """One proof per kind of load: one that fell short, or else the first."""
+    found: dict[object, tuple[bool, str]] = {}
+    for proof in trials.loads:
+        words = (not proof.get("shortfall"), str(proof.get("summary") or proof.get("kind", "")))
+        kind = proof.get("kind")
+        found[kind] = min(found.get(kind, words), words, key=lambda each: each[0])
+    return (words for _, words in found.values())
+
+
+def _load_numbers(trials: TrialSet) -> Iterator[tuple[str, float]]:
+    for each in LOAD_NUMBERS:
+        values = [proof.get(each.field) for proof in trials.loads if proof.get("kind") == each.kind]
+        numbers = [each.factor * value for value in values if isinstance(value, int | float)]
+        if numbers:
+            yield each.key, sum(numbers) / len(numbers)
+
+
+def _notes(results: Sequence[CellResult], reference: CellResult | None) -> Iterator[str]:
+    if reference is not None:
+        yield f"ratios are to the first valid cell: {reference.cell.label}"
+        yield "a ratio is of locations of logarithms (Hodges–Lehmann), not the quotient of the medians"
+        yield f"intervals: {100 * CONFIDENCE:.0f} %; of medians by their trials alone"
+    if results and results[0].planned == 1:
+        yield "one stack start per cell: intervals do not include the variation between starts"
+    hosts = {record.host for result in results for record in result.records if record.host}
+    if len(hosts) > 1:
+        yield f"measured on {len(hosts)} machines ({', '.join(sorted(hosts))}): ratios include their differences"
+    classes = {each.fingerprint.host_class for result in results if (each := result.trials) is not None}
+    if len(classes) > 1:
+        yield f"{len(classes)} host classes (machine, its settings, middleware): ratios include their differences"
+
+
+KIND: Final = "pytest-ldos sweep report"
+SCHEMA: Final = 1
+
+_NUMBERS: Final = ("median", "low", "high", "ratio", "ratio_low", "ratio_high", "values")
+
+
+def render_json(report: SweepReport) -> Rendered:
+    """One object; infinite or absent numbers are null."""
+    return to_json({"kind": KIND, "schema": SCHEMA, **asdict(report)})
+
+
+def render_csv(report: SweepReport) -> Rendered:
+    """A row for each cell and metric; cells without any have one row."""
+    addresses = (axis.address for axis in report.axes)
+    titles = (*addresses, "state", "reason", "trials", "successes", "metric", "unit", *_NUMBERS)
+    rows: list[tuple[object, ...]] = []
+    for cell in report.cells:
+        shared = (*cell.values, cell.state, "; ".join(cell.reasons), cell.trials, cell.successes)
+        numbers = [
+            (*shared, each.name, each.unit, *asdict(found).values())
+            for each in report.metrics
+            if (found := cell.metrics.get(each.name)) is not None
+        ]
+        rows += numbers or [(*shared, "", "", *[""] * len(_NUMBERS))]
+    return to_csv(titles, rows)
+
+
+_IN_DATA_ALONE: Final = frozenset(metric.name for metric in METRICS.values() if not metric.in_sweeps)
+"""Built-in metrics that are only in JSON and CSV."""
+
+_TONES: Final = {VALID: Tone.GOOD, **dict.fromkeys(("broken", "invalid", "infra"), Tone.BAD)}
+"""Tones of states; other states are doubtful."""
+
+
+def shown_metrics(report: SweepReport) -> list[MetricTitle]:
+    """The shown metrics: a selection of the built-in ones and all of a user's own, if some cell has them."""
+    shown = (each for each in report.metrics if each.name not in _IN_DATA_ALONE)
+    known = {name for cell in report.cells for name, found in cell.metrics.items() if found.values > 0}
+    return [each for each in shown if each.name in known]
+
+
+def overview(report: SweepReport) -> Table:
+    """Every cell with state and success, and the verdict if cells are tests."""
+    has_verdicts = any(cell.verdict for cell in report.cells)
+    measured = (Column("state", Kind.WORD), Column("succeeded"), Column("95 %"))
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            *values_of(cell),
+            Badge(cell.state, _TONES.get(cell.state, Tone.DOUBT)),
+            succeeded(cell),
+            f"{100 * cell.success_low:.0f} … {100 * cell.success_high:.0f} %" if cell.trials else "",
+            *([cell.verdict or ABSENT] if has_verdicts else []),
+        )
+        for cell in report.cells
+    )
+    verdict = [Column("verdict", Kind.WORD)] if has_verdicts else []
+    return _table(report, "", (*measured, *verdict), rows)
+
+
+def load_table(report: SweepReport) -> Table:
+    """Proofs of the applied loads."""
+    rows = tuple((*values_of(cell), proof) for cell in report.cells for proof in cell.loads)
+    return _table(report, "loads", (Column("as measured", Kind.PROSE),), rows)
+
+
+def metric_table(report: SweepReport, metric: MetricTitle) -> Table:
+    """Median with interval, and ratio to the reference with interval."""
+    numbers = tuple(map(Column, ("median", "95 %", "ratio", "95 % of ratio")))
+    rows = []
+    for cell in report.cells:
+        found, shown = cell.metrics.get(metric.name), (ABSENT, "", "", "")
+        if found is not None and found.values:
+            shown = median_of(found, metric), interval_of(found), ratio_of(cell, found), ratio_interval_of(found)
+        rows.append((*values_of(cell), *shown, "" if cell.is_valid else cell.state))
+    return _table(report, "", (*numbers, Column("", Kind.WORD)), tuple(rows))
+
+
+def _table(report: SweepReport, title: str, columns: tuple[Column, ...], rows: tuple[tuple[Cell, ...], ...]) -> Table:
+    axes = (Column(axis.name, Kind.NAME) for axis in report.axes)
+    return Table(title=title, columns=(*axes, *columns), rows=rows, key=len(report.axes))
+
+
+def values_of(cell: CellReport) -> list[str]:
+    return [show_value(value) for value in cell.values]
+
+
+def succeeded(cell: CellReport) -> str:
+    return f"{cell.successes} of {cell.trials}" if cell.trials else ABSENT
+
+
+def median_of(found: Located, metric: MetricTitle) -> str:
+    return "failed" if found.median is None else format_quantity(found.median, metric.unit)
+
+
+def interval_of(found: Located) -> str:
+    if found.low is None:
+        return ""
+    high = "∞" if found.high is None else format_quantity(found.high, "")
+    return f"{format_quantity(found.low, '')} … {high}"
+
+
+def ratio_of(cell: CellReport, found: Located) -> str:
+    if cell.is_reference:
+        return "1"
+    return "" if found.ratio is None else f"× {found.ratio:.3g}"
+
+
+def ratio_interval_of(found: Located) -> str:
+    if found.ratio_low is None and found.ratio_high is None:
+        return ""
+    low, high = (ABSENT if each is None else f"{each:.3g}" for each in (found.ratio_low, found.ratio_high))
+    return f"{low} … {high}"
+
+
+def describe_cell(cell: CellReport, metrics: Sequence[MetricTitle]) -> str:
+    """One line on a measured cell."""
+    if not cell.trials:
+        return f"{cell.label}: {cell.state}: {'; '.join(cell.reasons)}"
+    medians = [
+        f"{metric.name} {median_of(found, metric)}"
+        for metric in metrics
+        if (found := cell.metrics.get(metric.name)) is not None and found.values
+    ]
+    state = "" if cell.is_valid else f"{cell.state}: {'; '.join(cell.reasons)}; "
+    return f"{cell.label}: {state}{', '.join([f'{succeeded(cell)} succeeded', *medians])}"
+
+
+def compose_page(report: SweepReport) -> Page:
+    """All cells with states, success and each metric, then remarks."""
+    commit = [f"commit {report.commit}"] if report.commit else []
+    reasons = tuple(f"{cell.label}: {cell.state}: {each}" for cell in report.cells for each in cell.reasons)
+    return Page(
+        title=f"ldos sweep {report.name}",
+        setting=(*commit, *([report.stack] if report.stack else [])),
+        blocks=(
+            Section(
+                f"Cells of {report.scenario}",
+                (overview(report), load_table(report), Section("Reasons", (Bullets(reasons),))),
+            ),
+            Section("Metrics over the axes", tuple(_metrics(report))),
+            Section("How to read this", (Bullets(report.notes, Tone.QUIET), Legend(_MEANINGS))),
+        ),
+        made=f"{report.made_by} {report.made_at}",
+    )
+
+
+def _metrics(report: SweepReport) -> Iterator[Block]:
+    """A figure for each metric, and for each load's number that several cells have."""
+    yield _drawing("draw_lines", report)
+    yield Figure(title="success rate", drawings=(_drawing("draw_success", report),))
+    for number in LOAD_NUMBERS:
+        if sum(number.key in cell.load_numbers for cell in report.cells) > 1:
+            yield Figure(title=number.title, drawings=(_drawing("draw_load", report, number),))
+    for each in shown_metrics(report):
+        drawing = _drawing("draw_metric", report, each)
+        yield Figure(title=f"{each.name} {each.title}", drawings=(drawing,), table=metric_table(report, each))
+
+
+def _drawing(function: str, *shown: object) -> Drawing:
+    """A drawing made by a function of `figures`, whose library is optional."""
+
+    def draw() -> Node:
+        from pytest_ldos.show.report import figures  # noqa: PLC0415
+
+        drawn: Node = getattr(figures, function)(*shown)
+        return drawn
+
+    return Drawing(draw)
+
+
+_MEANINGS: Final = (
+    ("●", "the median of a cell's trials, with its interval; an interval that ends at the edge has no such end"),
+    ("✕", "a cell that is not valid: its load or all its trials were not reached; below the axis: no number"),
+    ("broken", "the arm could not continue under the load; its last trial, whose way home failed, counts as failed"),
+    ("failed", "more than half of the trials failed, and a failed one counts as slower than any"),
+    ("ratio", "to the first valid cell, as measured; its interval includes the variation between several starts"),
+    ("log", "values that span a decade or more are drawn to a logarithmic scale"),
+)
+
+
+SUFFIXES: Final = (".html", ".md", ".json", ".csv")
+_DATA: Final = {".json": render_json, ".csv": render_csv}
+
+
+def require_suffix(file: Path) -> None:
+    """Refuses, before measuring, a file that could not be written.
+
+    Raises:
+        ConfigurationError: an unknown suffix, or its folder does not exist.
+        Unavailable: the format's library is not installed.
+    """
+    if file.suffix not in SUFFIXES:
+        raise ConfigurationError(f"{file} has no format of a sweep", remedy=f"let it end with {', '.join(SUFFIXES)}")
+    if file.is_dir() or not file.absolute().parent.is_dir():
+        raise ConfigurationError(f"{file} cannot be written", remedy="name a file in a folder that exists")
+    if file.suffix == ".html":
+        require_format(Format.HTML)
+
+
+def render_for(report: SweepReport, file: Path) -> Rendered:
+    """The text of a file, in the format of its name; see `require_suffix`."""
+    if file.suffix in _DATA:
+        return _DATA[file.suffix](report)
+    return render(compose_page(report), format_of(file))
+
+
+def render_text(report: SweepReport, *, width: int, color: bool) -> Rendered:
+    """The report for a terminal."""
+    return render(compose_page(report), Format.TERMINAL, width=width, color=color)

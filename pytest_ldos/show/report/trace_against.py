@@ -1,0 +1,413 @@
+"""Passages of paths, and traces of two versions side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import polars as pl
+
+from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.text import Rendered, counted, format_duration, format_ratio, listed
+from pytest_ldos.show.page.formats import Format, finite, render, require_format, to_json
+from pytest_ldos.show.page.model import (
+    ABSENT,
+    Amount,
+    Badge,
+    Block,
+    Cell,
+    Column,
+    Drawing,
+    Figure,
+    Kind,
+    Page,
+    Section,
+    Table,
+    Text,
+    Tone,
+    left_out,
+)
+from pytest_ldos.show.report.analysis import Analysis
+from pytest_ldos.trace.ctf.stats import describe_incomplete
+from pytest_ldos.trace.execution.coverage import name_missing
+from pytest_ldos.trace.flow.critical import CriticalPaths, break_down
+from pytest_ldos.trace.flow.difference import (
+    ALPHA,
+    FEWEST_RUNS,
+    SMALLEST,
+    Compared,
+    Difference,
+    Evidence,
+    Run,
+    compare_runs,
+    sample_run,
+)
+from pytest_ldos.trace.flow.difference import Kind as Quantity
+from pytest_ldos.trace.flow.graph import FlowGraph
+from pytest_ldos.trace.flow.lineage import PathInstances, find_path
+
+if TYPE_CHECKING:
+    from htpy import Node
+
+
+_MOST_PARTS: Final = 40
+
+
+@dataclass(frozen=True)
+class Part:
+    """Part of a passage: ``KIND: SUBJECT``, and a note such as a change; highlighted if marked."""
+
+    name: str
+    duration_ns: int
+    note: str = ""
+    is_marked: bool = False
+
+
+@dataclass(frozen=True)
+class Waterfall:
+    """The parts of a passage in order; they sum to its latency, unless `whole_ns` has it, as for medians."""
+
+    title: str
+    parts: tuple[Part, ...]
+    whole_ns: int | None = None
+
+    @property
+    def duration_ns(self) -> int:
+        """Sum of the parts."""
+        return sum(part.duration_ns for part in self.parts)
+
+
+def waterfall_of(title: str, segments: pl.DataFrame, passage: int) -> Waterfall:
+    """The waterfall of one passage of `break_down`; consecutive equal parts, and the shortest of many, are merged."""
+    rows = segments.filter(pl.col("passage") == passage).sort("position")
+    parts: list[Part] = []
+    for kind, subject, duration_ns in rows.select("kind", "subject", "duration_ns").iter_rows():
+        name = f"{kind}: {subject}" if subject else str(kind)
+        before = parts.pop().duration_ns if parts and parts[-1].name == name else 0
+        parts.append(Part(name, before + duration_ns))
+    if len(parts) <= _MOST_PARTS:
+        return Waterfall(title, tuple(parts))
+    limit = sorted(part.duration_ns for part in parts)[-_MOST_PARTS]
+    kept = [part for part in parts if part.duration_ns >= limit][:_MOST_PARTS]
+    rest = sum(part.duration_ns for part in parts) - sum(part.duration_ns for part in kept)
+    return Waterfall(title, (*kept, Part(f"{len(parts) - len(kept)} shorter parts", rest)))
+
+
+def mark_growth(base: Waterfall, head: Waterfall) -> tuple[Waterfall, Waterfall]:
+    """Both waterfalls with the part marked that grew most, if any grew."""
+    one, other = sums_of(base), sums_of(head)
+    grown = {name: duration_ns - one.get(name, 0) for name, duration_ns in other.items()}
+    most = max(grown, key=lambda name: grown[name], default="")
+    marked = most if most and grown[most] > 0 else ""
+    return mark(base, marked), mark(head, marked)
+
+
+def mark(shown: Waterfall, name: str) -> Waterfall:
+    """The waterfall with the parts of the given name marked."""
+    return replace(shown, parts=tuple(replace(part, is_marked=part.name == name) for part in shown.parts))
+
+
+def sums_of(shown: Waterfall) -> dict[str, int]:
+    """Sums of durations by name."""
+    sums: dict[str, int] = {}
+    for part in shown.parts:
+        sums[part.name] = sums.get(part.name, 0) + part.duration_ns
+    return sums
+
+
+_TOO_MANY: Final = 20
+"""Factor between durations beyond which passages are drawn on separate scales."""
+
+
+@dataclass(frozen=True)
+class PathPassages:
+    """All passages of a path, in parts."""
+
+    instances: PathInstances
+    segments: pl.DataFrame
+
+    def waterfall(self, title: str, place: float) -> Waterfall:
+        """The passage at a quantile of latency: 0 is the shortest, 0.5 the median, 1 the worst."""
+        order = np.argsort(self.instances.table["latency_ns"].to_numpy(), kind="stable")
+        return waterfall_of(title, self.segments, int(order[int((len(order) - 1) * place)]))
+
+
+def find_passages(flow: FlowGraph, paths: Sequence[PathSpec], thread_states: pl.DataFrame | None) -> list[PathPassages]:
+    """The passages of each path with at least one."""
+    critical = CriticalPaths(flow)
+    found = [each for each in (find_path(flow, path) for path in paths) if len(each)]
+    states = thread_states if thread_states is not None and len(thread_states) else None
+    return [PathPassages(each, break_down(flow, each, thread_states=states, critical=critical)) for each in found]
+
+
+def show_passages(passages: PathPassages) -> Section:
+    """A path with its waterfalls and the distribution of its latency."""
+    path, latencies_ns = passages.instances.path, passages.instances.table["latency_ns"].to_list()
+    median, worst = passages.waterfall("median passage", 0.5), passages.waterfall("worst passage", 1.0)
+    note = (
+        f"{' → '.join(path.via)}: {counted(len(latencies_ns), 'passage')}, "
+        f"median {format_duration(median.duration_ns)}, worst {format_duration(worst.duration_ns)}"
+    )
+    if path.deadline_ns:
+        note = f"{note}; deadline {format_duration(path.deadline_ns)}: {passages.instances.missed} missed"
+
+    def histogram() -> Node:
+        from pytest_ldos.show.report.trace_page import draw_latencies  # noqa: PLC0415 - see `Drawing`
+
+        return draw_latencies(f"latency of {path.name}", latencies_ns)
+
+    return Section(f"path {path.name}", (Text(note), *show_waterfalls(median, worst, of=path.name), Drawing(histogram)))
+
+
+def show_waterfalls(one: Waterfall, other: Waterfall, *, of: str = "") -> Iterator[Block]:
+    """Two waterfalls of a path, one above the other on one scale, and their table."""
+    shortest, longest = sorted((one.duration_ns, other.duration_ns))
+
+    def draw() -> Node:
+        from pytest_ldos.show.report.trace_page import draw_waterfalls  # noqa: PLC0415 - see `Drawing`
+
+        return draw_waterfalls((one, other), scale_ns=0 if longest > _TOO_MANY * shortest else longest)
+
+    sums = [sums_of(each) for each in (one, other)]
+    rows = tuple(
+        (name, *(ABSENT if (found := each.get(name)) is None else format_duration(found) for each in sums))
+        for name in dict.fromkeys(name for each in sums for name in each)
+    )
+    yield Figure(
+        title=f"{of}: {one.title} and {other.title}" if of else f"{one.title} and {other.title}",
+        drawings=(Drawing(draw),),
+        table=Table(columns=(Column("part", Kind.NAME), Column(one.title), Column(other.title)), rows=rows),
+    )
+
+
+_MOST: Final = 15
+_WIDEST: Final = 20.0
+"""Ratio beyond which a bound is shown as infinite."""
+
+_MOST_NAMES: Final = 3
+"""Most traces or quantities named in a sentence."""
+
+ONE_RUN: Final = (
+    "One run of each was seen: differences between versions cannot be distinguished from differences between "
+    "starts. Name several runs of each, or compare results of many starts with ldos compare."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenRun:
+    """Facts of one run to show; the trace itself is not kept. Equal extents identify a copy."""
+
+    name: str
+    events: int
+    damage: str
+    extent: tuple[object, ...]
+    run: Run
+    waterfalls: Mapping[str, Waterfall]
+
+
+def see_run(analysis: Analysis, *, drawn: bool) -> SeenRun:
+    """Extracts the facts of a trace for the comparison, with waterfalls if they will be drawn."""
+    model = analysis.flow.model
+    times = model.publications["time_ns"]
+    passages = find_passages(analysis.flow, analysis.paths, analysis.thread_states) if drawn else []
+    return SeenRun(
+        name=analysis.name,
+        events=model.stats.events,
+        damage=", ".join(filter(None, (describe_incomplete(model.stats), name_missing(model)))),
+        extent=(model.stats.events, len(times), times.min(), times.max()),
+        run=sample_run(analysis.flow, analysis.paths),
+        waterfalls={each.instances.path.name: each.waterfall("median passage", 0.5) for each in passages},
+    )
+
+
+def render_against(
+    bases: Sequence[SeenRun],
+    heads: Sequence[SeenRun],
+    kind: Format = Format.TERMINAL,
+    *,
+    width: int = 100,
+    color: bool = False,
+    whole: bool = True,
+) -> Rendered:
+    """Renders new and gone nodes, topics and callbacks, and significant differences; all rows if `whole`.
+
+    Raises:
+        Unavailable: see `require_format`.
+    """
+    require_format(kind)
+    difference = compare_runs([each.run for each in bases], [each.run for each in heads])
+    if kind is Format.JSON:
+        return to_json(_plain(bases, heads, difference))
+    most = None if whole or kind is not Format.TERMINAL else _MOST
+    page = _compose(bases, heads, difference, most)
+    if kind is Format.HTML:
+        page = replace(page, blocks=(*page.blocks, *_paths(bases, heads)), is_interactive=True)
+    return render(page, kind, width=width, color=color)
+
+
+def _compose(bases: Sequence[SeenRun], heads: Sequence[SeenRun], difference: Difference, most: int | None) -> Page:
+    differing = [each for each in difference.compared if each.differs]
+    counts = (
+        f"{counted(len(differing), 'time or rate differs', 'times or rates differ')} {_sure(difference)}, "
+        f"{len(difference.new)} new, {len(difference.gone)} gone"
+    )
+    first = [f"; the largest: {each.kind} {each.name}, {format_ratio(each.ratio)}" for each in differing[:1]]
+    in_some = listed(difference.in_some_runs, _MOST_NAMES)
+    return Page(
+        title=f"{'Trace' if len(heads) == 1 else 'Traces'} {_names(heads)} compared with {_names(bases)}",
+        answer="".join((counts, *first, _grown(bases, heads, differing))),
+        setting=tuple(_setting(bases, heads, difference)),
+        blocks=(
+            Text(describe_evidence(difference), Tone.QUIET if difference.evidence is Evidence.RUNS else Tone.DOUBT),
+            *([Text(f"not compared, as not every run has enough values: {in_some}", Tone.DOUBT)] if in_some else []),
+            Section("New or gone", (_changed(difference),)),
+            Section("Times and rates", tuple(_compared(difference, most))),
+        ),
+        made=f"pytest-ldos {version('pytest-ldos')}",
+    )
+
+
+def _sure(difference: Difference) -> str:
+    return "in every run" if difference.evidence is Evidence.SEPARATION else "beyond chance"
+
+
+def _names(runs: Sequence[SeenRun]) -> str:
+    return listed([each.name for each in runs], _MOST_NAMES)
+
+
+def describe_evidence(difference: Difference) -> str:
+    """Sentences on the evidence of a difference, and its limits."""
+    match difference.evidence:
+        case Evidence.PASSAGES:
+            return ONE_RUN
+        case Evidence.SEPARATION:
+            chance = f"1 of {1 / difference.chance:.0f}"
+            return (
+                f"{_counts(difference)} were seen: a quantity is reported if it differs over passages, and all "
+                f"runs of head are beyond all of base. Equal versions do this by chance in {chance} quantities; "
+                f"with {FEWEST_RUNS} runs of each, runs are tested."
+            )
+        case Evidence.RUNS:
+            how = "each counts once, by its median, and differences are tested over runs"
+            return f"{_counts(difference)} were seen: {how}."
+
+
+def _counts(difference: Difference) -> str:
+    return f"{counted(difference.base_runs, 'run')} of base and {counted(difference.head_runs, 'run')} of head"
+
+
+def _grown(bases: Sequence[SeenRun], heads: Sequence[SeenRun], differing: Sequence[Compared]) -> str:
+    """The part with the largest growth in the path that differs most, if passages are drawn."""
+    for path in (each.name for each in differing if each.kind is Quantity.PATH and each.ratio > 1):
+        if all(any(path in each.waterfalls for each in side) for side in (bases, heads)):
+            _, grown = mark_growth(_middle("base", bases, path), _middle("head", heads, path))
+            name = next((part.name for part in grown.parts if part.is_marked), "")
+            return f"; in path {path}, most of it in {name}" if name else ""
+    return ""
+
+
+def _setting(bases: Sequence[SeenRun], heads: Sequence[SeenRun], difference: Difference) -> Iterator[str]:
+    for what, runs in (("base", bases), ("head", heads)):
+        damages = (f" ({each.damage})" if each.damage else "" for each in runs)
+        facts = (
+            f"{each.name}, {counted(each.events, 'event')}{damage}" for each, damage in zip(runs, damages, strict=True)
+        )
+        yield f"{what}: {'; '.join(facts)}"
+    smallest = f"smallest difference reported: {100 * SMALLEST:g} %"
+    chance = f"probability of any false difference: {100 * ALPHA:g} %"
+    yield smallest if difference.evidence is Evidence.SEPARATION else f"{chance}; {smallest}"
+
+
+def _changed(difference: Difference) -> Table:
+    sides = (
+        (difference.new, "new", Tone.DOUBT, difference.head_runs),
+        (difference.gone, "gone", Tone.BAD, difference.base_runs),
+    )
+    rows = tuple(
+        (each.kind, each.name, Badge(word if each.runs == of else f"{word}, in {each.runs} of {of} runs", tone))
+        for some, word, tone, of in sides
+        for each in some
+    )
+    columns = (Column("kind", Kind.WORD), Column("name", Kind.NAME), Column("state", Kind.WORD))
+    return Table(columns=columns, rows=rows, key=2)
+
+
+def _compared(difference: Difference, most: int | None) -> Iterator[Block]:
+    shown = difference.compared[:most]
+    columns = (
+        Column("quantity", Kind.WORD),
+        Column("name", Kind.NAME),
+        Column(_sure(difference), Kind.WORD),
+        *map(Column, ("base", "head", "change", "interval", "base n", "head n")),
+    )
+    yield Table(columns=columns, rows=tuple(map(_row, shown)), key=2)
+    yield from left_out(len(difference.compared) - len(shown))
+
+
+def _row(each: Compared) -> tuple[Cell, ...]:
+    judged: Cell = ABSENT
+    if each.differs:
+        judged = Badge("longer", Tone.BAD) if each.ratio > 1 else Badge("shorter", Tone.GOOD)
+    bounds = f"{_bound(each.low)} … {_bound(each.high)}"
+    return (
+        each.kind.value,
+        each.name,
+        judged,
+        Amount(format_duration(each.base_ns), value=each.base_ns),
+        Amount(format_duration(each.head_ns), value=each.head_ns),
+        Amount(format_ratio(each.ratio), value=each.ratio),
+        bounds,
+        Amount(str(each.base_count), value=each.base_count),
+        Amount(str(each.head_count), value=each.head_count),
+    )
+
+
+def _bound(ratio: float) -> str:
+    return format_ratio(ratio) if 1 / _WIDEST < ratio < _WIDEST else ABSENT
+
+
+def _paths(bases: Sequence[SeenRun], heads: Sequence[SeenRun]) -> Iterator[Section]:
+    """Waterfalls of the median passage of each common path, base above head."""
+    for name in dict.fromkeys(name for each in heads for name in each.waterfalls):
+        if any(name in each.waterfalls for each in bases):
+            sides = (_middle("base", bases, name), _middle("head", heads, name))
+            yield Section(f"path {name}", tuple(show_waterfalls(*mark_growth(*sides), of=name)))
+
+
+def _middle(side: str, runs: Sequence[SeenRun], path: str) -> Waterfall:
+    """The median passage of the median run."""
+    found = sorted(
+        (each.waterfalls[path] for each in runs if path in each.waterfalls), key=lambda each: each.duration_ns
+    )
+    which = f"median of {len(found)} runs" if len(found) > 1 else "median passage"
+    return replace(found[(len(found) - 1) // 2], title=f"{side}, {which}")
+
+
+def _plain(bases: Sequence[SeenRun], heads: Sequence[SeenRun], difference: Difference) -> dict[str, Any]:
+    return {
+        "base": [each.name for each in bases],
+        "head": [each.name for each in heads],
+        "evidence": difference.evidence.value,
+        "remark": describe_evidence(difference),
+        "new": [each._asdict() for each in difference.new],
+        "gone": [each._asdict() for each in difference.gone],
+        "in_some_runs": difference.in_some_runs,
+        "compared": [
+            {
+                "kind": each.kind.value,
+                "name": each.name,
+                "base_ns": each.base_ns,
+                "head_ns": each.head_ns,
+                "base_count": each.base_count,
+                "head_count": each.head_count,
+                "ratio": each.ratio,
+                "low": finite(each.low),
+                "high": finite(each.high),
+                "differs": each.differs,
+            }
+            for each in difference.compared
+        ],
+    }

@@ -1,0 +1,58 @@
+"""Ends of goals, with results as the types of the field have them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from pytest_ldos.robot.stack.goals import OutcomeClass
+from pytest_ldos.robot.stack.lines import judge_end
+
+
+def nav2(code: int, text: str = "") -> SimpleNamespace:
+    """`nav2_msgs/action/NavigateToPose`: the type names 0 as NONE."""
+    return SimpleNamespace(error_code=code, error_msg=text, NONE=0)
+
+
+def moveit(code: int) -> SimpleNamespace:
+    """`moveit_msgs/action/MoveGroup`: the number is in a message of its own."""
+    return SimpleNamespace(error_code=SimpleNamespace(val=code, SUCCESS=1))
+
+
+def control(code: int, text: str = "") -> SimpleNamespace:
+    """`control_msgs/action/FollowJointTrajectory`."""
+    return SimpleNamespace(error_code=code, error_string=text, SUCCESSFUL=0, INVALID_GOAL=-1)
+
+
+PLAIN = SimpleNamespace(sequence=[1, 1, 2])
+"""`example_interfaces/action/Fibonacci`: no number."""
+
+
+@pytest.mark.parametrize("result", [nav2(0), moveit(1), control(0), PLAIN, None, SimpleNamespace(error_code=0)])
+def test_a_success_is_one_by_status_and_by_number(result):
+    assert judge_end("succeeded", result, ()) == (OutcomeClass.SUCCESS, "")
+
+
+@pytest.mark.parametrize(
+    ("result", "details"),
+    [
+        (nav2(203, "no path"), " (error code 203, no path)"),
+        (moveit(-1), " (error code -1)"),
+        (control(-4, "too far"), " (error code -4, too far)"),
+        (SimpleNamespace(error_code=3), " (error code 3)"),
+    ],
+)
+def test_a_number_that_is_no_success_is_none_whatever_the_status(result, details):
+    message = f"the goal succeeded, but its result says otherwise{details}"
+    assert judge_end("succeeded", result, ()) == (OutcomeClass.ABORTED, message)
+    assert judge_end("aborted", result, ()) == (OutcomeClass.ABORTED, f"the goal ended as aborted{details}")
+
+
+def test_numbers_that_a_user_names_are_the_only_successes():
+    assert judge_end("succeeded", nav2(7), (7,))[0] is OutcomeClass.SUCCESS
+    assert judge_end("succeeded", nav2(0), (7,))[0] is OutcomeClass.ABORTED
+
+
+def test_a_canceled_goal_is_no_success():
+    assert judge_end("canceled", PLAIN, ()) == (OutcomeClass.ABORTED, "the goal ended as canceled")
