@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_ldos.base.stats.sequence import CORRELATIONS, LENGTHS, find_change_points, normal_scores, strongest_cusum
+from pytest_ldos.base.stats.rank_tests import CORRELATIONS, LENGTHS, find_change_points, normal_scores, strongest_cusum
 
 
 def autoregressions(rng: np.random.Generator, count: int, length: int, correlation: float) -> NDArray[np.float64]:

@@ -27,7 +27,7 @@ from benchmarks.scorecard.interval import clopper_pearson
 from benchmarks.scorecard.rules.chosen import OURS
 from benchmarks.scorecard.sample import METRICS, SCENARIOS, Batch, Indices, Numbers, Side, generator
 from pytest_ldos.campaign.order import Role, first_blocks, next_pair
-from pytest_ldos.judge.baseline.calibration import MetricNoise
+from pytest_ldos.judge.baseline.key import MetricNoise
 from pytest_ldos.measure.trial.record import Look
 
 SEED: Final = 20261123

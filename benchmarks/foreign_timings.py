@@ -32,7 +32,7 @@ from benchmarks.scorecard.rules.chosen import OURS, OURS_CALIBRATED
 from benchmarks.scorecard.rules.classical import MannWhitney, Welch
 from benchmarks.scorecard.rules.protocol import Rule
 from benchmarks.scorecard.sample import METRICS, SCENARIOS, Batch, Numbers, Side, generator
-from pytest_ldos.judge.baseline.calibration import MetricNoise
+from pytest_ldos.judge.baseline.key import MetricNoise
 from pytest_ldos.measure.trial.record import Look
 
 SEED: Final = 20261124

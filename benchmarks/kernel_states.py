@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.timing import least_costs
-from pytest_ldos.base.tracepoints import Kernel
+from pytest_ldos.base.ros2 import Kernel
 from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable
 from pytest_ldos.trace.ctf.stats import ReadStats, StreamStats, TraceInfo
 from pytest_ldos.trace.execution.scheduling import build_thread_states

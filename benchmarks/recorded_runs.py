@@ -20,12 +20,10 @@ from typing import Final
 import numpy as np
 
 from pytest_ldos.host.fingerprint import Fingerprint
-from pytest_ldos.judge.baseline.known_runs import join_known
-from pytest_ldos.judge.gate.comparison import Comparison
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import decide
-from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.judge.unchanged import MEASURED, RECORD, known_by
+from pytest_ldos.judge.gate.verdict import Comparison, Verdict
+from pytest_ldos.judge.unchanged import MEASURED, RECORD, join_known, known_by
 from pytest_ldos.measure.metrics.model import (
     CPU_WORK,
     MARKERS,

@@ -27,20 +27,19 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from pytest_ldos.base.paths import BUILT_IN_PATHS, LinkRule, LinkSpec, PathSpec
+from pytest_ldos.base.ros2 import BUILT_IN_PATHS, LinkRule, LinkSpec, PathSpec, Phase
 from pytest_ldos.base.series import Better, Invalid, Missing
-from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.host.lock import measuring_lock
-from pytest_ldos.judge.explain import Explanation, explain
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import GateResult, decide
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.judge.summary import Explanation, explain
 from pytest_ldos.launching import RecordedLaunch, record_launch
-from pytest_ldos.measure.load.choose import apply_loads
+from pytest_ldos.measure.load.protocol import apply_loads
+from pytest_ldos.measure.metrics.catalogue import OwnMetric
 from pytest_ldos.measure.metrics.context import TrialContext
 from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_metrics
 from pytest_ldos.measure.metrics.model import Interfaces, Measurement, Metric, Source, Window
-from pytest_ldos.measure.metrics.own import OwnMetric
 from pytest_ldos.measure.trial.artifacts import new_run_folder, new_scenario_folder, read_trials
 from pytest_ldos.measure.trial.conduct import Observer, conduct
 from pytest_ldos.measure.trial.record import Trial, TrialSet

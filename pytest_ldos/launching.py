@@ -18,7 +18,7 @@ import psutil
 
 from pytest_ldos.base.errors import ConfigurationError, RecordingFailed, TraceUnreadable
 from pytest_ldos.host.availability import Availability, find_modules, ros_python_available
-from pytest_ldos.host.inherited import pass_on, pids_with
+from pytest_ldos.host.fingerprint import pass_on, pids_with
 from pytest_ldos.host.processes import describe_end, owned_by_us
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, new_run_folder, new_scenario_folder
 from pytest_ldos.record.choose import choose_recorder

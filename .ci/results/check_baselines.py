@@ -22,12 +22,12 @@ from proposals import FILE, MARK, TEXT
 from provenance import require_commit, require_past
 
 from pytest_ldos.base.errors import LdosError, RecordUnreadable
+from pytest_ldos.base.files import write_atomically
 from pytest_ldos.base.text import one_line
-from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.cli.results import compare_sets
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.store import merge_trials
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.judging import judge_only
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials

@@ -37,8 +37,8 @@ from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.text import one_line
 from pytest_ldos.cli.say import metric_names
 from pytest_ldos.judge.baseline.store import BaselineStores
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import GateResult
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Tone, Verdict, worst
 from pytest_ldos.judge.judging import Grounds, judge
 from pytest_ldos.measure.trial.codec import decode_trials

@@ -26,9 +26,9 @@ from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.parquet import FAULTS, read_whole
 from pytest_ldos.base.text import one_line
 from pytest_ldos.cli.history import import_runs
-from pytest_ldos.judge.baseline.history.rows import SCHEMA
-from pytest_ldos.judge.baseline.history.store import FILE as PIN_FILE
-from pytest_ldos.judge.baseline.history.store import HistoryStore, read_pin, write_file
+from pytest_ldos.judge.baseline.history import SCHEMA, HistoryStore, write_file
+from pytest_ldos.judge.baseline.trend import FILE as PIN_FILE
+from pytest_ldos.judge.baseline.trend import read_pin
 from pytest_ldos.measure.trial.codec import decode_trials
 
 MOST_RUNS: Final = 400

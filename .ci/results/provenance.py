@@ -8,7 +8,7 @@ from typing import Final
 
 from github_api import Failed
 
-from pytest_ldos.judge.baseline.history.rows import started_at
+from pytest_ldos.judge.baseline.history import started_at
 from pytest_ldos.measure.trial.record import TrialSet
 
 _SHORT: Final = re.compile("[0-9a-f]{12,40}")

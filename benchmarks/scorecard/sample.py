@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from pytest_ldos.judge.baseline.calibration import MetricNoise
+from pytest_ldos.judge.baseline.key import MetricNoise
 from pytest_ldos.measure.trial.record import Look
 
 Numbers = npt.NDArray[np.float64]

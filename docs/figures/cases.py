@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from pytest_ldos.base.stats.several_tests import critical_values
-from pytest_ldos.judge.gate.comparison import Comparison
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import decide
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Comparison
 from pytest_ldos.measure.trial.record import TrialSet
 from tests.builders.trials import noisy_set, trial, trial_set
 

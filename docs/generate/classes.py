@@ -11,7 +11,7 @@ from typing import Any, Final, Union, get_args, get_origin
 
 from docs.generate.text import code, flowing, table, toml, without_default
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.plain import field_types
+from pytest_ldos.base.files import field_types
 from pytest_ldos.scenario.fields import described_fields, parse_field
 
 _UNITS: Final = {

@@ -8,9 +8,8 @@ from itertools import groupby
 
 from docs.generate.classes import documented_all, fields, paragraph, unit_of
 from docs.generate.text import code, table
-from pytest_ldos.base.plain import field_types
-from pytest_ldos.measure.load.choose import IMPLEMENTATIONS
-from pytest_ldos.measure.load.protocol import GroupedProof, LoadProof
+from pytest_ldos.base.files import field_types
+from pytest_ldos.measure.load.protocol import IMPLEMENTATIONS, GroupedProof, LoadProof
 from pytest_ldos.scenario.loads import LOAD_SPECS
 
 

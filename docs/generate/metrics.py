@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from docs.generate.attributes import constants_of
 from docs.generate.text import code, flowing, table
-from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.measure.metrics import model as sources
 from pytest_ldos.measure.metrics.catalogue import METRICS, OF_CALLS
 from pytest_ldos.measure.metrics.context import MeasuredMetric

@@ -8,12 +8,12 @@ from typing import Any
 from docs.generate.attributes import text_of
 from docs.generate.classes import documented_all, paragraph
 from docs.generate.text import code, flowing, table
-from pytest_ldos.base.plain import field_types
+from pytest_ldos.base.files import field_types
 from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.host.interference import Interference
-from pytest_ldos.judge.baseline import calibration as calibration_codec
-from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
-from pytest_ldos.judge.baseline.history import rows
+from pytest_ldos.judge.baseline import history
+from pytest_ldos.judge.baseline import key as calibration_codec
+from pytest_ldos.judge.baseline.key import Calibration, MetricNoise
 from pytest_ldos.measure.metrics.model import Measurement, Metric
 from pytest_ldos.measure.trial import codec
 from pytest_ldos.measure.trial.record import Look, MotionTrial, RoundTrial, TrialSet
@@ -38,8 +38,8 @@ def records_page() -> Iterator[str]:
     )
     yield from _classes(_OF_TRIALS)
     yield from _report()
-    yield from ("## History (Parquet)", "", flowing(text_of(rows, rows.SCHEMA)), "")
-    yield from table(("column", "type"), [(code(name), str(kind)) for name, kind in rows.SCHEMA.items()])
+    yield from ("## History (Parquet)", "", flowing(text_of(history, history.SCHEMA)), "")
+    yield from table(("column", "type"), [(code(name), str(kind)) for name, kind in history.SCHEMA.items()])
     yield from ("", f"## `*.calibration.json` (schema {calibration_codec.SCHEMA_VERSION})", "")
     yield from _classes((Calibration, MetricNoise))
 

@@ -7,9 +7,9 @@ from typing import Final
 
 from docs.generate.classes import documented, fields, paragraph
 from docs.generate.text import code, table
-from pytest_ldos.base.paths import LinkSpec, PathSpec
-from pytest_ldos.base.plain import field_types
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.base.files import field_types
+from pytest_ldos.base.ros2 import LinkSpec, PathSpec
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.scenario.metrics import DeadlineSpec, MetricSpec
 from pytest_ldos.scenario.model import FaultSpec, Ros2Spec, StackSpec
 from pytest_ldos.scenario.options import OPTIONS

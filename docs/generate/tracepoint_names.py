@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from docs.generate.attributes import members_of
 from docs.generate.text import code, flowing, table
-from pytest_ldos.base.tracepoints import AFTER_JAZZY, FIELDS, KERNEL_FIELDS, READ_ONLY, RECORDED, Kernel, Marker, Ros2
+from pytest_ldos.base.ros2 import AFTER_JAZZY, FIELDS, KERNEL_FIELDS, READ_ONLY, RECORDED, Kernel, Marker, Ros2
 
 
 def tracepoints_page() -> Iterator[str]:

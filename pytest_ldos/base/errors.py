@@ -81,8 +81,7 @@ class TraceUnreadable(LdosError):
 
     Attributes:
         path: the file that could not be read.
-        offset: byte offset in `path`; ``None`` for metadata errors, which have line and column in
-            `reason`.
+        offset: byte offset in `path`; ``None`` for metadata errors, which have line and column in `reason`.
         reason: description of the fault.
     """
 

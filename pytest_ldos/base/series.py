@@ -1,4 +1,4 @@
-"""Series of numbers, shared by trials, measurements, baselines and the gate."""
+"""Values shared by all wings: series, moments, and counts of context switches."""
 
 from __future__ import annotations
 
@@ -47,8 +47,7 @@ class Series:
         questions: question of the trial, one per value; equal questions of two versions are compared. Empty for a
             value without a question; no elements if no value has one.
         blocks: number of the stack start, one per value.
-        covariates: numbers that explain part of the variation, by name, one per value; NaN
-            if unknown.
+        covariates: numbers that explain part of the variation, by name, one per value; NaN if unknown.
     """
 
     name: str
@@ -82,3 +81,49 @@ class Series:
     def finite(self) -> tuple[float, ...]:
         """The values that are not censored."""
         return tuple(value for value in self.values if math.isfinite(value))
+
+
+@dataclass(frozen=True)
+class SwitchCounts:
+    """Numbers of context switches, by reason, and of migrations.
+
+    Attributes:
+        voluntary: the thread went to sleep.
+        involuntary: the thread was preempted.
+        migrations: the thread continued on another CPU; ``None`` if the kernel does not report them.
+    """
+
+    voluntary: int = 0
+    involuntary: int = 0
+    migrations: int | None = 0
+
+    def __add__(self, other: SwitchCounts) -> SwitchCounts:
+        known = self.migrations is not None and other.migrations is not None
+        return SwitchCounts(
+            self.voluntary + other.voluntary,
+            self.involuntary + other.involuntary,
+            (self.migrations or 0) + (other.migrations or 0) if known else None,
+        )
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Count, mean and standard deviation of values.
+
+    Attributes:
+        sd: standard deviation of the population (divided by the count).
+    """
+
+    count: int
+    mean: float
+    sd: float
+
+    def since(self, earlier: Moments) -> Moments | None:
+        """Moments of the values after an earlier reading; ``None`` if there are none, or counting was restarted."""
+        count = self.count - earlier.count
+        if count <= 0:
+            return None
+        mean = (self.count * self.mean - earlier.count * earlier.mean) / count
+        between = earlier.count * count / self.count * (mean - earlier.mean) ** 2
+        squares = self.count * self.sd**2 - earlier.count * earlier.sd**2 - between
+        return Moments(count, mean, math.sqrt(max(squares, 0.0) / count))

@@ -90,8 +90,7 @@ def listed(names: Sequence[str], most: int) -> str:
 def format_quantity(value: float, unit: str) -> str:
     """`value` with three significant digits and its unit: ``14.2 ms``, ``0.0831 ms``.
 
-    Values of 100 and more have one decimal, so that small differences remain visible
-    (1961.4 ms).
+    Values of 100 and more have one decimal, so that small differences remain visible (1961.4 ms).
     """
     if abs(value) >= 100:
         return f"{value:.1f} {unit}".rstrip()

@@ -245,7 +245,7 @@ class SearchPlan:
         boundary: a level is broken if more than this share of its trials would be.
         max_trials: largest number of trials; no start is made that would exceed it.
         calm_trials: least number of trials at the calm end, the reference of the other levels.
-        correlation: largest assumed correlation between trials of one start; see `stats.counts`.
+        correlation: largest assumed correlation between trials of one start; see `tempering`.
         patience_factor: multiple of the trials of a clear level, after which a level is given up as inconclusive.
         compares_ends: True if trials of each level are compared with those of both ends: the calm end then holds by
             definition, nothing is searched unless the harsh one breaks, and no level beyond the calmest that

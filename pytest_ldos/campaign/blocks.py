@@ -11,20 +11,18 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from pytest_ldos.base.errors import BringUpFailed
-from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
+from pytest_ldos.base.ros2 import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.base.text import counted
 from pytest_ldos.campaign.order import Block, Role, blocks_alone, first_blocks, next_pairs, usual_size_alone
 from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.judge.gate.decide import GateResult
-from pytest_ldos.measure.load.choose import RepeatedLoad
-from pytest_ldos.measure.load.protocol import LoadSite, RunningLoad
+from pytest_ldos.measure.load.protocol import LoadSite, RepeatedLoad, RunningLoad
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.trial import rig
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, new_block_folder, write_trials
 from pytest_ldos.measure.trial.conduct import Observer, Procedure, Save, add_trials, new_record, why_ended
-from pytest_ldos.measure.trial.phases import Durations, PhaseClock, clocked, describe_durations
 from pytest_ldos.measure.trial.record import Look, TrialSet
-from pytest_ldos.measure.trial.rig import Rig, Watch
+from pytest_ldos.measure.trial.rig import Durations, PhaseClock, Rig, Watch, clocked, describe_durations
 from pytest_ldos.robot.stack.protocol import Case
 from pytest_ldos.scenario.model import ScenarioSpec
 

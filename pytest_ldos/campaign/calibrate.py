@@ -19,9 +19,9 @@ from pytest_ldos.base.errors import CalibrationFailed
 from pytest_ldos.base.stats.counts import share_interval
 from pytest_ldos.base.text import counted
 from pytest_ldos.campaign.noise import Design, Pair, Pool, plant, starts_of, template_of, to_calibration
-from pytest_ldos.judge.baseline.calibration import ENOUGH_RUNS, Calibration
+from pytest_ldos.judge.baseline.key import ENOUGH_RUNS, Calibration
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import GateResult, decide
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import TrialSet, missing_reasons

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from pytest_ldos.base.errors import BringUpFailed, PreparationFailed
-from pytest_ldos.base.stats.intervals import median_interval
+from pytest_ldos.base.stats.counts import median_interval
 from pytest_ldos.campaign.bisection import Bisection, LevelRecord, LevelState, SearchPlan
 from pytest_ldos.campaign.commit_rounds import (
     Commit,
@@ -29,7 +29,7 @@ from pytest_ldos.campaign.commit_rounds import (
 )
 from pytest_ldos.campaign.starts import Notes
 from pytest_ldos.campaign.versions.version import Version
-from pytest_ldos.judge.explain import Explanation, explain, path_of
+from pytest_ldos.judge.summary import Explanation, explain, path_of
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet
 

@@ -11,14 +11,14 @@ from typing import Final
 
 import numpy as np
 
-from pytest_ldos.base.paths import STATE_FEEDBACK
+from pytest_ldos.base.ros2 import STATE_FEEDBACK
 from pytest_ldos.campaign.calibrate import SEED, Share
 from pytest_ldos.campaign.noise import assemble
-from pytest_ldos.judge.explain import explain
-from pytest_ldos.judge.gate.decide import GateResult, decide, failures_became_more, missed_expectations
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.case import Policy, failures_became_more, missed_expectations
+from pytest_ldos.judge.gate.decide import GateResult, decide
 from pytest_ldos.judge.gate.reasons import Describe
 from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.judge.summary import explain
 from pytest_ldos.measure.metrics.latency import T1
 from pytest_ldos.measure.metrics.regularity import T3
 from pytest_ldos.measure.trial.record import Look, Trial, TrialSet

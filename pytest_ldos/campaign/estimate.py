@@ -13,8 +13,7 @@ from typing import Final
 from pytest_ldos.base.text import counted, describe_duration
 from pytest_ldos.campaign.order import Role, blocks_alone, first_blocks, next_pair, usual_size_alone
 from pytest_ldos.measure.trial.artifacts import RUNS
-from pytest_ldos.measure.trial.durations import DURATIONS_FILE, read_durations
-from pytest_ldos.measure.trial.phases import RunPhase, Spent
+from pytest_ldos.measure.trial.rig import DURATIONS_FILE, RunPhase, Spent, read_durations
 from pytest_ldos.scenario.model import ScenarioSpec
 
 

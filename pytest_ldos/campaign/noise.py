@@ -20,9 +20,10 @@ import numpy.typing as npt
 
 from pytest_ldos.base.series import Series
 from pytest_ldos.base.stats.adjust import remove_covariate
-from pytest_ldos.base.stats.starts import Components, Sample, estimate_components
+from pytest_ldos.base.stats.rank_tests import Sample
+from pytest_ldos.base.stats.starts import Components, estimate_components
 from pytest_ldos.campaign.order import Role, first_blocks
-from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
+from pytest_ldos.judge.baseline.key import Calibration, MetricNoise
 from pytest_ldos.measure.metrics.model import USUAL_FLOOR, Metric
 from pytest_ldos.measure.trial.record import Trial, TrialSet, to_series
 

@@ -29,7 +29,7 @@ from pytest_ldos.campaign.detection import (
     Promised,
 )
 from pytest_ldos.campaign.starts import append_start
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.reasons import Describe
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.record import TrialSet, all_series

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
 from pytest_ldos.base.errors import RecordUnreadable
-from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.base.writable import write_atomically
+from pytest_ldos.base.files import write_atomically
+from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.campaign.blocks import Bench, BlockObserver, run_block
 from pytest_ldos.campaign.noise import starts_of, template_of
 from pytest_ldos.campaign.order import Block, Role
@@ -27,7 +27,7 @@ from pytest_ldos.host.checkout import CHANGED, ask_git, describe_commit
 from pytest_ldos.host.fingerprint import take_fingerprint
 from pytest_ldos.host.interference import add_up
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.measure.load.choose import RepeatedLoad
+from pytest_ldos.measure.load.protocol import RepeatedLoad
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.trial.artifacts import (
     ScenarioFolder,

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError, MachineBusy, RecordUnreadable, TraceUnreadable
-from pytest_ldos.base.plain import PlainReader
-from pytest_ldos.base.writable import write_atomically
+from pytest_ldos.base.files import PlainReader, write_atomically
 from pytest_ldos.campaign.cells import Cell, Grid, Outline, estimate_s, running_order
 from pytest_ldos.campaign.starts import (
     Notes,
@@ -35,11 +34,11 @@ from pytest_ldos.campaign.starts import (
     with_lost_motion,
 )
 from pytest_ldos.host.availability import Availability
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import judge_alone, load_faults, measurement_faults
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import Describe
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.measure.load.choose import load_available
+from pytest_ldos.measure.load.protocol import load_available
 from pytest_ldos.measure.trial.artifacts import new_folder, resumable
 from pytest_ldos.measure.trial.codec import decode_trials
 from pytest_ldos.measure.trial.record import TrialSet

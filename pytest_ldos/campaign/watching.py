@@ -18,13 +18,12 @@ from typing import Final
 import numpy as np
 
 from pytest_ldos.base.errors import LdosError, ProfilingFailed, TraceUnreadable, Unavailable
-from pytest_ldos.base.switch_counts import SwitchCounts
-from pytest_ldos.base.tracepoints import Ros2
-from pytest_ldos.base.writable import write_atomically, writing
+from pytest_ldos.base.files import write_atomically, writing
+from pytest_ldos.base.ros2 import Ros2
+from pytest_ldos.base.series import SwitchCounts
 from pytest_ldos.host.checkout import commit_of
 from pytest_ldos.host.counters import OwnSwitchCounter, SwitchCounter
-from pytest_ldos.host.fingerprint import take_fingerprint
-from pytest_ldos.host.inherited import find_influences, find_withheld
+from pytest_ldos.host.fingerprint import find_influences, find_withheld, take_fingerprint
 from pytest_ldos.host.processes import process_names
 from pytest_ldos.instruments.study import Column, Study, Table
 from pytest_ldos.measure.metrics.model import Measurement

@@ -13,8 +13,8 @@ from typing import Annotated, Final
 import typer
 
 from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.files import require_writable_file, writing
 from pytest_ldos.base.text import Rendered, format_duration
-from pytest_ldos.base.writable import require_writable_file, writing
 from pytest_ldos.cli.measuring import MetricsOption, step_bar
 from pytest_ldos.cli.say import ANOTHER_OUTPUT, emit, emit_text, say, sources_here, terminal
 from pytest_ldos.cli.traces import (
@@ -30,12 +30,11 @@ from pytest_ldos.cli.traces import (
 from pytest_ldos.fleet.choose import choose_scheduler
 from pytest_ldos.fleet.tasks import InProcess, Scheduler
 from pytest_ldos.fleet.traces import Request, find_traces
-from pytest_ldos.measure.metrics.catalogue import catalogue_of
+from pytest_ldos.measure.metrics.catalogue import OwnMetric, OwnSource, catalogue_of, load_metrics
 from pytest_ldos.measure.metrics.context import require_action
 from pytest_ldos.measure.metrics.declared import in_traces
 from pytest_ldos.measure.metrics.extract import extract_metrics
 from pytest_ldos.measure.metrics.model import Interfaces
-from pytest_ldos.measure.metrics.own import OwnMetric, OwnSource, load_metrics
 from pytest_ldos.measure.metrics.regularity import nominal_period_ns
 from pytest_ldos.show.export.parquet import is_model_directory, write_parquet
 from pytest_ldos.show.page.formats import format_of, require_format

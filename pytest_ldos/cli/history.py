@@ -16,19 +16,26 @@ import polars as pl
 import typer
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable, refuse_unknown, suggest
-from pytest_ldos.base.writable import require_writable_folder, write_atomically, writing
+from pytest_ldos.base.files import require_writable_folder, write_atomically, writing
 from pytest_ldos.cli.main import Command, Group
 from pytest_ldos.cli.say import LATEST, emit, find_trials, metric_names, say, sources_here, stores_here, terminal
 from pytest_ldos.host.checkout import is_changed, read_subjects
-from pytest_ldos.judge.baseline.history.rows import Version, build_rows
-from pytest_ldos.judge.baseline.history.series import COLUMNS, MetricSeries, build_series, latest_runs
-from pytest_ldos.judge.baseline.history.store import HistoryStore, Pin, read_pin, remove_pin, write_pin
-from pytest_ldos.judge.baseline.history.trend import ROLLING_WINDOW, CommitPoint, Trend, build_trend
+from pytest_ldos.judge.baseline.history import HistoryStore, Version, build_rows
 from pytest_ldos.judge.baseline.key import KEY_COLUMNS, BaselineKey
-from pytest_ldos.judge.baseline.lookup import Calibrated, find_calibration_of
-from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.judge.judging import verdict_alone
-from pytest_ldos.judge.kept import read_judgement
+from pytest_ldos.judge.baseline.series import COLUMNS, MetricSeries, build_series, latest_runs
+from pytest_ldos.judge.baseline.store import Calibrated, find_calibration_of
+from pytest_ldos.judge.baseline.trend import (
+    ROLLING_WINDOW,
+    CommitPoint,
+    Pin,
+    Trend,
+    build_trend,
+    read_pin,
+    remove_pin,
+    write_pin,
+)
+from pytest_ldos.judge.gate.case import Policy
+from pytest_ldos.judge.judging import read_judgement, verdict_alone
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import USUAL_FLOOR
 from pytest_ldos.measure.trial.artifacts import BASE, TRIALS_FILE, ScenarioFolder, read_trials

@@ -15,8 +15,7 @@ import typer
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError, Unavailable
-from pytest_ldos.base.plain import field_types
-from pytest_ldos.base.writable import require_writable_file, require_writable_folder
+from pytest_ldos.base.files import field_types, require_writable_file, require_writable_folder
 from pytest_ldos.campaign.instruments import find_instrument
 from pytest_ldos.campaign.watching import measure_watched, to_trials
 from pytest_ldos.cli.main import parameters_of, show_parameters

@@ -31,10 +31,9 @@ from pytest_ldos.host.interference import Interference, describe_interference
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.host.temporary import terminated_like_interrupted
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.measure.load.choose import load_available
-from pytest_ldos.measure.metrics.catalogue import Catalogue, built_in_of, catalogue_of
-from pytest_ldos.measure.metrics.own import HOOK, load_metrics
+from pytest_ldos.judge.gate.case import Policy
+from pytest_ldos.measure.load.protocol import load_available
+from pytest_ldos.measure.metrics.catalogue import HOOK, Catalogue, built_in_of, catalogue_of, load_metrics
 from pytest_ldos.measure.trial.record import MotionTrial, Trial
 from pytest_ldos.record.choose import recording_available
 from pytest_ldos.robot.stack.choose import describe_stack, resolve_kind, stack_available

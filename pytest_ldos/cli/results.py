@@ -32,12 +32,10 @@ from pytest_ldos.cli.say import (
     terminal,
 )
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.judge.baseline.lookup import Found
-from pytest_ldos.judge.baseline.store import StoredBaseline, merge_trials
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.baseline.store import Found, StoredBaseline, merge_trials
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.verdict import Verdict, exit_code, worst
-from pytest_ldos.judge.judging import Grounds, judge, judge_only
-from pytest_ldos.judge.kept import read_judgement
+from pytest_ldos.judge.judging import Grounds, judge, judge_only, read_judgement
 from pytest_ldos.measure.trial.artifacts import TRIALS_FILE, ScenarioFolder, read_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.show.page.model import Link

@@ -17,8 +17,8 @@ from typing import Annotated, Final
 import typer
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError
+from pytest_ldos.base.files import require_writable_file, unwritable, write_atomically
 from pytest_ldos.base.text import Rendered, one_line
-from pytest_ldos.base.writable import require_writable_file, unwritable, write_atomically
 from pytest_ldos.judge.baseline.store import BaselineStores
 from pytest_ldos.measure.trial.artifacts import RUNS, TRIALS_FILE, read_trials
 from pytest_ldos.measure.trial.record import TrialSet

@@ -15,7 +15,7 @@ import typer
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.writable import find_carried, write_atomically
+from pytest_ldos.base.files import find_carried, write_atomically
 from pytest_ldos.campaign.versions.build import build_packages, needed_by
 from pytest_ldos.campaign.versions.workspace import Workspace
 from pytest_ldos.cli.measure_commit import main

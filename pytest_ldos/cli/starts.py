@@ -46,8 +46,8 @@ from pytest_ldos.cli.measuring import (
 )
 from pytest_ldos.cli.say import emit, parse_duration_s, parse_share, say, stores_here, terminal, write_text
 from pytest_ldos.host.checkout import describe_commit
-from pytest_ldos.judge.baseline.lookup import UnreadableCalibration, find_calibration, save_calibration
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.baseline.store import UnreadableCalibration, find_calibration, save_calibration
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.judging import with_calibration
 from pytest_ldos.measure.metrics.catalogue import Catalogue
 from pytest_ldos.measure.trial.record import TrialSet

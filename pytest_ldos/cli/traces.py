@@ -14,8 +14,8 @@ import typer
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable, refuse_unknown
+from pytest_ldos.base.files import writing
 from pytest_ldos.base.text import NS_PER_S
-from pytest_ldos.base.writable import writing
 from pytest_ldos.cli.main import Command, Group
 from pytest_ldos.cli.measuring import Steps, step_bar, trace_bar
 from pytest_ldos.cli.say import ANOTHER_OUTPUT, emit, say, terminal, write_text

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.base.distros import DEFAULT, DISTROS
+from pytest_ldos.base.ros2 import DEFAULT, DISTROS
 from pytest_ldos.doctor.changes import Finding, Machine, RemoveStale, SetValues, Status, error, ok, warning
 from pytest_ldos.host.availability import (
     ROS_PYTHON,

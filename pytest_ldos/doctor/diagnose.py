@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.errors import LdosError
-from pytest_ldos.base.tracepoints import TRACEPOINTS_OFF
-from pytest_ldos.base.writable import writing
+from pytest_ldos.base.files import writing
+from pytest_ldos.base.ros2 import TRACEPOINTS_OFF
 from pytest_ldos.doctor import check_leftovers, check_ros
 from pytest_ldos.doctor.changes import Finding, Machine, SetValues, Status, error, ok, warning
 from pytest_ldos.host.counters import has_capability

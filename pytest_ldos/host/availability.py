@@ -22,8 +22,8 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.base.distros import DEFAULT, DISTROS
 from pytest_ldos.base.errors import Unavailable
+from pytest_ldos.base.ros2 import DEFAULT, DISTROS
 
 
 @dataclass(frozen=True)

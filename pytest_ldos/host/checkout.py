@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from pytest_ldos.base.writable import write_atomically
+from pytest_ldos.base.files import write_atomically
 
 ABBREVIATION: Final = 12
 """Number of characters of an abbreviated commit."""

@@ -26,7 +26,7 @@ from typing import Final
 
 import psutil
 
-from pytest_ldos.base.switch_counts import SwitchCounts
+from pytest_ldos.base.series import SwitchCounts
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cpu import read_setting
 from pytest_ldos.host.processes import OWNER_VARIABLE, living_owner

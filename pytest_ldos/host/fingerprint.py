@@ -1,14 +1,23 @@
-"""Fingerprint of a machine, which decides if two measurements are comparable."""
+"""Fingerprint of a host and its software, and inherited settings that affect a run.
+
+Measured processes would inherit coverage tools and debuggers of the tests. Variables of the tests are withheld from all
+child processes. Variables that may be meant for the measured programs are passed on and recorded; differences between
+two runs are reported.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from fnmatch import translate
 from pathlib import Path
 from typing import Final
+
+import psutil
 
 from pytest_ldos.host.cpu import read_governor, read_setting, read_smt, read_turbo
 
@@ -75,3 +84,140 @@ def find_differences(head: Fingerprint, base: Fingerprint) -> list[tuple[str, st
     found = [(name, base.versions.get(name, "absent"), head.versions.get(name, "absent")) for name in names]
     found.append(("kernel", base.kernel, head.kernel))
     return [(name, before, after) for name, before, after in found if before != after]
+
+
+WITHHELD: Final[Mapping[str, str]] = {
+    "COVERAGE_*": "coverage of the tests, which a .pth file starts in every Python (patch = subprocess)",
+    "COV_CORE_*": "the same of pytest-cov before 7",
+    **dict.fromkeys(("PYDEVD_*", "DEBUGPY_*", "BUNDLED_DEBUGPY_PATH", "PYTHONBREAKPOINT"), "a debugger of the tests"),
+    "PYTHONHUNTER": "traces every call (hunter)",
+    "PYTHONMANHOLE": "opens a console in every Python (manhole)",
+    "LINE_PROFILE": "times every line (line_profiler)",
+    "PYTHONDEVMODE": "checks of a developer's Python, and slower memory",
+    "PYTHONTRACEMALLOC": "traces every allocation",
+    "PYTHONMALLOCSTATS": "prints at every new arena",
+    "PYTHONASYNCIODEBUG": "checks every callback of asyncio",
+    "PYTHONPROFILEIMPORTTIME": "times and prints every import",
+    "PYTHONVERBOSE": "prints every import",
+    "PYTHONDEBUG": "prints what the parser does",
+    "PYTHONDUMPREFS*": "prints every object at the end",
+    "PYTHONINSPECT": "does not end with its program",
+    "PYTHONWARNINGS": "makes the tests' warnings errors",
+    **dict.fromkeys(("PYTHONPERFSUPPORT", "PYTHON_PERF_JIT_SUPPORT"), "writes a map of every function for perf"),
+    "LD_DEBUG*": "prints what the dynamic linker does",
+    "LD_PROFILE*": "profiles a shared library",
+    "LD_TRACE_LOADED_OBJECTS": "lists libraries in place of running",
+    "MALLOC_TRACE": "logs every allocation (mtrace)",
+}
+"""Withheld variables, by `fnmatch` pattern, with their effect."""
+
+PASSED_ON: Final[Mapping[str, str]] = {
+    "LD_PRELOAD": "libraries in front of the program's own, such as an allocator",
+    "LD_AUDIT": "libraries that watch the dynamic linker",
+    "LD_BIND_NOW": "when symbols are resolved",
+    "GLIBC_TUNABLES": "settings of the C library",
+    "MALLOC_*": "settings of the C library's allocator, and of jemalloc",
+    **dict.fromkeys(("TCMALLOC_*", "MIMALLOC_*"), "settings of an allocator"),
+    **dict.fromkeys(("CPUPROFILE*", "HEAPPROFILE*", "HEAPCHECK*"), "gperftools"),
+    "*SAN_OPTIONS": "settings of programs that are built with sanitizers",
+    "PYTHONMALLOC": "Python's allocator",
+    "PYTHONOPTIMIZE": "Python without assertions",
+    "PYTHON_GIL": "Python's lock",
+    "PYTHON_JIT": "Python's compiler",
+    "PYTHON_CPU_COUNT": "the CPUs that Python reports",
+    **dict.fromkeys(("OMP_*", "GOMP_*", "KMP_*", "OPENBLAS_*", "MKL_*"), "threads of numerical libraries"),
+    "RUST_LOG": "logging of Zenoh",
+}
+"""Variables that are passed on, because they may be meant for the measured programs, with their effect."""
+
+_PATH: Final = "PYTHONPATH"
+_CUSTOMIZE: Final = ("sitecustomize.py", "usercustomize.py")
+_INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
+
+
+def _matching(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, patterns)))
+
+
+_IS_WITHHELD: Final = _matching(WITHHELD).match
+_IS_PASSED_ON: Final = _matching(PASSED_ON).match
+
+
+def pass_on(environment: Mapping[str, str], inherited: Mapping[str, str] | None = None) -> dict[str, str]:
+    """An environment for processes, without inherited variables of `WITHHELD`.
+
+    Args:
+        environment: the full environment; a value that differs from the inherited one was set on purpose and is kept.
+        inherited: the environment that it was derived from; by default that of this process.
+    """
+    ours = os.environ if inherited is None else inherited
+    kept = {name: value for name, value in environment.items() if not (_IS_WITHHELD(name) and ours.get(name) == value)}
+    if kept.get(_PATH):
+        kept[_PATH] = os.pathsep.join(each for each in kept[_PATH].split(os.pathsep) if not _starts_a_tool(each))
+    return kept
+
+
+def find_withheld(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of the variables that `pass_on` withholds; ``PYTHONPATH`` if it removes folders of it."""
+    names = [name for name, value in environment.items() if value and _IS_WITHHELD(name)]
+    return tuple(sorted([*names, *([_PATH] if any(map(_starts_a_tool, _folders(environment))) else [])]))
+
+
+def find_influences(environment: Mapping[str, str]) -> dict[str, str]:
+    """Inherited settings that influence a program, by name: variables, priority, scheduler and CPUs."""
+    influences = (name for name in sorted(environment) if _IS_PASSED_ON(name) and not _IS_WITHHELD(name))
+    found = {name: environment[name] for name in influences if environment[name]}
+    for name in {"LD_PRELOAD", "LD_AUDIT"} & found.keys():
+        found[name] = " ".join(Path(each).name for each in re.split("[: ]+", found[name]) if each)
+    custom = [each for each in _folders(environment) if _customizes(each) and not _starts_a_tool(each)]
+    if custom:
+        found[_PATH] = f"sitecustomize of {', '.join(Path(each).name for each in custom)}"
+    niceness, policy = os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)
+    allowed, cpus = os.sched_getaffinity(0), os.cpu_count() or 1
+    if niceness:
+        found["nice"] = str(niceness)
+    if policy != os.SCHED_OTHER:
+        found["scheduling policy"] = str(policy)
+    if len(allowed) < cpus:
+        found["CPUs"] = f"{','.join(map(str, sorted(allowed)))} of {cpus}"
+    return found
+
+
+def find_tracers(pids: Iterable[int]) -> dict[str, str]:
+    """Programs that trace these processes (``strace -f``, a debugger), as an influence."""
+    tracers = set()
+    for pid in pids:
+        with suppress(OSError):
+            status = Path(f"/proc/{pid}/status").read_text("utf-8", "replace")
+            tracer = re.search(r"(?m)^TracerPid:\s*([1-9]\d*)$", status)
+            name = Path(f"/proc/{tracer.group(1)}/comm").read_text("utf-8", "replace").strip() if tracer else ""
+            tracers |= {name} if name else set()
+    return {"ptrace": ", ".join(sorted(tracers))} if tracers else {}
+
+
+def _folders(environment: Mapping[str, str]) -> list[str]:
+    return [each for each in environment.get(_PATH, "").split(os.pathsep) if each]
+
+
+def _customizes(folder: str) -> bool:
+    return bool(folder) and any(Path(folder, name).is_file() for name in _CUSTOMIZE)
+
+
+def _starts_a_tool(folder: str) -> bool:
+    """True for a folder by which an installed tool starts in every Python, such as ddtrace's and OpenTelemetry's."""
+    return _customizes(folder) and not _INSTALLED.isdisjoint(Path(folder).parent.parts)
+
+
+def pids_with(environment: Mapping[str, str]) -> list[int]:
+    """Processes started with all these variables, except zombies and those of other users."""
+    entries = {f"{name}={value}".encode() for name, value in environment.items()}
+    return [pid for pid in psutil.pids() if _has(pid, entries)]
+
+
+def _has(pid: int, entries: set[bytes]) -> bool:
+    """True if the process has all entries; the environments of zombies are empty, those of other users unreadable."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 - a thousand times a second at the end
+            return entries <= set(file.read().split(b"\0"))
+    except OSError:
+        return False

@@ -22,7 +22,7 @@ from typing import Final
 
 import psutil
 
-from pytest_ldos.host.inherited import pids_with
+from pytest_ldos.host.fingerprint import pids_with
 
 MARK_VARIABLE: Final = "PYTEST_LDOS_TREE"
 LADDER: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 from pytest_ldos.base.errors import LdosError
-from pytest_ldos.base.writable import opened_log
-from pytest_ldos.host.inherited import pass_on
+from pytest_ldos.base.files import opened_log
+from pytest_ldos.host.fingerprint import pass_on
 from pytest_ldos.host.keeper import LADDER, marked_pids
 from pytest_ldos.host.processes import Child, owned_by_us, quoted
 

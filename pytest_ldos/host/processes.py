@@ -21,9 +21,9 @@ from typing import Final
 
 import psutil
 
-from pytest_ldos.base.writable import opened_log
+from pytest_ldos.base.files import opened_log
 from pytest_ldos.host.cpu import read_setting
-from pytest_ldos.host.inherited import pass_on
+from pytest_ldos.host.fingerprint import pass_on
 
 _CAUSES: Final[dict[int, str]] = {signal.SIGBUS: ", as where a file in memory has no room: is /dev/shm full?"}
 """Likely causes of signals, for messages."""

@@ -25,7 +25,7 @@ from types import FrameType
 from typing import Final
 
 from pytest_ldos.base.errors import MendFailed, NotWritten
-from pytest_ldos.base.writable import opened_log, writing
+from pytest_ldos.base.files import opened_log, writing
 from pytest_ldos.host.undoer import REGISTERED, UNDO, RemoveTree, UndoAction, action_to_dict, undo_all
 
 

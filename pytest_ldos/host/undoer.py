@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from pytest_ldos.base.text import one_line
 from pytest_ldos.host.cpu import read_setting
-from pytest_ldos.host.inherited import pids_with
+from pytest_ldos.host.fingerprint import pids_with
 
 COMMAND_LIMIT_S: Final = 10.0
 CGROUP_LIMIT_S: Final = 5.0

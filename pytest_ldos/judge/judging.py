@@ -1,4 +1,4 @@
-"""Judges trials: the only way from trials to a verdict.
+"""Judges trials, the only way from trials to a verdict, and stores the verdict with its grounds (``judged.json``).
 
 `Grounds` are what trials are judged by: a policy, the base, and the host's calibration. `judge` is a function of the
 trials and their grounds alone, so a verdict does not depend on other scenarios or on the caller.
@@ -6,15 +6,21 @@ trials and their grounds alone, so a verdict does not depend on other scenarios 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+import json
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from pytest_ldos.base.errors import RecordUnreadable
+from pytest_ldos.base.files import PlainReader, write_atomically
+from pytest_ldos.base.series import Better
 from pytest_ldos.host.fingerprint import find_differences
-from pytest_ldos.judge.baseline.known_runs import KnownRuns, is_whole, settings_of, stack_of, with_known_runs
-from pytest_ldos.judge.baseline.lookup import (
+from pytest_ldos.judge.baseline.key import Calibration, decode_calibration, encode_calibration
+from pytest_ldos.judge.baseline.store import (
+    BaselineStores,
     Calibrated,
     CalibrationLookup,
     Found,
@@ -29,34 +35,27 @@ from pytest_ldos.judge.baseline.lookup import (
     find_calibration,
     shown_baseline,
 )
-from pytest_ldos.judge.baseline.store import BaselineStores
-from pytest_ldos.judge.drift import Drift, find_drift
-from pytest_ldos.judge.explain import Explanation, PartsExplanation, explain, explain_parts
-from pytest_ldos.judge.gate.case import Case
-from pytest_ldos.judge.gate.comparison import VariesTooMuch
-from pytest_ldos.judge.gate.decide import GateResult, decide, failures_became_more, falls_short, judge_alone
-from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.judge.gate.reasons import (
-    VERDICT_OF,
-    BaselineMissing,
-    BaselineShared,
-    BaselineUnreadable,
-    CalibrationUnreadable,
-    Moved,
-    NotConfirmed,
-    NotFinished,
-    NotJudged,
-    NotTheCode,
-    OfBase,
-    Reason,
-    TheMachine,
-    by_weight,
+from pytest_ldos.judge.gate import reasons as why
+from pytest_ldos.judge.gate.case import Case, Policy, failures_became_more, falls_short
+from pytest_ldos.judge.gate.decide import GateResult, decide, judge_alone
+from pytest_ldos.judge.gate.reasons import Reason, by_weight
+from pytest_ldos.judge.gate.verdict import VariesTooMuch, Verdict, worst
+from pytest_ldos.judge.summary import (
+    Drift,
+    Explanation,
+    PartsExplanation,
+    Score,
+    Summary,
+    explain,
+    explain_parts,
+    find_drift,
+    summarize,
 )
-from pytest_ldos.judge.gate.verdict import Verdict, worst
-from pytest_ldos.judge.summarize import median_ratio, score_of, summarize
-from pytest_ldos.judge.summary import Score, Summary
+from pytest_ldos.judge.unchanged import KnownRuns, is_whole, settings_of, stack_of, with_known_runs
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.measure.trial.artifacts import LARGEST_RECORD, ScenarioFolder
+from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import TrialSet, metrics_of
 
 BASELINE: Final = "baseline"
@@ -130,16 +129,16 @@ class Grounds:
     def shortened(self, root: Path) -> Grounds:
         """The same grounds, with paths of files below `root` relative to it."""
 
-        def short(found: Found) -> Found:
-            return replace(found, file=_relative(found.file, root))
+        def short(file: Path) -> Path:
+            return file.relative_to(root) if file.is_relative_to(root) else file
 
         base, calibration = self.base, self.calibration
         if isinstance(base, Found):
-            base = short(base)
+            base = replace(base, file=short(base.file))
         elif isinstance(base, NoBaseline) and isinstance(base.shared, Found):
-            base = NoBaseline(short(base.shared))
+            base = NoBaseline(replace(base.shared, file=short(base.shared.file)))
         if isinstance(calibration, Calibrated):
-            calibration = replace(calibration, file=_relative(calibration.file, root))
+            calibration = replace(calibration, file=short(calibration.file))
         return replace(self, base=base, calibration=calibration)
 
 
@@ -186,16 +185,31 @@ class Judged:
         return summarize(self.metrics, self.result.base_series)
 
     def median_ratio(self, metric: Metric) -> float | None:
-        """See `judge.summarize.median_ratio`; ``None`` without a comparison."""
-        found, name = self.result.comparison(metric.name), metric.name
-        if found is None:
+        """Ratio of the medians, the worse over the better, if the metric passed although it exceeds the MDE.
+
+        Medians are of all values as measured; the verdict compares them by goal and start, without covariates.
+        """
+        found = self.result.comparison(metric.name)
+        if found is None or found.verdict is not Verdict.PASSED:
             return None
-        return median_ratio(metric, found, self.head_summaries.get(name), self.base_summaries.get(name))
+        both = [each.get(metric.name) for each in (self.head_summaries, self.base_summaries)]
+        medians = [each and each.median for each in both]
+        worse, other = medians if metric.better is Better.LOWER else medians[::-1]
+        if not worse or not other or min(worse, other) <= 0:
+            return None
+        return worse / other if worse / other > 1 + found.mde else None
 
     @cached_property
     def score(self) -> Score:
-        """The overall score of the comparison."""
-        return score_of(self.head.metrics, self.result.comparisons)
+        """The overall score of the comparison, of the metrics that have a weight."""
+        ratios = {each.metric: each.ratio for each in self.result.comparisons if each.has_ratio}
+        scored = {metric.name: metric.score_weight for metric in self.head.metrics if metric.score_weight > 0}
+        weights = {name: weight for name, weight in scored.items() if ratios.get(name, math.inf) < math.inf}
+        without = tuple(name for name in scored if name not in weights)
+        if not weights:
+            return Score(value=None, without=without)
+        total = sum(weight * math.log(ratios[name]) for name, weight in weights.items())
+        return Score(value=math.exp(total / sum(weights.values())), without=without)
 
     @cached_property
     def explained(self) -> Mapping[str, Explanation]:
@@ -206,7 +220,7 @@ class Judged:
     def parts(self) -> tuple[PartsExplanation, ...]:
         """Changes by process, of each changed metric that is a sum over several processes."""
         changed = {each.metric for each in self.result.comparisons if each.verdict.is_change}
-        metrics = [metric for metric in self.head.metrics if metric.name in changed]
+        metrics = (metric for metric in self.head.metrics if metric.name in changed)
         return () if self.base is None else tuple(explain_parts(self.base, self.head, metrics))
 
 
@@ -220,10 +234,17 @@ def judge(head: TrialSet, grounds: Grounds) -> Judged:
             result = _blame_machine(result, own, policy, grounds.base.trials, head)
         if grounds.screen is not None:
             result = _confirm(result, grounds.screen, policy)
-            if any(isinstance(each, NotTheCode) for each in result.reasons):
-                return _by_screen(result, grounds.screen, policy, grounds.calibration)
+            if any(isinstance(each, why.NotTheCode) for each in result.reasons):
+                return Judged(
+                    head=grounds.screen.head,
+                    result=result,
+                    own=judge_alone(grounds.screen.head, policy),
+                    base=grounds.screen.base,
+                    calibration=grounds.calibration,
+                    known=grounds.screen.known,
+                )
         if isinstance(grounds.calibration, UnreadableCalibration):
-            reasons = by_weight([*result.reasons, CalibrationUnreadable(grounds.calibration.reason)])
+            reasons = by_weight([*result.reasons, why.CalibrationUnreadable(grounds.calibration.reason)])
             verdict = worst([result.verdict, Verdict.INVALID])
             result = replace(result, verdict=verdict, reasons=reasons, more_trials_because=())
     else:
@@ -255,9 +276,9 @@ def _blame_machine(result: GateResult, own: GateResult, policy: Policy, base: Tr
     is_ours = METRICS.keys() >= {*worse}  # a user's own metric may measure something outside the stack
     if not worse or not is_ours or own.verdict is not Verdict.PASSED or failures_became_more(head, base, policy):
         return result
-    others = [each for each in result.reasons if not (isinstance(each, Moved) and each.comparison.metric in worse)]
-    verdicts = (VERDICT_OF[type(each)] for each in others if not isinstance(each, Moved | NotJudged))
-    return replace(result, verdict=worst([Verdict.PASSED, *verdicts]), reasons=(TheMachine(worse), *others))
+    others = [each for each in result.reasons if not (isinstance(each, why.Moved) and each.comparison.metric in worse)]
+    verdicts = (why.VERDICT_OF[type(each)] for each in others if not isinstance(each, why.Moved | why.NotJudged))
+    return replace(result, verdict=worst([Verdict.PASSED, *verdicts]), reasons=(why.TheMachine(worse), *others))
 
 
 def _confirm(result: GateResult, screen: Screen, policy: Policy) -> GateResult:
@@ -271,33 +292,19 @@ def _confirm(result: GateResult, screen: Screen, policy: Policy) -> GateResult:
     comparisons = (each for each in result.comparisons if each.metric in screen.suspicious)
     clear = {Verdict.PASSED, Verdict.IMPROVED}
     if inconclusive := [each for each in comparisons if each.more_trials_because or each.location not in clear]:
-        reasons = by_weight([*result.reasons, NotConfirmed(tuple(each.metric for each in inconclusive))])
+        reasons = by_weight([*result.reasons, why.NotConfirmed(tuple(each.metric for each in inconclusive))])
         more = tuple(each.more_trials_because or VariesTooMuch(each.metric) for each in inconclusive)
         return replace(result, verdict=Verdict.INCONCLUSIVE, reasons=reasons, more_trials_because=more)
-    differences = find_other_differences(screen.head, screen.base)
+    here, there = screen.head.fingerprint, screen.base.fingerprint
+    differences = [*find_differences(here, there)]
+    if here.kernel != there.kernel:
+        differences.append(("kernel", there.kernel, here.kernel))
+    if screen.head.influences != screen.base.influences:
+        differences.append(("inherited settings", "as they were", "others"))
     stored = decide(screen.head, screen.base, replace(policy, known=screen.known))
     if stored.verdict is not Verdict.REGRESSED or not differences:
         return result
-    return replace(stored, reasons=(NotTheCode(differences), *stored.reasons), more_trials_because=())
-
-
-def _by_screen(result: GateResult, screen: Screen, policy: Policy, calibration: CalibrationLookup) -> Judged:
-    return Judged(
-        head=screen.head,
-        result=result,
-        own=judge_alone(screen.head, policy),
-        base=screen.base,
-        calibration=calibration,
-        known=screen.known,
-    )
-
-
-def find_other_differences(head: TrialSet, base: TrialSet) -> tuple[tuple[str, str, str], ...]:
-    """Differences between two runs other than their commits: name, value of the base and of the head."""
-    here, there = head.fingerprint, base.fingerprint
-    kernel = [("kernel", there.kernel, here.kernel)] if here.kernel != there.kernel else []
-    inherited = [("inherited settings", "as they were", "others")] if head.influences != base.influences else []
-    return (*find_differences(here, there), *kernel, *inherited)
+    return replace(stored, reasons=(why.NotTheCode(tuple(differences)), *stored.reasons), more_trials_because=())
 
 
 def has_other_settings(head: TrialSet, base: TrialSet) -> bool:
@@ -325,29 +332,24 @@ def verdict_alone(trials: TrialSet, policy: Policy) -> str:
     return UNJUDGED if verdict is Verdict.PASSED else verdict.value
 
 
-def _relative(file: Path, root: Path) -> Path:
-    return file.relative_to(root) if file.is_relative_to(root) else file
-
-
 def _compare(head: TrialSet, own: GateResult, base: TrialSet, policy: Policy) -> GateResult:
     """Compares with a base. An interleaved base was not judged before, so its measurement must be valid. If it is not
     (a load was not reached, events were lost, trials are missing), the comparison is invalid, unless head regressed by
     itself. If the base missed its success rate, the comparison stands: only the head is judged.
     """
     result = decide(head, base, policy)
-    faults = _measurement_faults(base, policy) if head.is_interleaved_with(base) else []
+    faults: list[why.OfBase] = []
+    if head.is_interleaved_with(base):
+        alone = judge_alone(base, policy)
+        if alone.verdict is Verdict.INVALID:
+            faults = [*map(why.OfBase, alone.reasons)]
+        elif base.incomplete:
+            faults = [why.OfBase(why.NotFinished(base.incomplete))]
     if not faults or result.verdict is Verdict.INVALID:
         return result
     if own.verdict is Verdict.REGRESSED:  # head missed its own expectation, which needs no base
         return replace(result, reasons=(*result.reasons, *faults), more_trials_because=())
     return replace(result, verdict=Verdict.INVALID, reasons=(*faults, *result.reasons), more_trials_because=())
-
-
-def _measurement_faults(base: TrialSet, policy: Policy) -> list[OfBase]:
-    alone = judge_alone(base, policy)
-    if alone.verdict is Verdict.INVALID:
-        return [*map(OfBase, alone.reasons)]
-    return [OfBase(NotFinished(base.incomplete))] if base.incomplete else []
 
 
 def _without_base(
@@ -378,9 +380,91 @@ def _why_not(lookup: NoBaseline | NotComparable | Unreadable) -> tuple[Verdict, 
     if isinstance(lookup, NotComparable):
         return Verdict.NOT_COMPARABLE, lookup.reason
     if isinstance(lookup, Unreadable):
-        return Verdict.INVALID, BaselineUnreadable(lookup.reason)
+        return Verdict.INVALID, why.BaselineUnreadable(lookup.reason)
     if isinstance(lookup.shared, Found):
-        return Verdict.NO_BASELINE, BaselineShared()
+        return Verdict.NO_BASELINE, why.BaselineShared()
     if lookup.shared is not None:
         return Verdict.NO_BASELINE, _why_not(lookup.shared)[1]
-    return Verdict.NO_BASELINE, BaselineMissing()
+    return Verdict.NO_BASELINE, why.BaselineMissing()
+
+
+JUDGED_FILE: Final = "judged.json"
+KIND: Final = "pytest-ldos judgement"
+SCHEMA_VERSION: Final = 2
+_REMEDY: Final = f"delete {JUDGED_FILE} to judge by what is stored now"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """A verdict with its grounds.
+
+    Attributes:
+        made_by: version of pytest-ldos.
+        notes: facts about the measurement that every report of it shows.
+    """
+
+    grounds: Grounds
+    verdict: Verdict
+    made_by: str
+    notes: tuple[str, ...] = ()
+
+
+def write_judgement(folder: ScenarioFolder, judgement: Judgement) -> None:
+    """Writes a judgement next to its trials.
+
+    Raises:
+        NotWritten: see `write_atomically`.
+    """
+    document = {"kind": KIND, "schema": SCHEMA_VERSION, **_to_plain(judgement)}
+    write_atomically(folder.path / JUDGED_FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
+
+
+def read_judgement(folder: ScenarioFolder) -> Judgement | None:
+    """The judgement of the trials in a folder; ``None`` if there is none.
+
+    Raises:
+        RecordUnreadable: it is damaged, or of another schema version.
+    """
+    file = folder.path / JUDGED_FILE
+    if not file.is_file():
+        return None
+    try:
+        if file.stat().st_size > LARGEST_RECORD:
+            raise RecordUnreadable(f"{file} is larger than {LARGEST_RECORD} bytes: no run wrote it", remedy=_REMEDY)
+        document = json.loads(file.read_text("utf-8", errors="replace"))
+        if not isinstance(document, dict) or document.pop("kind", None) != KIND:
+            raise RecordUnreadable(f"{file} is not a judgement of pytest-ldos", remedy=_REMEDY)
+        if (schema := document.pop("schema", None)) != SCHEMA_VERSION:
+            expected = f"this version of pytest-ldos reads {SCHEMA_VERSION}"
+            raise RecordUnreadable(f"{file} has schema version {schema!r}, {expected}", remedy=_REMEDY)
+        reader = PlainReader(is_whole=True)  # all fields, which distinguishes the kinds of a lookup
+        reader.by_type.update(
+            {
+                TrialSet: lambda value, what: decode_trials(json.dumps(value), file),
+                Calibration: lambda value, what: decode_calibration(json.dumps(value), file),
+                Path: lambda value, what: Path(value),
+                Collection[str]: lambda value, what: frozenset(reader.read(tuple[str, ...], value, what)),
+            }
+        )
+        found: Judgement = reader.read(Judgement, document, "")
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise RecordUnreadable(f"{file} is damaged ({type(error).__name__}: {error})", remedy=_REMEDY) from None
+    except OSError as error:
+        raise RecordUnreadable(f"{file} cannot be read: {error.strerror}", remedy=_REMEDY) from None
+    return found
+
+
+def _to_plain(value: Any) -> Any:
+    """The value as JSON data; trials and calibrations as in their own files."""
+    if isinstance(value, TrialSet):
+        return json.loads(encode_trials(value))
+    if isinstance(value, Calibration):
+        return json.loads(encode_calibration(value))
+    if is_dataclass(value):
+        return {each.name: _to_plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _to_plain(each) for name, each in value.items()}
+    if isinstance(value, Collection) and not isinstance(value, str):
+        items = sorted(value) if isinstance(value, set | frozenset) else value
+        return [_to_plain(each) for each in items]
+    return str(value) if isinstance(value, Path) else value

@@ -1,8 +1,25 @@
-"""Values that summarize a run: location and variation of each metric, kept deadlines, the overall score."""
+"""Numbers that a report shows next to the verdict: summaries, drifts, and segments and processes that changed."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
+from typing import Final
+
+import numpy as np
+
+from pytest_ldos.base.series import Series
+from pytest_ldos.base.stats.adjust import remove_covariate
+from pytest_ldos.base.stats.counts import share_interval
+from pytest_ldos.base.stats.rank_tests import FEWEST_OF_TREND, Sample, estimate_shift, estimate_trend, median
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.extract import LATENCY, Kept
+from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.measure.metrics.resources import parts_of
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.scenario.metrics import DeadlineSpec, MetricKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,3 +92,303 @@ class Located:
     ratio_low: float | None = None
     ratio_high: float | None = None
     values: int = 0
+
+
+_NEVER: Final = Kept(0, 0)
+
+
+def kept_in_trials(trials: TrialSet, deadline: DeadlineSpec) -> list[Kept]:
+    """Passages of each motion that met a deadline; a motion without an observed passage missed it."""
+    return [trial.deadlines.get(deadline.path, _NEVER) for trial in trials.motions]
+
+
+def summarize(metrics: Iterable[Metric], series: Mapping[str, Series]) -> dict[str, Summary]:
+    """The summary of each metric that has values, by name."""
+    found = ((metric, series.get(metric.name)) for metric in metrics)
+    return {
+        metric.name: Summary(
+            median=median(each.finite) if each.finite else None,
+            cv=coefficient_of_variation(each),
+            adjusted_cv=_adjusted_variation(metric, each),
+            censored=len(each) - len(each.finite),
+        )
+        for metric, each in found
+        if each is not None and each.values
+    }
+
+
+def coefficient_of_variation(series: Series) -> float:
+    """Standard deviation over mean of the uncensored values; infinite for fewer than two."""
+    values = np.array(series.finite)
+    if len(values) < 2 or values.mean() == 0:
+        return math.inf
+    return float(values.std(ddof=1) / abs(values.mean()))
+
+
+def _adjusted_variation(metric: Metric, series: Series) -> float | None:
+    """The coefficient of variation that remains after the metric's covariates are removed.
+
+    ``None`` if nothing can be removed: no covariates, none that vary, or too few values.
+    """
+    values = np.array(series.values, dtype=np.float64)
+    names = (*metric.adjust_for, *metric.adjust_where_alike)
+    if not names or np.count_nonzero(np.isfinite(values)) < 4 or np.any(values <= 0):
+        return None
+    nothing = np.empty(0)
+    logs, explained = np.log(values), 0.0
+    for name in names:
+        with np.errstate(divide="ignore"):
+            causes = np.log(np.array(series.covariates[name], dtype=np.float64))
+        (logs, _), share = remove_covariate((logs, nothing), (causes, nothing))
+        explained += share
+    if explained == 0.0:
+        return None
+    return float(np.std(logs[np.isfinite(logs)], ddof=1 + len(names)))
+
+
+def summarize_deadline(deadline: DeadlineSpec, kept: Sequence[Kept]) -> Deadline:
+    """The outcome of a deadline, from the passages of each motion."""
+    return Deadline(
+        path=deadline.path,
+        ms=deadline.ms,
+        share=deadline.share,
+        passages=sum(each.passages for each in kept),
+        in_time=sum(each.in_time for each in kept),
+        trials=sum(each.share >= deadline.share for each in kept),
+    )
+
+
+def summarize_deadlines(trials: TrialSet) -> tuple[Deadline, ...]:
+    """The outcome of each deadline of the scenario."""
+    return tuple(summarize_deadline(each, kept_in_trials(trials, each)) for each in trials.spec.deadlines)
+
+
+CONFIDENCE: Final = 0.95
+"""Confidence of intervals that describe a run; a verdict has its own."""
+
+
+def success_interval(failures: Sequence[bool]) -> tuple[float, float]:
+    """Interval of the share of trials that succeeded."""
+    return share_interval(failures.count(False), len(failures), confidence=CONFIDENCE)
+
+
+FEWEST_BLOCKS: Final = 2 * FEWEST_OF_TREND
+"""Fewest blocks: with fewer, a trend cannot be distinguished from chance."""
+
+_NOTABLE_P: Final = 0.01
+"""p-value below which a drift is reported; with half a dozen metrics, chance alone reports one in twenty sessions."""
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Change of a metric over a session, in both versions together.
+
+    Attributes:
+        change: from the first pair of blocks to the last, relative to the version's median.
+        p_value: two-sided, exact, under random order of the pairs of blocks.
+    """
+
+    metric: str
+    change: float
+    p_value: float
+
+    @property
+    def is_notable(self) -> bool:
+        return self.p_value < _NOTABLE_P
+
+
+def find_drift(head: TrialSet, base: TrialSet) -> tuple[Drift, ...]:
+    """The drift of each metric over the pairs of blocks of a session, in the order they ran.
+
+    Tests the hypothesis that the pairs are in random order (Mann–Kendall). Each pair is one value: trials of one start
+    share its random effects, and would look like a drift if each counted by itself. The two blocks of a pair have
+    trials of the same indices and seeds. The pair's value is the mean over both, each relative to its version's median,
+    so that neither a difference between the versions nor a common effect of the seeds looks like a drift. Pairs without
+    a successful trial of the same index in both versions are left out. Fewer than `FEWEST_BLOCKS` give no result.
+    """
+    drifts = []
+    for name in dict.fromkeys(name for trial in head.trials for name in trial.measurements):
+        ours, theirs = _by_index(head, name), _by_index(base, name)
+        common = [index for index in sorted(ours.keys() & theirs.keys()) if ours[index][0] == theirs[index][0]]
+        levels = [median([values[index][1] for index in common]) if common else 0.0 for values in (ours, theirs)]
+        if not all(levels):
+            continue
+        pairs: dict[int, list[float]] = {ours[index][0]: [] for index in common}
+        for index in common:
+            pairs[ours[index][0]] += [ours[index][1] / levels[0], theirs[index][1] / levels[1]]
+        values = [fmean(pairs[pair]) for pair in sorted(pairs)]
+        trend = estimate_trend(values)
+        if trend is not None:
+            drifts.append(Drift(name, trend.slope * (len(values) - 1), trend.p_value))
+    return tuple(drifts)
+
+
+def _by_index(trials: TrialSet, name: str) -> dict[int, tuple[int, float]]:
+    """Pair of blocks and value of each successful trial, by index."""
+    measured = [(trial, trial.measurements.get(name)) for trial in trials.trials if trial.succeeded]
+    return {
+        trial.index: (trial.block // 2, each.number)
+        for trial, each in measured
+        if each is not None and each.number is not None
+    }
+
+
+METRIC_PATHS: Final = {metric.name: metric.path for metric in METRICS.values() if metric.path}
+"""Path whose latency each metric measures, by metric."""
+
+
+def path_of(metric: Metric) -> str:
+    """The path that a metric measures; empty if it measures none."""
+    kind, _, subject = metric.asked_as.partition(":")
+    asked = subject.rpartition(":")[0] if kind == MetricKind.PATH else ""
+    return asked or METRIC_PATHS.get(metric.name, "")
+
+
+@dataclass(frozen=True)
+class SegmentChange:
+    """Change in the duration of one segment.
+
+    Attributes:
+        segment: ``KIND: SUBJECT``.
+        base_ns, head_ns: medians over the trials.
+        change_ns: Hodges–Lehmann estimate of head minus base.
+        low_ns, high_ns: its interval; infinite with too few trials.
+        share: share of the sum of all segments' changes; negative for a change in the opposite direction.
+    """
+
+    segment: str
+    base_ns: float
+    head_ns: float
+    change_ns: float
+    low_ns: float
+    high_ns: float
+    share: float
+
+    @property
+    def is_certain(self) -> bool:
+        """True if the interval excludes zero."""
+        return self.low_ns > 0 or self.high_ns < 0
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Breakdown of the change of one path's latency by segment.
+
+    Attributes:
+        path: name of the path.
+        whole: change of the path's whole latency.
+        changes: changes of its segments, the largest share first.
+    """
+
+    path: str
+    whole: SegmentChange
+    changes: tuple[SegmentChange, ...]
+
+
+def explain(base: TrialSet, head: TrialSet, *, confidence: float = CONFIDENCE) -> dict[str, Explanation]:
+    """Explains each path that occurs in both runs, by path name.
+
+    Args:
+        base: a run or a stored baseline; its trials contain the durations of their segments.
+        confidence: confidence level of each interval.
+
+    A segment that is absent from a trial counts as zero. Failed trials are left out, because their paths are
+    incomplete.
+    """
+    names = dict.fromkeys(name for trial in head.motions for name in trial.segments_ns)
+    sides = ((name, _segments(base, name), _segments(head, name)) for name in names)
+    tail = (1 - confidence) / 2
+    return {name: _explain(name, before, after, tail) for name, before, after in sides if before and after}
+
+
+def _segments(trials: TrialSet, path: str) -> list[Mapping[str, int]]:
+    return [trial.segments_ns[path] for trial in trials.motions if trial.succeeded and path in trial.segments_ns]
+
+
+def _explain(
+    path: str, before: Sequence[Mapping[str, int]], after: Sequence[Mapping[str, int]], tail: float
+) -> Explanation:
+    segments = dict.fromkeys(name for trial in (*after, *before) for name in trial if name != LATENCY)
+    shifts = {
+        name: estimate_shift(_values(after, name), _values(before, name), tail=tail) for name in (LATENCY, *segments)
+    }
+    total = sum(shifts[name].estimate for name in segments)
+    changes = {
+        name: SegmentChange(
+            segment=name,
+            base_ns=float(np.median(_values(before, name))),
+            head_ns=float(np.median(_values(after, name))),
+            change_ns=shift.estimate,
+            low_ns=shift.low,
+            high_ns=shift.high,
+            share=shift.estimate / total if total else 0.0,
+        )
+        for name, shift in shifts.items()
+    }
+    whole = changes.pop(LATENCY)
+    return Explanation(path, whole, tuple(sorted(changes.values(), key=lambda change: -change.share)))
+
+
+def _values(trials: Sequence[Mapping[str, int] | Mapping[str, float]], name: str) -> Sample:
+    return np.array([trial.get(name, 0) for trial in trials], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class PartChange:
+    """Change of the part of one process.
+
+    Attributes:
+        process: its name.
+        change: Hodges–Lehmann estimate of head minus base, in the metric's unit.
+        low, high: its interval; infinite with too few trials.
+        share: share of the sum of all changes; negative for a change in the opposite direction.
+    """
+
+    process: str
+    change: float
+    low: float
+    high: float
+    share: float
+
+    @property
+    def is_certain(self) -> bool:
+        """True if the interval excludes zero."""
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True)
+class PartsExplanation:
+    """Breakdown of a metric's change by process, the largest share first."""
+
+    metric: Metric
+    parts: tuple[PartChange, ...]
+
+
+def explain_parts(
+    base: TrialSet, head: TrialSet, metrics: Iterable[Metric], *, confidence: float = CONFIDENCE
+) -> list[PartsExplanation]:
+    """Explains each metric that is a sum over several processes; others are left out.
+
+    A process that is absent from a trial counts as zero.
+    """
+    explained = []
+    for metric in metrics:
+        old, new = _parts(base, metric), _parts(head, metric)
+        if not old or not new:
+            continue
+        names = dict.fromkeys(name for each in (*new, *old) for name in each)
+        tail = (1 - confidence) / 2
+        shifts = {name: estimate_shift(_values(new, name), _values(old, name), tail=tail) for name in names}
+        total = sum(shift.estimate for shift in shifts.values())
+        changes = (
+            PartChange(name, shift.estimate, shift.low, shift.high, shift.estimate / total if total else 0.0)
+            for name, shift in shifts.items()
+        )
+        explained.append(PartsExplanation(metric, tuple(sorted(changes, key=lambda each: -each.share))))
+    return explained
+
+
+def _parts(trials: TrialSet, metric: Metric) -> list[Mapping[str, float]]:
+    measured = (each.measurements.get(metric.name) for each in trials.trials if each.succeeded)
+    parts = (parts_of(metric, each) for each in measured if each is not None and each.number is not None)
+    return [each for each in parts if each]

@@ -1,4 +1,4 @@
-"""Variances between starts and between runs of unchanged code, from the record of other machines and from this machine.
+"""Variances between starts and between runs of unchanged code, from other machines' record and this one's known runs.
 
 A few starts or runs give poor estimates. They are combined with a prior, weighted by degrees of freedom:
 ``s² = (d₀ s₀² + d s²) / (d₀ + d)``, with ``d₀ + d`` degrees of freedom, so that this machine's data gradually outweigh
@@ -6,23 +6,30 @@ the prior. The prior's record ships with the package; ``make runs`` appends to i
 
 Reference: G. K. Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
 experiments", Statistical Applications in Genetics and Molecular Biology 3, 2004.
+
+They are stored in ``.ldos/known/<stack>/<host class>/<scenario>/<time>.json``. Runs of the baseline's stack are pooled
+with the baseline. Runs of any stack that ran at least twice show how much runs differ.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
+import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from pytest_ldos.base.stats.adjust import remove_covariate
-from pytest_ldos.base.stats.spread import winsorize_groups
+from pytest_ldos.base.errors import RecordUnreadable
+from pytest_ldos.base.files import write_atomically
+from pytest_ldos.base.stats.adjust import remove_covariate, winsorize_groups
 from pytest_ldos.base.stats.starts import (
     UNKNOWN,
     Numbers,
@@ -32,9 +39,15 @@ from pytest_ldos.base.stats.starts import (
     variance_between_starts,
     variance_within,
 )
+from pytest_ldos.host.checkout import is_changed
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.baseline.store import join_trials
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import COVARIATES
-from pytest_ldos.measure.trial.record import CONTAINED_IN
+from pytest_ldos.measure.trial.artifacts import read_trials
+from pytest_ldos.measure.trial.codec import encode_trials
+from pytest_ldos.measure.trial.record import CONTAINED_IN, TrialSet, to_series, without_other_processes
+from pytest_ldos.scenario.model import ScenarioSpec
 
 RECORD: Final = Path(__file__).parent / "unchanged_runs.csv"
 
@@ -157,7 +170,10 @@ def estimate(rows: Iterable[Mapping[str, str]]) -> _Known:
             ]
             known = pool_all(seen)
             if known.starts.degrees and known.runs.degrees >= FEWEST_DEGREES:
-                found[stack, metric] = Between(_beforehand(known.starts), _beforehand(known.runs), known.trials)
+                starts, of_runs = (
+                    Variance(max(each.value, 0.0), min(each.degrees, DEGREES)) for each in (known.starts, known.runs)
+                )
+                found[stack, metric] = Between(starts, of_runs, known.trials)
     return found
 
 
@@ -172,10 +188,6 @@ def _run_of(rows: Iterable[Mapping[str, str]], name: str) -> RunOf:
     }
     starts = np.array([int(row["start"]) for row in known], dtype=np.int64)
     return RunOf(tuple(row["question"] for row in known), np.log(values), starts, causes)
-
-
-def _beforehand(found: Variance) -> Variance:
-    return Variance(max(found.value, 0.0), min(found.degrees, DEGREES))
 
 
 def pool_all(found: Iterable[Between]) -> Between:
@@ -196,15 +208,18 @@ def between(runs: Iterable[RunOf]) -> Between:
         return Between()
     every = [run.of(questions) for run in every]
     starts = np.array([run.starts for run in every])
-    left = _around_questions([run.values for run in every])
+    values = np.array([run.values for run in every])
+    left = values - values.mean(axis=0)
     for name in every[0].causes:
-        cause = _around_questions([run.causes[name] for run in every])
+        cause = np.array([run.causes[name] for run in every])
+        cause = cause - cause.mean(axis=0)
         (of_all, _), _ = remove_covariate((left.ravel(), _NONE), (cause.ravel(), _NONE))
         left = of_all.reshape(left.shape)
     left = np.array(winsorize_groups([*left]))  # a single disturbed trial is not a property of the machine
     inflation = len(every) / (len(every) - 1)
     of_runs = [*zip(left, starts, strict=True)]
-    of_starts = pool([_inflated(variance_between_starts(*each), inflation) for each in of_runs])
+    estimates = [variance_between_starts(*each) for each in of_runs]
+    of_starts = pool([Variance(each.value * inflation, each.degrees / inflation) for each in estimates])
     groups = ([values[of == start] for start in np.unique(of)] for values, of in of_runs)
     within = inflation * float(np.mean([variance_within(each) for each in groups]))
     of_starts = Variance(max(of_starts.value, _RESOLUTION * within), of_starts.degrees)
@@ -214,11 +229,137 @@ def between(runs: Iterable[RunOf]) -> Between:
     return Between(of_starts, of_level, of_trials)
 
 
-def _around_questions(runs: Sequence[Numbers]) -> Numbers:
-    values = np.array(runs)
-    left: Numbers = values - values.mean(axis=0)
-    return left
+MOST_RUNS: Final = 40
+"""Most runs kept for a scenario; the oldest are deleted."""
+
+MOST_OF_BASELINE: Final = 8
+"""Most runs pooled into a baseline, the newest; more would hardly improve its precision."""
+
+KNOWN: Final = "known"
+"""Folder of known runs, next to that of the local baselines."""
+
+_EMBEDDED: Final = "embedded"
 
 
-def _inflated(found: Variance, inflation: float) -> Variance:
-    return Variance(found.value * inflation, found.degrees / inflation)
+@dataclass(frozen=True, kw_only=True)
+class KnownRuns:
+    """Variation between runs of unchanged stacks on this machine.
+
+    Attributes:
+        of_baseline: number of runs in the baseline.
+        observed: number of runs of stacks that ran more than once.
+        days: number of days on which they were made.
+        between: variances by metric.
+    """
+
+    of_baseline: int = 1
+    observed: int = 0
+    days: int = 0
+    between: Mapping[str, Between] = field(default_factory=dict)
+
+
+def is_whole(trials: TrialSet) -> bool:
+    """True if the record identifies everything that ran; the embedded arm with its own goals is part of pytest-ldos."""
+    stack = trials.spec.stack
+    return trials.stack_kind == _EMBEDDED and not stack.goals and stack.moves_arm
+
+
+def settings_of(trials: TrialSet) -> ScenarioSpec:
+    """Settings of the scenario without its numbers of trials."""
+    return replace(trials.spec, trials=1, max_trials=0)
+
+
+def stack_of(trials: TrialSet) -> str:
+    """Digest of packages, kernel, settings and sources; empty if the sources cannot be identified.
+
+    The commit identifies sources that the record does not, such as files named in the settings.
+    """
+    commit = "" if is_whole(trials) else trials.commit
+    if not is_whole(trials) and (not commit or is_changed(commit)):
+        return ""
+    host, settings = trials.fingerprint, asdict(settings_of(trials))
+    parts = [trials.stack, host.kernel, dict(host.versions), commit, dict(trials.influences), settings]
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def keep_run(store: Path, trials: TrialSet) -> None:
+    """Keeps a plain run if its stack can be identified.
+
+    Raises:
+        NotWritten: see `write_atomically`.
+    """
+    if trials.session or trials.watched or trials.distortion or trials.incomplete or not stack_of(trials):
+        return
+    folder = BaselineKey.of(trials).folder(store.with_name(KNOWN))
+    moment = "".join(each for each in trials.started_at if each.isdigit())
+    write_atomically(folder / f"{moment}.json", encode_trials(trials))
+    for old in sorted(folder.glob("*.json"))[:-MOST_RUNS]:
+        old.unlink(missing_ok=True)
+
+
+def with_known_runs(store: Path, baseline: TrialSet, head: TrialSet) -> tuple[TrialSet, KnownRuns]:
+    """The baseline pooled with known runs of its stack, and the variation between known runs; `head` is left out.
+
+    Unreadable runs, such as those of a later version, are left out as well.
+    """
+    kept = []
+    for file in sorted(BaselineKey.of(baseline).folder(store.with_name(KNOWN)).glob("*.json")):
+        with suppress(RecordUnreadable):
+            kept.append(read_trials(file))
+    return join_known(baseline, head, kept)
+
+
+def join_known(baseline: TrialSet, head: TrialSet, kept: Sequence[TrialSet]) -> tuple[TrialSet, KnownRuns]:
+    """As `with_known_runs`; `kept` are the known runs, oldest first.
+
+    Runs under heavy interference differ by more than others: only those count that were as disturbed as the head.
+    """
+    others = [each for each in kept if _identity(each) not in {_identity(head), _identity(baseline)}]
+    is_like_head = baseline.is_disturbed == head.is_disturbed
+    runs = [each for each in others if each.is_disturbed == head.is_disturbed]
+    runs = [baseline, *runs] if is_like_head else runs
+    groups: dict[str, list[TrialSet]] = {}
+    for each in runs:
+        groups.setdefault(stack_of(each), []).append(each)
+    same = groups.get(stack_of(baseline), []) if stack_of(baseline) else []
+    same = [each for each in same if each is not baseline][1 - MOST_OF_BASELINE :]
+    if is_like_head or not same:
+        same.insert(0, baseline)
+    repeated = [group for stack, group in groups.items() if stack and len(group) > 1]
+    observed = [each for group in repeated for each in group]
+    found: dict[str, Between] = {}
+    for name in (metric.name for metric in baseline.metrics):
+        seen = pool_all(between([_run_of_trials(run, name) for run in group]) for group in repeated)
+        if seen.runs.degrees:
+            found[name] = seen
+    trials, loads = join_trials(same)
+    return replace(baseline, trials=trials, loads=loads), KnownRuns(
+        of_baseline=len(same),
+        observed=len(observed),
+        days=len({each.started_at[:10] for each in observed}),
+        between=found,
+    )
+
+
+def _identity(trials: TrialSet) -> tuple[str, ...]:
+    return tuple(trial.identity for trial in trials.trials)
+
+
+def _run_of_trials(trials: TrialSet, name: str) -> RunOf:
+    metric = next((each for each in trials.metrics if each.name == name), None)
+    if metric is None:
+        return RunOf((), np.empty(0), np.empty(0, dtype=np.int64), {})
+    series = to_series(trials, metric)
+    series, _ = without_other_processes(series, series)
+    chosen = [at for at, value in enumerate(series.values) if series.questions[at] and 0 < value < math.inf]
+    causes = {
+        cause: np.log(np.array(series.covariates[cause], dtype=np.float64)[chosen])
+        for cause in (*metric.adjust_for, *metric.adjust_where_alike)
+    }
+    return RunOf(
+        tuple(series.questions[at] for at in chosen),
+        np.log(np.array(series.values, dtype=np.float64)[chosen]),
+        np.array(series.blocks, dtype=np.int64)[chosen],
+        causes,
+    )

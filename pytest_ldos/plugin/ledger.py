@@ -19,9 +19,8 @@ from pytest_ldos.plugin.settings import Settings, asked_instruments, cell_of, in
 
 if TYPE_CHECKING:
     from pytest_ldos.host.interference import Interference
-    from pytest_ldos.judge.gate.policy import Policy
-    from pytest_ldos.measure.metrics.catalogue import Catalogue
-    from pytest_ldos.measure.metrics.own import OwnMetric
+    from pytest_ldos.judge.gate.case import Policy
+    from pytest_ldos.measure.metrics.catalogue import Catalogue, OwnMetric
     from pytest_ldos.show.report.document import Section
 
 
@@ -56,7 +55,7 @@ class Selection:
 
 def own_metrics(item: pytest.Item) -> tuple[OwnMetric, ...]:
     """Metrics registered by plugins and a test's conftest.py files, those of outer folders first."""
-    from pytest_ldos.measure.metrics.own import require_own
+    from pytest_ldos.measure.metrics.catalogue import require_own
 
     hook = item.ihook.pytest_ldos_metrics
     groups = hook()
@@ -169,7 +168,7 @@ class Ledger:
     @property
     def policy(self) -> Policy:
         """The gate's policy for the tests of this session, which may gate all metrics and quantities of its tests."""
-        from pytest_ldos.judge.gate.policy import Policy
+        from pytest_ldos.judge.gate.case import Policy
 
         selection, toml = self._selection, self._settings.sources.toml
         own = {metric.name for item in selection.scenarios for metric in own_metrics(item)}
@@ -244,10 +243,10 @@ class Ledger:
         self._started_again.add(nodeid)
         outcome = self._first_failures.get(nodeid, "the test ended without a verdict")
         if nodeid not in self._first_failures and nodeid in self._sections:
-            from pytest_ldos.show.report import failure
             from pytest_ldos.show.report.compose import compose
+            from pytest_ldos.show.report.terminal import render_failure
 
-            outcome = failure.render(compose(self._sections[nodeid]))
+            outcome = render_failure(compose(self._sections[nodeid]))
         fail_with(
             f"{outcome}\n"
             "(not measured again: the first outcome of a test stands, whatever runs it again)\n"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pytest_ldos.base.errors import LdosError, Unavailable
+from pytest_ldos.base.files import require_writable_file, write_atomically, writing
 from pytest_ldos.base.text import Rendered, counted
-from pytest_ldos.base.writable import require_writable_file, write_atomically, writing
 from pytest_ldos.plugin.messages import begin_section, refused_session, usage_error, write_line, write_rendered
 from pytest_ldos.plugin.runs import ScenarioRun, SessionParts
 
@@ -45,7 +45,7 @@ class HistoryWriter:
         """Refuses the session, before measuring, if the history cannot be written."""
         if self._directory is None:
             return
-        from pytest_ldos.judge.baseline.history.store import HistoryStore
+        from pytest_ldos.judge.baseline.history import HistoryStore
 
         with refused_session():
             HistoryStore(self._directory).require_writable()
@@ -54,8 +54,7 @@ class HistoryWriter:
         """Adds judged trials, and those of an interleaved base; errors do not affect the run's own record."""
         if self._directory is None or not any(run.judged or run.interleaved for run in self._record.runs):
             return
-        from pytest_ldos.judge.baseline.history.rows import Version, build_rows, why_left_out
-        from pytest_ldos.judge.baseline.history.store import HistoryStore, branch_of
+        from pytest_ldos.judge.baseline.history import HistoryStore, Version, branch_of, build_rows, why_left_out
         from pytest_ldos.judge.judging import verdict_alone
 
         store = HistoryStore(self._directory)
@@ -197,7 +196,7 @@ class Outputs:
     def _describe_runs(self, *, is_verbose: bool) -> Iterator[str]:
         """Lines on trials that were not completed or judged, on durations, and on folders, also those deleted."""
         from pytest_ldos.measure.trial.artifacts import enforce_disk_limit
-        from pytest_ldos.measure.trial.phases import describe_durations
+        from pytest_ldos.measure.trial.rig import describe_durations
 
         for run in self._record.runs:
             left = [each.path for each in (run.folder, run.folder.base) if each.trials_file.exists()]

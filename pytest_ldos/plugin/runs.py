@@ -16,7 +16,7 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError, LdosError, NotWritten
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.measure.trial.phases import PhaseClock
+from pytest_ldos.measure.trial.rig import PhaseClock
 from pytest_ldos.plugin.ledger import Ledger, describe_shared
 from pytest_ldos.plugin.settings import Settings, require_loads
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
@@ -114,7 +114,7 @@ class ScenarioRun:
     def end(self, keep: KeepTraces) -> None:
         """Records the end and the duration, and deletes the trace unless `keep` is set."""
         from pytest_ldos.measure.trial.artifacts import drop_traces, is_worth_keeping
-        from pytest_ldos.measure.trial.durations import write_durations
+        from pytest_ldos.measure.trial.rig import write_durations
 
         self.ended_ns = time.time_ns()
         regressed = any(result.verdict is Verdict.REGRESSED for _, result in self.judged)

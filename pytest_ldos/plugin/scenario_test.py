@@ -18,13 +18,21 @@ from pytest_ldos.campaign.blocks import Bench, StoredBase, describe_turns, inter
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.host.checkout import is_changed
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.judge.baseline.known_runs import keep_run
-from pytest_ldos.judge.baseline.lookup import Found, Lookup, NoBaseline, NotComparable
+from pytest_ldos.judge.baseline.store import Found, Lookup, NoBaseline, NotComparable
 from pytest_ldos.judge.gate.case import fails_more_often
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.verdict import Verdict, is_failure
-from pytest_ldos.judge.judging import Grounds, Judged, Screen, has_other_settings, is_equal_stack, judge
-from pytest_ldos.judge.kept import Judgement, write_judgement
+from pytest_ldos.judge.judging import (
+    Grounds,
+    Judged,
+    Judgement,
+    Screen,
+    has_other_settings,
+    is_equal_stack,
+    judge,
+    write_judgement,
+)
+from pytest_ldos.judge.unchanged import keep_run
 from pytest_ldos.measure.metrics.catalogue import Catalogue
 from pytest_ldos.measure.trial.artifacts import BLOCKS, is_worth_keeping
 from pytest_ldos.measure.trial.record import TrialSet
@@ -40,10 +48,10 @@ from pytest_ldos.scenario.fields import revise_spec
 from pytest_ldos.scenario.loads import LOAD_SPECS, LoadSpec
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.words import StackKind
-from pytest_ldos.show.report import failure
 from pytest_ldos.show.report.compose import compose, compose_section, report_surroundings
 from pytest_ldos.show.report.document import Section
 from pytest_ldos.show.report.reasons import describe_reason
+from pytest_ldos.show.report.terminal import render_failure
 from pytest_ldos.show.report.words import describe_load
 
 if TYPE_CHECKING:
@@ -193,7 +201,7 @@ def one_load(kind: str, item: pytest.Item, run: ScenarioRun) -> Callable[..., Ab
 @contextmanager
 def _applied(item: pytest.Item, run: ScenarioRun, spec: LoadSpec) -> Iterator[Any]:
     """Applies a load to every stack started within the ``with`` block."""
-    from pytest_ldos.measure.load.choose import RepeatedLoad
+    from pytest_ldos.measure.load.protocol import RepeatedLoad
 
     with _named_faults(item):
         require_loads([spec], run.spec, run.environments)
@@ -251,7 +259,7 @@ class Gate:
         self._run.judged.append((trials, result))
         self._ledger.enter_section(self._run.nodeid, section, result.verdict)
         if is_failure(result.verdict, strict=self._settings.is_strict):
-            fail_with(failure.render(compose([section])))
+            fail_with(render_failure(compose([section])))
         return result
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError, LdosError, RecordUnreadable
+from pytest_ldos.base.files import require_writable_file
 from pytest_ldos.base.text import one_line
-from pytest_ldos.base.writable import require_writable_file
 from pytest_ldos.plugin.ledger import GREEN, Ledger, Selection, metrics_of, refuse_parallel_runs
 from pytest_ldos.plugin.messages import begin_section, write_line
 from pytest_ldos.plugin.options import UNJUDGED_OUTPUT
@@ -105,7 +105,7 @@ def require_ready(
 
     A stack that `is_to_be_built` is known only afterwards: only its goals are checked.
     """
-    from pytest_ldos.judge.baseline.lookup import UnreadableCalibration, find_calibration_of
+    from pytest_ldos.judge.baseline.store import UnreadableCalibration, find_calibration_of
     from pytest_ldos.measure.trial.artifacts import read_trials
     from pytest_ldos.robot.stack.choose import require_goals
 

@@ -130,7 +130,7 @@ def require_loads(
     loads: Iterable[LoadSpec], spec: ScenarioSpec, environments: Sequence[Mapping[str, str] | None] = (None,)
 ) -> None:
     """Skips or ends the test, as its scenario says, if a load cannot be applied in an environment (``None``: ours)."""
-    from pytest_ldos.measure.load.choose import load_available
+    from pytest_ldos.measure.load.protocol import load_available
     from pytest_ldos.plugin.messages import skip_with
 
     for load, environment in product(loads, environments):

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from pytest_ldos.base.errors import LdosError
-from pytest_ldos.base.writable import write_atomically
+from pytest_ldos.base.files import write_atomically
 from pytest_ldos.campaign.cells import Grid, unlike
 from pytest_ldos.campaign.starts import version_here
 from pytest_ldos.campaign.sweep import (

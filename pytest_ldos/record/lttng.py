@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.errors import NotWritten, RecordingFailed
+from pytest_ldos.base.files import writing
+from pytest_ldos.base.ros2 import RECORDED, TRACEPOINTS_OFF
 from pytest_ldos.base.text import format_bytes, one_line
-from pytest_ldos.base.tracepoints import RECORDED, TRACEPOINTS_OFF
-from pytest_ldos.base.writable import writing
 from pytest_ldos.host.availability import Availability, find_programs, program_version
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import make_folder, temporary_place, undone_at_end

@@ -23,8 +23,8 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from pytest_ldos.base.errors import ProfilingFailed
+from pytest_ldos.base.files import writing
 from pytest_ldos.base.text import one_line
-from pytest_ldos.base.writable import writing
 from pytest_ldos.host.availability import Availability, find_programs, program_version
 from pytest_ldos.host.counters import Counters, Event, switches_permitted
 from pytest_ldos.host.processes import Child, ProcessGroup

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Final, get_args, get_origin
 
 from pytest_ldos.base.errors import ConfigurationError, nearest, suggest
-from pytest_ldos.base.plain import field_types
+from pytest_ldos.base.files import field_types
 from pytest_ldos.scenario.fields import UNIT_SUFFIXES, in_unit_of, parse_field
 from pytest_ldos.scenario.loads import LOAD_SPECS, LoadSpec
 from pytest_ldos.scenario.model import ScenarioSpec

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
-from pytest_ldos.base.plain import field_types
+from pytest_ldos.base.files import field_types
 from pytest_ldos.scenario.options import Option
 from pytest_ldos.scenario.words import parse_number, parse_truth, parse_word
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import ClassVar, Final, NamedTuple
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown, require
-from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.ros2 import PathSpec
 
 Cpus = int | str
 """Selection of CPUs: a number N for the first N that this process may use, or a list such as ``0,2-3``."""

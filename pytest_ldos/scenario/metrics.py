@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, require, suggest
-from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.base.series import Better
 from pytest_ldos.base.text import NS_PER_MS
 from pytest_ldos.scenario.fields import build_spec

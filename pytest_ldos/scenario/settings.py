@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown, require
-from pytest_ldos.base.paths import BUILT_IN_PATHS, LinkRule, LinkSpec, PathSpec
+from pytest_ldos.base.ros2 import BUILT_IN_PATHS, LinkRule, LinkSpec, PathSpec
 from pytest_ldos.scenario.fields import parse_value
 from pytest_ldos.scenario.loads import LOAD_SPECS
 from pytest_ldos.scenario.metrics import MetricSpec, parse_metrics, usual_metrics

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from pytest_ldos.base.paths import LinkSpec, PathSpec
+from pytest_ldos.base.ros2 import LinkSpec, PathSpec
 from pytest_ldos.base.text import format_duration
 from pytest_ldos.trace.ctf.read import Window
 from pytest_ldos.trace.execution.model import ExecutionModel

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_ldos.base.errors import TraceUnreadable
-from pytest_ldos.base.tracepoints import Kernel
+from pytest_ldos.base.ros2 import Kernel
 from pytest_ldos.trace.ctf.files import opened
 from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable
 from pytest_ldos.trace.ctf.stats import Gap, StreamStats, TraceInfo

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_ldos import api
 from pytest_ldos.base.stats.rank_tests import median
-from pytest_ldos.judge.summarize import coefficient_of_variation
+from pytest_ldos.judge.summary import coefficient_of_variation
 from pytest_ldos.measure.trial.record import all_series
 
 TRIALS = 30

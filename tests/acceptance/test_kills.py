@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.host.cgroup import NAME as GROUP_NAME
-from pytest_ldos.host.inherited import pids_with
+from pytest_ldos.host.fingerprint import pids_with
 from pytest_ldos.host.lock import LOCK_VARIABLE
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.record.run_directory import RUN_DIRECTORY

@@ -11,10 +11,10 @@ from typing import Final
 import pytest
 
 from pytest_ldos import api
-from pytest_ldos.base.paths import BUILT_IN_PATHS
+from pytest_ldos.base.ros2 import BUILT_IN_PATHS
 from pytest_ldos.campaign.starts import Site, measure_start
-from pytest_ldos.judge.explain import explain_parts
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.case import Policy
+from pytest_ldos.judge.summary import explain_parts
 from pytest_ldos.measure.metrics.catalogue import Catalogue, catalogue_of
 from pytest_ldos.scenario.metrics import parse_metrics
 from tests.fakes.bench import Watching

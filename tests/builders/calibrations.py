@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
+from pytest_ldos.judge.baseline.key import Calibration, MetricNoise
 from tests.builders.trials import FINGERPRINT
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import polars as pl
 import pytest
 
-from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.trace.execution import columns as mapped
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.build import build_flow

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.campaign.breaking_result import BreakingResult
 from pytest_ldos.campaign.commit_search import CommitResult
@@ -18,16 +18,16 @@ from pytest_ldos.campaign.selftest import SelfTestResult
 from pytest_ldos.doctor.changes import error, ok, warning
 from pytest_ldos.fleet.traces import GoalValue, Outcome, Status, TraceSummary
 from pytest_ldos.instruments.study import Study
-from pytest_ldos.judge.baseline.history.trend import Trend, build_trend
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.store import StoredBaseline
+from pytest_ldos.judge.baseline.trend import Trend, build_trend
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, write_trials
 from pytest_ldos.record.profiles import FoldedStacks, compare_profiles
 from pytest_ldos.show.page.formats import Format
 from pytest_ldos.show.page.model import Badge, Tone
-from pytest_ldos.show.report import failure, history_page, json_text, markdown, terminal, workflow_commands
 from pytest_ldos.show.report import history as history_data
+from pytest_ldos.show.report import history_page, json_text, markdown, terminal, workflow_commands
 from pytest_ldos.show.report import html as page
 from pytest_ldos.show.report import sweep as sweep_data
 from pytest_ldos.show.report.analysis import Analysis, render_analysis, render_fleet
@@ -231,7 +231,7 @@ def _one(render: Callable[[Say], Rendered]) -> Callable[[Say], list[Rendered]]:
 
 SHOWN: Mapping[Callable[..., Rendered], Callable[[Say], list[Rendered]]] = {
     terminal.render: _one(lambda say: terminal.render(document(say), **COLORED)),
-    failure.render: _one(lambda say: failure.render(document(say))),
+    terminal.render_failure: _one(lambda say: terminal.render_failure(document(say))),
     markdown.render: _one(lambda say: markdown.render(document(say))),
     markdown.render_several: _one(lambda say: markdown.render_several(reports(say))),
     page.render: _one(lambda say: page.render(document(say))),

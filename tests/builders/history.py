@@ -11,10 +11,9 @@ import numpy as np
 
 from pytest_ldos.base.series import Better
 from pytest_ldos.campaign.order import Role, first_blocks
-from pytest_ldos.judge.baseline.history.rows import build_rows
-from pytest_ldos.judge.baseline.history.series import MetricSeries, Run
-from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.judge.baseline.history import HistoryStore, build_rows
 from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.baseline.series import MetricSeries, Run
 from pytest_ldos.measure.trial.record import TrialSet
 from tests.builders.trials import noisy_set
 

@@ -16,9 +16,9 @@ from pytest_ldos.judge.baseline.key import (
     OtherScenario,
 )
 from pytest_ldos.judge.gate import reasons as why
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import decide
-from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.judge.gate.shape import LateRise, Shape, Spread, Tail
+from pytest_ldos.judge.gate.verdict import LateRise, Shape, Spread, Tail
 from tests.builders.trials import noisy_set
 
 HERE = BaselineKey("ros2", "mine", "cpu_load")

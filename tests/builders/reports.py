@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
-from pytest_ldos.judge.baseline.lookup import CalibrationLookup
+from pytest_ldos.judge.baseline.store import CalibrationLookup
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import GateResult, decide, judge_alone
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.judging import Judged
 from pytest_ldos.judge.summary import Score

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_ldos.base.tracepoints import FIELDS, Ros2
+from pytest_ldos.base.ros2 import FIELDS, Ros2
 from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable
 from pytest_ldos.trace.ctf.stats import Gap, ReadStats, StreamStats, TraceInfo
 from pytest_ldos.trace.execution.build import build_execution

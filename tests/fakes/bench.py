@@ -11,9 +11,8 @@ from typing import Any
 from pytest_ldos.campaign.blocks import Bench
 from pytest_ldos.campaign.order import Block, Role
 from pytest_ldos.campaign.versions.version import Version
-from pytest_ldos.judge.gate.comparison import MayFailMore
 from pytest_ldos.judge.gate.decide import GateResult
-from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.judge.gate.verdict import MayFailMore, Verdict
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.measure.trial.conduct import Unwatched
 from pytest_ldos.measure.trial.record import TrialSet

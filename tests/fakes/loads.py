@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from pytest_ldos.measure.load import choose
+from pytest_ldos.measure.load import protocol as choose
 from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite
 from pytest_ldos.scenario.loads import DdsFloodSpec
 

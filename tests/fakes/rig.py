@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pytest_ldos.base.stats.moments import Moments
-from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.base.ros2 import Phase
+from pytest_ldos.base.series import Moments
 from pytest_ldos.host.interference import Interference, InterferenceMeter
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.measure.trial.rig import Rig

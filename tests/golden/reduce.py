@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_ldos.base.tracepoints import FIELDS, Marker, Ros2
+from pytest_ldos.base.ros2 import FIELDS, Marker, Ros2
 from pytest_ldos.measure.metrics.extract import find_goals
 from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable, read_trace
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution

@@ -14,10 +14,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_ldos.base.paths import BUILT_IN_PATHS
+from pytest_ldos.base.ros2 import BUILT_IN_PATHS, Ros2
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.base.text import ns_to_ms
-from pytest_ldos.base.tracepoints import Ros2
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.extract import (
     EXECUTING_DELAY,

@@ -8,7 +8,7 @@ import shutil
 import polars as pl
 import pytest
 
-from pytest_ldos.base.paths import LinkRule, LinkSpec, PathSpec
+from pytest_ldos.base.ros2 import LinkRule, LinkSpec, PathSpec
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import build_execution
 from pytest_ldos.trace.execution.threads import shift_clocks

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
+from pytest_ldos.base.ros2 import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.measure.metrics.extract import extract_metrics
 from pytest_ldos.trace.ctf import _decoder
 from pytest_ldos.trace.ctf.files import find_files

@@ -7,7 +7,7 @@ import contextlib
 import psutil
 import pytest
 
-from pytest_ldos.measure.load.choose import RepeatedLoad
+from pytest_ldos.measure.load.protocol import RepeatedLoad
 
 
 @pytest.fixture

@@ -150,7 +150,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_ldos.measure.load import choose
+from pytest_ldos.measure.load import protocol as choose
 from pytest_ldos.measure.load.protocol import Load, LoadProof
 
 @contextmanager

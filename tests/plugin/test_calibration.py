@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.base import exit_codes
-from pytest_ldos.judge.baseline.calibration import MetricNoise, encode_calibration
+from pytest_ldos.judge.baseline.key import MetricNoise, encode_calibration
 from pytest_ldos.measure.trial.artifacts import read_trials
 from tests.builders.calibrations import calibration_of
 

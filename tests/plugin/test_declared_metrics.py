@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pytest_ldos.base import exit_codes
-from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.judge.baseline.history import HistoryStore
 from pytest_ldos.measure.trial.artifacts import read_trials
 
 SETTINGS = """

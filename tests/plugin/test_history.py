@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.judge.baseline.history import HistoryStore
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import GateResult
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.plugin.ledger import Ledger

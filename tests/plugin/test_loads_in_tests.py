@@ -12,7 +12,7 @@ def test_a_stressor_that_dies_makes_the_run_invalid(run, project):
         import contextlib
         import psutil
         import pytest
-        from pytest_ldos.measure.load.choose import RepeatedLoad
+        from pytest_ldos.measure.load.protocol import RepeatedLoad
 
         @pytest.fixture
         def death(monkeypatch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.campaign.sweep import all_sweeps
-from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.judge.baseline.history import HistoryStore
 
 FAST = ("--ldos-trials=4", "--ldos-warmup=0", "--ldos-success-rate=0.9")
 

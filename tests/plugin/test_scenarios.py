@@ -10,7 +10,7 @@ FAKES = """
 import pytest
 from contextlib import contextmanager
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.measure.load import choose
+from pytest_ldos.measure.load import protocol as choose
 from pytest_ldos.measure.load.protocol import Load, LoadProof
 
 ORDER = []

@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items):
 
 ABSENT = """
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.measure.load import choose
+from pytest_ldos.measure.load import protocol as choose
 
 choose.load_available = lambda *given: Availability(False, "stress-ng is not here", "install it")
 """

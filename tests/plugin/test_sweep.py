@@ -242,7 +242,7 @@ def test_a_sweep_of_combined_scenarios(project, run):
         test_scenario="""
         import pytest
         from contextlib import contextmanager
-        from pytest_ldos.measure.load import choose
+        from pytest_ldos.measure.load import protocol as choose
         from pytest_ldos.measure.load.protocol import Load, LoadProof
 
         class Made:

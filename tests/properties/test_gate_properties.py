@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ldos.base.series import Better
-from pytest_ldos.judge.baseline.calibration import MetricNoise
+from pytest_ldos.judge.baseline.key import MetricNoise
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import decide
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Measurement, Metric

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from pytest_ldos.campaign.blocks import Interleaved
 from pytest_ldos.cli.results import compare_sets
-from pytest_ldos.judge.baseline.history.rows import Version
-from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.judge.baseline.history import HistoryStore, Version
 from pytest_ldos.judge.baseline.store import BaselineStores
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.verdict import worst
 from pytest_ldos.measure.trial.artifacts import new_run_folder, new_scenario_folder, write_trials
 from pytest_ldos.plugin.runs import ScenarioRun

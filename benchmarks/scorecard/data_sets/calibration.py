@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.scorecard.sample import Numbers
 from pytest_ldos.base.stats.starts import estimate_components
 from pytest_ldos.campaign.noise import to_noise
-from pytest_ldos.judge.baseline.calibration import MetricNoise
+from pytest_ldos.judge.baseline.key import MetricNoise
 
 
 def learn_noise(values: Numbers) -> MetricNoise:

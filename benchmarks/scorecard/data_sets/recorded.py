@@ -17,7 +17,7 @@ from benchmarks.scorecard.data_sets.calibration import learn_noise
 from benchmarks.scorecard.sample import METRICS, SCENARIOS, Batch, Indices, Numbers, Side
 from pytest_ldos.base.stats.adjust import remove_covariate
 from pytest_ldos.campaign.noise import covariates_of
-from pytest_ldos.judge.baseline.calibration import MetricNoise
+from pytest_ldos.judge.baseline.key import MetricNoise
 from pytest_ldos.measure.metrics.catalogue import METRICS as CATALOGUE
 from pytest_ldos.measure.metrics.model import CPU_WORK, PLANNED_DURATION
 

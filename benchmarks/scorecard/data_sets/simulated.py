@@ -12,7 +12,7 @@ from benchmarks.scorecard.data_sets import design
 from benchmarks.scorecard.data_sets.calibration import learn_noise
 from benchmarks.scorecard.data_sets.process import Machine
 from benchmarks.scorecard.sample import METRICS, SCENARIOS, Batch
-from pytest_ldos.judge.baseline.calibration import MetricNoise
+from pytest_ldos.judge.baseline.key import MetricNoise
 
 GAP: Final = 30
 """Starts between base and head: half an hour at one start a minute."""

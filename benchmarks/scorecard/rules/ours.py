@@ -15,9 +15,9 @@ from benchmarks.scorecard.sample import Batch, Side
 from pytest_ldos.base.series import Missing
 from pytest_ldos.base.text import NS_PER_MS
 from pytest_ldos.host.fingerprint import Fingerprint
-from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
+from pytest_ldos.judge.baseline.key import Calibration, MetricNoise
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import GateResult, decide
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.model import (
     CONTROL_PROBE,

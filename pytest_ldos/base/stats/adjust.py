@@ -1,20 +1,152 @@
-"""Removes known causes of variation from samples before a comparison."""
+"""Prepares samples for a comparison: removes known causes of variation, Winsorizes, and scores dispersion.
+
+References: M. I. Shamos, "Geometry and statistics: problems at the interface", 1976; P. J. Rousseeuw, C. Croux,
+"Alternatives to the median absolute deviation", Journal of the American Statistical Association 88, 1993;
+J. W. Tukey, D. H. McLaughlin, "Less vulnerable confidence and significance procedures for location based on a single
+sample: trimming/Winsorization 1", Sankhya A 25, 1963.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
-from pytest_ldos.base.stats.spread import draw_in_extremes
+from pytest_ldos.base.stats.rank_tests import mean_ranks
 
 Numbers = npt.NDArray[np.float64]
-Numbered = npt.NDArray[np.int64]
+Samples = tuple[Numbers, Numbers]
+Indices = npt.NDArray[np.int64]
 Words = npt.NDArray[np.str_]
-Groups = Words | npt.NDArray[np.int64]
+Groups = Words | Indices
 Flags = npt.NDArray[np.bool_]
+
+_REACH: Final = 3.0
+"""Number of scales from the centre at which values are Winsorized."""
+
+_UPPER: Final = 0.75
+"""Quantile of the distances between levels: insensitive to one level in ten, but sensitive to two kinds of starts."""
+
+_FEWEST_LEVELS: Final = 9
+"""Fewest levels among which one can be an outlier: its distances are then less than a quarter of all, in one or two
+samples."""
+
+
+def group_scale(groups: Sequence[Numbers]) -> float:
+    """Standard deviation of normal values within groups; 0 if no group has two values.
+
+    It comes from the median distance of two values of a group (Shamos' estimator), which needs no centre. Its breakdown
+    point is 29 %. For normal values in one group its variance is 1.16 times that of the standard deviation.
+    """
+    return _scale(np.concatenate([_distances(group) for group in groups]) if groups else np.empty(0), 0.5)
+
+
+def winsorize_groups(groups: Sequence[Numbers]) -> list[Numbers]:
+    """Winsorizes values beyond three scales from the centre of their group: 0.3 % of normal values.
+
+    The centre is the median of the group's values and the overall median: of two distant values, the one nearer to all
+    others is kept. A group that is distant as a whole is not changed.
+    """
+    scale = group_scale(groups)
+    if scale == 0.0:
+        return list(groups)
+    middle = float(np.median(np.concatenate(groups)))
+    centres = (float(np.median([*group, middle] if group.size > 1 else group)) for group in groups)
+    return [_drawn_in(group, centre, scale) for group, centre in zip(groups, centres, strict=True)]
+
+
+def winsorize_levels(levels: Numbers) -> Numbers:
+    """Winsorizes single levels far from all others; levels of a few groups are not changed."""
+    if levels.size < _FEWEST_LEVELS:
+        return levels
+    scale = _scale(_distances(levels), _UPPER)
+    return _drawn_in(levels, float(np.median(levels)), scale) if scale else levels
+
+
+def draw_in_extremes(samples: Sequence[Numbers], *, reach: float) -> list[Numbers]:
+    """Winsorizes values beyond `reach` scales from their sample's centre; small samples are not changed.
+
+    For the interval of a shift, which keeps its error probability but is otherwise bounded by extreme values if that is
+    small. Not for variances, because a short reach also changes normal samples. Infinite values are ignored and not
+    changed.
+    """
+    known = [values[np.isfinite(values)] for values in samples]
+    scale = _scale(np.concatenate([_distances(values) for values in known]), _UPPER)
+    if scale == 0.0 or sum(values.size for values in known) < _FEWEST_LEVELS:
+        return list(samples)
+    drawn = []
+    for values, finite in zip(samples, known, strict=True):
+        middle = float(np.median(finite)) if finite.size else 0.0
+        drawn.append(np.where(np.isfinite(values), _drawn_in(values, middle, scale, reach), values))
+    return drawn
+
+
+def _scale(distances: Numbers, quantile: float) -> float:
+    """Standard deviation of the normal distribution whose distances have this quantile."""
+    if distances.size == 0:
+        return 0.0
+    usual = math.sqrt(2) * float(ndtri((1 + quantile) / 2))
+    return float(np.quantile(distances, quantile)) / usual
+
+
+def _distances(group: Numbers) -> Numbers:
+    first, second = np.triu_indices(group.size, 1)
+    distances: Numbers = np.abs(group[first] - group[second])
+    return distances
+
+
+def _drawn_in(values: Numbers, centre: float, scale: float, reach: float = _REACH) -> Numbers:
+    drawn: Numbers = np.clip(values, centre - reach * scale, centre + reach * scale)
+    return drawn
+
+
+IN_TAIL: Final = 16
+"""Number of values in the upper tail of the pooled samples. All of them are in the same one of two equal samples with a
+probability below 1 in 65 536. In simulations with 5 to 10 % of the values three times as large, 14 to 20 are best for
+any sample size."""
+
+
+def around_medians(samples: Samples) -> Samples:
+    """Subtracts each sample's own median, so that a shift alone changes no score."""
+    return samples[0] - np.median(samples[0]), samples[1] - np.median(samples[1])
+
+
+def around_common_median(samples: Samples) -> Samples:
+    """Subtracts the median of the pooled samples, around which alone permutations of scores are exact."""
+    middle = np.median(np.concatenate(samples))
+    return samples[0] - middle, samples[1] - middle
+
+
+def klotz_scores(centered: Samples) -> Samples:
+    """Squared normal scores of the ranks of distances from the median.
+
+    For normal values they have the power of the variance ratio, and outliers count only by rank.
+
+    Reference: J. Klotz, "Nonparametric tests for scale", Annals of Mathematical Statistics 33, 1962.
+    """
+    distances = np.abs(np.concatenate(centered))
+    scores = ndtri(0.5 + mean_ranks(distances) / (2 * (distances.size + 1))) ** 2
+    return _split(scores, centered)
+
+
+def tail_threshold(centered: Samples) -> float:
+    """Distance above the median at which the upper tail of the pooled samples begins."""
+    return float(np.sort(np.concatenate(centered))[-1 - IN_TAIL :][0])
+
+
+def tail_scores(centered: Samples) -> Samples:
+    """1 for each value of the upper tail, 0 for others."""
+    return _split(np.where(np.concatenate(centered) > tail_threshold(centered), 1.0, 0.0), centered)
+
+
+def _split(scores: Numbers, like: Samples) -> Samples:
+    return scores[: like[0].size], scores[like[0].size :]
+
 
 _LEAST_VARIATION = 1e-12
 
@@ -71,7 +203,7 @@ class Matching:
         correlation: ``r``, the correlation of two values of different samples with the same question.
     """
 
-    questions: tuple[Numbered, Numbered]
+    questions: tuple[Indices, Indices]
     correlation: float = 0.0
 
     def remove_levels(self, values: tuple[Numbers, Numbers]) -> tuple[Numbers, Numbers]:
@@ -100,7 +232,7 @@ class Matching:
         taken = float(np.mean(2 * shares - shares**2)) if shares.size else 0.0
         return taken * max(0, shares.size - 1 - levels)
 
-    def means(self, values: tuple[Numbers, Numbers]) -> tuple[npt.NDArray[np.int64], Numbers, Numbers]:
+    def means(self, values: tuple[Numbers, Numbers]) -> tuple[Indices, Numbers, Numbers]:
         """The questions of both samples, and each sample's mean of finite values per question."""
         common = np.flatnonzero(self._sizes(values))
         head, base = (
@@ -170,10 +302,9 @@ def remove_covariate(
 ) -> tuple[tuple[Numbers, Numbers], float]:
     """Both samples with a linear influence removed, and the explained share of variance.
 
-    The slope is fitted within the samples (least squares), so that a shift between them
-    is no influence. Values that are censored or have an unknown covariate are excluded
-    from the fit and not changed. Nothing is removed if a sample has one to four other
-    values.
+    The slope is fitted within the samples (least squares), so that a shift between them is no influence. Values that
+    are censored or have an unknown covariate are excluded from the fit and not changed. Nothing is removed if a sample
+    has one to four other values.
     """
     known = [np.isfinite(value) & np.isfinite(cause) for value, cause in zip(values, covariate, strict=True)]
     if any(0 < np.count_nonzero(use) < _FEWEST for use in known):
@@ -203,9 +334,6 @@ def _median(values: Numbers) -> float:
     return float(ordered[(len(ordered) - 1) // 2]) if len(ordered) else np.nan
 
 
-Indices = npt.NDArray[np.int64]
-
-
 def remove_cause(values: Numbers, cause: Numbers, groups: Indices, *, within: bool = False) -> Numbers:
     """The values adjusted for a linear influence, at the mean of the cause.
 
@@ -219,7 +347,11 @@ def remove_cause(values: Numbers, cause: Numbers, groups: Indices, *, within: bo
     known = np.isfinite(values) & np.isfinite(cause)
     if not known.any():
         return values
-    y, x = (_centered(each[known], groups[known]) for each in (values, cause))
+    counts = np.maximum(np.bincount(groups[known]), 1)
+    y, x = (
+        each[known] - (np.bincount(groups[known], weights=each[known]) / counts)[groups[known]]
+        for each in (values, cause)
+    )
     variation = float(x @ x)
     if variation < _LEAST_VARIATION:
         return values
@@ -241,10 +373,3 @@ def remove_levels(values: Numbers, strata: Indices) -> Numbers:
         if (members & finite).any():
             adjusted[members] += middle - float(np.median(values[members & finite]))
     return adjusted
-
-
-def _centered(values: Numbers, groups: Indices) -> Numbers:
-    counts = np.bincount(groups)
-    means = np.bincount(groups, weights=values) / np.maximum(counts, 1)
-    centered: Numbers = values - means[groups]
-    return centered

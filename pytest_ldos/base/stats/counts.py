@@ -1,22 +1,4 @@
-"""Probabilities of success: intervals, exact tests, tests for a rise, and a fitted curve.
-
-Outcomes are ordered by Fisher's p-value, as in Boschloo's test. The critical value at each look
-is computed from the exact distribution of both counts for every common failure rate, so that all
-looks together spend no more than allowed. Error probability that an early look cannot spend,
-because few outcomes are possible, remains for later looks.
-
-Reference: R. D. Boschloo, "Raised conditional level of significance for the 2×2-table when
-testing the equality of two probabilities", Statistica Neerlandica 24, 1970.
-
-Source: with ``m`` trials of a start and correlation ``ρ`` between them, a count varies ``1 + (m - 1) ρ`` times
-as much as a binomial one (J. G. Skellam, "A probability distribution derived from the binomial distribution by
-regarding the probability of success as variable", Journal of the Royal Statistical Society B 10, 1948).
-
-The likelihood is penalised by Jeffreys' prior, so that a fit exists even for separated outcomes (0 to 100 % between
-two levels).
-
-Reference: D. Firth, "Bias reduction of maximum likelihood estimates", Biometrika 80, 1993.
-"""
+"""Probabilities, intervals, exact tests of counts and of many quantities, and a fitted curve."""
 
 from __future__ import annotations
 
@@ -24,13 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtr, betaincinv, betaln, gammaln, logsumexp, stdtr
+from scipy.special import bdtr, betaincinv, betaln, gammaln, logsumexp, stdtr, stdtrit
 
 from pytest_ldos.base.stats.several_tests import Fractions, spend
+
+_Numbers = npt.NDArray[np.float64]
+_Flags = npt.NDArray[np.bool_]
 
 
 def share_interval(successes: int, trials: int, *, confidence: float = 0.95) -> tuple[float, float]:
@@ -76,9 +62,6 @@ def mean_shortfall_p(values: Sequence[float], expected: float) -> float:
     return 0.0 if error == 0 else float(stdtr(len(values) - 1, -below / error))
 
 
-_Numbers = npt.NDArray[np.float64]
-_Flags = npt.NDArray[np.bool_]
-
 _RATES: Final = np.linspace(0.002, 0.998, 250)
 """Grid of common failure rates; the error probability hardly differs between grid points."""
 
@@ -97,6 +80,10 @@ def failures_rose(
     *, head_failures: int, base_failures: int, looks: tuple[Counts, ...], fractions: Fractions, alpha: float
 ) -> bool:
     """True if head fails significantly more often at the last look (one-sided).
+
+    Outcomes are ordered by Fisher's p-value, as in Boschloo's test. The critical value at each look is computed from
+    the exact distribution of both counts for every common failure rate, so that all looks together spend no more than
+    allowed. Error probability that an early look cannot spend, because few outcomes are possible, remains for later.
 
     Args:
         looks: numbers of trials at this look and at all earlier ones.
@@ -157,23 +144,13 @@ def _add_trials(outcomes: _Numbers, trials: int, *, axis: int) -> _Numbers:
     shape = list(outcomes.shape)
     shape[axis] += trials
     grown = np.zeros(shape)
-    for failures, probability in enumerate(_binomial(trials).T):
+    chosen = np.arange(trials + 1)
+    logs = _log_choose(trials, chosen) + np.outer(np.log(_RATES), chosen) + np.outer(np.log1p(-_RATES), trials - chosen)
+    for failures, probability in enumerate(np.exp(logs).T):  # of so many failures, at each rate
         target: list[slice] = [slice(None)] * 3
         target[axis] = slice(failures, failures + outcomes.shape[axis])
         grown[tuple(target)] += outcomes * probability[:, None, None]
     return grown
-
-
-def _binomial(trials: int) -> _Numbers:
-    """Probabilities of 0 to `trials` failures, shape (rates, trials + 1)."""
-    failures = np.arange(trials + 1)
-    logs = (
-        _log_choose(trials, failures)
-        + np.outer(np.log(_RATES), failures)
-        + np.outer(np.log1p(-_RATES), trials - failures)
-    )
-    result: _Numbers = np.exp(logs)
-    return result
 
 
 @lru_cache(maxsize=64)
@@ -216,11 +193,18 @@ def tempering(group: int, boundary: float, correlation: float) -> float:
 
     Args:
         group: largest number of trials of a start.
+
+    Source: with ``m`` trials of a start and correlation ``ρ`` between them, a count varies ``1 + (m - 1) ρ`` times
+    as much as a binomial one (J. G. Skellam, "A probability distribution derived from the binomial distribution by
+    regarding the probability of success as variable", Journal of the Royal Statistical Society B 10, 1948).
     """
     if group == 1 or correlation <= 0:
         return 1.0
     hits = np.arange(group + 1)
-    log_chance = _log_beta_binomial(hits, group, boundary, correlation)
+    precision = 1 / correlation - 1
+    one, other = boundary * precision, (1 - boundary) * precision
+    choices = _log_choose(group, hits)
+    log_chance = choices + betaln(hits + one, group - hits + other) - betaln(one, other)  # beta-binomial
     alternatives = np.linspace(0, 1, _ALTERNATIVES + 1)[1:-1]
     others = alternatives[np.abs(alternatives - boundary) > 1 / _ALTERNATIVES]
     ratios = np.outer(np.log(others / boundary), hits) + np.outer(np.log1p(-others) - np.log1p(-boundary), group - hits)
@@ -230,14 +214,6 @@ def tempering(group: int, boundary: float, correlation: float) -> float:
         is_valid = logsumexp(middle * ratios + log_chance, axis=1).max() <= 0
         low, high = (middle, high) if is_valid else (low, middle)
     return low
-
-
-def _log_beta_binomial(hits: npt.NDArray[np.int64], group: int, mean: float, correlation: float) -> _Numbers:
-    spread = 1 / correlation - 1
-    one, other = mean * spread, (1 - mean) * spread
-    choices = gammaln(group + 1) - gammaln(hits + 1) - gammaln(group - hits + 1)
-    chances: _Numbers = choices + betaln(hits + one, group - hits + other) - betaln(one, other)
-    return chances
 
 
 def estimate_correlation(levels: Sequence[Sequence[tuple[int, int]]]) -> float | None:
@@ -292,7 +268,12 @@ class LogisticCurve:
 
 
 def fit_logistic(places: Sequence[float], hits: Sequence[int], trials: Sequence[int]) -> LogisticCurve:
-    """The increasing curve with the largest penalised likelihood; places are between 0 and 1."""
+    """The increasing curve with the largest penalised likelihood; places are between 0 and 1.
+
+    The penalty is Jeffreys' prior, so that a fit exists even for separated outcomes (0 to 100 % between two levels).
+
+    Reference: D. Firth, "Bias reduction of maximum likelihood estimates", Biometrika 80, 1993.
+    """
     x, k, n = (np.asarray(each, dtype=np.float64) for each in (places, hits, trials))
     middles = np.linspace(0, 1, _MIDDLES)[:, None, None]
     slopes = np.geomspace(_SHALLOWEST, _STEEPEST, _SLOPES)[None, :, None]
@@ -304,3 +285,89 @@ def fit_logistic(places: Sequence[float], hits: Sequence[int], trials: Sequence[
     likelihood = (k * log_hit + (n - k) * log_missed).sum(-1) + penalty
     middle, slope = np.unravel_index(int(np.argmax(likelihood)), likelihood.shape)
     return LogisticCurve(float(middles[middle, 0, 0]), float(slopes[0, slope, 0]))
+
+
+def mean_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
+    """Bounds of the mean, by Student's t; infinite for fewer than two values."""
+    if len(values) < 2:
+        return (-math.inf, math.inf)
+    center = float(np.mean(values))
+    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    half = float(stdtrit(len(values) - 1, (1 + confidence) / 2)) * error
+    return (center - half, center + half)
+
+
+def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
+    """Bounds of the median; infinite if there are too few values for the confidence.
+
+    Args:
+        values: infinity stands for a censored value, known only to be large.
+
+    Reference: H. A. David, H. N. Nagaraja, "Order Statistics", 3rd ed., section 7.1.
+    """
+    ordered = sorted(values)
+    size, tail = len(ordered), (1 - confidence) / 2
+    left_out = int(np.count_nonzero(bdtr(np.arange(size), size, 0.5) <= tail))
+    return (ordered[left_out - 1], ordered[size - left_out]) if left_out else (-math.inf, math.inf)
+
+
+_MOST: Final = 5_000
+"""Largest number of divisions that are enumerated; of more, this many are drawn at random."""
+
+_LEAST_SPREAD: Final = 0.01
+"""Added to the spread of a quantity, so that a few equal values give no large contrast."""
+
+_SAME: Final = 1 - 1e-9
+"""Tolerance for equal contrasts."""
+
+
+def largest_contrast_p(head: _Numbers, base: _Numbers) -> _Numbers:
+    """Probability, for each quantity, of a largest contrast as large as its own if no quantity differs.
+
+    Args:
+        head, base: one row per run, one column per quantity; logarithms, so that spreads are relative.
+
+    Between equal versions, runs are exchangeable: the largest contrasts of all divisions of the runs are the null
+    distribution. The family-wise error stays below the level for any dependence of quantities and distribution of runs.
+
+    Reference: P. Westfall, S. Young, "Resampling-Based Multiple Testing", 1993, chapter 2 (single-step maxT).
+    """
+    size, others = len(head), len(base)
+    together = np.vstack([head, base])
+    together = together - together.mean(axis=0)
+    chosen = _divisions(len(together), size)
+    ours = chosen @ together / size
+    theirs = (together.sum(axis=0) - chosen @ together) / others
+    squares = (together**2).sum(axis=0) - size * ours**2 - others * theirs**2
+    spread = np.sqrt(np.maximum(squares, 0.0) / max(len(together) - 2, 1))
+    contrasts = np.abs(ours - theirs) / (spread + _LEAST_SPREAD)  # of means over spread, by division and quantity
+    largest = np.sort(contrasts.max(axis=1, initial=0.0))
+    observed = contrasts[0]
+    at_least: _Numbers = (len(chosen) - np.searchsorted(largest, observed * _SAME)) / len(chosen)
+    return at_least
+
+
+def smallest_p(head: int, base: int) -> float:
+    """The smallest possible probability with the given numbers of runs."""
+    return (2 if head == base else 1) / math.comb(head + base, head)
+
+
+def fewest_runs(alpha: float) -> int:
+    """Fewest runs per side for which a difference at this level is possible."""
+    runs = 1
+    while smallest_p(runs, runs) > alpha:
+        runs += 1
+    return runs
+
+
+def _divisions(runs: int, chosen: int) -> _Numbers:
+    """Divisions as rows with ones for the runs of one side; the observed division is first."""
+    if math.comb(runs, chosen) <= _MOST:
+        places = np.array(list(combinations(range(runs), chosen)))
+    else:
+        generator = np.random.default_rng(runs * 1_000 + chosen)
+        some = [generator.permutation(runs)[:chosen] for _ in range(_MOST - 1)]
+        places = np.array([np.arange(chosen), *some])
+    rows = np.zeros((len(places), runs))
+    np.put_along_axis(rows, places, 1.0, axis=1)
+    return rows

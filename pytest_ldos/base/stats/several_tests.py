@@ -1,36 +1,4 @@
-"""Multiple and sequential tests with a common error probability.
-
-The share of a rejected test passes to the remaining tests, in proportion to their own shares.
-A test that is not rejected changes nothing for the others.
-
-References: S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian
-Journal of Statistics 6(2), 1979; for shares and several looks: W. Maurer, F. Bretz, "Multiple
-Testing in Group Sequential Trials Using Graphical Approaches", Statistics in Biopharmaceutical
-Research 5(4), 2013.
-
-Repeated tests of accumulating trials inflate the false-alarm probability. Each look may therefore spend
-only part of the error probability: up to information fraction ``t``, no more than ``alpha · t³`` is spent
-(the power family of Kim and DeMets with exponent 3). With the first look at half of the information, this
-is nearly Pocock's rule (equal critical values): clear cases stop early, and the last look keeps most of
-its power.
-
-References: K. Kim, D. L. DeMets, "Design and analysis of group sequential tests based on the
-type I error spending rate function", Biometrika 74, 1987; C. Jennison, B. W. Turnbull, "Group
-Sequential Methods with Applications to Clinical Trials", 2000, chapters 7 and 19.
-
-The evidence against "at most the boundary" is the likelihood ratio of the data, mixed over all probabilities above
-the boundary by Jeffreys' prior truncated there (and the mirror image for the other side). If the hypothesis is true,
-the expectation of this ratio is at most 1 after any number of trials. By Ville's inequality, it ever reaches
-``1 / error`` with a probability of at most `error`, so the data may be tested after each trial and sampling may stop
-at any time.
-
-Trials of one stack start are correlated. A likelihood ratio raised to a power below 1 (`stats.counts`) keeps this
-property if starts differ.
-
-Reference: H. Robbins, "Statistical methods related to the law of the iterated logarithm", Annals of Mathematical
-Statistics 41, 1970; S. R. Howard, A. Ramdas, J. McAuliffe, J. Sekhon, "Time-uniform, nonparametric,
-nonasymptotic confidence sequences", Annals of Statistics 49, 2021.
-"""
+"""Multiple and sequential tests with a common error probability."""
 
 from __future__ import annotations
 
@@ -67,12 +35,18 @@ def step_down(
 ) -> dict[Test, HolmStep]:
     """Tests all hypotheses with a family-wise error of at most `alpha`.
 
+    The share of a rejected test passes to the remaining tests, in proportion to their own shares.
+
     Args:
         shares: share of `alpha` by test; at most 1 in total.
         is_rejected: returns True if a test rejects at the given significance level.
 
     Raises:
         ValueError: the shares exceed 1.
+
+    References: S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics
+    6(2), 1979; for shares and several looks: W. Maurer, F. Bretz, "Multiple Testing in Group Sequential Trials Using
+    Graphical Approaches", Statistics in Biopharmaceutical Research 5(4), 2013.
     """
     if sum(shares.values()) > 1 + 1e-9:
         raise ValueError("the shares of the tests exceed the whole probability of error")
@@ -103,7 +77,15 @@ _LOWEST: Final = -8.0
 
 
 def spend(alpha: float, fraction: float) -> float:
-    """The part of `alpha` that may be spent up to an information fraction."""
+    """The part of `alpha` that may be spent up to an information fraction: ``alpha · t³``.
+
+    This is the power family of Kim and DeMets. With the first look at half of the information, it is nearly Pocock's
+    rule (equal critical values): clear cases stop early, and the last look keeps most of its power.
+
+    References: K. Kim, D. L. DeMets, "Design and analysis of group sequential tests based on the type I error spending
+    rate function", Biometrika 74, 1987; C. Jennison, B. W. Turnbull, "Group Sequential Methods with Applications to
+    Clinical Trials", 2000, chapters 7 and 19.
+    """
     return float(alpha * min(1.0, fraction) ** _EXPONENT)
 
 
@@ -124,13 +106,15 @@ def level_of_last_look(alpha: float, fractions: Fractions, rule: SpendingRule = 
 def critical_values(alpha: float, fractions: Fractions, rule: SpendingRule = spend) -> tuple[float, ...]:
     """The critical value of the standardised difference at each look.
 
-    The statistics of the looks are those of a Brownian motion at their information. Its density
-    below all earlier critical values is propagated from look to look on a grid.
+    The statistics of the looks are those of a Brownian motion at their information. Its density below all earlier
+    critical values is propagated from look to look on a grid.
 
     Raises:
         ValueError: the fractions are not increasing within 0 and 1.
     """
-    _refuse_disorder(fractions)
+    rising = all(before < after for before, after in zip((0.0, *fractions), fractions, strict=False))
+    if not fractions or not rising or fractions[-1] > 1:
+        raise ValueError(f"information fractions {fractions} do not rise within 0 and 1")
     spent = [rule(alpha, fraction) for fraction in fractions]
     values = [-float(ndtri(spent[0]))]
     grid = _grid(values[0], fractions[0])
@@ -173,13 +157,6 @@ def _normal_density(values: _Numbers) -> _Numbers:
     return result
 
 
-def _refuse_disorder(fractions: Fractions) -> None:
-    edges = (0.0, *fractions)
-    rising = all(before < after for before, after in zip(edges, fractions, strict=False))
-    if not fractions or not rising or fractions[-1] > 1:
-        raise ValueError(f"information fractions {fractions} do not rise within 0 and 1")
-
-
 _JEFFREYS: Final = 0.5
 _HALVINGS: Final = 50
 _MOST_TRIALS: Final = 100_000
@@ -194,7 +171,16 @@ class Side(StrEnum):
 
 @dataclass(frozen=True)
 class BoundaryTest:
-    """Sequential test of a probability against a boundary.
+    """Sequential test of a probability against a boundary; it may be made after each trial.
+
+    The evidence for one side is the likelihood ratio of the data, mixed over all probabilities of that side by
+    Jeffreys' prior truncated there. If the hypothesis is true, it ever reaches ``1 / error`` with a probability of at
+    most `error` (Ville's inequality). A ratio raised to a power below 1 (`tempering`) keeps this property if starts
+    differ, so that their trials are correlated.
+
+    Reference: H. Robbins, "Statistical methods related to the law of the iterated logarithm", Annals of Mathematical
+    Statistics 41, 1970; S. R. Howard, A. Ramdas, J. McAuliffe, J. Sekhon, "Time-uniform, nonparametric, nonasymptotic
+    confidence sequences", Annals of Statistics 49, 2021.
 
     Attributes:
         boundary: the boundary, between 0 and 1, both excluded.
@@ -245,13 +231,11 @@ class BoundaryTest:
     @cached_property
     def fewest_trials(self) -> int:
         """Trials required to decide if all succeed or all fail, whichever is larger."""
-        return max(self._fewest(side) for side in Side)
-
-    def _fewest(self, side: Side) -> int:
-        for trials in range(1, _MOST_TRIALS):
-            if self.decide(trials if side is Side.ABOVE else 0, trials) is side:
-                return trials
-        return _MOST_TRIALS
+        trials = range(1, _MOST_TRIALS)
+        return max(
+            next((each for each in trials if self.decide(0, each) is Side.BELOW), _MOST_TRIALS),
+            next((each for each in trials if self.decide(each, each) is Side.ABOVE), _MOST_TRIALS),
+        )
 
 
 @lru_cache(maxsize=4096)

@@ -1,26 +1,11 @@
 """Variance between stack starts, and tests with starts as the unit of evidence.
 
-If starts differ, the trials of one start are not independent evidence about a version.
-The variance between starts is estimated by the method of moments (the one-way random model),
-and widens an interval that was computed without it. Outlying trials within a start, and outlying
-starts among many, are Winsorized before: see `spread`.
+If starts differ, the trials of one start are not independent evidence about a version: a slow start has several slow
+trials. Variances are estimated by the method of moments (one-way and nested random models), after outlying trials
+within a start, and outlying starts among many, are Winsorized.
 
-Reference: S. R. Searle, G. Casella, C. E. McCulloch, "Variance Components", 1992, chapter 3;
-degrees of freedom by F. E. Satterthwaite, "An approximate distribution of estimates of variance
-components", Biometrics Bulletin 2, 1946.
-
-Trials of one start are correlated: a slow start has several slow trials. Between equal versions, starts are
-exchangeable. The p-value of the observed difference is counted over all divisions of the starts, for any scores and any
-distribution of starts. A common drift of both versions makes the test conservative.
-
-Reference: P. Good, "Permutation, Parametric, and Bootstrap Tests of Hypotheses", 3rd ed., 2005, chapters 3 and 9.
-
-Nested analysis of variance with unequal numbers. Negative components count as zero;
-their degrees of freedom remain those of the mean squares they were computed from.
-
-Reference: S. R. Searle, G. Casella, C. E. McCulloch, "Variance Components", Wiley 1992, chapter 3;
-F. E. Satterthwaite, "An approximate distribution of estimates of variance components",
-Biometrics Bulletin 2(6), 1946.
+Reference: S. R. Searle, G. Casella, C. E. McCulloch, "Variance Components", 1992, chapter 3; degrees of freedom by F.
+E. Satterthwaite, "An approximate distribution of estimates of variance components", Biometrics Bulletin 2, 1946.
 """
 
 from __future__ import annotations
@@ -34,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtri, ndtr, stdtr, stdtrit
 
+from pytest_ldos.base.stats.adjust import winsorize_groups, winsorize_levels
 from pytest_ldos.base.stats.rank_tests import Shift
-from pytest_ldos.base.stats.spread import winsorize_groups, winsorize_levels
 
 Numbers = npt.NDArray[np.float64]
 Starts = npt.NDArray[np.int64]
@@ -215,6 +200,11 @@ def sum_by_start(scores: tuple[Numbers, Numbers], starts: tuple[Starts, Starts])
 def permutation_p(head: Numbers, base: Numbers) -> float:
     """Probability that a random choice of as many starts as `head` has has a sum as large as `head`'s.
 
+    Between equal versions, starts are exchangeable, for any scores and any distribution of starts. A common drift of
+    both versions makes the test conservative.
+
+    Reference: P. Good, "Permutation, Parametric, and Bootstrap Tests of Hypotheses", 3rd ed., 2005, chapters 3 and 9.
+
     Args:
         head, base: one score per start.
     """
@@ -222,32 +212,20 @@ def permutation_p(head: Numbers, base: Numbers) -> float:
     spread = float(np.ptp(together))
     if spread == 0:
         return 1.0
-    if max(head.size, base.size) > _MOST_EXACT:
-        return _normal_p(head, together)
+    chosen = head.size
+    if max(chosen, base.size) > _MOST_EXACT:
+        variance = chosen * (1 - chosen / together.size) * float(together.var(ddof=1))
+        return float(ndtr((chosen * float(together.mean()) - float(head.sum())) / math.sqrt(variance)))
     scores = np.rint((together - together.min()) * (_STEPS / spread)).astype(np.int64)
-    ways = _count_ways(scores, head.size)
-    return float(ways[scores[: head.size].sum() :].sum() / ways.sum())
-
-
-def _count_ways(scores: Starts, chosen: int) -> Numbers:
-    """Number of ways to choose a given number of the scores, by their sum."""
     largest = int(np.sort(scores)[-chosen:].sum())
-    ways = np.zeros((chosen + 1, largest + 1))
+    ways = np.zeros((chosen + 1, largest + 1))  # of choosing a number of the scores, by number and sum
     ways[0, 0] = 1.0
     for score in scores:
         ways[1:, score:] += ways[:-1, : largest + 1 - score].copy()
-    last: Numbers = ways[chosen]
-    return last
+    return float(ways[chosen, scores[:chosen].sum() :].sum() / ways[chosen].sum())
 
 
-def _normal_p(head: Numbers, together: Numbers) -> float:
-    share = head.size / together.size
-    variance = head.size * (1 - share) * float(together.var(ddof=1))
-    return float(ndtr((head.size * float(together.mean()) - float(head.sum())) / math.sqrt(variance)))
-
-
-Sample = npt.NDArray[np.float64]
-Runs = Sequence[Sequence[Sample]]
+Runs = Sequence[Sequence[Numbers]]
 """Values by run and, within a run, by start, both in chronological order."""
 
 
@@ -276,40 +254,29 @@ class Components:
     largest_run_sd: float
 
 
-@dataclass(frozen=True)
-class _MeanSquares:
-    """Mean squares of nested groups: runs, starts in runs, values in starts."""
-
-    runs: float
-    starts: float
-    values: float
-    run_df: int
-    start_df: int
-    start_weight: float
-    start_weight_in_runs: float
-    run_weight: float
-
-
 def estimate_components(runs: Runs) -> Components | None:
     """The components of finite values; ``None`` for fewer than two starts, or if no start has two values.
 
-    Outlying values within a start are Winsorized before; see `spread`.
+    Nested analysis of variance with unequal numbers. Outlying values within a start are Winsorized before. Negative
+    components count as zero; their degrees of freedom remain those of the mean squares they were computed from.
     """
-    kept = _without_outliers([[start for start in run if start.size] for run in runs])
+    measured = [[start for start in run if start.size] for run in runs]
+    drawn = iter(winsorize_groups([start for run in measured for start in run]))
+    kept = [[next(drawn) for _ in run] for run in measured if run]
     starts = [start for run in kept for start in run]
     if len(starts) < 2 or sum(start.size - 1 for start in starts) < 1:
         return None
-    squares = _mean_squares(kept)
-    if squares.start_df == 0:  # each start is a separate run
-        squares = _mean_squares([starts])
-    start = _start_level(squares)
-    run = _run_level(squares) if squares.run_df else start
+    if len(kept) == len(starts):  # each start is a separate run
+        kept = [starts]
+    values = sum(float(np.sum((each - each.mean()) ** 2)) for each in starts)
+    values /= max(1, sum(each.size for each in starts) - len(starts))
+    start, run = _levels(kept, values)
     return Components(
-        trial_sd=math.sqrt(squares.values),
+        trial_sd=math.sqrt(values),
         start_sd=math.sqrt(start.variance),
         start_df=start.degrees,
         run_sd=math.sqrt(max(run.variance, start.variance)),
-        run_df=float(squares.run_df),
+        run_df=float(len(kept) - 1),
         largest_run_sd=math.sqrt(max(run.largest, start.largest)),
     )
 
@@ -337,53 +304,32 @@ class _Level:
         return max(0.0, observed - self.by_values)
 
 
-def _start_level(squares: _MeanSquares) -> _Level:
-    weight = squares.start_weight
-    return _Level(squares.starts / weight, squares.values / weight, float(squares.start_df))
+def _levels(runs: Runs, values: float) -> tuple[_Level, _Level]:
+    """Variation between starts of one run, and of different runs; the same twice for one run.
 
-
-def _run_level(squares: _MeanSquares) -> _Level:
-    """Variation between starts of different runs.
-
-    The runs' addition is at least the standard error of its estimate, because a few runs cannot rule it out.
+    Args:
+        values: mean square of the values in starts.
     """
-    from_runs = 1 / squares.run_weight
-    from_starts = (1 - squares.start_weight_in_runs * from_runs) / squares.start_weight
-    by_starts = squares.starts * squares.start_weight_in_runs / squares.start_weight
-    least = by_starts * (1 + math.sqrt(2 / squares.run_df))
-    parts = (from_runs * max(squares.runs, least), from_starts * squares.starts)
-    uncertainty = parts[0] ** 2 / squares.run_df + parts[1] ** 2 / squares.start_df
-    degrees = sum(parts) ** 2 / uncertainty if uncertainty > 0 else float(squares.start_df)
-    return _Level(sum(parts), (from_runs + from_starts) * squares.values, degrees)
-
-
-def _without_outliers(runs: Runs) -> list[list[Sample]]:
-    """The runs that have starts, Winsorized."""
-    drawn = iter(winsorize_groups([start for run in runs for start in run]))
-    return [[next(drawn) for _ in run] for run in runs if run]
-
-
-def _mean_squares(runs: Runs) -> _MeanSquares:
-    starts = [start for run in runs for start in run]
     sizes = [np.array([start.size for start in run], dtype=np.float64) for run in runs]
     of_runs = np.array([size.sum() for size in sizes])
     total = float(of_runs.sum())
+    run_df, start_df = len(runs) - 1, sum(map(len, runs)) - len(runs)
     means = [np.array([start.mean() for start in run]) for run in runs]
     run_means = np.array([size @ mean / size.sum() for size, mean in zip(sizes, means, strict=True)])
-    within = sum(float(np.sum((start - start.mean()) ** 2)) for start in starts)
-    between = sum(
-        float(size @ (mean - middle) ** 2) for size, mean, middle in zip(sizes, means, run_means, strict=True)
-    )
-    apart = float(of_runs @ (run_means - of_runs @ run_means / total) ** 2)
-    run_df, start_df = len(runs) - 1, len(starts) - len(runs)
+    around = zip(sizes, means, run_means, strict=True)
+    starts = sum(float(size @ (mean - middle) ** 2) for size, mean, middle in around) / start_df
     nested = sum(float(size @ size / size.sum()) for size in sizes)
-    return _MeanSquares(
-        runs=apart / run_df if run_df else 0.0,
-        starts=between / start_df if start_df else 0.0,
-        values=within / max(1, int(total) - len(starts)),
-        run_df=run_df,
-        start_df=start_df,
-        start_weight=(total - nested) / start_df if start_df else 1.0,
-        start_weight_in_runs=(nested - sum(float(size @ size) for size in sizes) / total) / run_df if run_df else 0.0,
-        run_weight=(total - float(of_runs @ of_runs) / total) / run_df if run_df else 1.0,
-    )
+    weight = (total - nested) / start_df
+    of_start = _Level(starts / weight, values / weight, float(start_df))
+    if not run_df:
+        return of_start, of_start
+    between = float(of_runs @ (run_means - of_runs @ run_means / total) ** 2) / run_df
+    weight_in_runs = (nested - sum(float(size @ size) for size in sizes) / total) / run_df
+    from_runs = 1 / ((total - float(of_runs @ of_runs) / total) / run_df)
+    from_starts = (1 - weight_in_runs * from_runs) / weight
+    # The runs' addition is at least the standard error of its estimate, because a few runs cannot rule it out.
+    least = starts * weight_in_runs / weight * (1 + math.sqrt(2 / run_df))
+    parts = (from_runs * max(between, least), from_starts * starts)
+    uncertainty = parts[0] ** 2 / run_df + parts[1] ** 2 / start_df
+    degrees = sum(parts) ** 2 / uncertainty if uncertainty > 0 else float(start_df)
+    return of_start, _Level(sum(parts), (from_runs + from_starts) * values, degrees)

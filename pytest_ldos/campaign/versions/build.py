@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pytest_ldos.base.errors import ConfigurationError, PreparationFailed, refuse_unknown, suggest
+from pytest_ldos.base.files import find_carried, unwritable
 from pytest_ldos.base.text import listed
-from pytest_ldos.base.writable import find_carried, unwritable
 from pytest_ldos.campaign.versions.version import (
     BUILT,
     SHOWN,

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
+from pytest_ldos.base.files import write_atomically, writing
 from pytest_ldos.base.text import listed
-from pytest_ldos.base.writable import write_atomically, writing
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.host.checkout import (
     CHANGED,

@@ -12,7 +12,7 @@ from statistics import fmean, median
 from typing import Final
 
 from pytest_ldos.base.series import Better
-from pytest_ldos.base.stats.intervals import mean_interval
+from pytest_ldos.base.stats.counts import mean_interval
 from pytest_ldos.base.text import NS_PER_US
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.counters import Event

@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.base.writable import require_writable_file, writing
+from pytest_ldos.base.files import require_writable_file, writing
 from pytest_ldos.instruments.study import Axis, Cell, Column, Curve, Figure, Point, Table, columns_of
 from pytest_ldos.instruments.topology.edges import EdgeFigures, Totals
 from pytest_ldos.instruments.topology.rounds import MEAN, P99, Analysis, Usage

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.errors import require
+from pytest_ldos.base.files import writing
 from pytest_ldos.base.text import NS_PER_MS, seconds_to_ns
-from pytest_ldos.base.writable import writing
 from pytest_ldos.host.availability import ros_program
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import temporary_folder

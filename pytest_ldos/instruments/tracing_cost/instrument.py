@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_ldos.base.series import Better
-from pytest_ldos.base.stats.intervals import mean_interval
+from pytest_ldos.base.stats.counts import mean_interval
 from pytest_ldos.base.text import NS_PER_US
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.instruments.cost_layers import (

@@ -1,10 +1,13 @@
-"""Locates the baseline of a set of trials, and says why a stored one does not apply.
+"""Calibrated noise of a host, and the key of its files: baselines, calibrations and histories.
+
+The schema has a version; a file of another version is refused.
 
 Calibrations, starts of searches and histories have the same key. Its fields are listed here and in a history's columns.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -12,9 +15,111 @@ from glob import escape
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.judge.baseline.calibration import Calibration
+from pytest_ldos.base.errors import RecordUnreadable
+from pytest_ldos.base.files import left_by_git, read_plain
+from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.loads import LoadSpec
+
+ENOUGH_RUNS: Final = 5
+"""Fewest runs at different times from which the variation between runs is measured rather than assumed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricNoise:
+    """Variation of one metric between equal versions.
+
+    Standard deviations of logarithms, which for small values are relative deviations.
+
+    Attributes:
+        trial_sd: between trials of one stack start, after covariates.
+        start_sd: between starts of one session, beyond what the variation of their trials explains.
+        start_df: degrees of freedom of `start_sd`.
+        run_sd: between runs at different times, beyond what the variation of their trials explains.
+        run_df: degrees of freedom of what runs add to `start_sd`; 0 if unknown, as from one run.
+        floor: relative effect below which nothing is reported on this host.
+    """
+
+    trial_sd: float
+    start_sd: float
+    start_df: float
+    run_sd: float
+    run_df: float
+    floor: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """Noise of equal versions, as measured on one host.
+
+    Attributes:
+        made_at: ISO 8601, UTC.
+        starts, trials: numbers of stack starts and trials it is based on.
+        runs: number of runs, at different times, that the starts belong to.
+    """
+
+    scenario: str
+    stack_kind: str
+    fingerprint: Fingerprint
+    made_at: str
+    commit: str
+    starts: int
+    trials: int
+    metrics: Mapping[str, MetricNoise]
+    runs: int = 1
+
+
+KIND: Final = "pytest-ldos calibration"
+SCHEMA_VERSION: Final = 1
+_REMEDY: Final = "delete it, or calibrate again: ldos calibrate"
+
+
+def encode_calibration(calibration: Calibration) -> str:
+    """JSON text of a calibration; numbers keep their full precision."""
+    document = {"kind": KIND, "schema": SCHEMA_VERSION, **asdict(calibration)}
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def decode_calibration(text: str, path: Path) -> Calibration:
+    """Decodes a calibration from JSON text; `path` is named in errors.
+
+    Raises:
+        RecordUnreadable: not JSON, not a calibration, of another schema version, or damaged.
+    """
+    try:
+        document = json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        if (left := left_by_git(text)) is not None:
+            raise RecordUnreadable(f"{path} {left[0]}", remedy=left[1]) from None
+        raise RecordUnreadable(f"{path} is not JSON: {error}", remedy=_REMEDY) from None
+    if not isinstance(document, dict) or document.get("kind") != KIND:
+        raise RecordUnreadable(f"{path} is not a calibration of pytest-ldos", remedy=_REMEDY)
+    if document.get("schema") != SCHEMA_VERSION:
+        raise RecordUnreadable(
+            f"{path} has schema version {document.get('schema')}, this is pytest-ldos with version {SCHEMA_VERSION}",
+            remedy="use the pytest-ldos that wrote it, or calibrate again: ldos calibrate",
+        )
+    try:
+        return _to_calibration(document)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise RecordUnreadable(f"{path} is damaged: {type(error).__name__}: {error}", remedy=_REMEDY) from None
+
+
+def _to_calibration(document: Mapping[str, Any]) -> Calibration:
+    values = {name: value for name, value in document.items() if name not in ("kind", "schema")}
+    calibration: Calibration = read_plain(Calibration, values, "the calibration")
+    for name in {"starts", "trials", "runs"} & values.keys():
+        if values[name] < 1:
+            raise ValueError(f"{name} is {values[name]!r}")
+    for name, number in (each for noise in calibration.metrics.values() for each in vars(noise).items()):
+        if number < 0:
+            raise ValueError(f"{name} is {number}")
+    if "runs" in values:
+        return calibration
+    # Groups may be halves of a single run.
+    metrics = {name: replace(noise, run_df=0.0) for name, noise in calibration.metrics.items()}
+    return replace(calibration, metrics=metrics)
+
 
 SUFFIX: Final = ".json"
 PINNED_SUFFIX: Final = ".pinned.json"
@@ -69,8 +174,7 @@ class BaselineKey:
         """All host classes, including this one, that have such a file for the same stack and scenario."""
         parts = ("*" if name == "host_class" else escape(contained(part)) for name, part in asdict(self).items())
         pattern = f"{'/'.join(parts)}{suffix}"
-        files = (file for store in stores for file in store.glob(pattern))
-        return {self.of_file(file, suffix).host_class for file in files}
+        return {self.of_file(file, suffix).host_class for store in stores for file in store.glob(pattern)}
 
     def _sibling(self, store: Path, suffix: str) -> Path:
         folder = self.folder(store)

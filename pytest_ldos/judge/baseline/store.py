@@ -1,22 +1,38 @@
-"""Baselines on disk: a store in the repository and a store local to the machine; merges baselines of several machines.
+"""Baselines and calibrations on disk: two stores, and the search for those that apply to a run.
 
 Runs record into the local store by default; `promote` copies from there into the repository. The
 repository's store takes precedence if the settings name it. Otherwise its baselines are shared: another machine of the
 host class recorded them, and a machine without a baseline of its own shows them without judging.
+
+Missing, unreadable and not comparable are different results: the first requires a recording, the second a repair, and
+the third a new baseline for this host class.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.writable import write_atomically
-from pytest_ldos.host.fingerprint import Fingerprint
-from pytest_ldos.judge.baseline.key import ANY_FILE, CALIBRATION_SUFFIX, PINNED_SUFFIX, SUFFIX, BaselineKey
+from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
+from pytest_ldos.base.files import write_atomically
+from pytest_ldos.judge.baseline.key import (
+    ANY_FILE,
+    CALIBRATION_SUFFIX,
+    PINNED_SUFFIX,
+    SUFFIX,
+    BaselineKey,
+    Calibration,
+    MetricNoise,
+    OtherHost,
+    OtherHostClasses,
+    OtherLoads,
+    OtherScenario,
+    decode_calibration,
+    encode_calibration,
+    find_load_differences,
+)
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.codec import encode_trials
 from pytest_ldos.measure.trial.record import Trial, TrialSet
@@ -110,8 +126,9 @@ class BaselineStores:
             RecordUnreadable: it is damaged.
         """
         read_trials(baseline.file)
-        store = self.local if baseline.is_local else self.repository
-        return _copied(baseline.file, baseline.key.file(store, pinned=True))
+        target = baseline.key.file(self.local if baseline.is_local else self.repository, pinned=True)
+        write_atomically(target, baseline.file.read_bytes())
+        return target
 
     def promote(self, baseline: StoredBaseline) -> Path:
         """Copies a local baseline into the repository's store, without names of other programs on the machine.
@@ -126,11 +143,6 @@ class BaselineStores:
         target = baseline.key.file(self.repository, pinned=baseline.is_pinned)
         write_atomically(target, encode_trials(trials.without_programs()))
         return target
-
-
-def _copied(file: Path, target: Path) -> Path:
-    write_atomically(target, file.read_bytes())
-    return target
 
 
 _BLOCK: Final = "block"
@@ -150,16 +162,29 @@ def merge_trials(sets: Sequence[TrialSet]) -> TrialSet:
         )
     first, *others = ordered = sorted(sets, key=lambda each: (each.started_at, each.fingerprint.hostname))
     for other in others:
-        _require_alike(first, other)
+        for what, wrong in _reasons(first, other):
+            if wrong:
+                raise ConfigurationError(
+                    f"runs of '{first.scenario}' cannot be one baseline: {what}",
+                    remedy="measure one commit with the same settings on all machines of a class",
+                )
     trials, loads = join_trials(ordered)
     if len({trial.identity for trial in trials}) < len(trials):
         raise ConfigurationError("the same trials are given twice", remedy="name each run once")
-    return dataclasses.replace(
+    hosts = [each.fingerprint for each in ordered]
+    packages = sorted({name for host in hosts for name in host.versions})
+    fingerprint = replace(  # properties that differ are listed for all machines
+        first.fingerprint,
+        hostname=_joined(host.hostname for host in hosts),
+        kernel=_joined(host.kernel for host in hosts),
+        versions={name: _joined(host.versions.get(name, "absent") for host in hosts) for name in packages},
+    )
+    return replace(
         first,
-        spec=dataclasses.replace(first.spec, trials=sum(each.spec.trials for each in ordered)),
+        spec=replace(first.spec, trials=sum(each.spec.trials for each in ordered)),
         stack=_joined(each.stack for each in ordered),
         recorder=_joined(each.recorder for each in ordered),
-        fingerprint=_merge_fingerprints([each.fingerprint for each in ordered]),
+        fingerprint=fingerprint,
         trials=trials,
         loads=loads,
         discarded_events=sum(each.discarded_events for each in ordered),
@@ -172,66 +197,191 @@ def merge_trials(sets: Sequence[TrialSet]) -> TrialSet:
 
 
 def join_trials(sets: Iterable[TrialSet]) -> tuple[tuple[Trial, ...], tuple[Mapping[str, object], ...]]:
-    """Trials and loads of all sets, renumbered; starts of different sets remain different blocks."""
-    renumbered = [*_renumbered(sets)]
-    trials = (trial for each in renumbered for trial in each.trials)
-    numbered = tuple(dataclasses.replace(trial, index=index) for index, trial in enumerate(trials))
-    return numbered, tuple(load for each in renumbered for load in each.loads)
-
-
-def _require_alike(first: TrialSet, other: TrialSet) -> None:
-    for what, wrong in _reasons(first, other):
-        if wrong:
-            raise ConfigurationError(
-                f"runs of '{first.scenario}' cannot be one baseline: {what}",
-                remedy="measure one commit with the same settings on all machines of a class",
-            )
-
-
-def _reasons(first: TrialSet, other: TrialSet) -> Iterator[tuple[str, bool]]:
-    machines = f"{first.fingerprint.hostname} and {other.fingerprint.hostname}"
-    one, two = BaselineKey.of(first), BaselineKey.of(other)
-    settings = [dataclasses.replace(each.spec, trials=1) for each in (first, other)]
-    yield f"{machines} have {one} and {two}", one != two
-    yield (
-        f"{machines} measured commits {first.commit or 'unknown'} and {other.commit or 'unknown'}",
-        (first.commit != other.commit),
-    )
-    yield f"{machines} had different settings or loads", settings[0] != settings[1]
-    yield f"{machines} took different metrics", first.metrics != other.metrics
-    yield f"trials of {machines} were watched", bool(first.watched or other.watched)
-
-
-def _renumbered(sets: Iterable[TrialSet]) -> Iterator[TrialSet]:
-    """Renumbers the blocks of trials and loads, so that those of each set follow those of the sets before it."""
+    """Trials and loads of all sets, renumbered; blocks of each set follow those of the sets before it."""
+    trials: list[Trial] = []
+    all_loads: list[Mapping[str, object]] = []
     first_block = 0
     for each in sets:
         of_loads = {found for load in each.loads if isinstance(found := load.get(_BLOCK), int)}
         blocks = sorted({trial.block for trial in each.trials} | of_loads)
         places = {block: first_block + place for place, block in enumerate(blocks)}
-        yield dataclasses.replace(
-            each,
-            trials=tuple(dataclasses.replace(trial, block=places[trial.block]) for trial in each.trials),
-            loads=tuple(_renumber(load, places) for load in each.loads),
-        )
+        for trial in each.trials:
+            trials.append(replace(trial, index=len(trials), block=places[trial.block]))
+        for load in each.loads:
+            block = load.get(_BLOCK)
+            all_loads.append({**load, _BLOCK: places[block]} if isinstance(block, int) else load)
         first_block += len(blocks)
+    return tuple(trials), tuple(all_loads)
 
 
-def _renumber(load: Mapping[str, object], places: Mapping[int, int]) -> Mapping[str, object]:
-    block = load.get(_BLOCK)
-    return {**load, _BLOCK: places[block]} if isinstance(block, int) else load
-
-
-def _merge_fingerprints(found: Sequence[Fingerprint]) -> Fingerprint:
-    """One fingerprint for machines of the same class; properties that differ are listed for all machines."""
-    names = sorted({name for each in found for name in each.versions})
-    return dataclasses.replace(
-        found[0],
-        hostname=_joined(each.hostname for each in found),
-        kernel=_joined(each.kernel for each in found),
-        versions={name: _joined(each.versions.get(name, "absent") for each in found) for name in names},
-    )
+def _reasons(first: TrialSet, other: TrialSet) -> Iterator[tuple[str, bool]]:
+    machines = f"{first.fingerprint.hostname} and {other.fingerprint.hostname}"
+    one, two = BaselineKey.of(first), BaselineKey.of(other)
+    settings = [replace(each.spec, trials=1) for each in (first, other)]
+    yield f"{machines} have {one} and {two}", one != two
+    commits = f"{first.commit or 'unknown'} and {other.commit or 'unknown'}"
+    yield f"{machines} measured commits {commits}", first.commit != other.commit
+    yield f"{machines} had different settings or loads", settings[0] != settings[1]
+    yield f"{machines} took different metrics", first.metrics != other.metrics
+    yield f"trials of {machines} were watched", bool(first.watched or other.watched)
 
 
 def _joined(texts: Iterable[str]) -> str:
     return " + ".join(dict.fromkeys(texts))
+
+
+@dataclass(frozen=True)
+class Found:
+    """A baseline that this run can be compared with."""
+
+    trials: TrialSet
+    file: Path
+
+
+@dataclass(frozen=True)
+class NotComparable:
+    """A baseline exists, but for another host class or under other loads.
+
+    Attributes:
+        is_ours: True if it is stored under this run's own key; it is then replaced only on request.
+        shown: trials whose numbers are shown all the same; ``None`` if there are none.
+    """
+
+    reason: OtherHost | OtherHostClasses | OtherScenario | OtherLoads
+    is_ours: bool = False
+    shown: Found | None = None
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """The baseline's file is damaged."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class NoBaseline:
+    """No baseline has been recorded for this scenario yet.
+
+    Attributes:
+        shared: the repository's baseline of this host class, recorded by another machine. It is shown, but not judged
+            by; ``None`` if there is none.
+    """
+
+    shared: Found | NotComparable | Unreadable | None = None
+
+
+Lookup = Found | NoBaseline | NotComparable | Unreadable
+
+
+def shown_baseline(lookup: Lookup) -> Found | None:
+    """The baseline whose numbers are shown: the one judged by, the shared one, or one that is not comparable."""
+    found = lookup.shared if isinstance(lookup, NoBaseline) else lookup
+    if isinstance(found, NotComparable):
+        return found.shown
+    return found if isinstance(found, Found) else None
+
+
+def compare_with(head: TrialSet, base: TrialSet, file: Path) -> Found | NotComparable:
+    """Saved trials as a base, if they are of the same stack and host class and were measured under the same loads.
+
+    Args:
+        file: location of the base.
+    """
+    here, there = BaselineKey.of(head), BaselineKey.of(base)
+    if here.place != there.place:
+        return NotComparable(OtherHost(here, there))
+    unlike = tuple(find_load_differences(head.spec.loads, base.spec.loads))
+    return NotComparable(OtherLoads(file, unlike), is_ours=True) if unlike else Found(base, file)
+
+
+def find_baseline(stores: BaselineStores, trials: TrialSet) -> Lookup:
+    """The baseline for `trials`, or the reason why there is none."""
+    key = BaselineKey.of(trials)
+    stored, shared = stores.find(key), stores.find_shared(key)
+    if stored is not None:
+        return _read_for(stored.file, trials)
+    others = stores.other_host_classes(key)
+    if others and shared is None:
+        return NotComparable(OtherHostClasses(key, tuple(others)))
+    return NoBaseline(None if shared is None else _read_for(shared, trials))
+
+
+def _read_for(file: Path, trials: TrialSet) -> Found | NotComparable | Unreadable:
+    key = BaselineKey.of(trials)
+    try:
+        base = read_trials(file)
+    except RecordUnreadable as error:
+        return Unreadable(str(error))
+    if BaselineKey.of(base) != key:
+        return NotComparable(OtherScenario(file, key, BaselineKey.of(base)))
+    return compare_with(trials, base, file)
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """The noise of this host class is known."""
+
+    calibration: Calibration
+    file: Path
+
+    @property
+    def noise(self) -> Mapping[str, MetricNoise]:
+        return self.calibration.metrics
+
+
+@dataclass(frozen=True)
+class Uncalibrated:
+    """No calibration applies to this host class.
+
+    Attributes:
+        other: a calibration that exists but does not apply; ``None`` if there is none.
+    """
+
+    other: OtherHostClasses | OtherScenario | None = None
+
+
+@dataclass(frozen=True)
+class UnreadableCalibration:
+    """A calibration exists but cannot be read."""
+
+    reason: str
+
+
+CalibrationLookup = Calibrated | Uncalibrated | UnreadableCalibration
+
+
+def find_calibration(stores: BaselineStores, trials: TrialSet) -> CalibrationLookup:
+    """The calibration for `trials`: same stack, same host class, same scenario."""
+    return find_calibration_of(stores, BaselineKey.of(trials))
+
+
+def find_calibration_of(stores: BaselineStores, key: BaselineKey) -> CalibrationLookup:
+    """The calibration for a key; the repository's store takes precedence over the local store."""
+    file = next((each for each in _places(stores, key) if each.is_file()), None)
+    if file is None:
+        others = stores.other_host_classes(key, CALIBRATION_SUFFIX)
+        return Uncalibrated(OtherHostClasses(key, tuple(others)) if others else None)
+    try:
+        calibration = decode_calibration(file.read_text("utf-8", errors="replace"), file)
+    except RecordUnreadable as error:
+        return UnreadableCalibration(error.summary)
+    except OSError as error:
+        return UnreadableCalibration(f"{file} cannot be read: {error.strerror}")
+    found = BaselineKey.of(calibration)
+    if found != key:
+        return Uncalibrated(OtherScenario(file, key, found))
+    return Calibrated(calibration, file)
+
+
+def save_calibration(stores: BaselineStores, calibration: Calibration, *, to_repository: bool = False) -> Path:
+    """Stores a calibration where one already exists, or else in the requested store."""
+    key = BaselineKey.of(calibration)
+    repository, local = _places(stores, key)
+    file = repository if to_repository or repository.is_file() else local
+    write_atomically(file, encode_calibration(calibration))
+    return file
+
+
+def _places(stores: BaselineStores, key: BaselineKey) -> tuple[Path, Path]:
+    return key.calibration_file(stores.repository), key.calibration_file(stores.local)

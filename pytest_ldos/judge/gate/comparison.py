@@ -1,4 +1,8 @@
-"""Compares all metrics of a scenario: ratio, interval and minimum detectable effect (MDE) of each.
+"""Compares all metrics of a scenario: location, spread, upper tail and rises within a run.
+
+A start is one observation. Only interleaved versions with enough starts and trials are tested, because the change of
+equal versions' spread over time is unknown. The metric's share of the error probability is divided by weight among the
+location and the tested aspects.
 
 Each aspect is one hypothesis; all share one probability of error.
 """
@@ -6,123 +10,181 @@ Each aspect is one hypothesis; all share one probability of error.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 
 from pytest_ldos.base.series import Series
-from pytest_ldos.base.stats.rank_tests import fewest_trials, lower_quantile, smallest_detectable_shift
+from pytest_ldos.base.stats.adjust import (
+    IN_TAIL,
+    Numbers,
+    Samples,
+    around_common_median,
+    around_medians,
+    klotz_scores,
+    tail_scores,
+    tail_threshold,
+)
+from pytest_ldos.base.stats.counts import median_interval
+from pytest_ldos.base.stats.rank_tests import (
+    fewest_trials,
+    find_late_rise,
+    lower_quantile,
+    median,
+    smallest_detectable_shift,
+)
 from pytest_ldos.base.stats.several_tests import Fractions, HolmStep, step_down
-from pytest_ldos.judge.baseline.calibration import MetricNoise
-from pytest_ldos.judge.baseline.known_runs import KnownRuns
-from pytest_ldos.judge.gate.case import Case, fails_more_often, fractions_of, level
+from pytest_ldos.base.stats.starts import Starts, permutation_p, sum_by_start
+from pytest_ldos.judge.baseline.key import MetricNoise
+from pytest_ldos.judge.gate.case import Case, Policy, fails_more_often, fractions_of, have_little, level, metric_shares
 from pytest_ldos.judge.gate.contrast import Contrast, contrast
-from pytest_ldos.judge.gate.policy import Policy, have_little, metric_shares
-from pytest_ldos.judge.gate.shape import LOCATION, Aspect, Finding, Shape, aspect_shares, shapes_of
-from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.judge.unchanged import Between, known_of
+from pytest_ldos.judge.gate.verdict import (
+    Comparison,
+    Finding,
+    LateRise,
+    MayBeWorse,
+    MayHaveChanged,
+    MoreTrials,
+    Shape,
+    Spread,
+    Tail,
+    VariesTooMuch,
+    Verdict,
+    is_underpowered,
+)
+from pytest_ldos.judge.summary import CONFIDENCE, Located
+from pytest_ldos.judge.unchanged import Between, KnownRuns, known_of
 from pytest_ldos.measure.metrics.model import SECONDARY_SHARE, Metric
+from pytest_ldos.measure.trial.record import TrialSet, to_series
+
+LOCATION: Final = "location"
+LOCATION_WEIGHT: Final = 1.0
+
+
+def aspect_shares(shapes: Iterable[Shape]) -> dict[str, float]:
+    """Shares of a metric's location and of its other tested aspects, 1 in total."""
+    weights = {LOCATION: LOCATION_WEIGHT, **{each.aspect.name: each.aspect.weight for each in shapes}}
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
+
+
+FEWEST_STARTS: Final = 9
+"""Starts of each version with which a permutation test of starts can be significant: one of 48 620 permutations."""
+
+FEWEST_TRIALS: Final = 20
+"""Fewest trials of each version for spread and for rises within a run."""
+
+FEWEST_OF_TAIL: Final = 5 * IN_TAIL
+"""Fewest trials of each version for the upper tail, a tenth of both; with fewer, the spread shows more."""
+
+_FAR: Final = 0.95
+"""Quantile of the distances above the median that must rise by more than the floor for a spread to be reported."""
+
+
+def shapes_of(case: Case, metric: Metric) -> Iterator[Shape]:
+    """The aspects of a metric other than its location that this run can test."""
+    if case.is_interleaved and all(
+        _are_enough(case, FEWEST_TRIALS, len(series), len(set(series.blocks))) for series in case.series(metric.name)
+    ):
+        values = _Values.of(case, metric)
+        yield from (shape for test in _TESTS if (shape := test(values)) is not None)
+
+
+def _are_enough(case: Case, fewest: int, trials: int, starts: int) -> bool:
+    """True if one version will have so many trials, from enough starts, at the last look."""
+    share = fractions_of(case.head, case.base)[-1]
+    return starts >= FEWEST_STARTS * share and trials >= fewest * share
 
 
 @dataclass(frozen=True)
-class MayFailMore:
-    """A larger share of head's trials failed, which may be chance."""
-
-
-@dataclass(frozen=True)
-class MayBeWorse:
-    """A relevant change for the worse cannot be ruled out.
+class _Values:
+    """Finite values of a metric without goal levels and covariates, larger is worse.
 
     Attributes:
-        by: the largest relative effect that cannot be ruled out; infinite if there is no bound.
+        samples: of head and of base.
+        starts: of each value.
     """
 
-    metric: str
-    by: float
+    case: Case
+    metric: Metric
+    contrasted: Contrast
+    samples: Samples
+    starts: tuple[Starts, Starts]
+
+    @classmethod
+    def of(cls, case: Case, metric: Metric) -> _Values:
+        # Levels of pairs are kept: removing them would mix each version's spread into the other's.
+        found = contrast(metric, *case.series(metric.name), is_interleaved=False)
+        known = np.isfinite(found.head), np.isfinite(found.base)
+        starts = found.starts[0][known[0]], found.starts[1][known[1]]
+        return cls(case, metric, found, (found.head[known[0]], found.base[known[1]]), starts)
+
+    def reach(self, trials: int) -> bool:
+        """True if each version will have so many trials, from enough starts, at the last look."""
+        sizes = zip(self.samples, self.starts, strict=True)
+        return all(_are_enough(self.case, trials, own.size, np.unique(starts).size) for own, starts in sizes)
+
+    @cached_property
+    def centered(self) -> Samples:
+        return around_medians(self.samples)
+
+    def p_value(self, score: Callable[[Samples], Samples]) -> float:
+        """The larger p-value of both centerings: the common one is exact, the separate ones ignore the location."""
+        centers = self.centered, around_common_median(self.samples)
+        return max(permutation_p(*sum_by_start(score(each), self.starts)) for each in centers)
+
+    @property
+    def rise_of_far(self) -> float:
+        """Relative rise of the distance above the median exceeded by one trial in twenty."""
+        head, base = (float(np.quantile(each, _FAR)) for each in self.centered)
+        return self.contrasted.to_effect(max(0.0, head - base))
+
+    def differences(self) -> tuple[Numbers, Starts]:
+        """Mean of head minus mean of base in each pair of starts, in order of time, and the pairs."""
+        pairs = self.starts[0] // 2, self.starts[1] // 2
+        common = np.intersect1d(*pairs)
+        head, base = (
+            np.array([values[of == pair].mean() for pair in common])
+            for values, of in zip(self.samples, pairs, strict=True)
+        )
+        return head - base, common
 
 
-@dataclass(frozen=True)
-class VariesTooMuch:
-    """The minimum detectable effect is larger than tolerable for this metric."""
-
-    metric: str
-
-
-@dataclass(frozen=True)
-class MayHaveChanged:
-    """The spread or the tail of a metric may have grown, or it may have risen within the run."""
-
-    metric: str
-    aspect: Aspect
+def _test_spread(values: _Values) -> Shape | None:
+    if not values.reach(FEWEST_TRIALS):
+        return None
+    head, base = (values.contrasted.to_effect(float(np.abs(each).mean())) for each in values.centered)
+    return Shape(Spread(base, head), values.p_value(klotz_scores), values.rise_of_far)
 
 
-MoreTrials = MayFailMore | MayBeWorse | VariesTooMuch | MayHaveChanged
+def _test_tail(values: _Values) -> Shape | None:
+    if not values.reach(FEWEST_OF_TAIL):
+        return None
+    head, base = (float(each.mean()) for each in tail_scores(values.centered))
+    beyond = values.contrasted.to_effect(tail_threshold(values.centered))
+    return Shape(Tail(base, head, beyond), values.p_value(tail_scores), values.rise_of_far)
+
+
+def _test_late_rise(values: _Values) -> Shape | None:
+    differences, pairs = values.differences()
+    if not (differences.size and values.reach(FEWEST_TRIALS)):
+        return None
+    rise = find_late_rise(differences)
+    series, _ = values.case.series(values.metric.name)
+    numbers = zip(series.trials, series.blocks, strict=True)
+    first = 1 + min(trial for trial, start in numbers if start // 2 == pairs[rise.place])
+    aspect = LateRise(first, values.contrasted.ratio(rise.size))
+    return Shape(aspect, rise.p_value, values.contrasted.to_effect(rise.size))
+
+
+_TESTS: Final[tuple[Callable[[_Values], Shape | None], ...]] = (_test_spread, _test_tail, _test_late_rise)
 
 
 SCREENED: Final = 0.15
 """Share of unchanged runs in which some metric may be suspicious; such runs are measured again before a verdict."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """The gate's result for one metric.
-
-    Attributes:
-        location: verdict on the location alone.
-        head_median, base_median: medians of the uncensored values, in the metric's unit.
-        ratio, low, high: head over base, with the interval that the verdict is based on.
-        p_value: one-sided, for a change for the worse.
-        tail: probability of error of each end of the interval.
-        floor: relative effect below which nothing is reported.
-        mde: minimum detectable effect: the smallest relative effect that would have been
-            reported with probability 0.8; infinite if the samples are too small.
-        explained: share of variance explained by covariates and removed.
-        unlike: covariates that were not removed, because they differ between the versions.
-        more_trials_because: why more trials would help; ``None`` if the result is clear.
-        base_needs: trials required of a stored baseline before more trials of head can help; 0 if it has enough.
-        findings: on the other aspects that were tested.
-        is_suspicious: True if it may be worse, by a test that errs in up to `SCREENED` of unchanged runs; a reason to
-            measure again only.
-    """
-
-    metric: str
-    title: str
-    unit: str
-    location: Verdict
-    head_count: int
-    base_count: int
-    head_median: float
-    base_median: float
-    ratio: float
-    low: float
-    high: float
-    p_value: float
-    tail: float
-    floor: float
-    mde: float
-    explained: float
-    unlike: tuple[str, ...] = ()
-    more_trials_because: MoreTrials | None = None
-    base_needs: int = 0
-    findings: tuple[Finding, ...] = ()
-    is_suspicious: bool = False
-
-    @property
-    def verdict(self) -> Verdict:
-        """Verdict on all aspects of the metric."""
-        return Verdict.REGRESSED if any(each.is_regressed for each in self.findings) else self.location
-
-    @property
-    def is_from_zero(self) -> bool:
-        """True if the base's median is 0; a change is then a difference without a ratio."""
-        return self.base_median == 0
-
-    @property
-    def has_ratio(self) -> bool:
-        """True if head is a positive multiple of base, also at the lower end of the interval."""
-        return not self.is_from_zero and self.ratio > 0 and not -math.inf < self.low < 0
 
 
 def _why_more_trials(
@@ -192,7 +254,7 @@ class Hypothesis:
         return self.contrasted.p_value <= tail
 
     def judge(self, steps: Mapping[str, HolmStep], share: float, policy: Policy) -> Comparison:
-        """The comparison.
+        """The comparison on all aspects.
 
         Args:
             steps: result of each aspect.
@@ -200,8 +262,15 @@ class Hypothesis:
         """
         step = steps[LOCATION]
         found = self._locate(step, SCREENED * share / policy.scenarios, policy)
-        findings = tuple(self._find(shape, steps[shape.aspect.name], policy) for shape in self.shapes)
-        found = replace(found, findings=findings, more_trials_because=_which_more_trials(found, findings))
+        findings = []
+        for shape in self.shapes:
+            of_shape = steps[shape.aspect.name]
+            is_large = shape.effect > floor_of(self.metric, self.noise, policy)
+            tail = level(of_shape.alpha, self.fractions)
+            findings.append(Finding(shape, tail, is_large, of_shape.rejected and is_large))
+        suspects = (MayHaveChanged(found.metric, each.shape.aspect) for each in findings if each.is_suspect)
+        more = found.more_trials_because or next(suspects, None)
+        found = replace(found, findings=tuple(findings), more_trials_because=more)
         needs = self._base_needs(found, step.alpha)
         return replace(found, base_needs=needs, more_trials_because=None) if needs else found
 
@@ -263,10 +332,6 @@ class Hypothesis:
         assumed = contrasted.to_effect(contrasted.spread if noise is None else contrasted.extra.deviation)
         return min(math.inf if noise is None else noise.floor, max(metric.usual_floor, assumed))
 
-    def _find(self, shape: Shape, step: HolmStep, policy: Policy) -> Finding:
-        is_large = shape.effect > floor_of(self.metric, self.noise, policy)
-        return Finding(shape, level(step.alpha, self.fractions), is_large, step.rejected and is_large)
-
     def _base_needs(self, found: Comparison, alpha: float) -> int:
         """Computes `Comparison.base_needs`; `alpha` bounds what any look may spend."""
         head = self.case.head
@@ -279,12 +344,14 @@ class Hypothesis:
 
 
 def compare_metrics(case: Case, policy: Policy, *, but: Collection[str]) -> list[Comparison]:
-    """Compares every comparable metric of a scenario; Holm's procedure covers all of them.
+    """Compares every metric with a common goal of both versions; Holm's procedure covers all of them.
 
     Args:
         but: metrics to leave out.
     """
-    found = [Hypothesis.of(case, metric, policy) for metric in _comparable_metrics(case) if metric.name not in but]
+    pairs = ((metric, case.series(name)) for name, metric in case.metrics.items() if name not in but)
+    common = (metric for metric, (ours, theirs) in pairs if {*ours.strata} & {*theirs.strata})
+    found = [Hypothesis.of(case, metric, policy) for metric in common]
     # Interleaved versions are compared within pairs of blocks; metrics without a common pair are dropped.
     hypotheses = {each.metric.name: each for each in found if each.contrasted.head.size and each.contrasted.base.size}
     little = have_little(hypotheses, policy.required or ())
@@ -307,27 +374,43 @@ def compare_metrics(case: Case, policy: Policy, *, but: Collection[str]) -> list
 def _of_record(case: Case, metric: Metric) -> Between | None:
     """The record's variances for such trials, which are of arms that reach goals, on idle machines."""
     spec = case.head.spec
-    others = (each.interference for each in (case.head, case.base))
-    is_disturbed = bool(spec.loads) or any(each is not None and each.is_heavy for each in others)
-    if is_disturbed or not spec.stack.moves_arm:
+    if spec.loads or case.head.is_disturbed or case.base.is_disturbed or not spec.stack.moves_arm:
         return None
     return known_of(case.head.stack_kind, metric.name)
 
 
-def _which_more_trials(found: Comparison, findings: Iterable[Finding]) -> MoreTrials | None:
-    """The location's reason for more trials, or that of the first aspect that may have changed."""
-    suspects = (MayHaveChanged(found.metric, each.shape.aspect) for each in findings if each.is_suspect)
-    return found.more_trials_because or next(suspects, None)
+def locate(metric: Metric, trials: TrialSet, reference: TrialSet | None) -> Located:
+    """The location of a metric, and its ratio to that of a reference."""
+    series = to_series(trials, metric)
+    if not series.values:
+        return Located(median=None, low=None, high=None)
+    low, high = median_interval(series.values, confidence=CONFIDENCE)
+    ratios = (None, None, None) if reference is None else _ratio(metric, series, to_series(reference, metric))
+    return Located(
+        median=_finite(median(series.values)),
+        low=_finite(low),
+        high=_finite(high),
+        ratio=ratios[0],
+        ratio_low=ratios[1],
+        ratio_high=ratios[2],
+        values=len(series.values),
+    )
 
 
-def _comparable_metrics(case: Case) -> Iterator[Metric]:
-    """Metrics measured in the same way on both sides, for at least one common goal."""
-    for name, metric in case.metrics.items():
-        ours, theirs = case.series(name)
-        if set(ours.strata) & set(theirs.strata):
-            yield metric
+def _ratio(metric: Metric, head: Series, base: Series) -> tuple[float | None, float | None, float | None]:
+    """Head over base without removing covariates, because a load affects them as well."""
+    plain = replace(metric, adjust_for=(), adjust_where_alike=())
+    if not (base.values and any(map(math.isfinite, base.values)) and any(map(math.isfinite, head.values))):
+        return None, None, None
+    contrasted = contrast(plain, head, base, is_interleaved=False)
+    if not (contrasted.head.size and contrasted.base.size):
+        return None, None, None
+    shift = contrasted.shift(tail=(1 - CONFIDENCE) / 2)
+    low, high = (contrasted.ratio(each) if math.isfinite(each) else math.nan for each in (shift.low, shift.high))
+    if contrasted.sign < 0:
+        low, high = high, low
+    return _finite(contrasted.ratio(shift.estimate)), _finite(low), _finite(high)
 
 
-def is_underpowered(comparison: Comparison) -> bool:
-    """True if the samples are too small to detect any change."""
-    return comparison.verdict is Verdict.INCONCLUSIVE and math.isinf(comparison.mde)
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

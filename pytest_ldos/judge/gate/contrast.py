@@ -14,6 +14,8 @@ import numpy.typing as npt
 from pytest_ldos.base.series import Better, Series
 from pytest_ldos.base.stats.adjust import (
     Matching,
+    draw_in_extremes,
+    group_scale,
     in_common_strata,
     match,
     number_questions,
@@ -21,7 +23,6 @@ from pytest_ldos.base.stats.adjust import (
     remove_strata,
 )
 from pytest_ldos.base.stats.rank_tests import Sample, Shift, estimate_shift, rank_sum_p
-from pytest_ldos.base.stats.spread import draw_in_extremes, group_scale
 from pytest_ldos.base.stats.starts import (
     UNKNOWN,
     Extra,
@@ -33,7 +34,7 @@ from pytest_ldos.base.stats.starts import (
     widen,
     widened_p,
 )
-from pytest_ldos.judge.baseline.calibration import ENOUGH_RUNS, MetricNoise
+from pytest_ldos.judge.baseline.key import ENOUGH_RUNS, MetricNoise
 from pytest_ldos.judge.unchanged import Between
 from pytest_ldos.measure.metrics.model import Metric
 
@@ -76,7 +77,6 @@ three, none of 500."""
 
 _UNLIKE: Final = 0.001
 """p-value below which a covariate is taken to differ between the versions."""
-
 
 _NOTHING: Final = Between()
 
@@ -168,9 +168,9 @@ class _Side:
 
     @classmethod
     def of(cls, series: Series) -> _Side:
-        causes = {name: _numbers(values) for name, values in series.covariates.items()}
+        causes = {name: np.array(values, dtype=np.float64) for name, values in series.covariates.items()}
         return cls(
-            _numbers(series.values),
+            np.array(series.values, dtype=np.float64),
             np.array(series.strata, dtype=np.str_),
             np.array(series.questions or ("",) * len(series), dtype=np.str_),
             np.array(series.blocks, dtype=np.int64),
@@ -200,9 +200,8 @@ def contrast(
 ) -> Contrast:
     """Adjusts two series for goals, drift and covariates.
 
-    Effects are ratios, so logarithms are compared. A series with values of zero or less
-    (possible for latencies beyond a plan) is compared by differences relative to the
-    base's median.
+    Effects are ratios, so logarithms are compared. A series with values of zero or less (possible for latencies beyond
+    a plan) is compared by differences relative to the base's median.
 
     Args:
         is_interleaved: True if both versions were measured interleaved, in blocks that form pairs.
@@ -223,8 +222,10 @@ def contrast(
     values, explained = _without_covariates(sides, names, levels)
     sign = 1.0 if metric.better is Better.LOWER else -1.0
     unit = 1.0 if on_logs else 1 / scale
+    if noise is not None:  # that of ratios, in units of the values
+        noise = replace(noise, **{name: getattr(noise, name) * unit for name in ("trial_sd", "start_sd", "run_sd")})
     known = _Known(
-        None if noise is None else _in_units(noise, unit),
+        noise,
         None if prior is None else prior.scaled(unit**2),
         here.scaled(unit**2),
         _LEAST_SUPPOSED * metric.usual_floor * unit,
@@ -296,7 +297,9 @@ class _Levels:
         return replace(nothing, matching=match(values, (head.questions, base.questions), groups[-1]))
 
     def remove(self, values: tuple[Sample, Sample]) -> tuple[Sample, Sample]:
-        return self.matching.remove_levels(_without_groups(values, self.groups))
+        for both in self.groups:
+            values = remove_strata(values, both)
+        return self.matching.remove_levels(values)
 
     def cost(self, values: tuple[Sample, Sample]) -> tuple[float, tuple[float, float]]:
         """Inflation of the variance for spent degrees of freedom, their total, and how many are left."""
@@ -306,12 +309,6 @@ class _Levels:
         if spent == 0:  # the rank test's own distribution is exact
             return 1.0, Extra().degrees
         return count / max(count - spent, 1), (max(count - 2.0, 1.0), max(count - 2.0 - spent, 1.0))
-
-
-def _without_groups(values: tuple[Sample, Sample], groups: Sequence[_Groups]) -> tuple[Sample, Sample]:
-    for both in groups:
-        values = remove_strata(values, both)
-    return values
 
 
 def _without_covariates(
@@ -350,7 +347,6 @@ class _Known:
         return self.prior.scaled(max(1.0, within / usual) if usual > 0 else 1.0)
 
     def assumed_starts(self, within: float) -> Variance:
-        """Assumed variance between starts if nothing is known of it."""
         return Variance(max(_SUPPOSED_SHARE**2 * within, self.least**2), _SUPPOSED_DEGREES)
 
     def starts(self, within: float) -> Variance:
@@ -424,16 +420,6 @@ def _between(
 
 def _spread(samples: tuple[Sample, Sample]) -> float:
     return group_scale([values[np.isfinite(values)] for values in samples])
-
-
-def _in_units(noise: MetricNoise, unit: float) -> MetricNoise:
-    """Noise of differences instead of ratios."""
-    scaled = {name: getattr(noise, name) * unit for name in ("trial_sd", "start_sd", "run_sd")}
-    return replace(noise, **scaled)
-
-
-def _numbers(values: tuple[float, ...]) -> Sample:
-    return np.array(values, dtype=np.float64)
 
 
 def _median(values: Sample) -> float:

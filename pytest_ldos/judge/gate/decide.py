@@ -1,146 +1,218 @@
-"""The decision: measurement validity first, then failures and expectations, then all metrics together."""
+"""The decision: measurement validity first, then failures and expectations, then all metrics together.
+
+The MDE decides whether this host can judge a metric; the observed effect does not. A regression that is large enough to
+be certain is reported in any case.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Final
 
+from scipy.special import ndtri
+
 from pytest_ldos.base.series import Series
-from pytest_ldos.base.stats.counts import Counts, failure_rise_p, failures_rose, mean_shortfall_p, shortfall_p
-from pytest_ldos.base.stats.several_tests import spend
-from pytest_ldos.judge.gate.case import Case, fails_more_often, failures_of, fractions_of, looks_of
-from pytest_ldos.judge.gate.comparison import Comparison, MayFailMore, MoreTrials, compare_metrics, is_underpowered
-from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.judge.gate.reasons import (
-    Distorted,
-    FailuresRose,
-    Incomparable,
-    LoadNotReached,
-    MissedDeadline,
-    MissedSuccessRate,
-    Moved,
-    NotFinished,
-    NoTrials,
-    OfBase,
-    Reason,
-    ShapeRegressed,
-    ShortOfSuccessRate,
-    TrialsFailed,
-    Untrusted,
-    by_weight,
+from pytest_ldos.base.stats.rank_tests import POWER, fewest_trials, smallest_detectable_shift
+from pytest_ldos.judge.gate import reasons as why
+from pytest_ldos.judge.gate.case import (
+    IN_PLACE_OF,
+    USUALLY_SHOWN,
+    Case,
+    Policy,
+    fails_more_often,
+    failures_became_more,
+    find_failures,
+    measure_rise,
+    missed_expectations,
 )
-from pytest_ldos.judge.gate.unjudged import (
-    explain_inconclusive,
-    explain_set_aside,
-    explain_underpowered,
-    find_incomparable,
-    is_companion,
-    lost_goals,
-    lost_metrics,
-    new_metrics,
-    set_aside,
-    unmeasured,
-    why_nothing_compares,
+from pytest_ldos.judge.gate.comparison import compare_metrics
+from pytest_ldos.judge.gate.contrast import log_to_effect
+from pytest_ldos.judge.gate.reasons import Reason, by_weight
+from pytest_ldos.judge.gate.verdict import Comparison, MayFailMore, MoreTrials, Verdict, is_underpowered, worst
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.measure.trial.record import (
+    Look,
+    TrialSet,
+    all_series,
+    invalid_trials,
+    metrics_of,
+    missing_reasons,
+    sources_of,
 )
-from pytest_ldos.judge.gate.verdict import Verdict, worst
-from pytest_ldos.measure.metrics.segments import Kept
-from pytest_ldos.measure.trial.record import TrialSet, all_series, invalid_trials
-from pytest_ldos.scenario.metrics import DeadlineSpec
 
-EXPECTATION_SHARE: Final = 0.2
-"""Share of the success rates' probability of error spent here; the rest is for the comparison with the baseline."""
-
-_NEVER: Final = Kept(0, 0)
+Underpowered = why.TooFewComparable | why.TooFewInBaseline | why.TooFewTrials
 
 
-def missed_expectations(head: TrialSet, policy: Policy) -> list[MissedSuccessRate | MissedDeadline]:
-    """Expectations that were significantly missed, the success rate first."""
-    whole = policy.family_alpha * EXPECTATION_SHARE / policy.scenarios
-    alpha = _of_this_look(head, whole / (1 + len(head.spec.deadlines)))
-    return [*_missed_rate(head, alpha), *_missed_deadlines(head, alpha)]
+def find_incomparable(head: TrialSet, base: TrialSet) -> dict[str, why.Incomparable]:
+    """Reasons why metrics cannot be compared, by name: other sources in the traces, or another unit or direction.
 
-
-def falls_short(head: TrialSet) -> list[ShortOfSuccessRate]:
-    """The shortfall of the success rate, significant or not; empty if there is none."""
-    expected, trials = head.spec.success_rate, len(head.trials)
-    return [ShortOfSuccessRate(head.successes, trials, expected)] if head.successes < expected * trials else []
-
-
-def _of_this_look(head: TrialSet, alpha: float) -> float:
-    """The part of `alpha` that the present look may spend; all looks together spend at most `alpha`."""
-    now = len(head.trials)
-    most = max(now, head.last_look.head if head.last_look else now)
-    before = max((look.head for look in head.looks if look.head < now), default=0)
-    return spend(alpha, now / most) - spend(alpha, before / most)
-
-
-def _missed_rate(head: TrialSet, alpha: float) -> Iterator[MissedSuccessRate]:
-    rate = head.spec.success_rate
-    if shortfall_p(successes=head.successes, trials=len(head.trials), expected_rate=rate) < alpha:
-        yield MissedSuccessRate(head.successes, len(head.trials), rate)
-
-
-def _missed_deadlines(head: TrialSet, alpha: float) -> Iterator[MissedDeadline]:
-    """Tests each deadline: as a rate over the trials if each trial passes the path at most once. Otherwise passages of
-    one trial depend on each other, so the shares of the trials are tested instead.
+    Metrics that one side did not measure at all are not included.
     """
-    for deadline in head.spec.deadlines:
-        kept = kept_in_trials(head, deadline)
-        keeping = sum(each.share >= deadline.share for each in kept)
-        if all(each.passages <= 1 for each in kept):
-            p_value = shortfall_p(successes=keeping, trials=len(kept), expected_rate=deadline.share)
+    found = {name: _difference(metric, head, base) for name, metric in metrics_of(head, base).items()}
+    return {name: reason for name, reason in found.items() if reason is not None}
+
+
+def _difference(metric: Metric, head: TrialSet, base: TrialSet) -> why.Incomparable | None:
+    """The difference, if a user's metric has the name of an earlier one, or if the sources differ."""
+    name, theirs = metric.name, next((each for each in base.metrics if each.name == metric.name), metric)
+    if metric.unit != theirs.unit:
+        return why.OtherUnit(name, metric.unit, theirs.unit)
+    if metric.better != theirs.better:
+        return why.OtherDirection(name, metric.better, theirs.better)
+    here, there = ({source.name for source in sources_of(trials, metric)} for trials in (head, base))
+    if not here or not there or (here == there and len(here) == 1):
+        return None
+    return why.OtherSources(name, tuple(sorted(here)), tuple(sorted(there)))
+
+
+def _find_lost(case: Case, policy: Policy, *, but: Collection[str]) -> Iterator[Reason]:
+    """Metrics that the run lost, goals that only one side has, and required metrics of which neither has a value.
+
+    Args:
+        but: metrics to leave out.
+    """
+    for name, metric in case.metrics.items():
+        ours, theirs = case.series(name)
+        if name not in but and len(theirs) and not len(ours):
+            yield why.LostMetric(name, next(iter(missing_reasons(case.head, metric).values()), "no trial measured it"))
+    heads, bases = _goals(case)
+    if heads & bases:  # trials of other goals are not compared
+        yield from map(why.NewGoal, sorted(heads - bases))
+        yield from map(why.LostGoal, sorted(bases - heads))
+    for name in policy.required or ():
+        if not any(len(each.get(name, ())) for each in (case.head_series, case.base_series)):
+            yield why.RequiredMetric(name)
+
+
+def _find_new(case: Case, *, but: Collection[str]) -> list[why.NewMetric]:
+    """Metrics that the run has and the baseline lacks, without those in `but`."""
+    both = ((name, *case.series(name)) for name in case.metrics if name not in but and case.base.trials)
+    return [why.NewMetric(name) for name, ours, theirs in both if len(ours) and not len(theirs)]
+
+
+def _why_nothing_compares(case: Case) -> why.EmptyBaseline | why.NothingInCommon | why.OtherGoals:
+    if not case.base.trials:
+        return why.EmptyBaseline()
+    heads, bases = _goals(case)
+    return why.NothingInCommon() if heads & bases else why.OtherGoals(tuple(sorted(heads)), tuple(sorted(bases)))
+
+
+def _goals(case: Case) -> list[set[str]]:
+    return [{trial.goal for trial in trials.trials} for trials in (case.head, case.base)]
+
+
+def _explain_underpowered(comparisons: Sequence[Comparison], case: Case) -> Iterator[Underpowered]:
+    """Reasons for underpowered metrics; those with equally many values and the same cause share one."""
+
+    def kind(found: Comparison) -> tuple[bool, bool, int, int]:
+        return not found.base_needs, _is_enough(found), found.head_count, found.base_count
+
+    for _, group in groupby(sorted(filter(is_underpowered, comparisons), key=kind), key=kind):
+        alike = list(group)
+        first = alike[0]
+        counts = tuple(each.metric for each in alike), first.head_count, first.base_count
+        if first.base_needs:
+            yield why.TooFewInBaseline(*counts, max(each.base_needs for each in alike))
+        elif _is_enough(first):
+            yield why.TooFewComparable(*counts, _why_unusable(case, first.metric))
         else:
-            p_value = mean_shortfall_p([each.share for each in kept], deadline.share)
-        if p_value < alpha:
-            yield MissedDeadline(
-                path=deadline.path,
-                ms=deadline.ms,
-                share=deadline.share,
-                passages=sum(each.passages for each in kept),
-                in_time=sum(each.in_time for each in kept),
-                keeping=keeping,
-                trials=len(kept),
-            )
+            yield why.TooFewTrials(*counts, max(map(_required, alike)))
 
 
-def kept_in_trials(trials: TrialSet, deadline: DeadlineSpec) -> list[Kept]:
-    """Passages of each motion that met a deadline; a motion without an observed passage missed it."""
-    return [trial.deadlines.get(deadline.path, _NEVER) for trial in trials.motions]
+def _required(found: Comparison) -> int:
+    """Trials required on both sides for a change to be significant; 0 if unknown."""
+    return fewest_trials(tail=found.tail) if found.tail > 0 else 0
 
 
-def find_failures(head: TrialSet) -> list[TrialsFailed]:
-    """Failed trials, grouped by how they failed."""
-    several = len({trial.goal for trial in head.trials}) > 1
-    found: dict[tuple[str, int | None, str, str], list[int]] = {}
-    for trial in head.trials:
-        if not trial.succeeded:
-            kind = trial.outcome.value, trial.moveit_code, trial.goal if several else "", trial.message
-            found.setdefault(kind, []).append(trial.index + 1)
-    return [TrialsFailed(tuple(numbers), *kind) for kind, numbers in found.items()]
+def _is_enough(found: Comparison) -> bool:
+    """True if both sides have enough trials, so that values are what is missing."""
+    return 0 < _required(found) <= min(found.head_count, found.base_count)
 
 
-def failures_became_more(head: TrialSet, base: TrialSet, policy: Policy) -> bool:
-    """True if failures rose significantly, given the scenario's share of the run's probability of error."""
-    looks = tuple(Counts(look.head, look.base) for look in looks_of(head, base))
-    return failures_rose(
-        head_failures=failures_of(head),
-        base_failures=failures_of(base),
-        looks=looks,
-        fractions=fractions_of(head, base),
-        alpha=policy.family_alpha * (1 - EXPECTATION_SHARE) / policy.scenarios,
-    )
+def _why_unusable(case: Case, metric: str) -> why.Unusable:
+    both = head, base = case.series(metric)
+    if any(2 * len(each.finite) < len(each) for each in both):
+        return why.Unusable.FAILED
+    pairs = [{block // 2 for block in each.blocks} if case.is_interleaved else set() for each in both]
+    is_paired = set(head.strata) == set(base.strata) and pairs[0] == pairs[1]
+    return why.Unusable.UNKNOWN_NOISE if is_paired else why.Unusable.UNPAIRED
 
 
-def measure_rise(head: TrialSet, base: TrialSet) -> FailuresRose:
-    """The failures of both versions, with the p-value of their rise."""
-    counts = {
-        "base_failures": failures_of(base),
-        "base_trials": len(base.trials),
-        "head_failures": failures_of(head),
-        "head_trials": len(head.trials),
-    }
-    return FailuresRose(**counts, p_value=failure_rise_p(**counts))
+USUALLY_REQUIRED: Final = frozenset({"T1", "T1mean", "T2x", "T3mean", "T4", "T5mean", "call"})
+"""Metrics required on every host that can judge them, unless the project names others; T1 if T1mean is not judged."""
+
+_MARGIN: Final = 1.5
+"""Margin between a predicted MDE and its bound, because spreads are estimated from few trials."""
+
+
+def _set_aside(found: Comparison, comparisons: Sequence[Comparison], case: Case, policy: Policy) -> Comparison:
+    """The comparison, with `NOT_JUDGED` instead of `INCONCLUSIVE` for a metric that this host cannot judge.
+
+    The MDE decides this; the observed effect does not. A metric is `SHOWN` if others of the same quantity are judged in
+    its place and it is not suspicious.
+    """
+    inconclusive = (Verdict.INCONCLUSIVE, Verdict.NOT_JUDGED)
+    judged = {each.metric for each in comparisons if each.verdict not in inconclusive}
+    instead = IN_PLACE_OF.get(found.metric, ())
+    is_replaced = bool(instead) and judged.issuperset(instead)
+    is_open = found.verdict is Verdict.INCONCLUSIVE
+    is_aside = is_replaced and found.metric in USUALLY_SHOWN and found.verdict is not Verdict.REGRESSED
+    if not (is_open or is_aside) or _is_required(found, case, policy, is_replaced=is_replaced):
+        return found
+    if is_replaced and not found.is_suspicious:
+        return replace(found, location=Verdict.SHOWN, more_trials_because=None)
+    if not is_open:
+        return found
+    more = None if is_replaced else found.more_trials_because
+    return replace(found, location=Verdict.NOT_JUDGED, more_trials_because=more)
+
+
+def _is_required(found: Comparison, case: Case, policy: Policy, *, is_replaced: bool) -> bool:
+    """True if the verdict must wait for this metric.
+
+    If the project names none, it must if its samples are too small or begin at zero, which is not due to the host, or
+    if this host can judge it according to the calibration, so that something disturbed this run. Counts from the
+    settings, such as page faults and misses, begin at zero in most stacks, and are not required.
+    """
+    if policy.required is not None:
+        return found.metric in policy.required
+    metric = case.metrics[found.metric]
+    if math.isinf(found.mde) or (found.is_from_zero and not metric.asked_as):
+        return True
+    if found.metric not in USUALLY_REQUIRED or is_replaced:
+        return False
+    return _MARGIN * math.log1p(_usual_mde(found, case, policy)) <= math.log1p(metric.largest_tolerable_mde)
+
+
+def _usual_mde(found: Comparison, case: Case, policy: Policy) -> float:
+    """The MDE of such a comparison according to the host's calibration; infinite if unknown."""
+    noise = policy.noise(case.head.scenario, found.metric)
+    if noise is None or not found.head_count or not found.base_count:
+        return math.inf
+    starts = (len(set(series.blocks)) for series in case.series(found.metric))
+    between = noise.start_sd**2 * sum(1 / max(1, count) for count in starts)
+    if not case.is_interleaved:
+        between += 2 * max(noise.run_sd**2 - noise.start_sd**2, 0.0)
+    variance = noise.trial_sd**2 * (1 / found.head_count + 1 / found.base_count) + between
+    half_width = -float(ndtri(found.tail)) * math.sqrt(variance)
+    shift = smallest_detectable_shift(half_width, tail=found.tail, floor=math.log1p(found.floor))
+    return log_to_effect(shift)
+
+
+def _enough_trials(found: Comparison, bound: float) -> int:
+    """Trials of each version, with starts in proportion, for an MDE of `bound`; 0 if no number is enough."""
+    if math.isinf(found.mde) or found.floor >= bound:
+        return 0
+    certainty = float(ndtri(POWER))
+    both = certainty - float(ndtri(found.tail))
+    reach, floor, wanted = (math.log1p(effect) for effect in (found.mde, found.floor, bound))
+    error = min(reach / both, (reach - floor) / certainty)
+    enough = min(wanted / both, (wanted - floor) / certainty)
+    return math.ceil(2 * Look(found.head_count, found.base_count).information * (error / enough) ** 2)
 
 
 @dataclass(frozen=True)
@@ -159,7 +231,7 @@ class GateResult:
     verdict: Verdict
     reasons: tuple[Reason, ...]
     comparisons: tuple[Comparison, ...] = ()
-    incomparable: Mapping[str, Incomparable] = field(default_factory=dict)
+    incomparable: Mapping[str, why.Incomparable] = field(default_factory=dict)
     more_trials_because: tuple[MoreTrials, ...] = ()
     head_series: Mapping[str, Series] = field(default_factory=dict)
     base_series: Mapping[str, Series] = field(default_factory=dict)
@@ -178,60 +250,52 @@ def decide(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
     """Compares a scenario of a run with its baseline, independently of the run's other scenarios."""
     case = Case.of(head, base)
     own = replace(_judge_alone(head, policy), head_series=case.head_series, base_series=case.base_series)
-    own = _with_distorted_base(own, base)
     if own.verdict is Verdict.INVALID:
         return own
+    if base.distortion:
+        return replace(own, verdict=Verdict.INVALID, reasons=(why.OfBase(why.Distorted(base.distortion)), *own.reasons))
     incomparable = find_incomparable(head, base)
     own = replace(own, incomparable=incomparable)
     return _weigh(case, own, compare_metrics(case, policy, but=incomparable), policy)
 
 
-def _with_distorted_base(own: GateResult, base: TrialSet) -> GateResult:
-    """The run's own result, or an invalid one if the base's times are distorted."""
-    if not base.distortion or own.verdict is Verdict.INVALID:
-        return own
-    return replace(own, verdict=Verdict.INVALID, reasons=(OfBase(Distorted(base.distortion)), *own.reasons))
-
-
 def _weigh(case: Case, own: GateResult, compared_all: Sequence[Comparison], policy: Policy) -> GateResult:
     """Combines all findings on one scenario into one verdict."""
-    comparisons = set_aside(compared_all, case, policy)
+    comparisons = [_set_aside(each, compared_all, case, policy) for each in compared_all]
     head, base, incomparable = case.head, case.base, own.incomparable
     rise = failures_became_more(head, base, policy)
     reasons: list[Reason] = [*own.reasons, *([measure_rise(head, base)] if rise else [])]
     compared = {each.metric for each in comparisons}
-    lost = [*lost_metrics(case, but={*compared, *incomparable}), *lost_goals(case), *unmeasured(case, policy)]
-    new = new_metrics(case, but={*compared, *incomparable})
+    lost = [*_find_lost(case, policy, but={*compared, *incomparable})]
+    new = _find_new(case, but={*compared, *incomparable})
     reasons += [*_find_changes(comparisons, case, policy), *incomparable.values(), *lost, *new]
     verdicts = [own.verdict, *(each.verdict for each in comparisons)]
     if rise:
         verdicts.append(Verdict.REGRESSED)
     if lost:
         verdicts.append(Verdict.INCONCLUSIVE)
-    if any(not is_companion(each.metric) for each in new):
+    # A baseline of an earlier version may lack built-in metrics that refine another.
+    if any(each.metric not in METRICS or not METRICS[each.metric].refines for each in new):
         verdicts.append(Verdict.NO_BASELINE)
     if incomparable:
         verdicts.append(Verdict.NOT_COMPARABLE)
     elif not comparisons:
         verdicts.append(Verdict.INCONCLUSIVE)
-        reasons.append(why_nothing_compares(case))
+        reasons.append(_why_nothing_compares(case))
     elif all(each.verdict in {Verdict.NOT_JUDGED, Verdict.SHOWN} for each in comparisons):
         verdicts.append(Verdict.INCONCLUSIVE)
     verdict = worst(verdicts)
-    more_trials_because = () if verdict is Verdict.REGRESSED else _why_more_trials(head, base, comparisons)
+    more: list[MoreTrials] = []
+    if verdict is not Verdict.REGRESSED:
+        more += [MayFailMore()] if fails_more_often(head, base) else []
+        more += [each.more_trials_because for each in comparisons if each.more_trials_because is not None]
     return replace(
         own,
         verdict=verdict,
         reasons=by_weight(reasons),
         comparisons=tuple(comparisons),
-        more_trials_because=more_trials_because,
+        more_trials_because=tuple(more),
     )
-
-
-def _why_more_trials(head: TrialSet, base: TrialSet, comparisons: Sequence[Comparison]) -> tuple[MoreTrials, ...]:
-    """Reasons why more trials would help."""
-    failures = [MayFailMore()] if fails_more_often(head, base) else []
-    return (*failures, *(each.more_trials_because for each in comparisons if each.more_trials_because is not None))
 
 
 def judge_alone(head: TrialSet, policy: Policy) -> GateResult:
@@ -247,37 +311,42 @@ def _judge_alone(head: TrialSet, policy: Policy) -> GateResult:
     if missed:
         return GateResult(head.scenario, Verdict.REGRESSED, (*missed, *find_failures(head)))
     if head.incomplete:
-        return GateResult(head.scenario, Verdict.INVALID, (NotFinished(head.incomplete),))
+        return GateResult(head.scenario, Verdict.INVALID, (why.NotFinished(head.incomplete),))
     return GateResult(head.scenario, Verdict.PASSED, ())
 
 
 def measurement_faults(head: TrialSet, policy: Policy) -> list[Reason]:
     """Reasons why the measurement of a run is invalid, regardless of the arm's performance; empty if it is valid."""
     if not head.trials:
-        return [NoTrials(head.incomplete)]
+        return [why.NoTrials(head.incomplete)]
     if head.distortion:
-        return [Distorted(head.distortion)]
+        return [why.Distorted(head.distortion)]
     faults: list[Reason] = [*load_faults(head)]
     allowed = policy.largest_invalid_share * len(head.trials)
     for metric in head.metrics:
         invalid = invalid_trials(head, metric)
         if len(invalid) > allowed:
-            faults.append(Untrusted(metric.name, len(invalid), len(head.trials), next(iter(invalid.values()))))
+            faults.append(why.Untrusted(metric.name, len(invalid), len(head.trials), next(iter(invalid.values()))))
     return faults
 
 
-def load_faults(head: TrialSet) -> list[LoadNotReached]:
+def load_faults(head: TrialSet) -> list[why.LoadNotReached]:
     """Shortfalls of the loads that were requested; empty if all were reached."""
-    return [LoadNotReached(str(load["shortfall"])) for load in head.loads if load["shortfall"]]
+    return [why.LoadNotReached(str(load["shortfall"])) for load in head.loads if load["shortfall"]]
 
 
 def _find_changes(comparisons: Sequence[Comparison], case: Case, policy: Policy) -> Iterator[Reason]:
     """One reason for each metric that did not pass; metrics with too few trials share one."""
     for each in comparisons:
-        yield from (ShapeRegressed(each, found.shape) for found in each.findings if found.is_regressed)
+        yield from (why.ShapeRegressed(each, found.shape) for found in each.findings if found.is_regressed)
         if each.location in {Verdict.REGRESSED, Verdict.IMPROVED}:
-            yield Moved(each)
+            yield why.Moved(each)
         elif each.verdict is Verdict.INCONCLUSIVE and not is_underpowered(each):
-            yield explain_inconclusive(each, case, policy)
-    yield from explain_set_aside(comparisons, case, policy)
-    yield from explain_underpowered(comparisons, case)
+            yield why.NotClear(each, _usual_mde(each, case, policy))
+    for each in comparisons:
+        if each.verdict is Verdict.NOT_JUDGED:
+            bound = case.metrics[each.metric].largest_tolerable_mde
+            # Runs at different times differ however many trials they have.
+            trials = _enough_trials(each, bound) if case.is_interleaved else 0
+            yield why.NotJudged(each, bound, trials, may_be_worse=each.p_value <= policy.doubt)
+    yield from _explain_underpowered(comparisons, case)

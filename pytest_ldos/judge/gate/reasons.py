@@ -6,13 +6,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, get_args
 
 from pytest_ldos.base.series import Better
 from pytest_ldos.judge.baseline.key import OtherHost, OtherHostClasses, OtherLoads, OtherScenario
-from pytest_ldos.judge.gate.comparison import Comparison
-from pytest_ldos.judge.gate.shape import Shape
-from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.judge.gate.verdict import Comparison, Shape, Verdict
 
 
 @dataclass(frozen=True)
@@ -358,113 +356,63 @@ class OfBase:
     reason: Reason
 
 
-Reason = (
+_Regressed = MissedSuccessRate | MissedDeadline | TrialsFailed | FailuresRose | ShapeRegressed | NotTheCode
+_Invalid = (
     NoTrials
     | Distorted
     | LoadNotReached
     | Untrusted
     | NotFinished
-    | MissedSuccessRate
+    | BaselineUnreadable
+    | CalibrationUnreadable
+    | OfBase
+)
+_Inconclusive = (
+    NotConfirmed
     | ShortOfSuccessRate
-    | MissedDeadline
-    | TrialsFailed
-    | FailuresRose
-    | Moved
-    | ShapeRegressed
     | NotClear
-    | NotJudged
     | TooFewTrials
     | TooFewComparable
     | TooFewInBaseline
-    | Incomparable
     | LostMetric
     | RequiredMetric
-    | NewMetric
     | NewGoal
     | LostGoal
     | OtherGoals
     | EmptyBaseline
     | NothingInCommon
-    | BaselineMissing
-    | BaselineShared
-    | BaselineUnreadable
-    | CalibrationUnreadable
-    | OtherHost
-    | OtherHostClasses
-    | OtherScenario
-    | OtherLoads
-    | NotConfirmed
-    | NotTheCode
-    | TheMachine
-    | OfBase
 )
+_NotComparable = Incomparable | OtherHost | OtherHostClasses | OtherScenario | OtherLoads
+_NoBaseline = NewMetric | BaselineMissing | BaselineShared
+_NotJudged = TheMachine | NotJudged
+
+Reason = Moved | _Regressed | _Invalid | _Inconclusive | _NotComparable | _NoBaseline | _NotJudged
 
 Describe = Callable[[Reason], str]
 """Renders a reason as text; passed to rooms that may not import `show`."""
 
-
-_KINDS: Final[Mapping[Verdict, tuple[type, ...]]] = {
-    Verdict.REGRESSED: (
-        MissedSuccessRate,
-        MissedDeadline,
-        TrialsFailed,
-        FailuresRose,
-        ShapeRegressed,
-        NotTheCode,
-    ),
-    Verdict.INVALID: (
-        NoTrials,
-        Distorted,
-        LoadNotReached,
-        Untrusted,
-        NotFinished,
-        BaselineUnreadable,
-        CalibrationUnreadable,
-        OfBase,
-    ),
-    Verdict.INCONCLUSIVE: (
-        NotConfirmed,
-        ShortOfSuccessRate,
-        NotClear,
-        TooFewTrials,
-        TooFewComparable,
-        TooFewInBaseline,
-        LostMetric,
-        RequiredMetric,
-        NewGoal,
-        LostGoal,
-        OtherGoals,
-        EmptyBaseline,
-        NothingInCommon,
-    ),
-    Verdict.NOT_COMPARABLE: (
-        OtherUnit,
-        OtherDirection,
-        OtherSources,
-        OtherHost,
-        OtherHostClasses,
-        OtherScenario,
-        OtherLoads,
-    ),
-    Verdict.NO_BASELINE: (NewMetric, BaselineMissing, BaselineShared),
-    Verdict.NOT_JUDGED: (TheMachine, NotJudged),
+_KINDS: Final = {
+    Verdict.REGRESSED: _Regressed,
+    Verdict.INVALID: _Invalid,
+    Verdict.INCONCLUSIVE: _Inconclusive,
+    Verdict.NOT_COMPARABLE: _NotComparable,
+    Verdict.NO_BASELINE: _NoBaseline,
+    Verdict.NOT_JUDGED: _NotJudged,
 }
 
-VERDICT_OF: Final = {kind: verdict for verdict, kinds in _KINDS.items() for kind in kinds}
+VERDICT_OF: Final[Mapping[type, Verdict]] = {
+    kind: verdict for verdict, kinds in _KINDS.items() for kind in get_args(kinds)
+}
 """Verdict that each kind of reason leads to; for `Moved`, it is the metric's."""
 
 
 def by_weight(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
-    """The reasons by severity of their verdict, and changed metrics by size of their change."""
-    return tuple(sorted(reasons, key=_lightness))
+    """The reasons by severity of their verdict, and changed metrics by size of their change in either direction."""
 
+    def lightness(reason: Reason) -> tuple[int, float]:
+        if not isinstance(reason, Moved):
+            return -VERDICT_OF[type(reason)].severity, -math.inf
+        ratio = reason.comparison.ratio
+        return -reason.comparison.location.severity, -abs(math.log(ratio)) if 0 < ratio < math.inf else -math.inf
 
-def _lightness(reason: Reason) -> tuple[int, float]:
-    if isinstance(reason, Moved):
-        return -reason.comparison.location.severity, -_size(reason.comparison.ratio)
-    return -VERDICT_OF[type(reason)].severity, -math.inf
-
-
-def _size(ratio: float) -> float:
-    """Size of a change in either direction."""
-    return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
+    return tuple(sorted(reasons, key=lightness))

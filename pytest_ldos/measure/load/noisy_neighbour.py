@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import LdosError, LoadFailed
-from pytest_ldos.base.plain import PlainReader
+from pytest_ldos.base.files import PlainReader, writing
 from pytest_ldos.base.text import one_line
-from pytest_ldos.base.writable import writing
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.counters import CpuTime
 from pytest_ldos.host.cpu import with_descendants

@@ -17,10 +17,8 @@ import numpy as np
 import polars as pl
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.base.series import Invalid, Missing
-from pytest_ldos.base.stats.moments import Moments
-from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.base.ros2 import PathSpec, Phase
+from pytest_ldos.base.series import Invalid, Missing, Moments
 from pytest_ldos.host.process_resources import StackUse
 from pytest_ldos.measure.metrics.model import USUAL, Interfaces, Measurement, Metric, Window
 from pytest_ldos.trace.ctf.stats import describe_losses

@@ -18,9 +18,8 @@ import numpy as np
 import polars as pl
 
 from pytest_ldos.base.errors import ConfigurationError, suggest
-from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.base.series import Better, Missing
-from pytest_ldos.base.stats.moments import Moments
+from pytest_ldos.base.ros2 import PathSpec
+from pytest_ldos.base.series import Better, Missing, Moments
 from pytest_ldos.base.text import NS_PER_S, UNITS, ns_to_ms
 from pytest_ldos.measure.metrics.context import MeasuredMetric, TrialContext
 from pytest_ldos.measure.metrics.model import (

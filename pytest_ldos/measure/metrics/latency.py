@@ -18,9 +18,9 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from pytest_ldos.base.ros2 import Marker, Phase
 from pytest_ldos.base.series import Better, Missing
 from pytest_ldos.base.text import NS_PER_MS, ns_to_ms
-from pytest_ldos.base.tracepoints import Marker, Phase
 from pytest_ldos.measure.metrics.context import MeasuredMetric, TrialContext
 from pytest_ldos.measure.metrics.model import (
     CPU_WORK,

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.errors import LdosError, NotWritten, RecordUnreadable
+from pytest_ldos.base.files import write_atomically, writing
 from pytest_ldos.base.text import format_bytes
-from pytest_ldos.base.writable import write_atomically, writing
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.words import KeepTraces

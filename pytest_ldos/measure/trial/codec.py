@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
-from pytest_ldos.base.plain import PlainReader, left_by_git, read_plain
+from pytest_ldos.base.files import PlainReader, left_by_git, read_plain
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.host.interference import Interference
 from pytest_ldos.measure.metrics.model import USUAL_FLOOR, Measurement, Metric

@@ -13,21 +13,18 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from pytest_ldos.base.errors import LdosError
-from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
+from pytest_ldos.base.ros2 import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.base.series import Invalid
 from pytest_ldos.host.checkout import commit_of
-from pytest_ldos.host.fingerprint import take_fingerprint
-from pytest_ldos.host.inherited import find_influences, find_tracers, find_withheld
+from pytest_ldos.host.fingerprint import find_influences, find_tracers, find_withheld, take_fingerprint
 from pytest_ldos.host.interference import Interference, InterferenceMeter, add_up
 from pytest_ldos.measure.load.protocol import RunningLoad, proof_to_dict
-from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue, built_in_of, catalogue_of
+from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue, OwnMetric, built_in_of, catalogue_of
 from pytest_ldos.measure.metrics.model import Measurement
-from pytest_ldos.measure.metrics.own import OwnMetric
 from pytest_ldos.measure.trial.artifacts import trace_not_whole, write_trials
 from pytest_ldos.measure.trial.measure import OutsideMeter, measure_trials
-from pytest_ldos.measure.trial.phases import PhaseClock, RunPhase
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
-from pytest_ldos.measure.trial.rig import Rig, Watch
+from pytest_ldos.measure.trial.rig import PhaseClock, Rig, RunPhase, Watch
 from pytest_ldos.record.protocol import RecordingReport
 from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag
 from pytest_ldos.robot.stack.goals import OutcomeClass

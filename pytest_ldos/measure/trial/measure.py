@@ -8,20 +8,25 @@ from dataclasses import replace
 from typing import Final
 
 from pytest_ldos.base.errors import TraceUnreadable
-from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.base.series import Invalid
-from pytest_ldos.base.stats.moments import Moments
-from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.base.ros2 import PathSpec, Ros2
+from pytest_ldos.base.series import Invalid, Moments
 from pytest_ldos.host.process_resources import ResourceMeter
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.metrics.context import NOTHING_OUTSIDE, OutsideTrace, TraceFlow
 from pytest_ldos.measure.metrics.declared import declared_in, refuse_unknown_loops, since
-from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_trial, find_trial, span_of_stamps
+from pytest_ldos.measure.metrics.extract import (
+    Deadlines,
+    PathSegments,
+    SegmentsNs,
+    TrialMetrics,
+    extract_trial,
+    find_trial,
+    span_of_stamps,
+)
 from pytest_ldos.measure.metrics.latency import T1, T1_MEAN, PlanningSplits
 from pytest_ldos.measure.metrics.model import Interfaces, Measurement
 from pytest_ldos.measure.metrics.regularity import nominal_period_ns
 from pytest_ldos.measure.metrics.resources import refuse_absent, refuse_absent_nodes
-from pytest_ldos.measure.metrics.segments import Deadlines, PathSegments, SegmentsNs
 from pytest_ldos.measure.trial.record import MotionTrial
 from pytest_ldos.measure.trial.rig import Rig
 from pytest_ldos.scenario.metrics import DeadlineSpec

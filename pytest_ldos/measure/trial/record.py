@@ -18,6 +18,7 @@ from pytest_ldos.base.text import ns_to_ms
 from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.host.interference import Interference, add_up
 from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.extract import Kept, SegmentsNs
 from pytest_ldos.measure.metrics.latency import T1, T1_MEAN, T4
 from pytest_ldos.measure.metrics.model import (
     COVARIATES,
@@ -30,7 +31,6 @@ from pytest_ldos.measure.metrics.model import (
     Metric,
     Source,
 )
-from pytest_ldos.measure.metrics.segments import Kept, SegmentsNs
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.model import ScenarioSpec
 
@@ -110,7 +110,7 @@ class MotionTrial(Trial):
         seed: of the planner; ``None`` for a planner that takes none.
         error_code: MoveIt's; ``None`` without an answer or without MoveIt.
         stamps_ns: the goal client's stamps, ``CLOCK_MONOTONIC``, by phase name.
-        segments_ns: durations of the segments of the causal paths; see `metrics.segments`.
+        segments_ns: durations of the segments of the causal paths; see `metrics.extract`.
         deadlines: compliance of its passages with the scenario's deadlines, by path.
         cpu_work_ns: duration of a fixed computation on the planner's CPU right before or at
             the start of planning; ``None`` if not timed.
@@ -242,6 +242,12 @@ class TrialSet:
         """Interference during its trials; over whole starts if it is incomplete or only that is known."""
         of_trials = add_up(each.interference for each in self.motions if each.interference is not None)
         return self.surroundings or of_trials if self.incomplete else of_trials or self.surroundings
+
+    @property
+    def is_disturbed(self) -> bool:
+        """True if other processes used so much that its trials are not comparable with those of calm runs."""
+        found = self.interference
+        return found is not None and found.is_heavy
 
     def without_programs(self) -> TrialSet:
         """Removes the names of interfering programs, which are private to the machine."""

@@ -1,12 +1,17 @@
-"""A rig: a recorded, running stack that is ready for trials, and its observation."""
+"""A running stack with its recording, and the time of each phase of a run, also of earlier runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, Protocol, TypeVar
 
+from pytest_ldos.base.files import read_plain, write_atomically
 from pytest_ldos.host.interference import InterferenceMeter
 from pytest_ldos.measure.load.protocol import LoadSite
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
@@ -15,6 +20,114 @@ from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.stack.choose import choose_backend
 from pytest_ldos.robot.stack.protocol import OURS, Installation, RunningStack
 from pytest_ldos.scenario.model import StackSpec
+
+_Stack = TypeVar("_Stack")
+
+
+class RunPhase(StrEnum):
+    """Phase of a run.
+
+    ``STARTING`` lasts until goals can be sent: tracer, processes, discovery, readiness. ``TRIALS`` contains writing the
+    record after each. ``READING`` is everything between the last trial and its numbers: flushing the tracer, decoding,
+    measuring.
+    """
+
+    STARTING = "starting"
+    WARM_UP = "warm-up"
+    LOADS = "applying loads"
+    TRIALS = "trials"
+    HOMING = "homing"
+    READING = "reading the trace"
+    STOPPING = "stopping"
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Time spent in a phase.
+
+    Attributes:
+        times: number of times it began.
+    """
+
+    times: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(self.times + other.times, self.seconds + other.seconds)
+
+
+Durations = Mapping[RunPhase, Spent]
+"""Time spent in each phase; phases that never began are left out."""
+
+
+@dataclass
+class PhaseClock:
+    """Sums the time of each phase; stops between phases.
+
+    Attributes:
+        now_s: a clock that is never set.
+    """
+
+    now_s: Callable[[], float] = time.monotonic
+    durations: dict[RunPhase, Spent] = field(default_factory=dict)
+    _phase: RunPhase | None = None
+    _began_s: float = 0.0
+
+    def enter(self, phase: RunPhase | None) -> None:
+        """Ends the current phase and begins another one, or none."""
+        now_s = self.now_s()
+        if self._phase is not None:
+            self.durations[self._phase] += Spent(0, now_s - self._began_s)
+        self._phase, self._began_s = phase, now_s
+        if phase is not None:
+            self.durations[phase] = self.durations.get(phase, Spent()) + Spent(1)
+
+
+@contextmanager
+def clocked(stack: AbstractContextManager[_Stack], clock: PhaseClock) -> Iterator[_Stack]:
+    """Wraps a stack's context manager to time its start and end."""
+    clock.enter(RunPhase.STARTING)
+    try:
+        with stack as running:
+            clock.enter(None)
+            try:
+                yield running
+            finally:
+                clock.enter(RunPhase.STOPPING)
+    finally:
+        clock.enter(None)
+
+
+def describe_durations(durations: Durations) -> str:
+    """Seconds of each phase, in the order of a run: ``starting 4.5 s, warm-up 1.7 s, …``."""
+    return ", ".join(f"{phase} {durations[phase].seconds:.1f} s" for phase in RunPhase if phase in durations)
+
+
+DURATIONS_FILE: Final = "durations.json"
+
+
+def write_durations(folder: ScenarioFolder, durations: Durations, *, stack: str) -> None:
+    """Writes the durations of a run to its record's folder.
+
+    Args:
+        stack: its name, as in the record.
+
+    Raises:
+        NotWritten, ConfigurationError: see `write_atomically`.
+    """
+    phases = {phase: {"times": spent.times, "seconds": round(spent.seconds, 3)} for phase, spent in durations.items()}
+    write_atomically(folder.path / DURATIONS_FILE, json.dumps({"stack": stack, "phases": phases}, indent=1) + "\n")
+
+
+def read_durations(file: Path) -> tuple[str, Durations]:
+    """Reads the name of the stack and the durations of a run.
+
+    Raises:
+        OSError, ValueError, LookupError, TypeError: it cannot be read, or is no such file.
+    """
+    document = json.loads(file.read_text("utf-8"))
+    phases: Durations = read_plain(Mapping[RunPhase, Spent], document["phases"], "phases")
+    return read_plain(str, document["stack"], "stack"), phases
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from rosbags.interfaces import Nodetype
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
 
-from pytest_ldos.base.distros import DEFAULT
 from pytest_ldos.base.errors import ConfigurationError, suggest
+from pytest_ldos.base.ros2 import DEFAULT
 
 _SECTION: Final = "== "
 _REQUEST_HEADER: Final = "uint64 client_guid\nint64 sequence_number\n"

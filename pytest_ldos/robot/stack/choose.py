@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.errors import BringUpFailed
+from pytest_ldos.base.files import writing
 from pytest_ldos.base.text import NS_PER_S
-from pytest_ldos.base.writable import writing
 from pytest_ldos.host.availability import Availability, find_distro, find_modules
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.record.protocol import Recorder

@@ -37,8 +37,8 @@ from enum import StrEnum
 from typing import Any, Final, Self
 
 from pytest_ldos.base.errors import LdosError
-from pytest_ldos.base.plain import PlainReader
-from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.base.files import PlainReader
+from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.robot.dds.emission import emit
 from pytest_ldos.robot.stack.client_protocol import ClientEvent, ReadyEvent, TrialTag
 from pytest_ldos.robot.stack.goals import ErrorCode, OutcomeClass

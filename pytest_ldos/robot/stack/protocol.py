@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
-from pytest_ldos.base.stats.moments import Moments
+from pytest_ldos.base.series import Moments
 from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag
 from pytest_ldos.robot.stack.goals import as_table, load_goal_file, parse_name, parse_sets
 from pytest_ldos.scenario.model import ScenarioSpec

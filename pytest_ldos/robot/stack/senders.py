@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final, NotRequired, Protocol, TypedDict, Unpack, cast
 
 from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.base.text import NS_PER_S
-from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.host.processes import Child, quoted
 from pytest_ldos.robot.stack.client_protocol import (
     MotionOutcome,

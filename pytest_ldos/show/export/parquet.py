@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import polars as pl
 
+from pytest_ldos.base.files import writing
 from pytest_ldos.base.parquet import write_table
 from pytest_ldos.base.series import Invalid, Missing
-from pytest_ldos.base.writable import writing
 from pytest_ldos.fleet.traces import TraceSummary
 from pytest_ldos.instruments.study import ROUNDS, Column, Study, Table
 from pytest_ldos.trace.execution.model import MANIFEST, ExecutionModel, write_model

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.base.text import NS_PER_S, Rendered, counted, format_duration, format_quantity
 from pytest_ldos.fleet.traces import Pooled, TraceSummary, is_whole, median_of, metric_names, pool

@@ -13,15 +13,10 @@ from typing import Final
 from pytest_ldos.base.series import Series
 from pytest_ldos.host.fingerprint import find_differences
 from pytest_ldos.host.interference import Interference, describe_interference
-from pytest_ldos.judge import drift
-from pytest_ldos.judge.baseline.lookup import Calibrated, CalibrationLookup, Uncalibrated
-from pytest_ldos.judge.explain import Explanation, SegmentChange, path_of
-from pytest_ldos.judge.gate.comparison import Comparison
-from pytest_ldos.judge.gate.shape import Finding, LateRise
-from pytest_ldos.judge.gate.verdict import Tone, Verdict
+from pytest_ldos.judge.baseline.store import Calibrated, CalibrationLookup, Uncalibrated
+from pytest_ldos.judge.gate.verdict import Comparison, Finding, LateRise, Tone, Verdict
 from pytest_ldos.judge.judging import Judged
-from pytest_ldos.judge.summarize import summarize_deadlines
-from pytest_ldos.judge.summary import Summary
+from pytest_ldos.judge.summary import Drift, Explanation, SegmentChange, Summary, path_of, summarize_deadlines
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import (
     TrialKind,
@@ -228,7 +223,7 @@ def report_interleaving(
     return document.Interleaving(blocks=len(order), order=order, drifts=drifts)
 
 
-def report_drifts(found: Sequence[drift.Drift]) -> tuple[document.Drift, ...]:
+def report_drifts(found: Sequence[Drift]) -> tuple[document.Drift, ...]:
     """Changes of metrics over a session."""
     return tuple(
         document.Drift(metric=each.metric, change=each.change, p_value=each.p_value, is_notable=each.is_notable)

@@ -16,7 +16,7 @@ from pytest_ldos.campaign.breaking_result import BreakingResult
 from pytest_ldos.campaign.cells import Value, show_value
 from pytest_ldos.instruments import study
 from pytest_ldos.instruments.study import Curve, Figure
-from pytest_ldos.judge.baseline.history.trend import CommitPoint, Trend
+from pytest_ldos.judge.baseline.trend import CommitPoint, Trend
 from pytest_ldos.show.report import sweep
 from pytest_ldos.show.report.breaking import level_of, percent
 from pytest_ldos.show.report.chart import COLOURS, SHAPES, Axis, Chart, Field, Mark, Rule, Series, Shape, spans_decades

@@ -12,10 +12,10 @@ from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.base.series import Better
 from pytest_ldos.base.text import Rendered, counted, format_quantity, format_ratio
 from pytest_ldos.host.checkout import ABBREVIATION
-from pytest_ldos.judge.baseline.history.series import Change, MetricSeries
-from pytest_ldos.judge.baseline.history.trend import PIN, ROLLING, START, CommitPoint, Trend
 from pytest_ldos.judge.baseline.key import KEY_COLUMNS
+from pytest_ldos.judge.baseline.series import Change, MetricSeries
 from pytest_ldos.judge.baseline.store import StoredBaseline
+from pytest_ldos.judge.baseline.trend import PIN, ROLLING, START, CommitPoint, Trend
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.show.page.formats import Format, finite, render, to_csv, to_json
 from pytest_ldos.show.page.model import Bullets, Cell, Column, Kind, Link, Page, Section, Table, Text, Tone, Words

@@ -17,10 +17,10 @@ import htpy as h
 from htpy import Node
 
 from pytest_ldos.base.text import Rendered, format_quantity, one_line
-from pytest_ldos.judge.baseline.history.rows import Version
-from pytest_ldos.judge.baseline.history.series import Run
-from pytest_ldos.judge.baseline.history.trend import CommitPoint, Trend
+from pytest_ldos.judge.baseline.history import Version
 from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.baseline.series import Run
+from pytest_ldos.judge.baseline.trend import CommitPoint, Trend
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.page import html
 from pytest_ldos.show.page.formats import to_json

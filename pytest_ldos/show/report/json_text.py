@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, get_args, get_origin, get_type_hints
 
 from pytest_ldos.base.errors import RecordUnreadable
-from pytest_ldos.base.plain import PlainReader
+from pytest_ldos.base.files import PlainReader
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.judge.gate.verdict import Verdict, worst
 from pytest_ldos.show.page.formats import Format, require_format, to_json

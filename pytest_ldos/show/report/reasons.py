@@ -15,15 +15,18 @@ from typing import Any, Final, assert_never
 from pytest_ldos.base.text import LARGEST_EFFECT, counted, format_effect, format_quantity
 from pytest_ldos.judge.baseline.key import LoadDifference, OtherHost, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
-from pytest_ldos.judge.gate.comparison import (
+from pytest_ldos.judge.gate.verdict import (
+    Aspect,
     Comparison,
+    LateRise,
     MayBeWorse,
     MayFailMore,
     MayHaveChanged,
     MoreTrials,
+    Spread,
+    Tail,
     VariesTooMuch,
 )
-from pytest_ldos.judge.gate.shape import Aspect, LateRise, Spread, Tail
 from pytest_ldos.show.report.sentences import describe_host, describe_key
 
 ELLIPSIS: Final = "…"

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from pytest_ldos.base.text import counted, format_quantity
-from pytest_ldos.judge.baseline.calibration import ENOUGH_RUNS
-from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.judge.baseline.known_runs import KnownRuns
-from pytest_ldos.judge.baseline.lookup import Calibrated
-from pytest_ldos.judge.explain import PartsExplanation
+from pytest_ldos.judge.baseline.key import ENOUGH_RUNS, BaselineKey
+from pytest_ldos.judge.baseline.store import Calibrated
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.judging import Judged
+from pytest_ldos.judge.summary import PartsExplanation
+from pytest_ldos.judge.unchanged import KnownRuns
 from pytest_ldos.measure.metrics.model import DECLARED, OWN, Source
 from pytest_ldos.show.report.document import MetricReport, Origin, PathReport
 

@@ -13,8 +13,8 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import Rendered, format_quantity
 from pytest_ldos.campaign.cells import Outline, Value, show_value
 from pytest_ldos.campaign.sweep import CellResult, CellState
-from pytest_ldos.judge.summarize import CONFIDENCE, locate, success_interval
-from pytest_ldos.judge.summary import Located
+from pytest_ldos.judge.gate.comparison import locate
+from pytest_ldos.judge.summary import CONFIDENCE, Located, success_interval
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet

@@ -1,4 +1,4 @@
-"""A document for a terminal or a log."""
+"""A document for a terminal or a log, and the message of a failed test."""
 
 from __future__ import annotations
 
@@ -86,3 +86,60 @@ def _row(metric: MetricReport) -> tuple[Cell, ...]:
 def badge_by_name(verdict: Verdict) -> Badge:
     """A verdict under its name in commands and files."""
     return Badge(verdict.value, words.tone_of(verdict))
+
+
+_QUIET: Final = frozenset({None, Verdict.PASSED, Verdict.SHOWN, Verdict.NOT_JUDGED, Verdict.NOT_COMPARABLE})
+_NUMBERS: Final = (Column("", Kind.WORD), Column("", Kind.WORD))
+_WIDTH: Final = 100
+"""Columns of a failure's message, which pytest prints without knowing the terminal."""
+
+
+def render_failure(document: Document) -> Rendered:
+    """A failed test's message: verdict and reasons, each changed metric with its numbers, and locations of files."""
+    page = Page(title="", blocks=tuple(map(_show_failure, document.sections)))
+    return Rendered(terminal.render(page, width=_WIDTH, color=False).rstrip("\n"))
+
+
+def _show_failure(section: Section) -> Shown:
+    return Shown(
+        f"scenario '{section.scenario}'",
+        (
+            listed(section.reasons),
+            *(_show_metric(each) for each in section.metrics if each.verdict not in _QUIET and not _has_no_mde(each)),
+            listed(
+                (
+                    *words.describe_sources(section),
+                    *words.describe_paths(section),
+                    *words.describe_measurement(section),
+                    *words.describe_details(section),
+                )
+            ),
+            listed(f"→ {each}" for each in section.advice),
+        ),
+        badge=None if section.verdict is None else badge_by_name(section.verdict),
+        remark=words.describe_outcome(section),
+    )
+
+
+def _has_no_mde(metric: MetricReport) -> bool:
+    """True if there is nothing to say about its change."""
+    change = metric.change
+    if change is None or not change.has_ratio:
+        return change is None
+    return metric.verdict is Verdict.INCONCLUSIVE and change.mde is None
+
+
+def _show_metric(metric: MetricReport) -> Shown:
+    assert metric.verdict is not None
+    assert metric.change is not None
+    change = metric.change
+    rows = (
+        ("median", f"{words.median_of(metric, metric.head)} (baseline {words.median_of(metric, metric.base)})"),
+        ("change", f"{words.change_of(change)}, interval {words.interval_of(change)}"),
+        ("reported from", f"{words.percent(change.floor)} on (floor)"),
+        ("MDE", words.mde_of(change)),
+        *(("regressed", each.words) for each in metric.aspects if each.is_regressed),
+    )
+    return Shown(
+        f"{metric.name} {metric.title}", (Table(columns=_NUMBERS, rows=rows),), badge=badge_by_name(metric.verdict)
+    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.base.text import Rendered, counted, format_duration, format_ratio, listed
 from pytest_ldos.show.page.formats import Format, finite, render, require_format, to_json
 from pytest_ldos.show.page.model import (

@@ -14,8 +14,8 @@ import polars as pl
 from htpy import Node
 
 from pytest_ldos.base.text import counted, format_duration, format_quantity, one_line
+from pytest_ldos.measure.metrics.extract import kind_of
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.measure.metrics.segments import kind_of
 from pytest_ldos.show.page.html import untrusted_text
 from pytest_ldos.show.page.model import (
     ABSENT,

@@ -7,9 +7,8 @@ from typing import Final
 
 from pytest_ldos.base.series import Better
 from pytest_ldos.base.text import LARGEST_EFFECT, counted, format_effect, format_quantity, format_ratio, ns_to_ms
-from pytest_ldos.judge.drift import FEWEST_BLOCKS
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.judge.summary import Deadline
+from pytest_ldos.judge.summary import FEWEST_BLOCKS, Deadline
 from pytest_ldos.show.page.model import ABSENT, Badge, Block, Bullets, Tone
 from pytest_ldos.show.page.model import Section as Shown
 from pytest_ldos.show.report import document

@@ -26,8 +26,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final, NoReturn
 
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable, Unavailable
+from pytest_ldos.base.files import writing
 from pytest_ldos.base.text import one_line
-from pytest_ldos.base.writable import writing
 from pytest_ldos.trace.ctf.stats import LinkedFile
 
 SUFFIXES: Final = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz", ".tbz2", ".tar.zst", ".zip")

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from pytest_ldos.base.errors import TraceUnreadable
-from pytest_ldos.base.tracepoints import Marker, Ros2
+from pytest_ldos.base.ros2 import Marker, Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace, Window, WindowedTrace
 from pytest_ldos.trace.execution.callbacks import (
     build_callback_runs,

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pytest_ldos.base.writable import writing
+from pytest_ldos.base.files import writing
 from pytest_ldos.trace.execution.model import Schema
 
 Array = npt.NDArray[Any]

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.base.ros2 import Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace
 from pytest_ldos.trace.ctf.stats import FIRST_NS, LAST_NS, ReadStats
 from pytest_ldos.trace.execution.columns import IdArray, TimesNs, chunks, rows_of

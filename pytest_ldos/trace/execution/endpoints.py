@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.base.ros2 import Ros2
 from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, Values, frame_of
 from pytest_ldos.trace.execution.model import ENTITIES
 from pytest_ldos.trace.execution.observed import Events, Observed

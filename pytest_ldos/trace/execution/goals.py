@@ -19,8 +19,8 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from pytest_ldos.base.ros2 import Marker, Phase, Ros2
 from pytest_ldos.base.text import NS_PER_S
-from pytest_ldos.base.tracepoints import Marker, Phase, Ros2
 from pytest_ldos.trace.execution.columns import frame_of
 from pytest_ldos.trace.execution.endpoints import Endpoints
 from pytest_ldos.trace.execution.model import ENTITIES, INSTANCES, ExecutionModel, Frames

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.base.ros2 import Ros2
 from pytest_ldos.trace.execution.callbacks import subscriptions_by_object
 from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, frame_of, pick
 from pytest_ldos.trace.execution.endpoints import Endpoints, Handles, Kind, registry_of

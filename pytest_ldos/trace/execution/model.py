@@ -19,9 +19,9 @@ import numpy.typing as npt
 import polars as pl
 
 from pytest_ldos.base.errors import RecordUnreadable
+from pytest_ldos.base.files import writing
 from pytest_ldos.base.parquet import FAULTS, digest_of, reason_of, write_table
-from pytest_ldos.base.tracepoints import Phase
-from pytest_ldos.base.writable import writing
+from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.trace.ctf.stats import Corruption, Gap, LinkedFile, ReadStats, StreamStats
 
 if TYPE_CHECKING:

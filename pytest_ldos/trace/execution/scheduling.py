@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pytest_ldos.base.switch_counts import SwitchCounts
-from pytest_ldos.base.tracepoints import Kernel
+from pytest_ldos.base.ros2 import Kernel
+from pytest_ldos.base.series import SwitchCounts
 from pytest_ldos.trace.ctf.read import DecodedTrace
 from pytest_ldos.trace.execution import _states
 from pytest_ldos.trace.execution.coverage import losses_of_hosts

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.tracepoints import KERNEL_FIELDS, Kernel
+from pytest_ldos.base.ros2 import KERNEL_FIELDS, Kernel
 from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable
 from pytest_ldos.trace.ctf.stats import TraceInfo
 from pytest_ldos.trace.execution.columns import IdArray, frame_of

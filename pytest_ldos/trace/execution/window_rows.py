@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pytest_ldos.base.tracepoints import AFTER_JAZZY, FIELDS, Marker, Ros2
+from pytest_ldos.base.ros2 import AFTER_JAZZY, FIELDS, Marker, Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace, EventTable, Window, WindowedTrace
 from pytest_ldos.trace.execution.callbacks import (
     build_callback_runs,

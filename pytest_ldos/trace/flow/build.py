@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from pytest_ldos.base.errors import ConfigurationError, suggest
-from pytest_ldos.base.paths import BUILT_IN_PATHS, LinkSpec, PathSpec
+from pytest_ldos.base.ros2 import BUILT_IN_PATHS, LinkSpec, PathSpec
 from pytest_ldos.trace.execution.columns import (
     NEVER,
     Array,

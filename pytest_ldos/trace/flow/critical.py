@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.trace.execution.columns import NEVER, chunks, computed, filled, ids_of, pick, rows_of, times_of
 from pytest_ldos.trace.execution.goals import FEEDBACK
 from pytest_ldos.trace.execution.model import ExecutionModel

@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.base.stats.intervals import fewest_runs, largest_contrast_p, smallest_p
+from pytest_ldos.base.ros2 import PathSpec
+from pytest_ldos.base.stats.counts import fewest_runs, largest_contrast_p, smallest_p
 from pytest_ldos.base.stats.rank_tests import estimate_shift, rank_sum_p
 from pytest_ldos.base.stats.several_tests import step_down
 from pytest_ldos.trace.flow.graph import FlowGraph, Names

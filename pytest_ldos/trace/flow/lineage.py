@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.trace.execution import columns as mapped
 from pytest_ldos.trace.execution.columns import (
     Growing,

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.trace.execution import columns as mapped
 from pytest_ldos.trace.execution.columns import (
     NEVER,

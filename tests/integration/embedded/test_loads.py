@@ -40,7 +40,7 @@ import contextlib
 import json
 import psutil
 import pytest
-from pytest_ldos.measure.load.choose import RepeatedLoad
+from pytest_ldos.measure.load.protocol import RepeatedLoad
 
 
 @pytest.mark.baseline

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_ldos import api
 from pytest_ldos.host.cpu_thief import NAME
-from pytest_ldos.measure.metrics.own import load_metrics
+from pytest_ldos.measure.metrics.catalogue import load_metrics
 from pytest_ldos.measure.trial.conduct import Unwatched
 from pytest_ldos.robot.stack.client_protocol import PlantedFailure, TrialTag, plant_failure
 from pytest_ldos.robot.stack.goals import OutcomeClass

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from packaging.requirements import Requirement
 
-from pytest_ldos.base.distros import DEFAULT, DISTROS
+from pytest_ldos.base.ros2 import DEFAULT, DISTROS
 from pytest_ldos.host.availability import find_ros_package, installed_rmws
 from pytest_ldos.launching import launch_available
 from pytest_ldos.record.lttng import lttng_available

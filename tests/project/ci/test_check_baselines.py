@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.base.writable import write_atomically
+from pytest_ldos.base.files import write_atomically
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.codec import encode_trials

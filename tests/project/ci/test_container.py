@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.base.distros import DEFAULT
+from pytest_ldos.base.ros2 import DEFAULT
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / ".devcontainer"

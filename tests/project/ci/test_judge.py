@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.base.writable import write_atomically
+from pytest_ldos.base.files import write_atomically
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.codec import encode_trials
 from pytest_ldos.measure.trial.record import TrialSet

@@ -12,8 +12,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pytest_ldos.base.writable import write_atomically
-from pytest_ldos.judge.baseline.history.store import HistoryStore, Pin, read_pin, write_pin
+from pytest_ldos.base.files import write_atomically
+from pytest_ldos.judge.baseline.history import HistoryStore
+from pytest_ldos.judge.baseline.trend import Pin, read_pin, write_pin
 from pytest_ldos.measure.trial.codec import encode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from tests.builders.ci_rooms import leave_own

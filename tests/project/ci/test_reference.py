@@ -18,15 +18,13 @@ from docs.generate.messages import KINDS
 from docs.generate.pages import DOCS, render_pages
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import LdosError
-from pytest_ldos.base.paths import LinkSpec, PathSpec
-from pytest_ldos.base.tracepoints import FIELDS, KERNEL_FIELDS, Marker
+from pytest_ldos.base.ros2 import FIELDS, KERNEL_FIELDS, LinkSpec, Marker, PathSpec
 from pytest_ldos.campaign.instruments import MODULES, find_instrument
-from pytest_ldos.judge.baseline.calibration import Calibration
-from pytest_ldos.judge.baseline.history.rows import SCHEMA as HISTORY_COLUMNS
+from pytest_ldos.judge.baseline.history import SCHEMA as HISTORY_COLUMNS
+from pytest_ldos.judge.baseline.key import Calibration
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.measure.load.choose import IMPLEMENTATIONS
-from pytest_ldos.measure.load.protocol import GroupedProof, LoadProof
+from pytest_ldos.measure.load.protocol import IMPLEMENTATIONS, GroupedProof, LoadProof
 from pytest_ldos.measure.metrics import model as sources
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pytest_ldos.base.writable import write_atomically
+from pytest_ldos.base.files import write_atomically
 from pytest_ldos.show.report import json_text
 from tests.builders.git import git
 from tests.builders.report_snapshots import hostile

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.base.distros import DISTROS
+from pytest_ldos.base.ros2 import DISTROS
 from tests.builders.workflows import events_of, read_workflows
 
 ROOT = Path(__file__).parents[3]

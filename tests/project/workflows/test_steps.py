@@ -17,7 +17,7 @@ import typer
 import typer.core
 import yaml
 
-from pytest_ldos.base.writable import write_atomically
+from pytest_ldos.base.files import write_atomically
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.measure.trial.codec import encode_trials
 from pytest_ldos.scenario.options import OPTIONS

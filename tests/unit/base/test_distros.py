@@ -11,7 +11,7 @@ import yaml
 from packaging.requirements import Requirement
 from rosbags.typesys import Stores
 
-from pytest_ldos.base.distros import DEFAULT, DISTROS
+from pytest_ldos.base.ros2 import DEFAULT, DISTROS
 from pytest_ldos.host.availability import chosen_rmw, remedy_for_packages
 
 ROOT = Path(__file__).parents[3]

@@ -22,7 +22,7 @@ WRITERS = {
 OPENERS = {"open", "fdopen"}
 
 ELSEWHERE = {
-    "base/writable.py": "the mechanism itself",
+    "base/files.py": "the mechanism itself",
     "host/cgroup.py": "files of the kernel, whose faults have an error of their own",
     "host/undoer.py": "files of the kernel, in a process that reports what failed",
     "host/cpu_thief.py": "a file of the kernel",

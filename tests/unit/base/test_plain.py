@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from pytest_ldos.base.plain import left_by_git
+from pytest_ldos.base.files import left_by_git
 from tests.builders.repository import Repository
 
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.writable import require_writable_file, require_writable_folder
+from pytest_ldos.base.files import require_writable_file, require_writable_folder
 
 
 def test_writable_path_is_not_changed(tmp_path):
@@ -52,7 +52,7 @@ def test_folder_without_permission_is_refused(tmp_path):
     locked.mkdir(mode=0o555)
     code = (
         "import os, sys; from pathlib import Path\n"
-        "from pytest_ldos.base.writable import require_writable_file\n"
+        "from pytest_ldos.base.files import require_writable_file\n"
         "from pytest_ldos.base.errors import NotWritten\n"
         "if os.getuid() == 0: os.setgid(65534); os.setuid(65534)\n"
         "try: require_writable_file(Path(sys.argv[1]))\n"

@@ -10,7 +10,7 @@ from pytest_ldos.base.errors import CalibrationFailed
 from pytest_ldos.base.series import Missing
 from pytest_ldos.campaign.calibrate import Proof, calibrate, learn
 from pytest_ldos.campaign.noise import Design
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.case import Policy
 from tests.builders.starts import measured_run
 from tests.builders.trials import measured, trial_set
 

@@ -18,7 +18,7 @@ from pytest_ldos.campaign.detection import (
     with_failures,
 )
 from pytest_ldos.campaign.noise import plant
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.report.reasons import describe_reason
 from tests.builders.trials import noisy_set

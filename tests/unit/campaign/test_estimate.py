@@ -16,8 +16,7 @@ from pytest_ldos.campaign.estimate import (
     measured_cost,
 )
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
-from pytest_ldos.measure.trial.durations import DURATIONS_FILE, write_durations
-from pytest_ldos.measure.trial.phases import RunPhase, Spent
+from pytest_ldos.measure.trial.rig import DURATIONS_FILE, RunPhase, Spent, write_durations
 from pytest_ldos.scenario.model import ScenarioSpec
 
 SPEC = ScenarioSpec(name="baseline", trials=10, max_trials=30, warmup=1)

@@ -10,8 +10,7 @@ import pytest
 from pytest_ldos.base.errors import BringUpFailed, LoadFailed
 from pytest_ldos.campaign.blocks import describe_turns, interleave
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.measure.load.choose import RepeatedLoad
-from pytest_ldos.measure.load.protocol import LoadProof
+from pytest_ldos.measure.load.protocol import LoadProof, RepeatedLoad
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.record import Look
 from pytest_ldos.scenario.loads import CpuLoadSpec

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_ldos.campaign.calibrate import Prover, Share, suggest
 from pytest_ldos.campaign.noise import Design, Pool, starts_of
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.case import Policy
 from tests.builders.starts import measured_run
 
 

@@ -12,7 +12,7 @@ from pytest_ldos.base.series import Missing
 from pytest_ldos.campaign.detection import FAULTS, SUCCESS, Keeping, is_trustworthy, with_failures
 from pytest_ldos.campaign.noise import plant
 from pytest_ldos.campaign.selftest import plan_self_test, run_self_test
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.words import StackKind

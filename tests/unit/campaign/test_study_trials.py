@@ -9,8 +9,8 @@ from pytest_ldos.base.series import CENSORED
 from pytest_ldos.campaign.watching import to_trials
 from pytest_ldos.instruments.study import Round
 from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import decide, judge_alone
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import to_series

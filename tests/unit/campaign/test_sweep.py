@@ -34,7 +34,7 @@ from pytest_ldos.campaign.sweep import (
 )
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.judge.gate import reasons as why
-from pytest_ldos.measure.load import choose
+from pytest_ldos.measure.load import protocol as choose
 from pytest_ldos.measure.load.protocol import Load
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.words import WhenUnavailable

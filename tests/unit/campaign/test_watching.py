@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, Unavailable
-from pytest_ldos.base.switch_counts import SwitchCounts
+from pytest_ldos.base.series import SwitchCounts
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.watching import (
     DISTORTION,

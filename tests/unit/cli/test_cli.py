@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base import exit_codes
-from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
-from pytest_ldos.judge.baseline.lookup import save_calibration
-from pytest_ldos.judge.baseline.store import BaselineStores
+from pytest_ldos.judge.baseline.key import Calibration, MetricNoise
+from pytest_ldos.judge.baseline.store import BaselineStores, save_calibration
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, write_trials
 from pytest_ldos.show.report.reasons import describe_reason

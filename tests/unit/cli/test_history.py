@@ -14,8 +14,8 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable, Unavailable
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.judge.baseline.history.rows import build_rows, identify
-from pytest_ldos.judge.baseline.history.store import HistoryStore, read_pin
+from pytest_ldos.judge.baseline.history import HistoryStore, build_rows, identify
+from pytest_ldos.judge.baseline.trend import read_pin
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, write_trials
 from tests.builders.command_line import invoke_ldos
 from tests.builders.history import add_run, commit, fill, in_turns, run_of

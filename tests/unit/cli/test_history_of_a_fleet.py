@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.judge.baseline.history import HistoryStore
 from pytest_ldos.measure.trial.artifacts import LARGEST_RECORD, ScenarioFolder, write_trials
 from pytest_ldos.show.report import json_text
 from tests.builders.command_line import run_ldos

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError, NotWritten
 from pytest_ldos.cli import history as history_command
-from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.judge.baseline.history import HistoryStore
 from tests.builders.command_line import invoke_ldos
 from tests.builders.git import git
 from tests.builders.history import add_run, commit

@@ -184,7 +184,7 @@ def test_the_result_as_a_file(ldos, stack, tmp_path, suffix):
 def test_the_scenario_and_its_load(ldos, stack, monkeypatch):
     from contextlib import contextmanager
 
-    from pytest_ldos.measure.load import choose
+    from pytest_ldos.measure.load import protocol as choose
     from pytest_ldos.measure.load.protocol import Load, LoadProof
 
     applied = []

@@ -16,8 +16,8 @@ from pytest_ldos.cli.instruments import Outputs, RecordOption, asked_watch, run_
 from pytest_ldos.cli.say import FormatOption, OutputOption
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.instruments.study import Instrument
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import judge_alone
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.scenario.model import WatchSpec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.base.tracepoints import TRACEPOINTS_OFF
+from pytest_ldos.base.ros2 import TRACEPOINTS_OFF
 from pytest_ldos.doctor.changes import Status
 from pytest_ldos.doctor.diagnose import check_tracepoints
 from tests.builders.machine import build_machine

@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 
 from pytest_ldos.fleet.choose import LocalCluster, RemoteScheduler
 from pytest_ldos.fleet.tasks import InProcess
-from pytest_ldos.measure.metrics.own import OwnSource
+from pytest_ldos.measure.metrics.catalogue import OwnSource
 from pytest_ldos.show.export.parquet import measurements_frame, traces_frame, write_fleet
 
 EXAMPLE = Path(__file__).parents[3] / "examples/own_metric/conftest.py"

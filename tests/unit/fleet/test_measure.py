@@ -11,9 +11,9 @@ import pytest
 
 from pytest_ldos.fleet.choose import _faults, _own_version
 from pytest_ldos.fleet.traces import Found, Outcome, Status, find_traces, summarize
+from pytest_ldos.measure.metrics.catalogue import OwnSource
 from pytest_ldos.measure.metrics.extract import extract_metrics
 from pytest_ldos.measure.metrics.model import Interfaces
-from pytest_ldos.measure.metrics.own import OwnSource
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import build_execution
 

@@ -21,7 +21,7 @@ from pytest_ldos.fleet import tasks
 from pytest_ldos.fleet.choose import LocalCluster, RemoteScheduler, connected_cluster, require_able_workers
 from pytest_ldos.fleet.tasks import InProcess
 from pytest_ldos.fleet.traces import Found, find_traces
-from pytest_ldos.measure.metrics.own import OwnSource
+from pytest_ldos.measure.metrics.catalogue import OwnSource
 from tests.builders.dask_processes import end, running_scheduler
 from tests.builders.stressors import wait_until
 

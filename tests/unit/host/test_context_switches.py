@@ -8,7 +8,7 @@ import sys
 import time
 from resource import RUSAGE_THREAD, getrusage
 
-from pytest_ldos.base.switch_counts import SwitchCounts
+from pytest_ldos.base.series import SwitchCounts
 from pytest_ldos.host.counters import OwnSwitchCounter, SwitchCounter
 
 SLEEPY = """

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.host.inherited import PASSED_ON, WITHHELD, find_influences, find_tracers, find_withheld, pass_on
+from pytest_ldos.host.fingerprint import PASSED_ON, WITHHELD, find_influences, find_tracers, find_withheld, pass_on
 from pytest_ldos.host.kept import KeptTree
 from pytest_ldos.host.processes import ProcessGroup
 
@@ -138,7 +138,7 @@ def test_influences_are_named_without_folders():
 
 
 def test_priority_and_cpus_are_influences():
-    code = "from pytest_ldos.host.inherited import find_influences as f; import json; print(json.dumps(f({})))"
+    code = "from pytest_ldos.host.fingerprint import find_influences as f; import json; print(json.dumps(f({})))"
     command = ["nice", "-n", "3", "taskset", "-c", str(min(os.sched_getaffinity(0))), sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
@@ -148,7 +148,7 @@ def test_priority_and_cpus_are_influences():
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 def test_tracer_is_named(tmp_path):
-    code = "from pytest_ldos.host.inherited import find_tracers as f; import os; print(f([os.getpid()]))"
+    code = "from pytest_ldos.host.fingerprint import find_tracers as f; import os; print(f([os.getpid()]))"
     command = ["strace", "-f", "-o", str(tmp_path / "calls"), sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -6,7 +6,7 @@ import inspect
 import re
 from pathlib import Path
 
-from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.base.ros2 import Ros2
 from pytest_ldos.instruments.cpu_cost.ladder import Exchange, Ladder, Rung
 from pytest_ldos.instruments.tracing_cost import pair_program
 from pytest_ldos.instruments.tracing_cost.pairs import HOT_PATH

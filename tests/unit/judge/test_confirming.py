@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.judge.baseline.lookup import Found
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.baseline.store import Found
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.reasons import NotConfirmed
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.judging import Grounds, Screen, judge

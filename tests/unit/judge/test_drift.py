@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from pytest_ldos.judge.drift import FEWEST_BLOCKS, find_drift
+from pytest_ldos.judge.summary import FEWEST_BLOCKS, find_drift
 from pytest_ldos.show.report.compose import report_drifts
 from pytest_ldos.show.report.document import Interleaving
 from pytest_ldos.show.report.words import describe_interleaving

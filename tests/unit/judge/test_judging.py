@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pytest_ldos.judge.baseline.lookup import Found
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.baseline.store import Found
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.reasons import LoadNotReached, NotFinished, OfBase
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.judging import Grounds, judge

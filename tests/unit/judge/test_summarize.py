@@ -7,11 +7,12 @@ import math
 
 import pytest
 
+from pytest_ldos.judge.gate.case import Policy
+from pytest_ldos.judge.gate.comparison import locate
 from pytest_ldos.judge.gate.decide import decide
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.judging import Judged, judge_only
-from pytest_ldos.judge.summarize import locate, success_interval
+from pytest_ldos.judge.summary import success_interval
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import WAITED_FOR_OTHERS, Measurement
 from tests.builders.trials import noisy_set

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from pytest_ldos import launching as processes
-from pytest_ldos.host.inherited import pids_with
+from pytest_ldos.host.fingerprint import pids_with
 from pytest_ldos.launching import LaunchedProcess, end_survivors
 
 HYDRA = """

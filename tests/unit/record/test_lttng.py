@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from pytest_ldos.base.errors import RecordingFailed, Unavailable
-from pytest_ldos.base.tracepoints import TRACEPOINTS_OFF
+from pytest_ldos.base.ros2 import TRACEPOINTS_OFF
 from pytest_ldos.host import availability, temporary
 from pytest_ldos.record import choose, lttng, run_directory
 from pytest_ldos.record.lttng import LttngRecorder, lttng_available, lttng_version

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
+from pytest_ldos.base.ros2 import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.base.text import UNITS
 from pytest_ldos.measure.metrics.declared import declare
 from pytest_ldos.scenario.metrics import MetricKind, PathStatistic, parse_metrics, usual_metrics

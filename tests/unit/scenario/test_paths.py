@@ -7,7 +7,7 @@ import math
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.paths import BUILT_IN_PATHS, LinkRule, LinkSpec, PathSpec
+from pytest_ldos.base.ros2 import BUILT_IN_PATHS, LinkRule, LinkSpec, PathSpec
 from pytest_ldos.scenario.settings import parse_paths, parse_table
 
 LINK = {"rule": "partial_sync", "node": "/fusion", "inputs": ["/a", "/b"], "outputs": ["/out"]}

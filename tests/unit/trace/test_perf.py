@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.errors import TraceUnreadable
-from pytest_ldos.base.tracepoints import Kernel
+from pytest_ldos.base.ros2 import Kernel
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.trace.execution.scheduling import build_thread_states, cpu_rivals, split_spans
 from pytest_ldos.trace.perf import SWITCHES_FOLDER, read_perf_records, with_switches

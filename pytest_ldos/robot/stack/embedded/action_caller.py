@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError
-from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.robot.dds.action import ActionClient, GoalStatus
 from pytest_ldos.robot.dds.messages import Message, fill, is_known
 from pytest_ldos.robot.dds.node import Context, Node, run_node

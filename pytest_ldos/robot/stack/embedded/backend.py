@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Unpack
 
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, require
-from pytest_ldos.base.stats.moments import Moments
+from pytest_ldos.base.series import Moments
 from pytest_ldos.host.availability import Availability, find_modules
 from pytest_ldos.host.cpu_thief import thief_commands
 from pytest_ldos.host.processes import Child, ProcessGroup

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.base.text import NS_PER_MS, seconds_to_ns
-from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.robot.dds.action import ActionClient, ParameterClient
 from pytest_ldos.robot.dds.emission import emit
 from pytest_ldos.robot.dds.endpoint import QosProfile

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Final, Self, Unpack
 
 from pytest_ldos.base.errors import BringUpFailed
-from pytest_ldos.base.stats.moments import Moments
+from pytest_ldos.base.series import Moments
 from pytest_ldos.host.availability import find_ros_packages
 from pytest_ldos.host.cpu_thief import thief_commands
 from pytest_ldos.host.kept import AnsweringChild, ChildFailed, KeptTree

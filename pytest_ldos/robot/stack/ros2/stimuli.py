@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, Unavailable
-from pytest_ldos.base.writable import writing
+from pytest_ldos.base.files import writing
 from pytest_ldos.host.availability import find_ros_package, remedy_for_packages
 from pytest_ldos.robot.stack.client_protocol import MoveCommand
 from pytest_ldos.robot.stack.goals import PANDA_GOALS, GoalBook, Pose, read_goals

@@ -19,7 +19,7 @@
 // THE SOFTWARE.
 
 // The events of provider `ldos`, with fields in wire order. The embedded stack emits the
-// same; pytest_ldos/base/tracepoints.py names them for the reader, and a test compares all three.
+// same; pytest_ldos/base/ros2.py names them for the reader, and a test compares all three.
 
 // LTTng reads this header several times.
 // NOLINT(build/header_guard)

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from pytest_ldos.host.availability import find_ros_packages
-from pytest_ldos.host.inherited import pids_with
+from pytest_ldos.host.fingerprint import pids_with
 from pytest_ldos.robot.stack.ros2.installed import ros2_available
 from pytest_ldos.robot.stack.ros2.state import GAZEBO_PACKAGES
 from pytest_ldos.scenario.model import Ros2Spec, StackSpec

@@ -86,7 +86,7 @@ import contextlib
 import json
 import pytest
 from pytest_ldos.host.cpu import read_affinities, with_descendants
-from pytest_ldos.measure.load.choose import RepeatedLoad
+from pytest_ldos.measure.load.protocol import RepeatedLoad
 
 def every_thread(pids):
     return {thread.describe(): sorted(cpus) for thread, cpus in read_affinities(with_descendants(pids)).items()}
@@ -137,7 +137,7 @@ import contextlib
 import json
 import psutil
 import pytest
-from pytest_ldos.measure.load.choose import RepeatedLoad
+from pytest_ldos.measure.load.protocol import RepeatedLoad
 
 
 @pytest.mark.baseline

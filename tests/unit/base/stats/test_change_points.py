@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.change_points import autoregressions, flagged, simulate_limit
-from pytest_ldos.base.stats.sequence import (
+from pytest_ldos.base.stats.rank_tests import (
     CORRELATIONS,
     FEWEST,
     LENGTHS,

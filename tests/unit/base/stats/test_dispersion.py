@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_ldos.base.stats.spread import IN_TAIL, around_medians, klotz_scores, tail_scores, tail_threshold
+from pytest_ldos.base.stats.adjust import IN_TAIL, around_medians, klotz_scores, tail_scores, tail_threshold
 
 RNG = np.random.default_rng(1)
 NARROW, WIDE = RNG.normal(3, 1, 50), RNG.normal(5, 2, 50)

@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from pytest_ldos.base.stats.intervals import fewest_runs, largest_contrast_p, smallest_p
+from pytest_ldos.base.stats.counts import fewest_runs, largest_contrast_p, smallest_p
 
 
 def runs(seed, *, quantities=300, size=5):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_ldos.base.stats.sequence import find_late_rise
+from pytest_ldos.base.stats.rank_tests import find_late_rise
 
 
 def noise(seed, count=15):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pytest_ldos.base.stats.intervals import mean_interval
+from pytest_ldos.base.stats.counts import mean_interval
 
 
 def test_interval_matches_students_t():

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pytest_ldos.base.stats.intervals import median_interval
+from pytest_ldos.base.stats.counts import median_interval
 
 
 @pytest.mark.parametrize("size", [0, 1, 5])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ldos.base.stats.moments import Moments
+from pytest_ldos.base.series import Moments
 
 
 def moments(values):

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from pytest_ldos.base.stats.adjust import draw_in_extremes, group_scale, winsorize_groups, winsorize_levels
 from pytest_ldos.base.stats.rank_tests import estimate_shift
-from pytest_ldos.base.stats.spread import draw_in_extremes, group_scale, winsorize_groups, winsorize_levels
 
 SHAPES = [(1, 10), (2, 15), (10, 2), (12, 5)]
 

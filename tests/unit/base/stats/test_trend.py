@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pytest_ldos.base.stats.sequence import estimate_trend
+from pytest_ldos.base.stats.rank_tests import estimate_trend
 
 
 @pytest.mark.parametrize("size", [6, 7, 12, 30])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.host.inherited import pids_with
+from pytest_ldos.host.fingerprint import pids_with
 from tests.builders.colcon import COMPILED, HELD, TOO_LARGE, add_package, find_colcon
 from tests.builders.namespaces import in_namespaces
 from tests.builders.repository import Repository

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_ldos.base.stats.intervals import mean_interval
+from pytest_ldos.base.stats.counts import mean_interval
 from pytest_ldos.host.kept import ChildFailed
 from pytest_ldos.instruments.cost_layers import Kind, Layer
 from pytest_ldos.instruments.tracing_cost.instrument import (

@@ -10,8 +10,7 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.host.interference import Interference
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.judge.baseline.lookup import Found, NoBaseline, NotComparable, Unreadable, find_baseline
-from pytest_ldos.judge.baseline.store import BaselineStores
+from pytest_ldos.judge.baseline.store import BaselineStores, Found, NoBaseline, NotComparable, Unreadable, find_baseline
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.scenario.loads import CpuLimitSpec, DdsFloodSpec
 from pytest_ldos.show.report.reasons import describe_reason

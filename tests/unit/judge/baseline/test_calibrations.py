@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ldos.base.errors import RecordUnreadable
-from pytest_ldos.judge.baseline.calibration import SCHEMA_VERSION, MetricNoise, decode_calibration, encode_calibration
-from pytest_ldos.judge.baseline.lookup import (
+from pytest_ldos.judge.baseline.key import SCHEMA_VERSION, MetricNoise, decode_calibration, encode_calibration
+from pytest_ldos.judge.baseline.store import (
+    BaselineStores,
     Calibrated,
     Uncalibrated,
     UnreadableCalibration,
     find_calibration,
     save_calibration,
 )
-from pytest_ldos.judge.baseline.store import BaselineStores
 from pytest_ldos.show.report.reasons import describe_other_calibration
 from tests.builders.calibrations import calibration_of
 from tests.builders.trials import FINGERPRINT, noisy_set

@@ -7,7 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from pytest_ldos.judge.baseline.known_runs import (
+from pytest_ldos.host.interference import Interference
+from pytest_ldos.judge.unchanged import (
     MOST_OF_BASELINE,
     MOST_RUNS,
     is_whole,
@@ -114,6 +115,27 @@ def test_commit_identifies_files_named_in_settings():
     assert len({stack_of(one), stack_of(other), stack_of(changed)}) == 3
     assert stack_of(changed) == ""
     assert [is_whole(each) for each in (run_of(1), one)] == [True, False]
+
+
+def under(others_s, run):
+    """A run during which other programs used so many seconds of each ten of both CPUs."""
+    found = Interference(seconds=10.0, cpus=2, others_s=others_s)
+    return dataclasses.replace(run, trials=tuple(dataclasses.replace(each, interference=found) for each in run.trials))
+
+
+@pytest.mark.parametrize(("others_s", "of_baseline", "observed"), [(0.1, 3, 3), (12.0, 2, 2)])
+def test_only_runs_as_disturbed_as_the_head_are_known(tmp_path, others_s, of_baseline, observed):
+    """Runs under a foreign load vary by more: with them, a regression in a calm run would pass."""
+    baseline = under(0.1, run_of(0))
+    calm = [under(0.1, run_of(each)) for each in (1, 2)]
+    disturbed = [under(12.0, run_of(each, level=0.5 * each)) for each in (3, 4)]
+    for each in (baseline, *calm, *disturbed):
+        keep_run(tmp_path / "baselines", each)
+    together, known = with_known_runs(tmp_path / "baselines", baseline, under(others_s, run_of(9)))
+    assert (known.of_baseline, known.observed) == (of_baseline, observed)
+    assert len(together.trials) == 10 * of_baseline
+    assert together.is_disturbed == (others_s > 1)
+    assert (known.between["T1"].runs.value ** 0.5 < 0.05) == (others_s < 1)
 
 
 def test_unreadable_file_is_not_a_known_run(tmp_path):

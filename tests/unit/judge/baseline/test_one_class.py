@@ -7,18 +7,19 @@ import dataclasses
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.judge.baseline.lookup import (
+from pytest_ldos.judge.baseline.store import (
+    BaselineStores,
     Calibrated,
     Found,
     NotComparable,
     Uncalibrated,
     find_baseline,
     find_calibration,
+    merge_trials,
     save_calibration,
 )
-from pytest_ldos.judge.baseline.store import BaselineStores, merge_trials
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import decide
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, read_trials, write_trials
 from pytest_ldos.show.report.compose import compose

@@ -7,8 +7,9 @@ import dataclasses
 import pytest
 
 from pytest_ldos.base.series import Better
-from pytest_ldos.judge.gate.policy import have_little, metric_shares
-from pytest_ldos.judge.gate.shape import LOCATION, LateRise, Shape, Spread, aspect_shares
+from pytest_ldos.judge.gate.case import have_little, metric_shares
+from pytest_ldos.judge.gate.comparison import LOCATION, aspect_shares
+from pytest_ldos.judge.gate.verdict import LateRise, Shape, Spread
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
 

@@ -18,10 +18,10 @@ from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.base.stats.rank_tests import median
-from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
+from pytest_ldos.judge.baseline.key import Calibration, MetricNoise
 from pytest_ldos.judge.gate import reasons as why
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import decide, judge_alone
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import VERDICT_OF, Moved, Reason, Unusable
 from pytest_ldos.judge.gate.verdict import Verdict, exit_code, is_failure, worst
 from pytest_ldos.measure.metrics.catalogue import METRICS

@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from pytest_ldos.base.paths import BUILT_IN_PATHS
+from pytest_ldos.base.ros2 import BUILT_IN_PATHS
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import GateResult, decide
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.declared import declare
 from pytest_ldos.measure.metrics.model import Measurement

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.judge.baseline.lookup import Found
+from pytest_ldos.judge.baseline.store import Found
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import decide, judge_alone
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import Distorted, OfBase
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.judging import Grounds, judge

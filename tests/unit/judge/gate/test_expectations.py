@@ -6,11 +6,11 @@ import dataclasses
 
 import pytest
 
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import judge_alone
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import MissedDeadline, NoTrials
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.measure.metrics.segments import Kept
+from pytest_ldos.measure.metrics.extract import Kept
 from pytest_ldos.scenario.metrics import DeadlineSpec
 from tests.builders.trials import noisy_set
 

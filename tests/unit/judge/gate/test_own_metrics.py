@@ -8,8 +8,8 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.series import Better, Invalid
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import decide
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import LostMetric, Moved, OtherDirection, OtherUnit, Untrusted
 from pytest_ldos.judge.gate.verdict import Verdict
 from tests.builders.own_metric import GRIP_RATE, with_own

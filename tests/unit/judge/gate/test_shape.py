@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from pytest_ldos.campaign.order import Role, first_blocks
-from pytest_ldos.judge.gate.comparison import MayHaveChanged
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import decide
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import ShapeRegressed
-from pytest_ldos.judge.gate.shape import LateRise, Spread, Tail
-from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.judge.gate.verdict import LateRise, MayHaveChanged, Spread, Tail, Verdict
 from pytest_ldos.measure.trial.record import Look
 from tests.builders.trials import TYPICAL, trial, trial_set
 

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from pytest_ldos.judge.baseline.calibration import MetricNoise
+from pytest_ldos.judge.baseline.key import MetricNoise
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import decide
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from tests.builders.calibrations import calibration_of
 from tests.builders.trials import in_starts, noisy_set, times_three

@@ -3,8 +3,8 @@
 import dataclasses
 
 from pytest_ldos.base.series import Missing
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import decide
-from pytest_ldos.judge.gate.policy import Policy
 from tests.builders.trials import failed_trial, measured, noisy_set
 
 

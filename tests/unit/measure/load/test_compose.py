@@ -17,8 +17,8 @@ from pytest_ldos.base.errors import LoadFailed
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cgroup import NAME, find_place
 from pytest_ldos.host.cpu import our_cpus, read_affinities
-from pytest_ldos.host.inherited import pids_with
-from pytest_ldos.measure.load.choose import apply_loads, in_order, load_available
+from pytest_ldos.host.fingerprint import pids_with
+from pytest_ldos.measure.load.protocol import apply_loads, in_order, load_available
 from pytest_ldos.scenario.loads import (
     CacheLoadSpec,
     CpuLimitSpec,
@@ -39,7 +39,7 @@ import json, sys, time
 from pathlib import Path
 from pytest_ldos.host.cpu import with_descendants
 from pytest_ldos.host.processes import ProcessGroup
-from pytest_ldos.measure.load.choose import apply_loads
+from pytest_ldos.measure.load.protocol import apply_loads
 from pytest_ldos.measure.load.protocol import LoadSite
 from pytest_ldos.scenario.loads import NoisyNeighbourSpec
 from tests.fakes.rig import FakeRecorder

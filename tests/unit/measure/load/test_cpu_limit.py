@@ -17,8 +17,8 @@ from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cgroup import find_home, find_place
 from pytest_ldos.host.cpu import our_cpus, read_affinities, with_descendants
 from pytest_ldos.measure.load import cpu_limit
-from pytest_ldos.measure.load.choose import load_available
 from pytest_ldos.measure.load.cpu_limit import run_cpu_limit
+from pytest_ldos.measure.load.protocol import load_available
 from pytest_ldos.scenario.loads import CpuLimitSpec
 from pytest_ldos.scenario.model import StackSpec
 from tests.builders.stressors import wait_until

@@ -10,8 +10,7 @@ from pytest_ldos.base.errors import ConfigurationError, LoadFailed, Unavailable
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cpu import describe_cpus, our_cpus
 from pytest_ldos.measure.load import stress_loads, stress_ng
-from pytest_ldos.measure.load.choose import load_available
-from pytest_ldos.measure.load.protocol import NOT_READ, proof_to_dict
+from pytest_ldos.measure.load.protocol import NOT_READ, load_available, proof_to_dict
 from pytest_ldos.measure.load.stress_loads import cpu_load_available, cpu_methods, lacking_effort, run_cpu_load
 from pytest_ldos.measure.load.stress_ng import Stress
 from pytest_ldos.scenario.loads import CpuLoadSpec

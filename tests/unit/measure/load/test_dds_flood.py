@@ -14,12 +14,11 @@ import pytest
 import yaml
 
 from pytest_ldos.base.errors import ConfigurationError, LoadFailed, Unavailable
-from pytest_ldos.measure.load import choose as programs
 from pytest_ldos.measure.load import dds_flood, flood_reports
-from pytest_ldos.measure.load.choose import load_available
+from pytest_ldos.measure.load import protocol as programs
 from pytest_ldos.measure.load.dds_flood import run_dds_flood
 from pytest_ldos.measure.load.flood_reports import ros_programs
-from pytest_ldos.measure.load.protocol import LoadSite, proof_to_dict
+from pytest_ldos.measure.load.protocol import LoadSite, load_available, proof_to_dict
 from pytest_ldos.robot.dds.domain import claim_domain
 from pytest_ldos.scenario.loads import DdsFloodSpec
 from pytest_ldos.scenario.model import StackSpec

@@ -16,14 +16,13 @@ import pytest
 import yaml
 
 from pytest_ldos.base.errors import ConfigurationError, LoadFailed, Unavailable
-from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.measure.load import choose as programs
+from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.measure.load import flood_reports
 from pytest_ldos.measure.load import guard as guard_load
-from pytest_ldos.measure.load.choose import apply_loads, load_available
+from pytest_ldos.measure.load import protocol as programs
 from pytest_ldos.measure.load.dds_flood import RunningFlood, run_dds_flood
 from pytest_ldos.measure.load.guard import RunningGuard, guard_program, publishers_of, run_guard
-from pytest_ldos.measure.load.protocol import LoadSite, proof_to_dict
+from pytest_ldos.measure.load.protocol import LoadSite, apply_loads, load_available, proof_to_dict
 from pytest_ldos.robot.dds.domain import claim_domain
 from pytest_ldos.robot.dds.messages import default
 from pytest_ldos.robot.dds.node import Context, Node

@@ -11,13 +11,12 @@ import psutil
 import pytest
 
 from pytest_ldos.base.errors import LoadFailed, Unavailable
-from pytest_ldos.base.plain import PlainReader
+from pytest_ldos.base.files import PlainReader
 from pytest_ldos.host.cpu import is_grouped_by_session, read_scheduling_group
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.measure.load import noisy_neighbour
-from pytest_ldos.measure.load.choose import load_available
 from pytest_ldos.measure.load.noisy_neighbour import RunningNeighbour, run_neighbour, stack_of_neighbour
-from pytest_ldos.measure.load.protocol import proof_to_dict
+from pytest_ldos.measure.load.protocol import load_available, proof_to_dict
 from pytest_ldos.scenario.loads import NeighbourStack, NoisyNeighbourSpec, SchedulerGroup
 from pytest_ldos.scenario.model import FaultSpec, Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import Simulation, StackKind

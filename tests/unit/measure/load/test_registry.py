@@ -15,8 +15,15 @@ from docs.generate.loads import loads_page
 from pytest_ldos import api
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.measure.load.choose import IMPLEMENTATIONS, in_order, load_available, run_load
-from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite
+from pytest_ldos.measure.load.protocol import (
+    IMPLEMENTATIONS,
+    Load,
+    LoadProof,
+    LoadSite,
+    in_order,
+    load_available,
+    run_load,
+)
 from pytest_ldos.plugin import hooks
 from pytest_ldos.scenario import words
 from pytest_ldos.scenario.addresses import assign, known_addresses

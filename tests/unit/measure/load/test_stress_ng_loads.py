@@ -12,8 +12,7 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError, LoadFailed
 from pytest_ldos.host.counters import Event
 from pytest_ldos.measure.load import stress_loads
-from pytest_ldos.measure.load.choose import load_available
-from pytest_ldos.measure.load.protocol import NOT_READ
+from pytest_ldos.measure.load.protocol import NOT_READ, load_available
 from pytest_ldos.measure.load.stress_loads import (
     CacheLoadProof,
     prove_memory_load,

@@ -10,7 +10,7 @@ from pytest_ldos.measure.metrics.catalogue import METRICS
 NINTH = """
 import dataclasses
 
-from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.measure.metrics import catalogue, latency
 
 catalogue.METRICS["T9"] = dataclasses.replace(
@@ -18,8 +18,8 @@ catalogue.METRICS["T9"] = dataclasses.replace(
     in_sweeps=False
 )
 
-from pytest_ldos.judge.explain import METRIC_PATHS
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.summary import METRIC_PATHS
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.measure.metrics.extract import find_disagreement
 from pytest_ldos.measure.trial.record import OURS
 from pytest_ldos.show.report import analysis as fleet

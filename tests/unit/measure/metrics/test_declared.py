@@ -10,9 +10,8 @@ import pytest
 
 from pytest_ldos import api
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.paths import BUILT_IN_PATHS
+from pytest_ldos.base.ros2 import BUILT_IN_PATHS, Phase
 from pytest_ldos.base.series import Better, Missing
-from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.host.process_resources import ProcessUse, StackUse, ThreadUse
 from pytest_ldos.measure.metrics.catalogue import METRICS, catalogue_of
 from pytest_ldos.measure.metrics.context import OutsideTrace

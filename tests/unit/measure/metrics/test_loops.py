@@ -7,9 +7,8 @@ import re
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.paths import BUILT_IN_PATHS
-from pytest_ldos.base.stats.moments import Moments
-from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.base.ros2 import BUILT_IN_PATHS, Phase
+from pytest_ldos.base.series import Moments
 from pytest_ldos.measure.metrics.catalogue import catalogue_of
 from pytest_ldos.measure.metrics.context import OutsideTrace
 from pytest_ldos.measure.metrics.declared import in_traces, refuse_unknown_loops, since

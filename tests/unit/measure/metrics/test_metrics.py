@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.base.series import Invalid, Missing
-from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.extract import EXECUTING_DELAY, PLANNING_DELAY, extract_metrics, extract_trial
 from pytest_ldos.measure.metrics.model import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, Interfaces

@@ -12,10 +12,9 @@ import pytest
 
 from pytest_ldos import api
 from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.base.series import Better, Invalid, Missing
-from pytest_ldos.base.tracepoints import Phase
-from pytest_ldos.measure.metrics.catalogue import METRICS, catalogue_of
-from pytest_ldos.measure.metrics.own import require_own
+from pytest_ldos.measure.metrics.catalogue import METRICS, catalogue_of, require_own
 from pytest_ldos.trace.ctf.stats import Gap, ReadStats, StreamStats
 from pytest_ldos.trace.execution.model import Plan, TrialSpan
 from tests.builders.models import changed, empty_model

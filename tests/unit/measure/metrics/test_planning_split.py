@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.measure.metrics.latency import PlanningSplits
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.model import PlanRequest, TrialSpan

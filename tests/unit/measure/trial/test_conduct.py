@@ -9,9 +9,8 @@ from contextlib import contextmanager
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, RecordingFailed
-from pytest_ldos.base.paths import BUILT_IN_PATHS
-from pytest_ldos.base.series import Invalid, Missing
-from pytest_ldos.base.stats.moments import Moments
+from pytest_ldos.base.ros2 import BUILT_IN_PATHS
+from pytest_ldos.base.series import Invalid, Missing, Moments
 from pytest_ldos.host.interference import Interference
 from pytest_ldos.host.process_resources import TaskExits
 from pytest_ldos.measure.metrics.catalogue import catalogue_of

@@ -7,9 +7,8 @@ import random
 
 import pytest
 
-from pytest_ldos.judge.gate.case import Case
+from pytest_ldos.judge.gate.case import Case, Policy
 from pytest_ldos.judge.gate.decide import decide
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.model import PLANS_WAITED_FOR_OTHERS, WAITED_FOR_OTHERS
 from tests.builders.trials import noisy_set

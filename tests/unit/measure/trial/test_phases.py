@@ -10,8 +10,16 @@ import pytest
 
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.measure.trial.conduct import Procedure, add_trials, new_record
-from pytest_ldos.measure.trial.durations import DURATIONS_FILE, read_durations, write_durations
-from pytest_ldos.measure.trial.phases import PhaseClock, RunPhase, Spent, clocked, describe_durations
+from pytest_ldos.measure.trial.rig import (
+    DURATIONS_FILE,
+    PhaseClock,
+    RunPhase,
+    Spent,
+    clocked,
+    describe_durations,
+    read_durations,
+    write_durations,
+)
 from pytest_ldos.robot.stack.goals import GOAL_SETS
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from tests.fakes.rig import FakeRecorder, open_fake_rig

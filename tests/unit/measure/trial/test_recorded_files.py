@@ -16,9 +16,9 @@ from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.campaign.sweep import decode_start, encode_start
 from pytest_ldos.campaign.watching import to_trials
 from pytest_ldos.instruments.study import Round
-from pytest_ldos.judge.baseline.calibration import decode_calibration, encode_calibration
+from pytest_ldos.judge.baseline.key import decode_calibration, encode_calibration
+from pytest_ldos.measure.metrics.extract import Kept
 from pytest_ldos.measure.metrics.model import published_clock
-from pytest_ldos.measure.metrics.segments import Kept
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import RoundTrial
 from pytest_ldos.robot.stack.goals import OutcomeClass

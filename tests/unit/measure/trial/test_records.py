@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.errors import NotWritten, RecordUnreadable
+from pytest_ldos.base.files import write_atomically
 from pytest_ldos.base.series import CENSORED, Better, Invalid, Missing
-from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import PLANNED_DURATION, Measurement, Metric, published_clock
 from pytest_ldos.measure.trial.artifacts import (

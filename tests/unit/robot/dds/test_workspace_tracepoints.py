@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import pytest_ldos.robot.dds
-from pytest_ldos.base.tracepoints import FIELDS, Marker, Phase
+from pytest_ldos.base.ros2 import FIELDS, Marker, Phase
 from pytest_ldos.record.lttng import LttngRecorder
 from pytest_ldos.trace.ctf.read import read_trace
 from tests.builders.lttng import Session

@@ -6,7 +6,7 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.robot.stack.client_protocol import MoveCommand, MoveReport, ReadyEvent, TrialTag
 from pytest_ldos.robot.stack.goals import REACH
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.measure.metrics.declared import declare
 from pytest_ldos.measure.metrics.model import published_states
 from pytest_ldos.measure.trial.record import all_series

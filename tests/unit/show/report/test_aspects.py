@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.show.report import failure, html, junit, markdown
+from pytest_ldos.show.report import html, junit, markdown
 from pytest_ldos.show.report.compose import compose
 from pytest_ldos.show.report.document import AspectReport
-from pytest_ldos.show.report.terminal import render
+from pytest_ldos.show.report.terminal import render, render_failure
 from pytest_ldos.show.report.words import describe_details, describe_move, summarize
 from tests.builders.reports import full_section
 
@@ -39,7 +39,7 @@ def test_grown_spread_is_shown_with_the_change_of_the_median():
     section = section_with(SPREAD, Verdict.REGRESSED)
     assert summarize(section) == f"T1 +40.0 %; {WORDS}"
     assert describe_move(section.metrics[0]).endswith(f"; {WORDS}")
-    assert "spread × 2.1" in failure.render(compose([section]))
+    assert "spread × 2.1" in render_failure(compose([section]))
     for text in formats(section):
         assert WORDS in text
 

@@ -13,7 +13,7 @@ from pytest_ldos.campaign.calibrate import CalibrationResult, Planted, Promise, 
 from pytest_ldos.campaign.detection import Detection, Promised
 from pytest_ldos.campaign.noise import Design
 from pytest_ldos.campaign.selftest import SelfTestResult
-from pytest_ldos.judge.baseline.calibration import MetricNoise
+from pytest_ldos.judge.baseline.key import MetricNoise
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.report.calibration import (
     render_calibration,

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from pytest_ldos.judge.baseline.history.trend import build_trend
+from pytest_ldos.judge.baseline.trend import build_trend
 from pytest_ldos.show.report import figures as figure
 from pytest_ldos.show.report.history_page import render_page
 from tests.builders.history import series_of

@@ -11,9 +11,8 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import Rendered
-from pytest_ldos.judge.baseline.history.store import Pin
-from pytest_ldos.judge.baseline.history.trend import build_trend
 from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.baseline.trend import Pin, build_trend
 from pytest_ldos.show.page.model import Badge, Column, Table, Tone, Words
 from pytest_ldos.show.report.history import Origins
 from pytest_ldos.show.report.history_page import file_of, overall, render_site, states_of

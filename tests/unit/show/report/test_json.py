@@ -9,8 +9,8 @@ import math
 import pytest
 from jsonschema import Draft202012Validator
 
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import decide
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.show.report import json_text
 from pytest_ldos.show.report import json_text as schema
 from pytest_ldos.show.report.compose import compose, compose_infra

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_ldos.judge.baseline.key import OtherHostClasses, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
-from pytest_ldos.judge.gate.comparison import MayBeWorse, MayFailMore, MayHaveChanged, MoreTrials, VariesTooMuch
+from pytest_ldos.judge.gate.verdict import MayBeWorse, MayFailMore, MayHaveChanged, MoreTrials, VariesTooMuch
 from pytest_ldos.show.report.reasons import describe_more_trials, describe_other_calibration, describe_reason
 from tests.builders.reasons import FILE, HERE, REASONS, SPREAD, THERE
 

@@ -12,21 +12,20 @@ import pytest
 from pytest_ldos.base.series import Better, Missing
 from pytest_ldos.base.text import visible
 from pytest_ldos.host.interference import Interference
-from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
-from pytest_ldos.judge.baseline.key import BaselineKey, OtherHostClasses
-from pytest_ldos.judge.baseline.lookup import Calibrated, Uncalibrated
+from pytest_ldos.judge.baseline.key import BaselineKey, Calibration, MetricNoise, OtherHostClasses
+from pytest_ldos.judge.baseline.store import Calibrated, Uncalibrated
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import decide
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.metrics.extract import Kept
 from pytest_ldos.measure.metrics.model import FEEDBACK, Measurement, published_states
-from pytest_ldos.measure.metrics.segments import Kept
 from pytest_ldos.measure.trial.record import Look
 from pytest_ldos.scenario.metrics import DeadlineSpec
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
-from pytest_ldos.show.report import failure, html, markdown
+from pytest_ldos.show.report import html, markdown
 from pytest_ldos.show.report.compose import compose
 from pytest_ldos.show.report.sentences import APPROXIMATELY
-from pytest_ldos.show.report.terminal import render
+from pytest_ldos.show.report.terminal import render, render_failure
 from pytest_ldos.show.report.words import (
     change_of,
     describe_mdes,
@@ -53,15 +52,15 @@ def text_of(section, width=120):
     return render(compose([section]), width=width, color=False, setting=False)
 
 
-def render_failure(section):
-    return failure.render(compose([section]))
+def failure_of(section):
+    return render_failure(compose([section]))
 
 
 def test_a_regression_shows_all_that_is_needed_to_act():
     """Metric, both medians, ratio with interval, floor, MDE, and the trace."""
     head, base = noisy_set(1, factors={"T1": 1.4}), noisy_set(2)
     section = section_of(head, base, notes=("trace: /somewhere/trace",))
-    message = render_failure(section)
+    message = failure_of(section)
     t1 = section.metric("T1")
     assert t1 is not None
     assert t1.change is not None
@@ -91,7 +90,7 @@ def test_a_metric_that_regressed_by_failures_has_its_numbers():
     assert t1.verdict == "regressed"
     assert t1.change.high is None
     assert interval_of(t1.change).endswith("+∞")
-    assert "T1 planning latency: regressed" in render_failure(section)
+    assert "T1 planning latency: regressed" in failure_of(section)
 
 
 def test_an_upper_end_that_is_only_large_says_so():
@@ -185,7 +184,7 @@ def test_a_change_from_zero_has_no_ratio():
     assert metric.change.ratio is metric.change.low is metric.change.high is metric.change.mde is None
     assert "retries (retries of the gripper) regressed: from 0 to 5.00" in section.reasons
     assert "retries retries of the gripper from 0, 0.00 → 5.00" in markdown.render(compose([section]))
-    assert "change         from 0, interval –" in render_failure(section)
+    assert "change         from 0, interval –" in failure_of(section)
     assert "retries" in section.score.without
     assert not [line for line in describe_mdes(section) if "retries" in line]
 
@@ -196,7 +195,7 @@ def test_inconclusive_change_from_zero_has_no_ratio():
     section = section_of(at_times(1, often=3), at_times(2, often=1))
     assert section.metric("retries").verdict is Verdict.INCONCLUSIVE
     assert "retries is inconclusive (measured from 0 to 9.00)" in section.reasons
-    assert "change         from 0, interval –" in render_failure(section)
+    assert "change         from 0, interval –" in failure_of(section)
 
 
 UNJUDGED = {"T3": 3.0}
@@ -286,7 +285,7 @@ def test_text_of_other_programs_cannot_reach_the_terminal():
     assert visible(HOSTILE) == "\\x1b[31mred\\x07 [bold]x[/bold] \\x202egnp.exe"
     head = noisy_set(1, name="evil\x1b]0;x\x07", failures=1, incomplete=HOSTILE, stack=HOSTILE)
     section = section_of(head, notes=(HOSTILE,))
-    shown = render(compose([section]), width=100, color=False) + render_failure(section)
+    shown = render(compose([section]), width=100, color=False) + failure_of(section)
     assert "\x1b" not in shown
     assert "\x07" not in shown
     assert "\u202e" not in shown
@@ -324,7 +323,7 @@ def test_an_approximate_number_says_so_and_why_below_the_table():
 
 
 def test_a_regression_of_an_approximate_number_says_so_in_the_failure():
-    message = render_failure(section_of(approximately(1, factors={"T3": 3.0}), approximately(2)))
+    message = failure_of(section_of(approximately(1, factors={"T3": 3.0}), approximately(2)))
     assert "T3 control-loop jitter: regressed" in message
     assert "median         ≈ 0." in message
     assert f"≈ T3 from /joint_states publications: {STATES.caveat}" in message
@@ -344,7 +343,7 @@ def test_a_metric_of_two_sources_is_shown_as_not_comparable():
     assert "not_comparable" in text_of(section)
     reason = "T3 is not comparable: it was taken from /joint_states publications here, from control probe in the baseline (record it again: --ldos-update-baseline)"
     assert f"  {reason}" in text_of(section).splitlines()
-    assert "T3 control-loop jitter: not_comparable" not in render_failure(section)
+    assert "T3 control-loop jitter: not_comparable" not in failure_of(section)
 
 
 def test_a_topics_name_is_made_safe():
@@ -357,7 +356,7 @@ def test_a_topics_name_is_made_safe():
 def test_hostile_words_change_no_line_of_a_terminal(text):
     """As many lines as with a harmless word, no control character, and no command to the log of a workflow."""
     hostile, harmless = in_words(full_document(), text), in_words(full_document(), "name" if text else "")
-    for show in (lambda document: render(document, width=100, color=False), failure.render):
+    for show in (lambda document: render(document, width=100, color=False), render_failure):
         shown = show(hostile)
         shown.encode()
         assert shown.count("\n") == show(harmless).count("\n")
@@ -486,7 +485,7 @@ def test_a_load_stands_behind_the_first_reason_of_bad_news_and_among_the_facts_o
     assert f"this run: {NAMED}" not in describe_measurement(bad)
     assert f"this run: {NAMED}" in describe_measurement(good)
     for each in (bad, good):
-        assert NAMED in failure.render(compose([each]))
+        assert NAMED in render_failure(compose([each]))
 
 
 def test_trials_that_were_made_again_are_counted_with_their_loads():

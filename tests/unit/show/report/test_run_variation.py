@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.stats.starts import Variance
-from pytest_ldos.judge.baseline.known_runs import KnownRuns
-from pytest_ldos.judge.baseline.lookup import Calibrated, Found, Uncalibrated
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.baseline.store import Calibrated, Found, Uncalibrated
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.judging import Grounds, judge
-from pytest_ldos.judge.unchanged import Between
+from pytest_ldos.judge.unchanged import Between, KnownRuns
 from pytest_ldos.show.report.compose import compose_section
 from pytest_ldos.show.report.sentences import describe_run_variation
 from tests.builders.calibrations import calibration_of

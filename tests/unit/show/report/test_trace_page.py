@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from pytest_ldos.base.errors import Unavailable
-from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
+from pytest_ldos.base.ros2 import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.extract import extract_metrics
 from pytest_ldos.show.page.formats import Format

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.robot.stack.client_protocol import TrialTag
 from pytest_ldos.robot.stack.goals import REACH, ErrorCode
 from pytest_ldos.trace.ctf.read import read_trace

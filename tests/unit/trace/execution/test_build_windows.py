@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.base.ros2 import Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace
 from pytest_ldos.trace.ctf.stats import Gap
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, READ_EVENTS, build_execution, build_execution_in_windows

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
-from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.base.ros2 import Ros2
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.trace.execution.callbacks import demangle

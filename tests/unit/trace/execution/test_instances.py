@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.base.ros2 import Ros2
 from pytest_ldos.trace.ctf.stats import Gap
 from pytest_ldos.trace.execution.threads import shift_clocks
 from tests.builders.ros2 import Message, Recording

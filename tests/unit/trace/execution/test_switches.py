@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.base.switch_counts import SwitchCounts
+from pytest_ldos.base.series import SwitchCounts
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.scheduling import build_thread_states, count_switches
 from tests.builders.kernel import EPOCH_NS, THREADS, write_three_threads

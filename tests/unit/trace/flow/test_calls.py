@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.base.ros2 import Ros2
 from pytest_ldos.trace.flow.build import build_flow
 from tests.builders.ros2 import Recording
 

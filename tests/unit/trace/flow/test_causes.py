@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.paths import LinkRule, LinkSpec, PathSpec
-from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.base.ros2 import LinkRule, LinkSpec, PathSpec, Ros2
 from pytest_ldos.trace.flow.build import build_flow
 from tests.builders.ros2 import Message, Recording
 

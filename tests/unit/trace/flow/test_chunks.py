@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.trace.execution.build import build_execution
 from tests.builders.chunks import assert_equal_tables, found_in, small_chunks
 from tests.unit.trace.flow.test_random_systems import System, rules, steps

@@ -6,10 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.base.tracepoints import Phase
-from pytest_ldos.judge.explain import explain
-from pytest_ldos.measure.metrics.segments import PathSegments
+from pytest_ldos.base.ros2 import PathSpec, Phase
+from pytest_ldos.judge.summary import explain
+from pytest_ldos.measure.metrics.extract import PathSegments
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.model import TrialSpan
 from pytest_ldos.trace.execution.scheduling import build_thread_states

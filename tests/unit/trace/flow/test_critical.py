@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.base.tracepoints import Marker, Ros2
+from pytest_ldos.base.ros2 import Marker, PathSpec, Ros2
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.critical import break_down
 from pytest_ldos.trace.flow.lineage import find_path

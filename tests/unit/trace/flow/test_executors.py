@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos import api
-from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.base.ros2 import Ros2
 from pytest_ldos.trace.ctf.stats import Gap
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS
 from pytest_ldos.trace.flow.summary import busy_shares, executor_states, without_states

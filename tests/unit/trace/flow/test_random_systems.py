@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.base.ros2 import PathSpec, Ros2
 from pytest_ldos.trace.execution.columns import times_of
 from pytest_ldos.trace.execution.threads import shift_clocks
 from pytest_ldos.trace.flow.build import build_flow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.summary import summarize_paths
 from tests.builders.ros2 import Recording

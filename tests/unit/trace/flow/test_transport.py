@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.base.ros2 import Ros2
 from pytest_ldos.trace.flow.build import build_flow
 from tests.builders.ros2 import Message, Recording
 

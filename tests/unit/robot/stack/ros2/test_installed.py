@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from pytest_ldos.base.distros import DEFAULT
+from pytest_ldos.base.ros2 import DEFAULT
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.robot.stack import choose
 from pytest_ldos.robot.stack.ros2 import installed

@@ -17,15 +17,19 @@ from scipy.special import ndtri, stdtrit
 
 from pytest_ldos.base.series import Better
 from pytest_ldos.base.stats.adjust import remove_cause, remove_levels
-from pytest_ldos.base.stats.rank_tests import Locations, locate
-from pytest_ldos.base.stats.sequence import correlation_of, normal_scores
-from pytest_ldos.judge.baseline.history.rows import INVALID, KEPT_COVARIATES, Status
+from pytest_ldos.base.stats.rank_tests import correlation_of, locate, normal_scores
+from pytest_ldos.judge.baseline.history import INVALID, KEPT_COVARIATES, Status
 from pytest_ldos.judge.baseline.key import KEY_COLUMNS, BaselineKey
 
 Numbers = npt.NDArray[np.float64]
 
 CONFIDENCE: Final = 0.95
-_TAIL: Final = (1 - CONFIDENCE) / 2
+TAIL: Final = (1 - CONFIDENCE) / 2
+_DEVIATIONS_OF_HALF_WIDTH: Final = -float(ndtri(TAIL))
+_MAD_TO_DEVIATION: Final = 1.4826
+_FEWEST_RUNS: Final = 5
+"""Fewest runs from which the variation between runs is estimated."""
+
 _REFUSED: Final = frozenset({"regressed", "infra"})
 
 COLUMNS: Final = frozenset(
@@ -35,7 +39,7 @@ COLUMNS: Final = frozenset(
         *KEPT_COVARIATES,
     }
 )  # fmt: skip
-"""Columns of `rows.SCHEMA` that a series is built from."""
+"""Columns of `history.SCHEMA` that a series is built from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,18 +119,14 @@ def latest_runs(rows: pl.DataFrame, count: int, *, keep: Collection[str] = ()) -
 def build_series(rows: pl.DataFrame) -> list[MetricSeries]:
     """All series in a history's rows with at least one usable value; invalid runs have none."""
     has_value = pl.col("status").is_in([Status.MEASURED.value, Status.CENSORED.value])
-    usable = rows.filter(has_value & (pl.col("verdict") != INVALID))
-    ordered = _with_sources(usable.sort("started_at", "trials"))
+    usable = rows.filter(has_value & (pl.col("verdict") != INVALID)).sort("started_at", "trials")
+    # Censored values get the source of their run's other values, or of a neighbouring run.
+    of_run = pl.col("source").drop_nulls().first().over("trials", "metric")
+    filled = usable.with_columns(pl.coalesce("source", of_run).alias("source"))
+    ordered = filled.with_columns(pl.col("source").forward_fill().backward_fill().over(_OF_METRIC))
     groups = ordered.partition_by(*_OF_METRIC, "source", maintain_order=True)
     found = [_build(group) for group in groups if group["value"].is_not_null().any()]
     return sorted(found, key=lambda series: (series.key, series.metric, series.source))
-
-
-def _with_sources(rows: pl.DataFrame) -> pl.DataFrame:
-    """Assigns censored values the source of their run's other values, or of a neighbouring run."""
-    of_run = pl.col("source").drop_nulls().first().over("trials", "metric")
-    filled = rows.with_columns(pl.coalesce("source", of_run).alias("source"))
-    return filled.with_columns(pl.col("source").forward_fill().backward_fill().over(_OF_METRIC))
 
 
 def _build(rows: pl.DataFrame) -> MetricSeries:
@@ -191,31 +191,19 @@ def _locate(values: Numbers, starts: Any, ends: Any) -> tuple[Numbers, Numbers]:
     locations, half_widths = np.empty(len(starts)), np.empty(len(starts))
     for size in np.unique(sizes):
         of_size = np.flatnonzero(sizes == size)
-        found = locate(values[starts[of_size, None] + np.arange(size)], tail=_TAIL)
+        found = locate(values[starts[of_size, None] + np.arange(size)], tail=TAIL)
         locations[of_size] = found.estimate
-        half_widths[of_size] = _half_widths(found)
+        with np.errstate(invalid="ignore"):
+            both, lower = (found.high - found.low) / 2, found.estimate - found.low
+        widths = np.where(np.isfinite(found.high), both, lower)  # failed trials make the upper end infinite
+        half_widths[of_size] = np.where(np.isnan(widths), np.inf, widths)
     return locations, half_widths
-
-
-def _half_widths(found: Locations) -> Numbers:
-    """Half widths of intervals; if failed trials make the upper end infinite, the lower half is used."""
-    with np.errstate(invalid="ignore"):
-        both, lower = (found.high - found.low) / 2, found.estimate - found.low
-    widths = np.where(np.isfinite(found.high), both, lower)
-    return np.where(np.isnan(widths), np.inf, widths)
 
 
 def _log(values: Numbers) -> Numbers:
     with np.errstate(divide="ignore", invalid="ignore"):
         logs: Numbers = np.log(values)
     return logs
-
-
-TAIL: Final = (1 - CONFIDENCE) / 2
-_DEVIATIONS_OF_HALF_WIDTH: Final = -float(ndtri(TAIL))
-_MAD_TO_DEVIATION: Final = 1.4826
-_FEWEST_RUNS: Final = 5
-"""Fewest runs from which the variation between runs is estimated."""
 
 
 @dataclass(frozen=True)

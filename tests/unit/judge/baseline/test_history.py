@@ -14,10 +14,9 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, NotWritten, RecordUnreadable
 from pytest_ldos.base.series import Invalid, Missing
-from pytest_ldos.judge.baseline.history import store
-from pytest_ldos.judge.baseline.history import store as files
-from pytest_ldos.judge.baseline.history.rows import SCHEMA, Version, build_rows, identify
-from pytest_ldos.judge.baseline.history.store import HistoryStore, write_file
+from pytest_ldos.judge.baseline import history as files
+from pytest_ldos.judge.baseline import history as store
+from pytest_ldos.judge.baseline.history import SCHEMA, HistoryStore, Version, build_rows, identify, write_file
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from tests.builders.history import add_run, run_of
@@ -144,13 +143,13 @@ def test_names_cannot_leave_the_directory(history, name):
     assert all(path.is_relative_to(history.directory) for path in history.directory.parent.rglob("*.parquet"))
 
 
-ROOT = Path(__file__).parents[5]
+ROOT = Path(__file__).parents[4]
 
 ADD = """
 import os, signal, sys
 from pathlib import Path
-from pytest_ldos.judge.baseline.history import store
-from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.judge.baseline import history as store
+from pytest_ldos.judge.baseline.history import HistoryStore
 from tests.builders.history import add_run
 
 directory, merge_from, first, last, die_at = sys.argv[1:]

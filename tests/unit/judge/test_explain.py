@@ -8,14 +8,14 @@ import math
 import numpy as np
 import pytest
 
-from pytest_ldos.judge.explain import explain
+from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import decide
-from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.measure.metrics.segments import LATENCY
+from pytest_ldos.judge.summary import explain
+from pytest_ldos.measure.metrics.extract import LATENCY
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.show.report.compose import compose
-from pytest_ldos.show.report.failure import render as render_failure
+from pytest_ldos.show.report.terminal import render_failure
 from pytest_ldos.show.report.words import describe_paths
 from tests.builders.reports import section_of
 from tests.builders.trials import TYPICAL, failed_trial, trial, trial_set

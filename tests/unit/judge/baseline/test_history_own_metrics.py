@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_ldos.judge.baseline.history.rows import build_rows
+from pytest_ldos.judge.baseline.history import build_rows
 from tests.builders.own_metric import with_own
 from tests.builders.trials import noisy_set
 

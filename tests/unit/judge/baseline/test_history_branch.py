@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.judge.baseline.history.store import branch_of
+from pytest_ldos.judge.baseline.history import branch_of
 from tests.builders.repository import Repository
 
 

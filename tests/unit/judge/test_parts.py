@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from pytest_ldos.base.paths import BUILT_IN_PATHS
-from pytest_ldos.judge.explain import explain_parts, path_of
-from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.base.ros2 import BUILT_IN_PATHS
+from pytest_ldos.judge.gate.case import Policy
+from pytest_ldos.judge.summary import explain_parts, path_of
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.declared import declare
 from pytest_ldos.measure.metrics.model import Measurement

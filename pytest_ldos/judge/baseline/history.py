@@ -1,32 +1,181 @@
 """The history on disk, one data set of many files: ``DIR/<stack>/<host class>/<scenario>/*.parquet``.
 
-A file appears under its name only when it is complete. A killed writer leaves a
-hidden file that is never read.
-
-Every run adds files of its own, so that concurrent runs do not conflict. Once there are many files, they are merged
-into one. A killed merge loses nothing: rows that occur in two files count once.
+A file appears under its name only when it is complete; a killed writer leaves a hidden file that is never read. Every
+run adds files of its own, so that concurrent runs do not conflict. Once there are many files, they are merged into one.
+A killed merge loses nothing: rows that occur in two files count once.
 """
 
 from __future__ import annotations
 
 import fcntl
-import json
+import hashlib
 import os
 import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
+from pytest_ldos.base.files import require_writable_folder, write_atomically, writing
 from pytest_ldos.base.parquet import FAULTS, read_whole, reason_of, sealed
-from pytest_ldos.base.writable import require_writable_folder, write_atomically, writing
+from pytest_ldos.base.series import Invalid, Missing
+from pytest_ldos.base.text import visible
 from pytest_ldos.host.checkout import ask_git
-from pytest_ldos.judge.baseline.history.rows import SCHEMA
 from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.measure.metrics.model import (
+    COVARIATES,
+    CPU_WORK,
+    PLANNED_DURATION,
+    PLANS_CPU_WORK,
+    WAITED_FOR_OTHERS,
+    Measurement,
+    Metric,
+)
+from pytest_ldos.measure.trial.record import Trial, TrialSet
+
+
+class Version(StrEnum):
+    """Version of an interleaved comparison."""
+
+    HEAD = "head"
+    BASE = "base"
+
+
+class Status(StrEnum):
+    """Status of one metric in one trial."""
+
+    MEASURED = "measured"
+    CENSORED = "censored"
+    """The trial failed before the latency ended: it counts as infinitely slow."""
+    MISSING = "missing"
+    INVALID = "invalid"
+
+
+SCHEMA: Final[dict[str, Any]] = {
+    "trials": pl.String,
+    "run": pl.String,
+    "started_at": pl.Datetime("us", "UTC"),
+    "commit": pl.String,
+    "branch": pl.String,
+    "scenario": pl.String,
+    "stack": pl.String,
+    "host_class": pl.String,
+    "hostname": pl.String,
+    "session": pl.String,
+    "version": pl.String,
+    "verdict": pl.String,
+    "metric": pl.String,
+    "title": pl.String,
+    "unit": pl.String,
+    "better": pl.String,
+    "adjust_for": pl.List(pl.String),
+    "adjust_where_alike": pl.List(pl.String),
+    "goal": pl.String,
+    "trial": pl.Int32,
+    "block": pl.Int32,
+    "outcome": pl.String,
+    "status": pl.String,
+    "value": pl.Float64,
+    "reason": pl.String,
+    "source": pl.String,
+    PLANNED_DURATION: pl.Float64,
+    CPU_WORK: pl.Float64,
+    PLANS_CPU_WORK: pl.Float64,
+    WAITED_FOR_OTHERS: pl.Float64,
+}
+"""Columns. ``trials`` identifies a set of trials; ``run`` is the folder that it was saved in. ``adjust_for`` and
+``adjust_where_alike`` name covariates that explain part of the variation (see `metrics.model.Metric`). ``value`` is
+null unless ``status`` is ``measured``; ``reason`` then says why it is null."""
+
+
+KEPT_COVARIATES: Final = tuple(name for name in COVARIATES if name in SCHEMA)
+"""Covariates that have a column; adding one would make existing files unreadable."""
+
+INVALID: Final = "invalid"
+"""The verdict on invalid trials."""
+
+
+def why_left_out(trials: TrialSet, verdict: str) -> str:
+    """Reason why trials are left out of a history; empty if they are not."""
+    if verdict == INVALID:
+        return "the measurement was invalid"
+    return "watched, which makes them slower" if trials.watched else ""
+
+
+def build_rows(
+    trials: TrialSet, *, run: str, branch: str, verdict: str, version: Version = Version.HEAD
+) -> pl.DataFrame:
+    """Rows of a set of trials, with the columns of `SCHEMA`; none if the trials are left out."""
+    if why_left_out(trials, verdict):
+        return pl.DataFrame(schema=SCHEMA)
+    of_set = {
+        "trials": identify(trials),
+        "run": run,
+        "started_at": started_at(trials),
+        "commit": trials.commit,
+        "branch": branch,
+        **vars(BaselineKey.of(trials)),
+        "hostname": trials.fingerprint.hostname,
+        "session": trials.session,
+        "version": version.value,
+        "verdict": verdict,
+    }
+    return pl.DataFrame([{**of_set, **row} for row in _rows(trials)], schema=SCHEMA)
+
+
+def identify(trials: TrialSet) -> str:
+    """An identity computed from the trials themselves, independent of their file: goal ids are random."""
+    parts = [trials.started_at, trials.scenario, trials.fingerprint.hostname, trials.commit, trials.session]
+    parts += [f"{trial.index} {trial.identity}" for trial in trials.trials]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
+
+
+def started_at(trials: TrialSet) -> datetime:
+    """Start time of the run, UTC."""
+    moment = datetime.fromisoformat(trials.started_at)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _rows(trials: TrialSet) -> Iterator[dict[str, Any]]:
+    for metric in trials.metrics:
+        of_metric = {
+            "metric": metric.name,
+            "title": metric.title,
+            "unit": metric.unit,
+            "better": metric.better.value,
+            "adjust_for": list(metric.adjust_for),
+            "adjust_where_alike": list(metric.adjust_where_alike),
+        }
+        for trial in trials.trials:
+            yield {
+                **of_metric,
+                "goal": visible(trial.goal),
+                "trial": trial.index,
+                "block": trial.block,
+                "outcome": trial.outcome.value,
+                **{name: trial.covariates_ms.get(name) for name in KEPT_COVARIATES},
+                **_of_value(trial, metric),
+            }
+
+
+def _of_value(trial: Trial, metric: Metric) -> dict[str, Any]:
+    if not trial.succeeded and metric.censored_by_failure:
+        reason = f"the trial ended as {trial.outcome}: {trial.message}".rstrip(": ")
+        return {"status": Status.CENSORED.value, "value": None, "reason": visible(reason), "source": None}
+    measurement = trial.measurements.get(metric.name, Measurement(Missing("it was not measured")))
+    value = measurement.value
+    if isinstance(value, Missing | Invalid):
+        status = Status.MISSING if isinstance(value, Missing) else Status.INVALID
+        return {"status": status.value, "value": None, "reason": visible(value.reason), "source": None}
+    source = None if measurement.source is None else measurement.source.name
+    return {"status": Status.MEASURED.value, "value": value, "reason": None, "source": source}
+
 
 SCHEMA_VERSION: Final = 1
 SUFFIX: Final = ".parquet"
@@ -36,7 +185,7 @@ _SETS_KEY: Final = "pytest-ldos trial sets"
 
 @dataclass(frozen=True)
 class HistoryFile:
-    """A file with rows of `rows.SCHEMA`.
+    """A file with rows of `SCHEMA`.
 
     Attributes:
         sets: identities of the sets of trials in it.
@@ -113,22 +262,18 @@ def read_rows(
     if not files:
         return None, []
     try:
-        return _read([file.path for file in files], metrics, columns), []
+        rows = pl.scan_parquet([file.path for file in files], glob=False)
+        if metrics:
+            rows = rows.filter(pl.col("metric").is_in(sorted(metrics)))
+        return (rows.select(sorted(columns)) if columns else rows).collect(), []
     except FileNotFoundError:
         raise
     except FAULTS as error:
         if len(files) == 1:
             return None, [Damaged(file.path, reason_of(error)) for file in files]
     parts = [read_rows([file], metrics=metrics, columns=columns) for file in files]
-    whole = [rows for rows, _ in parts if rows is not None]
+    whole = [table for table, _ in parts if table is not None]
     return pl.concat(whole) if whole else None, [each for _, damaged in parts for each in damaged]
-
-
-def _read(paths: list[Path], metrics: Collection[str], columns: Collection[str]) -> pl.DataFrame:
-    rows = pl.scan_parquet(paths, glob=False)
-    if metrics:
-        rows = rows.filter(pl.col("metric").is_in(sorted(metrics)))
-    return (rows.select(sorted(columns)) if columns else rows).collect()
 
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.+-]")
@@ -145,7 +290,7 @@ class Rows:
     """Rows that were read.
 
     Attributes:
-        table: columns of `rows.SCHEMA`, unordered.
+        table: columns of `SCHEMA`, unordered.
         damaged: files that were left out.
     """
 
@@ -271,77 +416,14 @@ def _alone(folder: Path) -> Iterator[bool]:
     with writing(folder / _LOCK):
         descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        yield _locked(descriptor)
+        is_alone = True
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            is_alone = False
+        yield is_alone
     finally:
         os.close(descriptor)
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-FILE: Final = "pin.json"
-KIND: Final = "pytest-ldos history pin"
-
-
-@dataclass(frozen=True)
-class Pin:
-    """The pinned anchor of a series.
-
-    Attributes:
-        commit: a commit, with all its runs; empty if one run is pinned.
-        trials: identity of the run's set of trials; empty if a commit is pinned.
-        name: as given by the user.
-    """
-
-    commit: str
-    trials: str
-    name: str
-
-
-def write_pin(folder: Path, pin: Pin) -> Path:
-    """Pins a series and replaces an earlier pin.
-
-    Raises:
-        NotWritten, ConfigurationError: it cannot be written.
-    """
-    file = folder / FILE
-    document = {"kind": KIND, "schema": SCHEMA_VERSION, **asdict(pin)}
-    write_atomically(file, json.dumps(document, indent=1) + "\n")
-    return file
-
-
-def remove_pin(folder: Path) -> bool:
-    """Removes the pin; returns True if there was one."""
-    file = folder / FILE
-    was_there = file.exists()
-    file.unlink(missing_ok=True)
-    return was_there
-
-
-def read_pin(folder: Path) -> Pin | None:
-    """The pin of a series; ``None`` if there is none.
-
-    Raises:
-        RecordUnreadable: the file is damaged or of another version.
-    """
-    file = folder / FILE
-    try:
-        return _decode(json.loads(file.read_text("utf-8")))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RecordUnreadable(f"{file} is damaged ({error})", remedy="pin again: ldos history pin COMMIT") from None
-
-
-def _decode(document: Any) -> Pin:
-    if (document["kind"], document["schema"]) != (KIND, SCHEMA_VERSION):
-        raise ValueError(f"kind {document['kind']!r}, schema version {document['schema']!r}")
-    return Pin(str(document["commit"]), str(document["trials"]), str(document["name"]))
 
 
 _OF_CI: Final = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME")

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from pytest_ldos.base.series import Invalid
-from pytest_ldos.judge.baseline.history.series import build_series, latest_runs
-from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.judge.baseline.history import HistoryStore
+from pytest_ldos.judge.baseline.series import build_series, latest_runs
 from pytest_ldos.measure.metrics.model import Source
 from tests.builders.history import add_run, fill, run_of
 from tests.builders.history import commit as commit_of
@@ -47,7 +47,7 @@ def test_hosts_stacks_scenarios_and_sources_never_mix(history):
 
 
 def rows_of(trials, verdict="passed"):
-    from pytest_ldos.judge.baseline.history.rows import build_rows
+    from pytest_ldos.judge.baseline.history import build_rows
 
     return build_rows(trials, run="r", branch="", verdict=verdict)
 

@@ -7,7 +7,7 @@ import random
 import polars as pl
 import pytest
 
-from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.judge.baseline.history import HistoryStore
 from tests.builders.command_line import run_ldos
 from tests.builders.history import add_run
 

@@ -9,8 +9,7 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
 from pytest_ldos.base.series import Better
-from pytest_ldos.judge.baseline.history.store import FILE, Pin, read_pin, remove_pin, write_pin
-from pytest_ldos.judge.baseline.history.trend import START, build_trend
+from pytest_ldos.judge.baseline.trend import FILE, START, Pin, build_trend, read_pin, remove_pin, write_pin
 from tests.builders.history import commit, series_of
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
+from pytest_ldos.base.errors import RecordUnreadable
+from pytest_ldos.base.files import write_atomically
 from pytest_ldos.base.series import Better
-from pytest_ldos.base.stats.sequence import find_change_points
+from pytest_ldos.base.stats.rank_tests import find_change_points
 from pytest_ldos.host.checkout import is_changed
-from pytest_ldos.judge.baseline.history.series import (
+from pytest_ldos.judge.baseline.history import SCHEMA_VERSION
+from pytest_ldos.judge.baseline.series import (
     AcceptedRuns,
     Change,
     Level,
@@ -24,7 +29,6 @@ from pytest_ldos.judge.baseline.history.series import (
     change_between,
     noise_of,
 )
-from pytest_ldos.judge.baseline.history.store import Pin
 from pytest_ldos.measure.metrics.model import USUAL_FLOOR
 
 
@@ -41,7 +45,7 @@ class CommitPoint:
         from_anchor: from the pinned anchor, or from the first runs if nothing is pinned.
         from_rolling: from the rolling anchor as it was before this commit.
         change_point: strength of a change of level that begins here; 0 if there is none.
-        creeps: names of the anchors that the level has crept away from so far (see `find_creep`).
+        creeps: names of the anchors that the level has crept away from so far.
     """
 
     label: str
@@ -68,22 +72,21 @@ class CommitPoint:
         return sum(run.failed for run in self.runs)
 
 
-def build_commits(series: MetricSeries, noise: Noise, *, anchor: Level | None, window: int) -> Iterator[CommitPoint]:
-    """The commits of a series in the order of their first runs.
-
-    Args:
-        anchor: the pinned anchor, or the first runs.
-        window: number of accepted runs in the rolling anchor.
-    """
+def _build_commits(series: MetricSeries, noise: Noise, *, anchor: Level | None, window: int) -> Iterator[CommitPoint]:
+    """The commits of a series in the order of their first runs; runs without a clean commit stand alone."""
+    groups: dict[str, list[int]] = {}
+    for place, run in enumerate(series.runs):
+        is_known = run.commit and not is_changed(run.commit)
+        groups.setdefault(run.commit if is_known else f"{run.commit}\0{run.trials}", []).append(place)
     before: Level | None = None
     accepted = AcceptedRuns.of(series)
-    for label, places in _by_commit(series.runs):
+    for key, places in groups.items():
         runs = tuple(series.runs[place] for place in places)
         level = noise.level(runs)
         rolling = noise.level(accepted.before(places[0], window))
         low, high = bounds(level)
         yield CommitPoint(
-            label=label,
+            label=key.partition("\0")[0] or runs[0].name,
             commit=runs[0].commit,
             runs=runs,
             median=statistics.median(run.median for run in runs),
@@ -99,16 +102,6 @@ def build_commits(series: MetricSeries, noise: Noise, *, anchor: Level | None, w
         before = level if level is not None else before
 
 
-def _by_commit(runs: Sequence[Run]) -> Iterator[tuple[str, list[int]]]:
-    """Groups the indices of runs by commit, in order of the first run; runs without a clean commit stand alone."""
-    groups: dict[str, list[int]] = {}
-    for place, run in enumerate(runs):
-        is_known = run.commit and not is_changed(run.commit)
-        groups.setdefault(run.commit if is_known else f"{run.commit}\0{run.trials}", []).append(place)
-    for key, places in groups.items():
-        yield key.partition("\0")[0] or runs[places[0]].name, places
-
-
 PIN: Final = "pin"
 START: Final = "start"
 """Name of the anchor made of the first runs, used if nothing is pinned."""
@@ -122,33 +115,19 @@ _TAIL: Final = 0.0001
 """Probability of error at each end of the interval that must exclude zero: a history is tested after every run."""
 
 
-@dataclass(frozen=True)
-class Anchor:
-    """Reference level that a history is compared with.
-
-    Attributes:
-        name: `PIN` or `START`.
-        last: index of its last run.
-    """
-
-    name: str
-    level: Level | None
-    last: int
-
-
-def find_creep(
+def _find_creep(
     series: MetricSeries,
     commits: Sequence[CommitPoint],
     noise: Noise,
     *,
-    anchor: Anchor,
+    anchor: tuple[str, Level | None, int],
     window: int,
     floor: float,
 ) -> Iterator[tuple[str, ...]]:
     """Yields, for each commit, the anchors from which the level has crept for the worse by then.
 
     Args:
-        window, floor: see `trend.build_trend`.
+        anchor: name and level of the first anchor, and the index of its last run.
     """
     sign = 1.0 if series.better is Better.LOWER else -1.0
     accepted = AcceptedRuns.of(series)
@@ -163,11 +142,11 @@ def find_creep(
         begin = place[recent[0].trials] if recent else 0
         rolling = accepted.before(begin, window)
         since_rolling = place[rolling[0].trials] if rolling else begin
-        anchors = {anchor.name: (anchor.level, anchor.last), ROLLING: (noise.level(rolling), since_rolling)}
+        anchors = (anchor, (ROLLING, noise.level(rolling), since_rolling))
         level = noise.level(recent)
         yield tuple(
             name
-            for name, (start, since) in anchors.items()
+            for name, start, since in anchors
             if since < begin
             and last_jump <= since
             and _is_worse(change_between(series, start, level, tail=_TAIL), sign, floor)
@@ -232,15 +211,19 @@ def build_trend(
     Args:
         window, floor: see `Trend`.
     """
-    noise = noise_of(series)
+    noise, runs = noise_of(series), series.runs
     accepted = AcceptedRuns.of(series)
-    pinned = _pinned_runs(series, pin)
+    pinned = []
+    if pin is not None:
+        pinned = [run for run in runs if (run.commit == pin.commit if pin.commit else run.trials == pin.trials)]
     start = pinned or accepted.runs[: min(window, _START_RUNS)]
     anchor = noise.level(start)
-    commits = tuple(build_commits(series, noise, anchor=anchor, window=window))
-    measured_by = Anchor(PIN if pinned else START, anchor, _last_place(series, start))
-    creeps = find_creep(series, commits, noise, anchor=measured_by, window=window, floor=floor)
-    strengths = _change_points(series)
+    commits = tuple(_build_commits(series, noise, anchor=anchor, window=window))
+    last = max((place for place, run in enumerate(runs) if run.trials in {each.trials for each in start}), default=-1)
+    measured_by = PIN if pinned else START, anchor, last
+    creeps = _find_creep(series, commits, noise, anchor=measured_by, window=window, floor=floor)
+    found = find_change_points(np.array([run.location for run in runs]))
+    strengths = {runs[point.index].trials: point.strength for point in found}
     rolling = noise.level(accepted.runs[-window:])
     return Trend(
         series=series,
@@ -260,23 +243,6 @@ def build_trend(
     )
 
 
-def _pinned_runs(series: MetricSeries, pin: Pin | None) -> list[Run]:
-    if pin is None:
-        return []
-    return [run for run in series.runs if (run.commit == pin.commit if pin.commit else run.trials == pin.trials)]
-
-
-def _last_place(series: MetricSeries, runs: Sequence[Run]) -> int:
-    wanted = {run.trials for run in runs}
-    return max((place for place, run in enumerate(series.runs) if run.trials in wanted), default=-1)
-
-
-def _change_points(series: MetricSeries) -> dict[str, float]:
-    """Strength of each change point, by the first run of the new level; detected on runs, not on trials."""
-    found = find_change_points(np.array([run.location for run in series.runs]))
-    return {series.runs[point.index].trials: point.strength for point in found}
-
-
 def _notes(series: MetricSeries, pin: Pin | None, pinned: Sequence[Run], noise: Noise) -> Iterator[str]:
     if pin is not None and not pinned:
         yield f"'{pin.name}' is pinned, but has no run here; the first runs are used instead"
@@ -284,3 +250,65 @@ def _notes(series: MetricSeries, pin: Pin | None, pinned: Sequence[Run], noise: 
         yield "fewer than five runs: intervals include the variation between trials, but not between runs"
     if any(not run.commit for run in series.runs):
         yield "runs without a commit (outside of git) are named by their folder"
+
+
+FILE: Final = "pin.json"
+
+
+KIND: Final = "pytest-ldos history pin"
+
+
+@dataclass(frozen=True)
+class Pin:
+    """The pinned anchor of a series.
+
+    Attributes:
+        commit: a commit, with all its runs; empty if one run is pinned.
+        trials: identity of the run's set of trials; empty if a commit is pinned.
+        name: as given by the user.
+    """
+
+    commit: str
+    trials: str
+    name: str
+
+
+def write_pin(folder: Path, pin: Pin) -> Path:
+    """Pins a series and replaces an earlier pin.
+
+    Raises:
+        NotWritten, ConfigurationError: it cannot be written.
+    """
+    file = folder / FILE
+    document = {"kind": KIND, "schema": SCHEMA_VERSION, **asdict(pin)}
+    write_atomically(file, json.dumps(document, indent=1) + "\n")
+    return file
+
+
+def remove_pin(folder: Path) -> bool:
+    """Removes the pin; returns True if there was one."""
+    file = folder / FILE
+    was_there = file.exists()
+    file.unlink(missing_ok=True)
+    return was_there
+
+
+def read_pin(folder: Path) -> Pin | None:
+    """The pin of a series; ``None`` if there is none.
+
+    Raises:
+        RecordUnreadable: the file is damaged or of another version.
+    """
+    file = folder / FILE
+    try:
+        return _decode_pin(json.loads(file.read_text("utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RecordUnreadable(f"{file} is damaged ({error})", remedy="pin again: ldos history pin COMMIT") from None
+
+
+def _decode_pin(document: Any) -> Pin:
+    if (document["kind"], document["schema"]) != (KIND, SCHEMA_VERSION):
+        raise ValueError(f"kind {document['kind']!r}, schema version {document['schema']!r}")
+    return Pin(str(document["commit"]), str(document["trials"]), str(document["name"]))

@@ -1,0 +1,324 @@
+"""ROS 2: supported distributions, tracepoints, and causal paths.
+
+`ros2:*` are those of tracetools 8.2 (ROS 2 Jazzy); `ldos:*` are this project's markers; `sched_*` are the kernel's. The
+embedded node layer emits them, the C++ workspace defines them, and the reader looks for them; a test compares all three
+with this table.
+
+``.ci/ros2-setup`` and the workflows repeat these values, because they cannot import this module; a test compares them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Self
+
+from pytest_ldos.base.errors import require
+
+
+class _Event(StrEnum):
+    """Events by name, with their fields in wire order."""
+
+    fields: tuple[str, ...]
+
+    def __new__(cls, value: str, fields: tuple[str, ...]) -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.fields = value, fields
+        return member
+
+
+class Ros2(_Event):
+    """Events of tracetools that are emitted or read here (`READ_ONLY`: only read)."""
+
+    RCL_INIT = "ros2:rcl_init", ("context_handle", "version")
+    NODE_INIT = "ros2:rcl_node_init", ("node_handle", "rmw_handle", "node_name", "namespace")
+    RMW_PUBLISHER_INIT = "ros2:rmw_publisher_init", ("rmw_publisher_handle", "gid")
+    PUBLISHER_INIT = (
+        "ros2:rcl_publisher_init",
+        ("publisher_handle", "node_handle", "rmw_publisher_handle", "topic_name", "queue_depth"),
+    )
+    RCLCPP_PUBLISH = "ros2:rclcpp_publish", ("message",)
+    RCL_PUBLISH = "ros2:rcl_publish", ("publisher_handle", "message")
+    RMW_PUBLISH = "ros2:rmw_publish", ("rmw_publisher_handle", "message", "timestamp")
+    RMW_SUBSCRIPTION_INIT = "ros2:rmw_subscription_init", ("rmw_subscription_handle", "gid")
+    SUBSCRIPTION_INIT = (
+        "ros2:rcl_subscription_init",
+        ("subscription_handle", "node_handle", "rmw_subscription_handle", "topic_name", "queue_depth"),
+    )
+    RCLCPP_SUBSCRIPTION_INIT = "ros2:rclcpp_subscription_init", ("subscription_handle", "subscription")
+    SUBSCRIPTION_CALLBACK_ADDED = "ros2:rclcpp_subscription_callback_added", ("subscription", "callback")
+    RMW_TAKE = "ros2:rmw_take", ("rmw_subscription_handle", "message", "source_timestamp", "taken")
+    RCL_TAKE = "ros2:rcl_take", ("message",)
+    RCLCPP_TAKE = "ros2:rclcpp_take", ("message",)
+    SERVICE_INIT = "ros2:rcl_service_init", ("service_handle", "node_handle", "rmw_service_handle", "service_name")
+    SERVICE_CALLBACK_ADDED = "ros2:rclcpp_service_callback_added", ("service_handle", "callback")
+    CLIENT_INIT = "ros2:rcl_client_init", ("client_handle", "node_handle", "rmw_client_handle", "service_name")
+    TIMER_INIT = "ros2:rcl_timer_init", ("timer_handle", "period")
+    TIMER_CALLBACK_ADDED = "ros2:rclcpp_timer_callback_added", ("timer_handle", "callback")
+    TIMER_LINK_NODE = "ros2:rclcpp_timer_link_node", ("timer_handle", "node_handle")
+    CALLBACK_REGISTER = "ros2:rclcpp_callback_register", ("callback", "symbol")
+    CALLBACK_START = "ros2:callback_start", ("callback", "is_intra_process")
+    CALLBACK_END = "ros2:callback_end", ("callback",)
+    EXECUTOR_GET_NEXT_READY = "ros2:rclcpp_executor_get_next_ready", ()
+    EXECUTOR_WAIT_FOR_WORK = "ros2:rclcpp_executor_wait_for_work", ("timeout",)
+    EXECUTOR_EXECUTE = "ros2:rclcpp_executor_execute", ("handle",)
+    INTRA_PUBLISH = "ros2:rclcpp_intra_publish", ("publisher_handle", "message")
+    RING_BUFFER_ENQUEUE = "ros2:rclcpp_ring_buffer_enqueue", ("buffer", "index", "size", "overwritten")
+    RING_BUFFER_DEQUEUE = "ros2:rclcpp_ring_buffer_dequeue", ("buffer", "index", "size")
+    BUFFER_TO_IPB = "ros2:rclcpp_buffer_to_ipb", ("buffer", "ipb")
+    IPB_TO_SUBSCRIPTION = "ros2:rclcpp_ipb_to_subscription", ("ipb", "subscription")
+    STATE_MACHINE_INIT = "ros2:rcl_lifecycle_state_machine_init", ("node_handle", "state_machine")
+    LIFECYCLE_TRANSITION = "ros2:rcl_lifecycle_transition", ("state_machine", "start_label", "goal_label")
+    LINK_PERIODIC_ASYNC = "ros2:message_link_periodic_async", ("_subs_length", "subs", "_pubs_length", "pubs")
+    LINK_PARTIAL_SYNC = "ros2:message_link_partial_sync", ("_subs_length", "subs", "_pubs_length", "pubs")
+    RMW_SEND_REQUEST = "ros2:rmw_send_request", ("rmw_client_handle", "request", "sequence_number")
+    RMW_TAKE_REQUEST = (
+        "ros2:rmw_take_request",
+        ("rmw_service_handle", "request", "client_gid", "sequence_number", "taken"),
+    )
+    RMW_SEND_RESPONSE = (
+        "ros2:rmw_send_response",
+        ("rmw_service_handle", "response", "client_gid", "sequence_number", "timestamp"),
+    )
+    RMW_TAKE_RESPONSE = (
+        "ros2:rmw_take_response",
+        ("rmw_client_handle", "response", "sequence_number", "source_timestamp", "taken"),
+    )
+
+
+class Marker(_Event):
+    """Events of provider `ldos`."""
+
+    TRIAL_BEGIN = "ldos:trial_begin", ("goal_id", "scenario", "index")
+    """Begin of a trial; emitted by the goal client."""
+
+    PHASE = "ldos:phase", ("goal_id", "phase")
+    """A goal enters a phase (`Phase`); emitted by the goal client. T1, T2 and T4 are times between two of them."""
+
+    PLAN = "ldos:plan", ("goal_id", "duration_ns", "points")
+    """The plan of a goal; emitted by the goal client. T2x is T2 without its duration."""
+
+    TRIAL_END = "ldos:trial_end", ("goal_id", "error_code")
+    """End of a trial; emitted by the goal client."""
+
+    CONTROL_CYCLE = "ldos:control_cycle", ("cycle", "sim_time_ns", "period_ns")
+    """A cycle of the control loop; emitted by the controller `ldos_control_probe/ControlProbe`, or the embedded arm.
+    T3's periods are the times from one to the next while the arm moves."""
+
+    SIM_STEP = "ldos:sim_step", ("step", "sim_time_ns")
+    """Begin of a simulator step; emitted by the Gazebo system `ldos_gz_probe`, or the embedded simulator. T5 and
+    related metrics are computed from the times between two steps."""
+
+    CPU_SPEED = "ldos:cpu_speed", ("work_ns",)
+    """Duration of a fixed computation on the planner's CPU before each plan. T1 is adjusted for it."""
+
+    PLANNING_STAGE = "ldos:planning_stage", ("stage", "ago_ns")
+    """A stage of planning that ended `ago_ns` earlier; emitted by the planner `ldos_planner/OMPLPlanner`."""
+
+
+class Kernel(_Event):
+    """Events of the kernel's scheduler, as lttng-modules names them."""
+
+    SWITCH = "sched_switch", ("prev_comm", "prev_tid", "prev_prio", "prev_state", "next_comm", "next_tid", "next_prio")
+    WAKEUP = "sched_wakeup", ("comm", "tid", "prio", "target_cpu")
+    WAKEUP_NEW = "sched_wakeup_new", ("comm", "tid", "prio", "target_cpu")
+    WAKING = "sched_waking", ("comm", "tid", "prio", "target_cpu")
+    MIGRATE = "sched_migrate_task", ("comm", "tid", "prio", "orig_cpu", "dest_cpu")
+
+
+class Phase(StrEnum):
+    """Values of `phase` in ``ldos:phase``, in the order of a successful trial."""
+
+    GOAL_SENT = "goal_sent"
+    GOAL_ACCEPTED = "goal_accepted"
+    PLANNING = "planning"
+    EXECUTING = "executing"
+    RESULT = "result"
+
+
+FIELDS: Final[Mapping[str, tuple[str, ...]]] = {each: each.fields for each in (*Ros2, *Marker)}
+
+AFTER_JAZZY: Final = frozenset(
+    {Ros2.RMW_SEND_REQUEST, Ros2.RMW_TAKE_REQUEST, Ros2.RMW_SEND_RESPONSE, Ros2.RMW_TAKE_RESPONSE}
+)
+"""Events of tracetools since ROS 2 Kilted."""
+
+READ_ONLY: Final = AFTER_JAZZY | {
+    Ros2.INTRA_PUBLISH,
+    Ros2.RING_BUFFER_ENQUEUE,
+    Ros2.RING_BUFFER_DEQUEUE,
+    Ros2.BUFFER_TO_IPB,
+    Ros2.IPB_TO_SUBSCRIPTION,
+    Ros2.STATE_MACHINE_INIT,
+    Ros2.LIFECYCLE_TRANSITION,
+    Ros2.LINK_PERIODIC_ASYNC,
+    Ros2.LINK_PARTIAL_SYNC,
+}
+"""Events that the analysis reads but the embedded node layer does not emit."""
+
+KERNEL_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {each: each.fields for each in Kernel}
+"""Fields of the kernel's events, which lttng-modules emits."""
+
+RECORDED: Final = ("ros2:*", "ldos:*")
+"""Event patterns a recording enables."""
+
+TRACEPOINTS_OFF: Final = "TRACETOOLS_RUNTIME_DISABLE"
+"""Environment variable that disables tracing in ROS 2 Lyrical and later if set to 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distro:
+    """A ROS 2 distribution.
+
+    Attributes:
+        name: name as in ``ROS_DISTRO`` and in package names.
+        ubuntu: version of Ubuntu with apt packages.
+        codename: codename of that version.
+        python: version of Python.
+        gazebo: release of Gazebo that it is paired with.
+        rmw: its default middleware.
+        pytest: requirement for pytest, compatible with its pytest plugins (launch_pytest, launch_testing).
+        was_measured: True if this project was tested on it with an arm.
+
+    Reference: REP 2000.
+    """
+
+    name: str
+    ubuntu: str
+    codename: str
+    python: str
+    gazebo: str
+    rmw: str
+    pytest: str
+    was_measured: bool = True
+
+    @property
+    def title(self) -> str:
+        """``ROS 2 Jazzy``."""
+        return f"ROS 2 {self.name.capitalize()}"
+
+    @property
+    def messages(self) -> str:
+        """Name of its message definitions in rosbags."""
+        return f"ros2_{self.name}"
+
+
+JAZZY: Final = Distro(
+    name="jazzy",
+    ubuntu="24.04",
+    codename="noble",
+    python="3.12",
+    gazebo="harmonic",
+    rmw="rmw_fastrtps_cpp",
+    pytest="pytest>=8.0,<8.4",
+)
+
+LYRICAL: Final = Distro(
+    name="lyrical",
+    ubuntu="26.04",
+    codename="resolute",
+    python="3.14",
+    gazebo="jetty",
+    rmw="rmw_fastrtps_cpp",
+    pytest="pytest>=8.0",
+    was_measured=False,
+)
+
+DISTROS: Final[Mapping[str, Distro]] = {each.name: each for each in (JAZZY, LYRICAL)}
+"""By name."""
+
+DEFAULT: Final = JAZZY
+"""The distribution that is installed and named in remedies if none is found."""
+
+
+_NS_PER_MS: Final = 1_000_000
+
+
+class LinkRule(StrEnum):
+    """Rule by which a node's publications depend on messages that it received earlier."""
+
+    PERIODIC_ASYNC = "periodic_async"
+    PARTIAL_SYNC = "partial_sync"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkSpec:
+    """An indirect causal link.
+
+    Attributes:
+        rule: `periodic_async`: publishes from the last message of each input;
+            `partial_sync`: publishes when each input got a new message.
+        node: full name of the node (``/fusion``).
+        inputs: topics it subscribes to.
+        outputs: topics it publishes on.
+    """
+
+    rule: LinkRule
+    node: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        require(bool(self.inputs) and bool(self.outputs), f"a link of {self.node} needs inputs and outputs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathSpec:
+    """A causal path, end to end.
+
+    Attributes:
+        name: name in reports.
+        via: at least two topics (``/joint_states``, ``/tf``; links between them are found) or
+            phases of a goal (``goal_sent``, ``planning``, ``executing``, ``result``).
+        deadline_ms: upper limit of its latency; ``None`` for no deadline.
+        hard: True if a single missed deadline is a failure.
+        links: indirect causal links on the path.
+    """
+
+    name: str
+    via: tuple[str, ...]
+    deadline_ms: float | None = None
+    hard: bool = False
+    links: tuple[LinkSpec, ...] = ()
+
+    def __post_init__(self) -> None:
+        require(len(self.via) >= 2, f"path {self.name!r} needs a beginning and an end", remedy="via = [FROM, …, TO]")
+        topics = sum(each.startswith("/") for each in self.via)
+        phases = sum(each in set(Phase) for each in self.via)
+        require(
+            len(self.via) in {topics, phases},
+            f"path {self.name!r} leads through {', '.join(self.via)}",
+            remedy=f"name topics only (each begins with /) or phases only ({', '.join(Phase)})",
+        )
+        in_order = [phase for phase in Phase if phase in self.via]
+        require(
+            not phases or list(self.via) == in_order,
+            f"path {self.name!r} leads through {', '.join(self.via)}",
+            remedy=f"name each phase of path {self.name!r} once, in the order {', '.join(Phase)}",
+        )
+        require(
+            self.deadline_ms is None or 0 < self.deadline_ms < math.inf,
+            f"deadline_ms of path {self.name!r} must be above 0 and finite",
+        )
+
+    @property
+    def of_phases(self) -> bool:
+        """True for a path of goal phases instead of topics."""
+        return not self.via[0].startswith("/")
+
+    @property
+    def deadline_ns(self) -> int | None:
+        return None if self.deadline_ms is None else round(self.deadline_ms * _NS_PER_MS)
+
+
+STATE_FEEDBACK: Final = "state feedback"
+
+BUILT_IN_PATHS: Final = (
+    PathSpec(name="planning", via=(Phase.PLANNING, Phase.EXECUTING), deadline_ms=5000),
+    PathSpec(name="execution", via=(Phase.EXECUTING, Phase.RESULT)),
+    PathSpec(name="goal", via=(Phase.GOAL_SENT, Phase.PLANNING, Phase.EXECUTING, Phase.RESULT)),
+    PathSpec(name=STATE_FEEDBACK, via=("/joint_states", "/tf"), deadline_ms=10),
+)
+"""Predefined paths of an arm; a declared path of the same name replaces one."""
