@@ -38,7 +38,11 @@ ros2-setup: ## Make .venv-ros2 of the ROS 2 that is sourced (the gate does; inst
 ros2-baseline: ## The baseline on real ROS 2: installs what is missing (Ubuntu 24.04), builds ros_ws, measures
 	@sh .ci/ros2-setup .venv-ros2 -- python -m pytest -m baseline --ldos-stack=ros2 $(ARGS)
 
-test: $(STAMP) ## Run the tests of this project, with short runs of the embedded stack (13 minutes on two idle CPUs)
+# Where the wheels cannot be had, the tests of real rcl are skipped with the reason.
+$(VENV)/rcl/.ready: .ci/rcl tests/integration/rcl/tracetools.c | $(STAMP)
+	@sh .ci/rcl $(PYTHON) $(VENV)/rcl
+
+test: $(STAMP) $(VENV)/rcl/.ready ## Run the tests of this project, with short runs of the embedded stack (13 minutes on two idle CPUs)
 	@sh .ci/test $(PYTHON) $(TESTS) -- $(ARGS)
 
 test-project: $(STAMP) ## Test .ci, the lab, workflows, docs and benchmarks (CI runs it beside `make test`)
@@ -81,7 +85,11 @@ fuzz: $(STAMP) ## Fuzz the decoder for SECONDS=60 (needs clang; says so)
 acceptance: $(STAMP) ## Long proofs: equal runs, planted faults, kills, whole comparisons, the sanitizer of threads
 	@$(PYTHON) -m pytest -m acceptance tests/acceptance $(TESTS) $(PROJECT_TESTS) -s --durations=25 $(ARGS)
 
-docs-test: $(STAMP) ## Run the commands of README, tutorials and how-to pages as they stand there (minutes: they measure)
+docs-# Where the wheels cannot be had, the tests of real rcl are skipped with the reason.
+$(VENV)/rcl/.ready: .ci/rcl tests/integration/rcl/tracetools.c | $(STAMP)
+	@sh .ci/rcl $(PYTHON) $(VENV)/rcl
+
+test: $(STAMP) $(VENV)/rcl/.ready ## Run the commands of README, tutorials and how-to pages as they stand there (minutes: they measure)
 	@$(PYTHON) -m pytest tests/docs -rs --durations=10 $(ARGS)
 
 RESULTS ?= .ldos/pictures

@@ -11,8 +11,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import rclpy
@@ -22,14 +21,13 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
-from rosidl_runtime_py.set_message import set_message_fields
-from rosidl_runtime_py.utilities import get_action, get_message, get_service
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError, suggest
+from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
-from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.lines import REJECTED, Ended, Order, Task, judge_end, refuse, serve
+from pytest_ldos.robot.stack.ros2.messages import fill, find_type
 from pytest_ldos.scenario.stimuli import FEEDBACK, ActionSpec, BagSpec, ServiceSpec
 from pytest_ldos.scenario.words import StimulusKind
 
@@ -60,14 +58,14 @@ class ActionCaller:
         self._node = node
         self._spec = spec
         self._reset = reset
-        self._type = _find(get_action, spec.type)
+        self._type = find_type(spec.type, "action")
         self._client = ActionClient(node, self._type, spec.name)
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(node)
         self._task: Task | None = None
         self._service = None
         if spec.reset_service:
-            self._service = node.create_client(_find(get_service, spec.reset_type), spec.reset_service)
+            self._service = node.create_client(find_type(spec.reset_type, "srv"), spec.reset_service)
         if spec.executing and spec.executing != FEEDBACK:
             self._listen(spec.executing)
 
@@ -144,7 +142,7 @@ class ActionCaller:
                 raise ConfigurationError(message, remedy=f"there is {names}")
             self._executor.spin_once(timeout_sec=_POLL_S)
         qos = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-        self._node.create_subscription(get_message(types[topic][0]), topic, self._heard, qos)
+        self._node.create_subscription(find_type(types[topic][0], "msg"), topic, self._heard, qos)
 
 
 def _status_name(status: int) -> str:
@@ -164,7 +162,7 @@ class ServiceCaller:
 
     def __init__(self, node: Node, spec: ServiceSpec) -> None:
         self._spec = spec
-        self._type = _find(get_service, spec.type)
+        self._type = find_type(spec.type, "srv")
         self._client = node.create_client(self._type, spec.name)
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(node)
@@ -321,45 +319,6 @@ class BagPlayer:
             *(("--playback-duration", str(spec.duration_s)) if spec.duration_s else ()),
             *(("--clock",) if spec.clock else ()),
         ]
-
-
-def _find(get: Callable[[str], Any], name: str) -> Any:
-    """Returns the class of a type by its name, ``PACKAGE/KIND/NAME``; refuses one that is not installed."""
-    package = name.partition("/")[0]
-    try:
-        return get(name)
-    except ModuleNotFoundError:
-        remedy = f"source a workspace that has {package}, or correct the type in [tool.ldos.stack]"
-        raise ConfigurationError(f"the type {name} is not installed: no package {package}", remedy=remedy) from None
-    except (AttributeError, ValueError):
-        raise ConfigurationError(f"package {package} has no type {name}", remedy="correct the type") from None
-
-
-def fill(message: Any, values: Mapping[str, Any], where: str) -> Any:
-    """Sets a message's fields from a user's plain values, and returns it.
-
-    Raises:
-        ConfigurationError: a field that the type does not have (the nearest is named), or a value of another type.
-    """
-    _require_fields(message, values, where)
-    try:
-        set_message_fields(message, deepcopy(dict(values)))  # it puts messages into the lists that it is given
-    except (AttributeError, TypeError, ValueError, AssertionError) as error:
-        raise ConfigurationError(f"{where}: {error}", remedy="give values of the type's own kinds") from None
-    return message
-
-
-def _require_fields(message: Any, values: Mapping[str, Any], where: str) -> None:
-    """Refuses unknown field names at any depth of tables."""
-    known = message.get_fields_and_field_types()
-    for name, value in values.items():
-        if name not in known:
-            raise ConfigurationError(
-                f"{where}: {type(message).__name__} has no field {name!r}", remedy=suggest(str(name), tuple(known))
-            )
-        inner = getattr(message, name)
-        if isinstance(value, Mapping) and hasattr(inner, "get_fields_and_field_types"):
-            _require_fields(inner, value, f"{where}, {name}")
 
 
 def main() -> None:

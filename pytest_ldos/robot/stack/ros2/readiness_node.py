@@ -23,8 +23,8 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
-from rosidl_runtime_py.utilities import get_message
 
+from pytest_ldos.robot.stack.ros2.messages import find_type
 from pytest_ldos.robot.stack.ros2.state import Readiness, group_names
 
 _PERIOD_S: Final = 0.05
@@ -115,7 +115,7 @@ class Watcher:
         if topic in types and self._node.count_publishers(topic):
             qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
             self._others[need] = self._node.create_subscription(
-                get_message(types[topic][0]), topic, lambda _: self._readiness.saw(need), qos, raw=True
+                find_type(types[topic][0], "msg"), topic, lambda _: self._readiness.saw(need), qos, raw=True
             )
 
     def _ask_state(self, need: str, node: str) -> None:

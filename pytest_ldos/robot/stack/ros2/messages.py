@@ -1,0 +1,90 @@
+"""Types of ROS 2 by name, and messages with a user's plain values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Final
+
+from pytest_ldos.base.errors import ConfigurationError, suggest
+
+_SEQUENCE: Final = re.compile(r"sequence<(?P<bounded>.+?)(, \d+)?>|(?P<fixed>.+)\[\d+\]")
+_INTEGER: Final = re.compile(r"(u?)int(8|16|32|64)")
+_PLAIN: Final[Mapping[str, tuple[type, ...]]] = {
+    "boolean": (bool,),
+    "float": (float, int),
+    "double": (float, int),
+    "string": (str,),
+    "wstring": (str,),
+    "octet": (bytes,),
+}
+
+
+def find_type(name: str, kind: str) -> Any:
+    """Returns the class of a type by its name, ``PACKAGE/KIND/NAME``.
+
+    Args:
+        kind: ``msg``, ``srv`` or ``action``.
+
+    Raises:
+        ConfigurationError: its package is not sourced, or has no such type.
+    """
+    package, *others = name.split("/")
+    if others[:-1] != [kind]:
+        raise ConfigurationError(f"package {package} has no type {name}", remedy=f"give one as {package}/{kind}/NAME")
+    try:
+        return getattr(import_module(f"{package}.{kind}"), others[-1])
+    except ModuleNotFoundError:
+        remedy = f"source a workspace that has {package}, or correct the type in [tool.ldos.stack]"
+        raise ConfigurationError(f"the type {name} is not installed: no package {package}", remedy=remedy) from None
+    except AttributeError:
+        raise ConfigurationError(f"package {package} has no type {name}", remedy="correct the type") from None
+
+
+def fill(message: Any, values: Mapping[str, Any], where: str) -> Any:
+    """Sets a message's fields from plain values, and returns it.
+
+    Raises:
+        ConfigurationError: a field that the type does not have (the nearest is named), or a value of another type.
+    """
+    types = message.get_fields_and_field_types()
+    for name, value in values.items():
+        if name not in types:
+            raise ConfigurationError(
+                f"{where}: {type(message).__name__} has no field {name!r}", remedy=suggest(str(name), tuple(types))
+            )
+        setattr(message, name, _made(types[name], value, f"{where}, {name}"))
+    return message
+
+
+def _made(kind: str, value: Any, where: str) -> Any:
+    """The value of a field of a type such as ``double``, ``sequence<string>`` or ``geometry_msgs/Pose``."""
+    nested = _SEQUENCE.fullmatch(kind)
+    if nested is not None:
+        if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+            raise _of_another_type(kind, value, where)
+        element = nested["bounded"] or nested["fixed"]
+        return [_made(element, each, f"{where}[{place}]") for place, each in enumerate(value)]
+    if "/" in kind:
+        if not isinstance(value, Mapping):
+            raise _of_another_type(kind, value, where)
+        package, _, name = kind.partition("/")
+        return fill(find_type(f"{package}/msg/{name}", "msg")(), value, where)
+    return _scalar(kind, value, where)
+
+
+def _scalar(kind: str, value: Any, where: str) -> Any:
+    integer = _INTEGER.fullmatch(kind)
+    allowed = (int,) if integer else _PLAIN.get(kind.partition("<")[0], ())
+    if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
+        raise _of_another_type(kind, value, where)
+    if integer:
+        is_signed, bits = not integer[1], int(integer[2])
+        if not -is_signed * 2 ** (bits - 1) <= value < 2 ** (bits - is_signed):
+            raise _of_another_type(kind, value, where)
+    return float(value) if float in allowed else value
+
+
+def _of_another_type(kind: str, value: Any, where: str) -> ConfigurationError:
+    return ConfigurationError(f"{where} is {value!r}, and its type is {kind}", remedy="give a value of that type")
