@@ -85,11 +85,7 @@ fuzz: $(STAMP) ## Fuzz the decoder for SECONDS=60 (needs clang; says so)
 acceptance: $(STAMP) ## Long proofs: equal runs, planted faults, kills, whole comparisons, the sanitizer of threads
 	@$(PYTHON) -m pytest -m acceptance tests/acceptance $(TESTS) $(PROJECT_TESTS) -s --durations=25 $(ARGS)
 
-docs-# Where the wheels cannot be had, the tests of real rcl are skipped with the reason.
-$(VENV)/rcl/.ready: .ci/rcl tests/integration/rcl/tracetools.c | $(STAMP)
-	@sh .ci/rcl $(PYTHON) $(VENV)/rcl
-
-test: $(STAMP) $(VENV)/rcl/.ready ## Run the commands of README, tutorials and how-to pages as they stand there (minutes: they measure)
+docs-test: $(STAMP) ## Run the commands of README, tutorials and how-to pages as they stand there (minutes: they measure)
 	@$(PYTHON) -m pytest tests/docs -rs --durations=10 $(ARGS)
 
 RESULTS ?= .ldos/pictures

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="misc"
 """Nodes of real rcl and rclpy for the tests beside this file: one process each, by role."""
 
 import contextlib

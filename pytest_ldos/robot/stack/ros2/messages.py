@@ -83,7 +83,8 @@ def _scalar(kind: str, value: Any, where: str) -> Any:
         is_signed, bits = not integer[1], int(integer[2])
         if not -is_signed * 2 ** (bits - 1) <= value < 2 ** (bits - is_signed):
             raise _of_another_type(kind, value, where)
-    return float(value) if float in allowed else value
+    number: Any = value
+    return float(number) if float in allowed else number
 
 
 def _of_another_type(kind: str, value: Any, where: str) -> ConfigurationError:
