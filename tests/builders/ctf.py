@@ -110,8 +110,8 @@ class Text(Field):
     def write(self, out: BitWriter, value: Any, scope: dict[str, Any]) -> None:
         out.align(8)
         data = value if isinstance(value, bytes) else value.encode()
-        for byte in (*data, 0):
-            out.write(byte, 8)
+        out.data += data + b"\0"
+        out.length += 8 * (len(data) + 1)
 
 
 @dataclass
@@ -346,18 +346,11 @@ class TraceBuilder:
     # --- streams ------------------------------------------------------------------------
 
     def packet(self, packet: Packet) -> bytes:
-        """One packet; its content size is put in after its events are written."""
+        """One packet; its sizes are put in after its events are written."""
         first = packet.records[0].time if packet.records else 0
         last = packet.records[-1].time if packet.records else 0
         begin = first if packet.begin is None else packet.begin
         end = last if packet.end is None else packet.end
-        content = self._packet_bits(packet, begin, end, 0, 0)
-        size = -(-content[1] // 8) * 8 + packet.padding * 8
-        sizes = (content[1], size) if packet.sizes is None else packet.sizes
-        data, _ = self._packet_bits(packet, begin, end, *sizes)
-        return data.ljust(size // 8, b"\0")
-
-    def _packet_bits(self, packet: Packet, begin: int, end: int, content: int, size: int) -> tuple[bytes, int]:
         out = BitWriter(self.big_endian)
         out.write(PACKET_MAGIC, 32)
         for byte in self.uuid.bytes:
@@ -365,8 +358,10 @@ class TraceBuilder:
         out.write(0, 32)
         if self.instances:
             out.write(packet.instance, 64)
-        for value in (begin, end, content, size):
+        for value in (begin, end):
             out.write(value, 64)
+        sizes_at = len(out.data)
+        out.write(0, 128)
         if self.numbered:
             out.write(packet.sequence, 64)
         out.write(packet.discarded, self.counter_bits)
@@ -374,7 +369,11 @@ class TraceBuilder:
         clock = begin
         for record in packet.records:
             clock = self._event(out, record, clock)
-        return bytes(out.data), out.length
+        size = -(-out.length // 8) * 8 + packet.padding * 8
+        for place, value in enumerate((out.length, size) if packet.sizes is None else packet.sizes):
+            at = sizes_at + 8 * place
+            out.data[at : at + 8] = value.to_bytes(8, out.order)
+        return bytes(out.data).ljust(size // 8, b"\0")
 
     def _event(self, out: BitWriter, record: Record, clock: int) -> int:
         out.align(8)

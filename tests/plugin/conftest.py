@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -72,3 +73,23 @@ def run(project: pytest.Pytester, forked: ForkedPytest, monkeypatch) -> Callable
         return forked.run(project.path, *arguments)
 
     return runner
+
+
+@pytest.fixture(scope="session")
+def recorded_runs(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("recorded")
+
+
+@pytest.fixture
+def record(project: pytest.Pytester, run: Callable[..., pytest.RunResult], recorded_runs: Path) -> Callable[..., None]:
+    """Gives the project its first run with these arguments, which records a baseline; each is measured once a session."""
+
+    def recorder(*arguments: str) -> None:
+        kept, results = recorded_runs / " ".join(["run", *arguments]), project.path / ".ldos"
+        if not kept.exists():
+            assert run(*arguments).ret == 0
+            shutil.copytree(results, kept)
+        else:
+            shutil.copytree(kept, results)
+
+    return recorder

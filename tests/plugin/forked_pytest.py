@@ -9,6 +9,7 @@ Requests are JSON lines on standard input, answers (exit statuses) JSON lines on
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -23,6 +24,7 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -76,10 +78,21 @@ def serve() -> None:
         pid = os.fork()
         if not pid:
             become(request)
-            runpy.run_module("pytest", run_name="__main__", alter_sys=True)
+            try:
+                runpy.run_module("pytest", run_name="__main__", alter_sys=True)
+            except SystemExit as ended:
+                end(ended.code)
             return
         _, status = os.waitpid(pid, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def end(code: object) -> NoReturn:
+    """Ends this process as Python does, but leaves the memory of all modules to the kernel, which is ten times faster."""
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(int(code) if isinstance(code, int) else code is not None)
 
 
 def become(request: Request) -> None:
@@ -115,13 +128,18 @@ def load() -> None:
     import scipy.optimize
     import scipy.special  # noqa: F401
 
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    from pytest_ldos.robot.stack.embedded.installed import installed_here
+
+    installed_here()  # remembered by all forks
     sys.modules["pytest_ldos.robot.dds._lttng"] = None  # type: ignore[assignment] # so that its import fails
     for wing in LOADED:
         package = importlib.import_module(f"pytest_ldos.{wing}")
         for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             with suppress(ModuleNotFoundError):
                 importlib.import_module(each.name)
-    del sys.modules["pytest_ldos.robot.dds._lttng"]
+    importlib.import_module("tests.fakes.rig")
+    del sys.modules["pytest_ldos.robot.dds._lttng"], sys.path[0]
     gc.collect()
     gc.freeze()
 

@@ -167,18 +167,24 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_a_name_that_a_baseline_cannot_have_is_refused(measure, project, name):
-    result = measure(TWO.replace("mark.baseline", f"mark.baseline(name={name!r})", 1), "-k", "left")
-    assert result.ret != 0
-    result.stdout.fnmatch_lines([f"*the name '{name}' for scenario 'baseline' {WRONG[name]}*"])
+def test_names_that_a_baseline_cannot_have_are_refused(measure, project):
+    tests = (
+        f"@pytest.mark.baseline(name={name!r})\ndef test_{place}(ARGUMENTS):MEASURE\n"
+        for place, name in enumerate(WRONG)
+    )
+    result = measure("\n".join(tests))
+    result.assert_outcomes(errors=len(WRONG))
+    for name, reason in WRONG.items():
+        result.stdout.fnmatch_lines([f"*the name '{name}' for scenario 'baseline' {reason}*"])
     assert baselines(project) == set()
 
 
 # --- tests that do not count ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("arguments", [("-k", "left"), ("test_scenario.py::test_right",)])
+@pytest.mark.parametrize(
+    "arguments", [("-k", "left"), pytest.param(("test_scenario.py::test_right",), marks=pytest.mark.acceptance)]
+)
 def test_tests_that_are_deselected_do_not_count(measure, project, arguments):
     assert measure(TWO, *arguments).ret == 0
     assert baselines(project) == {"baseline"}
@@ -192,10 +198,15 @@ def test_tests_that_the_last_run_passed_do_not_count(measure, project):
     measure(TWO, *cached, "--lf").assert_outcomes(passed=1)
 
 
-@pytest.mark.parametrize("mark", ["skip(reason='not yet')", "skipif(True, reason='not here')"])
-def test_tests_that_are_skipped_do_not_count(measure, project, mark):
-    result = measure(TWO.replace("@pytest", f"@pytest.mark.{mark}\n@pytest", 1))
-    result.assert_outcomes(passed=1, skipped=1)
+def test_tests_that_are_skipped_do_not_count(measure, project):
+    marks = "skip(reason='not yet')", "skipif(True, reason='not here')"
+    skipped = (
+        f"@pytest.mark.{mark}\n@pytest.mark.baseline\ndef test_{place}(ARGUMENTS):MEASURE\n"
+        for place, mark in enumerate(marks)
+    )
+    measure("\n".join(skipped) + TWO.replace("@pytest", "@pytest.mark.skip\n@pytest", 1)).assert_outcomes(
+        passed=1, skipped=3
+    )
     assert baselines(project) == {"baseline"}
 
 

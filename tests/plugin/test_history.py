@@ -45,25 +45,6 @@ def test_unwritable_history_is_reported_before_measuring(run, project):
     assert not (project.path / ".ldos").exists()
 
 
-def test_a_history_that_breaks_meanwhile_loses_no_record(run, project):
-    project.makepyfile(
-        test_scenario="""
-        import shutil
-        import pytest
-
-        @pytest.mark.baseline
-        def test_reach(panda_stack, ldos_trials, ldos_gate, pytestconfig):
-            ldos_gate.check(ldos_trials(panda_stack))
-            shutil.rmtree(pytestconfig.rootpath / "kept")
-            (pytestconfig.rootpath / "kept").write_text("")
-        """
-    )
-    result = run(*TWO)
-    assert result.ret == 11
-    result.stdout.fnmatch_lines(["*history: not written: *", "*ldos history import *"])
-    assert list(project.path.glob(".ldos/runs/*/baseline/trials.json"))
-
-
 def written(tmp_path, run):
     run.folder = ScenarioFolder(tmp_path / "runs/the-run/baseline")
     config = cast("pytest.Config", SimpleNamespace(rootpath=tmp_path))

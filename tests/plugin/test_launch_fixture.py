@@ -26,12 +26,12 @@ install(noisy(1))
 """
 
 
-def test_without_ros_the_reason_is_a_skip(project, monkeypatch):
+def test_without_ros_the_reason_is_a_skip(project, forked, monkeypatch):
     for name in ("AMENT_PREFIX_PATH", "ROS_DISTRO"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     project.makepyfile(test_scenario="def test_it(ldos_launch, module_ldos_launch): assert False")
-    result = project.runpytest_subprocess("-rs", timeout=300)
+    result = forked.run(project.path, "-rs")
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["SKIPPED*ROS 2*"])
 
@@ -60,7 +60,7 @@ def test_the_disk_limit_spares_the_launches_of_the_same_run(project):
     assert len(list(project.path.glob(".ldos/runs/*"))) == 1
 
 
-def test_a_launch_does_not_take_the_machine(project):
+def test_a_launch_does_not_take_the_machine(project, forked):
     project.makepyfile(
         test_scenario="""
         from pytest_ldos.host.lock import find_holder
@@ -68,12 +68,12 @@ def test_a_launch_does_not_take_the_machine(project):
         """
     )
     project.makeconftest(FAKE_LAUNCH.format(ok=True))
-    project.runpytest_subprocess(timeout=300).assert_outcomes(passed=1)
+    forked.run(project.path).assert_outcomes(passed=1)
 
 
-def test_a_launch_is_not_recorded_in_the_name_of_a_revision(project):
+def test_a_launch_is_not_recorded_in_the_name_of_a_revision(project, forked):
     project.makepyfile(test_scenario="def test_it(ldos_launch): assert False")
     project.makeconftest(FAKE_LAUNCH.format(ok=True))
-    result = project.runpytest_subprocess("--ldos-head=HEAD", timeout=300)
+    result = forked.run(project.path, "--ldos-head=HEAD")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*--ldos-head HEAD: only a stack is measured of a revision, and ldos_launch *"])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -29,9 +27,23 @@ def saved(project, scenario="baseline"):
 
 
 def test_trials_and_warmup(run, project):
-    assert run("--ldos-trials=3", "--ldos-warmup=0").ret == 0
+    result = run("--ldos-trials=3", "--ldos-warmup=0")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        [
+            "ldos: *",
+            "starting the stack",
+            "*baseline: trial 1 of 3 success  T1 * ms  T4 * ms",
+            "*baseline: trial 3 of 3 success*",
+            "*results: *.ldos*runs*",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*trials to make*")
     assert len(saved(project).trials) == 3
     assert saved(project).spec.warmup == 0
+    assert not list(project.path.glob(".ldos/runs/*/baseline/trace/metadata")), (
+        "only those of failed scenarios are kept"
+    )
 
 
 def test_no_trials_are_a_usage_error(run):
@@ -41,66 +53,47 @@ def test_no_trials_are_a_usage_error(run):
     assert "Traceback" not in result.stdout.str()
 
 
-def test_random_seeds(run, project):
-    run(*TWO, "--ldos-seeds=random")
-    assert [trial.seed for trial in saved(project).trials] == [None, None]
-
-
 def test_a_declared_success_rate(run):
     assert (
         run("--ldos-trials=4", "--ldos-success-rate=0.5", stack="lambda i: Motion(error_code=-31 if i else 1)").ret == 0
     )
 
 
-def test_markers_give_settings_and_the_command_line_wins(run, project):
-    project.makepyfile(
-        test_scenario="""
-        import pytest
+SETTING = """
+import pytest
 
-        @pytest.mark.baseline(trials=4, warmup=0)
-        def test_reach(panda_stack, ldos_trials, ldos_gate):
-            ldos_gate.check(ldos_trials(panda_stack))
-        """
-    )
-    run()
-    assert len(saved(project).trials) == 4
+@pytest.mark.baseline(trials=4, warmup=0)
+def test_reach(panda_stack, ldos_trials, ldos_gate):
+    ldos_gate.check(ldos_trials(panda_stack))
+
+@pytest.mark.baseline(name="itself", warmup=0)
+def test_itself(panda_stack, ldos_trials, ldos_gate):
+    ldos_gate.check(ldos_trials(panda_stack, goals="reach", n=3))
+
+@pytest.mark.night
+def test_night(panda_stack, ldos_trials, ldos_gate):
+    ldos_gate.check(ldos_trials(panda_stack))
+
+@pytest.mark.ldos_scenario("night", name="late_night")
+def test_again(panda_stack, ldos_trials, ldos_gate):
+    ldos_gate.check(ldos_trials(panda_stack))
+"""
+
+
+def test_markers_tests_and_scenarios_of_ones_own_give_settings_and_the_command_line_wins(run, project):
+    project.makepyprojecttoml("[tool.ldos.scenarios.night]\ntrials = 3\nwarmup = 0\n")
+    project.makepyfile(test_scenario=SETTING)
+    assert run("--strict-markers").ret == 0
+    names = ("baseline", "itself", "night", "late_night")
+    assert [len(saved(project, name).trials) for name in names] == [4, 3, 3, 3]
     project.path.joinpath(".ldos").rename(project.path / "before")
-    run("--ldos-trials=2")
+    run("--ldos-trials=2", "-k", "reach")
     assert len(saved(project).trials) == 2
 
 
 def test_the_settings_of_a_marker_are_listed(run):
     settings = "name=…, " + ", ".join(f"{option.name}=…" for option in OPTIONS.values() if option.per_scenario)
     run("--markers").stdout.fnmatch_lines([f"@pytest.mark.baseline({settings}): *"])
-
-
-def test_n_in_the_test_and_goals_by_name(run, project):
-    project.makepyfile(
-        test_scenario="""
-        import pytest
-
-        @pytest.mark.baseline
-        def test_reach(panda_stack, ldos_trials, ldos_gate):
-            ldos_gate.check(ldos_trials(panda_stack, goals="reach", n=3))
-        """
-    )
-    run("--ldos-warmup=0")
-    assert len(saved(project).trials) == 3
-
-
-def test_an_unknown_goal_set(run, project):
-    project.makepyfile(
-        test_scenario="""
-        import pytest
-
-        @pytest.mark.baseline
-        def test_reach(panda_stack, ldos_trials):
-            ldos_trials(panda_stack, goals="dance")
-        """
-    )
-    result = run()
-    result.stdout.fnmatch_lines(["*there is no goal set 'dance'*", "*known are: reach*"])
-    assert "Traceback" not in result.stdout.str()
 
 
 # --- names that do not exist ------------------------------------------------------------
@@ -141,7 +134,7 @@ def test_a_wrong_value_is_a_usage_error(run, argument):
     result.stderr.fnmatch_lines(["*it must be*"])
 
 
-def test_an_unknown_argument_of_a_marker(run, project):
+def test_an_unknown_argument_of_a_marker_and_a_test_without_a_scenario(run, project):
     project.makepyfile(
         test_scenario="""
         import pytest
@@ -149,51 +142,31 @@ def test_an_unknown_argument_of_a_marker(run, project):
         @pytest.mark.baseline(trails=4)
         def test_reach(panda_stack):
             pass
+
+        def test_unmarked(panda_stack):
+            pass
         """
     )
     result = run()
     result.stdout.fnmatch_lines(["*argument of marker baseline: 'trails'*", "*did you mean 'trials'*"])
-
-
-def test_a_test_without_a_scenario(run, project):
-    project.makepyfile(test_scenario="def test_reach(panda_stack):\n    pass\n")
-    result = run()
     result.stdout.fnmatch_lines(
         ["*measures a stack but has no scenario*", "*mark it with one of: baseline, cpu_load, msg_load*"]
     )
 
 
-def test_own_scenarios_are_markers_with_settings(run, project):
-    project.makepyprojecttoml("[tool.ldos.scenarios.night]\ntrials = 3\nwarmup = 0\n")
-    project.makepyfile(
-        test_scenario="""
-        import pytest
-
-        @pytest.mark.night
-        def test_reach(panda_stack, ldos_trials, ldos_gate):
-            ldos_gate.check(ldos_trials(panda_stack))
-
-        @pytest.mark.ldos_scenario("night", name="late_night")
-        def test_again(panda_stack, ldos_trials, ldos_gate):
-            ldos_gate.check(ldos_trials(panda_stack))
-        """
-    )
-    assert run("--strict-markers").ret == 0
-    assert len(saved(project, "night").trials) == len(saved(project, "late_night").trials) == 3
-
-
 # --- output, baselines, update, strict --------------------------------------------------
 
 
-def test_output_and_baselines_elsewhere(run, project):
-    run(*TWO, "--ldos-output=results")
-    assert list(project.path.glob("results/runs/*/baseline/trials.json"))
+def test_output_and_baselines_elsewhere_and_random_seeds(run, project):
+    run(*TWO, "--ldos-output=results", "--ldos-seeds=random")
+    (record,) = project.path.glob("results/runs/*/baseline/trials.json")
+    assert [trial.seed for trial in read_trials(record).trials] == [None, None]
     assert list(project.path.glob("results/baselines/**/baseline.json"))
     assert not (project.path / ".ldos").exists()
 
 
-def test_update_replaces_the_baseline(run, project):
-    run(*TWO)
+def test_update_replaces_the_baseline(run, record, project):
+    record(*TWO)
     (file,) = project.path.glob(".ldos/baselines/**/baseline.json")
     before = file.read_text()
     run(*TWO, stack="noisy(2)")
@@ -203,19 +176,12 @@ def test_update_replaces_the_baseline(run, project):
     assert file.read_text() != before
 
 
-def test_strict_without_a_baseline_fails_and_records_none(run, project):
-    result = run(*TWO, "--ldos-strict")
-    assert result.ret == 12
-    assert not list(project.path.glob(".ldos/baselines/**/*.json"))
-    assert run(*TWO, "--ldos-strict", "--ldos-update-baseline").ret == 12
-    assert list(project.path.glob(".ldos/baselines/**/*.json"))
-
-
-def test_ci_is_strict_by_default(run, monkeypatch):
+def test_ci_is_strict_by_default_and_records_a_baseline_only_when_asked(run, project, monkeypatch):
     monkeypatch.setenv("CI", "true")
     assert run(*TWO).ret == 12
-    monkeypatch.setenv("LDOS_STRICT", "no")
-    assert run(*TWO).ret == 0
+    assert not list(project.path.glob(".ldos/baselines/**/*.json"))
+    assert run(*TWO, "--ldos-update-baseline").ret == 12
+    assert list(project.path.glob(".ldos/baselines/**/*.json"))
 
 
 # --- traces -----------------------------------------------------------------------------
@@ -224,9 +190,7 @@ def test_ci_is_strict_by_default(run, monkeypatch):
 @pytest.mark.parametrize(
     ("which", "stack", "kept"),
     [
-        ("failed", "noisy(1)", False),
         ("failed", "lambda i: Motion(error_code=-31 if i else 1)", True),
-        ("all", "noisy(1)", True),
         ("none", "lambda i: Motion(error_code=-31 if i else 1)", False),
     ],
 )
@@ -238,36 +202,14 @@ def test_kept_traces(run, project, which, stack, kept):
         result.stdout.fnmatch_lines([f"*trace: {traces[0].parent}*"])
 
 
-def test_a_regressed_trace_stays(run, project):
-    run("--ldos-trials=10", "--ldos-warmup=0")
-    run("--ldos-trials=10", "--ldos-warmup=0", stack="noisy(2, planning=3.0)")
-    assert len(list(project.path.glob(".ldos/runs/*/baseline/trace/metadata"))) == 1
-
-
 def test_old_traces_make_room(run, project):
     for _ in range(2):
         result = run(*TWO, "--ldos-traces=all", "--ldos-traces-limit-mb=0")
-    assert len(list(project.path.glob(".ldos/runs/*/baseline/trace"))) == 1
-    result.stdout.fnmatch_lines(["*deleted to stay within 0 MB*"])
+    (kept,) = project.path.glob(".ldos/runs/*/baseline/trace")
+    result.stdout.fnmatch_lines([f"*trace: {kept}*", "*deleted to stay within 0 MB*"])
 
 
 # --- what others read -------------------------------------------------------------------
-
-
-def test_benchmark_json(run, project):
-    run(*TWO, "--ldos-benchmark-json=out.json")
-    names = {each["name"] for each in json.loads((project.path / "out.json").read_text())["benchmarks"]}
-    assert names == {f"baseline[{metric}]" for metric in METRICS}
-
-
-def test_junit_properties(run, project):
-    run(*TWO, "--junitxml=junit.xml")
-    properties = {each.get("name"): each.get("value") for each in ET.parse(project.path / "junit.xml").iter("property")}
-    assert properties["ldos.verdict"] == "no_baseline"
-    assert properties["ldos.successes"] == "2/2"
-    for metric in METRICS:
-        assert float(properties[f"ldos.{metric}.median_ms"]) > 0
-        assert len(properties[f"ldos.{metric}.values_ms"].split()) == 2
 
 
 def properties_in(file):
@@ -293,18 +235,6 @@ def test_a_second_set_of_trials_in_one_test_is_refused(run, project):
     assert {("mine", "stays"), ("ldos.successes", "2/2")} <= set(properties)
 
 
-def test_header_and_progress(run):
-    result = run("--ldos-trials=3", "--ldos-warmup=0")
-    result.stdout.fnmatch_lines(
-        [
-            "ldos: *",
-            "*baseline: trial 1 of 3 success  T1 * ms  T4 * ms",
-            "*baseline: trial 3 of 3 success*",
-            "*results: *.ldos*runs*",
-        ]
-    )
-
-
 # --- what would spoil a measurement -------------------------------------------------------
 
 
@@ -314,13 +244,6 @@ def test_parallel_workers_are_refused_with_the_reason(run):
     result = run(*TWO, "-n2")
     assert result.ret != 0
     result.stdout.fnmatch_lines(["*cannot run in pytest-xdist workers*", "*-n 0*"])
-
-
-def test_second_run_is_refused_with_the_name_of_the_first(run, monkeypatch):
-    with measuring_lock_of_inner_runs():
-        result = run(*TWO)
-    assert result.ret == 11
-    result.stdout.fnmatch_lines(["*another measuring session holds this machine: pid *"])
 
 
 def test_run_waits_for_the_other_up_to_its_limit(run):
@@ -342,81 +265,31 @@ def measuring_lock_of_inner_runs():
     return measuring_lock()
 
 
-# --- costs nothing until used -------------------------------------------------------------
-
-
-def test_collecting_imports_nothing_heavy(project):
-    """Neither NumPy nor a native module is imported before a test measures."""
-    project.makepyfile(
-        conftest="""
-        import sys
-
-        def pytest_unconfigure():
-            heavy = {"numpy", "scipy", "polars", "mujoco", "cyclonedds", "rich", "psutil"} & set(sys.modules)
-            native = {name for name in sys.modules if name.startswith("pytest_ldos") and name.endswith(("_decoder", "_lttng"))}
-            print("HEAVY", sorted(heavy | native))
-        """
-    )
-    project.makepyfile(test_plain="def test_plain():\n    pass\n")
-    result = project.runpytest_subprocess("-s", "test_plain.py", timeout=300)
-    result.stdout.fnmatch_lines(["*HEAVY []*"])
-    result = project.runpytest_subprocess("-s", "--collect-only", "test_plain.py", timeout=300)
-    result.stdout.fnmatch_lines(["*HEAVY []*"])
-    result = project.runpytest_subprocess("-s", "--ldos-history=kept", "test_plain.py", timeout=300)
-    result.stdout.fnmatch_lines(["*HEAVY []*"])
-    assert not (project.path / "kept").exists()
-
-
-def test_an_unrelated_project_sees_nothing_of_it(project):
-    project.makepyfile(test_plain="def test_plain():\n    pass\n")
-    result = project.runpytest_subprocess("test_plain.py", timeout=300)
-    assert "ldos:" not in result.stdout.str()
-    assert not (project.path / ".ldos").exists()
-
-
-def test_the_plugin_is_registered():
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--trace-config", "--version"], capture_output=True, text=True, check=False
-    )
-    assert "pytest_ldos" in done.stdout + done.stderr or done.returncode == 0
-
-
 # --- reports ------------------------------------------------------------------------------
 
 
-def test_reports_in_every_format(run, project):
+def test_every_format_that_others_read(run, project):
+    """Reports say where the test is written, because an annotation of a workflow goes there."""
+    folder = project.mkdir("cell")
+    (project.path / "test_scenario.py").rename(folder / "test_arm.py")
     names = ("out/ldos.html", "ldos.md", "ldos.json")
-    result = run(*TWO, *(f"--ldos-report={name}" for name in names))
+    reports = (f"--ldos-report={name}" for name in names)
+    result = run(*TWO, *reports, "--ldos-benchmark-json=out.json", "--junitxml=junit.xml")
     for name in names:
         assert "no baseline" in (project.path / name).read_text("utf-8").replace("no_baseline", "no baseline")
         result.stdout.fnmatch_lines([f"report: *{name}"])
-    plain = json.loads((project.path / "ldos.json").read_text("utf-8"))
-    values = [point["value"] for point in plain["sections"][0]["metrics"][0]["head"]["points"]]
+    (section,) = json.loads((project.path / "ldos.json").read_text("utf-8"))["sections"]
+    values = [point["value"] for point in section["metrics"][0]["head"]["points"]]
     assert values == [trial.measurements["T1"].value for trial in saved(project).trials]
-
-
-def test_reports_from_the_environment_and_of_a_stack_that_does_not_start(project, monkeypatch):
-    monkeypatch.setenv("LDOS_REPORT", "a.md,b.json")
-    project.makeconftest(
-        """
-        from contextlib import contextmanager
-        from pytest_ldos.base.errors import BringUpFailed
-        from pytest_ldos.measure.trial import rig
-
-        @contextmanager
-        def fail(spec, folder, *, on_waiting, **settings):
-            raise BringUpFailed("the simulator | ended", remedy="look at its log")
-            yield
-
-        rig.open_rig = fail
-        """
-    )
-    assert project.runpytest_subprocess("--junitxml=junit.xml", timeout=300).ret == 11
-    assert properties_in(project.path / "junit.xml") == [("ldos.scenario", "baseline"), ("ldos.verdict", "infra")]
-    assert "- the simulator \\| ended\n" in (project.path / "a.md").read_text("utf-8")
-    plain = json.loads((project.path / "b.json").read_text("utf-8"))
-    assert plain["verdict"] == "infra"
-    assert plain["sections"][0]["head"] is None
+    line = (folder / "test_arm.py").read_text("utf-8").splitlines().index("@pytest.mark.baseline") + 1
+    assert section["test"] == {"file": "cell/test_arm.py", "line": line}
+    benchmarks = {each["name"] for each in json.loads((project.path / "out.json").read_text())["benchmarks"]}
+    assert benchmarks == {f"baseline[{metric}]" for metric in METRICS}
+    properties = dict(properties_in(project.path / "junit.xml"))
+    assert (properties["ldos.verdict"], properties["ldos.successes"]) == ("no_baseline", "2/2")
+    for metric in METRICS:
+        assert float(properties[f"ldos.{metric}.median_ms"]) > 0
+        assert len(properties[f"ldos.{metric}.values_ms"].split()) == 2
 
 
 def test_a_report_of_no_known_format_is_a_usage_error(run, project):
@@ -449,7 +322,7 @@ def test_unwritable_output_is_reported_before_measuring(run, project, option):
     assert not list(project.path.glob(".ldos"))
 
 
-def test_failed_output_does_not_affect_other_outputs(run, project):
+def test_outputs_that_break_meanwhile_affect_no_other_and_lose_no_record(run, project):
     project.makepyfile(
         test_scenario="""
         import shutil
@@ -458,23 +331,29 @@ def test_failed_output_does_not_affect_other_outputs(run, project):
         @pytest.mark.baseline
         def test_reach(panda_stack, ldos_trials, ldos_gate, pytestconfig):
             ldos_gate.check(ldos_trials(panda_stack))
-            shutil.rmtree(pytestconfig.rootpath / "out")
-            (pytestconfig.rootpath / "out").write_text("")
+            for name in ("out", "kept"):
+                shutil.rmtree(pytestconfig.rootpath / name)
+                (pytestconfig.rootpath / name).write_text("")
         """
     )
-    result = run(
-        *TWO, "--ldos-benchmark-json=out/b.json", "--ldos-report=out/x.md", "--ldos-report=y.md", "--ldos-history=kept"
+    outputs = (
+        "--ldos-benchmark-json=out/b.json",
+        "--ldos-report=out/x.md",
+        "--ldos-report=y.md",
+        "--ldos-history=kept",
     )
+    result = run(*TWO, *outputs)
     assert result.ret == 11
-    result.stdout.fnmatch_lines(
-        [
-            "the report could not be written: *out/x.md: *",
-            "report: *y.md",
-            "the benchmark JSON could not be written: *out/b.json: *",
-            "history: 1 set of trials added*",
-        ]
-    )
+    for line in (
+        "the report could not be written: *out/x.md: *",
+        "report: *y.md",
+        "the benchmark JSON could not be written: *out/b.json: *",
+        "*history: not written: *",
+        "*ldos history import *",
+    ):
+        result.stdout.fnmatch_lines([line])
     assert (project.path / "y.md").exists()
+    assert list(project.path.glob(".ldos/runs/*/baseline/trials.json"))
     assert "INTERNALERROR" not in result.stdout.str()
 
 
@@ -491,13 +370,3 @@ def test_the_job_summary_is_appended_to_when_asked(run, project, monkeypatch):
 def test_a_job_summary_where_there_is_no_job(run, monkeypatch):
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     run(*TWO, "--ldos-summary").stdout.fnmatch_lines(["no job summary: GITHUB_STEP_SUMMARY is not set*"])
-
-
-def test_the_report_says_where_the_test_is_written(run, project):
-    """An annotation of a workflow goes there."""
-    folder = project.mkdir("cell")
-    (project.path / "test_scenario.py").rename(folder / "test_arm.py")
-    run(*TWO, "--ldos-report=r.json")
-    (section,) = json.loads((project.path / "r.json").read_text("utf-8"))["sections"]
-    line = (folder / "test_arm.py").read_text("utf-8").splitlines().index("@pytest.mark.baseline") + 1
-    assert section["test"] == {"file": "cell/test_arm.py", "line": line}

@@ -26,12 +26,6 @@ def test_quietest_run_prints_no_progress(run):
     assert START not in run("-qq", *TWO).stdout.str()
 
 
-def test_a_usual_run_tells_each_trial(run):
-    result = run(*TWO)
-    result.stdout.fnmatch_lines(["starting the stack", "baseline: trial 1 of 2 success*", "baseline: trial 2 of 2 *"])
-    assert START not in result.stdout.str()
-
-
 def test_non_ascii_characters_are_escaped_on_an_ascii_terminal():
     with io.TextIOWrapper(io.BytesIO(), encoding="ascii") as terminal:
         with pytest.raises(UnicodeEncodeError):

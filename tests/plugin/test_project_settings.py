@@ -52,14 +52,18 @@ def everything(folder: Path) -> list[Path]:
     return sorted(each.parent for each in folder.rglob(".ldos"))
 
 
+LONG = pytest.mark.acceptance
+"""For pytest another way to the same root, for us to the same settings: two ways have all that differs."""
+
+
 @pytest.mark.parametrize(
     ("ini", "text"),
     [
-        ("pytest.ini", "[pytest]\n"),
+        pytest.param("pytest.ini", "[pytest]\n", marks=LONG),
         ("tests/pytest.ini", "[pytest]\n"),
-        ("tests/.pytest.ini", "[pytest]\n"),
-        ("tests/tox.ini", "[pytest]\n"),
-        ("tests/setup.cfg", "[tool:pytest]\n"),
+        pytest.param("tests/.pytest.ini", "[pytest]\n", marks=LONG),
+        pytest.param("tests/tox.ini", "[pytest]\n", marks=LONG),
+        pytest.param("tests/setup.cfg", "[tool:pytest]\n", marks=LONG),
         ("tests/pyproject.toml", "[tool.pytest.ini_options]\n"),
     ],
 )
@@ -76,13 +80,13 @@ def test_settings_above_the_tests_are_read_where_pytest_has_an_ini_of_its_own(ce
     ("place", "arguments"),
     [
         ("cell", ("-c", "ci/pytest.ini", "tests")),
-        ("cell", ("--rootdir=ci", "tests")),
-        ("cell", ("--rootdir=tests", "tests/test_busy.py::test_busy")),
+        pytest.param("cell", ("--rootdir=ci", "tests"), marks=LONG),
+        pytest.param("cell", ("--rootdir=tests", "tests/test_busy.py::test_busy"), marks=LONG),
         ("cell/tests", ()),
-        ("cell/tests", ("test_busy.py",)),
-        (".", ("cell/tests",)),
+        pytest.param("cell/tests", ("test_busy.py",), marks=LONG),
+        pytest.param(".", ("cell/tests",), marks=LONG),
         (".", ("cell",)),
-        ("elsewhere", ("../cell/tests",)),
+        pytest.param("elsewhere", ("../cell/tests",), marks=LONG),
         ("elsewhere", ("-c", "../cell/ci/pytest.ini", "--rootdir=.", "../cell/tests")),
     ],
 )
@@ -200,7 +204,14 @@ def two(cell) -> Path:
     return cell.parent
 
 
-@pytest.mark.parametrize("arguments", [(), ("cell", "gripper"), ("gripper/tests/test_grasp.py", "cell/tests")])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        pytest.param(("cell", "gripper"), marks=LONG),
+        pytest.param(("gripper/tests/test_grasp.py", "cell/tests"), marks=LONG),
+    ],
+)
 def test_tests_of_two_projects_are_refused_with_both_files(two, forked, arguments):
     result = forked.run(two, *STRICT, *arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -211,7 +222,15 @@ def test_tests_of_two_projects_are_refused_with_both_files(two, forked, argument
     assert everything(two) == []
 
 
-@pytest.mark.parametrize("arguments", [("-m", "grasp"), ("-k", "grasp"), ("gripper",), ("--deselect=cell/tests",)])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("-m", "grasp"),
+        ("gripper",),
+        pytest.param(("-k", "grasp"), marks=LONG),
+        pytest.param(("--deselect=cell/tests",), marks=LONG),
+    ],
+)
 def test_one_project_of_two_is_measured_with_its_own_settings(two, forked, arguments):
     result = forked.run(two, *STRICT, *arguments)
     assert result.ret == 0
@@ -277,12 +296,10 @@ def test_{mark}(request):
 
 def test_a_stack_that_is_asked_for_as_a_test_runs_has_the_settings_above_that_test(two, forked):
     (two / "cell/tests/test_busy.py").write_text(DYNAMIC.format(mark="busy"))
-    (two / "gripper/tests/test_grasp.py").write_text("def test_plain():\n    pass\n")
-    assert forked.run(two, *STRICT).ret == 0
-    assert kept(two / "cell") == 3
     (two / "gripper/tests/test_grasp.py").write_text(DYNAMIC.format(mark="grasp"))
     result = forked.run(two, *STRICT)
     result.assert_outcomes(passed=1, failed=1)
+    assert kept(two / "cell") == 3
     result.stdout.fnmatch_lines([f"*gripper/tests/test_grasp.py::test_grasp to {two}/gripper/ldos.toml*"])
     assert everything(two) == [two / "cell"]
 

@@ -62,10 +62,10 @@ def no_network(monkeypatch):
 """As pytest-recording blocks the network."""
 
 
-@pytest.mark.parametrize("blocked", [["--disable-socket"], ["--allow-hosts=127.0.0.1"]], ids=" ".join)
+@pytest.mark.parametrize("blocked", ["--disable-socket", "--allow-hosts=127.0.0.1"])
 def test_a_plugin_that_blocks_sockets_is_named(run, project, blocked):
     pytest.importorskip("pytest_socket", reason="pytest-socket is not installed")
-    result = run(*blocked)
+    result = run(blocked)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         [
@@ -76,9 +76,13 @@ def test_a_plugin_that_blocks_sockets_is_named(run, project, blocked):
     assert "Traceback" not in result.stdout.str()
     assert "SocketBlockedError" not in result.stdout.str()
     assert not (project.path / ".ldos").exists()
-    assert run(*blocked, "--force-enable-socket").ret == 0
+
+
+def test_what_the_refusal_of_blocked_sockets_advises(run, project):
+    pytest.importorskip("pytest_socket", reason="pytest-socket is not installed")
+    assert run("--disable-socket", "--force-enable-socket", "--ldos-trials=2").ret == 0
     project.makepyfile(test_scenario=SCENARIO.replace("@pytest", "@pytest.mark.enable_socket\n@pytest", 1))
-    assert run(*blocked).ret == 0
+    assert run("--disable-socket", "--ldos-trials=2").ret == 0
 
 
 def test_any_plugin_that_blocks_sockets_is_named(run, project):
@@ -90,37 +94,42 @@ def test_any_plugin_that_blocks_sockets_is_named(run, project):
     )
 
 
-def broken_records(project, name, text):
-    """Writes a file next to this host's baseline of the embedded stack."""
+def broken_records(project, **texts):
+    """Writes files next to this host's baselines of the embedded stack."""
     info = describe_stack(StackSpec(kind=StackKind.EMBEDDED))
     host = take_fingerprint(rmw=info.rmw, versions=info.versions)
-    file = project.path / ".ldos/baselines" / info.name / host.host_class / name
-    file.parent.mkdir(parents=True)
-    file.write_text(text)
-    return file
+    folder = project.path / ".ldos/baselines" / info.name / host.host_class
+    folder.mkdir(parents=True)
+    for name, text in texts.items():
+        (folder / name.replace("_", ".")).write_text(text)
 
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
 CONFLICT = '{\n "kind": "pytest-ldos trials",\n<<<<<<< HEAD\n "schema": 5,\n=======\n "schema": 4,\n>>>>>>> topic\n}\n'
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "reason"),
-    [
-        ("baseline.json", LFS, "the baseline cannot be read: *is a Git LFS pointer*git lfs pull"),
-        ("baseline.json", CONFLICT, "the baseline cannot be read: *has an unresolved merge conflict (line 3)*"),
-        ("baseline.json", '{"kind": "pytest-ldos trials", "schema": 5,', "the baseline cannot be read: *is no JSON*"),
-        ("baseline.json", '{"kind": "pytest-ldos trials", "schema": 4}', "*has schema version 4*"),
-        ("baseline.calibration.json", LFS, "the calibration cannot be read: *is a Git LFS pointer*git lfs pull"),
-    ],
-)
-def test_records_that_cannot_be_read_are_refused_before_the_first_start(run, project, name, text, reason):
-    broken_records(project, name, text)
+UNREADABLE = {
+    "pointer_json": (LFS, "the baseline cannot be read: *is a Git LFS pointer*git lfs pull"),
+    "conflict_json": (CONFLICT, "the baseline cannot be read: *has an unresolved merge conflict (line 3)*"),
+    "cut_json": ('{"kind": "pytest-ldos trials", "schema": 5,', "the baseline cannot be read: *is no JSON*"),
+    "old_json": ('{"kind": "pytest-ldos trials", "schema": 4}', "*has schema version 4*"),
+    "noise_calibration_json": (LFS, "the calibration cannot be read: *is a Git LFS pointer*git lfs pull"),
+}
+
+
+def test_records_that_cannot_be_read_are_refused_before_the_first_start(run, project):
+    broken_records(project, **{file: text for file, (text, _) in UNREADABLE.items()})
+    names = [file.partition("_")[0] for file in UNREADABLE]
+    tests = (SCENARIO.replace("reach", name).replace("baseline", f"baseline(name={name!r})") for name in names)
+    project.makepyfile(test_scenario="".join(tests))
     result = run("--ldos-stack=embedded", "--ldos-trials=2")
     assert result.ret == 11
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["ldos: test_reach cannot be measured: *", "test_scenario.py E*"])
-    assert fnmatch(" ".join(result.stdout.lines), f"*{reason}*")
+    result.assert_outcomes(errors=len(UNREADABLE))
+    result.stdout.fnmatch_lines(
+        [*(f"ldos: test_{name} cannot be measured: *" for name in names), "test_scenario.py E*"]
+    )
+    shown = " ".join(result.stdout.lines)
+    assert [reason for _, reason in UNREADABLE.values() if not fnmatch(shown, f"*{reason}*")] == []
     result.stdout.no_fnmatch_line("*starting the stack*")
     assert not list(project.path.glob(".ldos/runs/*"))
 
@@ -135,7 +144,7 @@ def test_a_first_baseline_that_cannot_be_written_is_refused_before_the_first_sta
 
 
 def test_a_baseline_that_is_to_be_replaced_may_be_damaged(run, project):
-    broken_records(project, "baseline.json", LFS)
+    broken_records(project, baseline_json=LFS)
     result = run("--ldos-stack=embedded", "--ldos-trials=2", "--ldos-warmup=0", "--ldos-update-baseline")
     result.stdout.fnmatch_lines(["*starting the stack*"])
 
@@ -165,7 +174,8 @@ def test_goals_that_a_test_names_are_refused_before_the_first_start(run, project
     project.makepyfile(test_scenario=SCENARIO.replace("(panda_stack))", "(panda_stack, goals='shelf'))"))
     result = run("--ldos-stack=embedded", "--ldos-trials=2")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*there is no goal set 'shelf'"])
+    result.stdout.fnmatch_lines(["*there is no goal set 'shelf'", "*known are: reach*"])
+    assert "Traceback" not in result.stdout.str()
     result.stdout.no_fnmatch_line("*starting the stack*")
 
 

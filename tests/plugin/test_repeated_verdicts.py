@@ -26,11 +26,17 @@ def report(*arguments):
     assert ended.returncode == 0, ended.stderr
 
 
-def test_a_first_run_stays_without_a_baseline(run, verdicts):
+def test_a_first_run_stays_without_a_baseline_unless_its_judgement_is_damaged(project, run, verdicts):
     run("--ldos-report", "result.json")
     assert verdicts() == {"baseline": "no_baseline"}
     report()
     assert verdicts("again.json") == verdicts()
+    (judged,) = project.path.glob(".ldos/runs/*/baseline/judged.json")
+    judged.write_text(judged.read_text("utf-8").replace('"policy"', '"police"'), "utf-8")
+    ended = run_ldos("report")
+    assert ended.returncode == 2
+    assert "judged.json is damaged" in ended.stderr
+    assert "delete judged.json" in ended.stderr
 
 
 @pytest.mark.acceptance
@@ -48,29 +54,8 @@ def test_a_regression_stays_one_when_the_baseline_is_recorded_again(project, run
     assert verdicts("again.json") == verdicts()
 
 
-def test_an_interleaved_verdict_is_repeated(project, run, verdicts):
-    python = project.path / "old/.venv/bin/python"
-    python.parent.mkdir(parents=True)
-    python.touch()
-    slower = "noisy(1, planning=1.6), base=noisy(2)"
-    run("--ldos-trials=10", "--ldos-base=./old", "--ldos-report", "result.json", stack=slower)
-    report()
-    assert verdicts("again.json") == verdicts() == {"baseline": "regressed"}
-    assert "interleaved with 10 trials of base ./old" in (project.path / "again.json").read_text("utf-8")
-
-
-def test_a_damaged_judgement_is_named_with_its_remedy(project, run, verdicts):
-    run()
-    (judged,) = project.path.glob(".ldos/runs/*/baseline/judged.json")
-    judged.write_text(judged.read_text("utf-8").replace('"policy"', '"police"'), "utf-8")
-    ended = run_ldos("report")
-    assert ended.returncode == 2
-    assert "judged.json is damaged" in ended.stderr
-    assert "delete judged.json" in ended.stderr
-
-
-def test_trials_without_a_saved_verdict_are_judged_by_the_present_baseline(project, run, verdicts):
-    run()
+def test_trials_without_a_saved_verdict_are_judged_by_the_present_baseline(project, record, run, verdicts):
+    record()
     run("--ldos-report", "result.json", stack="noisy(2)")
     for judged in project.path.glob(".ldos/runs/*/baseline/judged.json"):
         judged.unlink()

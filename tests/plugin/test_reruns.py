@@ -16,12 +16,11 @@ FAILS_FIRST = (
 """A stack whose first four trials fail, and no later ones: measured again, it passes."""
 
 RERUNNING_PLUGINS = {
-    "rerunfailures": ("pytest_rerunfailures", ["--reruns=3"]),
-    "rerunfailures-ini": ("pytest_rerunfailures", ["-oreruns=5"]),
     "rerunfailures-forced": ("pytest_rerunfailures", ["--force-reruns=2"]),
     "flaky": ("flaky", ["-pflaky.flaky_pytest_plugin", "--force-flaky", "--max-runs=3"]),
     "retry": ("pytest_retry", ["-ppytest_retry.retry_plugin", "--retries=2"]),
 }
+"""Other options of pytest-rerunfailures have tests of their own below."""
 
 PROTOCOL = """
 from _pytest.runner import runtestprotocol
@@ -124,14 +123,21 @@ def test_a_red_test_that_a_conftest_reruns_stays_red(rerun, project, name):
     require_first_verdict(rerun(plugin=HOME_MADE[name]), project)
 
 
-@pytest.mark.parametrize("mark", ["flaky(reruns=2)", "flaky(max_runs=3)", "flaky(retries=2)"])
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "flaky(reruns=2)",
+        pytest.param("flaky(max_runs=3)", marks=pytest.mark.acceptance),
+        pytest.param("flaky(retries=2)", marks=pytest.mark.acceptance),
+    ],
+)
 def test_a_mark_reruns_no_red_test(rerun, project, mark):
     text = (project.path / "test_scenario.py").read_text()
     project.makepyfile(
         test_scenario=text.replace("@pytest.mark.baseline", f"@pytest.mark.baseline\n@pytest.mark.{mark}")
     )
     module, arguments = {
-        "flaky(reruns=2)": RERUNNING_PLUGINS["rerunfailures"],
+        "flaky(reruns=2)": RERUNNING_PLUGINS["rerunfailures-forced"],
         "flaky(max_runs=3)": RERUNNING_PLUGINS["flaky"],
         "flaky(retries=2)": RERUNNING_PLUGINS["retry"],
     }[mark]
@@ -142,8 +148,7 @@ def test_a_mark_reruns_no_red_test(rerun, project, mark):
 
 def test_history_and_record_hold_the_first_run_alone(rerun, project):
     pytest.importorskip("pytest_rerunfailures")
-    result = rerun("-oreruns=2", "--ldos-history=kept")
-    assert result.ret == 10
+    require_first_verdict(rerun("-oreruns=5", "--ldos-history=kept"), project)
     assert HistoryStore(project.path / "kept").read().table["run"].n_unique() == 1
 
 

@@ -13,9 +13,9 @@ SHOWN = f"*{describe_reason(BaselineShared())}*"
 
 
 @pytest.fixture
-def shared(run, project):
+def shared(record, project):
     """Folder of the repository's baseline of this host class; the machine has none of its own."""
-    run(*FAST)
+    record(*FAST)
     project.path.joinpath(".ldos/baselines").rename(project.path / "baselines")
     (file,) = project.path.glob("baselines/embedded/*/*.json")
     return file.parent

@@ -25,8 +25,10 @@ FIXTURES = [name for name, each in vars(hooks).items() if type(each).__name__ ==
 TELL = """
 import sys
 
+LIBRARIES = {"numpy", "scipy", "polars", "mujoco", "cyclonedds", "rich", "psutil"}
+
 def pytest_unconfigure():
-    print("LOADED", *sorted(name for name in sys.modules if name.split(".")[0] == "pytest_ldos"))
+    print("LOADED", *sorted(name for name in sys.modules if name.split(".")[0] == "pytest_ldos" or name in LIBRARIES))
 """
 
 PLAIN = "def test_plain():\n    pass\n"
@@ -45,10 +47,11 @@ def loaded(project: pytest.Pytester, *arguments: str) -> set[str]:
     result = project.runpytest_subprocess("-s", *arguments, timeout=300)
     found = [line.split("LOADED", 1)[1] for line in result.outlines if "LOADED" in line]
     assert len(found) == 1, result.stdout.str()
+    assert not (project.path / ".ldos").exists()
     return set(found[0].split())
 
 
-@pytest.mark.parametrize("arguments", [(), ("--markers",), ("-m", "not baseline")], ids=" ".join)
+@pytest.mark.parametrize("arguments", [(), ("--markers",), ("-m", "not baseline"), ("--collect-only",)], ids=" ".join)
 def test_an_unrelated_run_loads_these_and_no_others(unrelated, arguments):
     assert loaded(unrelated, *arguments) == LOADED
 
@@ -61,9 +64,13 @@ def test_a_project_that_only_depends_on_us_is_unrelated(unrelated):
 SESSION = "pytest_ldos.plugin.session"
 
 
-@pytest.mark.parametrize("arguments", [("--ldos-trials=3",), ("-m", "not cpu_load+msg_load")], ids=" ".join)
-def test_what_is_asked_on_the_command_line_makes_the_session(unrelated, arguments):
-    assert SESSION in loaded(unrelated, *arguments)
+@pytest.mark.parametrize("arguments", [("--ldos-history=kept",), ("-m", "not cpu_load+msg_load")], ids=" ".join)
+def test_what_is_asked_on_the_command_line_makes_the_session_and_nothing_else(unrelated, arguments):
+    """Neither libraries that take long nor native modules are loaded before a test measures."""
+    found = loaded(unrelated, *arguments)
+    assert SESSION in found
+    assert [name for name in found if not name.startswith("pytest_ldos") or name.endswith(("_decoder", "_lttng"))] == []
+    assert not (unrelated.path / "kept").exists()
 
 
 @pytest.mark.parametrize(

@@ -427,7 +427,7 @@ def test_a_worker_that_is_killed_loses_its_cell_alone(sweep, project, monkeypatc
 )
 def test_workers_measure_nothing_but_sweeps(sweep, project, arguments, message):
     project.makepyfile(test_other="def test_plain():\n    pass\n")
-    result = sweep("-n", "2", *arguments)
+    result = sweep("-n", "1", *arguments)
     assert result.ret == 1
     assert message in result.stdout.str()
     assert not list(project.path.glob(".ldos/runs/*/*/trials.json"))

@@ -39,14 +39,26 @@ def project(tmp_path, temporary) -> Project:
 
 
 @pytest.fixture
-def leaves_nothing(temporary) -> Iterator[Callable[[], None]]:
-    """Fails a test that leaves a process, shared memory or a temporary file behind."""
-    before, memory = running(), shared_memory()
+def leaves_no_process(temporary) -> Iterator[Callable[[], None]]:
+    """Fails a test that leaves a process or a temporary file behind, whatever runs beside it."""
+    before = running()
 
     def check() -> None:
         assert running() <= before
-        assert left_in_memory(memory) == set()
         assert [each.name for each in temporary.iterdir() if not each.name.startswith(PYTESTS_OWN)] == []
+
+    yield check
+    check()
+
+
+@pytest.fixture
+def leaves_nothing(leaves_no_process) -> Iterator[Callable[[], None]]:
+    """Fails a test that leaves a process, shared memory or a temporary file behind."""
+    memory = shared_memory()
+
+    def check() -> None:
+        leaves_no_process()
+        assert left_in_memory(memory) == set()
 
     yield check
     check()

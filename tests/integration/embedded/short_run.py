@@ -10,6 +10,26 @@ from tests.integration.project import Project, left_in_memory, running, shared_m
 
 TRIALS = 2
 
+METRICS = """
+[tool.ldos]
+metrics = [
+  "path:state feedback:p50",
+  "path:state feedback:p99",
+  "path:state feedback:misses",
+  "path:planning:p50",
+  "rate:/joint_states",
+  "rate:/tf",
+  "gap:/tf",
+  "cpu:state_publisher",
+  "cpu:*",
+  "memory:*",
+  "memory:move_group",
+  "switches:simulator",
+  "faults:*",
+]
+"""
+"""Those that the settings declare, in addition to ours."""
+
 NO_NAMES = """
 mount --bind /dev/null /etc/hosts
 mount --bind nsswitch.conf /etc/nsswitch.conf
@@ -66,6 +86,7 @@ class ShortRun:
         project.environment |= ASCII
         project.write("nsswitch.conf", "hosts: files\n")
         project.write("conftest.py", SOCKETS)
+        project.write("pyproject.toml", f"[tool.pytest.ini_options]\naddopts = '--strict-markers'\n{METRICS}")
         command = project.command(
             f"--ldos-trials={TRIALS}",
             "--ldos-warmup=1",

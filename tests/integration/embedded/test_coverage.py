@@ -32,6 +32,7 @@ rig.open_rig = noted
 """
 
 
+@pytest.mark.acceptance  # of any child of ours, `tests/unit/host/test_inherited` shows it
 def test_no_process_of_the_stack_runs_under_coverage(project: Project, leaves_nothing):
     pytest.importorskip("pytest_cov")
     project.write("conftest.py", SEEN)

@@ -1,4 +1,4 @@
-"""One run of the real stack with metrics of paths, topics and processes, from the settings to the record."""
+"""Metrics of paths, topics and processes of the short real run, from its settings to its record."""
 
 from __future__ import annotations
 
@@ -6,45 +6,20 @@ import pytest
 
 from pytest_ldos.measure.trial.record import MotionTrial
 from pytest_ldos.robot.stack.embedded.state_publisher import PUBLISH_PERIOD_NS
+from tests.integration.embedded.short_run import ShortRun
 
-METRICS = """
-[tool.ldos]
-metrics = [
-  "path:state feedback:p50",
-  "path:state feedback:p99",
-  "path:state feedback:misses",
-  "path:planning:p50",
-  "rate:/joint_states",
-  "rate:/tf",
-  "gap:/tf",
-  "cpu:state_publisher",
-  "cpu:node:/robot_state_publisher",
-  "cpu:*",
-  "memory:*",
-  "memory:move_group",
-  "switches:simulator",
-  "faults:*",
-]
-"""
 SETTINGS = "[tool.pytest.ini_options]\naddopts = '--strict-markers'\n"
 NAMES = {"simulator", "move_group", "state_publisher"}
 
 
-@pytest.fixture(scope="module")
-def trial(tmp_path_factory) -> MotionTrial:
-    from tests.integration.project import make_project
-
-    project = make_project(tmp_path_factory.mktemp("declared"))
-    project.write("pyproject.toml", SETTINGS + METRICS)
-    code, output = project.run("--ldos-trials=1", "--ldos-stack=embedded", "-q")
-    assert code == 0, output
-    (found,) = project.saved().motions
-    return found
+@pytest.fixture
+def trial(short_run: ShortRun) -> MotionTrial:
+    return short_run.project.saved().motions[0]
 
 
 def test_each_has_a_value(trial):
     asked = {name: found for name, found in trial.measurements.items() if "_" in name}
-    assert len(asked) == 14
+    assert len(asked) == 13
     assert all(found.number is not None for found in asked.values()), asked
 
 
@@ -65,7 +40,13 @@ def test_rates_are_those_of_the_loops(trial):
     assert of["gap_tf"].number > PUBLISH_PERIOD_NS / 1e6 * 0.9
 
 
-def test_a_process_is_the_same_by_its_name_and_by_that_of_its_node(trial):
+@pytest.mark.acceptance  # the recording pauses for the names of nodes, and the short run has none of such pauses
+def test_a_process_is_the_same_by_its_name_and_by_that_of_its_node(project):
+    metrics = '"cpu:state_publisher", "cpu:node:/robot_state_publisher"'
+    project.write("pyproject.toml", f"{SETTINGS}[tool.ldos]\nmetrics = [{metrics}]\n")
+    code, output = project.run("--ldos-trials=1", "--ldos-stack=embedded", "-q")
+    assert code == 0, output
+    (trial,) = project.saved().motions
     of = trial.measurements
     assert of["cpu_state_publisher"].number == of["cpu_node_robot_state_publisher"].number > 10
 

@@ -48,6 +48,7 @@ def test_a_disk_that_the_trace_fills(project, leaves_nothing, temporary):
         file.parent.rmdir()
 
 
+@pytest.mark.starts_nothing
 @pytest.mark.parametrize(
     ("script", "said"),
     [
@@ -55,7 +56,7 @@ def test_a_disk_that_the_trace_fills(project, leaves_nothing, temporary):
         ("mkdir .ldos; mount -t tmpfs -o size=4k,nr_inodes=2 none .ldos", "No space left on device"),
     ],
 )
-def test_an_output_that_takes_nothing_from_the_beginning(project, leaves_nothing, script, said):
+def test_an_output_that_takes_nothing_from_the_beginning(project, leaves_no_process, script, said):
     code, output = run_on(project, script, "--ldos-trials=1")
     assert code == exit_codes.INVALID, output
     assert "Traceback" not in output
@@ -79,6 +80,7 @@ def ldos_stack_spec(ldos_stack_spec, tmp_path_factory):
 """
 
 
+@pytest.mark.starts_nothing
 def test_a_temporary_folder_that_becomes_full(project, temporary):
     project.write("conftest.py", FULL_LATER)
     script = f"mount -t tmpfs -o size=1m,nr_inodes=100 none {temporary}"

@@ -11,6 +11,8 @@ import pytest
 from pytest_ldos.base import exit_codes
 from tests.builders.namespaces import in_namespaces
 
+pytestmark = pytest.mark.starts_nothing
+
 
 def run_on(project, script: str, *, kinds: tuple[str, ...], prefix: tuple[str, ...] = ()) -> tuple[int, str]:
     command = in_namespaces(script, [*prefix, *project.command("--ldos-warmup=0", "--ldos-trials=1")], kinds=kinds)
@@ -21,7 +23,7 @@ def run_on(project, script: str, *, kinds: tuple[str, ...], prefix: tuple[str, .
 
 
 @pytest.mark.parametrize("room", ["1m", pytest.param("20m", marks=pytest.mark.acceptance)])
-def test_too_little_shared_memory_for_the_tracer_is_named(project, leaves_nothing, room):
+def test_too_little_shared_memory_for_the_tracer_is_named(project, leaves_no_process, room):
     code, output = run_on(project, f"mount -t tmpfs -o size={room} none /dev/shm", kinds=("mount",))
     assert code == exit_codes.INVALID, output
     assert "infra" in output
@@ -44,7 +46,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 @pytest.mark.skipif(resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 8000, reason="nobody may have so many sockets here")
-def test_occupied_ports_are_named_with_who_has_them(project, leaves_nothing):
+def test_occupied_ports_are_named_with_who_has_them(project, leaves_no_process):
     """Those of every participant but the first."""
     prefix = (sys.executable, "-c", OCCUPY)
     code, output = run_on(project, "ip link set lo up", kinds=("net",), prefix=prefix)

@@ -42,7 +42,7 @@ def test_every_metric_of_every_trial_is_measured(run):
     trials = run.project.saved().trials
     assert len(trials) == TRIALS
     for trial in trials:
-        assert set(trial.measurements) == set(METRICS)
+        assert set(trial.measurements) >= set(METRICS)
         assert all(found.number is not None for found in trial.measurements.values()), trial.measurements
 
 
@@ -141,5 +141,5 @@ def test_everything_has_a_name(trace):
 
 def test_interchange_and_baseline_are_written(run):
     names = {each["name"] for each in json.loads((run.project.path / "out.json").read_text())["benchmarks"]}
-    assert names == {f"baseline[{metric}]" for metric in METRICS}
+    assert names >= {f"baseline[{metric}]" for metric in METRICS}
     assert len(list(run.project.path.glob(".ldos/baselines/embedded/*/baseline.json"))) == 1

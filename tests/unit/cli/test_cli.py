@@ -80,7 +80,7 @@ def test_the_floors_above_the_working_directory_judge(project, monkeypatch):
 
 def test_comparing_equal_runs(project):
     base, head = save(project, "1", noisy_set(1)), save(project, "2", noisy_set(2))
-    done = ldos_process("compare", base, head)
+    done = ldos("compare", base, head)
     assert done.returncode == 0, done.stderr
     assert "baseline: passed" in done.stdout
 
@@ -298,11 +298,11 @@ def test_an_unreadable_baseline_is_listed_as_such(project):
 
 
 def test_help_and_version():
-    assert "compare" in ldos_process("--help").stdout
+    assert "compare" in ldos("--help").stdout
     assert ldos_process("--version").stdout.startswith("pytest-ldos ")
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["report"]])
+@pytest.mark.parametrize("arguments", [pytest.param(["--version"], marks=pytest.mark.acceptance), ["report"]])
 def test_an_output_that_cannot_be_written_is_named(project, arguments):
     save(project, "20260101-000000-aaaaaa", noisy_set(seed=1))
     with Path("/dev/full").open("w") as full:

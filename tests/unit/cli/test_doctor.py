@@ -149,11 +149,19 @@ def test_the_stack_of_the_settings_is_meant(environment, tmp_path):
     assert json.loads(doctor(environment, "--json", "--stack=embedded").stdout)["stack"] == "embedded"
 
 
-def test_confirmed_fixes_are_applied(environment, tmp_path, stray):
+def test_confirmed_fixes_are_applied_and_refused_ones_are_not(environment, tmp_path, stray):
     left = tmp_path / "tmp/ldos-lttng-left"
     left.mkdir()
-    code, said = answer(environment, "--stack=embedded", "--fix", agree=(f"process {stray.pid} ", str(tmp_path)))
+    with subprocess.Popen([stray.args[0], "600"]) as refused:
+        try:
+            agree = (f"process {stray.pid} ", str(tmp_path))
+            code, said = answer(environment, "--stack=embedded", "--fix", agree=agree)
+            assert refused.poll() is None
+        finally:
+            refused.kill()
     assert code in {0, 11}
+    assert f"end process {refused.pid}" in said
+    assert f"done: end process {refused.pid}" not in said
     assert f"done: end process {stray.pid} (ros2_control_node)" in said
     assert "(cannot be undone)? [y/N]" in said
     assert stray.wait(timeout=60) == -signal.SIGINT
@@ -162,6 +170,7 @@ def test_confirmed_fixes_are_applied(environment, tmp_path, stray):
     assert len(rows) == 2, "before and after"
 
 
+@pytest.mark.acceptance  # the test above refuses one of several
 def test_refused_fixes_are_not_applied(environment, tmp_path, stray):
     _, said = answer(environment, "--stack=embedded", "--fix", agree=())
     assert f"end process {stray.pid}" in said
@@ -178,8 +187,9 @@ def test_fix_without_a_terminal_is_refused(environment, stray):
     assert stray.poll() is None
 
 
-def test_nothing_to_put_back(environment):
-    done = doctor(environment, "--undo")
+def test_nothing_to_put_back(environment, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", environment["XDG_STATE_HOME"])
+    done = run_ldos("doctor", "--undo")
     assert (done.returncode, done.stdout) == (0, "nothing to restore\n")
 
 
@@ -201,8 +211,9 @@ def test_a_damaged_record_of_changes(environment, tmp_path):
     assert "doctor-changes.json cannot be read" in done.stderr
 
 
-def test_the_host_class_alone(environment):
+def test_the_host_class_alone(environment, monkeypatch):
     """For a matrix over classes: the folder of the embedded stack's baselines."""
-    done = doctor(environment, "--stack=embedded", "--host-class")
+    monkeypatch.setenv("XDG_STATE_HOME", environment["XDG_STATE_HOME"])
+    done = run_ldos("doctor", "--stack=embedded", "--host-class")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"{take_fingerprint(rmw='cyclonedds', versions={}).host_class}\n"

@@ -40,8 +40,10 @@ def test_the_commit_that_is_checked_out_is_measured_in_this_environment(checkout
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("--stack=gazebo",), "the stack is neither ros2 nor embedded nor both"),
-        (("--base=nowhere",), "GATE_BASE is no revision here"),
+        pytest.param(
+            ("--stack=gazebo",), "the stack is neither ros2 nor embedded nor both", marks=pytest.mark.acceptance
+        ),
+        pytest.param(("--base=nowhere",), "GATE_BASE is no revision here", marks=pytest.mark.acceptance),
         (("--commit", "1f" * 20), "GATE_COMMIT is no commit here"),
         (("everything",), "usage: ldos measure [pack]"),
     ],

@@ -17,7 +17,7 @@ import pytest
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
-from tests.builders.command_line import invoke_ldos
+from tests.builders.command_line import invoke_ldos, run_ldos
 from tests.builders.topologies import TWO, text_of
 
 SHORT = ("-t", "0.6", "--rounds", "2", "--sampling", "0.2")
@@ -92,10 +92,10 @@ def test_more_processes_than_can_meet_are_refused(ldos, tmp_path):
         ldos("many.json", "--processes", "node")
 
 
-def test_a_bad_file_ends_with_2_and_its_line(tmp_path):
+def test_a_bad_file_ends_with_2_and_its_line(tmp_path, monkeypatch):
     (tmp_path / "bad.json").write_text('{"nodes": [\n  {"node_nam": "a"}\n]}')
-    command = [sys.executable, "-c", "from pytest_ldos.cli.main import run; run()", "topology", "bad.json"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    monkeypatch.chdir(tmp_path)
+    done = run_ldos("topology", "bad.json")
     assert done.returncode == exit_codes.USAGE
     assert "bad.json, line 2: nodes[0].node_nam: unknown key 'node_nam'" in done.stderr
     assert "did you mean 'node_name'?" in done.stderr

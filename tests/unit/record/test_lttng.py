@@ -290,7 +290,7 @@ def home() -> Iterator[Path]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-@pytest.mark.parametrize("length", [1, 50, 150])
+@pytest.mark.parametrize("length", [pytest.param(1, marks=pytest.mark.acceptance), 50, 150])
 def test_an_ordinary_user_can_record(home, length):
     """Without root, the private daemon has a separate home with its sockets."""
     (home / "sitecustomize.py").write_text(OUR_PACKAGES)

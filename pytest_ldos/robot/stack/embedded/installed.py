@@ -15,7 +15,7 @@ import platform
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, distribution, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -63,8 +63,9 @@ class Installed:
         return f"{self.place}.stack.embedded.{name}"
 
 
+@cache
 def installed_here() -> Installed:
-    """Returns the software installed in the environment of this process."""
+    """Returns the software installed in the environment of this process, as of the first call."""
     place = next((each for each in _PLACES if _file_of(f"{each}.stack.embedded")), _WING)
     versions = {}
     for name in (*PARTS, _PROJECT):

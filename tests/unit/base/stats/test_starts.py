@@ -26,7 +26,7 @@ def started(rng, *, starts, trials, start_sd):
     return rng.normal(np.repeat(levels, trials), 0.1), np.repeat(np.arange(starts), trials)
 
 
-@pytest.mark.parametrize("start_sd", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize("start_sd", [0.0, pytest.param(0.1, marks=pytest.mark.acceptance), 0.3])
 def test_variance_between_starts_is_recovered(start_sd):
     rng = np.random.default_rng(1)
     found = [variance_between_starts(*started(rng, starts=6, trials=5, start_sd=start_sd)) for _ in range(2000)]
@@ -121,7 +121,7 @@ def test_sum_has_satterthwaites_degrees_of_freedom():
     assert Variance(-1.0, 4) + Variance(2.0, 8) == Variance(2.0, 8)
 
 
-@pytest.mark.parametrize("trials", [2, 5])
+@pytest.mark.parametrize("trials", [pytest.param(2, marks=pytest.mark.acceptance), 5])
 def test_single_outliers_do_not_change_the_variance_between_starts(trials):
     rng = np.random.default_rng(6)
     found = {"clean": [], "dirty": [], "paired": []}

@@ -211,6 +211,7 @@ def refused(project, revision="HEAD~1", **settings) -> str:
     return str(caught.value)
 
 
+@pytest.mark.acceptance  # the plugin's test_built_workspaces has one that fails, too
 def test_failed_build_names_the_package_and_the_end_of_its_log(project):
     folder = add_package(project.workspace, "arm_planner", more=COMPILED)
     (folder / "main.c").write_text("int main(void) { return not_declared; }\n")

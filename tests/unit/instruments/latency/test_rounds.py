@@ -89,7 +89,6 @@ def udp_datagrams_sent() -> int:
     ],
     ids=str,
 )
-@pytest.mark.measures_time
 def test_a_round_has_every_percentile_both_ways(tmp_path, settings):
     site = site_of(tmp_path, **settings)
     found = measure_round(case_of(site), site, block=3)
@@ -97,7 +96,7 @@ def test_a_round_has_every_percentile_both_ways(tmp_path, settings):
     assert found.block == 3
     for times in (found.round_trip, found.there, found.back):
         assert 0 < times.low <= times.p50 <= times.p90 <= times.p99 <= times.p999 <= times.high
-        assert times.count == found.round_trip.count == len(found.times_ns) > 5
+        assert times.count == found.round_trip.count == len(found.times_ns) > 0
     assert found.there.mean + found.back.mean == pytest.approx(found.round_trip.mean)
     assert found.sent == found.round_trip.count + found.lost
 
@@ -163,23 +162,25 @@ def test_a_report_without_its_numbers_is_refused(tmp_path):
             pair.ask()
 
 
-@pytest.mark.measures_time
+def children() -> set[psutil.Process]:
+    return set(psutil.Process().children(recursive=True))
+
+
 def test_a_killed_pong_ends_the_round_long_before_its_time(tmp_path):
-    site = site_of(tmp_path, seconds=30)
-    began = time.monotonic()
+    site = site_of(tmp_path, seconds=60)
+    before, began = children(), time.monotonic()
     with pair_of(site, tmp_path) as pair:
         pair.start_pong()
         threading.Timer(0.8, os.kill, (pair.pong.pid, signal.SIGKILL)).start()
         with pytest.raises(RoundFailed, match="pong was killed by SIGKILL"):
             pair.ask()
-    assert time.monotonic() - began < 10
-    assert not psutil.Process().children(recursive=True)
+    assert time.monotonic() - began < 50
+    assert children() <= before
 
 
-@pytest.mark.measures_time
 def test_departed_pong_is_noticed_by_ping(tmp_path):
     """Its process is not monitored; the participant leaves the domain."""
-    site = site_of(tmp_path, seconds=30, patience_ms=50)
+    site = site_of(tmp_path, seconds=60, patience_ms=50)
     with pair_of(site, tmp_path) as pair:
         pair.start_pong()
         leaving, pair.pong = pair.pong, None
@@ -226,7 +227,6 @@ def stop_and_go(pid: int, over: threading.Event) -> None:
             os.kill(pid, signal.SIGCONT)
 
 
-@pytest.mark.measures_time
 def test_messages_larger_than_the_socket_buffer_are_lost(tmp_path):
     site = site_of(tmp_path, sizes="1MiB", reliability="best_effort", patience_ms=20, seconds=0.3)
     tiny = '<CycloneDDS><Domain id="any"><Internal><SocketReceiveBufferSize min="1 KiB" max="4 KiB"/></Internal></Domain></CycloneDDS>'
@@ -305,7 +305,6 @@ def test_shared_memory_is_used_if_available(tmp_path):
 
 @needs_ddsperf
 @needs_router
-@pytest.mark.measures_time
 def test_killed_process_leaves_no_shared_memory(tmp_path):
     site = site_of(tmp_path, transports=Transport.SHARED_MEMORY, ddsperf=True, seconds=30)
     case = case_of(site, Program.TWIN)
@@ -345,7 +344,6 @@ def test_ddsperf_is_measured_in_whole_round_trips(tmp_path, transport):
 
 
 @needs_ddsperf
-@pytest.mark.measures_time
 def test_ddsperf_with_a_killed_pong_is_a_failure(tmp_path):
     site = site_of(tmp_path, ddsperf=True, seconds=2)
     killer = threading.Thread(target=kill_pong_of_ddsperf)

@@ -38,7 +38,9 @@ def analysed(recorded, asked):
     return analyse(topology(), [recorded], asked.limits, case="two", rounds=asked.rounds, cores=2)
 
 
-@pytest.mark.parametrize(("processes", "count"), [(Processes.ONE, 1), (Processes.NODE, 2)])
+@pytest.mark.parametrize(
+    ("processes", "count"), [pytest.param(Processes.ONE, 1, marks=pytest.mark.acceptance), (Processes.NODE, 2)]
+)
 @pytest.mark.measures_time
 def test_every_message_is_received(processes, count):
     asked = spec(processes=processes)
