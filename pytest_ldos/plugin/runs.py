@@ -16,7 +16,6 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError, LdosError, NotWritten
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.measure.trial.rig import PhaseClock
 from pytest_ldos.plugin.ledger import Ledger, describe_shared
 from pytest_ldos.plugin.settings import Settings, require_loads
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
@@ -32,12 +31,19 @@ if TYPE_CHECKING:
     from pytest_ldos.judge.judging import Screen
     from pytest_ldos.measure.trial.artifacts import ScenarioFolder
     from pytest_ldos.measure.trial.record import TrialSet
+    from pytest_ldos.measure.trial.rig import PhaseClock
 
 
 def _meter() -> InterferenceMeter:
     from pytest_ldos.host.interference import InterferenceMeter
 
     return InterferenceMeter()
+
+
+def _clock() -> PhaseClock:
+    from pytest_ldos.measure.trial.rig import PhaseClock
+
+    return PhaseClock()
 
 
 @dataclass
@@ -74,7 +80,7 @@ class ScenarioRun:
     judged: list[tuple[TrialSet, GateResult]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     version_notes: tuple[str, ...] = ()
-    clock: PhaseClock = field(default_factory=PhaseClock)
+    clock: PhaseClock = field(default_factory=_clock)
     surroundings: InterferenceMeter = field(default_factory=_meter)
     began_ns: int = field(default_factory=time.time_ns)
     ended_ns: int = 0

@@ -156,13 +156,13 @@ def machine(tmp_path):
     shutil.copytree(ROOT / ".ci", checkout / ".ci", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("Makefile", "pyproject.toml", "CMakeLists.txt", ".gitignore"):
         shutil.copy(ROOT / name, checkout / name)
-    script = "pytest_ldos/cli/measure_commit.py"
-    install(checkout / script, (ROOT / script).read_text("utf-8"))
+    for script in ("pytest_ldos/cli/measure_commit.py", "tests/integration/rcl/tracetools.c"):
+        install(checkout / script, (ROOT / script).read_text("utf-8"))
     for name, text in PROGRAMS.items():
         install(programs / name, text)
     for name in ("python", "ldos"):
         install(checkout / ".venv" / "bin" / name, PROGRAMS[name])
-    for name in ("ros2-setup", "wheels"):
+    for name in ("ros2-setup", "wheels", "rcl"):
         if (checkout / ".ci" / name).is_file():
             install(checkout / ".ci" / name, INSTALLS)
     git(checkout, "init", "--quiet", "--initial-branch=main")
