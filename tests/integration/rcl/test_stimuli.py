@@ -128,9 +128,15 @@ def test_goal_of_a_reset_is_sent_each_time(graph):
         (StimulusKind.SERVICE, service(name="/lever"), {"data": True}, "there is no service /lever"),
         (StimulusKind.SERVICE, service(), {"dta": True}, "SetBool_Request has no field 'dta'"),
         (StimulusKind.SERVICE, service(type="none_msgs/srv/Set"), {}, "no package none_msgs"),
-        (StimulusKind.ACTION, action(name="/lever"), {"order": 1}, "there is no action server /lever"),
+        pytest.param(
+            *(StimulusKind.ACTION, action(name="/lever"), {"order": 1}, "there is no action server /lever"),
+            marks=pytest.mark.acceptance,  # waits for ten seconds, as the case above
+        ),
         (StimulusKind.ACTION, action(), {"order": "one"}, "order is 'one', and its type is int32"),
-        (StimulusKind.ACTION, action(executing="/nothing"), {"order": 1}, "the topic /nothing, which does not exist"),
+        pytest.param(
+            *(StimulusKind.ACTION, action(executing="/nothing"), {"order": 1}, "topic /nothing, which does not exist"),
+            marks=pytest.mark.acceptance,
+        ),
     ],
 )
 def test_wrong_settings_are_refused_before_a_trial(graph, kind, spec, message, words):
