@@ -296,6 +296,11 @@ class Pool:
             return [own[each] for each in sorted(rng.choice(len(own), trials, replace=False))]
         return [self._move(*self.trials[each], to=number) for each in rng.integers(len(self.trials), size=trials)]
 
+    @cached_property
+    def _scales(self) -> Mapping[str, float]:
+        medians = {name: series.finite for name, series in self._series.items()}
+        return {name: abs(float(np.median(values))) if values else 1.0 for name, values in medians.items()}
+
     def _move(self, origin: int, trial: Trial, *, to: int) -> Trial:
         """A trial as if it belonged to another start, to whose level its measurements are shifted."""
         moved = dict(trial.measurements)
@@ -304,11 +309,8 @@ class Pool:
             if number is None or name not in self.moves:
                 continue
             by_factor, means = self.moves[name]
-            shift, finite = self.levels[name][to] - means[origin], self._series[name].finite
-            if by_factor:
-                value = number * math.exp(shift)
-            else:
-                value = number + shift * (abs(float(np.median(finite))) if finite else 1.0)
+            shift = self.levels[name][to] - means[origin]
+            value = number * math.exp(shift) if by_factor else number + shift * self._scales[name]
             moved[name] = dataclasses.replace(measurement, value=value)
         return dataclasses.replace(trial, measurements=moved)
 

@@ -152,18 +152,7 @@ class AnsweringChild:
 
     def answer(self, *, limit_s: float) -> Mapping[str, Any]:
         """Returns the next answer; see `ask`."""
-        deadline, line = time.monotonic() + limit_s, b""
-        while not line and time.monotonic() < deadline:
-            # A process may have written a line right before it ended.
-            has_ended = self.child.exit_code is not None
-            try:
-                line = self._lines.get(timeout=_LAST_WORDS_S if has_ended else _POLL_FOR_ANSWER_S)
-            except queue.Empty:
-                if has_ended:
-                    raise self._failed() from None
-        if not line:
-            message = f"{self.child.name} did not answer within {limit_s:g} s"
-            raise NotAnsweredYet(message, details=self.child.last_lines())
+        line = self._next_line(limit_s)
         try:
             answer = json.loads(line)
         except (ValueError, RecursionError):
@@ -172,6 +161,23 @@ class AnsweringChild:
             answer = quoted(line.decode("utf-8", errors="replace"))
             raise ChildFailed(f"{self.child.name} printed an invalid answer: {answer}")
         return answer
+
+    def _next_line(self, limit_s: float) -> bytes:
+        deadline = time.monotonic() + limit_s
+        while time.monotonic() < deadline:
+            try:
+                return self._lines.get(timeout=_POLL_FOR_ANSWER_S)
+            except queue.Empty:
+                if self.child.exit_code is not None:
+                    return self._last_line()
+        raise NotAnsweredYet(f"{self.child.name} did not answer within {limit_s:g} s", details=self.child.last_lines())
+
+    def _last_line(self) -> bytes:
+        """Returns the line that the process wrote right before it ended."""
+        try:
+            return self._lines.get(timeout=_LAST_WORDS_S)
+        except queue.Empty:
+            raise self._failed() from None
 
     def _failed(self) -> ChildFailed:
         how = self.child.describe_end() if self.child.exit_code is not None else f"{self.child.name} does not listen"

@@ -99,9 +99,9 @@ class Layer:
         `resources` ends it; `recorded` is the prefix of the command and the environment that record it.
         """
         domain = resources.enter_context(claim_domain())
-        environment: Mapping[str, str] = bound_to_loopback()
+        environment: Mapping[str, str]
         if self.kind is Kind.EMBEDDED:
-            settings = {**settings, "domain": domain}
+            environment, settings = bound_to_loopback(), {**settings, "domain": domain}
         else:
             isolation = isolated(Ros2Spec(rmw=self.middleware), domain=domain, log_directory=folder)
             environment = resources.enter_context(isolation).environment

@@ -3,7 +3,7 @@
 Source: the statistics that the controller manager publishes (``~/statistics``, ros2_control 4): for each
 controller, and for reading and writing each hardware component, execution time (µs) and rate (Hz).
 
-Source: ``numbers`` of the line protocol (`robot.stack.stimulus.lines`).
+Source: ``numbers`` of the line protocol (`robot.stack.lines`).
 
 Tracepoints: see `trace.execution.messages`; all publishers of a topic count together.
 """

@@ -1,7 +1,7 @@
 """Latencies of a trial: T1, T1mean, T2, T2x, T4, service calls, and parts of planning.
 
 Source: `ldos:phase` and `ldos:plan`, on one clock; for goals without markers, publications of the planner's
-action (`metrics.context`); for service calls, the stimulus ``service`` (`robot.stack.ros2.service_caller`).
+action (`metrics.context`); for service calls, the stimulus ``service`` (`robot.stack.ros2.programs`).
 
 A motion takes seconds and gives one planning latency of some milliseconds, which varies with the state of the CPU.
 Therefore each trial's goal is planned again after the motion, from the same start with the same random numbers, each

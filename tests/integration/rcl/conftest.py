@@ -39,6 +39,7 @@ def sourced(rcl):
         "LD_LIBRARY_PATH": ":".join(map(str, (RCL / "lib", *rcl.glob("*.libs")))),
         "AMENT_PREFIX_PATH": str(RCL),
         "RMW_IMPLEMENTATION": "rmw_fastrtps_cpp",
+        "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",  # a killed process would leave shared memory
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
         "ROS_DISTRO": "jazzy",
         "ROS_VERSION": "2",

@@ -1,5 +1,5 @@
-/* libtracetools of the wheels of ROS 2, on this system's LTTng-UST: theirs is bound to one that no session daemon of
- * today serves. The events are those of tracetools' own header; only what rcl and rmw call is here. */
+/* A libtracetools for the wheels of ROS 2, linked with this system's LTTng-UST. Its events are those of tracetools' own
+ * header; only the functions that rcl and rmw call are here. */
 #define TRACEPOINT_CREATE_PROBES
 #define TRACEPOINT_DEFINE
 #include "tracetools/tp_call.h"

@@ -412,7 +412,7 @@ def test_a_command_loads_none_of_the_others():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = done.stdout.splitlines()[-1].split()
     assert "pytest_ldos.cli.setup" in loaded
-    assert {"pytest_ldos.cli.results", "pytest_ldos.judge.gate.decide", "pytest_ldos.campaign.compare"} & set(
+    assert {"pytest_ldos.cli.results", "pytest_ldos.judge.gate.decide", "pytest_ldos.campaign.blocks"} & set(
         loaded
     ) == set()
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, suggest
 
-_SEQUENCE: Final = re.compile(r"sequence<(?P<bounded>.+?)(, \d+)?>|(?P<fixed>.+)\[\d+\]")
+_LIST: Final = re.compile(r"sequence<(?P<of>.+?)(, (?P<bound>\d+))?>|(?P<in>.+)\[(?P<size>\d+)\]")
 _INTEGER: Final = re.compile(r"(u?)int(8|16|32|64)")
 _PLAIN: Final[Mapping[str, tuple[type, ...]]] = {
     "boolean": (bool,),
@@ -17,7 +17,6 @@ _PLAIN: Final[Mapping[str, tuple[type, ...]]] = {
     "double": (float, int),
     "string": (str,),
     "wstring": (str,),
-    "octet": (bytes,),
 }
 
 
@@ -54,18 +53,19 @@ def fill(message: Any, values: Mapping[str, Any], where: str) -> Any:
             raise ConfigurationError(
                 f"{where}: {type(message).__name__} has no field {name!r}", remedy=suggest(str(name), tuple(types))
             )
-        setattr(message, name, _made(types[name], value, f"{where}, {name}"))
+        made = _made(types[name], value, f"{where}, {name}")
+        try:
+            setattr(message, name, made)
+        except AssertionError as error:  # a check of the generated code, such as the range of a float
+            raise ConfigurationError(f"{where}, {name}: {error}", remedy="give a value of its type") from None
     return message
 
 
 def _made(kind: str, value: Any, where: str) -> Any:
-    """The value of a field of a type such as ``double``, ``sequence<string>`` or ``geometry_msgs/Pose``."""
-    nested = _SEQUENCE.fullmatch(kind)
+    """The value of a field of a type such as ``double[9]``, ``sequence<string, 3>`` or ``geometry_msgs/Pose``."""
+    nested = _LIST.fullmatch(kind)
     if nested is not None:
-        if isinstance(value, str | bytes) or not isinstance(value, Sequence):
-            raise _of_another_type(kind, value, where)
-        element = nested["bounded"] or nested["fixed"]
-        return [_made(element, each, f"{where}[{place}]") for place, each in enumerate(value)]
+        return _list(kind, nested, value, where)
     if "/" in kind:
         if not isinstance(value, Mapping):
             raise _of_another_type(kind, value, where)
@@ -74,15 +74,32 @@ def _made(kind: str, value: Any, where: str) -> Any:
     return _scalar(kind, value, where)
 
 
+def _list(kind: str, nested: re.Match[str], value: Any, where: str) -> Any:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise _of_another_type(kind, value, where)
+    exactly, at_most = nested["size"], nested["bound"]
+    if (exactly and len(value) != int(exactly)) or (at_most and len(value) > int(at_most)):
+        raise _of_another_type(kind, value, where)
+    element = nested["of"] or nested["in"]
+    return [_made(element, each, f"{where}[{place}]") for place, each in enumerate(value)]
+
+
 def _scalar(kind: str, value: Any, where: str) -> Any:
-    integer = _INTEGER.fullmatch(kind)
-    allowed = (int,) if integer else _PLAIN.get(kind.partition("<")[0], ())
+    plain, _, bound = kind.rstrip(">").partition("<")
+    integer = _INTEGER.fullmatch("uint8" if plain == "octet" else plain)
+    if integer and isinstance(value, float) and value.is_integer():
+        value = int(value)
+    allowed = (int,) if integer else _PLAIN.get(plain, ())
     if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
         raise _of_another_type(kind, value, where)
     if integer:
         is_signed, bits = not integer[1], int(integer[2])
         if not -is_signed * 2 ** (bits - 1) <= value < 2 ** (bits - is_signed):
             raise _of_another_type(kind, value, where)
+    if bound and len(value) > int(bound):
+        raise _of_another_type(kind, value, where)
+    if plain == "octet":
+        return bytes([value])
     number: Any = value
     return float(number) if float in allowed else number
 
