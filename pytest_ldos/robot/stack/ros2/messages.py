@@ -90,7 +90,8 @@ def _scalar(kind: str, value: Any, where: str) -> Any:
     if integer and isinstance(value, float) and value.is_integer():
         value = int(value)
     allowed = (int,) if integer else _PLAIN.get(plain, ())
-    if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
+    is_of_type = isinstance(value, allowed) and (bool in allowed or not isinstance(value, bool))
+    if not is_of_type:
         raise _of_another_type(kind, value, where)
     if integer:
         is_signed, bits = not integer[1], int(integer[2])
@@ -100,8 +101,7 @@ def _scalar(kind: str, value: Any, where: str) -> Any:
         raise _of_another_type(kind, value, where)
     if plain == "octet":
         return bytes([value])
-    number: Any = value
-    return float(number) if float in allowed else number
+    return float(value) if float in allowed else value
 
 
 def _of_another_type(kind: str, value: Any, where: str) -> ConfigurationError:
