@@ -94,7 +94,8 @@ def test_action_passes_its_phases(graph):
         ended = run(program)
     assert ended.outcome is OutcomeClass.SUCCESS, ended.message
     stamps = ended.stamps_ns
-    assert stamps["goal_sent"] <= stamps["goal_accepted"] <= stamps["executing"] < stamps["result"]
+    for phase in ("goal_accepted", "executing"):  # the first feedback may arrive before the acceptance
+        assert stamps["goal_sent"] <= stamps[phase] <= stamps["result"]
 
 
 @pytest.mark.parametrize(("order", "words"), [(-1, "the server rejected the goal"), (0, "aborted")])
