@@ -42,7 +42,7 @@ ros2-baseline: ## The baseline on real ROS 2: installs what is missing (Ubuntu 2
 $(VENV)/rcl/.ready: .ci/rcl tests/integration/rcl/tracetools.c | $(STAMP)
 	@sh .ci/rcl $(PYTHON) $(VENV)/rcl
 
-test: $(STAMP) $(VENV)/rcl/.ready ## Run the tests of this project, with short runs of the embedded stack (10 minutes on two idle CPUs)
+test: $(STAMP) $(VENV)/rcl/.ready ## Run the tests of this project, with short runs of the embedded stack (9 minutes on two idle CPUs)
 	@sh .ci/test $(PYTHON) $(TESTS) -- $(ARGS)
 
 test-project: $(STAMP) ## Test .ci, the lab, workflows, docs and benchmarks (CI runs it beside `make test`)
