@@ -161,7 +161,9 @@ def test_values_reach_nested_fields_and_lists(make):
 
 
 def test_lists_of_messages_are_made(make):
-    made = make("test_msgs/msg/Arrays", {"basic_types_values": [{"int8_value": 1}, {"float64_value": 2}, {}]})
+    values = {"basic_types_values": [{"int8_value": 1}, {"float64_value": 2}, {}]}
+    made, again = (make("test_msgs/msg/Arrays", values) for _ in range(2))
+    assert made == again, "as the goal that a reset sends after each trial"
     assert [each.int8_value for each in made.basic_types_values] == [1, 0, 0]
     assert made.basic_types_values[1].float64_value == 2.0
 
