@@ -315,16 +315,15 @@ def join_known(baseline: TrialSet, head: TrialSet, kept: Sequence[TrialSet]) -> 
 
     Runs under heavy interference differ by more than others: only those count that were as disturbed as the head.
     """
-    others = [each for each in kept if _identity(each) not in {_identity(head), _identity(baseline)}]
-    is_like_head = baseline.is_disturbed == head.is_disturbed
-    runs = [each for each in others if each.is_disturbed == head.is_disturbed]
-    runs = [baseline, *runs] if is_like_head else runs
+    compared, is_disturbed = {_identity(head), _identity(baseline)}, head.is_disturbed
+    others = [each for each in kept if _identity(each) not in compared]
     groups: dict[str, list[TrialSet]] = {}
-    for each in runs:
-        groups.setdefault(stack_of(each), []).append(each)
-    same = groups.get(stack_of(baseline), []) if stack_of(baseline) else []
-    same = [each for each in same if each is not baseline][1 - MOST_OF_BASELINE :]
-    if is_like_head or not same:
+    for each in (baseline, *others):
+        if each.is_disturbed == is_disturbed:
+            groups.setdefault(stack_of(each), []).append(each)
+    stack = stack_of(baseline)
+    same = [each for each in groups.get(stack, []) if stack and each is not baseline][1 - MOST_OF_BASELINE :]
+    if baseline.is_disturbed == is_disturbed or not same:
         same.insert(0, baseline)
     repeated = [group for stack, group in groups.items() if stack and len(group) > 1]
     observed = [each for group in repeated for each in group]

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="misc"
-"""Nodes of real rcl and rclpy for the tests beside this file: one process each, by role."""
+"""Nodes of real rcl and rclpy for the tests in this folder: one process each, by role."""
 
 import contextlib
 import json
