@@ -278,19 +278,24 @@ class ScriptSpec(StimulusSpec):
 
     Attributes:
         command: its words; paths of files in the project are relative to pyproject.toml.
+        executing: True if it stamps ``planning`` and ``executing``: T1 and T2 are measured, too.
         timeout_s: timeout of a trial.
     """
 
     KIND = StimulusKind.SCRIPT
     NEEDS = ("command",)
     NOT_READY = "the script did not report that it is ready"
-    LATENCIES = ("T4",)
 
     command: tuple[str, ...] = ()
+    executing: bool = False
     timeout_s: float = 60.0
 
     def __post_init__(self) -> None:
         self._require_seconds("timeout_s", self.timeout_s)
+
+    @property
+    def latencies(self) -> tuple[str, ...]:
+        return ("T1", "T2", "T4") if self.executing else ("T4",)
 
     @property
     def longest_s(self) -> float:

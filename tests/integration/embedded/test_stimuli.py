@@ -131,6 +131,22 @@ def test_a_program_of_ones_own(project, leaves_nothing):
 
 
 @pytest.mark.acceptance
+def test_program_that_reports_executing(project):
+    shutil.copytree(EXAMPLE, project.path, dirs_exist_ok=True)
+    (project.path / "test_scenario.py").unlink()
+    settings = (project.path / "pyproject.toml").read_text("utf-8")
+    project.write("pyproject.toml", f"{settings}executing = true\n")
+    program = (project.path / "work.py").read_text("utf-8")
+    phases = '"planning": begin, "executing": begin + 3_000_000, "result": end'
+    project.write("work.py", program.replace('"result": end', phases))
+    code, output = measure(project)
+    assert code == 0, output
+    for trial in project.saved().trials:
+        assert trial.measurements["T1"].number == 3.0
+        assert trial.measurements["T2"].number == pytest.approx(trial.measurements["T4"].number - 3.0)
+
+
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     ("program", "message"),
     [

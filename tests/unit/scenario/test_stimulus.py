@@ -9,7 +9,7 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.scenario.scenario_table import parse_stack
-from pytest_ldos.scenario.stimuli import MoveGroupSpec, StimuliSpec
+from pytest_ldos.scenario.stimuli import MoveGroupSpec, ScriptSpec, StimuliSpec
 from pytest_ldos.scenario.words import StimulusKind
 
 
@@ -39,6 +39,11 @@ def test_files_of_the_project_become_whole_paths(tmp_path):
     script = parse({"stimulus": "script", "script": {"command": ["python3", "press.py"]}}, tmp_path)
     assert bag.stimuli.bag.path == str(tmp_path / "drive")
     assert script.stimuli.script.command == ("python3", str(tmp_path / "press.py"))
+
+
+def test_script_that_reports_executing_has_more_latencies():
+    assert ScriptSpec(command=("press",)).latencies == ("T4",)
+    assert ScriptSpec(command=("press",), executing=True).latencies == ("T1", "T2", "T4")
 
 
 def test_an_arm_keeps_its_controllers(tmp_path):
