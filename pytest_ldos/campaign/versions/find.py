@@ -360,20 +360,27 @@ class BuiltVersions:
         return find_underlay(own, workspace.packages(), store=self.store)
 
     def _made(self, build: Build, *, role: Role, commit: tuple[str, str]) -> Version:
-        built = build_workspace(build, checkout=self.root, announce=self.announce)
-        environment = source_over(build.underlay.environment, built.prefix / "local_setup.bash")
         project = build.workspace.project
-        installation = Installation(environment=environment, launch_file=self._launch_file_in(project, build.name))
+        launch_file = self._launch_file_in(project, build.name)
+        environment, packages = build.underlay.environment, frozenset[str]()
+        if not self._has_files_alone(build.workspace):
+            built = build_workspace(build, checkout=self.root, announce=self.announce)
+            environment, packages = source_over(environment, built.prefix / "local_setup.bash"), built.packages
         version = Version(
             role=role,
             name=build.name,
             commit=commit[0],
             commit_unknown=commit[1],
-            installation=installation,
+            installation=Installation(environment=environment, launch_file=launch_file),
             project=project,
-            packages=built.packages,
+            packages=packages,
         )
         return self._startable(version)
+
+    def _has_files_alone(self, workspace: Workspace) -> bool:
+        """True for a project of files beside its launch file, without packages to build."""
+        of_project = Path(self.stack.ros2.launch_file).is_relative_to(self.root)
+        return of_project and not self.spec.workspace and not self.spec.packages_up_to and not workspace.packages()
 
     def _launch_file_in(self, project: Path, name: str) -> str:
         """The version's own launch file if the settings name a file of the project; else empty."""

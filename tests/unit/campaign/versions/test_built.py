@@ -282,6 +282,21 @@ def test_a_launch_file_named_by_its_path_is_the_versions_own(project):
     assert "has no launch file cell.launch.py" in refused(project, "HEAD~2", launch_file=str(file))
 
 
+def test_files_beside_launch_file_are_not_built(project):
+    shutil.rmtree(project.workspace)
+    file = project.path / "cell.launch.py"
+    file.write_text("old")
+    project.commit()
+    file.write_text("new")
+    project.commit()
+    versions = project.versions(launch_file=str(file), workspace=())
+    base, head = versions.base("HEAD~1"), versions.head()
+    assert Path(base.installation.launch_file).read_text() == "old"
+    assert Path(head.installation.launch_file).read_text() == "new"
+    assert project.builds == []
+    assert (base.packages, head.packages) == (frozenset(), frozenset())
+
+
 @pytest.mark.acceptance
 def test_a_package_that_the_stack_needs_and_the_base_does_not_have(project, monkeypatch):
     monkeypatch.setattr(
