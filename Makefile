@@ -9,7 +9,7 @@ TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native test
 PROJECT_TESTS := tests/project tests/docs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-setup ros2-baseline test test-project lab-test check bench foreign-traces scorecard runs fuzz acceptance docs-test pictures workflows reference docs format clean changed look_again
+.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-setup ros2-baseline test test-project lab-test check bench foreign-traces scorecard runs fuzz acceptance docs-test pictures workflows platforms reference docs format clean changed look_again
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9_-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-14s %s\n", $$1, $$2}'
@@ -84,6 +84,9 @@ fuzz: $(STAMP) ## Fuzz the decoder for SECONDS=60 (needs clang; says so)
 
 acceptance: $(STAMP) ## Long proofs: equal runs, planted faults, kills, whole comparisons, the sanitizer of threads
 	@$(PYTHON) -m pytest -m acceptance tests/acceptance $(TESTS) $(PROJECT_TESTS) -s --durations=25 $(ARGS)
+
+platforms: $(STAMP) $(VENV)/rcl/.ready ## Run the tests of stacks on this platform, and record that on the page of platforms (sourced ROS 2 counts)
+	@$(PYTHON) -m pytest -p tests.platforms --platforms docs/platforms.json tests/integration -rs $(ARGS); $(PYTHON) -m docs.generate
 
 docs-test: $(STAMP) ## Run the commands of README, tutorials and how-to pages as they stand there (minutes: they measure)
 	@$(PYTHON) -m pytest tests/docs -rs --durations=10 $(ARGS)

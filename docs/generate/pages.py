@@ -13,6 +13,7 @@ from docs.generate.marks import fixtures_page, marks_page
 from docs.generate.messages import messages_page
 from docs.generate.metrics import metrics_page
 from docs.generate.options import options_page
+from docs.generate.platforms import platforms_page
 from docs.generate.reasons import reasons_page
 from docs.generate.records import records_page
 from docs.generate.toml_tables import toml_page
@@ -32,6 +33,7 @@ PAGES: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
     "reference/records.md": records_page,
     "reference/tables.md": columns_page,
     "reference/tracepoints.md": tracepoints_page,
+    "reference/platforms.md": platforms_page,
     "troubleshooting/reasons.md": reasons_page,
     "troubleshooting/messages.md": messages_page,
 }

@@ -378,7 +378,7 @@ class BuiltVersions:
         return self._startable(version)
 
     def _has_files_alone(self, workspace: Workspace) -> bool:
-        """True for a project of files beside its launch file, without packages to build."""
+        """True for a project of a launch file and its files, without packages to build."""
         of_project = Path(self.stack.ros2.launch_file).is_relative_to(self.root)
         return of_project and not self.spec.workspace and not self.spec.packages_up_to and not workspace.packages()
 

@@ -1,0 +1,91 @@
+"""The projects in ``examples`` for real systems: measured, slowed down in a file, and found slower."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pytest_ldos.host.availability import find_ros_packages
+from tests.builders.git import git
+from tests.integration.project import Project, make_project
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+@dataclass(frozen=True)
+class Example:
+    """A project, and a change of one of its files that makes it slower.
+
+    Attributes:
+        packages: packages of ROS 2 without which it cannot run.
+        change: file, text, and the text in its place.
+        metric: the metric that must regress.
+    """
+
+    folder: str
+    packages: tuple[str, ...]
+    change: tuple[str, str, str]
+    metric: str
+
+
+FANUC = Example(
+    folder="moveit_config",
+    packages=("moveit_configs_utils", "moveit_resources_fanuc_moveit_config"),
+    change=("arm.launch.py", "robot.to_dict()", 'robot.to_dict(), {"ompl.longest_valid_segment_fraction": 0.0005}'),
+    metric="T1mean",
+)
+NAVIGATION = Example(
+    folder="navigation",
+    packages=("nav2_bt_navigator", "nav2_controller", "nav2_loopback_sim", "nav2_planner"),
+    change=("nav2.yaml", "bt_loop_duration: 10", "bt_loop_duration: 100"),
+    metric="T1",
+)
+PICK = Example(
+    folder="task_constructor",
+    packages=("moveit_task_constructor_capabilities", "moveit_task_constructor_core"),
+    change=("src/pick_cell/config/pick.yaml", "cartesian_step_m: 0.01", "cartesian_step_m: 0.0005"),
+    metric="T1",
+)
+
+
+def needs(example: Example, stack: str) -> object:
+    found = find_ros_packages(example.packages)
+    skipped = pytest.mark.skipif(not found.ok, reason=found.reason or "installed")
+    return pytest.param(example, marks=[skipped, pytest.mark.stack(stack)], id=example.folder)
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize(
+    "example",
+    [
+        needs(FANUC, "a Fanuc by its MoveIt configuration"),
+        needs(NAVIGATION, "Nav2 with its loopback simulator"),
+        needs(PICK, "MoveIt Task Constructor"),
+    ],
+)
+def test_slower_example_is_red(tmp_path, example):
+    project = committed(tmp_path, example)
+    name, before, after = example.change
+    file = project.path / name
+    text = file.read_text("utf-8")
+    assert before in text
+    file.write_text(text.replace(before, after), "utf-8")
+    git(project.path, "commit", "--all", "--message=Slower")
+    code, output = project.run("-m", "baseline", "--ldos-base=HEAD~1")
+    assert code == 10, output
+    assert f"{example.metric} (" in output
+    assert "regressed" in output
+
+
+def committed(folder: Path, example: Example) -> Project:
+    """A repository with the example, as its only commit."""
+    path = folder / example.folder
+    shutil.copytree(EXAMPLES / example.folder, path)
+    git(path, "init", "--quiet", "--initial-branch=main")
+    (path / ".gitignore").write_text(".ldos/\nbuild/\ninstall/\nlog/\n", "utf-8")
+    git(path, "add", ".")
+    git(path, "commit", "--quiet", "--message=An example")
+    return Project(path, {**make_project(folder).environment, "LDOS_STACK": "ros2"})
