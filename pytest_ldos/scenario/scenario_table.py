@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +9,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown, require
-from pytest_ldos.scenario.fields import build_spec, parse_field, parse_value
+from pytest_ldos.base.files import field_types
+from pytest_ldos.scenario.fields import build_spec, parse_field, parse_fields, parse_value
 from pytest_ldos.scenario.loads import LOAD_SPECS, CpuLimitSpec, CpuLoadSpec, DdsFloodSpec, LoadSpec
 from pytest_ldos.scenario.metrics import DeadlineSpec, parse_deadlines
 from pytest_ldos.scenario.model import FaultSpec, Ros2Spec, StackSpec
@@ -78,35 +78,30 @@ class BaseSpec:
         return self.build.index("build", first)
 
 
+_REMEDIES: Final = {
+    "setup": 'write the command as a list of its words, as in ["make", "setup"]',
+    "build": 'write the command as a list of its words, as in ["colcon", "build"]',
+    "workspace": 'name one folder, as in "ros_ws", or several as a list',
+    "packages_up_to": 'it must be a list of names, as in ["arm_bringup"]',
+}
+
+
 def parse_base(values: Mapping[str, Any]) -> BaseSpec:
     """Parses a ``[tool.ldos.base]`` table.
 
     Raises:
         ConfigurationError: an unknown key (the nearest known one is named), or a wrong type.
     """
-    refuse_unknown(values, {"setup", "python", "workspace", "build", "packages_up_to"}, f"key {_WHERE}")
-    python, workspace = values.get("python", BaseSpec.python), values.get("workspace", BaseSpec.workspace)
-    if not isinstance(python, str):
-        raise ConfigurationError(f"{_WHERE} python is {python!r}", remedy="it must be a text")
-    return BaseSpec(
-        setup=_words("setup", values.get("setup", ())),
-        python=python,
-        workspace=(workspace,) if isinstance(workspace, str) else _words("workspace", workspace),
-        build=_words("build", values.get("build", BaseSpec.build)),
-        packages_up_to=_words("packages_up_to", values.get("packages_up_to", ())),
-    )
-
-
-def _words(key: str, value: object) -> tuple[str, ...]:
-    if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(word, str) for word in value):
-        remedies = {
-            "setup": 'write the command as a list of its words, as in ["make", "setup"]',
-            "build": 'write the command as a list of its words, as in ["colcon", "build"]',
-            "workspace": 'name one folder, as in "ros_ws", or several as a list',
-        }
-        remedy = remedies.get(key, 'it must be a list of names, as in ["arm_bringup"]')
-        raise ConfigurationError(f"{_WHERE} {key} is {value!r}", remedy=remedy)
-    return tuple(value)
+    types = field_types(BaseSpec)
+    refuse_unknown(values, types, f"key {_WHERE}")
+    found = {}
+    for name, value in values.items():
+        try:
+            given = [value] if name == "workspace" and isinstance(value, str) else value
+            found[name] = parse_field(types[name], given, f"{_WHERE} {name}")
+        except ConfigurationError as error:
+            raise ConfigurationError(error.message, remedy=_REMEDIES.get(name, error.remedy)) from None
+    return BaseSpec(**found)
 
 
 PLUS: Final = "+"
@@ -301,70 +296,46 @@ def parse_stack(values: Any, *, folder: Path, stimuli: Any = None) -> StackSpec:
     if not isinstance(values, dict):
         kind = parse_field(StackKind, values, "[tool.ldos] stack")
         return StackSpec(kind=kind, stimuli=_parse_stimuli(stimuli or {}, folder))
-    common = _defaults(StackSpec())
-    of_ros2 = _defaults(Ros2Spec())
-    for name in ("faults", "ros2", "stimuli"):
-        del common[name]
-    refuse_unknown(values, {*common, *of_ros2, "faults"}, f"key {_STACK}")
-    parsed = _parse_all(values, common, folder)
-    ros2 = _parse_all(values, of_ros2, folder)
-    if parsed.get("stimulus", StimulusKind.MOVE_GROUP) is not StimulusKind.MOVE_GROUP:
-        ros2.setdefault("controllers", ())  # the Panda's controllers do not apply to other stacks
-    usual = _parse_stimuli(stimuli or {}, folder)
+    common = field_types(StackSpec).keys() - {"faults", "ros2", "stimuli"}
+    refuse_unknown(values, {*common, *field_types(Ros2Spec), "faults"}, f"key {_STACK}")
     faults = values.get("faults", {})
     if not isinstance(faults, dict):
-        raise _refuse("faults", faults, "a table, [tool.ldos.stack.faults]")
-    refuse_unknown(faults, _defaults(FaultSpec()), "key [tool.ldos.stack.faults]")
-    planted = {name: parse_field(float, value, f"{_STACK} {name}") for name, value in faults.items()}
-    return StackSpec(**parsed, stimuli=usual, faults=FaultSpec(**planted), ros2=Ros2Spec(**ros2))
+        raise ConfigurationError(
+            f"{_STACK} faults is {faults!r}", remedy="it must be a table, [tool.ldos.stack.faults]"
+        )
+    own = _parse_table(StackSpec, {name: values[name] for name in values if name in common}, folder)
+    of_ros2 = {name: values[name] for name in values if name not in {*common, "faults"}}
+    ros2 = _parse_table(Ros2Spec, of_ros2, folder)
+    if own.get("stimulus", StimulusKind.MOVE_GROUP) is not StimulusKind.MOVE_GROUP:
+        ros2.setdefault("controllers", ())  # the Panda's controllers do not apply to other stacks
+    return StackSpec(
+        **own,
+        stimuli=_parse_stimuli(stimuli or {}, folder),
+        faults=FaultSpec(**parse_fields(FaultSpec, faults, "[tool.ldos.stack.faults]")),
+        ros2=Ros2Spec(**ros2),
+    )
 
 
 def _parse_stimuli(tables: Any, folder: Path) -> StimuliSpec:
     if not isinstance(tables, dict):
         raise ConfigurationError(f"[tool.ldos] stimulus is {tables!r}", remedy="set it in [tool.ldos.stack]")
-    usual = _defaults(StimuliSpec())
-    refuse_unknown(tables, usual, "table [tool.ldos.stimulus]:")
+    kinds = field_types(StimuliSpec)
+    refuse_unknown(tables, kinds, "table [tool.ldos.stimulus]:")
     parsed = {}
     for name, table in tables.items():
         where = f"[tool.ldos.stimulus.{name}]"
         if not isinstance(table, dict):
             raise ConfigurationError(f"[tool.ldos.stimulus] {name} is {table!r}", remedy=f"it must be a table, {where}")
-        defaults = _defaults(usual[name])
-        refuse_unknown(table, defaults, f"key {where}")
-        parsed[name] = type(usual[name])(**_parse_all(table, defaults, folder, where=where))
+        parsed[name] = kinds[name](**_parse_table(kinds[name], table, folder, where=where))
     return StimuliSpec(**parsed)
 
 
-def _defaults(spec: Any) -> dict[str, Any]:
-    return {each.name: getattr(spec, each.name) for each in dataclasses.fields(spec)}
-
-
-def _parse_all(
-    values: Mapping[str, Any], defaults: Mapping[str, Any], folder: Path, *, where: str = _STACK
-) -> dict[str, Any]:
-    found = {name: default for name, default in defaults.items() if name in values}
-    return {name: _parse_stack_table(name, values[name], default, folder, where) for name, default in found.items()}
-
-
-def _parse_stack_table(name: str, value: Any, default: Any, folder: Path, where: str) -> Any:
-    """Parses a value of the default's type."""
-    match default:
-        case str() if name in _PATHS:
-            return _path(parse_field(str, value, f"{where} {name}"), folder)
-        case tuple():
-            kind, wanted = (int, "whole numbers") if name == "success_codes" else (str, "texts")
-            if not isinstance(value, list) or not all(type(each) is kind for each in value):
-                raise _refuse(name, value, f"a list of {wanted}", where)
-            return tuple(_path(each, folder) for each in value) if name == "command" else tuple(value)
-        case dict():
-            if not isinstance(value, dict) or not all(isinstance(each, str | int | float) for each in value.values()):
-                raise _refuse(name, value, "a table of texts or numbers")
-            return {key: str(each).lower() if isinstance(each, bool) else str(each) for key, each in value.items()}
-    return parse_field(type(default), value, f"{where} {name}")
-
-
-def _refuse(name: str, value: Any, wanted: str, where: str = _STACK) -> ConfigurationError:
-    return ConfigurationError(f"{where} {name} is {value!r}", remedy=f"it must be {wanted}")
+def _parse_table(kind: type, values: Mapping[str, Any], folder: Path, *, where: str = _STACK) -> dict[str, Any]:
+    """Parses fields; files and folders in them become absolute."""
+    found = parse_fields(kind, values, where)
+    paths = {name: _path(found[name], folder) for name in _PATHS & found.keys()}
+    command = {"command": tuple(_path(word, folder) for word in found["command"])} if "command" in found else {}
+    return {**found, **paths, **command}
 
 
 def _path(value: str, folder: Path) -> str:
