@@ -63,16 +63,12 @@ def assign(spec: ScenarioSpec, address: str, value: object) -> ScenarioSpec:
 
 
 def canonical(address: str) -> str:
-    """The complete address for a text.
-
-    Raises:
-        ConfigurationError: unknown; names the nearest known one.
-    """
+    """The complete address for a text; an unknown one raises `ConfigurationError`, which names the nearest."""
     return _find(address).address
 
 
 def value_at(spec: ScenarioSpec, address: str) -> object:
-    """Value of a scenario at an address; the first of several loads, ``None`` without such a load.
+    """Value of a scenario at an address; of the first of several loads, and ``None`` without such a load.
 
     Raises:
         ConfigurationError: an unknown address.
@@ -110,7 +106,6 @@ def _addresses_of(spec: Any, prefix: str, *, but: frozenset[str] = frozenset()) 
 
 
 def _find(address: str) -> _Place:
-    """Resolves an address; see the module."""
     full = _SHORT.get(address, address)
     first, _, rest = full.partition(".")
     if first in {ALL_LOADS, "loads"} and rest:
@@ -188,7 +183,6 @@ def _is_of(load: Any, place: _Place) -> bool:
 
 
 def _changed(owner: Any, path: tuple[str, ...], value: object) -> Any:
-    """A frozen value with another value at the end of a path."""
     name, rest = path[0], path[1:]
     before = getattr(owner, name)
     after: object

@@ -12,6 +12,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown, require
 from pytest_ldos.base.ros2 import PathSpec
+from pytest_ldos.scenario.words import LOADS
 
 Cpus = int | str
 """Selection of CPUs: a number N for the first N that this process may use, or a list such as ``0,2-3``."""
@@ -55,11 +56,7 @@ class LoadSpec:
     LESS_IS_HARSHER: ClassVar[frozenset[str]] = frozenset()
 
     def check(self, paths: Sequence[PathSpec]) -> None:
-        """Checks the load against the known causal paths.
-
-        Raises:
-            ConfigurationError: it contradicts them.
-        """
+        """Raises `ConfigurationError` if the load contradicts the known causal paths."""
 
 
 def one_a_cpu() -> int:
@@ -215,8 +212,6 @@ class NetworkImpairmentSpec(LoadSpec):
 
 
 class NeighbourStack(StrEnum):
-    """Kind of the second stack."""
-
     EMBEDDED = "embedded"
     ROS2 = "ros2"
     """A second instance of the launch file under test."""
@@ -249,8 +244,6 @@ class Reliability(StrEnum):
 
 
 class FloodDomain(StrEnum):
-    """DDS domain of a flood."""
-
     SAME = "same"
     OTHER = "other"
 
@@ -406,7 +399,6 @@ class GuardSpec(LoadSpec):
 
     @property
     def publisher_names(self) -> tuple[str, ...]:
-        """Names in `publishers`, each once."""
         return tuple(dict.fromkeys(each.strip() for each in self.publishers.split(",") if each.strip()))
 
     def check(self, paths: Sequence[PathSpec]) -> None:
@@ -415,7 +407,7 @@ class GuardSpec(LoadSpec):
 
 @dataclass(frozen=True)
 class GuardedTopic:
-    """Topic observed by a guard; its messages carry the time at which the path began."""
+    """Topic that a guard observes; its messages carry the time at which the path began."""
 
     topic: str
     type: str
@@ -453,17 +445,6 @@ def guarded_topic(spec: GuardSpec, paths: Sequence[PathSpec]) -> GuardedTopic:
 
 
 LOAD_SPECS: Final[dict[str, type[LoadSpec]]] = {
-    each.KIND: each
-    for each in (
-        CpuLimitSpec,
-        NetworkImpairmentSpec,
-        GuardSpec,
-        NoisyNeighbourSpec,
-        MemoryLoadSpec,
-        CacheLoadSpec,
-        IoLoadSpec,
-        CpuLoadSpec,
-        DdsFloodSpec,
-    )
+    each.KIND: each for each in sorted(LoadSpec.__subclasses__(), key=lambda spec: [*LOADS].index(spec.KIND))
 }
-"""Specs by kind of load, in the order in which several are applied: limits first, floods last."""
+"""The specs of this module by kind of load, in the order of `LOADS`."""

@@ -45,7 +45,6 @@ class MetricKind(StrEnum):
 
     @property
     def example(self) -> str:
-        """An example of a subject, for a path with its statistic."""
         if self is MetricKind.PATH:
             return "NAME OF A PATH:p99"
         if self.is_of_topic:
@@ -131,12 +130,12 @@ class MetricSpec:
 
     @property
     def process(self) -> str:
-        """Name or pattern of the processes; empty for other kinds."""
+        """Name or pattern; empty for other kinds."""
         return self._process_and_thread[0]
 
     @property
     def thread(self) -> str:
-        """Name or pattern of the threads; empty for all of them."""
+        """Name or pattern; empty for all threads."""
         return self._process_and_thread[1]
 
     @property
@@ -210,7 +209,6 @@ def _parse(text: str, paths: Sequence[PathSpec], where: str) -> MetricSpec:
 
 
 def _of_path(subject: str, paths: Sequence[PathSpec]) -> MetricSpec:
-    """A metric of a path; p99 is the default statistic."""
     by_name = {path.name: path for path in paths}
     name, _, statistic = (subject, "", PathStatistic.P99) if subject in by_name else subject.rpartition(":")
     if name not in by_name:
@@ -225,7 +223,6 @@ def _of_path(subject: str, paths: Sequence[PathSpec]) -> MetricSpec:
 
 
 def _of_number(subject: str) -> MetricSpec:
-    """A number of the stimulus and its better direction, by default lower."""
     name, _, better = subject.partition(":")
     if better and better not in set(Better):
         raise ConfigurationError(

@@ -301,6 +301,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
     )
 }
 
+PER_SCENARIO: Final = tuple(sorted(option.name for option in OPTIONS.values() if option.per_scenario))
 
 PROJECT_FILE: Final = "pyproject.toml"
 

@@ -14,7 +14,7 @@ from pytest_ldos.scenario.fields import build_spec, parse_field, parse_fields, p
 from pytest_ldos.scenario.loads import LOAD_SPECS, CpuLimitSpec, CpuLoadSpec, DdsFloodSpec, LoadSpec
 from pytest_ldos.scenario.metrics import DeadlineSpec, parse_deadlines
 from pytest_ldos.scenario.model import FaultSpec, Ros2Spec, StackSpec
-from pytest_ldos.scenario.options import OPTIONS
+from pytest_ldos.scenario.options import OPTIONS, PER_SCENARIO
 from pytest_ldos.scenario.stimuli import StimuliSpec
 from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS, StackKind, StimulusKind
 
@@ -67,13 +67,12 @@ class BaseSpec:
             require(reason is None, f"{_WHERE} build must not have {word}", remedy=reason or "")
 
     def workspaces(self, project: Path) -> tuple[str, ...]:
-        """The folders of packages of a project, relative to its own."""
         usual = "src" if (project / "src").is_dir() else "."
         return self.workspace or (usual,)
 
     @property
     def verb_at(self) -> int:
-        """Index of ``build`` in the command; options before it are those of colcon itself."""
+        """Index of ``build`` in the command; the options before it are colcon's own."""
         first = next(index for index, word in enumerate(self.build) if PurePosixPath(word).name == "colcon")
         return self.build.index("build", first)
 
@@ -184,7 +183,6 @@ def require_own_name(name: object, scenario: str, known: Iterable[str]) -> str:
 
 
 def _parse(name: str, values: Any, before: ScenarioTable | None) -> ScenarioTable:
-    """Parses one table; omitted keys keep the values of the built-in scenario."""
     where = f"[tool.ldos.scenarios.{name}]"
     require(
         _NAME.fullmatch(name) is not None and not name.endswith(_TAKEN_ENDINGS),
@@ -193,13 +191,12 @@ def _parse(name: str, values: Any, before: ScenarioTable | None) -> ScenarioTabl
     )
     if not isinstance(values, dict):
         raise ConfigurationError(f"{where} is {values!r}", remedy="write it as a table")
-    options = {option.name for option in OPTIONS.values() if option.per_scenario}
-    refuse_unknown(values, {*options, "description", "loads", "deadlines"}, f"key {where}")
+    refuse_unknown(values, {*PER_SCENARIO, "description", "loads", "deadlines"}, f"key {where}")
     start = before or ScenarioTable()
     return ScenarioTable(
         description=str(values.get("description", start.description)),
         options={
-            key: parse_value(OPTIONS[key], value, f"{where} {key}") for key, value in values.items() if key in options
+            key: parse_value(OPTIONS[key], values[key], f"{where} {key}") for key in values if key in PER_SCENARIO
         },
         loads=parse_loads(values["loads"], f"{where[:-1]}.loads]") if "loads" in values else start.loads,
         deadlines=parse_deadlines(values["deadlines"], where) if "deadlines" in values else start.deadlines,
@@ -238,7 +235,6 @@ def find_scenario(name: str, known: Mapping[str, ScenarioTable]) -> tuple[str, S
 
 
 def _combine(name: str, parts: Sequence[ScenarioTable], own: ScenarioTable | None) -> ScenarioTable:
-    """Combines all parts; values of the combination's own table take precedence."""
     table = own or ScenarioTable()
     description = " and ".join(part.description for part in parts)
     return ScenarioTable(

@@ -23,6 +23,7 @@ from pytest_ldos.scenario.options import (
     OPTIONS,
     OTHER_VARIABLES,
     OWN_FILE,
+    PER_SCENARIO,
     PROJECT_FILE,
     has_table,
     settings_file_in,
@@ -42,7 +43,7 @@ _WHERE: Final = "[[tool.ldos.paths]]"
 
 
 def parse_paths(tables: Any) -> tuple[PathSpec, ...]:
-    """Parses the ``[[tool.ldos.paths]]`` tables of a configuration.
+    """Parses the ``[[tool.ldos.paths]]`` tables.
 
     Raises:
         ConfigurationError: an unknown key, a wrong type, or two paths of the same name.
@@ -120,12 +121,9 @@ class TomlSettings:
 
     Attributes:
         options: of all scenarios.
-        scenarios: all known scenarios, by name.
-        stack: the stack under test.
-        gate: ``alpha``, ``floors``, ``relevant_effect`` and ``required``.
+        scenarios: built-in and own ones, by name.
+        gate: `GATE_KEYS`.
         paths: declared paths, and built-in paths unless their names are declared.
-        base: setup of another revision's environment.
-        metrics: metrics of paths, topics and processes.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -142,8 +140,7 @@ class Sources:
     """All sources of settings.
 
     Attributes:
-        command_line: given values by option name.
-        environment: likewise.
+        command_line, environment: given values by option name.
         root: the project's folder, to which paths in settings and environment are relative.
         file: the file that `toml` was read from, if any.
     """
@@ -155,7 +152,6 @@ class Sources:
     file: Path | None = None
 
     def folder(self, name: str) -> Path:
-        """The folder in an option, ``output`` or ``baselines``."""
         return self.root / Path(self.value(name))
 
     def wait_s(self, environment: Mapping[str, str]) -> float:
@@ -164,7 +160,7 @@ class Sources:
         return float(asked if asked is not None else CI_WAIT_S if environment.get("CI") else 0)
 
     def value(self, name: str, *, marker: Mapping[str, Any] | None = None, table: ScenarioTable | None = None) -> Any:
-        """Value of an option from the strongest source."""
+        """Value of an option from the strongest source that has it."""
         of_scenario = table.options if table else {}
         for source in (self.command_line, self.environment, marker or {}, of_scenario, self.toml.options):
             if name in source:
@@ -176,7 +172,6 @@ class Sources:
         return any(name in source for source in (self.command_line, self.environment, self.toml.options))
 
     def scenario_names(self) -> list[str]:
-        """Markers that name a scenario."""
         return list(self.toml.scenarios)
 
     def scenario(self, name: str, marker: Mapping[str, Any]) -> ScenarioSpec:
@@ -191,14 +186,13 @@ class Sources:
                 contradict each other.
         """
         name, table = find_scenario(name, self.toml.scenarios)
-        allowed = {option.name for option in OPTIONS.values() if option.per_scenario}
-        refuse_unknown(marker, {*allowed, OWN_NAME}, f"argument of marker {name}:")
+        refuse_unknown(marker, {*PER_SCENARIO, OWN_NAME}, f"argument of marker {name}:")
         given = {
             key: parse_value(OPTIONS[key], value, f"{key} of marker {name}")
             for key, value in marker.items()
             if key != OWN_NAME
         }
-        values = {key: self.value(key, marker=given, table=table) for key in sorted(allowed)}
+        values = {key: self.value(key, marker=given, table=table) for key in PER_SCENARIO}
         loads = tuple(table.loads[kind] for kind in LOAD_SPECS if kind in table.loads)
         own = require_own_name(marker[OWN_NAME], name, self.toml.scenarios) if OWN_NAME in marker else name
         try:
@@ -247,12 +241,9 @@ def read_sources(
 
 
 def read_toml(root: Path, file: Path | None = None) -> TomlSettings:
-    """Reads the settings in a folder: ``ldos.toml``, or ``[tool.ldos]`` in ``pyproject.toml``.
-
-    Both are optional.
+    """Reads the settings in a folder, if there are any: ``ldos.toml``, or ``[tool.ldos]`` in ``pyproject.toml``.
 
     Args:
-        root: the folder.
         file: file to read instead; holds the same tables as ``ldos.toml``, or is a ``pyproject.toml``.
 
     Raises:

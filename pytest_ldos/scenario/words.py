@@ -19,8 +19,6 @@ class StackKind(StrEnum):
 
 
 class StimulusKind(StrEnum):
-    """Values of `stimulus`, which makes the stack work in a trial."""
-
     MOVE_GROUP = "move_group"
     ACTION = "action"
     SERVICE = "service"
@@ -38,8 +36,6 @@ class Simulation(StrEnum):
 
 
 class SeedMode(StrEnum):
-    """Source of the planner's random seeds."""
-
     FIXED = "fixed"
     RANDOM = "random"
 
@@ -52,16 +48,12 @@ class WhenUnavailable(StrEnum):
 
 
 class ProfilerKind(StrEnum):
-    """Tool that samples call stacks."""
-
     AUTO = "auto"
     PERF = "perf"
     PY_SPY = "py-spy"
 
 
 class KeepTraces(StrEnum):
-    """Traces to keep on disk."""
-
     FAILED = "failed"
     ALL = "all"
     NONE = "none"
@@ -76,7 +68,6 @@ SCENARIO_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "msg_load": "the arm under a flood of messages",
     "cpu_limit": "the arm on one CPU",
 }
-"""Descriptions of the built-in scenarios, by name."""
 
 LOADS: Final[Mapping[str, str]] = {
     "cpu_limit": "The stack on few CPUs: ``with cpu_limit(cpus=1):``.",
@@ -91,9 +82,8 @@ LOADS: Final[Mapping[str, str]] = {
 }
 """Texts of the loads' fixtures by kind, in the order in which several loads are applied: limits first, floods last.
 
-A guard comes before the load that it limits, so that it learns while the stack is calm.
-
-A kind's spec is in `scenario.loads`, and its implementation is `LOAD` in ``measure.load.KIND``.
+A guard comes before the load that it limits, so that it learns while the stack is calm. A kind's spec is a class in
+`scenario.loads`, and its implementation is `LOAD` in ``measure.load.KIND``.
 """
 
 
