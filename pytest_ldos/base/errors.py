@@ -1,7 +1,6 @@
-"""Exceptions, each with a remedy.
+"""Exceptions, each with a remedy, which the command line and the plugin print below the message.
 
-A fault is an exception; a verdict (see `judge.gate.verdict`) is a value. Every error
-carries a `remedy`, which the command line and the plugin print below the message.
+A fault is an exception; a verdict (see `judge.gate.verdict`) is a value.
 """
 
 from __future__ import annotations
@@ -80,9 +79,7 @@ class TraceUnreadable(LdosError):
     """A trace cannot be decoded.
 
     Attributes:
-        path: the file that could not be read.
         offset: byte offset in `path`; ``None`` for metadata errors, which have line and column in `reason`.
-        reason: description of the fault.
     """
 
     def __init__(self, path: Path, offset: int | None, reason: str, *, remedy: str = "") -> None:

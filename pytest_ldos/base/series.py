@@ -79,7 +79,6 @@ class Series:
 
     @property
     def finite(self) -> tuple[float, ...]:
-        """The values that are not censored."""
         return tuple(value for value in self.values if math.isfinite(value))
 
 
@@ -108,11 +107,7 @@ class SwitchCounts:
 
 @dataclass(frozen=True)
 class Moments:
-    """Count, mean and standard deviation of values.
-
-    Attributes:
-        sd: standard deviation of the population (divided by the count).
-    """
+    """Count, mean and standard deviation (of the population, divided by the count) of values."""
 
     count: int
     mean: float

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 from typing import Final
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from pytest_ldos.base.series import Series
 from pytest_ldos.base.stats.adjust import remove_covariate
 from pytest_ldos.base.stats.counts import share_interval
-from pytest_ldos.base.stats.rank_tests import FEWEST_OF_TREND, Sample, estimate_shift, estimate_trend, median
+from pytest_ldos.base.stats.rank_tests import FEWEST_OF_TREND, Sample, estimate_shift, estimate_trend
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.extract import LATENCY, Kept
 from pytest_ldos.measure.metrics.model import Metric

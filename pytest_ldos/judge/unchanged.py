@@ -17,9 +17,8 @@ import csv
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -128,27 +127,14 @@ class RunOf:
 
 _Known = Mapping[tuple[str, str], "Between"]
 
-_chosen: Final[ContextVar[_Known | None]] = ContextVar("known", default=None)
-
-
-@contextmanager
-def known_by(rows: Iterable[Mapping[str, str]]) -> Iterator[None]:
-    """Uses the given rows as the record within the ``with`` block."""
-    token = _chosen.set(estimate(rows))
-    try:
-        yield
-    finally:
-        _chosen.reset(token)
-
 
 def known_of(stack: str, metric: str) -> Between | None:
     """The record's variances of a metric; ``None`` if it has too few runs of such a stack."""
-    chosen = _chosen.get()
-    return (_of_record() if chosen is None else chosen).get((stack, metric))
+    return estimate_record().get((stack, metric))
 
 
 @cache
-def _of_record() -> _Known:
+def estimate_record() -> _Known:
     with RECORD.open(newline="", encoding="utf-8") as lines:
         return estimate(csv.DictReader(lines))
 

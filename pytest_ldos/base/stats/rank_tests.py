@@ -196,11 +196,6 @@ def _quantile(size: int, tail: float) -> int:
     return int(np.searchsorted(below, tail, side="right")) - 1
 
 
-def median(values: Sequence[float]) -> float:
-    """The middle value; for an even number of values, the mean of the middle two."""
-    return statistics.median(values)
-
-
 POWER = 0.8
 """Probability of reporting an effect of the size of the MDE."""
 
@@ -243,7 +238,7 @@ LIMITS: Final = (
 
 
 FEWEST: Final = LENGTHS[0]
-"""Shortest sequence that is searched; shorter ones have too many false alarms."""
+"""Shortest searched sequence; shorter ones have too many false alarms."""
 
 LONGEST: Final = LENGTHS[-1]
 """Longest searched sequence; of a longer one, the end is searched."""
@@ -257,7 +252,7 @@ class ChangePoint:
     """A change of level.
 
     Attributes:
-        index: index of the first value at the new level.
+        index: that of the first value at the new level.
         strength: the statistic divided by its limit; greater than 1.
     """
 
@@ -283,17 +278,9 @@ def find_change_points(values: Sample) -> list[ChangePoint]:
     for point in found:  # moved to the best position between its neighbours
         place = borders.index(point.index)
         before, after = borders[place - 1], borders[place + 1]
-        sums = _cusum(normal_scores(values[before:after])[None, :])[0]
+        sums = cusum(normal_scores(values[before:after])[None, :])[0]
         refined.append(ChangePoint(before + _SHORTEST_SIDE + int(sums.argmax()), point.strength))
     return sorted(refined, key=lambda point: point.index)
-
-
-def strongest_cusum(scores: Sample) -> Sample:
-    """The statistic of each row of an array (one independent sequence per row): its maximum over all intervals."""
-    largest = np.zeros(len(scores))
-    for first, last in seeded_intervals(scores.shape[1]):
-        largest = np.maximum(largest, _cusum(scores[:, first:last]).max(axis=1))
-    return largest
 
 
 def normal_scores(values: Sample) -> Sample:
@@ -348,7 +335,7 @@ def _search(values: Sample, offset: int) -> Iterator[ChangePoint]:
     scores = normal_scores(values)
     bound = limit(len(values), float(correlation_of(scores)))
     for first, last in reversed(seeded_intervals(len(values))):
-        sums = _cusum(scores[None, first:last])[0]
+        sums = cusum(scores[None, first:last])[0]
         if sums.max() > bound:
             split = first + _SHORTEST_SIDE + int(sums.argmax())
             yield ChangePoint(offset + split, float(sums.max()) / bound)
@@ -357,7 +344,7 @@ def _search(values: Sample, offset: int) -> Iterator[ChangePoint]:
             return
 
 
-def _cusum(rows: Sample) -> Sample:
+def cusum(rows: Sample) -> Sample:
     """Scaled difference between the means before and after each split, for each row."""
     length = rows.shape[1]
     sizes = np.arange(_SHORTEST_SIDE, length - _SHORTEST_SIDE + 1)

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import median
 from typing import Final
 
 import numpy as np
@@ -29,13 +30,7 @@ from pytest_ldos.base.stats.adjust import (
     tail_threshold,
 )
 from pytest_ldos.base.stats.counts import median_interval
-from pytest_ldos.base.stats.rank_tests import (
-    fewest_trials,
-    find_late_rise,
-    lower_quantile,
-    median,
-    smallest_detectable_shift,
-)
+from pytest_ldos.base.stats.rank_tests import fewest_trials, find_late_rise, lower_quantile, smallest_detectable_shift
 from pytest_ldos.base.stats.several_tests import Fractions, HolmStep, step_down
 from pytest_ldos.base.stats.starts import Starts, permutation_p, sum_by_start
 from pytest_ldos.judge.baseline.key import MetricNoise
