@@ -18,39 +18,14 @@ from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.base.files import PlainReader, write_atomically
 from pytest_ldos.base.series import Better
 from pytest_ldos.host.fingerprint import find_differences
+from pytest_ldos.judge import summary
+from pytest_ldos.judge.baseline import store
 from pytest_ldos.judge.baseline.key import Calibration, decode_calibration, encode_calibration
-from pytest_ldos.judge.baseline.store import (
-    BaselineStores,
-    Calibrated,
-    CalibrationLookup,
-    Found,
-    Lookup,
-    NoBaseline,
-    NotComparable,
-    Uncalibrated,
-    Unreadable,
-    UnreadableCalibration,
-    compare_with,
-    find_baseline,
-    find_calibration,
-    shown_baseline,
-)
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.case import Case, Policy, failures_became_more, falls_short
 from pytest_ldos.judge.gate.decide import GateResult, decide, judge_alone
 from pytest_ldos.judge.gate.reasons import Reason, by_weight
 from pytest_ldos.judge.gate.verdict import VariesTooMuch, Verdict, worst
-from pytest_ldos.judge.summary import (
-    Drift,
-    Explanation,
-    PartsExplanation,
-    Score,
-    Summary,
-    explain,
-    explain_parts,
-    find_drift,
-    summarize,
-)
 from pytest_ldos.judge.unchanged import KnownRuns, is_whole, settings_of, stack_of, with_known_runs
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
@@ -91,37 +66,39 @@ class Grounds:
     """
 
     policy: Policy
-    base: Lookup
-    calibration: CalibrationLookup = field(default_factory=Uncalibrated)
+    base: store.Lookup
+    calibration: store.CalibrationLookup = field(default_factory=store.Uncalibrated)
     label: str = BASELINE
     screen: Screen | None = None
 
     @classmethod
-    def stored(cls, head: TrialSet, stores: BaselineStores, policy: Policy) -> Grounds:
+    def stored(cls, head: TrialSet, stores: store.BaselineStores, policy: Policy) -> Grounds:
         """The grounds for judging trials by the stored baseline and calibration."""
-        found = cls(policy=policy, base=find_baseline(stores, head), calibration=find_calibration(stores, head))
+        found = cls(
+            policy=policy, base=store.find_baseline(stores, head), calibration=store.find_calibration(stores, head)
+        )
         return found._with_known_runs(head, stores)
 
     @classmethod
     def given(
-        cls, head: TrialSet, base: TrialSet, file: Path, *, stores: BaselineStores, policy: Policy, label: str
+        cls, head: TrialSet, base: TrialSet, file: Path, *, stores: store.BaselineStores, policy: Policy, label: str
     ) -> Grounds:
         """The grounds for comparing trials with the interleaved base, or with saved trials.
 
         Args:
             file: location of the base.
         """
-        there = Found(base, file)
+        there = store.Found(base, file)
         is_interleaved = head.is_interleaved_with(base)
-        found = there if is_interleaved else compare_with(head, base, file)
-        if isinstance(found, NotComparable):
+        found = there if is_interleaved else store.compare_with(head, base, file)
+        if isinstance(found, store.NotComparable):
             found = replace(found, shown=there)
-        made = cls(policy=policy, base=found, calibration=find_calibration(stores, head), label=label)
+        made = cls(policy=policy, base=found, calibration=store.find_calibration(stores, head), label=label)
         return made if is_interleaved else made._with_known_runs(head, stores)
 
-    def _with_known_runs(self, head: TrialSet, stores: BaselineStores) -> Grounds:
+    def _with_known_runs(self, head: TrialSet, stores: store.BaselineStores) -> Grounds:
         """The same grounds, with known runs of the base's stack on this host pooled into the base."""
-        if not isinstance(self.base, Found):
+        if not isinstance(self.base, store.Found):
             return self
         trials, known = with_known_runs(stores.local, self.base.trials, head)
         return replace(self, base=replace(self.base, trials=trials), policy=replace(self.policy, known=known))
@@ -133,11 +110,11 @@ class Grounds:
             return file.relative_to(root) if file.is_relative_to(root) else file
 
         base, calibration = self.base, self.calibration
-        if isinstance(base, Found):
+        if isinstance(base, store.Found):
             base = replace(base, file=short(base.file))
-        elif isinstance(base, NoBaseline) and isinstance(base.shared, Found):
-            base = NoBaseline(replace(base.shared, file=short(base.shared.file)))
-        if isinstance(calibration, Calibrated):
+        elif isinstance(base, store.NoBaseline) and isinstance(base.shared, store.Found):
+            base = store.NoBaseline(replace(base.shared, file=short(base.shared.file)))
+        if isinstance(calibration, store.Calibrated):
             calibration = replace(calibration, file=short(calibration.file))
         return replace(self, base=base, calibration=calibration)
 
@@ -160,9 +137,9 @@ class Judged:
     base: TrialSet | None = None
     base_file: Path | None = None
     base_label: str = BASELINE
-    calibration: CalibrationLookup | None = None
+    calibration: store.CalibrationLookup | None = None
     known: KnownRuns | None = None
-    drifts: tuple[Drift, ...] = ()
+    drifts: tuple[summary.Drift, ...] = ()
 
     @property
     def is_interleaved(self) -> bool:
@@ -175,14 +152,14 @@ class Judged:
         return tuple(self.head.metrics if self.base is None else metrics_of(self.head, self.base).values())
 
     @cached_property
-    def head_summaries(self) -> Mapping[str, Summary]:
+    def head_summaries(self) -> Mapping[str, summary.Summary]:
         """Summary of each metric over the head's trials, by name."""
-        return summarize(self.metrics, self.result.head_series)
+        return summary.summarize(self.metrics, self.result.head_series)
 
     @cached_property
-    def base_summaries(self) -> Mapping[str, Summary]:
+    def base_summaries(self) -> Mapping[str, summary.Summary]:
         """Summary of each metric over the base's trials, by name."""
-        return summarize(self.metrics, self.result.base_series)
+        return summary.summarize(self.metrics, self.result.base_series)
 
     def median_ratio(self, metric: Metric) -> float | None:
         """Ratio of the medians, the worse over the better, if the metric passed although it exceeds the MDE.
@@ -200,35 +177,35 @@ class Judged:
         return worse / other if worse / other > 1 + found.mde else None
 
     @cached_property
-    def score(self) -> Score:
+    def score(self) -> summary.Score:
         """The overall score of the comparison, of the metrics that have a weight."""
         ratios = {each.metric: each.ratio for each in self.result.comparisons if each.has_ratio}
         scored = {metric.name: metric.score_weight for metric in self.head.metrics if metric.score_weight > 0}
         weights = {name: weight for name, weight in scored.items() if ratios.get(name, math.inf) < math.inf}
         without = tuple(name for name in scored if name not in weights)
         if not weights:
-            return Score(value=None, without=without)
+            return summary.Score(value=None, without=without)
         total = sum(weight * math.log(ratios[name]) for name, weight in weights.items())
-        return Score(value=math.exp(total / sum(weights.values())), without=without)
+        return summary.Score(value=math.exp(total / sum(weights.values())), without=without)
 
     @cached_property
-    def explained(self) -> Mapping[str, Explanation]:
+    def explained(self) -> Mapping[str, summary.Explanation]:
         """Changes of each path and its segments, by path; empty without a base."""
-        return {} if self.base is None else explain(self.base, self.head)
+        return {} if self.base is None else summary.explain(self.base, self.head)
 
     @cached_property
-    def parts(self) -> tuple[PartsExplanation, ...]:
+    def parts(self) -> tuple[summary.PartsExplanation, ...]:
         """Changes by process, of each changed metric that is a sum over several processes."""
         changed = {each.metric for each in self.result.comparisons if each.verdict.is_change}
         metrics = (metric for metric in self.head.metrics if metric.name in changed)
-        return () if self.base is None else tuple(explain_parts(self.base, self.head, metrics))
+        return () if self.base is None else tuple(summary.explain_parts(self.base, self.head, metrics))
 
 
 def judge(head: TrialSet, grounds: Grounds) -> Judged:
     """Judges the trials of one scenario."""
     policy = with_calibration(grounds.policy, grounds.calibration)
     own = judge_alone(head, policy)
-    if isinstance(grounds.base, Found):
+    if isinstance(grounds.base, store.Found):
         result = _compare(head, own, grounds.base.trials, policy)
         if policy.known is not None and is_equal_stack(head, grounds.base.trials):
             result = _blame_machine(result, own, policy, grounds.base.trials, head)
@@ -243,13 +220,13 @@ def judge(head: TrialSet, grounds: Grounds) -> Judged:
                     calibration=grounds.calibration,
                     known=grounds.screen.known,
                 )
-        if isinstance(grounds.calibration, UnreadableCalibration):
+        if isinstance(grounds.calibration, store.UnreadableCalibration):
             reasons = by_weight([*result.reasons, why.CalibrationUnreadable(grounds.calibration.reason)])
             verdict = worst([result.verdict, Verdict.INVALID])
             result = replace(result, verdict=verdict, reasons=reasons, more_trials_because=())
     else:
         result = _without_base(head, own, grounds.base, policy)
-    shown = shown_baseline(grounds.base)
+    shown = store.shown_baseline(grounds.base)
     if shown is None:
         return Judged(head=head, result=result, own=own)
     return Judged(
@@ -261,7 +238,7 @@ def judge(head: TrialSet, grounds: Grounds) -> Judged:
         base_label=grounds.label,
         calibration=grounds.calibration,
         known=grounds.policy.known,
-        drifts=find_drift(head, shown.trials) if head.is_interleaved_with(shown.trials) else (),
+        drifts=summary.find_drift(head, shown.trials) if head.is_interleaved_with(shown.trials) else (),
     )
 
 
@@ -318,9 +295,9 @@ def judge_only(trials: TrialSet, policy: Policy) -> Judged:
     return Judged(head=trials, result=own, own=own)
 
 
-def with_calibration(policy: Policy, lookup: CalibrationLookup) -> Policy:
+def with_calibration(policy: Policy, lookup: store.CalibrationLookup) -> Policy:
     """The policy with the calibration found for this host; unchanged if there is none."""
-    if not isinstance(lookup, Calibrated):
+    if not isinstance(lookup, store.Calibrated):
         return policy
     found = lookup.calibration
     return replace(policy, calibrations={**policy.calibrations, found.scenario: found})
@@ -353,17 +330,17 @@ def _compare(head: TrialSet, own: GateResult, base: TrialSet, policy: Policy) ->
 
 
 def _without_base(
-    head: TrialSet, own: GateResult, lookup: NoBaseline | NotComparable | Unreadable, policy: Policy
+    head: TrialSet, own: GateResult, lookup: store.NoBaseline | store.NotComparable | store.Unreadable, policy: Policy
 ) -> GateResult:
     """The verdict without a base; it includes changes from a shared baseline, which are not judged."""
     verdict, reason = _why_not(lookup)
     short = falls_short(head) if own.verdict is Verdict.PASSED else []
     reasons = by_weight([*own.reasons, *short, reason])
     result = replace(own, verdict=worst([own.verdict, verdict]), reasons=reasons)
-    shown = shown_baseline(lookup)
+    shown = store.shown_baseline(lookup)
     if shown is None:
         return result
-    if isinstance(lookup, NotComparable):
+    if isinstance(lookup, store.NotComparable):
         case = Case.of(head, shown.trials)
         return replace(result, head_series=case.head_series, base_series=case.base_series)
     compared = decide(head, shown.trials, policy)
@@ -376,12 +353,12 @@ def _without_base(
     )
 
 
-def _why_not(lookup: NoBaseline | NotComparable | Unreadable) -> tuple[Verdict, Reason]:
-    if isinstance(lookup, NotComparable):
+def _why_not(lookup: store.NoBaseline | store.NotComparable | store.Unreadable) -> tuple[Verdict, Reason]:
+    if isinstance(lookup, store.NotComparable):
         return Verdict.NOT_COMPARABLE, lookup.reason
-    if isinstance(lookup, Unreadable):
+    if isinstance(lookup, store.Unreadable):
         return Verdict.INVALID, why.BaselineUnreadable(lookup.reason)
-    if isinstance(lookup.shared, Found):
+    if isinstance(lookup.shared, store.Found):
         return Verdict.NO_BASELINE, why.BaselineShared()
     if lookup.shared is not None:
         return Verdict.NO_BASELINE, _why_not(lookup.shared)[1]

@@ -28,15 +28,7 @@ from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.base.text import visible
 from pytest_ldos.host.checkout import ask_git
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.measure.metrics.model import (
-    COVARIATES,
-    CPU_WORK,
-    PLANNED_DURATION,
-    PLANS_CPU_WORK,
-    WAITED_FOR_OTHERS,
-    Measurement,
-    Metric,
-)
+from pytest_ldos.measure.metrics import model
 from pytest_ldos.measure.trial.record import Trial, TrialSet
 
 
@@ -84,17 +76,17 @@ SCHEMA: Final[dict[str, Any]] = {
     "value": pl.Float64,
     "reason": pl.String,
     "source": pl.String,
-    PLANNED_DURATION: pl.Float64,
-    CPU_WORK: pl.Float64,
-    PLANS_CPU_WORK: pl.Float64,
-    WAITED_FOR_OTHERS: pl.Float64,
+    model.PLANNED_DURATION: pl.Float64,
+    model.CPU_WORK: pl.Float64,
+    model.PLANS_CPU_WORK: pl.Float64,
+    model.WAITED_FOR_OTHERS: pl.Float64,
 }
 """Columns. ``trials`` identifies a set of trials; ``run`` is the folder that it was saved in. ``adjust_for`` and
 ``adjust_where_alike`` name covariates that explain part of the variation (see `metrics.model.Metric`). ``value`` is
 null unless ``status`` is ``measured``; ``reason`` then says why it is null."""
 
 
-KEPT_COVARIATES: Final = tuple(name for name in COVARIATES if name in SCHEMA)
+KEPT_COVARIATES: Final = tuple(name for name in model.COVARIATES if name in SCHEMA)
 """Covariates that have a column; adding one would make existing files unreadable."""
 
 INVALID: Final = "invalid"
@@ -164,11 +156,11 @@ def _rows(trials: TrialSet) -> Iterator[dict[str, Any]]:
             }
 
 
-def _of_value(trial: Trial, metric: Metric) -> dict[str, Any]:
+def _of_value(trial: Trial, metric: model.Metric) -> dict[str, Any]:
     if not trial.succeeded and metric.censored_by_failure:
         reason = f"the trial ended as {trial.outcome}: {trial.message}".rstrip(": ")
         return {"status": Status.CENSORED.value, "value": None, "reason": visible(reason), "source": None}
-    measurement = trial.measurements.get(metric.name, Measurement(Missing("it was not measured")))
+    measurement = trial.measurements.get(metric.name, model.Measurement(Missing("it was not measured")))
     value = measurement.value
     if isinstance(value, Missing | Invalid):
         status = Status.MISSING if isinstance(value, Missing) else Status.INVALID

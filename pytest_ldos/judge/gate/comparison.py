@@ -19,16 +19,7 @@ from typing import Final
 import numpy as np
 
 from pytest_ldos.base.series import Series
-from pytest_ldos.base.stats.adjust import (
-    IN_TAIL,
-    Numbers,
-    Samples,
-    around_common_median,
-    around_medians,
-    klotz_scores,
-    tail_scores,
-    tail_threshold,
-)
+from pytest_ldos.base.stats import adjust
 from pytest_ldos.base.stats.counts import median_interval
 from pytest_ldos.base.stats.rank_tests import fewest_trials, find_late_rise, lower_quantile, smallest_detectable_shift
 from pytest_ldos.base.stats.several_tests import Fractions, HolmStep, step_down
@@ -72,7 +63,7 @@ FEWEST_STARTS: Final = 9
 FEWEST_TRIALS: Final = 20
 """Fewest trials of each version for spread and for rises within a run."""
 
-FEWEST_OF_TAIL: Final = 5 * IN_TAIL
+FEWEST_OF_TAIL: Final = 5 * adjust.IN_TAIL
 """Fewest trials of each version for the upper tail, a tenth of both; with fewer, the spread shows more."""
 
 _FAR: Final = 0.95
@@ -106,7 +97,7 @@ class _Values:
     case: Case
     metric: Metric
     contrasted: Contrast
-    samples: Samples
+    samples: adjust.Samples
     starts: tuple[Starts, Starts]
 
     @classmethod
@@ -123,12 +114,12 @@ class _Values:
         return all(_are_enough(self.case, trials, own.size, np.unique(starts).size) for own, starts in sizes)
 
     @cached_property
-    def centered(self) -> Samples:
-        return around_medians(self.samples)
+    def centered(self) -> adjust.Samples:
+        return adjust.around_medians(self.samples)
 
-    def p_value(self, score: Callable[[Samples], Samples]) -> float:
+    def p_value(self, score: Callable[[adjust.Samples], adjust.Samples]) -> float:
         """The larger p-value of both centerings: the common one is exact, the separate ones ignore the location."""
-        centers = self.centered, around_common_median(self.samples)
+        centers = self.centered, adjust.around_common_median(self.samples)
         return max(permutation_p(*sum_by_start(score(each), self.starts)) for each in centers)
 
     @property
@@ -137,7 +128,7 @@ class _Values:
         head, base = (float(np.quantile(each, _FAR)) for each in self.centered)
         return self.contrasted.to_effect(max(0.0, head - base))
 
-    def differences(self) -> tuple[Numbers, Starts]:
+    def differences(self) -> tuple[adjust.Numbers, Starts]:
         """Mean of head minus mean of base in each pair of starts, in order of time, and the pairs."""
         pairs = self.starts[0] // 2, self.starts[1] // 2
         common = np.intersect1d(*pairs)
@@ -152,15 +143,15 @@ def _test_spread(values: _Values) -> Shape | None:
     if not values.reach(FEWEST_TRIALS):
         return None
     head, base = (values.contrasted.to_effect(float(np.abs(each).mean())) for each in values.centered)
-    return Shape(Spread(base, head), values.p_value(klotz_scores), values.rise_of_far)
+    return Shape(Spread(base, head), values.p_value(adjust.klotz_scores), values.rise_of_far)
 
 
 def _test_tail(values: _Values) -> Shape | None:
     if not values.reach(FEWEST_OF_TAIL):
         return None
-    head, base = (float(each.mean()) for each in tail_scores(values.centered))
-    beyond = values.contrasted.to_effect(tail_threshold(values.centered))
-    return Shape(Tail(base, head, beyond), values.p_value(tail_scores), values.rise_of_far)
+    head, base = (float(each.mean()) for each in adjust.tail_scores(values.centered))
+    beyond = values.contrasted.to_effect(adjust.tail_threshold(values.centered))
+    return Shape(Tail(base, head, beyond), values.p_value(adjust.tail_scores), values.rise_of_far)
 
 
 def _test_late_rise(values: _Values) -> Shape | None:

@@ -12,16 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_ldos.base.series import Better, Series
-from pytest_ldos.base.stats.adjust import (
-    Matching,
-    draw_in_extremes,
-    group_scale,
-    in_common_strata,
-    match,
-    number_questions,
-    remove_covariate,
-    remove_strata,
-)
+from pytest_ldos.base.stats import adjust
 from pytest_ldos.base.stats.rank_tests import Sample, Shift, estimate_shift, rank_sum_p
 from pytest_ldos.base.stats.starts import (
     UNKNOWN,
@@ -143,7 +134,7 @@ class Contrast:
     def _winsorised(self) -> tuple[Sample, Sample]:
         """Both samples, winsorised: an interval with a small error would otherwise reach up to each outlier."""
         reach = _EXTREME if self.is_interleaved else _EXTREME_STORED
-        head, base = draw_in_extremes((self.head, self.base), reach=reach)
+        head, base = adjust.draw_in_extremes((self.head, self.base), reach=reach)
         return head, base
 
     @property
@@ -253,10 +244,10 @@ def _comparable(head: _Side, base: _Side, *, is_interleaved: bool) -> tuple[_Sid
     before = -1
     while len(head.values) + len(base.values) != before:  # dropping a pair may leave a goal on one side only
         before = len(head.values) + len(base.values)
-        of_head, of_base = in_common_strata((head.goals, base.goals))
+        of_head, of_base = adjust.in_common_strata((head.goals, base.goals))
         head, base = head.only(of_head), base.only(of_base)
         if is_interleaved:
-            of_head, of_base = in_common_strata((head.pairs, base.pairs))
+            of_head, of_base = adjust.in_common_strata((head.pairs, base.pairs))
             head, base = head.only(of_head), base.only(of_base)
     return head, base
 
@@ -273,7 +264,7 @@ def _is_alike(sides: tuple[_Side, _Side], name: str) -> bool:
     known = [side.only(np.isfinite(side.causes[name])) for side in sides]
     if any(len(side.values) == 0 for side in known):
         return True
-    head, base = remove_strata((known[0].causes[name], known[1].causes[name]), (known[0].goals, known[1].goals))
+    head, base = adjust.remove_strata((known[0].causes[name], known[1].causes[name]), (known[0].goals, known[1].goals))
     return min(rank_sum_p(head, base), rank_sum_p(base, head)) > _UNLIKE / 2
 
 
@@ -285,20 +276,20 @@ class _Levels:
     """Levels within which two samples are compared: goals, pairs of starts, and questions."""
 
     groups: tuple[_Groups, ...]
-    matching: Matching
+    matching: adjust.Matching
 
     @classmethod
     def of(cls, sides: tuple[_Side, _Side], names: list[str], *, is_interleaved: bool) -> _Levels:
         """The levels of two samples; the share that questions explain is computed after covariates are removed."""
         head, base = sides
         groups: list[_Groups] = [(head.goals, base.goals), *([(head.pairs, base.pairs)] if is_interleaved else [])]
-        nothing = cls(tuple(groups), number_questions((head.questions, base.questions), groups[-1]))
+        nothing = cls(tuple(groups), adjust.number_questions((head.questions, base.questions), groups[-1]))
         values, _ = _without_covariates(sides, names, nothing)
-        return replace(nothing, matching=match(values, (head.questions, base.questions), groups[-1]))
+        return replace(nothing, matching=adjust.match(values, (head.questions, base.questions), groups[-1]))
 
     def remove(self, values: tuple[Sample, Sample]) -> tuple[Sample, Sample]:
         for both in self.groups:
-            values = remove_strata(values, both)
+            values = adjust.remove_strata(values, both)
         return self.matching.remove_levels(values)
 
     def cost(self, values: tuple[Sample, Sample]) -> tuple[float, tuple[float, float]]:
@@ -318,7 +309,7 @@ def _without_covariates(
     values, explained = levels.remove((sides[0].values, sides[1].values)), 0.0
     for name in names:
         causes = levels.remove((sides[0].causes[name], sides[1].causes[name]))
-        values, share = remove_covariate(values, causes)
+        values, share = adjust.remove_covariate(values, causes)
         explained += (1 - explained) * share
     return values, explained
 
@@ -419,7 +410,7 @@ def _between(
 
 
 def _spread(samples: tuple[Sample, Sample]) -> float:
-    return group_scale([values[np.isfinite(values)] for values in samples])
+    return adjust.group_scale([values[np.isfinite(values)] for values in samples])
 
 
 def _median(values: Sample) -> float:

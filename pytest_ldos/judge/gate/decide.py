@@ -34,15 +34,8 @@ from pytest_ldos.judge.gate.reasons import Reason, by_weight
 from pytest_ldos.judge.gate.verdict import Comparison, MayFailMore, MoreTrials, Verdict, is_underpowered, worst
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.measure.trial.record import (
-    Look,
-    TrialSet,
-    all_series,
-    invalid_trials,
-    metrics_of,
-    missing_reasons,
-    sources_of,
-)
+from pytest_ldos.measure.trial import record
+from pytest_ldos.measure.trial.record import Look, TrialSet
 
 Underpowered = why.TooFewComparable | why.TooFewInBaseline | why.TooFewTrials
 
@@ -52,7 +45,7 @@ def find_incomparable(head: TrialSet, base: TrialSet) -> dict[str, why.Incompara
 
     Metrics that one side did not measure at all are not included.
     """
-    found = {name: _difference(metric, head, base) for name, metric in metrics_of(head, base).items()}
+    found = {name: _difference(metric, head, base) for name, metric in record.metrics_of(head, base).items()}
     return {name: reason for name, reason in found.items() if reason is not None}
 
 
@@ -63,7 +56,7 @@ def _difference(metric: Metric, head: TrialSet, base: TrialSet) -> why.Incompara
         return why.OtherUnit(name, metric.unit, theirs.unit)
     if metric.better != theirs.better:
         return why.OtherDirection(name, metric.better, theirs.better)
-    here, there = ({source.name for source in sources_of(trials, metric)} for trials in (head, base))
+    here, there = ({source.name for source in record.sources_of(trials, metric)} for trials in (head, base))
     if not here or not there or (here == there and len(here) == 1):
         return None
     return why.OtherSources(name, tuple(sorted(here)), tuple(sorted(there)))
@@ -78,7 +71,9 @@ def _find_lost(case: Case, policy: Policy, *, but: Collection[str]) -> Iterator[
     for name, metric in case.metrics.items():
         ours, theirs = case.series(name)
         if name not in but and len(theirs) and not len(ours):
-            yield why.LostMetric(name, next(iter(missing_reasons(case.head, metric).values()), "no trial measured it"))
+            yield why.LostMetric(
+                name, next(iter(record.missing_reasons(case.head, metric).values()), "no trial measured it")
+            )
     heads, bases = _goals(case)
     if heads & bases:  # trials of other goals are not compared
         yield from map(why.NewGoal, sorted(heads - bases))
@@ -300,7 +295,7 @@ def _weigh(case: Case, own: GateResult, compared_all: Sequence[Comparison], poli
 
 def judge_alone(head: TrialSet, policy: Policy) -> GateResult:
     """The verdict on a run without a baseline: validity of its measurement, and its success rate."""
-    return replace(_judge_alone(head, policy), head_series=all_series(head))
+    return replace(_judge_alone(head, policy), head_series=record.all_series(head))
 
 
 def _judge_alone(head: TrialSet, policy: Policy) -> GateResult:
@@ -324,7 +319,7 @@ def measurement_faults(head: TrialSet, policy: Policy) -> list[Reason]:
     faults: list[Reason] = [*load_faults(head)]
     allowed = policy.largest_invalid_share * len(head.trials)
     for metric in head.metrics:
-        invalid = invalid_trials(head, metric)
+        invalid = record.invalid_trials(head, metric)
         if len(invalid) > allowed:
             faults.append(why.Untrusted(metric.name, len(invalid), len(head.trials), next(iter(invalid.values()))))
     return faults
