@@ -14,21 +14,16 @@ from pytest_ldos.judge.gate.verdict import Comparison, Shape, Verdict
 
 
 @dataclass(frozen=True)
-class NoTrials:
-    """No trial was made.
-
-    Attributes:
-        why: empty if none was requested.
-    """
-
+class _Why:
     why: str
 
 
-@dataclass(frozen=True)
-class Distorted:
+class NoTrials(_Why):
+    """No trial was made, for a reason that is empty if none was requested."""
+
+
+class Distorted(_Why):
     """All times are distorted, for example by a debugger."""
-
-    why: str
 
 
 @dataclass(frozen=True)
@@ -53,11 +48,8 @@ class Untrusted:
     first: str
 
 
-@dataclass(frozen=True)
-class NotFinished:
+class NotFinished(_Why):
     """The trials ended early."""
-
-    why: str
 
 
 @dataclass(frozen=True)
@@ -310,18 +302,12 @@ class BaselineShared:
     """This machine has no baseline, but another machine of its host class has recorded one."""
 
 
-@dataclass(frozen=True)
-class BaselineUnreadable:
+class BaselineUnreadable(_Why):
     """The baseline's file is damaged."""
 
-    why: str
 
-
-@dataclass(frozen=True)
-class CalibrationUnreadable:
+class CalibrationUnreadable(_Why):
     """The calibration's file is damaged."""
-
-    why: str
 
 
 @dataclass(frozen=True)
