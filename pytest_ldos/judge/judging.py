@@ -42,10 +42,7 @@ UNJUDGED: Final = "unjudged"
 class Screen:
     """A plain run that was suspicious against the stored baseline, and was then measured interleaved.
 
-    Attributes:
-        head: its trials.
-        suspicious: names of metrics; empty if only failures are suspicious.
-        known: see `Policy.known`.
+    `suspicious` names metrics; it is empty if only failures are suspicious.
     """
 
     head: TrialSet
@@ -83,11 +80,7 @@ class Grounds:
     def given(
         cls, head: TrialSet, base: TrialSet, file: Path, *, stores: store.BaselineStores, policy: Policy, label: str
     ) -> Grounds:
-        """The grounds for comparing trials with the interleaved base, or with saved trials.
-
-        Args:
-            file: location of the base.
-        """
+        """The grounds for comparing trials with the interleaved base, or with saved trials, which are in `file`."""
         there = store.Found(base, file)
         is_interleaved = head.is_interleaved_with(base)
         found = there if is_interleaved else store.compare_with(head, base, file)
@@ -143,7 +136,6 @@ class Judged:
 
     @property
     def is_interleaved(self) -> bool:
-        """True if the base was measured in the same interleaved session."""
         return self.base is not None and self.head.is_interleaved_with(self.base)
 
     @property
@@ -153,12 +145,10 @@ class Judged:
 
     @cached_property
     def head_summaries(self) -> Mapping[str, summary.Summary]:
-        """Summary of each metric over the head's trials, by name."""
         return summary.summarize(self.metrics, self.result.head_series)
 
     @cached_property
     def base_summaries(self) -> Mapping[str, summary.Summary]:
-        """Summary of each metric over the base's trials, by name."""
         return summary.summarize(self.metrics, self.result.base_series)
 
     def median_ratio(self, metric: Metric) -> float | None:
@@ -290,7 +280,6 @@ def has_other_settings(head: TrialSet, base: TrialSet) -> bool:
 
 
 def judge_only(trials: TrialSet, policy: Policy) -> Judged:
-    """Judges trials without a comparison."""
     own = judge_alone(trials, policy)
     return Judged(head=trials, result=own, own=own)
 
@@ -310,9 +299,11 @@ def verdict_alone(trials: TrialSet, policy: Policy) -> str:
 
 
 def _compare(head: TrialSet, own: GateResult, base: TrialSet, policy: Policy) -> GateResult:
-    """Compares with a base. An interleaved base was not judged before, so its measurement must be valid. If it is not
-    (a load was not reached, events were lost, trials are missing), the comparison is invalid, unless head regressed by
-    itself. If the base missed its success rate, the comparison stands: only the head is judged.
+    """Compares with a base.
+
+    An interleaved base was not judged before: with an invalid measurement (a load was not reached, events were lost,
+    trials are missing) the comparison is invalid, unless head regressed by itself. A base below its success rate is
+    compared all the same: only the head is judged.
     """
     result = decide(head, base, policy)
     faults: list[why.OfBase] = []
@@ -373,12 +364,7 @@ _REMEDY: Final = f"delete {JUDGED_FILE} to judge by what is stored now"
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """A verdict with its grounds.
-
-    Attributes:
-        made_by: version of pytest-ldos.
-        notes: facts about the measurement that every report of it shows.
-    """
+    """A verdict with its grounds, the version of pytest-ldos, and facts that every report of it shows."""
 
     grounds: Grounds
     verdict: Verdict
@@ -387,21 +373,13 @@ class Judgement:
 
 
 def write_judgement(folder: ScenarioFolder, judgement: Judgement) -> None:
-    """Writes a judgement next to its trials.
-
-    Raises:
-        NotWritten: see `write_atomically`.
-    """
+    """Writes a judgement next to its trials; for errors see `write_atomically`."""
     document = {"kind": KIND, "schema": SCHEMA_VERSION, **_to_plain(judgement)}
     write_atomically(folder.path / JUDGED_FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
 
 
 def read_judgement(folder: ScenarioFolder) -> Judgement | None:
-    """The judgement of the trials in a folder; ``None`` if there is none.
-
-    Raises:
-        RecordUnreadable: it is damaged, or of another schema version.
-    """
+    """The judgement of the trials in a folder, if any; `RecordUnreadable` if damaged, or of another schema version."""
     file = folder.path / JUDGED_FILE
     if not file.is_file():
         return None

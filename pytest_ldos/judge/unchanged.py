@@ -98,19 +98,14 @@ class Between:
     trials: Variance = UNKNOWN
 
     def scaled(self, factor: float) -> Between:
-        """The same with all variances multiplied by a factor."""
         return Between(self.starts * factor, self.runs * factor, self.trials * factor)
 
 
 @dataclass(frozen=True)
 class RunOf:
-    """One metric in one run of one version, one element per trial.
+    """One metric in one run of one version, one element per trial; each question occurs once.
 
-    Attributes:
-        questions: each occurs once.
-        values: logarithms.
-        starts: number of the stack's start.
-        causes: logarithms of covariates, by name; NaN where unknown.
+    Values and covariates (`causes`) are logarithms, NaN where unknown.
     """
 
     questions: tuple[str, ...]
@@ -119,7 +114,6 @@ class RunOf:
     causes: Mapping[str, Numbers]
 
     def of(self, questions: Iterable[str]) -> RunOf:
-        """The trials of the given questions, in their order."""
         places = [self.questions.index(each) for each in questions]
         causes = {name: values[places] for name, values in self.causes.items()}
         return RunOf(tuple(questions), self.values[places], self.starts[places], causes)
@@ -233,9 +227,7 @@ class KnownRuns:
 
     Attributes:
         of_baseline: number of runs in the baseline.
-        observed: number of runs of stacks that ran more than once.
-        days: number of days on which they were made.
-        between: variances by metric.
+        observed: number of runs of stacks that ran more than once, made on so many `days`.
     """
 
     of_baseline: int = 1
@@ -270,11 +262,7 @@ def stack_of(trials: TrialSet) -> str:
 
 
 def keep_run(store: Path, trials: TrialSet) -> None:
-    """Keeps a plain run if its stack can be identified.
-
-    Raises:
-        NotWritten: see `write_atomically`.
-    """
+    """Keeps a plain run if its stack can be identified; for errors see `write_atomically`."""
     if trials.session or trials.watched or trials.distortion or trials.incomplete or not stack_of(trials):
         return
     folder = BaselineKey.of(trials).folder(store.with_name(KNOWN))
@@ -285,9 +273,9 @@ def keep_run(store: Path, trials: TrialSet) -> None:
 
 
 def with_known_runs(store: Path, baseline: TrialSet, head: TrialSet) -> tuple[TrialSet, KnownRuns]:
-    """The baseline pooled with known runs of its stack, and the variation between known runs; `head` is left out.
+    """The baseline pooled with known runs of its stack, and the variation between known runs.
 
-    Unreadable runs, such as those of a later version, are left out as well.
+    `head` and unreadable runs, such as those of a later version, are left out.
     """
     kept = []
     for file in sorted(BaselineKey.of(baseline).folder(store.with_name(KNOWN)).glob("*.json")):

@@ -177,11 +177,7 @@ _SETS_KEY: Final = "pytest-ldos trial sets"
 
 @dataclass(frozen=True)
 class HistoryFile:
-    """A file with rows of `SCHEMA`.
-
-    Attributes:
-        sets: identities of the sets of trials in it.
-    """
+    """A file with rows of `SCHEMA`, and the identities of the sets of trials in it."""
 
     path: Path
     sets: frozenset[str]
@@ -199,11 +195,7 @@ class Damaged:
 
 
 def write_file(path: Path, rows: pl.DataFrame) -> None:
-    """Writes a file of this schema version atomically.
-
-    Raises:
-        NotWritten: it cannot be written.
-    """
+    """Writes a file of this schema version; for errors see `write_atomically`."""
     sets = rows["trials"].unique().sort()
     content = sealed(rows, {_VERSION_KEY: str(SCHEMA_VERSION), _SETS_KEY: " ".join(sets)})
     write_atomically(path, content, otherwise="name another history with --dir, or --ldos-history")
@@ -242,14 +234,9 @@ def inspect_file(path: Path) -> HistoryFile | Damaged:
 def read_rows(
     files: Collection[HistoryFile], *, metrics: Collection[str] = (), columns: Collection[str] = ()
 ) -> tuple[pl.DataFrame | None, list[Damaged]]:
-    """Rows of all files except damaged ones; ``None`` instead of a table if no file can be read.
+    """Rows of all files except damaged ones, of the given metrics and columns, or of all.
 
-    Args:
-        metrics: read only these; if empty, all.
-        columns: read only these; if empty, all.
-
-    Raises:
-        FileNotFoundError: one of the files no longer exists.
+    ``None`` instead of a table if no file can be read; raises `FileNotFoundError` if one no longer exists.
     """
     if not files:
         return None, []
@@ -279,12 +266,7 @@ _WHERE: Final = "name a directory that can be written: --ldos-history DIR, or LD
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows that were read.
-
-    Attributes:
-        table: columns of `SCHEMA`, unordered.
-        damaged: files that were left out.
-    """
+    """Rows that were read, unordered, with columns of `SCHEMA`, and files that were left out."""
 
     table: pl.DataFrame
     damaged: tuple[Damaged, ...] = ()
@@ -319,12 +301,7 @@ class HistoryStore:
             )
 
     def append(self, rows: pl.DataFrame) -> bool:
-        """Adds the rows of one set of trials; returns True if it was new.
-
-        Raises:
-            RecordUnreadable: files of something else or of another version are there.
-            NotWritten: it cannot be written.
-        """
+        """Adds the rows of one set of trials; returns True if it was new. For errors see `require_writable`."""
         first = rows.row(0, named=True)
         folder = self.folder(BaselineKey.of_row(first))
         if first["trials"] in self._known_sets(folder):
@@ -339,14 +316,10 @@ class HistoryStore:
         return BaselineKey(**safe).folder(self.directory)
 
     def read(self, *, metrics: Collection[str] = (), columns: Collection[str] = ()) -> Rows:
-        """The rows of all runs, each once.
+        """The rows of all runs, each once, of the given metrics and columns, or of all.
 
-        Args:
-            metrics: read only these; if empty, all.
-            columns: read only these and those that identify a row; if empty, all.
-
-        Raises:
-            RecordUnreadable: there are files of something else or of another version.
+        Columns that identify a row are always read. Raises `RecordUnreadable` for files of something else or of another
+        version.
         """
         chosen = {*columns, *_SAME_ROW} if columns else ()
         for _ in range(_ATTEMPTS):

@@ -105,11 +105,7 @@ _OF_METRIC: Final = (*KEY_COLUMNS, "metric")
 
 
 def latest_runs(rows: pl.DataFrame, count: int, *, keep: Collection[str] = ()) -> pl.DataFrame:
-    """The rows of the last `count` runs of each stack, host class and scenario.
-
-    Args:
-        keep: sets of trials or commits that are kept regardless of their age.
-    """
+    """The rows of the last `count` runs of each key, and of the sets of trials and commits in `keep`."""
     sets = rows.select("trials", "started_at", "commit", *KEY_COLUMNS).unique()
     age = pl.struct("started_at", "trials").rank("ordinal", descending=True).over(KEY_COLUMNS)
     kept = sets.filter((age <= count) | pl.col("trials").is_in(keep) | pl.col("commit").is_in(keep))
@@ -226,12 +222,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Noise:
-    """Variation between runs of an unchanged level.
-
-    Attributes:
-        deviation: total standard deviation of a run; 0 if it is not estimated.
-        is_estimated: True if there are enough runs.
-    """
+    """Variation between runs of an unchanged level; the standard deviation is 0 if too few runs estimate it."""
 
     deviation: float
     degrees: float
@@ -266,11 +257,7 @@ def noise_of(series: MetricSeries) -> Noise:
 
 @dataclass(frozen=True)
 class AcceptedRuns:
-    """The runs of a series that may serve as an anchor.
-
-    Attributes:
-        places: index of each among all runs of the series, increasing.
-    """
+    """The runs of a series that may serve as an anchor, with their increasing indices among all runs."""
 
     runs: tuple[Run, ...]
     places: tuple[int, ...]

@@ -41,11 +41,7 @@ from pytest_ldos.scenario.settings import Sources
 
 @dataclass(frozen=True)
 class StoredBaseline:
-    """A baseline that exists.
-
-    Attributes:
-        is_local: True if it is in the local store, not in the repository's.
-    """
+    """A baseline that exists, in the local store or in the repository's."""
 
     key: BaselineKey
     file: Path
@@ -110,7 +106,6 @@ class BaselineStores:
         return self.save(trials, to_repository=found is not None and not found.is_local)
 
     def all(self) -> Iterator[StoredBaseline]:
-        """Every baseline of both stores."""
         for store, is_local in ((self.repository, False), (self.local, True)):
             for file in sorted(store.glob(ANY_FILE)):
                 if file.name.endswith(CALIBRATION_SUFFIX):
@@ -120,11 +115,7 @@ class BaselineStores:
                 yield StoredBaseline(key, file, is_local, is_pinned)
 
     def pin(self, baseline: StoredBaseline) -> Path:
-        """Copies a baseline to the pinned release, which later updates of the rolling baseline do not change.
-
-        Raises:
-            RecordUnreadable: it is damaged.
-        """
+        """Copies a baseline to the pinned release, which updates do not change; `RecordUnreadable` if it is damaged."""
         read_trials(baseline.file)
         target = baseline.key.file(self.local if baseline.is_local else self.repository, pinned=True)
         write_atomically(target, baseline.file.read_bytes())
@@ -263,9 +254,7 @@ class Unreadable:
 class NoBaseline:
     """No baseline has been recorded for this scenario yet.
 
-    Attributes:
-        shared: the repository's baseline of this host class, recorded by another machine. It is shown, but not judged
-            by; ``None`` if there is none.
+    The repository's, if any, was recorded by another machine of this host class; it is shown, but not judged by.
     """
 
     shared: Found | NotComparable | Unreadable | None = None
@@ -283,11 +272,7 @@ def shown_baseline(lookup: Lookup) -> Found | None:
 
 
 def compare_with(head: TrialSet, base: TrialSet, file: Path) -> Found | NotComparable:
-    """Saved trials as a base, if they are of the same stack and host class and were measured under the same loads.
-
-    Args:
-        file: location of the base.
-    """
+    """Saved trials as a base, if they are of the same stack and host class and were measured under the same loads."""
     here, there = BaselineKey.of(head), BaselineKey.of(base)
     if here.place != there.place:
         return NotComparable(OtherHost(here, there))
@@ -332,11 +317,7 @@ class Calibrated:
 
 @dataclass(frozen=True)
 class Uncalibrated:
-    """No calibration applies to this host class.
-
-    Attributes:
-        other: a calibration that exists but does not apply; ``None`` if there is none.
-    """
+    """No calibration applies to this host class; `other` are calibrations that exist but do not apply."""
 
     other: OtherHostClasses | OtherScenario | None = None
 

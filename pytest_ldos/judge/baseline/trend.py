@@ -126,8 +126,7 @@ def _find_creep(
 ) -> Iterator[tuple[str, ...]]:
     """Yields, for each commit, the anchors from which the level has crept for the worse by then.
 
-    Args:
-        anchor: name and level of the first anchor, and the index of its last run.
+    `anchor` is the first one: its name, its level, and the index of its last run.
     """
     sign = 1.0 if series.better is Better.LOWER else -1.0
     accepted = AcceptedRuns.of(series)
@@ -194,7 +193,6 @@ class Trend:
     notes: tuple[str, ...] = ()
 
     def is_pinned(self, point: CommitPoint) -> bool:
-        """True if a run of the commit is pinned."""
         return any(run.trials in self.pinned_trials for run in point.runs)
 
     @property
@@ -206,11 +204,6 @@ class Trend:
 def build_trend(
     series: MetricSeries, *, pin: Pin | None = None, window: int = ROLLING_WINDOW, floor: float = USUAL_FLOOR
 ) -> Trend:
-    """Builds the trend of a series.
-
-    Args:
-        window, floor: see `Trend`.
-    """
     noise, runs = noise_of(series), series.runs
     accepted = AcceptedRuns.of(series)
     pinned = []
@@ -260,13 +253,7 @@ KIND: Final = "pytest-ldos history pin"
 
 @dataclass(frozen=True)
 class Pin:
-    """The pinned anchor of a series.
-
-    Attributes:
-        commit: a commit, with all its runs; empty if one run is pinned.
-        trials: identity of the run's set of trials; empty if a commit is pinned.
-        name: as given by the user.
-    """
+    """The pinned anchor of a series, by the user's name: all runs of a commit, or one set of trials."""
 
     commit: str
     trials: str
@@ -274,11 +261,7 @@ class Pin:
 
 
 def write_pin(folder: Path, pin: Pin) -> Path:
-    """Pins a series and replaces an earlier pin.
-
-    Raises:
-        NotWritten, ConfigurationError: it cannot be written.
-    """
+    """Pins a series and replaces an earlier pin; for errors see `write_atomically`."""
     file = folder / FILE
     document = {"kind": KIND, "schema": SCHEMA_VERSION, **asdict(pin)}
     write_atomically(file, json.dumps(document, indent=1) + "\n")
@@ -294,11 +277,7 @@ def remove_pin(folder: Path) -> bool:
 
 
 def read_pin(folder: Path) -> Pin | None:
-    """The pin of a series; ``None`` if there is none.
-
-    Raises:
-        RecordUnreadable: the file is damaged or of another version.
-    """
+    """The pin of a series, if any; `RecordUnreadable` if the file is damaged or of another version."""
     file = folder / FILE
     try:
         return _decode_pin(json.loads(file.read_text("utf-8")))

@@ -110,11 +110,7 @@ USUALLY_SHOWN: Final = frozenset({"T2", "T3", "T5"})
 
 
 def have_little(metrics: Collection[str], required: Collection[str] = ()) -> frozenset[str]:
-    """Metrics with a small share of the error budget, because those in their place are compared, too.
-
-    Args:
-        required: metrics that the project requires.
-    """
+    """Metrics with a small share of the error budget: not required, and those in their place are compared, too."""
     return frozenset(name for name in USUALLY_SHOWN if name not in required and {*IN_PLACE_OF[name]} <= {*metrics})
 
 
@@ -135,12 +131,7 @@ def metric_shares(metrics: Iterable[Metric]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Case:
-    """Head and base of one scenario.
-
-    Attributes:
-        metrics: of both, by name; head's description takes precedence.
-        head_series, base_series: of each of these metrics, by name.
-    """
+    """Head and base of one scenario, with the metrics of both by name; head's description takes precedence."""
 
     head: TrialSet
     base: TrialSet
@@ -156,7 +147,6 @@ class Case:
 
     @property
     def is_interleaved(self) -> bool:
-        """True if both versions were measured interleaved."""
         return self.head.is_interleaved_with(self.base)
 
     def series(self, metric: str) -> tuple[Series, Series]:
@@ -165,7 +155,6 @@ class Case:
 
 
 def failures_of(trials: TrialSet) -> int:
-    """Number of failed trials."""
     return len(trials.trials) - trials.successes
 
 
@@ -249,7 +238,6 @@ def _missed_deadlines(head: TrialSet, alpha: float) -> Iterator[why.MissedDeadli
 
 
 def find_failures(head: TrialSet) -> list[why.TrialsFailed]:
-    """Failed trials, grouped by how they failed."""
     several = len({trial.goal for trial in head.trials}) > 1
     found: dict[tuple[str, int | None, str, str], list[int]] = {}
     for trial in head.trials:
@@ -272,7 +260,6 @@ def failures_became_more(head: TrialSet, base: TrialSet, policy: Policy) -> bool
 
 
 def measure_rise(head: TrialSet, base: TrialSet) -> why.FailuresRose:
-    """The failures of both versions, with the p-value of their rise."""
     counts = {
         "base_failures": failures_of(base),
         "base_trials": len(base.trials),

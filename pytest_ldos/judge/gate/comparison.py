@@ -1,10 +1,8 @@
 """Compares all metrics of a scenario: location, spread, upper tail and rises within a run.
 
-A start is one observation. Only interleaved versions with enough starts and trials are tested, because the change of
-equal versions' spread over time is unknown. The metric's share of the error probability is divided by weight among the
-location and the tested aspects.
-
-Each aspect is one hypothesis; all share one probability of error.
+All hypotheses share one probability of error; a metric's part is divided by weight among its location and the other
+tested aspects. These are tested of interleaved versions with enough starts and trials only, because the change of equal
+versions' spread over time is unknown; a start is one observation.
 """
 
 from __future__ import annotations
@@ -87,12 +85,7 @@ def _are_enough(case: Case, fewest: int, trials: int, starts: int) -> bool:
 
 @dataclass(frozen=True)
 class _Values:
-    """Finite values of a metric without goal levels and covariates, larger is worse.
-
-    Attributes:
-        samples: of head and of base.
-        starts: of each value.
-    """
+    """Finite values of a metric and their starts, without goal levels and covariates; larger is worse."""
 
     case: Case
     metric: Metric
@@ -240,12 +233,7 @@ class Hypothesis:
         return self.contrasted.p_value <= tail
 
     def judge(self, steps: Mapping[str, HolmStep], share: float, policy: Policy) -> Comparison:
-        """The comparison on all aspects.
-
-        Args:
-            steps: result of each aspect.
-            share: of the metric in all probabilities of error.
-        """
+        """The comparison on all aspects; `share` is the metric's of all probabilities of error."""
         step = steps[LOCATION]
         found = self._locate(step, SCREENED * share / policy.scenarios, policy)
         findings = []
@@ -261,12 +249,7 @@ class Hypothesis:
         return replace(found, base_needs=needs, more_trials_because=None) if needs else found
 
     def _locate(self, step: HolmStep, screened_at: float, policy: Policy) -> Comparison:
-        """The comparison of the location.
-
-        Args:
-            step: result of the multiple-testing procedure.
-            screened_at: probability of error granted to a suspicion.
-        """
+        """The comparison of the location; `screened_at` is the probability of error of a suspicion."""
         metric, contrasted, tail = self.metric, self.contrasted, level(step.alpha, self.fractions)
         head, base = self.case.series(metric.name)
         shift = contrasted.shift(tail=tail)
@@ -310,7 +293,6 @@ class Hypothesis:
         )
 
     def _floor(self, policy: Policy) -> float:
-        """The relative effect below which nothing is reported."""
         metric, noise, contrasted = self.metric, self.noise, self.contrasted
         if not contrasted.is_assumed or metric.name in policy.floors:
             return floor_of(metric, noise, policy)
@@ -330,11 +312,7 @@ class Hypothesis:
 
 
 def compare_metrics(case: Case, policy: Policy, *, but: Collection[str]) -> list[Comparison]:
-    """Compares every metric with a common goal of both versions; Holm's procedure covers all of them.
-
-    Args:
-        but: metrics to leave out.
-    """
+    """Compares every metric with a common goal of both versions, except `but`; Holm's procedure covers all of them."""
     pairs = ((metric, case.series(name)) for name, metric in case.metrics.items() if name not in but)
     common = (metric for metric, (ours, theirs) in pairs if {*ours.strata} & {*theirs.strata})
     found = [Hypothesis.of(case, metric, policy) for metric in common]
@@ -366,7 +344,6 @@ def _of_record(case: Case, metric: Metric) -> Between | None:
 
 
 def locate(metric: Metric, trials: TrialSet, reference: TrialSet | None) -> Located:
-    """The location of a metric, and its ratio to that of a reference."""
     series = to_series(trials, metric)
     if not series.values:
         return Located(median=None, low=None, high=None)

@@ -111,11 +111,9 @@ class Contrast:
         return 1 + self.sign * shift * self.scale
 
     def to_shift(self, effect: float) -> float:
-        """Converts a relative effect to a shift."""
         return math.log1p(effect) if self.scale == 0.0 else effect / self.scale
 
     def to_effect(self, shift: float) -> float:
-        """Converts a shift to a relative effect."""
         if self.scale == 0.0:
             return log_to_effect(shift)
         return shift * self.scale if math.isfinite(shift) else math.inf
@@ -174,7 +172,7 @@ class _Side:
 
     @property
     def pairs(self) -> npt.NDArray[np.int64]:
-        """Pair number of each value: two neighbouring starts, one of each version, are a pair."""
+        """Pair of each value: two neighbouring starts, one of each version."""
         return self.blocks // 2
 
 
@@ -356,10 +354,7 @@ class _Known:
         return pool([UNKNOWN if known is None else known.runs, calibrated, self.here.runs])
 
     def assumed_runs(self, seen: Sequence[Variance], within: float, starts: int) -> Variance:
-        """Variance between runs beyond that between their starts, for a metric that the record does not have.
-
-        It is assumed from the variance between starts, because no runs of this host are known.
-        """
+        """Variance between runs beyond that between starts; assumed from the latter for a metric not in the record."""
         noise = self.noise
         calibrated = Variance(noise.run_sd**2 - noise.start_sd**2, noise.run_df) if noise else UNKNOWN
         here = pool([calibrated, self.here.runs])
@@ -380,11 +375,8 @@ def _between(
 ) -> Variance:
     """Variance of the shift due to differences between equal starts and, at different times, between equal runs.
 
-    Starts are nested in runs: more starts of each version reduce the share of the starts, not that of the runs.
-
-    Args:
-        matched: factor by which matching reduced the variation of the values.
-        base_runs: number of runs of the base; with several, its starts differ by more than those of one run.
+    Starts are nested in runs: more starts reduce their own share, not that of the runs, and starts of several runs
+    (`base_runs`) differ by more. `matched` is the factor by which matching reduced the variation of the values.
     """
     head, base = sides
     counts = [np.unique(side.blocks).size for side in sides]

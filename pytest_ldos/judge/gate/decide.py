@@ -63,11 +63,7 @@ def _difference(metric: Metric, head: TrialSet, base: TrialSet) -> why.Incompara
 
 
 def _find_lost(case: Case, policy: Policy, *, but: Collection[str]) -> Iterator[Reason]:
-    """Metrics that the run lost, goals that only one side has, and required metrics of which neither has a value.
-
-    Args:
-        but: metrics to leave out.
-    """
+    """Metrics that the run lost, goals that only one side has, and required metrics of which neither has a value."""
     for name, metric in case.metrics.items():
         ours, theirs = case.series(name)
         if name not in but and len(theirs) and not len(ours):
@@ -84,7 +80,6 @@ def _find_lost(case: Case, policy: Policy, *, but: Collection[str]) -> Iterator[
 
 
 def _find_new(case: Case, *, but: Collection[str]) -> list[why.NewMetric]:
-    """Metrics that the run has and the baseline lacks, without those in `but`."""
     both = ((name, *case.series(name)) for name in case.metrics if name not in but and case.base.trials)
     return [why.NewMetric(name) for name, ours, theirs in both if len(ours) and not len(theirs)]
 
@@ -147,8 +142,7 @@ _MARGIN: Final = 1.5
 def _set_aside(found: Comparison, comparisons: Sequence[Comparison], case: Case, policy: Policy) -> Comparison:
     """The comparison, with `NOT_JUDGED` instead of `INCONCLUSIVE` for a metric that this host cannot judge.
 
-    The MDE decides this; the observed effect does not. A metric is `SHOWN` if others of the same quantity are judged in
-    its place and it is not suspicious.
+    A metric is `SHOWN` if others of the same quantity are judged in its place and it is not suspicious.
     """
     inconclusive = (Verdict.INCONCLUSIVE, Verdict.NOT_JUDGED)
     judged = {each.metric for each in comparisons if each.verdict not in inconclusive}
@@ -232,7 +226,6 @@ class GateResult:
     base_series: Mapping[str, Series] = field(default_factory=dict)
 
     def comparison(self, metric: str) -> Comparison | None:
-        """The comparison of one metric, or ``None``."""
         return next((each for each in self.comparisons if each.metric == metric), None)
 
     @property
@@ -255,7 +248,6 @@ def decide(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
 
 
 def _weigh(case: Case, own: GateResult, compared_all: Sequence[Comparison], policy: Policy) -> GateResult:
-    """Combines all findings on one scenario into one verdict."""
     comparisons = [_set_aside(each, compared_all, case, policy) for each in compared_all]
     head, base, incomparable = case.head, case.base, own.incomparable
     rise = failures_became_more(head, base, policy)
@@ -326,7 +318,6 @@ def measurement_faults(head: TrialSet, policy: Policy) -> list[Reason]:
 
 
 def load_faults(head: TrialSet) -> list[why.LoadNotReached]:
-    """Shortfalls of the loads that were requested; empty if all were reached."""
     return [why.LoadNotReached(str(load["shortfall"])) for load in head.loads if load["shortfall"]]
 
 
