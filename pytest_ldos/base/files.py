@@ -68,10 +68,7 @@ class PlainReader:
     most_items: float = math.inf
 
     def read(self, hint: Any, value: Any, what: str) -> Any:
-        """Reads a value of a type.
-
-        Args:
-            what: name of the value in errors.
+        """Reads a value of a type; `what` is its name in errors.
 
         Raises:
             ValueError: it or a nested value has a wrong type; the message names the first one.
@@ -178,7 +175,7 @@ def writing(place: Path, *, needs: int = 0, otherwise: str = ANOTHER) -> Iterato
     """Converts errors of writing a file or folder.
 
     Args:
-        needs: number of bytes to write, if known.
+        needs: number of bytes, if known.
         otherwise: option with which the user can choose another place.
 
     Raises:

@@ -46,12 +46,7 @@ def sealed(frame: pl.DataFrame, metadata: Mapping[str, str]) -> bytes:
 
 
 def read_whole(path: Path) -> io.BytesIO:
-    """Reads a file with a valid seal, or without one (of an earlier version).
-
-    Raises:
-        ValueError: it is damaged.
-        OSError: it cannot be read.
-    """
+    """Reads a file with a valid seal, or without one (of an earlier version); `ValueError` if it is damaged."""
     content = path.read_bytes()
     found = _SEALED.search(content)
     if found is not None:

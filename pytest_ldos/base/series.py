@@ -84,13 +84,7 @@ class Series:
 
 @dataclass(frozen=True)
 class SwitchCounts:
-    """Numbers of context switches, by reason, and of migrations.
-
-    Attributes:
-        voluntary: the thread went to sleep.
-        involuntary: the thread was preempted.
-        migrations: the thread continued on another CPU; ``None`` if the kernel does not report them.
-    """
+    """Numbers of context switches, as a thread slept or was preempted, and of migrations to other CPUs, if known."""
 
     voluntary: int = 0
     involuntary: int = 0

@@ -159,8 +159,9 @@ def summarize_deadlines(trials: TrialSet) -> tuple[Deadline, ...]:
 
 
 CONFIDENCE: Final = 0.95
-TAIL: Final = (1 - CONFIDENCE) / 2
 """Confidence of intervals that describe a run; a verdict has its own."""
+
+TAIL: Final = (1 - CONFIDENCE) / 2
 
 
 def success_interval(failures: Sequence[bool]) -> tuple[float, float]:

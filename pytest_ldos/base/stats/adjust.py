@@ -69,11 +69,10 @@ def winsorize_levels(levels: Numbers) -> Numbers:
 
 
 def draw_in_extremes(samples: Sequence[Numbers], *, reach: float) -> list[Numbers]:
-    """Winsorizes values beyond `reach` scales from their sample's centre; small samples are not changed.
+    """Winsorizes values beyond `reach` scales from their sample's centre; ignores infinite ones and small samples.
 
     For the interval of a shift, which keeps its error probability but is otherwise bounded by extreme values if that is
-    small. Not for variances, because a short reach also changes normal samples. Infinite values are ignored and not
-    changed.
+    small. Not for variances, because a short reach also changes normal samples.
     """
     known = [values[np.isfinite(values)] for values in samples]
     scale = _scale(np.concatenate([_distances(values) for values in known]), _UPPER)
@@ -170,11 +169,7 @@ def in_common_strata(strata: tuple[Groups, Groups]) -> tuple[Flags, Flags]:
 
 
 def remove_strata(values: tuple[Numbers, Numbers], strata: tuple[Groups, Groups]) -> tuple[Numbers, Numbers]:
-    """Both samples with the level of each stratum removed.
-
-    A stratum's level is the mean of both samples' medians, so that a shift between the
-    samples is kept. Strata of only one sample are not changed.
-    """
+    """Both samples with the level of each common stratum removed: the mean of both medians, so that a shift is kept."""
     adjusted = values[0].copy(), values[1].copy()
     for stratum in np.intersect1d(*strata):
         members = [groups == stratum for groups in strata]
@@ -207,7 +202,7 @@ class Matching:
     correlation: float = 0.0
 
     def remove_levels(self, values: tuple[Numbers, Numbers]) -> tuple[Numbers, Numbers]:
-        """Both samples with the level of each question removed; a shift between them is kept."""
+        """Both samples without the level of each question; a shift between them is kept."""
         if self.correlation == 0.0:
             return values
         centered = [value - _median(value[np.isfinite(value)]) for value in values]
@@ -242,7 +237,7 @@ class Matching:
         return common, head, base
 
     def _sizes(self, values: tuple[Numbers, Numbers]) -> Numbers:
-        """Number of finite values of each question, 0 if there are none."""
+        """Number of finite values of each question that both samples have, 0 for others."""
         head, base = (self._of_questions(side, value) for side, value in enumerate(values))
         return np.where((head > 0) & (base > 0), head + base, 0.0)
 
@@ -341,7 +336,7 @@ def remove_cause(values: Numbers, cause: Numbers, groups: Indices, *, within: bo
     or have an unknown cause are excluded from the fit and not changed.
 
     Args:
-        groups: number of the group of each value, from 0.
+        groups: group of each value, from 0.
         within: True to keep the influence between groups.
     """
     known = np.isfinite(values) & np.isfinite(cause)

@@ -45,12 +45,9 @@ class Shift:
 
 
 def estimate_shift(head: Sample, base: Sample, *, tail: float) -> Shift:
-    """The shift of `head` over `base`.
+    """The shift of `head` over `base`; infinite values are censored, known only to be large, and count as equal.
 
-    Args:
-        head, base: values; infinity stands for a censored value, known only to be large, and
-            two of them count as equal.
-        tail: probability that the true shift is below `low`, and likewise above `high`.
+    `tail` is the probability that the true shift is below `low`, and likewise above `high`.
     """
     differences = np.sort(_differences(head, base).ravel())
     low, high = _interval(differences, lower_quantile(len(head), len(base), tail))
@@ -148,11 +145,7 @@ _LARGEST: Final = 200
 
 @dataclass(frozen=True)
 class Locations:
-    """Estimates and bounds, one number per sample in each.
-
-    Attributes:
-        low, high: bounds of the interval; infinite if the samples are too small for it.
-    """
+    """Estimates and bounds of each sample; the bounds are infinite if the samples are too small for them."""
 
     estimate: Sample
     low: Sample
@@ -162,9 +155,7 @@ class Locations:
 def locate(samples: Sample, *, tail: float) -> Locations:
     """The location of each row of an array (Hodges–Lehmann): the median of the means of all pairs of its values.
 
-    Args:
-        samples: one sample per row; infinity stands for a censored value, known only to be large.
-        tail: probability that the true location is below `low`, and likewise above `high`.
+    Infinite values are censored. `tail` is the probability of error of each end of the interval.
     """
     size = samples.shape[1]
     if size > _LARGEST:
@@ -249,12 +240,7 @@ _SHORTEST_SIDE: Final = 3
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """A change of level.
-
-    Attributes:
-        index: that of the first value at the new level.
-        strength: the statistic divided by its limit; greater than 1.
-    """
+    """Index of the first value at a new level, and the statistic divided by its limit, which is greater than 1."""
 
     index: int
     strength: float
