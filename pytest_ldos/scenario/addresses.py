@@ -2,7 +2,8 @@
 
 Examples: ``trials``, ``stack.control_rate_hz``, ``rmw``, ``dds_flood.rate_hz``. Unit suffixes may be left out
 (``dds_flood.rate``), and keys of ``[tool.ldos.stack]`` may follow ``stack.`` as in that table. A load that the
-scenario lacks is added with its defaults; ``load.FIELD`` is a field of all loads in the scenario.
+scenario lacks is added with its defaults; ``load.FIELD`` is a field of all loads in the scenario. An unknown address
+raises `ConfigurationError`, which names the nearest known one.
 """
 
 from __future__ import annotations
@@ -46,11 +47,7 @@ class _Place:
 
 
 def assign(spec: ScenarioSpec, address: str, value: object) -> ScenarioSpec:
-    """Returns the scenario with one setting changed to a value of the field's type, or to a text.
-
-    Raises:
-        ConfigurationError: an unknown address (the nearest known one is named), or an invalid value for it.
-    """
+    """The scenario with one setting changed to a value of the field's type, or to a text."""
     place = _find(address)
     try:
         if place.load:
@@ -63,16 +60,12 @@ def assign(spec: ScenarioSpec, address: str, value: object) -> ScenarioSpec:
 
 
 def canonical(address: str) -> str:
-    """The complete address for a text; an unknown one raises `ConfigurationError`, which names the nearest."""
+    """The complete address for a text."""
     return _find(address).address
 
 
 def value_at(spec: ScenarioSpec, address: str) -> object:
-    """Value of a scenario at an address; of the first of several loads, and ``None`` without such a load.
-
-    Raises:
-        ConfigurationError: an unknown address.
-    """
+    """Value of a scenario at an address; of the first of several loads, and ``None`` without such a load."""
     place = _find(address)
     owners: list[Any] = [each for each in spec.loads if _is_of(each, place)] if place.load else [spec]
     found: Any = owners[0] if owners else None

@@ -1,4 +1,8 @@
-"""Fields of frozen specs: their descriptions, and their values from tables and texts, checked against their types."""
+"""Fields of frozen specs: their descriptions, and their values from tables and texts, checked against their types.
+
+Numbers may also be text, as on the command line. An unknown key (the nearest known one is named), or a value that is
+invalid or of another type, raises `ConfigurationError`, which names the place, the value and the required form.
+"""
 
 from __future__ import annotations
 
@@ -49,11 +53,6 @@ def described_fields(spec: type) -> Mapping[str, Described]:
 
 
 def parse_value(option: Option, value: Any, source: str) -> Any:
-    """Parses the value of an option from a source.
-
-    Raises:
-        ConfigurationError: names the source, the value and the required form.
-    """
     try:
         return option.parse(value)
     except ValueError as error:
@@ -64,12 +63,6 @@ Spec = TypeVar("Spec")
 
 
 def build_spec(kind: type[Spec], values: Any, where: str) -> Spec:
-    """Builds a spec from the table at `where`; numbers may also be text, as on the command line.
-
-    Raises:
-        ConfigurationError: not a table, an unknown key (the nearest known one is named), or a value that is invalid or
-            of another type.
-    """
     if not isinstance(values, Mapping):
         raise ConfigurationError(f"{where} is {values!r}", remedy="write it as a table")
     given = parse_fields(kind, values, where)
@@ -82,18 +75,12 @@ def build_spec(kind: type[Spec], values: Any, where: str) -> Spec:
 
 
 def parse_fields(kind: type, values: Mapping[str, Any], where: str, *, what: str = "key {}") -> dict[str, Any]:
-    """Parses some fields of a spec.
-
-    Raises:
-        ConfigurationError: an unknown key (the nearest known one is named), or a value of another type.
-    """
     types = field_types(kind)
     refuse_unknown(values, types, what.format(where))
     return {name: parse_field(types[name], value, f"{where} {name}") for name, value in values.items()}
 
 
 def revise_spec(spec: Spec, changes: Mapping[str, Any], where: str) -> Spec:
-    """The spec with some fields changed; see `build_spec`."""
     changed = parse_fields(type(spec), changes, where, what="argument of {}:")
     return _made(type(spec), vars(spec), changed, where)
 
@@ -117,11 +104,6 @@ def _refusal(kind: type, fields: Mapping[str, Any]) -> str:
 
 
 def parse_field(kind: Any, value: Any, where: str) -> Any:
-    """Parses a value of a field's type; numbers may also be text.
-
-    Raises:
-        ConfigurationError: it is of another type; the message names the required one.
-    """
     try:
         return _parse(kind, value)
     except ValueError as error:

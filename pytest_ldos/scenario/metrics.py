@@ -167,7 +167,7 @@ def usual_metrics(stimulus: StimulusSpec, paths: Sequence[PathSpec]) -> tuple[st
 
 
 def parse_metrics(values: Any, paths: Sequence[PathSpec], *, where: str = WHERE) -> tuple[MetricSpec, ...]:
-    """Parses a list of metrics of paths (declared or built in), topics, processes, loops and numbers.
+    """Parses a list of metrics.
 
     Raises:
         ConfigurationError: not a list of texts, an unknown kind, path or statistic (the nearest is named), or a
@@ -255,11 +255,7 @@ class DeadlineSpec:
 
 
 def parse_deadlines(table: Any, where: str) -> tuple[DeadlineSpec, ...]:
-    """Parses a table of deadlines by path: milliseconds, or a table with ``ms`` and ``share``.
-
-    Raises:
-        ConfigurationError: a wrong key, type or value.
-    """
+    """Parses a table of deadlines by path: milliseconds, or a table with ``ms`` and ``share``."""
     if not isinstance(table, Mapping):
         raise ConfigurationError(f"{where} deadlines is {table!r}", remedy='write "NAME OF PATH" = MILLISECONDS')
     return tuple(

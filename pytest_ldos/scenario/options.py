@@ -316,10 +316,8 @@ _OUR_NAME: Final = b"pytest-ldos"
 def find_settings_file(place: Path, look: Callable[[Path], Path | None] | None = None) -> Path | None:
     """The settings file of the project that a file or folder belongs to: the nearest one upwards.
 
-    Looks above the path as given; if that finds none, above the path with links resolved.
-
-    Args:
-        look: returns the settings file in a folder: `settings_file_in`, or a cache of it.
+    Looks above the path as given; if that finds none, above the path with links resolved. `look` finds the settings
+    file in a folder: `settings_file_in`, or a cache of it.
     """
     named = Path(os.path.abspath(place))  # noqa: PTH100 - keeps links
     for start in dict.fromkeys([named, Path(os.path.realpath(place))]):

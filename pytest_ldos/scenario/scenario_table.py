@@ -1,4 +1,8 @@
-"""Parses the tables ``[tool.ldos.scenarios.NAME]``, ``[tool.ldos.stack]`` and ``[tool.ldos.base]``."""
+"""Parses the tables ``[tool.ldos.scenarios.NAME]``, ``[tool.ldos.stack]`` and ``[tool.ldos.base]``.
+
+An unknown key (the nearest known one is named), or a value that is invalid or of another type, raises
+`ConfigurationError`.
+"""
 
 from __future__ import annotations
 
@@ -86,11 +90,6 @@ _REMEDIES: Final = {
 
 
 def parse_base(values: Mapping[str, Any]) -> BaseSpec:
-    """Parses a ``[tool.ldos.base]`` table.
-
-    Raises:
-        ConfigurationError: an unknown key (the nearest known one is named), or a wrong type.
-    """
     types = field_types(BaseSpec)
     refuse_unknown(values, types, f"key {_WHERE}")
     found = {}
@@ -116,8 +115,7 @@ class ScenarioTable:
 
     Attributes:
         options: settings of this scenario only, by name.
-        loads: loads under which it is measured, by kind.
-        deadlines: expectations about causal paths.
+        loads: by kind.
     """
 
     description: str = "a scenario of this project"
@@ -139,12 +137,7 @@ BUILT_IN_SCENARIOS: Final[Mapping[str, ScenarioTable]] = {
 
 
 def parse_scenarios(tables: Mapping[str, Any]) -> Mapping[str, ScenarioTable]:
-    """Parses all scenarios: the built-in ones, updated from `tables`, and those defined there.
-
-    Raises:
-        ConfigurationError: an unknown key (the nearest known one is named), a wrong type or value, or a name that
-            cannot be a marker.
-    """
+    """Parses all scenarios: the built-in ones, updated from `tables`, and those defined there."""
     own = {name: _parse(name, values, BUILT_IN_SCENARIOS.get(name)) for name, values in tables.items()}
     known = {name: table for name, table in {**BUILT_IN_SCENARIOS, **own}.items() if PLUS not in name}
     for name in (each for each in own if PLUS in each):
@@ -163,11 +156,7 @@ def usual_name(name: str, known: Iterable[str]) -> str:
 
 
 def require_own_name(name: object, scenario: str, known: Iterable[str]) -> str:
-    """Checks a test's own name for its baseline, used in place of its scenario's.
-
-    Raises:
-        ConfigurationError: it cannot be a file name, or is the name of another scenario.
-    """
+    """Checks a test's own name for its baseline, used in place of its scenario's: a file name of no other scenario."""
     own = name if isinstance(name, str) and _OWN_NAME.fullmatch(name) and not name.endswith(_TAKEN_ENDINGS) else ""
     require(
         bool(own),
@@ -204,11 +193,7 @@ def _parse(name: str, values: Any, before: ScenarioTable | None) -> ScenarioTabl
 
 
 def parse_loads(tables: Any, where: str) -> Mapping[str, LoadSpec]:
-    """Parses a table of loads, by kind; ``true`` stands for a load with its defaults.
-
-    Raises:
-        ConfigurationError: an unknown load or key (the nearest known one is named), a wrong type or value.
-    """
+    """Parses a table of loads, by kind; ``true`` stands for a load with its defaults."""
     if not isinstance(tables, dict):
         raise ConfigurationError(f"{where} is {tables!r}", remedy="write it as a table, with a key for each load")
     refuse_unknown(tables, LOAD_SPECS, f"load {where}")
@@ -282,12 +267,9 @@ _PATHS: Final = frozenset({"goals", "launch_file", "path", "topology"})
 
 
 def parse_stack(values: Any, *, folder: Path, stimuli: Any = None) -> StackSpec:
-    """Parses the stack under test: a table, or its kind alone; files in it are relative to `folder`.
+    """Parses the stack under test: a table, or its kind alone, and the table ``[tool.ldos.stimulus]``, if any.
 
-    `stimuli` is the table ``[tool.ldos.stimulus]``, if there is one.
-
-    Raises:
-        ConfigurationError: an unknown key (the nearest known one is named), a wrong type or value.
+    Files in them are relative to `folder`.
     """
     if not isinstance(values, dict):
         kind = parse_field(StackKind, values, "[tool.ldos] stack")

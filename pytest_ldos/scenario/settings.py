@@ -43,11 +43,6 @@ _WHERE: Final = "[[tool.ldos.paths]]"
 
 
 def parse_paths(tables: Any) -> tuple[PathSpec, ...]:
-    """Parses the ``[[tool.ldos.paths]]`` tables.
-
-    Raises:
-        ConfigurationError: an unknown key, a wrong type, or two paths of the same name.
-    """
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise ConfigurationError("[tool.ldos] paths must be tables", remedy=f"write each path as {_WHERE}")
     paths = tuple(_parse_path(table) for table in tables)
@@ -140,9 +135,8 @@ class Sources:
     """All sources of settings.
 
     Attributes:
-        command_line, environment: given values by option name.
         root: the project's folder, to which paths in settings and environment are relative.
-        file: the file that `toml` was read from, if any.
+        file: source of `toml`, if any.
     """
 
     command_line: Mapping[str, Any]
