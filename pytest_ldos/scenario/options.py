@@ -15,18 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.scenario.words import (
-    DEFAULT_RATE_HZ,
-    KeepTraces,
-    ProfilerKind,
-    SeedMode,
-    Simulation,
-    StackKind,
-    WhenUnavailable,
-    parse_number,
-    parse_truth,
-    parse_word,
-)
+from pytest_ldos.scenario import words
 
 OWN_FILE: Final = "ldos.toml"
 """Alternative to ``[tool.ldos]`` in pyproject.toml."""
@@ -91,7 +80,7 @@ class Option:
 
 def _at_least(least: int) -> Callable[[Any], int]:
     def parse(value: Any) -> int:
-        number = int(parse_number(int, value, "a whole number"))
+        number = int(words.parse_number(int, value, "a whole number"))
         if number < least:
             raise ValueError(f"a whole number, at least {least}")
         return number
@@ -106,7 +95,7 @@ def _text(value: Any) -> str:
 
 
 def _share(value: Any) -> float:
-    number = parse_number(float, value, "a number")
+    number = words.parse_number(float, value, "a number")
     if not 0 <= number <= 1:
         raise ValueError("a number between 0 and 1")
     return number
@@ -129,11 +118,11 @@ def _report_files(value: Any) -> tuple[Path, ...]:
 
 
 def _one_of(kind: type[StrEnum]) -> Callable[[Any], StrEnum]:
-    return partial(parse_word, kind)
+    return partial(words.parse_word, kind)
 
 
 def _flag(name: str, meaning: str, *, default: bool | None = False) -> Option:
-    return Option(name, "", parse_truth, meaning, default)
+    return Option(name, "", words.parse_truth, meaning, default)
 
 
 OPTIONS: Final[Mapping[str, Option]] = {
@@ -142,13 +131,13 @@ OPTIONS: Final[Mapping[str, Option]] = {
         Option(
             "stack",
             "KIND",
-            _one_of(StackKind),
+            _one_of(words.StackKind),
             "stack under test: ros2, embedded, or auto: ros2 if it is installed and sourced (default: auto)",
         ),
         Option(
             "sim",
             "WHAT",
-            _one_of(Simulation),
+            _one_of(words.Simulation),
             "simulator or hardware of the ros2 stack: gz, mock, or auto: gz if it is installed (default: auto)",
         ),
         Option("rmw", "NAME", str, "middleware of the ros2 stack (default: RMW_IMPLEMENTATION, or rmw_fastrtps_cpp)"),
@@ -209,9 +198,9 @@ OPTIONS: Final[Mapping[str, Option]] = {
         Option(
             "seeds",
             "MODE",
-            _one_of(SeedMode),
+            _one_of(words.SeedMode),
             "the planner's random seeds: fixed for each trial index, or random",
-            SeedMode.FIXED,
+            words.SeedMode.FIXED,
             per_scenario=True,
         ),
         Option("success_rate", "RATE", _share, "expected share of successful trials, 0 to 1", 1.0, per_scenario=True),
@@ -219,9 +208,9 @@ OPTIONS: Final[Mapping[str, Option]] = {
         Option(
             "unavailable",
             "WHAT",
-            _one_of(WhenUnavailable),
+            _one_of(words.WhenUnavailable),
             "what to do if a scenario's load is not installed or not permitted: error or skip",
-            WhenUnavailable.ERROR,
+            words.WhenUnavailable.ERROR,
             per_scenario=True,
         ),
         Option(
@@ -270,11 +259,11 @@ OPTIONS: Final[Mapping[str, Option]] = {
         Option(
             "profiler",
             "TOOL",
-            _one_of(ProfilerKind),
+            _one_of(words.ProfilerKind),
             "profiler: perf, py-spy (names Python's functions), or auto: perf if it is permitted, else py-spy",
-            ProfilerKind.AUTO,
+            words.ProfilerKind.AUTO,
         ),
-        Option("profile_rate", "HZ", _at_least(1), "samples per second of each CPU", DEFAULT_RATE_HZ),
+        Option("profile_rate", "HZ", _at_least(1), "samples per second of each CPU", words.DEFAULT_RATE_HZ),
         _flag(
             "syscalls",
             "count the measured processes' system calls with strace; this distorts all times: such trials are "
@@ -283,9 +272,9 @@ OPTIONS: Final[Mapping[str, Option]] = {
         Option(
             "traces",
             "WHICH",
-            _one_of(KeepTraces),
+            _one_of(words.KeepTraces),
             "traces to keep: failed (scenarios that failed or regressed), all or none",
-            KeepTraces.FAILED,
+            words.KeepTraces.FAILED,
         ),
         Option("traces_limit_mb", "MB", _at_least(0), "disk space for kept traces; the oldest are deleted first", 2000),
         Option(

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown, require
 from pytest_ldos.base.ros2 import BUILT_IN_PATHS, LinkRule, LinkSpec, PathSpec
+from pytest_ldos.scenario import scenario_table
 from pytest_ldos.scenario.fields import parse_value
 from pytest_ldos.scenario.loads import LOAD_SPECS
 from pytest_ldos.scenario.metrics import MetricSpec, parse_metrics, usual_metrics
@@ -27,16 +28,6 @@ from pytest_ldos.scenario.options import (
     PROJECT_FILE,
     has_table,
     settings_file_in,
-)
-from pytest_ldos.scenario.scenario_table import (
-    BUILT_IN_SCENARIOS,
-    BaseSpec,
-    ScenarioTable,
-    find_scenario,
-    parse_base,
-    parse_scenarios,
-    parse_stack,
-    require_own_name,
 )
 
 _WHERE: Final = "[[tool.ldos.paths]]"
@@ -122,11 +113,13 @@ class TomlSettings:
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
-    scenarios: Mapping[str, ScenarioTable] = field(default_factory=lambda: BUILT_IN_SCENARIOS)
+    scenarios: Mapping[str, scenario_table.ScenarioTable] = field(
+        default_factory=lambda: scenario_table.BUILT_IN_SCENARIOS
+    )
     stack: StackSpec = field(default_factory=StackSpec)
     gate: Mapping[str, Any] = field(default_factory=dict)
     paths: tuple[PathSpec, ...] = BUILT_IN_PATHS
-    base: BaseSpec = field(default_factory=BaseSpec)
+    base: scenario_table.BaseSpec = field(default_factory=scenario_table.BaseSpec)
     metrics: tuple[MetricSpec, ...] = ()
 
 
@@ -153,7 +146,9 @@ class Sources:
         asked = self.value("wait")
         return float(asked if asked is not None else CI_WAIT_S if environment.get("CI") else 0)
 
-    def value(self, name: str, *, marker: Mapping[str, Any] | None = None, table: ScenarioTable | None = None) -> Any:
+    def value(
+        self, name: str, *, marker: Mapping[str, Any] | None = None, table: scenario_table.ScenarioTable | None = None
+    ) -> Any:
         """Value of an option from the strongest source that has it."""
         of_scenario = table.options if table else {}
         for source in (self.command_line, self.environment, marker or {}, of_scenario, self.toml.options):
@@ -179,7 +174,7 @@ class Sources:
             ConfigurationError: an unknown name or argument (the nearest known one is named), or scenarios that
                 contradict each other.
         """
-        name, table = find_scenario(name, self.toml.scenarios)
+        name, table = scenario_table.find_scenario(name, self.toml.scenarios)
         refuse_unknown(marker, {*PER_SCENARIO, OWN_NAME}, f"argument of marker {name}:")
         given = {
             key: parse_value(OPTIONS[key], value, f"{key} of marker {name}")
@@ -188,7 +183,9 @@ class Sources:
         }
         values = {key: self.value(key, marker=given, table=table) for key in PER_SCENARIO}
         loads = tuple(table.loads[kind] for kind in LOAD_SPECS if kind in table.loads)
-        own = require_own_name(marker[OWN_NAME], name, self.toml.scenarios) if OWN_NAME in marker else name
+        own = (
+            scenario_table.require_own_name(marker[OWN_NAME], name, self.toml.scenarios) if OWN_NAME in marker else name
+        )
         try:
             return ScenarioSpec(name=own, loads=loads, deadlines=table.deadlines, stack=self.stack_spec(), **values)
         except ConfigurationError as error:
@@ -277,15 +274,15 @@ def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSetti
     own_paths = parse_paths(table.get("paths", []))
     declared = {path.name for path in own_paths}
     all_paths = (*own_paths, *(path for path in BUILT_IN_PATHS if path.name not in declared))
-    stack = parse_stack(table.get("stack", {}), folder=folder, stimuli=table.get("stimulus"))
+    stack = scenario_table.parse_stack(table.get("stack", {}), folder=folder, stimuli=table.get("stimulus"))
     usual = usual_metrics(stack.driver, own_paths)
     settings = TomlSettings(
         options={name: parse_value(OPTIONS[name], value, f"[tool.ldos] {name}") for name, value in options.items()},
-        scenarios=parse_scenarios(_table(table, "scenarios")),
+        scenarios=scenario_table.parse_scenarios(_table(table, "scenarios")),
         stack=stack,
         gate=_parse_gate(_table(table, "gate")),
         paths=all_paths,
-        base=parse_base(_table(table, "base")),
+        base=scenario_table.parse_base(_table(table, "base")),
         metrics=parse_metrics(table.get("metrics", usual), all_paths),
     )
     for name, scenario in settings.scenarios.items():
