@@ -35,7 +35,6 @@ class LdosError(Exception):
 
     @property
     def summary(self) -> Rendered:
-        """Message and remedy, without the details."""
         return self._compose("")
 
     def _compose(self, details: str) -> Rendered:
@@ -128,7 +127,6 @@ def suggest(name: str, known: Collection[str]) -> str:
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """The most similar known name; empty if none is similar."""
     return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.6)), "")
 
 

@@ -24,7 +24,6 @@ from pytest_ldos.base.errors import ConfigurationError, LdosError, NotWritten
 from pytest_ldos.base.text import format_bytes, one_line
 
 _LARGEST: Final = 2**63
-"""Limit of integers; larger ones overflow in computations."""
 
 _LONGEST_SHOWN: Final = 60
 _LFS_POINTER: Final = "version https://git-lfs.github.com/spec/"
@@ -167,7 +166,6 @@ _REMEDIES: Final = {
     errno.EIO: f"its disk reports errors: {ANOTHER}, and look at the kernel's log",
     errno.EFBIG: f"raise the largest size of a file (ulimit -f), or {ANOTHER}",
 }
-"""Remedies by error number; a full disk has a separate one."""
 
 
 @contextmanager
@@ -262,7 +260,6 @@ def _try_folder(folder: Path) -> None:
 
 
 def find_carried(folder: str) -> Path:
-    """A folder of the installed package, or of an editable install's checkout."""
     package = Path(__file__).parents[1]
     found = next((each for each in (package / folder, package.parent / folder) if each.is_dir()), None)
     if found is None:

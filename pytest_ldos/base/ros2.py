@@ -160,7 +160,6 @@ READ_ONLY: Final = AFTER_JAZZY | {
 KERNEL_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {each: each.fields for each in Kernel}
 
 RECORDED: Final = ("ros2:*", "ldos:*")
-"""Event patterns a recording enables."""
 
 TRACEPOINTS_OFF: Final = "TRACETOOLS_RUNTIME_DISABLE"
 """Environment variable that disables tracing in ROS 2 Lyrical and later if set to 1."""

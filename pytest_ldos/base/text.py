@@ -41,7 +41,6 @@ def safe_lines(text: str) -> str:
 
 
 def without_commands(text: str) -> str:
-    """Escapes commands of CI logs in finished lines."""
     return _COMMAND.sub(_written_out, text)
 
 
@@ -113,7 +112,6 @@ def format_bytes(count: float) -> str:
 
 
 LARGEST_EFFECT: Final = 10.0
-"""Relative effect above which its exact size is not shown."""
 
 
 def format_effect(size: float) -> str:

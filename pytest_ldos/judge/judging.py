@@ -70,7 +70,6 @@ class Grounds:
 
     @classmethod
     def stored(cls, head: TrialSet, stores: store.BaselineStores, policy: Policy) -> Grounds:
-        """The grounds for judging trials by the stored baseline and calibration."""
         found = cls(
             policy=policy, base=store.find_baseline(stores, head), calibration=store.find_calibration(stores, head)
         )
@@ -97,7 +96,6 @@ class Grounds:
         return replace(self, base=replace(self.base, trials=trials), policy=replace(self.policy, known=known))
 
     def shortened(self, root: Path) -> Grounds:
-        """The same grounds, with paths of files below `root` relative to it."""
 
         def short(file: Path) -> Path:
             return file.relative_to(root) if file.is_relative_to(root) else file
@@ -168,7 +166,6 @@ class Judged:
 
     @cached_property
     def score(self) -> summary.Score:
-        """The overall score of the comparison, of the metrics that have a weight."""
         ratios = {each.metric: each.ratio for each in self.result.comparisons if each.has_ratio}
         scored = {metric.name: metric.score_weight for metric in self.head.metrics if metric.score_weight > 0}
         weights = {name: weight for name, weight in scored.items() if ratios.get(name, math.inf) < math.inf}
@@ -180,7 +177,6 @@ class Judged:
 
     @cached_property
     def explained(self) -> Mapping[str, summary.Explanation]:
-        """Changes of each path and its segments, by path; empty without a base."""
         return {} if self.base is None else summary.explain(self.base, self.head)
 
     @cached_property
@@ -285,7 +281,6 @@ def judge_only(trials: TrialSet, policy: Policy) -> Judged:
 
 
 def with_calibration(policy: Policy, lookup: store.CalibrationLookup) -> Policy:
-    """The policy with the calibration found for this host; unchanged if there is none."""
     if not isinstance(lookup, store.Calibrated):
         return policy
     found = lookup.calibration

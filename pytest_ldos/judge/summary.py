@@ -103,7 +103,6 @@ def kept_in_trials(trials: TrialSet, deadline: DeadlineSpec) -> list[Kept]:
 
 
 def summarize(metrics: Iterable[Metric], series: Mapping[str, Series]) -> dict[str, Summary]:
-    """The summary of each metric that has values, by name."""
     found = ((metric, series.get(metric.name)) for metric in metrics)
     return {
         metric.name: Summary(
@@ -230,11 +229,9 @@ def _by_index(trials: TrialSet, name: str) -> dict[int, tuple[int, float]]:
 
 
 METRIC_PATHS: Final = {metric.name: metric.path for metric in METRICS.values() if metric.path}
-"""Path whose latency each metric measures, by metric."""
 
 
 def path_of(metric: Metric) -> str:
-    """The path that a metric measures; empty if it measures none."""
     kind, _, subject = metric.asked_as.partition(":")
     asked = subject.rpartition(":")[0] if kind == MetricKind.PATH else ""
     return asked or METRIC_PATHS.get(metric.name, "")

@@ -75,7 +75,6 @@ FEWEST_DEGREES: Final = 4.0
 on a machine is less certain than by the assumption that it would replace."""
 
 _FEWEST: Final = 4
-"""Fewest common questions for which runs are compared."""
 
 _NONE: Final = np.empty(0)
 
@@ -210,7 +209,6 @@ def between(runs: Iterable[RunOf]) -> Between:
 
 
 MOST_RUNS: Final = 40
-"""Most runs kept for a scenario; the oldest are deleted."""
 
 MOST_OF_BASELINE: Final = 8
 """Most runs pooled into a baseline, the newest; more would hardly improve its precision."""

@@ -20,12 +20,10 @@ from pytest_ldos.scenario.loads import LOAD_SPECS, LoadSpec
 from pytest_ldos.scenario.model import ScenarioSpec
 
 ALL_LOADS: Final = "load"
-"""Stands for every load of a scenario."""
 
 _STACK: Final = "stack"
 _ROS2: Final = "stack.ros2"
 _SHORT: Final[Mapping[str, str]] = {"stack": "stack.kind", "rmw": "stack.ros2.rmw", "sim": "stack.ros2.sim"}
-"""Short forms, as on the command line."""
 
 _NO_ADDRESS: Final = frozenset({"name", "loads"})
 """Fields of a scenario that are not settings, or consist of several."""
@@ -60,7 +58,6 @@ def assign(spec: ScenarioSpec, address: str, value: object) -> ScenarioSpec:
 
 
 def canonical(address: str) -> str:
-    """The complete address for a text."""
     return _find(address).address
 
 
@@ -76,7 +73,6 @@ def value_at(spec: ScenarioSpec, address: str) -> object:
 
 @cache
 def known_addresses() -> Mapping[str, object]:
-    """All addresses with their defaults, for help texts."""
     found = dict(_addresses_of(ScenarioSpec(name="any"), "", but=_NO_ADDRESS))
     for kind, spec in LOAD_SPECS.items():
         found.update(_addresses_of(spec(), f"{kind}."))
@@ -158,7 +154,6 @@ def _unknown(address: str) -> ConfigurationError:
 
 
 def _assign_to_loads(spec: ScenarioSpec, place: _Place, value: object) -> tuple[LoadSpec, ...]:
-    """The loads with one field changed; a missing load is added."""
     mine = [each for each in spec.loads if _is_of(each, place)]
     if place.load == ALL_LOADS and not mine:
         raise ConfigurationError(

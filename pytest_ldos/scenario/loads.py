@@ -237,8 +237,6 @@ SEQUENCE_BYTES: Final = 16
 
 
 class Reliability(StrEnum):
-    """ROS 2's term for retransmission of lost messages."""
-
     BEST_EFFORT = "best_effort"
     RELIABLE = "reliable"
 
@@ -309,7 +307,6 @@ class DdsFloodSpec(LoadSpec):
 
 
 KNOWN_TYPES: Final[Mapping[str, str]] = {"/tf": "tf2_msgs/msg/TFMessage", "/joint_states": "sensor_msgs/msg/JointState"}
-"""Message types of topics common to all arms."""
 
 _TOPIC: Final = re.compile(r"(/[A-Za-z_][A-Za-z0-9_]*)+", re.ASCII)
 _MESSAGE_TYPE: Final = re.compile(r"[a-z][a-z0-9_]*/msg/[A-Za-z][A-Za-z0-9]*", re.ASCII)

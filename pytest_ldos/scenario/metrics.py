@@ -140,7 +140,6 @@ class MetricSpec:
 
     @property
     def node(self) -> str:
-        """Node that identifies the process; empty if the process is named directly."""
         return self.process.removeprefix(OF_NODE) if self.process.startswith(OF_NODE) else ""
 
     @property

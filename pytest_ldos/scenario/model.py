@@ -184,7 +184,6 @@ class StackSpec:
             require(0 < getattr(self, name) <= 1, f"{name} must be between 0 and 1")
 
     def _require_stimulus(self) -> None:
-        """Refuses a stimulus without the settings that it needs."""
         require(
             not self.topology or self.stimulus is StimulusKind.WINDOW,
             f'a topology runs by itself, and stimulus is "{self.stimulus}"',

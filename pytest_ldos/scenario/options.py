@@ -33,10 +33,8 @@ OTHER_VARIABLES: Final[Mapping[str, str]] = {
     "other, and disturb each other",
     LEFT_OUT: "packages of `ros_ws` that `make ros2-baseline` could not build and left out, with the reasons",
 }
-"""Environment variables that are not options of pytest, with their meaning."""
 
 REPORT_SUFFIXES: Final = (".html", ".md", ".json")
-"""Allowed suffixes of a report's file; the suffix selects the format."""
 
 
 @dataclass(frozen=True)

@@ -236,7 +236,6 @@ _OF_SEVERAL: Final[Mapping[str, Callable[[Iterable[Any]], Any]]] = {
     "warmup": max,
     "success_rate": min,
 }
-"""Functions that select a value if parts have different ones."""
 
 
 def _join(name: str, parts: Sequence[Mapping[str, Any]], *, but: Collection[str] = (), key: str = "") -> dict[str, Any]:
@@ -309,7 +308,6 @@ def _parse_stimuli(tables: Any, folder: Path) -> StimuliSpec:
 
 
 def _parse_table(kind: type, values: Mapping[str, Any], folder: Path, *, where: str = _STACK) -> dict[str, Any]:
-    """Parses fields; files and folders in them become absolute."""
     found = parse_fields(kind, values, where)
     paths = {name: _path(found[name], folder) for name in _PATHS & found.keys()}
     command = {"command": tuple(_path(word, folder) for word in found["command"])} if "command" in found else {}

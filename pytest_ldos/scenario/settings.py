@@ -96,7 +96,6 @@ LARGEST_EFFECT: Final = 5.0
 """Largest relative effect; a larger number was meant as percent."""
 
 OWN_NAME: Final = "name"
-"""Argument of a mark that is not an option."""
 
 GATE_KEYS: Final = frozenset({"alpha", "floors", "relevant_effect", "required"})
 
@@ -200,7 +199,6 @@ class Sources:
 
 
 def read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Options in ``LDOS_*`` variables; an unknown one is an error."""
     by_variable = {option.variable: option for option in OPTIONS.values()}
     given = {name: value for name, value in environment.items() if name.startswith("LDOS_")}
     refuse_unknown(given, {*by_variable, *OTHER_VARIABLES}, "environment variable")
@@ -268,7 +266,6 @@ def _read_document(file: Path) -> dict[str, Any]:
 
 
 def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSettings:
-    """Parses a ``[tool.ldos]`` table; paths in it are relative to `folder`."""
     refuse_unknown(table, {*OPTIONS, *TABLES} - {"config"}, "key [tool.ldos]")
     options = {name: value for name, value in table.items() if name not in TABLES}
     own_paths = parse_paths(table.get("paths", []))

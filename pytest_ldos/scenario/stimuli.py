@@ -80,7 +80,7 @@ class StimulusSpec:
 
     @property
     def longest_s(self) -> float:
-        """Timeout of a trial, seconds."""
+        """Timeout of a trial."""
         return _LONGEST_S
 
     @property
@@ -309,8 +309,6 @@ class ScriptSpec(StimulusSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class StimuliSpec:
-    """Settings of all stimuli except an arm's, by kind."""
-
     action: ActionSpec = field(default_factory=ActionSpec)
     service: ServiceSpec = field(default_factory=ServiceSpec)
     bag: BagSpec = field(default_factory=BagSpec)

@@ -86,7 +86,6 @@ def draw_in_extremes(samples: Sequence[Numbers], *, reach: float) -> list[Number
 
 
 def _scale(distances: Numbers, quantile: float) -> float:
-    """Standard deviation of the normal distribution whose distances have this quantile."""
     if distances.size == 0:
         return 0.0
     usual = math.sqrt(2) * float(ndtri((1 + quantile) / 2))
@@ -139,7 +138,6 @@ def tail_threshold(centered: Samples) -> float:
 
 
 def tail_scores(centered: Samples) -> Samples:
-    """1 for each value of the upper tail, 0 for others."""
     return _split(np.where(np.concatenate(centered) > tail_threshold(centered), 1.0, 0.0), centered)
 
 
@@ -150,10 +148,8 @@ def _split(scores: Numbers, like: Samples) -> Samples:
 _LEAST_VARIATION = 1e-12
 
 _FEWEST = 5
-"""Fewest values of a sample for a slope estimate."""
 
 _FEWEST_DEGREES: Final = 4
-"""Fewest degrees of freedom of a correlation."""
 
 _EXTREME: Final = 3.0
 """Number of scales at which values are Winsorized for a correlation."""

@@ -301,7 +301,6 @@ _LEAST_SPREAD: Final = 0.01
 """Added to the spread of a quantity, so that a few equal values give no large contrast."""
 
 _SAME: Final = 1 - 1e-9
-"""Tolerance for equal contrasts."""
 
 
 def largest_contrast_p(head: _Numbers, base: _Numbers) -> _Numbers:

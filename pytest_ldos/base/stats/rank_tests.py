@@ -137,7 +137,6 @@ def _edgeworth(head: int, base: int) -> Sample:
 
 
 _CHUNK: Final = 4_000_000
-"""Largest number of means in memory at once."""
 
 _LARGEST: Final = 200
 """Largest number of paired values; of a larger sample, evenly spaced order statistics are used."""
@@ -188,7 +187,6 @@ def _quantile(size: int, tail: float) -> int:
 
 
 POWER = 0.8
-"""Probability of reporting an effect of the size of the MDE."""
 
 
 def smallest_detectable_shift(half_width: float, *, tail: float, floor: float) -> float:
@@ -277,7 +275,6 @@ def normal_scores(values: Sample) -> Sample:
 
 
 def mean_ranks(values: Sample) -> Sample:
-    """Ranks from 1; ties share their mean rank."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Sample = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
     return ranks

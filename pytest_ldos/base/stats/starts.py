@@ -147,7 +147,6 @@ def widen(shift: Shift, extra: Extra, *, tail: float) -> Shift:
 
 
 def widened_p(p_value: float, shift: Shift, extra: Extra) -> float:
-    """The one-sided p-value of a shift with additional variance."""
     if not extra.matters(shift) or not 0 < p_value < 1:
         return p_value
     total, degrees = extra.of(shift)

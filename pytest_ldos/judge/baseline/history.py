@@ -33,15 +33,11 @@ from pytest_ldos.measure.trial.record import Trial, TrialSet
 
 
 class Version(StrEnum):
-    """Version of an interleaved comparison."""
-
     HEAD = "head"
     BASE = "base"
 
 
 class Status(StrEnum):
-    """Status of one metric in one trial."""
-
     MEASURED = "measured"
     CENSORED = "censored"
     """The trial failed before the latency ended: it counts as infinitely slow."""
@@ -90,11 +86,9 @@ KEPT_COVARIATES: Final = tuple(name for name in model.COVARIATES if name in SCHE
 """Covariates that have a column; adding one would make existing files unreadable."""
 
 INVALID: Final = "invalid"
-"""The verdict on invalid trials."""
 
 
 def why_left_out(trials: TrialSet, verdict: str) -> str:
-    """Reason why trials are left out of a history; empty if they are not."""
     if verdict == INVALID:
         return "the measurement was invalid"
     return "watched, which makes them slower" if trials.watched else ""
@@ -129,7 +123,6 @@ def identify(trials: TrialSet) -> str:
 
 
 def started_at(trials: TrialSet) -> datetime:
-    """Start time of the run, UTC."""
     moment = datetime.fromisoformat(trials.started_at)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
@@ -185,8 +178,6 @@ class HistoryFile:
 
 @dataclass(frozen=True)
 class Damaged:
-    """A damaged file, which is left out."""
-
     path: Path
     reason: str
 
@@ -274,8 +265,6 @@ class Rows:
 
 @dataclass(frozen=True)
 class HistoryStore:
-    """A directory of runs."""
-
     directory: Path
 
     def require_writable(self) -> None:

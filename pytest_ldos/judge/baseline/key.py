@@ -73,7 +73,6 @@ _REMEDY: Final = "delete it, or calibrate again: ldos calibrate"
 
 
 def encode_calibration(calibration: Calibration) -> str:
-    """JSON text of a calibration; numbers keep their full precision."""
     document = {"kind": KIND, "schema": SCHEMA_VERSION, **asdict(calibration)}
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
@@ -139,18 +138,15 @@ class BaselineKey:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> BaselineKey:
-        """The key in the columns of a history."""
         return cls(**{name: row[name] for name in KEY_COLUMNS})
 
     @classmethod
     def of_file(cls, file: Path, suffix: str) -> BaselineKey:
-        """The key of a baseline, by its path."""
         parts = (*file.parent.parts, file.name.removesuffix(suffix))
         return cls(*parts[-len(KEY_COLUMNS) :])
 
     @property
     def place(self) -> BaselineKey:
-        """The key without its scenario: stack and host class."""
         return replace(self, scenario="")
 
     def folder(self, store: Path) -> Path:
@@ -174,7 +170,6 @@ class BaselineKey:
 
 
 ANY_FILE: Final = "/".join("*" for _ in fields(BaselineKey)) + SUFFIX
-"""Pattern of all files of a store."""
 
 KEY_COLUMNS: Final = tuple(each.name for each in fields(BaselineKey))
 

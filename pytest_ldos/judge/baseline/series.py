@@ -39,7 +39,6 @@ COLUMNS: Final = frozenset(
         *KEPT_COVARIATES,
     }
 )  # fmt: skip
-"""Columns of `history.SCHEMA` that a series is built from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +67,6 @@ class Run:
 
     @property
     def is_accepted(self) -> bool:
-        """True if later runs may be compared with this one."""
         return self.verdict not in _REFUSED and math.isfinite(self.location)
 
 
@@ -97,7 +95,6 @@ class MetricSeries:
         return math.expm1(difference) if self.scale == 0.0 else difference * self.scale
 
     def value(self, location: float) -> float:
-        """Converts a location to the metric's unit."""
         return math.exp(location) if self.scale == 0.0 and math.isfinite(location) else location
 
 
@@ -268,7 +265,6 @@ class AcceptedRuns:
         return cls(tuple(run for run, _ in kept), tuple(place for _, place in kept))
 
     def before(self, place: int, count: int) -> tuple[Run, ...]:
-        """The last `count` accepted runs before an index."""
         end = bisect_left(self.places, place)
         return self.runs[max(0, end - count) : end]
 

@@ -109,7 +109,6 @@ START: Final = "start"
 ROLLING: Final = "rolling"
 
 _RECENT_RUNS: Final = 5
-"""Number of runs from which the present level is estimated."""
 
 _TAIL: Final = 0.0001
 """Probability of error at each end of the interval that must exclude zero: a history is tested after every run."""
@@ -161,7 +160,6 @@ def _is_worse(change: Change | None, sign: float, floor: float) -> bool:
 
 
 ROLLING_WINDOW: Final = 10
-"""Default number of accepted runs in the rolling anchor."""
 
 _START_RUNS: Final = 5
 
@@ -197,7 +195,6 @@ class Trend:
 
     @property
     def anchor_name(self) -> str:
-        """`PIN`, or `START` if nothing is pinned."""
         return PIN if self.pinned else START
 
 
@@ -269,7 +266,6 @@ def write_pin(folder: Path, pin: Pin) -> Path:
 
 
 def remove_pin(folder: Path) -> bool:
-    """Removes the pin; returns True if there was one."""
     file = folder / FILE
     was_there = file.exists()
     file.unlink(missing_ok=True)

@@ -195,7 +195,6 @@ def fractions_of(head: TrialSet, base: TrialSet) -> Fractions:
 
 
 def level(alpha: float, fractions: Fractions) -> float:
-    """The significance level of the present look."""
     return alpha if fractions == (1.0,) else level_of_last_look(alpha, fractions)
 
 

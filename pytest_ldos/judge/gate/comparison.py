@@ -69,7 +69,6 @@ _FAR: Final = 0.95
 
 
 def shapes_of(case: Case, metric: Metric) -> Iterator[Shape]:
-    """The aspects of a metric other than its location that this run can test."""
     if case.is_interleaved and all(
         _are_enough(case, FEWEST_TRIALS, len(series), len(set(series.blocks))) for series in case.series(metric.name)
     ):
@@ -301,7 +300,6 @@ class Hypothesis:
         return min(math.inf if noise is None else noise.floor, max(metric.usual_floor, assumed))
 
     def _base_needs(self, found: Comparison, alpha: float) -> int:
-        """Computes `Comparison.base_needs`; `alpha` bounds what any look may spend."""
         head = self.case.head
         if not is_underpowered(found) or self.case.is_interleaved:
             return 0

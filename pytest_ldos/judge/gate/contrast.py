@@ -104,7 +104,6 @@ class Contrast:
     starts: tuple[Starts, Starts]
 
     def ratio(self, shift: float) -> float:
-        """Head over base for a shift on this scale."""
         if self.scale == 0.0:
             power = self.sign * shift
             return math.exp(power) if power < _LARGEST_LOG else math.inf
@@ -137,7 +136,6 @@ class Contrast:
 
     @property
     def p_value(self) -> float:
-        """One-sided p-value for a change for the worse."""
         return widened_p(rank_sum_p(*self._winsorised), estimate_shift(*self._winsorised, tail=0.5), self.extra)
 
     def shift(self, *, tail: float) -> Shift:
@@ -147,8 +145,6 @@ class Contrast:
 
 @dataclass(frozen=True)
 class _Side:
-    """One version's values with the goal, block and covariates of each."""
-
     values: Sample
     goals: npt.NDArray[np.str_]
     questions: npt.NDArray[np.str_]
@@ -258,7 +254,6 @@ def _on_logs(side: _Side) -> _Side:
 
 
 def _is_alike(sides: tuple[_Side, _Side], name: str) -> bool:
-    """True if the difference of a covariate between the versions can be explained by chance."""
     known = [side.only(np.isfinite(side.causes[name])) for side in sides]
     if any(len(side.values) == 0 for side in known):
         return True

@@ -56,12 +56,10 @@ class Verdict(StrEnum):
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The most severe verdict; `PASSED` if there is none."""
     return max(verdicts, key=lambda each: each.severity, default=Verdict.PASSED)
 
 
 def exit_code(verdict: Verdict, *, strict: bool) -> int:
-    """Process exit code of a run with this worst verdict."""
     return verdict.exit_code if strict or verdict.tone is not Tone.DOUBT else 0
 
 
@@ -135,7 +133,6 @@ class Finding:
 
     @property
     def is_suspect(self) -> bool:
-        """True if it may have changed for the worse, but not certainly."""
         return self.is_large and not self.is_regressed and self.shape.p_value <= _SUSPICIOUS
 
 
@@ -216,7 +213,6 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict on all aspects of the metric."""
         return Verdict.REGRESSED if any(each.is_regressed for each in self.findings) else self.location
 
     @property
