@@ -170,7 +170,7 @@ class Distro:
     """A ROS 2 distribution.
 
     Attributes:
-        name: name as in ``ROS_DISTRO`` and in package names.
+        name: as in ``ROS_DISTRO`` and in package names.
         ubuntu: version of Ubuntu with apt packages.
         gazebo: release of Gazebo that it is paired with.
         rmw: its default middleware.

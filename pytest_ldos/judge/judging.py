@@ -58,7 +58,6 @@ class Grounds:
     Attributes:
         policy: of the run; the calibration of the host is added when the trials are judged.
         base: the baseline or the interleaved base, or the reason why there is none.
-        label: name of the base in reports.
         screen: comparison with the stored baseline that the trials confirm or refute; ``None`` if there was none.
     """
 
@@ -119,7 +118,6 @@ class Judged:
         base: trials whose numbers are shown next to the head's; ``None`` if there are none.
         calibration: noise of the host; ``None`` if there is no base.
         known: runs of unchanged stacks on this host; ``None`` if the base is not a stored baseline.
-        drifts: over the blocks of an interleaved session.
     """
 
     head: TrialSet

@@ -89,7 +89,6 @@ class Between:
     Attributes:
         starts: between starts of one run, beyond what the variation of their trials explains.
         runs: between runs at different times, with what their starts contribute.
-        trials: between trials of one start.
     """
 
     starts: Variance = UNKNOWN

@@ -110,9 +110,7 @@ def _critical_p(looks: tuple[Counts, ...], fractions: Fractions, alpha: float) -
 def _largest_region(continuing: _Numbers, rejected: _Numbers, p_values: _Numbers, allowed: float) -> float:
     """The largest p-value that may be rejected, adding outcomes one by one from the most extreme.
 
-    Args:
-        continuing: probability of each outcome without an earlier rejection; shape (rates, head, base).
-        rejected: probability of an earlier rejection, for each rate.
+    `continuing` are probabilities without an earlier rejection (rates, head, base), `rejected` those of one (rates).
     """
     candidates, low, high = np.unique(p_values), -1, len(np.unique(p_values)) - 1
     while low < high:

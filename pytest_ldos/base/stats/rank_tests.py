@@ -197,7 +197,6 @@ def smallest_detectable_shift(half_width: float, *, tail: float, floor: float) -
     Args:
         half_width: from the estimate to the interval's lower end; infinite if the samples are too small for one.
         tail: the interval's one-sided probability of error.
-        floor: smallest reported shift.
     """
     if not math.isfinite(half_width):
         return math.inf

@@ -105,9 +105,7 @@ class BaselineStores:
     def promote(self, baseline: StoredBaseline) -> Path:
         """Copies a local baseline into the repository's store, without names of other programs on the machine.
 
-        Raises:
-            ConfigurationError: it is already there.
-            RecordUnreadable: it is damaged.
+        Raises `RecordUnreadable` if it is damaged.
         """
         trials = read_trials(baseline.file)
         if not baseline.is_local:

@@ -38,7 +38,7 @@ class CommitPoint:
 
     Attributes:
         label: the commit, or the run's name outside of git or with uncommitted changes.
-        first, last: indices of its first and its last run in the series.
+        first, last: indices of its runs in the series.
         median: of the runs' medians, as measured.
         location, low, high: after covariates, in the metric's unit, with the interval.
         step: from the commit before; ``None`` for the first.
@@ -170,12 +170,10 @@ class Trend:
 
     Attributes:
         pinned: description of the pinned anchor; empty if nothing is pinned and the first runs are used instead.
-        pinned_trials: sets of trials that are pinned.
         anchor, rolling: the present anchors, in the metric's unit; ``None`` if there is none.
-        window: number of accepted runs in the rolling anchor.
         floor: relative effect below which a single step is not reported.
         run_deviation: relative standard deviation between runs at an unchanged level; ``None`` for too few runs.
-        correlation: correlation of neighbouring runs.
+        correlation: of neighbouring runs.
     """
 
     series: MetricSeries

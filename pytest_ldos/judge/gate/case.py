@@ -70,11 +70,7 @@ class Policy:
 
     @classmethod
     def configured(cls, table: Mapping[str, Any], *, scenarios: int, own: Iterable[str] = ()) -> Self:
-        """The policy of a ``[tool.ldos.gate]`` table (validated when it was read).
-
-        Args:
-            own: names of metrics that a user registered, or that records contain in addition to the built-in ones.
-        """
+        """The policy of a valid ``[tool.ldos.gate]`` table; `own` are metrics in addition to the built-in ones."""
         numbers = {name: table[name] for name in ("alpha", "relevant_effect") if name in table}
         return cls(
             **numbers,

@@ -87,9 +87,7 @@ class Contrast:
         explained: share of variance explained by covariates and removed.
         unlike: covariates that were not removed, because they differ between the versions.
         extra: variance of the shift in addition to that from the spread within the samples.
-        is_interleaved: True if both versions were measured interleaved.
         is_assumed: True if the variance between runs is assumed, because neither the record nor this host has it.
-        starts: start of each value of head and of base.
     """
 
     head: Sample
@@ -189,11 +187,9 @@ def contrast(
     a plan) is compared by differences relative to the base's median.
 
     Args:
-        is_interleaved: True if both versions were measured interleaved, in blocks that form pairs.
         noise: variation between equal versions on this host.
         prior: variation between them on machines of the record; ``None`` for a metric that it does not have.
         here: variation between runs of unchanged stacks on this host.
-        base_runs: number of runs in the base.
     """
     sides = _comparable(_Side.of(head), _Side.of(base), is_interleaved=is_interleaved)
     finite = np.concatenate([side.values[np.isfinite(side.values)] for side in sides])
@@ -311,11 +307,8 @@ def _without_covariates(
 class _Known:
     """Prior knowledge of the differences between equal starts and runs, in units of the values.
 
-    Attributes:
-        noise: by the calibration of this host.
-        prior: by the record.
-        here: by runs of unchanged stacks on this host.
-        least: least standard deviation assumed between starts if the record has none.
+    By this host's calibration, by the record, and by runs of unchanged stacks on this host; `least` is the least
+    standard deviation assumed between starts if the record has none.
     """
 
     noise: MetricNoise | None
