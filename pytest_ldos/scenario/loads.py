@@ -12,6 +12,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown, require
 from pytest_ldos.base.ros2 import PathSpec
+from pytest_ldos.scenario.stimuli import GRAPH_NAME
 from pytest_ldos.scenario.words import LOADS
 
 Cpus = int | str
@@ -308,7 +309,6 @@ class DdsFloodSpec(LoadSpec):
 
 KNOWN_TYPES: Final[Mapping[str, str]] = {"/tf": "tf2_msgs/msg/TFMessage", "/joint_states": "sensor_msgs/msg/JointState"}
 
-_TOPIC: Final = re.compile(r"(/[A-Za-z_][A-Za-z0-9_]*)+", re.ASCII)
 _MESSAGE_TYPE: Final = re.compile(r"[a-z][a-z0-9_]*/msg/[A-Za-z][A-Za-z0-9]*", re.ASCII)
 _PARAMETER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*", re.ASCII)
 _LONGEST_MS: Final = 60_000
@@ -358,7 +358,7 @@ class GuardSpec(LoadSpec):
 
     def __post_init__(self) -> None:
         require(
-            not self.topic or _TOPIC.fullmatch(self.topic) is not None,
+            not self.topic or GRAPH_NAME.fullmatch(self.topic) is not None,
             f"topic is {self.topic!r}",
             remedy="a topic's whole name begins with /",
         )
@@ -384,7 +384,7 @@ class GuardSpec(LoadSpec):
         require(0 < self.increase <= 1, "increase must be above 0 and at most 1")
         for name in self.publisher_names:
             require(
-                _TOPIC.fullmatch(name) is not None,
+                GRAPH_NAME.fullmatch(name) is not None,
                 f"{name!r} in publishers is not the name of a node",
                 remedy='write them as "/camera,/lidar"',
             )

@@ -271,13 +271,13 @@ def fit_logistic(places: Sequence[float], hits: Sequence[int], trials: Sequence[
     return LogisticCurve(float(middles[middle, 0, 0]), float(slopes[0, slope, 0]))
 
 
-def mean_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
-    """Bounds of the mean, by Student's t; infinite for fewer than two values."""
+def mean_interval(values: Sequence[float]) -> tuple[float, float]:
+    """95 % bounds of the mean, by Student's t; infinite for fewer than two values."""
     if len(values) < 2:
         return (-math.inf, math.inf)
     center = float(np.mean(values))
     error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    half = float(stdtrit(len(values) - 1, (1 + confidence) / 2)) * error
+    half = float(stdtrit(len(values) - 1, (1 + 0.95) / 2)) * error
     return (center - half, center + half)
 
 

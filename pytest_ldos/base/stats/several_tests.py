@@ -82,9 +82,9 @@ def spend(alpha: float, fraction: float) -> float:
 
 
 @lru_cache(maxsize=1024)
-def level_of_last_look(alpha: float, fractions: Fractions, rule: SpendingRule = spend) -> float:
+def level_of_last_look(alpha: float, fractions: Fractions) -> float:
     """The significance level of the last look, such that all looks together spend no more than `alpha` (one-sided)."""
-    return float(ndtr(-critical_values(alpha, fractions, rule)[-1]))
+    return float(ndtr(-critical_values(alpha, fractions)[-1]))
 
 
 def critical_values(alpha: float, fractions: Fractions, rule: SpendingRule = spend) -> tuple[float, ...]:

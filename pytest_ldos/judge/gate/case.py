@@ -71,14 +71,9 @@ class Policy:
     @classmethod
     def configured(cls, table: Mapping[str, Any], *, scenarios: int, own: Iterable[str] = ()) -> Self:
         """The policy of a valid ``[tool.ldos.gate]`` table; `own` are metrics in addition to the built-in ones."""
-        numbers = {name: table[name] for name in ("alpha", "relevant_effect") if name in table}
-        return cls(
-            **numbers,
-            floors=table.get("floors", {}),
-            required=tuple(table["required"]) if "required" in table else None,
-            scenarios=max(1, scenarios),
-            metrics=frozenset({*METRICS, *OF_CALLS, *own}),
-        )
+        required = {"required": tuple(table["required"])} if "required" in table else {}
+        metrics = frozenset({*METRICS, *OF_CALLS, *own})
+        return cls(**{**table, **required}, scenarios=max(1, scenarios), metrics=metrics)
 
     @property
     def family_alpha(self) -> float:
