@@ -185,8 +185,8 @@ class Distro:
     codename: str
     python: str
     gazebo: str
-    rmw: str
     pytest: str
+    rmw: str = "rmw_fastrtps_cpp"
     was_measured: bool = True
 
     @property
@@ -201,13 +201,7 @@ class Distro:
 
 
 JAZZY: Final = Distro(
-    name="jazzy",
-    ubuntu="24.04",
-    codename="noble",
-    python="3.12",
-    gazebo="harmonic",
-    rmw="rmw_fastrtps_cpp",
-    pytest="pytest>=8.0,<8.4",
+    name="jazzy", ubuntu="24.04", codename="noble", python="3.12", gazebo="harmonic", pytest="pytest>=8.0,<8.4"
 )
 
 LYRICAL: Final = Distro(
@@ -216,7 +210,6 @@ LYRICAL: Final = Distro(
     codename="resolute",
     python="3.14",
     gazebo="jetty",
-    rmw="rmw_fastrtps_cpp",
     pytest="pytest>=8.0",
     was_measured=False,
 )

@@ -94,12 +94,9 @@ class Located:
     values: int = 0
 
 
-_NEVER: Final = Kept(0, 0)
-
-
 def kept_in_trials(trials: TrialSet, deadline: DeadlineSpec) -> list[Kept]:
     """Passages of each motion that met a deadline; a motion without an observed passage missed it."""
-    return [trial.deadlines.get(deadline.path, _NEVER) for trial in trials.motions]
+    return [trial.deadlines.get(deadline.path, Kept(0, 0)) for trial in trials.motions]
 
 
 def summarize(metrics: Iterable[Metric], series: Mapping[str, Series]) -> dict[str, Summary]:

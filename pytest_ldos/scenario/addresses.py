@@ -21,8 +21,6 @@ from pytest_ldos.scenario.model import ScenarioSpec
 
 ALL_LOADS: Final = "load"
 
-_STACK: Final = "stack"
-_ROS2: Final = "stack.ros2"
 _SHORT: Final[Mapping[str, str]] = {"stack": "stack.kind", "rmw": "stack.ros2.rmw", "sim": "stack.ros2.sim"}
 
 _NO_ADDRESS: Final = frozenset({"name", "loads"})
@@ -107,7 +105,7 @@ def _find(address: str) -> _Place:
         path = _resolve(LOAD_SPECS[first], rest) if rest else None
     elif first not in _NO_ADDRESS:
         # ``stack.group`` is ``stack.ros2.group``, since ``[tool.ldos.stack]`` holds both.
-        of_ros2 = f"{_ROS2}.{rest}" if first == _STACK and rest else ""
+        of_ros2 = f"stack.ros2.{rest}" if first == "stack" and rest else ""
         path = _resolve(ScenarioSpec, full) or _resolve(ScenarioSpec, of_ros2)
     if path is None:
         raise _unknown(address)

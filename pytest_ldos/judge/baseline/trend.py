@@ -241,8 +241,6 @@ def _notes(series: MetricSeries, pin: Pin | None, pinned: Sequence[Run], noise: 
 
 
 FILE: Final = "pin.json"
-
-
 KIND: Final = "pytest-ldos history pin"
 
 

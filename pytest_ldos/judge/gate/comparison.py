@@ -45,12 +45,11 @@ from pytest_ldos.measure.metrics.model import SECONDARY_SHARE, Metric
 from pytest_ldos.measure.trial.record import TrialSet, to_series
 
 LOCATION: Final = "location"
-LOCATION_WEIGHT: Final = 1.0
 
 
 def aspect_shares(shapes: Iterable[Shape]) -> dict[str, float]:
     """Shares of a metric's location and of its other tested aspects, 1 in total."""
-    weights = {LOCATION: LOCATION_WEIGHT, **{each.aspect.name: each.aspect.weight for each in shapes}}
+    weights = {LOCATION: 1.0, **{each.aspect.name: each.aspect.weight for each in shapes}}
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}
 

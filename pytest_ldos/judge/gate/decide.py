@@ -37,8 +37,6 @@ from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial import record
 from pytest_ldos.measure.trial.record import Look, TrialSet
 
-Underpowered = why.TooFewComparable | why.TooFewInBaseline | why.TooFewTrials
-
 
 def find_incomparable(head: TrialSet, base: TrialSet) -> dict[str, why.Incomparable]:
     """Reasons why metrics cannot be compared, by name: other sources in the traces, or another unit or direction.
@@ -95,7 +93,7 @@ def _goals(case: Case) -> list[set[str]]:
     return [{trial.goal for trial in trials.trials} for trials in (case.head, case.base)]
 
 
-def _explain_underpowered(comparisons: Sequence[Comparison], case: Case) -> Iterator[Underpowered]:
+def _explain_underpowered(comparisons: Sequence[Comparison], case: Case) -> Iterator[Reason]:
     """Reasons for underpowered metrics; those with equally many values and the same cause share one."""
 
     def kind(found: Comparison) -> tuple[bool, bool, int, int]:
