@@ -7,8 +7,8 @@ the prior. The prior's record ships with the package; ``make runs`` appends to i
 Reference: G. K. Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
 experiments", Statistical Applications in Genetics and Molecular Biology 3, 2004.
 
-They are stored in ``.ldos/known/<stack>/<host class>/<scenario>/<time>.json``. Runs of the baseline's stack are pooled
-with the baseline. Runs of any stack that ran at least twice show how much runs differ.
+Known runs are in ``.ldos/known/<stack>/<host class>/<scenario>/<time>.json``. Those of the baseline's stack are pooled
+with the baseline. Those of any stack that ran at least twice show how much runs differ.
 """
 
 from __future__ import annotations

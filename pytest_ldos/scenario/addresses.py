@@ -24,7 +24,6 @@ ALL_LOADS: Final = "load"
 _SHORT: Final[Mapping[str, str]] = {"stack": "stack.kind", "rmw": "stack.ros2.rmw", "sim": "stack.ros2.sim"}
 
 _NO_ADDRESS: Final = frozenset({"name", "loads"})
-"""Fields of a scenario that are not settings, or consist of several."""
 
 
 @dataclasses.dataclass(frozen=True)

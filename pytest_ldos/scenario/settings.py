@@ -230,10 +230,7 @@ def read_sources(
 
 
 def read_toml(root: Path, file: Path | None = None) -> TomlSettings:
-    """Reads the settings in a folder, if there are any: ``ldos.toml``, or ``[tool.ldos]`` in ``pyproject.toml``.
-
-    Args:
-        file: file to read instead; holds the same tables as ``ldos.toml``, or is a ``pyproject.toml``.
+    """Reads the settings in a folder, if any: ``ldos.toml``, or ``[tool.ldos]`` in ``pyproject.toml``; or those of `file`.
 
     Raises:
         ConfigurationError: invalid TOML, an unknown key (the nearest known one is named), or settings in both files.

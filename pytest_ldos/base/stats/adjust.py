@@ -27,7 +27,7 @@ Groups = Words | Indices
 Flags = npt.NDArray[np.bool_]
 
 _REACH: Final = 3.0
-"""Number of scales from the centre at which values are Winsorized."""
+"""Scales from the centre at which values are Winsorized."""
 
 _UPPER: Final = 0.75
 """Quantile of the distances between levels: insensitive to one level in ten, but sensitive to two kinds of starts."""
@@ -152,7 +152,7 @@ _FEWEST = 5
 _FEWEST_DEGREES: Final = 4
 
 _EXTREME: Final = 3.0
-"""Number of scales at which values are Winsorized for a correlation."""
+"""The same for a correlation."""
 
 _SURE: Final = 0.9999
 """Upper limit of a correlation, so that Fisher's transformation is finite."""

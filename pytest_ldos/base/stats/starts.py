@@ -127,33 +127,31 @@ class Extra:
         known = math.isfinite(shift.standard_error) and math.isfinite(shift.estimate)
         return known and (self.between.value > 0 or self.inflation > 1)
 
+    def widen(self, shift: Shift, *, tail: float) -> Shift:
+        """Widens the interval of a shift, with probability `tail` of error of each end, by additional variance.
 
-def widen(shift: Shift, extra: Extra, *, tail: float) -> Shift:
-    """Widens the interval of a shift, with probability `tail` of error of each end, by additional variance.
+        The variance is added to each end's own distance, so that an outlier on one side of samples with little
+        variation is not magnified.
+        """
+        if not self.matters(shift):
+            return shift
+        total, degrees = self.of(shift)
+        quantile = -float(stdtrit(degrees, tail))
+        factor = math.sqrt(self.inflation) * quantile / -float(stdtrit(self.degrees[0], tail))
+        below, above = (
+            math.hypot(factor * distance, quantile * self.deviation)
+            for distance in (shift.estimate - shift.low, shift.high - shift.estimate)
+        )
+        return Shift(shift.estimate, shift.estimate - below, shift.estimate + above, math.sqrt(total))
 
-    The variance is added to each end's own distance, so that an outlier on one side of samples with little variation is
-    not magnified.
-    """
-    if not extra.matters(shift):
-        return shift
-    total, degrees = extra.of(shift)
-    quantile = -float(stdtrit(degrees, tail))
-    factor = math.sqrt(extra.inflation) * quantile / -float(stdtrit(extra.degrees[0], tail))
-    below, above = (
-        math.hypot(factor * distance, quantile * extra.deviation)
-        for distance in (shift.estimate - shift.low, shift.high - shift.estimate)
-    )
-    return Shift(shift.estimate, shift.estimate - below, shift.estimate + above, math.sqrt(total))
-
-
-def widened_p(p_value: float, shift: Shift, extra: Extra) -> float:
-    if not extra.matters(shift) or not 0 < p_value < 1:
-        return p_value
-    total, degrees = extra.of(shift)
-    if shift.standard_error > 0:
-        deviations = float(stdtrit(extra.degrees[0], p_value))
-        return float(stdtr(degrees, deviations * shift.standard_error / math.sqrt(total)))
-    return float(stdtr(degrees, -shift.estimate / math.sqrt(total))) if total > 0 else p_value
+    def widened_p(self, p_value: float, shift: Shift) -> float:
+        if not self.matters(shift) or not 0 < p_value < 1:
+            return p_value
+        total, degrees = self.of(shift)
+        if shift.standard_error > 0:
+            deviations = float(stdtrit(self.degrees[0], p_value))
+            return float(stdtr(degrees, deviations * shift.standard_error / math.sqrt(total)))
+        return float(stdtr(degrees, -shift.estimate / math.sqrt(total))) if total > 0 else p_value
 
 
 def _groups(values: Numbers, starts: Starts) -> list[Numbers]:

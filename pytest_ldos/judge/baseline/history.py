@@ -197,7 +197,6 @@ def inspect_file(path: Path) -> HistoryFile | Damaged:
 
     Raises:
         RecordUnreadable: it was written by another program, or by another version of this project.
-        FileNotFoundError: it no longer exists.
     """
     try:
         content = read_whole(path)

@@ -22,8 +22,6 @@ from pytest_ldos.base.stats.starts import (
     pool,
     variance_between_paired_starts,
     variance_between_starts,
-    widen,
-    widened_p,
 )
 from pytest_ldos.judge.baseline.key import ENOUGH_RUNS, MetricNoise
 from pytest_ldos.judge.unchanged import Between
@@ -134,11 +132,11 @@ class Contrast:
 
     @property
     def p_value(self) -> float:
-        return widened_p(rank_sum_p(*self._winsorised), estimate_shift(*self._winsorised, tail=0.5), self.extra)
+        return self.extra.widened_p(rank_sum_p(*self._winsorised), estimate_shift(*self._winsorised, tail=0.5))
 
     def shift(self, *, tail: float) -> Shift:
         """Estimated shift of head towards worse; `tail` is the probability of error of each end of its interval."""
-        return widen(estimate_shift(*self._winsorised, tail=tail), self.extra, tail=tail)
+        return self.extra.widen(estimate_shift(*self._winsorised, tail=tail), tail=tail)
 
 
 @dataclass(frozen=True)
