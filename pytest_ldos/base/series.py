@@ -84,7 +84,7 @@ class Series:
 
 @dataclass(frozen=True)
 class SwitchCounts:
-    """Numbers of context switches, as a thread slept or was preempted, and of migrations to other CPUs, if known."""
+    """Context switches of threads that slept or were preempted, and migrations to other CPUs; ``None`` if unknown."""
 
     voluntary: int = 0
     involuntary: int = 0

@@ -230,7 +230,7 @@ def read_sources(
 
 
 def read_toml(root: Path, file: Path | None = None) -> TomlSettings:
-    """Reads the settings in a folder, if any: ``ldos.toml``, or ``[tool.ldos]`` in ``pyproject.toml``; or those of `file`.
+    """Reads the settings of `file`, or of a folder, if any: ``ldos.toml``, or ``[tool.ldos]`` in ``pyproject.toml``.
 
     Raises:
         ConfigurationError: invalid TOML, an unknown key (the nearest known one is named), or settings in both files.

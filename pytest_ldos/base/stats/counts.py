@@ -51,7 +51,7 @@ def shortfall_p(*, successes: int, trials: int, expected_rate: float) -> float:
 
 
 def mean_shortfall_p(values: Sequence[float], expected: float) -> float:
-    """Probability of so low a mean if the expected one is true (Student's t); 0 for equal lower values, 1 for one."""
+    """p-value of a mean below the expected one (Student's t, one-sided); 0 for equal values, 1 for a single one."""
     below = expected - float(np.mean(values)) if values else 0.0
     if below <= 0 or len(values) < 2:
         return 1.0

@@ -128,7 +128,7 @@ class Extra:
         return known and (self.between.value > 0 or self.inflation > 1)
 
     def widen(self, shift: Shift, *, tail: float) -> Shift:
-        """Widens the interval of a shift, with probability `tail` of error of each end, by additional variance.
+        """Widens the interval of a shift by this variance; `tail` is the probability of error of each end.
 
         The variance is added to each end's own distance, so that an outlier on one side of samples with little
         variation is not magnified.

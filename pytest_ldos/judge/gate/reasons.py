@@ -19,7 +19,10 @@ class _Why:
 
 
 class NoTrials(_Why):
-    """No trial was made, for a reason that is empty if none was requested."""
+    """No trial was made.
+
+    The reason is empty if none was requested.
+    """
 
 
 class Distorted(_Why):
