@@ -1,5 +1,6 @@
 """Allowed values of settings, names of loads and built-in scenarios, and parsing of single values.
 
+A parser's `ValueError` states the required form, to follow "it must be"; booleans and numbers may also be text.
 Every pytest run with the plugin installed loads this module, so it imports nothing else of this package.
 """
 
@@ -92,7 +93,6 @@ _FALSE = frozenset({"false", "no", "off", "0"})
 
 
 def parse_word(kind: type[StrEnum], value: Any) -> StrEnum:
-    """One of several words; `ValueError` lists them."""
     try:
         return kind(value)
     except ValueError:
@@ -100,7 +100,6 @@ def parse_word(kind: type[StrEnum], value: Any) -> StrEnum:
 
 
 def parse_truth(value: Any) -> bool:
-    """A boolean, also from text; `ValueError` states the required form."""
     word = value.lower() if isinstance(value, str) else value
     if isinstance(word, bool):
         return word
@@ -110,7 +109,6 @@ def parse_truth(value: Any) -> bool:
 
 
 def parse_number(kind: type[int | float], value: Any, what: str) -> int | float:
-    """A number, also from text; `ValueError` states the required form, `what`."""
     exact = kind is not int or not isinstance(value, float) or value.is_integer()
     if isinstance(value, bool) or not isinstance(value, int | float | str) or not exact:
         raise ValueError(what)

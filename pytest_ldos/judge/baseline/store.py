@@ -103,10 +103,7 @@ class BaselineStores:
         return target
 
     def promote(self, baseline: StoredBaseline) -> Path:
-        """Copies a local baseline into the repository's store, without names of other programs on the machine.
-
-        Raises `RecordUnreadable` if it is damaged.
-        """
+        """Copies a local baseline into the repository, without names of other programs; see `pin` for errors."""
         trials = read_trials(baseline.file)
         if not baseline.is_local:
             raise ConfigurationError(f"{baseline.file} is in the repository's store already")
