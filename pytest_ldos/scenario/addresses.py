@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, Final, get_args, get_origin
+from typing import Any, Final, get_origin
 
 from pytest_ldos.base.errors import ConfigurationError, nearest, suggest
 from pytest_ldos.base.files import field_types
@@ -182,10 +182,8 @@ def _changed(owner: Any, path: tuple[str, ...], value: object) -> Any:
 
 def _parsed(name: str, kind: Any, value: object) -> object:
     """A value of a field's type; for a tuple, its members or a text that joins them with ``+``."""
-    if get_origin(kind) is not tuple:
-        return parse_field(kind, in_unit_of(name, value) if isinstance(value, str) else value, name)
-    members = [part for part in value.split("+") if part] if isinstance(value, str) else value
-    wanted = get_args(kind)[0]
-    if not isinstance(members, list | tuple) or not all(isinstance(each, wanted) for each in members):
-        raise ConfigurationError(f"{name} is {value!r}", remedy=f"it must be a list of {wanted.__name__}")
-    return tuple(members)
+    given: object = value
+    if isinstance(value, str):
+        is_list = get_origin(kind) is tuple
+        given = [part for part in value.split("+") if part] if is_list else in_unit_of(name, value)
+    return parse_field(kind, given, name)

@@ -44,6 +44,7 @@ class Described:
 def described(
     meaning: str, *flags: str, is_argument: bool = False, is_path: bool = False, default: Any = None
 ) -> Mapping[str, Described]:
+    """Metadata of a field (``dataclasses.field``); see `Described`."""
     return {_KEY: Described(meaning, flags, is_argument=is_argument, is_path=is_path, default=default)}
 
 
