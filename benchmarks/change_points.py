@@ -11,7 +11,14 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_ldos.base.stats.rank_tests import CORRELATIONS, LENGTHS, find_change_points, normal_scores, strongest_cusum
+from pytest_ldos.base.stats.rank_tests import (
+    CORRELATIONS,
+    LENGTHS,
+    cusum,
+    find_change_points,
+    normal_scores,
+    seeded_intervals,
+)
 
 
 def autoregressions(rng: np.random.Generator, count: int, length: int, correlation: float) -> NDArray[np.float64]:
@@ -22,6 +29,14 @@ def autoregressions(rng: np.random.Generator, count: int, length: int, correlati
     for i in range(1, length):
         values[:, i] = correlation * values[:, i - 1] + np.sqrt(1 - correlation**2) * noise[:, i]
     return values
+
+
+def strongest_cusum(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The statistic of each row of an array (one independent sequence per row): its maximum over all intervals."""
+    largest = np.zeros(len(scores))
+    for first, last in seeded_intervals(scores.shape[1]):
+        largest = np.maximum(largest, cusum(scores[:, first:last]).max(axis=1))
+    return largest
 
 
 def simulate_limit(length: int, correlation: float, *, count: int, seed: int = 1) -> float:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
+from unittest.mock import patch
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.verdict import Comparison, Verdict
-from pytest_ldos.judge.unchanged import MEASURED, RECORD, join_known, known_by
+from pytest_ldos.judge.unchanged import MEASURED, RECORD, estimate, join_known
 from pytest_ldos.measure.metrics.model import (
     CPU_WORK,
     MARKERS,
@@ -158,7 +159,8 @@ def stored(runs: Runs, known: int) -> Draw:
         left_out = {id(row) for each in chosen for row in runs.plain[each]}
         head = trial_set(runs.plain[chosen[0]], slower)
         base, seen = join_known(plain[chosen[1]], head, [plain[each] for each in chosen[2:]])
-        with known_by(row for row in runs.rows if id(row) not in left_out):
+        record = estimate(row for row in runs.rows if id(row) not in left_out)
+        with patch("pytest_ldos.judge.unchanged.estimate_record", return_value=record):
             return decide(head, base, Policy(known=seen, screens=True)).comparisons
 
     return draw

@@ -1,7 +1,6 @@
-"""Exceptions, each with a remedy.
+"""Exceptions, each with a remedy, which the command line and the plugin print below the message.
 
-A fault is an exception; a verdict (see `judge.gate.verdict`) is a value. Every error
-carries a `remedy`, which the command line and the plugin print below the message.
+A fault is an exception; a verdict (see `judge.gate.verdict`) is a value.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ class LdosError(Exception):
 
     @property
     def summary(self) -> Rendered:
-        """Message and remedy, without the details."""
         return self._compose("")
 
     def _compose(self, details: str) -> Rendered:
@@ -80,9 +78,7 @@ class TraceUnreadable(LdosError):
     """A trace cannot be decoded.
 
     Attributes:
-        path: the file that could not be read.
         offset: byte offset in `path`; ``None`` for metadata errors, which have line and column in `reason`.
-        reason: description of the fault.
     """
 
     def __init__(self, path: Path, offset: int | None, reason: str, *, remedy: str = "") -> None:
@@ -131,7 +127,6 @@ def suggest(name: str, known: Collection[str]) -> str:
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """The most similar known name; empty if none is similar."""
     return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.6)), "")
 
 

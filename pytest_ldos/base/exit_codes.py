@@ -1,8 +1,6 @@
-"""Process exit codes in addition to pytest's.
+"""Process exit codes of the plugin and the command line, in addition to pytest's (0 passed … 5 nothing collected).
 
-pytest's codes keep their meaning (0 passed … 5 nothing collected). The command line
-uses the same codes, and `USAGE` for invalid arguments. Of two non-zero codes, the smaller one is more severe: pytest's
-come first, then those of verdicts by severity.
+Of two non-zero codes, the smaller one is more severe: pytest's come first, then those of verdicts by severity.
 """
 
 from __future__ import annotations

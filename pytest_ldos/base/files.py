@@ -24,7 +24,6 @@ from pytest_ldos.base.errors import ConfigurationError, LdosError, NotWritten
 from pytest_ldos.base.text import format_bytes, one_line
 
 _LARGEST: Final = 2**63
-"""Limit of integers; larger ones overflow in computations."""
 
 _LONGEST_SHOWN: Final = 60
 _LFS_POINTER: Final = "version https://git-lfs.github.com/spec/"
@@ -35,7 +34,6 @@ Reader = Callable[[Any, str], Any]
 
 
 def field_types(kind: Any) -> Mapping[str, Any]:
-    """Types of the fields of a dataclass, by name."""
     hints = get_type_hints(kind)
     return {each.name: hints[each.name] for each in dataclasses.fields(kind)}
 
@@ -69,10 +67,7 @@ class PlainReader:
     most_items: float = math.inf
 
     def read(self, hint: Any, value: Any, what: str) -> Any:
-        """Reads a value of a type.
-
-        Args:
-            what: name of the value in errors.
+        """Reads a value of a type; `what` is its name in errors.
 
         Raises:
             ValueError: it or a nested value has a wrong type; the message names the first one.
@@ -81,7 +76,6 @@ class PlainReader:
         return self.reader_of(hint)(value, what)
 
     def reader_of(self, hint: Any) -> Reader:
-        """Reader of a type."""
         if hint not in self.by_type:
             self.by_type[hint] = self._new_reader(hint)
         return self.by_type[hint]
@@ -116,7 +110,6 @@ class PlainReader:
 
 
 read_plain: Final = PlainReader().read
-"""Reads a value with the default reader; see `PlainReader.read`."""
 
 
 def _read_one_of(readers: tuple[Reader, ...], is_optional: bool, value: Any, what: str) -> Any:
@@ -173,7 +166,6 @@ _REMEDIES: Final = {
     errno.EIO: f"its disk reports errors: {ANOTHER}, and look at the kernel's log",
     errno.EFBIG: f"raise the largest size of a file (ulimit -f), or {ANOTHER}",
 }
-"""Remedies by error number; a full disk has a separate one."""
 
 
 @contextmanager
@@ -181,7 +173,7 @@ def writing(place: Path, *, needs: int = 0, otherwise: str = ANOTHER) -> Iterato
     """Converts errors of writing a file or folder.
 
     Args:
-        needs: number of bytes to write, if known.
+        needs: number of bytes, if known.
         otherwise: option with which the user can choose another place.
 
     Raises:
@@ -195,14 +187,7 @@ def writing(place: Path, *, needs: int = 0, otherwise: str = ANOTHER) -> Iterato
 
 
 def write_atomically(path: Path, content: str | bytes, *, otherwise: str = ANOTHER) -> None:
-    """Writes a file atomically: a reader sees the old or the new content.
-
-    Args:
-        otherwise: see `writing`.
-
-    Raises:
-        NotWritten, ConfigurationError: see `writing`.
-    """
+    """Writes a file atomically: a reader sees the old or the new content. For errors see `writing`."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     with writing(path, needs=len(data), otherwise=otherwise):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -220,17 +205,12 @@ def write_atomically(path: Path, content: str | bytes, *, otherwise: str = ANOTH
 
 
 def opened_log(log: Path) -> BinaryIO:
-    """Opens another program's log for appending.
-
-    Raises:
-        NotWritten, ConfigurationError: see `writing`.
-    """
+    """Opens another program's log for appending; for errors see `writing`."""
     with writing(log):
         return log.open("ab")
 
 
 def unwritable(place: Path, error: OSError, *, needs: int = 0, otherwise: str = ANOTHER) -> LdosError:
-    """The error for a file or folder that cannot be written; see `writing`."""
     reason = os.strerror(error.errno) if error.errno else str(error)
     message = f"{place} cannot be written: {one_line(reason)}"
     if error.errno in _FULL:
@@ -265,11 +245,7 @@ def require_writable_file(file: Path) -> None:
 
 
 def require_writable_folder(folder: Path, *, otherwise: str = ANOTHER) -> None:
-    """Creates a folder for result files.
-
-    Raises:
-        NotWritten, ConfigurationError: see `writing`.
-    """
+    """Creates a folder for result files; for errors see `writing`."""
     with writing(folder, otherwise=otherwise):
         _try_folder(folder)
 
@@ -284,11 +260,6 @@ def _try_folder(folder: Path) -> None:
 
 
 def find_carried(folder: str) -> Path:
-    """A folder of the installed package, or of an editable install's checkout.
-
-    Raises:
-        ConfigurationError: it does not exist.
-    """
     package = Path(__file__).parents[1]
     found = next((each for each in (package / folder, package.parent / folder) if each.is_dir()), None)
     if found is None:

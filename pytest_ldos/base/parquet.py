@@ -1,7 +1,4 @@
-"""Parquet files with a digest that detects damage.
-
-Polars crashes or panics on corrupt bytes, so that damage must be detected before reading.
-"""
+"""Parquet files with a digest, which detects damage before reading: Polars crashes or panics on corrupt bytes."""
 
 from __future__ import annotations
 
@@ -28,11 +25,7 @@ _SEALED: Final = re.compile(rb"pytest-ldos seal\x18@([0-9a-f]{64})")
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
-    """Writes a Parquet file.
-
-    Raises:
-        OSError: it cannot be written; also for Polars' own exceptions.
-    """
+    """Writes a Parquet file; raises `OSError` also for Polars' own exceptions."""
     try:
         frame.write_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -53,12 +46,7 @@ def sealed(frame: pl.DataFrame, metadata: Mapping[str, str]) -> bytes:
 
 
 def read_whole(path: Path) -> io.BytesIO:
-    """Reads a file with a valid seal, or without one (of an earlier version).
-
-    Raises:
-        ValueError: it is damaged.
-        OSError: it cannot be read.
-    """
+    """Reads a file with a valid seal, or without one (of an earlier version); `ValueError` if it is damaged."""
     content = path.read_bytes()
     found = _SEALED.search(content)
     if found is not None:
@@ -75,7 +63,6 @@ def _with_seal(content: bytes, found: re.Match[bytes], seal: bytes) -> bytes:
 
 
 def digest_of(path: Path) -> str:
-    """Digest of a file, for storage in another file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -1,10 +1,8 @@
 """ROS 2: supported distributions, tracepoints, and causal paths.
 
-`ros2:*` are those of tracetools 8.2 (ROS 2 Jazzy); `ldos:*` are this project's markers; `sched_*` are the kernel's. The
-embedded node layer emits them, the C++ workspace defines them, and the reader looks for them; a test compares all three
-with this table.
-
-``.ci/ros2-setup`` and the workflows repeat these values, because they cannot import this module; a test compares them.
+`ros2:*` are those of tracetools 8.2 (ROS 2 Jazzy); `ldos:*` are this project's markers; `sched_*` are the kernel's. A
+test compares them with the embedded node layer, which emits them, the C++ workspace, which defines them, and the
+reader. Another compares the distributions with ``.ci/ros2-setup`` and the workflows, which cannot import this module.
 """
 
 from __future__ import annotations
@@ -16,6 +14,7 @@ from enum import StrEnum
 from typing import Final, Self
 
 from pytest_ldos.base.errors import require
+from pytest_ldos.base.text import NS_PER_MS
 
 
 class _Event(StrEnum):
@@ -159,10 +158,8 @@ READ_ONLY: Final = AFTER_JAZZY | {
 """Events that the analysis reads but the embedded node layer does not emit."""
 
 KERNEL_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {each: each.fields for each in Kernel}
-"""Fields of the kernel's events, which lttng-modules emits."""
 
 RECORDED: Final = ("ros2:*", "ldos:*")
-"""Event patterns a recording enables."""
 
 TRACEPOINTS_OFF: Final = "TRACETOOLS_RUNTIME_DISABLE"
 """Environment variable that disables tracing in ROS 2 Lyrical and later if set to 1."""
@@ -173,10 +170,8 @@ class Distro:
     """A ROS 2 distribution.
 
     Attributes:
-        name: name as in ``ROS_DISTRO`` and in package names.
+        name: as in ``ROS_DISTRO`` and in package names.
         ubuntu: version of Ubuntu with apt packages.
-        codename: codename of that version.
-        python: version of Python.
         gazebo: release of Gazebo that it is paired with.
         rmw: its default middleware.
         pytest: requirement for pytest, compatible with its pytest plugins (launch_pytest, launch_testing).
@@ -190,8 +185,8 @@ class Distro:
     codename: str
     python: str
     gazebo: str
-    rmw: str
     pytest: str
+    rmw: str = "rmw_fastrtps_cpp"
     was_measured: bool = True
 
     @property
@@ -206,13 +201,7 @@ class Distro:
 
 
 JAZZY: Final = Distro(
-    name="jazzy",
-    ubuntu="24.04",
-    codename="noble",
-    python="3.12",
-    gazebo="harmonic",
-    rmw="rmw_fastrtps_cpp",
-    pytest="pytest>=8.0,<8.4",
+    name="jazzy", ubuntu="24.04", codename="noble", python="3.12", gazebo="harmonic", pytest="pytest>=8.0,<8.4"
 )
 
 LYRICAL: Final = Distro(
@@ -221,19 +210,14 @@ LYRICAL: Final = Distro(
     codename="resolute",
     python="3.14",
     gazebo="jetty",
-    rmw="rmw_fastrtps_cpp",
     pytest="pytest>=8.0",
     was_measured=False,
 )
 
 DISTROS: Final[Mapping[str, Distro]] = {each.name: each for each in (JAZZY, LYRICAL)}
-"""By name."""
 
 DEFAULT: Final = JAZZY
 """The distribution that is installed and named in remedies if none is found."""
-
-
-_NS_PER_MS: Final = 1_000_000
 
 
 class LinkRule(StrEnum):
@@ -310,7 +294,7 @@ class PathSpec:
 
     @property
     def deadline_ns(self) -> int | None:
-        return None if self.deadline_ms is None else round(self.deadline_ms * _NS_PER_MS)
+        return None if self.deadline_ms is None else round(self.deadline_ms * NS_PER_MS)
 
 
 STATE_FEEDBACK: Final = "state feedback"

@@ -79,19 +79,12 @@ class Series:
 
     @property
     def finite(self) -> tuple[float, ...]:
-        """The values that are not censored."""
         return tuple(value for value in self.values if math.isfinite(value))
 
 
 @dataclass(frozen=True)
 class SwitchCounts:
-    """Numbers of context switches, by reason, and of migrations.
-
-    Attributes:
-        voluntary: the thread went to sleep.
-        involuntary: the thread was preempted.
-        migrations: the thread continued on another CPU; ``None`` if the kernel does not report them.
-    """
+    """Context switches of threads that slept or were preempted, and migrations to other CPUs; ``None`` if unknown."""
 
     voluntary: int = 0
     involuntary: int = 0
@@ -108,11 +101,7 @@ class SwitchCounts:
 
 @dataclass(frozen=True)
 class Moments:
-    """Count, mean and standard deviation of values.
-
-    Attributes:
-        sd: standard deviation of the population (divided by the count).
-    """
+    """Count, mean and standard deviation (of the population, divided by the count) of values."""
 
     count: int
     mean: float

@@ -24,26 +24,23 @@ _COMMAND: Final = re.compile(
 
 
 def visible(text: str) -> str:
-    """Escapes control characters in `text`, so that none reaches a terminal.
+    """Escapes control characters except line ends and tabs, so that none reaches a terminal.
 
-    Line ends and tabs are kept. Direction marks, invisible characters and unencodable characters
-    are escaped, too, because they can disguise text.
+    Direction marks, invisible characters and unencodable characters are escaped, too, because they can disguise text.
     """
     return _CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
 
 
 def one_line(text: str) -> str:
-    """Sanitises `text` as one line, without line ends and commands of CI logs."""
+    """Sanitises text as one line, and escapes commands of CI logs in it."""
     return without_commands(visible(text).replace("\n", " ").replace("\t", " "))
 
 
 def safe_lines(text: str) -> str:
-    """Sanitises `text` of several lines."""
     return "\n".join(map(one_line, text.split("\n")))
 
 
 def without_commands(text: str) -> str:
-    """Escapes commands of CI logs in finished lines."""
     return _COMMAND.sub(_written_out, text)
 
 
@@ -57,7 +54,6 @@ NS_PER_MS: Final = 1_000_000
 NS_PER_S: Final = 1_000_000_000
 
 SECONDS_OF: Final = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
-"""Seconds in each unit of time."""
 
 UNITS: Final = (*SECONDS_OF, "Hz", "%", "B", "kB", "MB", "m", "mm", "rad", "N", "Nm", "W", "J", "")
 """Units of quantities; the last one is for counts and ratios."""
@@ -67,12 +63,10 @@ _ROUNDED_UP: Final = 0.9995
 
 
 def ns_to_ms(duration_ns: float) -> float:
-    """Milliseconds of a duration in nanoseconds."""
     return duration_ns / NS_PER_MS
 
 
 def seconds_to_ns(duration_s: float) -> int:
-    """Whole nanoseconds of a duration in seconds."""
     return round(duration_s * NS_PER_S)
 
 
@@ -106,7 +100,6 @@ def format_duration(duration_ns: float) -> str:
 
 
 def describe_duration(seconds: float) -> str:
-    """A waiting time in words."""
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
@@ -119,7 +112,6 @@ def format_bytes(count: float) -> str:
 
 
 LARGEST_EFFECT: Final = 10.0
-"""Relative effect above which its exact size is not shown."""
 
 
 def format_effect(size: float) -> str:

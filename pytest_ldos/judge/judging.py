@@ -18,39 +18,14 @@ from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.base.files import PlainReader, write_atomically
 from pytest_ldos.base.series import Better
 from pytest_ldos.host.fingerprint import find_differences
+from pytest_ldos.judge import summary
+from pytest_ldos.judge.baseline import store
 from pytest_ldos.judge.baseline.key import Calibration, decode_calibration, encode_calibration
-from pytest_ldos.judge.baseline.store import (
-    BaselineStores,
-    Calibrated,
-    CalibrationLookup,
-    Found,
-    Lookup,
-    NoBaseline,
-    NotComparable,
-    Uncalibrated,
-    Unreadable,
-    UnreadableCalibration,
-    compare_with,
-    find_baseline,
-    find_calibration,
-    shown_baseline,
-)
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.case import Case, Policy, failures_became_more, falls_short
 from pytest_ldos.judge.gate.decide import GateResult, decide, judge_alone
 from pytest_ldos.judge.gate.reasons import Reason, by_weight
 from pytest_ldos.judge.gate.verdict import VariesTooMuch, Verdict, worst
-from pytest_ldos.judge.summary import (
-    Drift,
-    Explanation,
-    PartsExplanation,
-    Score,
-    Summary,
-    explain,
-    explain_parts,
-    find_drift,
-    summarize,
-)
 from pytest_ldos.judge.unchanged import KnownRuns, is_whole, settings_of, stack_of, with_known_runs
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
@@ -67,10 +42,7 @@ UNJUDGED: Final = "unjudged"
 class Screen:
     """A plain run that was suspicious against the stored baseline, and was then measured interleaved.
 
-    Attributes:
-        head: its trials.
-        suspicious: names of metrics; empty if only failures are suspicious.
-        known: see `Policy.known`.
+    `suspicious` names metrics; it is empty if only failures are suspicious.
     """
 
     head: TrialSet
@@ -86,58 +58,53 @@ class Grounds:
     Attributes:
         policy: of the run; the calibration of the host is added when the trials are judged.
         base: the baseline or the interleaved base, or the reason why there is none.
-        label: name of the base in reports.
         screen: comparison with the stored baseline that the trials confirm or refute; ``None`` if there was none.
     """
 
     policy: Policy
-    base: Lookup
-    calibration: CalibrationLookup = field(default_factory=Uncalibrated)
+    base: store.Lookup
+    calibration: store.CalibrationLookup = field(default_factory=store.Uncalibrated)
     label: str = BASELINE
     screen: Screen | None = None
 
     @classmethod
-    def stored(cls, head: TrialSet, stores: BaselineStores, policy: Policy) -> Grounds:
-        """The grounds for judging trials by the stored baseline and calibration."""
-        found = cls(policy=policy, base=find_baseline(stores, head), calibration=find_calibration(stores, head))
+    def stored(cls, head: TrialSet, stores: store.BaselineStores, policy: Policy) -> Grounds:
+        found = cls(
+            policy=policy, base=store.find_baseline(stores, head), calibration=store.find_calibration(stores, head)
+        )
         return found._with_known_runs(head, stores)
 
     @classmethod
     def given(
-        cls, head: TrialSet, base: TrialSet, file: Path, *, stores: BaselineStores, policy: Policy, label: str
+        cls, head: TrialSet, base: TrialSet, file: Path, *, stores: store.BaselineStores, policy: Policy, label: str
     ) -> Grounds:
-        """The grounds for comparing trials with the interleaved base, or with saved trials.
-
-        Args:
-            file: location of the base.
-        """
-        there = Found(base, file)
+        """The grounds for comparing trials with the interleaved base, or with saved trials, which are in `file`."""
+        there = store.Found(base, file)
         is_interleaved = head.is_interleaved_with(base)
-        found = there if is_interleaved else compare_with(head, base, file)
-        if isinstance(found, NotComparable):
+        found = there if is_interleaved else store.compare_with(head, base, file)
+        if isinstance(found, store.NotComparable):
             found = replace(found, shown=there)
-        made = cls(policy=policy, base=found, calibration=find_calibration(stores, head), label=label)
+        made = cls(policy=policy, base=found, calibration=store.find_calibration(stores, head), label=label)
         return made if is_interleaved else made._with_known_runs(head, stores)
 
-    def _with_known_runs(self, head: TrialSet, stores: BaselineStores) -> Grounds:
+    def _with_known_runs(self, head: TrialSet, stores: store.BaselineStores) -> Grounds:
         """The same grounds, with known runs of the base's stack on this host pooled into the base."""
-        if not isinstance(self.base, Found):
+        if not isinstance(self.base, store.Found):
             return self
         trials, known = with_known_runs(stores.local, self.base.trials, head)
         return replace(self, base=replace(self.base, trials=trials), policy=replace(self.policy, known=known))
 
     def shortened(self, root: Path) -> Grounds:
-        """The same grounds, with paths of files below `root` relative to it."""
 
         def short(file: Path) -> Path:
             return file.relative_to(root) if file.is_relative_to(root) else file
 
         base, calibration = self.base, self.calibration
-        if isinstance(base, Found):
+        if isinstance(base, store.Found):
             base = replace(base, file=short(base.file))
-        elif isinstance(base, NoBaseline) and isinstance(base.shared, Found):
-            base = NoBaseline(replace(base.shared, file=short(base.shared.file)))
-        if isinstance(calibration, Calibrated):
+        elif isinstance(base, store.NoBaseline) and isinstance(base.shared, store.Found):
+            base = store.NoBaseline(replace(base.shared, file=short(base.shared.file)))
+        if isinstance(calibration, store.Calibrated):
             calibration = replace(calibration, file=short(calibration.file))
         return replace(self, base=base, calibration=calibration)
 
@@ -151,7 +118,6 @@ class Judged:
         base: trials whose numbers are shown next to the head's; ``None`` if there are none.
         calibration: noise of the host; ``None`` if there is no base.
         known: runs of unchanged stacks on this host; ``None`` if the base is not a stored baseline.
-        drifts: over the blocks of an interleaved session.
     """
 
     head: TrialSet
@@ -160,13 +126,12 @@ class Judged:
     base: TrialSet | None = None
     base_file: Path | None = None
     base_label: str = BASELINE
-    calibration: CalibrationLookup | None = None
+    calibration: store.CalibrationLookup | None = None
     known: KnownRuns | None = None
-    drifts: tuple[Drift, ...] = ()
+    drifts: tuple[summary.Drift, ...] = ()
 
     @property
     def is_interleaved(self) -> bool:
-        """True if the base was measured in the same interleaved session."""
         return self.base is not None and self.head.is_interleaved_with(self.base)
 
     @property
@@ -175,14 +140,12 @@ class Judged:
         return tuple(self.head.metrics if self.base is None else metrics_of(self.head, self.base).values())
 
     @cached_property
-    def head_summaries(self) -> Mapping[str, Summary]:
-        """Summary of each metric over the head's trials, by name."""
-        return summarize(self.metrics, self.result.head_series)
+    def head_summaries(self) -> Mapping[str, summary.Summary]:
+        return summary.summarize(self.metrics, self.result.head_series)
 
     @cached_property
-    def base_summaries(self) -> Mapping[str, Summary]:
-        """Summary of each metric over the base's trials, by name."""
-        return summarize(self.metrics, self.result.base_series)
+    def base_summaries(self) -> Mapping[str, summary.Summary]:
+        return summary.summarize(self.metrics, self.result.base_series)
 
     def median_ratio(self, metric: Metric) -> float | None:
         """Ratio of the medians, the worse over the better, if the metric passed although it exceeds the MDE.
@@ -200,35 +163,33 @@ class Judged:
         return worse / other if worse / other > 1 + found.mde else None
 
     @cached_property
-    def score(self) -> Score:
-        """The overall score of the comparison, of the metrics that have a weight."""
+    def score(self) -> summary.Score:
         ratios = {each.metric: each.ratio for each in self.result.comparisons if each.has_ratio}
         scored = {metric.name: metric.score_weight for metric in self.head.metrics if metric.score_weight > 0}
         weights = {name: weight for name, weight in scored.items() if ratios.get(name, math.inf) < math.inf}
         without = tuple(name for name in scored if name not in weights)
         if not weights:
-            return Score(value=None, without=without)
+            return summary.Score(value=None, without=without)
         total = sum(weight * math.log(ratios[name]) for name, weight in weights.items())
-        return Score(value=math.exp(total / sum(weights.values())), without=without)
+        return summary.Score(value=math.exp(total / sum(weights.values())), without=without)
 
     @cached_property
-    def explained(self) -> Mapping[str, Explanation]:
-        """Changes of each path and its segments, by path; empty without a base."""
-        return {} if self.base is None else explain(self.base, self.head)
+    def explained(self) -> Mapping[str, summary.Explanation]:
+        return {} if self.base is None else summary.explain(self.base, self.head)
 
     @cached_property
-    def parts(self) -> tuple[PartsExplanation, ...]:
+    def parts(self) -> tuple[summary.PartsExplanation, ...]:
         """Changes by process, of each changed metric that is a sum over several processes."""
         changed = {each.metric for each in self.result.comparisons if each.verdict.is_change}
         metrics = (metric for metric in self.head.metrics if metric.name in changed)
-        return () if self.base is None else tuple(explain_parts(self.base, self.head, metrics))
+        return () if self.base is None else tuple(summary.explain_parts(self.base, self.head, metrics))
 
 
 def judge(head: TrialSet, grounds: Grounds) -> Judged:
     """Judges the trials of one scenario."""
     policy = with_calibration(grounds.policy, grounds.calibration)
     own = judge_alone(head, policy)
-    if isinstance(grounds.base, Found):
+    if isinstance(grounds.base, store.Found):
         result = _compare(head, own, grounds.base.trials, policy)
         if policy.known is not None and is_equal_stack(head, grounds.base.trials):
             result = _blame_machine(result, own, policy, grounds.base.trials, head)
@@ -243,13 +204,13 @@ def judge(head: TrialSet, grounds: Grounds) -> Judged:
                     calibration=grounds.calibration,
                     known=grounds.screen.known,
                 )
-        if isinstance(grounds.calibration, UnreadableCalibration):
+        if isinstance(grounds.calibration, store.UnreadableCalibration):
             reasons = by_weight([*result.reasons, why.CalibrationUnreadable(grounds.calibration.reason)])
             verdict = worst([result.verdict, Verdict.INVALID])
             result = replace(result, verdict=verdict, reasons=reasons, more_trials_because=())
     else:
         result = _without_base(head, own, grounds.base, policy)
-    shown = shown_baseline(grounds.base)
+    shown = store.shown_baseline(grounds.base)
     if shown is None:
         return Judged(head=head, result=result, own=own)
     return Judged(
@@ -261,7 +222,7 @@ def judge(head: TrialSet, grounds: Grounds) -> Judged:
         base_label=grounds.label,
         calibration=grounds.calibration,
         known=grounds.policy.known,
-        drifts=find_drift(head, shown.trials) if head.is_interleaved_with(shown.trials) else (),
+        drifts=summary.find_drift(head, shown.trials) if head.is_interleaved_with(shown.trials) else (),
     )
 
 
@@ -313,14 +274,12 @@ def has_other_settings(head: TrialSet, base: TrialSet) -> bool:
 
 
 def judge_only(trials: TrialSet, policy: Policy) -> Judged:
-    """Judges trials without a comparison."""
     own = judge_alone(trials, policy)
     return Judged(head=trials, result=own, own=own)
 
 
-def with_calibration(policy: Policy, lookup: CalibrationLookup) -> Policy:
-    """The policy with the calibration found for this host; unchanged if there is none."""
-    if not isinstance(lookup, Calibrated):
+def with_calibration(policy: Policy, lookup: store.CalibrationLookup) -> Policy:
+    if not isinstance(lookup, store.Calibrated):
         return policy
     found = lookup.calibration
     return replace(policy, calibrations={**policy.calibrations, found.scenario: found})
@@ -333,9 +292,11 @@ def verdict_alone(trials: TrialSet, policy: Policy) -> str:
 
 
 def _compare(head: TrialSet, own: GateResult, base: TrialSet, policy: Policy) -> GateResult:
-    """Compares with a base. An interleaved base was not judged before, so its measurement must be valid. If it is not
-    (a load was not reached, events were lost, trials are missing), the comparison is invalid, unless head regressed by
-    itself. If the base missed its success rate, the comparison stands: only the head is judged.
+    """Compares with a base.
+
+    An interleaved base was not judged before: with an invalid measurement (a load was not reached, events were lost,
+    trials are missing) the comparison is invalid, unless head regressed by itself. A base below its success rate is
+    compared all the same: only the head is judged.
     """
     result = decide(head, base, policy)
     faults: list[why.OfBase] = []
@@ -353,17 +314,17 @@ def _compare(head: TrialSet, own: GateResult, base: TrialSet, policy: Policy) ->
 
 
 def _without_base(
-    head: TrialSet, own: GateResult, lookup: NoBaseline | NotComparable | Unreadable, policy: Policy
+    head: TrialSet, own: GateResult, lookup: store.NoBaseline | store.NotComparable | store.Unreadable, policy: Policy
 ) -> GateResult:
     """The verdict without a base; it includes changes from a shared baseline, which are not judged."""
     verdict, reason = _why_not(lookup)
     short = falls_short(head) if own.verdict is Verdict.PASSED else []
     reasons = by_weight([*own.reasons, *short, reason])
     result = replace(own, verdict=worst([own.verdict, verdict]), reasons=reasons)
-    shown = shown_baseline(lookup)
+    shown = store.shown_baseline(lookup)
     if shown is None:
         return result
-    if isinstance(lookup, NotComparable):
+    if isinstance(lookup, store.NotComparable):
         case = Case.of(head, shown.trials)
         return replace(result, head_series=case.head_series, base_series=case.base_series)
     compared = decide(head, shown.trials, policy)
@@ -376,12 +337,12 @@ def _without_base(
     )
 
 
-def _why_not(lookup: NoBaseline | NotComparable | Unreadable) -> tuple[Verdict, Reason]:
-    if isinstance(lookup, NotComparable):
+def _why_not(lookup: store.NoBaseline | store.NotComparable | store.Unreadable) -> tuple[Verdict, Reason]:
+    if isinstance(lookup, store.NotComparable):
         return Verdict.NOT_COMPARABLE, lookup.reason
-    if isinstance(lookup, Unreadable):
+    if isinstance(lookup, store.Unreadable):
         return Verdict.INVALID, why.BaselineUnreadable(lookup.reason)
-    if isinstance(lookup.shared, Found):
+    if isinstance(lookup.shared, store.Found):
         return Verdict.NO_BASELINE, why.BaselineShared()
     if lookup.shared is not None:
         return Verdict.NO_BASELINE, _why_not(lookup.shared)[1]
@@ -396,12 +357,7 @@ _REMEDY: Final = f"delete {JUDGED_FILE} to judge by what is stored now"
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """A verdict with its grounds.
-
-    Attributes:
-        made_by: version of pytest-ldos.
-        notes: facts about the measurement that every report of it shows.
-    """
+    """A verdict with its grounds, the version of pytest-ldos, and facts that every report of it shows."""
 
     grounds: Grounds
     verdict: Verdict
@@ -410,21 +366,13 @@ class Judgement:
 
 
 def write_judgement(folder: ScenarioFolder, judgement: Judgement) -> None:
-    """Writes a judgement next to its trials.
-
-    Raises:
-        NotWritten: see `write_atomically`.
-    """
+    """Writes a judgement next to its trials; for errors see `write_atomically`."""
     document = {"kind": KIND, "schema": SCHEMA_VERSION, **_to_plain(judgement)}
     write_atomically(folder.path / JUDGED_FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
 
 
 def read_judgement(folder: ScenarioFolder) -> Judgement | None:
-    """The judgement of the trials in a folder; ``None`` if there is none.
-
-    Raises:
-        RecordUnreadable: it is damaged, or of another schema version.
-    """
+    """The judgement of the trials in a folder, if any; `RecordUnreadable` if damaged, or of another schema version."""
     file = folder.path / JUDGED_FILE
     if not file.is_file():
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 from typing import Final
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from pytest_ldos.base.series import Series
 from pytest_ldos.base.stats.adjust import remove_covariate
 from pytest_ldos.base.stats.counts import share_interval
-from pytest_ldos.base.stats.rank_tests import FEWEST_OF_TREND, Sample, estimate_shift, estimate_trend, median
+from pytest_ldos.base.stats.rank_tests import FEWEST_OF_TREND, Sample, estimate_shift, estimate_trend
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.extract import LATENCY, Kept
 from pytest_ldos.measure.metrics.model import Metric
@@ -94,16 +94,12 @@ class Located:
     values: int = 0
 
 
-_NEVER: Final = Kept(0, 0)
-
-
 def kept_in_trials(trials: TrialSet, deadline: DeadlineSpec) -> list[Kept]:
     """Passages of each motion that met a deadline; a motion without an observed passage missed it."""
-    return [trial.deadlines.get(deadline.path, _NEVER) for trial in trials.motions]
+    return [trial.deadlines.get(deadline.path, Kept(0, 0)) for trial in trials.motions]
 
 
 def summarize(metrics: Iterable[Metric], series: Mapping[str, Series]) -> dict[str, Summary]:
-    """The summary of each metric that has values, by name."""
     found = ((metric, series.get(metric.name)) for metric in metrics)
     return {
         metric.name: Summary(
@@ -126,10 +122,7 @@ def coefficient_of_variation(series: Series) -> float:
 
 
 def _adjusted_variation(metric: Metric, series: Series) -> float | None:
-    """The coefficient of variation that remains after the metric's covariates are removed.
-
-    ``None`` if nothing can be removed: no covariates, none that vary, or too few values.
-    """
+    """The coefficient of variation after covariates are removed; ``None`` for none that vary, or too few values."""
     values = np.array(series.values, dtype=np.float64)
     names = (*metric.adjust_for, *metric.adjust_where_alike)
     if not names or np.count_nonzero(np.isfinite(values)) < 4 or np.any(values <= 0):
@@ -147,7 +140,6 @@ def _adjusted_variation(metric: Metric, series: Series) -> float | None:
 
 
 def summarize_deadline(deadline: DeadlineSpec, kept: Sequence[Kept]) -> Deadline:
-    """The outcome of a deadline, from the passages of each motion."""
     return Deadline(
         path=deadline.path,
         ms=deadline.ms,
@@ -159,16 +151,16 @@ def summarize_deadline(deadline: DeadlineSpec, kept: Sequence[Kept]) -> Deadline
 
 
 def summarize_deadlines(trials: TrialSet) -> tuple[Deadline, ...]:
-    """The outcome of each deadline of the scenario."""
     return tuple(summarize_deadline(each, kept_in_trials(trials, each)) for each in trials.spec.deadlines)
 
 
 CONFIDENCE: Final = 0.95
 """Confidence of intervals that describe a run; a verdict has its own."""
 
+TAIL: Final = (1 - CONFIDENCE) / 2
+
 
 def success_interval(failures: Sequence[bool]) -> tuple[float, float]:
-    """Interval of the share of trials that succeeded."""
     return share_interval(failures.count(False), len(failures), confidence=CONFIDENCE)
 
 
@@ -234,11 +226,9 @@ def _by_index(trials: TrialSet, name: str) -> dict[int, tuple[int, float]]:
 
 
 METRIC_PATHS: Final = {metric.name: metric.path for metric in METRICS.values() if metric.path}
-"""Path whose latency each metric measures, by metric."""
 
 
 def path_of(metric: Metric) -> str:
-    """The path that a metric measures; empty if it measures none."""
     kind, _, subject = metric.asked_as.partition(":")
     asked = subject.rpartition(":")[0] if kind == MetricKind.PATH else ""
     return asked or METRIC_PATHS.get(metric.name, "")
@@ -272,13 +262,7 @@ class SegmentChange:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Breakdown of the change of one path's latency by segment.
-
-    Attributes:
-        path: name of the path.
-        whole: change of the path's whole latency.
-        changes: changes of its segments, the largest share first.
-    """
+    """Changes of a path's latency as a whole and by segment, the largest share first."""
 
     path: str
     whole: SegmentChange
@@ -288,12 +272,10 @@ class Explanation:
 def explain(base: TrialSet, head: TrialSet, *, confidence: float = CONFIDENCE) -> dict[str, Explanation]:
     """Explains each path that occurs in both runs, by path name.
 
-    Args:
-        base: a run or a stored baseline; its trials contain the durations of their segments.
-        confidence: confidence level of each interval.
+    A segment that is absent from a trial counts as zero. Failed trials are left out: their paths are incomplete.
 
-    A segment that is absent from a trial counts as zero. Failed trials are left out, because their paths are
-    incomplete.
+    Args:
+        confidence: level of each interval.
     """
     names = dict.fromkeys(name for trial in head.motions for name in trial.segments_ns)
     sides = ((name, _segments(base, name), _segments(head, name)) for name in names)
@@ -338,7 +320,6 @@ class PartChange:
     """Change of the part of one process.
 
     Attributes:
-        process: its name.
         change: Hodges–Lehmann estimate of head minus base, in the metric's unit.
         low, high: its interval; infinite with too few trials.
         share: share of the sum of all changes; negative for a change in the opposite direction.
@@ -364,21 +345,15 @@ class PartsExplanation:
     parts: tuple[PartChange, ...]
 
 
-def explain_parts(
-    base: TrialSet, head: TrialSet, metrics: Iterable[Metric], *, confidence: float = CONFIDENCE
-) -> list[PartsExplanation]:
-    """Explains each metric that is a sum over several processes; others are left out.
-
-    A process that is absent from a trial counts as zero.
-    """
+def explain_parts(base: TrialSet, head: TrialSet, metrics: Iterable[Metric]) -> list[PartsExplanation]:
+    """Explains each metric that is a sum over several processes; one that is absent from a trial counts as zero."""
     explained = []
     for metric in metrics:
         old, new = _parts(base, metric), _parts(head, metric)
         if not old or not new:
             continue
         names = dict.fromkeys(name for each in (*new, *old) for name in each)
-        tail = (1 - confidence) / 2
-        shifts = {name: estimate_shift(_values(new, name), _values(old, name), tail=tail) for name in names}
+        shifts = {name: estimate_shift(_values(new, name), _values(old, name), tail=TAIL) for name in names}
         total = sum(shift.estimate for shift in shifts.values())
         changes = (
             PartChange(name, shift.estimate, shift.low, shift.high, shift.estimate / total if total else 0.0)

@@ -7,8 +7,8 @@ the prior. The prior's record ships with the package; ``make runs`` appends to i
 Reference: G. K. Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
 experiments", Statistical Applications in Genetics and Molecular Biology 3, 2004.
 
-They are stored in ``.ldos/known/<stack>/<host class>/<scenario>/<time>.json``. Runs of the baseline's stack are pooled
-with the baseline. Runs of any stack that ran at least twice show how much runs differ.
+Known runs are in ``.ldos/known/<stack>/<host class>/<scenario>/<time>.json``. Those of the baseline's stack are pooled
+with the baseline. Those of any stack that ran at least twice show how much runs differ.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ import csv
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -76,7 +75,6 @@ FEWEST_DEGREES: Final = 4.0
 on a machine is less certain than by the assumption that it would replace."""
 
 _FEWEST: Final = 4
-"""Fewest common questions for which runs are compared."""
 
 _NONE: Final = np.empty(0)
 
@@ -91,7 +89,6 @@ class Between:
     Attributes:
         starts: between starts of one run, beyond what the variation of their trials explains.
         runs: between runs at different times, with what their starts contribute.
-        trials: between trials of one start.
     """
 
     starts: Variance = UNKNOWN
@@ -99,19 +96,14 @@ class Between:
     trials: Variance = UNKNOWN
 
     def scaled(self, factor: float) -> Between:
-        """The same with all variances multiplied by a factor."""
         return Between(self.starts * factor, self.runs * factor, self.trials * factor)
 
 
 @dataclass(frozen=True)
 class RunOf:
-    """One metric in one run of one version, one element per trial.
+    """One metric in one run of one version, one element per trial; each question occurs once.
 
-    Attributes:
-        questions: each occurs once.
-        values: logarithms.
-        starts: number of the stack's start.
-        causes: logarithms of covariates, by name; NaN where unknown.
+    Values and covariates (`causes`) are logarithms, NaN where unknown.
     """
 
     questions: tuple[str, ...]
@@ -120,7 +112,6 @@ class RunOf:
     causes: Mapping[str, Numbers]
 
     def of(self, questions: Iterable[str]) -> RunOf:
-        """The trials of the given questions, in their order."""
         places = [self.questions.index(each) for each in questions]
         causes = {name: values[places] for name, values in self.causes.items()}
         return RunOf(tuple(questions), self.values[places], self.starts[places], causes)
@@ -128,27 +119,14 @@ class RunOf:
 
 _Known = Mapping[tuple[str, str], "Between"]
 
-_chosen: Final[ContextVar[_Known | None]] = ContextVar("known", default=None)
-
-
-@contextmanager
-def known_by(rows: Iterable[Mapping[str, str]]) -> Iterator[None]:
-    """Uses the given rows as the record within the ``with`` block."""
-    token = _chosen.set(estimate(rows))
-    try:
-        yield
-    finally:
-        _chosen.reset(token)
-
 
 def known_of(stack: str, metric: str) -> Between | None:
     """The record's variances of a metric; ``None`` if it has too few runs of such a stack."""
-    chosen = _chosen.get()
-    return (_of_record() if chosen is None else chosen).get((stack, metric))
+    return estimate_record().get((stack, metric))
 
 
 @cache
-def _of_record() -> _Known:
+def estimate_record() -> _Known:
     with RECORD.open(newline="", encoding="utf-8") as lines:
         return estimate(csv.DictReader(lines))
 
@@ -230,7 +208,6 @@ def between(runs: Iterable[RunOf]) -> Between:
 
 
 MOST_RUNS: Final = 40
-"""Most runs kept for a scenario; the oldest are deleted."""
 
 MOST_OF_BASELINE: Final = 8
 """Most runs pooled into a baseline, the newest; more would hardly improve its precision."""
@@ -247,9 +224,7 @@ class KnownRuns:
 
     Attributes:
         of_baseline: number of runs in the baseline.
-        observed: number of runs of stacks that ran more than once.
-        days: number of days on which they were made.
-        between: variances by metric.
+        observed: number of runs of stacks that ran more than once, made on so many `days`.
     """
 
     of_baseline: int = 1
@@ -284,11 +259,7 @@ def stack_of(trials: TrialSet) -> str:
 
 
 def keep_run(store: Path, trials: TrialSet) -> None:
-    """Keeps a plain run if its stack can be identified.
-
-    Raises:
-        NotWritten: see `write_atomically`.
-    """
+    """Keeps a plain run if its stack can be identified; for errors see `write_atomically`."""
     if trials.session or trials.watched or trials.distortion or trials.incomplete or not stack_of(trials):
         return
     folder = BaselineKey.of(trials).folder(store.with_name(KNOWN))
@@ -299,9 +270,9 @@ def keep_run(store: Path, trials: TrialSet) -> None:
 
 
 def with_known_runs(store: Path, baseline: TrialSet, head: TrialSet) -> tuple[TrialSet, KnownRuns]:
-    """The baseline pooled with known runs of its stack, and the variation between known runs; `head` is left out.
+    """The baseline pooled with known runs of its stack, and the variation between known runs.
 
-    Unreadable runs, such as those of a later version, are left out as well.
+    `head` and unreadable runs, such as those of a later version, are left out.
     """
     kept = []
     for file in sorted(BaselineKey.of(baseline).folder(store.with_name(KNOWN)).glob("*.json")):

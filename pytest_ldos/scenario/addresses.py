@@ -2,7 +2,8 @@
 
 Examples: ``trials``, ``stack.control_rate_hz``, ``rmw``, ``dds_flood.rate_hz``. Unit suffixes may be left out
 (``dds_flood.rate``), and keys of ``[tool.ldos.stack]`` may follow ``stack.`` as in that table. A load that the
-scenario lacks is added with its defaults; ``load.FIELD`` is a field of all loads in the scenario.
+scenario lacks is added with its defaults; ``load.FIELD`` is a field of all loads in the scenario. An unknown address
+raises `ConfigurationError`, which names the nearest known one.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, Final, get_args, get_origin
+from typing import Any, Final, get_origin
 
 from pytest_ldos.base.errors import ConfigurationError, nearest, suggest
 from pytest_ldos.base.files import field_types
@@ -19,15 +20,10 @@ from pytest_ldos.scenario.loads import LOAD_SPECS, LoadSpec
 from pytest_ldos.scenario.model import ScenarioSpec
 
 ALL_LOADS: Final = "load"
-"""Stands for every load of a scenario."""
 
-_STACK: Final = "stack"
-_ROS2: Final = "stack.ros2"
 _SHORT: Final[Mapping[str, str]] = {"stack": "stack.kind", "rmw": "stack.ros2.rmw", "sim": "stack.ros2.sim"}
-"""Short forms, as on the command line."""
 
 _NO_ADDRESS: Final = frozenset({"name", "loads"})
-"""Fields of a scenario that are not settings, or consist of several."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,11 +42,7 @@ class _Place:
 
 
 def assign(spec: ScenarioSpec, address: str, value: object) -> ScenarioSpec:
-    """Returns the scenario with one setting changed to a value of the field's type, or to a text.
-
-    Raises:
-        ConfigurationError: an unknown address (the nearest known one is named), or an invalid value for it.
-    """
+    """The scenario with one setting changed to a value of the field's type, or to a text."""
     place = _find(address)
     try:
         if place.load:
@@ -63,20 +55,11 @@ def assign(spec: ScenarioSpec, address: str, value: object) -> ScenarioSpec:
 
 
 def canonical(address: str) -> str:
-    """The complete address for a text.
-
-    Raises:
-        ConfigurationError: unknown; names the nearest known one.
-    """
     return _find(address).address
 
 
 def value_at(spec: ScenarioSpec, address: str) -> object:
-    """Value of a scenario at an address; the first of several loads, ``None`` without such a load.
-
-    Raises:
-        ConfigurationError: an unknown address.
-    """
+    """Value of a scenario at an address; of the first of several loads, and ``None`` without such a load."""
     place = _find(address)
     owners: list[Any] = [each for each in spec.loads if _is_of(each, place)] if place.load else [spec]
     found: Any = owners[0] if owners else None
@@ -87,7 +70,6 @@ def value_at(spec: ScenarioSpec, address: str) -> object:
 
 @cache
 def known_addresses() -> Mapping[str, object]:
-    """All addresses with their defaults, for help texts."""
     found = dict(_addresses_of(ScenarioSpec(name="any"), "", but=_NO_ADDRESS))
     for kind, spec in LOAD_SPECS.items():
         found.update(_addresses_of(spec(), f"{kind}."))
@@ -110,7 +92,6 @@ def _addresses_of(spec: Any, prefix: str, *, but: frozenset[str] = frozenset()) 
 
 
 def _find(address: str) -> _Place:
-    """Resolves an address; see the module."""
     full = _SHORT.get(address, address)
     first, _, rest = full.partition(".")
     if first in {ALL_LOADS, "loads"} and rest:
@@ -123,7 +104,7 @@ def _find(address: str) -> _Place:
         path = _resolve(LOAD_SPECS[first], rest) if rest else None
     elif first not in _NO_ADDRESS:
         # ``stack.group`` is ``stack.ros2.group``, since ``[tool.ldos.stack]`` holds both.
-        of_ros2 = f"{_ROS2}.{rest}" if first == _STACK and rest else ""
+        of_ros2 = f"stack.ros2.{rest}" if first == "stack" and rest else ""
         path = _resolve(ScenarioSpec, full) or _resolve(ScenarioSpec, of_ros2)
     if path is None:
         raise _unknown(address)
@@ -170,7 +151,6 @@ def _unknown(address: str) -> ConfigurationError:
 
 
 def _assign_to_loads(spec: ScenarioSpec, place: _Place, value: object) -> tuple[LoadSpec, ...]:
-    """The loads with one field changed; a missing load is added."""
     mine = [each for each in spec.loads if _is_of(each, place)]
     if place.load == ALL_LOADS and not mine:
         raise ConfigurationError(
@@ -188,7 +168,6 @@ def _is_of(load: Any, place: _Place) -> bool:
 
 
 def _changed(owner: Any, path: tuple[str, ...], value: object) -> Any:
-    """A frozen value with another value at the end of a path."""
     name, rest = path[0], path[1:]
     before = getattr(owner, name)
     after: object
@@ -203,10 +182,8 @@ def _changed(owner: Any, path: tuple[str, ...], value: object) -> Any:
 
 def _parsed(name: str, kind: Any, value: object) -> object:
     """A value of a field's type; for a tuple, its members or a text that joins them with ``+``."""
-    if get_origin(kind) is not tuple:
-        return parse_field(kind, in_unit_of(name, value) if isinstance(value, str) else value, name)
-    members = [part for part in value.split("+") if part] if isinstance(value, str) else value
-    wanted = get_args(kind)[0]
-    if not isinstance(members, list | tuple) or not all(isinstance(each, wanted) for each in members):
-        raise ConfigurationError(f"{name} is {value!r}", remedy=f"it must be a list of {wanted.__name__}")
-    return tuple(members)
+    given: object = value
+    if isinstance(value, str):
+        is_list = get_origin(kind) is tuple
+        given = [part for part in value.split("+") if part] if is_list else in_unit_of(name, value)
+    return parse_field(kind, given, name)

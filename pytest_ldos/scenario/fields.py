@@ -1,4 +1,8 @@
-"""Fields of frozen specs: their descriptions, and their values from tables and texts, checked against their types."""
+"""Fields of frozen specs: their descriptions, and their values from tables and texts, checked against their types.
+
+Numbers may also be text, as on the command line. An unknown key (the nearest known one is named), or a value that is
+invalid or of another type, raises `ConfigurationError`, which names the place, the value and the required form.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_args, get_origin
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
 from pytest_ldos.base.files import field_types
@@ -45,16 +49,10 @@ def described(
 
 
 def described_fields(spec: type) -> Mapping[str, Described]:
-    """Descriptions of a spec's described fields, by name."""
     return {each.name: each.metadata[_KEY] for each in dataclasses.fields(spec) if _KEY in each.metadata}
 
 
 def parse_value(option: Option, value: Any, source: str) -> Any:
-    """Parses the value of an option from a source.
-
-    Raises:
-        ConfigurationError: names the source, the value and the required form.
-    """
     try:
         return option.parse(value)
     except ValueError as error:
@@ -65,39 +63,30 @@ Spec = TypeVar("Spec")
 
 
 def build_spec(kind: type[Spec], values: Any, where: str) -> Spec:
-    """Builds a spec from the table at `where`; numbers may also be text, as on the command line.
-
-    Raises:
-        ConfigurationError: not a table, an unknown key (the nearest known one is named), or a value that is invalid or
-            of another type.
-    """
     if not isinstance(values, Mapping):
         raise ConfigurationError(f"{where} is {values!r}", remedy="write it as a table")
-    types = field_types(kind)
-    refuse_unknown(values, types, f"key {where}")
+    given = parse_fields(kind, values, where)
     missing = dataclasses.MISSING
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
     needed = {each.name for each in fields if each.default is missing and each.default_factory is missing}
     for name in sorted(needed - set(values)):
         raise ConfigurationError(f"{where} lacks {name}", remedy="add that key")
-    given = {name: parse_field(types[name], value, f"{where} {name}") for name, value in values.items()}
     return _made(kind, {name: given[name] for name in needed}, given, where)
 
 
+def parse_fields(kind: type, values: Mapping[str, Any], where: str, *, what: str = "key {}") -> dict[str, Any]:
+    types = field_types(kind)
+    refuse_unknown(values, types, what.format(where))
+    return {name: parse_field(types[name], value, f"{where} {name}") for name, value in values.items()}
+
+
 def revise_spec(spec: Spec, changes: Mapping[str, Any], where: str) -> Spec:
-    """The spec with some fields changed; see `build_spec`."""
-    types = field_types(type(spec))
-    refuse_unknown(changes, types, f"argument of {where}:")
-    changed = {name: parse_field(types[name], value, f"{where} {name}") for name, value in changes.items()}
+    changed = parse_fields(type(spec), changes, where, what="argument of {}:")
     return _made(type(spec), vars(spec), changed, where)
 
 
 def _made(kind: type[Spec], before: Mapping[str, Any], given: Mapping[str, Any], where: str) -> Spec:
-    """Builds a spec from the given fields; errors name the location and the wrong key.
-
-    That key is the first that is refused in the same way when given alone. If only several keys together are wrong, the
-    message names them.
-    """
+    """Builds a spec; an error names the first key that is refused in the same way when given alone, if there is one."""
     try:
         return kind(**{**before, **given})
     except ConfigurationError as error:
@@ -107,7 +96,6 @@ def _made(kind: type[Spec], before: Mapping[str, Any], given: Mapping[str, Any],
 
 
 def _refusal(kind: type, fields: Mapping[str, Any]) -> str:
-    """Reason why a spec cannot have these fields; empty if it can."""
     try:
         kind(**fields)
     except ConfigurationError as error:
@@ -116,11 +104,6 @@ def _refusal(kind: type, fields: Mapping[str, Any]) -> str:
 
 
 def parse_field(kind: Any, value: Any, where: str) -> Any:
-    """Parses a value of a field's type: text, boolean, integer, number, one of several words, or integer or text.
-
-    Raises:
-        ConfigurationError: it is of another type; the message names the required one.
-    """
     try:
         return _parse(kind, value)
     except ValueError as error:
@@ -132,17 +115,27 @@ def _parse(kind: Any, value: Any) -> Any:
         return parse_word(kind, value)
     if kind is bool:
         return parse_truth(value)
-    if kind is int:
-        return parse_number(int, value, "a whole number")
-    if kind is float:
-        return parse_number(float, value, "a number")
-    if kind == int | str:
-        if isinstance(value, bool) or not isinstance(value, int | str):
-            raise ValueError("a whole number or a text")
-        return int(value) if isinstance(value, str) and value.isdecimal() else value
+    if kind in (int, float):
+        return parse_number(kind, value, "a whole number" if kind is int else "a number")
+    if get_origin(kind) in (tuple, Mapping):
+        return _parse_items(kind, value)
+    is_either = kind == int | str
+    if is_either and isinstance(value, int) and not isinstance(value, bool):
+        return value
     if not isinstance(value, str):
-        raise ValueError("a text")
-    return value
+        raise ValueError("a whole number or a text" if is_either else "a text")
+    return int(value) if is_either and value.isdecimal() else value
+
+
+def _parse_items(kind: Any, value: Any) -> tuple[Any, ...] | dict[str, str]:
+    if get_origin(kind) is tuple:
+        member = get_args(kind)[0]
+        if not isinstance(value, list | tuple) or not all(type(each) is member for each in value):
+            raise ValueError(f"a list of {'whole numbers' if member is int else 'texts'}")
+        return tuple(value)
+    if not isinstance(value, dict) or not all(isinstance(each, str | int | float) for each in value.values()):
+        raise ValueError("a table of texts or numbers")
+    return {key: str(each).lower() if isinstance(each, bool) else str(each) for key, each in value.items()}
 
 
 _FACTORS: Final[Mapping[str, Mapping[str, float]]] = {
@@ -161,10 +154,7 @@ UNIT_SUFFIXES: Final = tuple(_FACTORS)
 
 
 def in_unit_of(field: str, text: str) -> str | int | float:
-    """Converts a number to the unit of the field.
-
-    Returns the text unchanged if it is not a number, or if the field has no unit.
-    """
+    """Converts a number to the unit of the field; other text, and that of a field without a unit, is unchanged."""
     plain = text.strip().lower()
     factors = _FACTORS.get(field.rpartition("_")[2], {})
     unit = next((each for each in sorted(factors, key=len, reverse=True) if plain.endswith(each)), "")

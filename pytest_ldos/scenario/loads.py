@@ -12,6 +12,8 @@ from typing import ClassVar, Final, NamedTuple
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown, require
 from pytest_ldos.base.ros2 import PathSpec
+from pytest_ldos.scenario.stimuli import GRAPH_NAME
+from pytest_ldos.scenario.words import LOADS
 
 Cpus = int | str
 """Selection of CPUs: a number N for the first N that this process may use, or a list such as ``0,2-3``."""
@@ -55,11 +57,7 @@ class LoadSpec:
     LESS_IS_HARSHER: ClassVar[frozenset[str]] = frozenset()
 
     def check(self, paths: Sequence[PathSpec]) -> None:
-        """Checks the load against the known causal paths.
-
-        Raises:
-            ConfigurationError: it contradicts them.
-        """
+        """Raises `ConfigurationError` if the load contradicts the known causal paths."""
 
 
 def one_a_cpu() -> int:
@@ -215,8 +213,6 @@ class NetworkImpairmentSpec(LoadSpec):
 
 
 class NeighbourStack(StrEnum):
-    """Kind of the second stack."""
-
     EMBEDDED = "embedded"
     ROS2 = "ros2"
     """A second instance of the launch file under test."""
@@ -242,15 +238,11 @@ SEQUENCE_BYTES: Final = 16
 
 
 class Reliability(StrEnum):
-    """ROS 2's term for retransmission of lost messages."""
-
     BEST_EFFORT = "best_effort"
     RELIABLE = "reliable"
 
 
 class FloodDomain(StrEnum):
-    """DDS domain of a flood."""
-
     SAME = "same"
     OTHER = "other"
 
@@ -316,9 +308,7 @@ class DdsFloodSpec(LoadSpec):
 
 
 KNOWN_TYPES: Final[Mapping[str, str]] = {"/tf": "tf2_msgs/msg/TFMessage", "/joint_states": "sensor_msgs/msg/JointState"}
-"""Message types of topics common to all arms."""
 
-_TOPIC: Final = re.compile(r"(/[A-Za-z_][A-Za-z0-9_]*)+", re.ASCII)
 _MESSAGE_TYPE: Final = re.compile(r"[a-z][a-z0-9_]*/msg/[A-Za-z][A-Za-z0-9]*", re.ASCII)
 _PARAMETER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*", re.ASCII)
 _LONGEST_MS: Final = 60_000
@@ -368,7 +358,7 @@ class GuardSpec(LoadSpec):
 
     def __post_init__(self) -> None:
         require(
-            not self.topic or _TOPIC.fullmatch(self.topic) is not None,
+            not self.topic or GRAPH_NAME.fullmatch(self.topic) is not None,
             f"topic is {self.topic!r}",
             remedy="a topic's whole name begins with /",
         )
@@ -394,7 +384,7 @@ class GuardSpec(LoadSpec):
         require(0 < self.increase <= 1, "increase must be above 0 and at most 1")
         for name in self.publisher_names:
             require(
-                _TOPIC.fullmatch(name) is not None,
+                GRAPH_NAME.fullmatch(name) is not None,
                 f"{name!r} in publishers is not the name of a node",
                 remedy='write them as "/camera,/lidar"',
             )
@@ -406,7 +396,6 @@ class GuardSpec(LoadSpec):
 
     @property
     def publisher_names(self) -> tuple[str, ...]:
-        """Names in `publishers`, each once."""
         return tuple(dict.fromkeys(each.strip() for each in self.publishers.split(",") if each.strip()))
 
     def check(self, paths: Sequence[PathSpec]) -> None:
@@ -415,7 +404,7 @@ class GuardSpec(LoadSpec):
 
 @dataclass(frozen=True)
 class GuardedTopic:
-    """Topic observed by a guard; its messages carry the time at which the path began."""
+    """Topic that a guard observes; its messages carry the time at which the path began."""
 
     topic: str
     type: str
@@ -453,17 +442,6 @@ def guarded_topic(spec: GuardSpec, paths: Sequence[PathSpec]) -> GuardedTopic:
 
 
 LOAD_SPECS: Final[dict[str, type[LoadSpec]]] = {
-    each.KIND: each
-    for each in (
-        CpuLimitSpec,
-        NetworkImpairmentSpec,
-        GuardSpec,
-        NoisyNeighbourSpec,
-        MemoryLoadSpec,
-        CacheLoadSpec,
-        IoLoadSpec,
-        CpuLoadSpec,
-        DdsFloodSpec,
-    )
+    each.KIND: each for each in sorted(LoadSpec.__subclasses__(), key=lambda spec: [*LOADS].index(spec.KIND))
 }
-"""Specs by kind of load, in the order in which several are applied: limits first, floods last."""
+"""The specs of this module by kind of load, in the order of `LOADS`."""

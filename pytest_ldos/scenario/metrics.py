@@ -45,7 +45,6 @@ class MetricKind(StrEnum):
 
     @property
     def example(self) -> str:
-        """An example of a subject, for a path with its statistic."""
         if self is MetricKind.PATH:
             return "NAME OF A PATH:p99"
         if self.is_of_topic:
@@ -131,17 +130,16 @@ class MetricSpec:
 
     @property
     def process(self) -> str:
-        """Name or pattern of the processes; empty for other kinds."""
+        """Name or pattern; empty for other kinds."""
         return self._process_and_thread[0]
 
     @property
     def thread(self) -> str:
-        """Name or pattern of the threads; empty for all of them."""
+        """Name or pattern; empty for all threads."""
         return self._process_and_thread[1]
 
     @property
     def node(self) -> str:
-        """Node that identifies the process; empty if the process is named directly."""
         return self.process.removeprefix(OF_NODE) if self.process.startswith(OF_NODE) else ""
 
     @property
@@ -168,7 +166,7 @@ def usual_metrics(stimulus: StimulusSpec, paths: Sequence[PathSpec]) -> tuple[st
 
 
 def parse_metrics(values: Any, paths: Sequence[PathSpec], *, where: str = WHERE) -> tuple[MetricSpec, ...]:
-    """Parses a list of metrics of paths (declared or built in), topics, processes, loops and numbers.
+    """Parses a list of metrics.
 
     Raises:
         ConfigurationError: not a list of texts, an unknown kind, path or statistic (the nearest is named), or a
@@ -210,7 +208,6 @@ def _parse(text: str, paths: Sequence[PathSpec], where: str) -> MetricSpec:
 
 
 def _of_path(subject: str, paths: Sequence[PathSpec]) -> MetricSpec:
-    """A metric of a path; p99 is the default statistic."""
     by_name = {path.name: path for path in paths}
     name, _, statistic = (subject, "", PathStatistic.P99) if subject in by_name else subject.rpartition(":")
     if name not in by_name:
@@ -225,7 +222,6 @@ def _of_path(subject: str, paths: Sequence[PathSpec]) -> MetricSpec:
 
 
 def _of_number(subject: str) -> MetricSpec:
-    """A number of the stimulus and its better direction, by default lower."""
     name, _, better = subject.partition(":")
     if better and better not in set(Better):
         raise ConfigurationError(
@@ -258,11 +254,7 @@ class DeadlineSpec:
 
 
 def parse_deadlines(table: Any, where: str) -> tuple[DeadlineSpec, ...]:
-    """Parses a table of deadlines by path: milliseconds, or a table with ``ms`` and ``share``.
-
-    Raises:
-        ConfigurationError: a wrong key, type or value.
-    """
+    """Parses a table of deadlines by path: milliseconds, or a table with ``ms`` and ``share``."""
     if not isinstance(table, Mapping):
         raise ConfigurationError(f"{where} deadlines is {table!r}", remedy='write "NAME OF PATH" = MILLISECONDS')
     return tuple(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 from pytest_ldos.base.errors import require
 from pytest_ldos.scenario.loads import LoadSpec
 from pytest_ldos.scenario.metrics import DeadlineSpec
-from pytest_ldos.scenario.stimuli import GRAPH_NAME, MoveGroupSpec, StimuliSpec, StimulusSpec
+from pytest_ldos.scenario.stimuli import GRAPH_NAME, MoveGroupSpec, StimuliSpec, StimulusSpec, require_graph_name
 from pytest_ldos.scenario.words import (
     DEFAULT_RATE_HZ,
     ProfilerKind,
@@ -25,6 +25,9 @@ PANDA_LAUNCH_FILE: Final = "ldos_bringup/stack.launch.py"
 
 _NEEDS: Final = ("topic", "service", "action", "active")
 _RMW: Final = re.compile(r"rmw_[a-z0-9_]+")
+_FASTEST_LOOP_HZ: Final = 20_000
+_MOST: Final = "most"
+"""Key of a field's metadata: its largest value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,12 +75,7 @@ class Ros2Spec:
             remedy="name a launch file as my_package/stack.launch.py, or by its path from pyproject.toml",
         )
         for name in ("action", "joint_states", "controller_manager"):
-            value = getattr(self, name)
-            require(
-                GRAPH_NAME.fullmatch(value) is not None,
-                f"{name} {value!r} is not a name in the ROS graph",
-                remedy=f"write the full name, as in /{value.strip('/') or name}",
-            )
+            require_graph_name(name, getattr(self, name))
         for need in self.ready:
             kind, _, name = need.partition(":")
             require(
@@ -119,20 +117,21 @@ class FaultSpec:
             and home.
     """
 
-    planning_delay_ms: float = 0.0
-    planning_delay_share: float = 0.0
-    control_rate_hz: float = 0.0
-    control_rate_drop: float = 0.0
-    callback_delay_ms: float = 0.0
-    transport_delay_ms: float = 0.0
-    failure_rate: float = 0.0
-    cpu_steal: float = 0.0
-    cpu_waste: float = 0.0
-    leak_mb: float = 0.0
+    planning_delay_ms: float = field(default=0.0, metadata={_MOST: 5000})
+    planning_delay_share: float = field(default=0.0, metadata={_MOST: 10})
+    control_rate_hz: float = field(default=0.0, metadata={_MOST: _FASTEST_LOOP_HZ})
+    control_rate_drop: float = field(default=0.0, metadata={_MOST: 0.9})
+    callback_delay_ms: float = field(default=0.0, metadata={_MOST: 1000})
+    transport_delay_ms: float = field(default=0.0, metadata={_MOST: 1000})
+    failure_rate: float = field(default=0.0, metadata={_MOST: 1})
+    cpu_steal: float = field(default=0.0, metadata={_MOST: 0.9})
+    cpu_waste: float = field(default=0.0, metadata={_MOST: 10})
+    leak_mb: float = field(default=0.0, metadata={_MOST: 100})
 
     def __post_init__(self) -> None:
-        for name, largest in _LARGEST_FAULTS.items():
-            require(0 <= getattr(self, name) <= largest, f"{name} of a fault must be between 0 and {largest}")
+        for each in fields(self):
+            is_possible = 0 <= getattr(self, each.name) <= each.metadata[_MOST]
+            require(is_possible, f"{each.name} of a fault must be between 0 and {each.metadata[_MOST]}")
         require(
             not (self.control_rate_hz and self.control_rate_drop),
             "control_rate_hz and control_rate_drop contradict each other",
@@ -142,22 +141,6 @@ class FaultSpec:
     def control_rate_of(self, nominal_hz: float) -> float:
         """Actual rate of the control loop, Hz."""
         return self.control_rate_hz or nominal_hz * (1 - self.control_rate_drop)
-
-
-_FASTEST_LOOP_HZ: Final = 20_000
-
-_LARGEST_FAULTS: Final = {
-    "planning_delay_ms": 5000,
-    "planning_delay_share": 10,
-    "control_rate_hz": _FASTEST_LOOP_HZ,
-    "control_rate_drop": 0.9,
-    "callback_delay_ms": 1000,
-    "transport_delay_ms": 1000,
-    "failure_rate": 1,
-    "cpu_steal": 0.9,
-    "cpu_waste": 10,
-    "leak_mb": 100,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,7 +184,6 @@ class StackSpec:
             require(0 < getattr(self, name) <= 1, f"{name} must be between 0 and 1")
 
     def _require_stimulus(self) -> None:
-        """Refuses a stimulus without the settings that it needs."""
         require(
             not self.topology or self.stimulus is StimulusKind.WINDOW,
             f'a topology runs by itself, and stimulus is "{self.stimulus}"',
@@ -277,7 +259,6 @@ class ScenarioSpec:
         require(len(set(kinds)) == len(kinds), f"scenario '{self.name}' has a load twice: {', '.join(kinds)}")
 
     def load(self, kind: str) -> LoadSpec | None:
-        """The load of a kind, or ``None``."""
         return next((load for load in self.loads if kind == load.KIND), None)
 
     def seed(self, index: int) -> int | None:
@@ -290,15 +271,7 @@ _HIGHEST_RATE_HZ: Final = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class WatchSpec:
-    """Selection of observers.
-
-    Attributes:
-        profile: True to sample call stacks.
-        syscalls: True to count system calls.
-
-    Raises:
-        ConfigurationError: the rate is out of range.
-    """
+    """Selection of observers: a profiler that samples call stacks, and a count of system calls."""
 
     profile: bool = False
     profiler: ProfilerKind = ProfilerKind.AUTO

@@ -15,18 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.scenario.words import (
-    DEFAULT_RATE_HZ,
-    KeepTraces,
-    ProfilerKind,
-    SeedMode,
-    Simulation,
-    StackKind,
-    WhenUnavailable,
-    parse_number,
-    parse_truth,
-    parse_word,
-)
+from pytest_ldos.scenario import words
 
 OWN_FILE: Final = "ldos.toml"
 """Alternative to ``[tool.ldos]`` in pyproject.toml."""
@@ -44,32 +33,33 @@ OTHER_VARIABLES: Final[Mapping[str, str]] = {
     "other, and disturb each other",
     LEFT_OUT: "packages of `ros_ws` that `make ros2-baseline` could not build and left out, with the reasons",
 }
-"""Environment variables that are not options of pytest, with their meaning."""
 
 REPORT_SUFFIXES: Final = (".html", ".md", ".json")
-"""Allowed suffixes of a report's file; the suffix selects the format."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Option:
     """One setting.
 
     Attributes:
+        metavar: placeholder of the argument in help texts; empty for a flag, which takes none.
         parse: converts a text or TOML value to the value; raises `ValueError` with the required form.
+        meaning: help text; a default in words is at its end, others are added.
         per_scenario: True if it may also be given by a marker or for one scenario in TOML.
-        is_flag: True if it takes no argument on the command line.
         is_repeatable: True if it may be given several times; `parse` gets a sequence, or a text with commas.
-        metavar: placeholder of the argument in help texts.
     """
 
     name: str
+    metavar: str
     parse: Callable[[Any], Any]
-    help: str
+    meaning: str
     default: Any = None
     per_scenario: bool = False
-    is_flag: bool = False
     is_repeatable: bool = False
-    metavar: str = ""
+
+    @property
+    def is_flag(self) -> bool:
+        return not self.metavar
 
     @property
     def flag(self) -> str:
@@ -79,10 +69,16 @@ class Option:
     def variable(self) -> str:
         return f"LDOS_{self.name.upper()}"
 
+    @property
+    def help(self) -> str:
+        is_shown = self.default is not None and self.default is not False and self.default not in ("", ())
+        default = f"{self.default:g}" if isinstance(self.default, float) else self.default
+        return f"{self.meaning} (default: {default})" if is_shown else self.meaning
+
 
 def _at_least(least: int) -> Callable[[Any], int]:
     def parse(value: Any) -> int:
-        number = int(parse_number(int, value, "a whole number"))
+        number = int(words.parse_number(int, value, "a whole number"))
         if number < least:
             raise ValueError(f"a whole number, at least {least}")
         return number
@@ -97,7 +93,7 @@ def _text(value: Any) -> str:
 
 
 def _share(value: Any) -> float:
-    number = parse_number(float, value, "a number")
+    number = words.parse_number(float, value, "a number")
     if not 0 <= number <= 1:
         raise ValueError("a number between 0 and 1")
     return number
@@ -120,75 +116,61 @@ def _report_files(value: Any) -> tuple[Path, ...]:
 
 
 def _one_of(kind: type[StrEnum]) -> Callable[[Any], StrEnum]:
-    return partial(parse_word, kind)
+    return partial(words.parse_word, kind)
 
 
 def _flag(name: str, meaning: str, *, default: bool | None = False) -> Option:
-    return Option(name=name, parse=parse_truth, default=default, help=meaning, is_flag=True)
+    return Option(name, "", words.parse_truth, meaning, default)
 
 
 OPTIONS: Final[Mapping[str, Option]] = {
     option.name: option
     for option in (
         Option(
-            name="stack",
-            parse=_one_of(StackKind),
-            metavar="KIND",
-            help="stack under test: ros2, embedded, or auto: ros2 if it is installed and sourced (default: auto)",
+            "stack",
+            "KIND",
+            _one_of(words.StackKind),
+            "stack under test: ros2, embedded, or auto: ros2 if it is installed and sourced (default: auto)",
         ),
         Option(
-            name="sim",
-            parse=_one_of(Simulation),
-            metavar="WHAT",
-            help="simulator or hardware of the ros2 stack: gz, mock, or auto: gz if it is installed (default: auto)",
+            "sim",
+            "WHAT",
+            _one_of(words.Simulation),
+            "simulator or hardware of the ros2 stack: gz, mock, or auto: gz if it is installed (default: auto)",
         ),
+        Option("rmw", "NAME", str, "middleware of the ros2 stack (default: RMW_IMPLEMENTATION, or rmw_fastrtps_cpp)"),
+        Option("trials", "N", _at_least(1), "measured trials of each scenario", 10, per_scenario=True),
         Option(
-            name="rmw",
-            parse=str,
-            metavar="NAME",
-            help="middleware of the ros2 stack (default: RMW_IMPLEMENTATION, or rmw_fastrtps_cpp)",
-        ),
-        Option(
-            name="trials",
-            parse=_at_least(1),
-            default=10,
-            metavar="N",
+            "max_trials",
+            "N",
+            _at_least(0),
+            "add trials up to this number while a comparison is inconclusive; 0 adds none",
+            0,
             per_scenario=True,
-            help="measured trials of each scenario (default: 10)",
         ),
         Option(
-            name="max_trials",
-            parse=_at_least(0),
-            default=0,
-            metavar="N",
-            per_scenario=True,
-            help="add trials up to this number while a comparison is inconclusive; 0 adds none (default: 0)",
-        ),
-        Option(
-            name="base",
-            parse=_text,
-            default="",
-            metavar="PATH_OR_REV",
-            help="version to measure interleaved with this one, instead of comparing with a stored baseline: a "
+            "base",
+            "PATH_OR_REV",
+            _text,
+            "version to measure interleaved with this one, instead of comparing with a stored baseline: a "
             "revision (git), a checkout, an environment, or for the ros2 stack an install prefix",
+            "",
         ),
         Option(
-            name="confirm",
-            parse=_at_least(0),
-            default=10,
-            metavar="MINUTES",
-            help=(
-                "time limit for measuring a suspicious run again, interleaved with the baseline's commit; 0: the "
-                "stored baseline alone decides (default: 10)"
-            ),
+            "confirm",
+            "MINUTES",
+            _at_least(0),
+            "time limit for measuring a suspicious run again, interleaved with the baseline's commit; 0: the stored "
+            "baseline alone decides",
+            10,
         ),
         Option(
-            name="head",
-            parse=_text,
-            default="",
-            metavar="REV",
-            help="revision (git) whose stack is measured in place of this checkout's; tests and settings stay this "
+            "head",
+            "REV",
+            _text,
+            "revision (git) whose stack is measured in place of this checkout's; tests and settings stay this "
             "checkout's; for the ros2 stack its workspace is built",
+            "",
         ),
         _flag(
             "build",
@@ -196,83 +178,62 @@ OPTIONS: Final[Mapping[str, Option]] = {
             "has head built, too)",
         ),
         Option(
-            name="block",
-            parse=_at_least(1),
-            metavar="N",
-            help="trials of one version between two stack starts, and trials that are added at once, with "
+            "block",
+            "N",
+            _at_least(1),
+            "trials of one version between two stack starts, and trials that are added at once, with "
             "--ldos-max-trials (default: a sixth of the trials, at least 4; with --ldos-base a fifteenth, at least 2, "
             "and a sixth is added)",
         ),
         Option(
-            name="warmup",
-            parse=_at_least(0),
-            default=1,
-            metavar="N",
+            "warmup",
+            "N",
+            _at_least(0),
+            "number of trials dropped after each start; the embedded arm only plans in them",
+            1,
             per_scenario=True,
-            help="number of trials dropped after each start; the embedded arm only plans in them (default: 1)",
         ),
         Option(
-            name="seeds",
-            parse=_one_of(SeedMode),
-            default=SeedMode.FIXED,
-            metavar="MODE",
+            "seeds",
+            "MODE",
+            _one_of(words.SeedMode),
+            "the planner's random seeds: fixed for each trial index, or random",
+            words.SeedMode.FIXED,
             per_scenario=True,
-            help="the planner's random seeds: fixed for each trial index, or random (default: fixed)",
+        ),
+        Option("success_rate", "RATE", _share, "expected share of successful trials, 0 to 1", 1.0, per_scenario=True),
+        Option("goals", "SET", _text, "goal set that trials move to", "reach", per_scenario=True),
+        Option(
+            "unavailable",
+            "WHAT",
+            _one_of(words.WhenUnavailable),
+            "what to do if a scenario's load is not installed or not permitted: error or skip",
+            words.WhenUnavailable.ERROR,
+            per_scenario=True,
         ),
         Option(
-            name="success_rate",
-            parse=_share,
-            default=1.0,
-            metavar="RATE",
-            per_scenario=True,
-            help="expected share of successful trials, 0 to 1 (default: 1)",
-        ),
-        Option(
-            name="goals",
-            parse=_text,
-            default="reach",
-            metavar="SET",
-            per_scenario=True,
-            help="goal set that trials move to (default: reach)",
-        ),
-        Option(
-            name="unavailable",
-            parse=_one_of(WhenUnavailable),
-            default=WhenUnavailable.ERROR,
-            metavar="WHAT",
-            per_scenario=True,
-            help="what to do if a scenario's load is not installed or not permitted: error or skip (default: error)",
-        ),
-        Option(
-            name="config",
-            parse=_path,
-            metavar="FILE",
-            help="read settings from this TOML file (default: from the tests upwards, the nearest ldos.toml, or "
+            "config",
+            "FILE",
+            _path,
+            "read settings from this TOML file (default: from the tests upwards, the nearest ldos.toml, or "
             "pyproject.toml with [tool.ldos])",
         ),
         Option(
-            name="output",
-            parse=_path,
-            default=Path(".ldos"),
-            metavar="DIR",
-            help="folder for runs, traces and local baselines, below the project's folder (default: .ldos)",
+            "output",
+            "DIR",
+            _path,
+            "folder for runs, traces and local baselines, below the project's folder",
+            Path(".ldos"),
         ),
         Option(
-            name="baselines",
-            parse=_path,
-            default=Path("baselines"),
-            metavar="DIR",
-            help=(
-                "judge by the repository's baselines in this folder of the project; if not set, those in baselines "
-                "are shown until this machine has its own (default: baselines)"
-            ),
+            "baselines",
+            "DIR",
+            _path,
+            "judge by the repository's baselines in this folder of the project; if not set, those in baselines are "
+            "shown until this machine has its own",
+            Path("baselines"),
         ),
-        Option(
-            name="history",
-            parse=_path,
-            metavar="DIR",
-            help="add judged runs to the history in this directory, below the project's folder",
-        ),
+        Option("history", "DIR", _path, "add judged runs to the history in this directory, below the project's folder"),
         _flag("update_baseline", "record this run as the new baseline of its scenarios"),
         _flag("resume", "skip cells of sweeps (ldos_sweep) that were measured before in the same version"),
         _flag(
@@ -282,75 +243,52 @@ OPTIONS: Final[Mapping[str, Option]] = {
             default=None,
         ),
         Option(
-            name="wait",
-            parse=_at_least(0),
-            metavar="SECONDS",
-            help="time to wait for another measuring session to end, instead of being refused at once "
+            "wait",
+            "SECONDS",
+            _at_least(0),
+            "time to wait for another measuring session to end, instead of being refused at once "
             f"(default: {CI_WAIT_S} when CI is set in the environment, otherwise 0)",
         ),
         _flag(
             "profile",
-            (
-                "profile the measured processes: flame graph and speedscope file in the run's folder, and with "
-                "--ldos-base their difference; such trials do not become a baseline"
-            ),
+            "profile the measured processes: flame graph and speedscope file in the run's folder, and with "
+            "--ldos-base their difference; such trials do not become a baseline",
         ),
         Option(
-            name="profiler",
-            parse=_one_of(ProfilerKind),
-            default=ProfilerKind.AUTO,
-            metavar="TOOL",
-            help=(
-                "profiler: perf, py-spy (names Python's functions), or auto: perf if it is permitted, else py-spy "
-                "(default: auto)"
-            ),
+            "profiler",
+            "TOOL",
+            _one_of(words.ProfilerKind),
+            "profiler: perf, py-spy (names Python's functions), or auto: perf if it is permitted, else py-spy",
+            words.ProfilerKind.AUTO,
         ),
-        Option(
-            name="profile_rate",
-            parse=_at_least(1),
-            default=DEFAULT_RATE_HZ,
-            metavar="HZ",
-            help=f"samples per second of each CPU (default: {DEFAULT_RATE_HZ})",
-        ),
+        Option("profile_rate", "HZ", _at_least(1), "samples per second of each CPU", words.DEFAULT_RATE_HZ),
         _flag(
             "syscalls",
-            (
-                "count the measured processes' system calls with strace; this distorts all times: such trials are "
-                "invalid, and do not become a baseline"
-            ),
+            "count the measured processes' system calls with strace; this distorts all times: such trials are "
+            "invalid, and do not become a baseline",
         ),
         Option(
-            name="traces",
-            parse=_one_of(KeepTraces),
-            default=KeepTraces.FAILED,
-            metavar="WHICH",
-            help="traces to keep: failed (scenarios that failed or regressed), all or none (default: failed)",
+            "traces",
+            "WHICH",
+            _one_of(words.KeepTraces),
+            "traces to keep: failed (scenarios that failed or regressed), all or none",
+            words.KeepTraces.FAILED,
         ),
+        Option("traces_limit_mb", "MB", _at_least(0), "disk space for kept traces; the oldest are deleted first", 2000),
         Option(
-            name="traces_limit_mb",
-            parse=_at_least(0),
-            default=2000,
-            metavar="MB",
-            help="disk space for kept traces; the oldest are deleted first (default: 2000)",
-        ),
-        Option(
-            name="report",
-            parse=_report_files,
-            default=(),
-            metavar="FILE",
+            "report",
+            "FILE",
+            _report_files,
+            "also write a report; the name ends with .html, .md or .json (may be given several times)",
+            (),
             is_repeatable=True,
-            help="also write a report; the name ends with .html, .md or .json (may be given several times)",
         ),
         _flag("summary", "append the report to the job summary of the GitHub workflow"),
-        Option(
-            name="benchmark_json",
-            parse=_path,
-            metavar="FILE",
-            help="also write duration metrics in pytest-benchmark's format",
-        ),
+        Option("benchmark_json", "FILE", _path, "also write duration metrics in pytest-benchmark's format"),
     )
 }
 
+PER_SCENARIO: Final = tuple(sorted(option.name for option in OPTIONS.values() if option.per_scenario))
 
 PROJECT_FILE: Final = "pyproject.toml"
 
@@ -365,10 +303,8 @@ _OUR_NAME: Final = b"pytest-ldos"
 def find_settings_file(place: Path, look: Callable[[Path], Path | None] | None = None) -> Path | None:
     """The settings file of the project that a file or folder belongs to: the nearest one upwards.
 
-    Looks above the path as given; if that finds none, above the path with links resolved.
-
-    Args:
-        look: returns the settings file in a folder: `settings_file_in`, or a cache of it.
+    Looks above the path as given; if that finds none, above the path with links resolved. `look` finds the settings
+    file in a folder: `settings_file_in`, or a cache of it.
     """
     named = Path(os.path.abspath(place))  # noqa: PTH100 - keeps links
     for start in dict.fromkeys([named, Path(os.path.realpath(place))]):

@@ -1,8 +1,11 @@
-"""Parses the tables ``[tool.ldos.scenarios.NAME]``, ``[tool.ldos.stack]`` and ``[tool.ldos.base]``."""
+"""Parses the tables ``[tool.ldos.scenarios.NAME]``, ``[tool.ldos.stack]`` and ``[tool.ldos.base]``.
+
+An unknown key (the nearest known one is named), or a value that is invalid or of another type, raises
+`ConfigurationError`.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,11 +13,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown, require
-from pytest_ldos.scenario.fields import build_spec, parse_field, parse_value
+from pytest_ldos.base.files import field_types
+from pytest_ldos.scenario.fields import build_spec, parse_field, parse_fields, parse_value
 from pytest_ldos.scenario.loads import LOAD_SPECS, CpuLimitSpec, CpuLoadSpec, DdsFloodSpec, LoadSpec
 from pytest_ldos.scenario.metrics import DeadlineSpec, parse_deadlines
 from pytest_ldos.scenario.model import FaultSpec, Ros2Spec, StackSpec
-from pytest_ldos.scenario.options import OPTIONS
+from pytest_ldos.scenario.options import OPTIONS, PER_SCENARIO
 from pytest_ldos.scenario.stimuli import StimuliSpec
 from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS, StackKind, StimulusKind
 
@@ -67,46 +71,35 @@ class BaseSpec:
             require(reason is None, f"{_WHERE} build must not have {word}", remedy=reason or "")
 
     def workspaces(self, project: Path) -> tuple[str, ...]:
-        """The folders of packages of a project, relative to its own."""
         usual = "src" if (project / "src").is_dir() else "."
         return self.workspace or (usual,)
 
     @property
     def verb_at(self) -> int:
-        """Index of ``build`` in the command; options before it are those of colcon itself."""
+        """Index of ``build`` in the command; the options before it are colcon's own."""
         first = next(index for index, word in enumerate(self.build) if PurePosixPath(word).name == "colcon")
         return self.build.index("build", first)
 
 
+_REMEDIES: Final = {
+    "setup": 'write the command as a list of its words, as in ["make", "setup"]',
+    "build": 'write the command as a list of its words, as in ["colcon", "build"]',
+    "workspace": 'name one folder, as in "ros_ws", or several as a list',
+    "packages_up_to": 'it must be a list of names, as in ["arm_bringup"]',
+}
+
+
 def parse_base(values: Mapping[str, Any]) -> BaseSpec:
-    """Parses a ``[tool.ldos.base]`` table.
-
-    Raises:
-        ConfigurationError: an unknown key (the nearest known one is named), or a wrong type.
-    """
-    refuse_unknown(values, {"setup", "python", "workspace", "build", "packages_up_to"}, f"key {_WHERE}")
-    python, workspace = values.get("python", BaseSpec.python), values.get("workspace", BaseSpec.workspace)
-    if not isinstance(python, str):
-        raise ConfigurationError(f"{_WHERE} python is {python!r}", remedy="it must be a text")
-    return BaseSpec(
-        setup=_words("setup", values.get("setup", ())),
-        python=python,
-        workspace=(workspace,) if isinstance(workspace, str) else _words("workspace", workspace),
-        build=_words("build", values.get("build", BaseSpec.build)),
-        packages_up_to=_words("packages_up_to", values.get("packages_up_to", ())),
-    )
-
-
-def _words(key: str, value: object) -> tuple[str, ...]:
-    if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(word, str) for word in value):
-        remedies = {
-            "setup": 'write the command as a list of its words, as in ["make", "setup"]',
-            "build": 'write the command as a list of its words, as in ["colcon", "build"]',
-            "workspace": 'name one folder, as in "ros_ws", or several as a list',
-        }
-        remedy = remedies.get(key, 'it must be a list of names, as in ["arm_bringup"]')
-        raise ConfigurationError(f"{_WHERE} {key} is {value!r}", remedy=remedy)
-    return tuple(value)
+    types = field_types(BaseSpec)
+    refuse_unknown(values, types, f"key {_WHERE}")
+    found = {}
+    for name, value in values.items():
+        try:
+            given = [value] if name == "workspace" and isinstance(value, str) else value
+            found[name] = parse_field(types[name], given, f"{_WHERE} {name}")
+        except ConfigurationError as error:
+            raise ConfigurationError(error.message, remedy=_REMEDIES.get(name, error.remedy)) from None
+    return BaseSpec(**found)
 
 
 PLUS: Final = "+"
@@ -122,8 +115,7 @@ class ScenarioTable:
 
     Attributes:
         options: settings of this scenario only, by name.
-        loads: loads under which it is measured, by kind.
-        deadlines: expectations about causal paths.
+        loads: by kind.
     """
 
     description: str = "a scenario of this project"
@@ -145,12 +137,7 @@ BUILT_IN_SCENARIOS: Final[Mapping[str, ScenarioTable]] = {
 
 
 def parse_scenarios(tables: Mapping[str, Any]) -> Mapping[str, ScenarioTable]:
-    """Parses all scenarios: the built-in ones, updated from `tables`, and those defined there.
-
-    Raises:
-        ConfigurationError: an unknown key (the nearest known one is named), a wrong type or value, or a name that
-            cannot be a marker.
-    """
+    """Parses all scenarios: the built-in ones, updated from `tables`, and those defined there."""
     own = {name: _parse(name, values, BUILT_IN_SCENARIOS.get(name)) for name, values in tables.items()}
     known = {name: table for name, table in {**BUILT_IN_SCENARIOS, **own}.items() if PLUS not in name}
     for name in (each for each in own if PLUS in each):
@@ -169,11 +156,7 @@ def usual_name(name: str, known: Iterable[str]) -> str:
 
 
 def require_own_name(name: object, scenario: str, known: Iterable[str]) -> str:
-    """Checks a test's own name for its baseline, used in place of its scenario's.
-
-    Raises:
-        ConfigurationError: it cannot be a file name, or is the name of another scenario.
-    """
+    """Checks a test's own name for its baseline, used in place of its scenario's: a file name of no other scenario."""
     own = name if isinstance(name, str) and _OWN_NAME.fullmatch(name) and not name.endswith(_TAKEN_ENDINGS) else ""
     require(
         bool(own),
@@ -189,7 +172,6 @@ def require_own_name(name: object, scenario: str, known: Iterable[str]) -> str:
 
 
 def _parse(name: str, values: Any, before: ScenarioTable | None) -> ScenarioTable:
-    """Parses one table; omitted keys keep the values of the built-in scenario."""
     where = f"[tool.ldos.scenarios.{name}]"
     require(
         _NAME.fullmatch(name) is not None and not name.endswith(_TAKEN_ENDINGS),
@@ -198,13 +180,12 @@ def _parse(name: str, values: Any, before: ScenarioTable | None) -> ScenarioTabl
     )
     if not isinstance(values, dict):
         raise ConfigurationError(f"{where} is {values!r}", remedy="write it as a table")
-    options = {option.name for option in OPTIONS.values() if option.per_scenario}
-    refuse_unknown(values, {*options, "description", "loads", "deadlines"}, f"key {where}")
+    refuse_unknown(values, {*PER_SCENARIO, "description", "loads", "deadlines"}, f"key {where}")
     start = before or ScenarioTable()
     return ScenarioTable(
         description=str(values.get("description", start.description)),
         options={
-            key: parse_value(OPTIONS[key], value, f"{where} {key}") for key, value in values.items() if key in options
+            key: parse_value(OPTIONS[key], values[key], f"{where} {key}") for key in values if key in PER_SCENARIO
         },
         loads=parse_loads(values["loads"], f"{where[:-1]}.loads]") if "loads" in values else start.loads,
         deadlines=parse_deadlines(values["deadlines"], where) if "deadlines" in values else start.deadlines,
@@ -212,11 +193,7 @@ def _parse(name: str, values: Any, before: ScenarioTable | None) -> ScenarioTabl
 
 
 def parse_loads(tables: Any, where: str) -> Mapping[str, LoadSpec]:
-    """Parses a table of loads, by kind; ``true`` stands for a load with its defaults.
-
-    Raises:
-        ConfigurationError: an unknown load or key (the nearest known one is named), a wrong type or value.
-    """
+    """Parses a table of loads, by kind; ``true`` stands for a load with its defaults."""
     if not isinstance(tables, dict):
         raise ConfigurationError(f"{where} is {tables!r}", remedy="write it as a table, with a key for each load")
     refuse_unknown(tables, LOAD_SPECS, f"load {where}")
@@ -243,7 +220,6 @@ def find_scenario(name: str, known: Mapping[str, ScenarioTable]) -> tuple[str, S
 
 
 def _combine(name: str, parts: Sequence[ScenarioTable], own: ScenarioTable | None) -> ScenarioTable:
-    """Combines all parts; values of the combination's own table take precedence."""
     table = own or ScenarioTable()
     description = " and ".join(part.description for part in parts)
     return ScenarioTable(
@@ -260,7 +236,6 @@ _OF_SEVERAL: Final[Mapping[str, Callable[[Iterable[Any]], Any]]] = {
     "warmup": max,
     "success_rate": min,
 }
-"""Functions that select a value if parts have different ones."""
 
 
 def _join(name: str, parts: Sequence[Mapping[str, Any]], *, but: Collection[str] = (), key: str = "") -> dict[str, Any]:
@@ -291,80 +266,52 @@ _PATHS: Final = frozenset({"goals", "launch_file", "path", "topology"})
 
 
 def parse_stack(values: Any, *, folder: Path, stimuli: Any = None) -> StackSpec:
-    """Parses the stack under test: a table, or its kind alone; files in it are relative to `folder`.
+    """Parses the stack under test: a table, or its kind alone, and the table ``[tool.ldos.stimulus]``, if any.
 
-    `stimuli` is the table ``[tool.ldos.stimulus]``, if there is one.
-
-    Raises:
-        ConfigurationError: an unknown key (the nearest known one is named), a wrong type or value.
+    Files in them are relative to `folder`.
     """
     if not isinstance(values, dict):
         kind = parse_field(StackKind, values, "[tool.ldos] stack")
         return StackSpec(kind=kind, stimuli=_parse_stimuli(stimuli or {}, folder))
-    common = _defaults(StackSpec())
-    of_ros2 = _defaults(Ros2Spec())
-    for name in ("faults", "ros2", "stimuli"):
-        del common[name]
-    refuse_unknown(values, {*common, *of_ros2, "faults"}, f"key {_STACK}")
-    parsed = _parse_all(values, common, folder)
-    ros2 = _parse_all(values, of_ros2, folder)
-    if parsed.get("stimulus", StimulusKind.MOVE_GROUP) is not StimulusKind.MOVE_GROUP:
-        ros2.setdefault("controllers", ())  # the Panda's controllers do not apply to other stacks
-    usual = _parse_stimuli(stimuli or {}, folder)
+    common = field_types(StackSpec).keys() - {"faults", "ros2", "stimuli"}
+    refuse_unknown(values, {*common, *field_types(Ros2Spec), "faults"}, f"key {_STACK}")
     faults = values.get("faults", {})
     if not isinstance(faults, dict):
-        raise _refuse("faults", faults, "a table, [tool.ldos.stack.faults]")
-    refuse_unknown(faults, _defaults(FaultSpec()), "key [tool.ldos.stack.faults]")
-    planted = {name: parse_field(float, value, f"{_STACK} {name}") for name, value in faults.items()}
-    return StackSpec(**parsed, stimuli=usual, faults=FaultSpec(**planted), ros2=Ros2Spec(**ros2))
+        raise ConfigurationError(
+            f"{_STACK} faults is {faults!r}", remedy="it must be a table, [tool.ldos.stack.faults]"
+        )
+    own = _parse_table(StackSpec, {name: values[name] for name in values if name in common}, folder)
+    of_ros2 = {name: values[name] for name in values if name not in {*common, "faults"}}
+    ros2 = _parse_table(Ros2Spec, of_ros2, folder)
+    if own.get("stimulus", StimulusKind.MOVE_GROUP) is not StimulusKind.MOVE_GROUP:
+        ros2.setdefault("controllers", ())  # the Panda's controllers do not apply to other stacks
+    return StackSpec(
+        **own,
+        stimuli=_parse_stimuli(stimuli or {}, folder),
+        faults=FaultSpec(**parse_fields(FaultSpec, faults, "[tool.ldos.stack.faults]")),
+        ros2=Ros2Spec(**ros2),
+    )
 
 
 def _parse_stimuli(tables: Any, folder: Path) -> StimuliSpec:
     if not isinstance(tables, dict):
         raise ConfigurationError(f"[tool.ldos] stimulus is {tables!r}", remedy="set it in [tool.ldos.stack]")
-    usual = _defaults(StimuliSpec())
-    refuse_unknown(tables, usual, "table [tool.ldos.stimulus]:")
+    kinds = field_types(StimuliSpec)
+    refuse_unknown(tables, kinds, "table [tool.ldos.stimulus]:")
     parsed = {}
     for name, table in tables.items():
         where = f"[tool.ldos.stimulus.{name}]"
         if not isinstance(table, dict):
             raise ConfigurationError(f"[tool.ldos.stimulus] {name} is {table!r}", remedy=f"it must be a table, {where}")
-        defaults = _defaults(usual[name])
-        refuse_unknown(table, defaults, f"key {where}")
-        parsed[name] = type(usual[name])(**_parse_all(table, defaults, folder, where=where))
+        parsed[name] = kinds[name](**_parse_table(kinds[name], table, folder, where=where))
     return StimuliSpec(**parsed)
 
 
-def _defaults(spec: Any) -> dict[str, Any]:
-    return {each.name: getattr(spec, each.name) for each in dataclasses.fields(spec)}
-
-
-def _parse_all(
-    values: Mapping[str, Any], defaults: Mapping[str, Any], folder: Path, *, where: str = _STACK
-) -> dict[str, Any]:
-    found = {name: default for name, default in defaults.items() if name in values}
-    return {name: _parse_stack_table(name, values[name], default, folder, where) for name, default in found.items()}
-
-
-def _parse_stack_table(name: str, value: Any, default: Any, folder: Path, where: str) -> Any:
-    """Parses a value of the default's type."""
-    match default:
-        case str() if name in _PATHS:
-            return _path(parse_field(str, value, f"{where} {name}"), folder)
-        case tuple():
-            kind, wanted = (int, "whole numbers") if name == "success_codes" else (str, "texts")
-            if not isinstance(value, list) or not all(type(each) is kind for each in value):
-                raise _refuse(name, value, f"a list of {wanted}", where)
-            return tuple(_path(each, folder) for each in value) if name == "command" else tuple(value)
-        case dict():
-            if not isinstance(value, dict) or not all(isinstance(each, str | int | float) for each in value.values()):
-                raise _refuse(name, value, "a table of texts or numbers")
-            return {key: str(each).lower() if isinstance(each, bool) else str(each) for key, each in value.items()}
-    return parse_field(type(default), value, f"{where} {name}")
-
-
-def _refuse(name: str, value: Any, wanted: str, where: str = _STACK) -> ConfigurationError:
-    return ConfigurationError(f"{where} {name} is {value!r}", remedy=f"it must be {wanted}")
+def _parse_table(kind: type, values: Mapping[str, Any], folder: Path, *, where: str = _STACK) -> dict[str, Any]:
+    found = parse_fields(kind, values, where)
+    paths = {name: _path(found[name], folder) for name in _PATHS & found.keys()}
+    command = {"command": tuple(_path(word, folder) for word in found["command"])} if "command" in found else {}
+    return {**found, **paths, **command}
 
 
 def _path(value: str, folder: Path) -> str:

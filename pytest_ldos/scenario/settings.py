@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown, require
 from pytest_ldos.base.ros2 import BUILT_IN_PATHS, LinkRule, LinkSpec, PathSpec
+from pytest_ldos.scenario import scenario_table
 from pytest_ldos.scenario.fields import parse_value
 from pytest_ldos.scenario.loads import LOAD_SPECS
 from pytest_ldos.scenario.metrics import MetricSpec, parse_metrics, usual_metrics
@@ -23,30 +24,16 @@ from pytest_ldos.scenario.options import (
     OPTIONS,
     OTHER_VARIABLES,
     OWN_FILE,
+    PER_SCENARIO,
     PROJECT_FILE,
     has_table,
     settings_file_in,
-)
-from pytest_ldos.scenario.scenario_table import (
-    BUILT_IN_SCENARIOS,
-    BaseSpec,
-    ScenarioTable,
-    find_scenario,
-    parse_base,
-    parse_scenarios,
-    parse_stack,
-    require_own_name,
 )
 
 _WHERE: Final = "[[tool.ldos.paths]]"
 
 
 def parse_paths(tables: Any) -> tuple[PathSpec, ...]:
-    """Parses the ``[[tool.ldos.paths]]`` tables of a configuration.
-
-    Raises:
-        ConfigurationError: an unknown key, a wrong type, or two paths of the same name.
-    """
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise ConfigurationError("[tool.ldos] paths must be tables", remedy=f"write each path as {_WHERE}")
     paths = tuple(_parse_path(table) for table in tables)
@@ -109,7 +96,6 @@ LARGEST_EFFECT: Final = 5.0
 """Largest relative effect; a larger number was meant as percent."""
 
 OWN_NAME: Final = "name"
-"""Argument of a mark that is not an option."""
 
 GATE_KEYS: Final = frozenset({"alpha", "floors", "relevant_effect", "required"})
 
@@ -120,20 +106,19 @@ class TomlSettings:
 
     Attributes:
         options: of all scenarios.
-        scenarios: all known scenarios, by name.
-        stack: the stack under test.
-        gate: ``alpha``, ``floors``, ``relevant_effect`` and ``required``.
+        scenarios: built-in and own ones, by name.
+        gate: `GATE_KEYS`.
         paths: declared paths, and built-in paths unless their names are declared.
-        base: setup of another revision's environment.
-        metrics: metrics of paths, topics and processes.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
-    scenarios: Mapping[str, ScenarioTable] = field(default_factory=lambda: BUILT_IN_SCENARIOS)
+    scenarios: Mapping[str, scenario_table.ScenarioTable] = field(
+        default_factory=lambda: scenario_table.BUILT_IN_SCENARIOS
+    )
     stack: StackSpec = field(default_factory=StackSpec)
     gate: Mapping[str, Any] = field(default_factory=dict)
     paths: tuple[PathSpec, ...] = BUILT_IN_PATHS
-    base: BaseSpec = field(default_factory=BaseSpec)
+    base: scenario_table.BaseSpec = field(default_factory=scenario_table.BaseSpec)
     metrics: tuple[MetricSpec, ...] = ()
 
 
@@ -142,10 +127,8 @@ class Sources:
     """All sources of settings.
 
     Attributes:
-        command_line: given values by option name.
-        environment: likewise.
         root: the project's folder, to which paths in settings and environment are relative.
-        file: the file that `toml` was read from, if any.
+        file: source of `toml`, if any.
     """
 
     command_line: Mapping[str, Any]
@@ -155,7 +138,6 @@ class Sources:
     file: Path | None = None
 
     def folder(self, name: str) -> Path:
-        """The folder in an option, ``output`` or ``baselines``."""
         return self.root / Path(self.value(name))
 
     def wait_s(self, environment: Mapping[str, str]) -> float:
@@ -163,8 +145,10 @@ class Sources:
         asked = self.value("wait")
         return float(asked if asked is not None else CI_WAIT_S if environment.get("CI") else 0)
 
-    def value(self, name: str, *, marker: Mapping[str, Any] | None = None, table: ScenarioTable | None = None) -> Any:
-        """Value of an option from the strongest source."""
+    def value(
+        self, name: str, *, marker: Mapping[str, Any] | None = None, table: scenario_table.ScenarioTable | None = None
+    ) -> Any:
+        """Value of an option from the strongest source that has it."""
         of_scenario = table.options if table else {}
         for source in (self.command_line, self.environment, marker or {}, of_scenario, self.toml.options):
             if name in source:
@@ -176,7 +160,6 @@ class Sources:
         return any(name in source for source in (self.command_line, self.environment, self.toml.options))
 
     def scenario_names(self) -> list[str]:
-        """Markers that name a scenario."""
         return list(self.toml.scenarios)
 
     def scenario(self, name: str, marker: Mapping[str, Any]) -> ScenarioSpec:
@@ -190,17 +173,18 @@ class Sources:
             ConfigurationError: an unknown name or argument (the nearest known one is named), or scenarios that
                 contradict each other.
         """
-        name, table = find_scenario(name, self.toml.scenarios)
-        allowed = {option.name for option in OPTIONS.values() if option.per_scenario}
-        refuse_unknown(marker, {*allowed, OWN_NAME}, f"argument of marker {name}:")
+        name, table = scenario_table.find_scenario(name, self.toml.scenarios)
+        refuse_unknown(marker, {*PER_SCENARIO, OWN_NAME}, f"argument of marker {name}:")
         given = {
             key: parse_value(OPTIONS[key], value, f"{key} of marker {name}")
             for key, value in marker.items()
             if key != OWN_NAME
         }
-        values = {key: self.value(key, marker=given, table=table) for key in sorted(allowed)}
+        values = {key: self.value(key, marker=given, table=table) for key in PER_SCENARIO}
         loads = tuple(table.loads[kind] for kind in LOAD_SPECS if kind in table.loads)
-        own = require_own_name(marker[OWN_NAME], name, self.toml.scenarios) if OWN_NAME in marker else name
+        own = (
+            scenario_table.require_own_name(marker[OWN_NAME], name, self.toml.scenarios) if OWN_NAME in marker else name
+        )
         try:
             return ScenarioSpec(name=own, loads=loads, deadlines=table.deadlines, stack=self.stack_spec(), **values)
         except ConfigurationError as error:
@@ -215,7 +199,6 @@ class Sources:
 
 
 def read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Options in ``LDOS_*`` variables; an unknown one is an error."""
     by_variable = {option.variable: option for option in OPTIONS.values()}
     given = {name: value for name, value in environment.items() if name.startswith("LDOS_")}
     refuse_unknown(given, {*by_variable, *OTHER_VARIABLES}, "environment variable")
@@ -247,13 +230,7 @@ def read_sources(
 
 
 def read_toml(root: Path, file: Path | None = None) -> TomlSettings:
-    """Reads the settings in a folder: ``ldos.toml``, or ``[tool.ldos]`` in ``pyproject.toml``.
-
-    Both are optional.
-
-    Args:
-        root: the folder.
-        file: file to read instead; holds the same tables as ``ldos.toml``, or is a ``pyproject.toml``.
+    """Reads the settings of `file`, or of a folder, if any: ``ldos.toml``, or ``[tool.ldos]`` in ``pyproject.toml``.
 
     Raises:
         ConfigurationError: invalid TOML, an unknown key (the nearest known one is named), or settings in both files.
@@ -286,21 +263,20 @@ def _read_document(file: Path) -> dict[str, Any]:
 
 
 def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSettings:
-    """Parses a ``[tool.ldos]`` table; paths in it are relative to `folder`."""
     refuse_unknown(table, {*OPTIONS, *TABLES} - {"config"}, "key [tool.ldos]")
     options = {name: value for name, value in table.items() if name not in TABLES}
     own_paths = parse_paths(table.get("paths", []))
     declared = {path.name for path in own_paths}
     all_paths = (*own_paths, *(path for path in BUILT_IN_PATHS if path.name not in declared))
-    stack = parse_stack(table.get("stack", {}), folder=folder, stimuli=table.get("stimulus"))
+    stack = scenario_table.parse_stack(table.get("stack", {}), folder=folder, stimuli=table.get("stimulus"))
     usual = usual_metrics(stack.driver, own_paths)
     settings = TomlSettings(
         options={name: parse_value(OPTIONS[name], value, f"[tool.ldos] {name}") for name, value in options.items()},
-        scenarios=parse_scenarios(_table(table, "scenarios")),
+        scenarios=scenario_table.parse_scenarios(_table(table, "scenarios")),
         stack=stack,
         gate=_parse_gate(_table(table, "gate")),
         paths=all_paths,
-        base=parse_base(_table(table, "base")),
+        base=scenario_table.parse_base(_table(table, "base")),
         metrics=parse_metrics(table.get("metrics", usual), all_paths),
     )
     for name, scenario in settings.scenarios.items():

@@ -16,7 +16,17 @@ from pytest_ldos.scenario.words import StimulusKind
 GRAPH_NAME: Final = re.compile(r"/[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
 """Absolute name of a topic, a service or an action."""
 
+
+def require_graph_name(key: str, value: str, *, where: str = "") -> None:
+    require(
+        GRAPH_NAME.fullmatch(value) is not None,
+        f"{where}{key} {value!r} is not a name in the ROS graph",
+        remedy=f"write the full name, as in /{value.strip('/') or key}",
+    )
+
+
 _PROGRAMS: Final = "pytest_ldos.robot.stack.ros2.programs"
+_LONGEST_S: Final = 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +80,7 @@ class StimulusSpec:
 
     @property
     def longest_s(self) -> float:
-        """Timeout of a trial, seconds."""
+        """Timeout of a trial."""
         return _LONGEST_S
 
     @property
@@ -84,11 +94,8 @@ class StimulusSpec:
         return ""
 
     def _require_graph_name(self, key: str, value: str) -> None:
-        self._require(
-            not value or GRAPH_NAME.fullmatch(value) is not None,
-            f"{key} {value!r} is not a name in the ROS graph",
-            remedy=f"write the full name, as in /{value.strip('/') or key}",
-        )
+        if value:
+            require_graph_name(key, value, where=f"[tool.ldos.stimulus.{self.KIND}] ")
 
     def _require_type(self, key: str, value: str, kind: str) -> None:
         words = value.split("/")
@@ -115,7 +122,6 @@ class MoveGroupSpec(StimulusSpec):
     LATENCIES = ("T1", "T2", "T4")
 
 
-_LONGEST_S: Final = 3600.0
 FEEDBACK: Final = "feedback"
 """Value of `ActionSpec.executing` if execution begins with the first feedback."""
 
@@ -308,8 +314,6 @@ class ScriptSpec(StimulusSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class StimuliSpec:
-    """Settings of all stimuli except an arm's, by kind."""
-
     action: ActionSpec = field(default_factory=ActionSpec)
     service: ServiceSpec = field(default_factory=ServiceSpec)
     bag: BagSpec = field(default_factory=BagSpec)

@@ -1,5 +1,6 @@
 """Allowed values of settings, names of loads and built-in scenarios, and parsing of single values.
 
+A parser's `ValueError` states the required form, to follow "it must be"; booleans and numbers may also be text.
 Every pytest run with the plugin installed loads this module, so it imports nothing else of this package.
 """
 
@@ -19,8 +20,6 @@ class StackKind(StrEnum):
 
 
 class StimulusKind(StrEnum):
-    """Values of `stimulus`, which makes the stack work in a trial."""
-
     MOVE_GROUP = "move_group"
     ACTION = "action"
     SERVICE = "service"
@@ -38,8 +37,6 @@ class Simulation(StrEnum):
 
 
 class SeedMode(StrEnum):
-    """Source of the planner's random seeds."""
-
     FIXED = "fixed"
     RANDOM = "random"
 
@@ -52,16 +49,12 @@ class WhenUnavailable(StrEnum):
 
 
 class ProfilerKind(StrEnum):
-    """Tool that samples call stacks."""
-
     AUTO = "auto"
     PERF = "perf"
     PY_SPY = "py-spy"
 
 
 class KeepTraces(StrEnum):
-    """Traces to keep on disk."""
-
     FAILED = "failed"
     ALL = "all"
     NONE = "none"
@@ -76,7 +69,6 @@ SCENARIO_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "msg_load": "the arm under a flood of messages",
     "cpu_limit": "the arm on one CPU",
 }
-"""Descriptions of the built-in scenarios, by name."""
 
 LOADS: Final[Mapping[str, str]] = {
     "cpu_limit": "The stack on few CPUs: ``with cpu_limit(cpus=1):``.",
@@ -91,9 +83,8 @@ LOADS: Final[Mapping[str, str]] = {
 }
 """Texts of the loads' fixtures by kind, in the order in which several loads are applied: limits first, floods last.
 
-A guard comes before the load that it limits, so that it learns while the stack is calm.
-
-A kind's spec is in `scenario.loads`, and its implementation is `LOAD` in ``measure.load.KIND``.
+A guard comes before the load that it limits, so that it learns while the stack is calm. A kind's spec is a class in
+`scenario.loads`, and its implementation is `LOAD` in ``measure.load.KIND``.
 """
 
 
@@ -102,7 +93,6 @@ _FALSE = frozenset({"false", "no", "off", "0"})
 
 
 def parse_word(kind: type[StrEnum], value: Any) -> StrEnum:
-    """One of several words; `ValueError` lists them."""
     try:
         return kind(value)
     except ValueError:
@@ -110,7 +100,6 @@ def parse_word(kind: type[StrEnum], value: Any) -> StrEnum:
 
 
 def parse_truth(value: Any) -> bool:
-    """A boolean, also from text; `ValueError` states the required form."""
     word = value.lower() if isinstance(value, str) else value
     if isinstance(word, bool):
         return word
@@ -120,7 +109,6 @@ def parse_truth(value: Any) -> bool:
 
 
 def parse_number(kind: type[int | float], value: Any, what: str) -> int | float:
-    """A number, also from text; `ValueError` states the required form, `what`."""
     exact = kind is not int or not isinstance(value, float) or value.is_integer()
     if isinstance(value, bool) or not isinstance(value, int | float | str) or not exact:
         raise ValueError(what)

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import pytest
 
 from pytest_ldos import api
-from pytest_ldos.base.stats.rank_tests import median
 from pytest_ldos.judge.summary import coefficient_of_variation
 from pytest_ldos.measure.trial.record import all_series
 

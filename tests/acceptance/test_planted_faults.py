@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 import pytest
 
 from pytest_ldos import api
-from pytest_ldos.base.stats.rank_tests import median
 from pytest_ldos.measure.trial.record import all_series
 
 DELAY = 2.0

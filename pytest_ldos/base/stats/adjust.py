@@ -27,7 +27,7 @@ Groups = Words | Indices
 Flags = npt.NDArray[np.bool_]
 
 _REACH: Final = 3.0
-"""Number of scales from the centre at which values are Winsorized."""
+"""Scales from the centre at which values are Winsorized."""
 
 _UPPER: Final = 0.75
 """Quantile of the distances between levels: insensitive to one level in ten, but sensitive to two kinds of starts."""
@@ -69,11 +69,10 @@ def winsorize_levels(levels: Numbers) -> Numbers:
 
 
 def draw_in_extremes(samples: Sequence[Numbers], *, reach: float) -> list[Numbers]:
-    """Winsorizes values beyond `reach` scales from their sample's centre; small samples are not changed.
+    """Winsorizes values beyond `reach` scales from their sample's centre; ignores infinite ones and small samples.
 
     For the interval of a shift, which keeps its error probability but is otherwise bounded by extreme values if that is
-    small. Not for variances, because a short reach also changes normal samples. Infinite values are ignored and not
-    changed.
+    small. Not for variances, because a short reach also changes normal samples.
     """
     known = [values[np.isfinite(values)] for values in samples]
     scale = _scale(np.concatenate([_distances(values) for values in known]), _UPPER)
@@ -87,7 +86,6 @@ def draw_in_extremes(samples: Sequence[Numbers], *, reach: float) -> list[Number
 
 
 def _scale(distances: Numbers, quantile: float) -> float:
-    """Standard deviation of the normal distribution whose distances have this quantile."""
     if distances.size == 0:
         return 0.0
     usual = math.sqrt(2) * float(ndtri((1 + quantile) / 2))
@@ -140,7 +138,6 @@ def tail_threshold(centered: Samples) -> float:
 
 
 def tail_scores(centered: Samples) -> Samples:
-    """1 for each value of the upper tail, 0 for others."""
     return _split(np.where(np.concatenate(centered) > tail_threshold(centered), 1.0, 0.0), centered)
 
 
@@ -151,13 +148,11 @@ def _split(scores: Numbers, like: Samples) -> Samples:
 _LEAST_VARIATION = 1e-12
 
 _FEWEST = 5
-"""Fewest values of a sample for a slope estimate."""
 
 _FEWEST_DEGREES: Final = 4
-"""Fewest degrees of freedom of a correlation."""
 
 _EXTREME: Final = 3.0
-"""Number of scales at which values are Winsorized for a correlation."""
+"""The same for a correlation."""
 
 _SURE: Final = 0.9999
 """Upper limit of a correlation, so that Fisher's transformation is finite."""
@@ -170,11 +165,7 @@ def in_common_strata(strata: tuple[Groups, Groups]) -> tuple[Flags, Flags]:
 
 
 def remove_strata(values: tuple[Numbers, Numbers], strata: tuple[Groups, Groups]) -> tuple[Numbers, Numbers]:
-    """Both samples with the level of each stratum removed.
-
-    A stratum's level is the mean of both samples' medians, so that a shift between the
-    samples is kept. Strata of only one sample are not changed.
-    """
+    """Both samples with the level of each common stratum removed: the mean of both medians, so that a shift is kept."""
     adjusted = values[0].copy(), values[1].copy()
     for stratum in np.intersect1d(*strata):
         members = [groups == stratum for groups in strata]
@@ -207,7 +198,7 @@ class Matching:
     correlation: float = 0.0
 
     def remove_levels(self, values: tuple[Numbers, Numbers]) -> tuple[Numbers, Numbers]:
-        """Both samples with the level of each question removed; a shift between them is kept."""
+        """Both samples without the level of each question; a shift between them is kept."""
         if self.correlation == 0.0:
             return values
         centered = [value - _median(value[np.isfinite(value)]) for value in values]
@@ -242,7 +233,7 @@ class Matching:
         return common, head, base
 
     def _sizes(self, values: tuple[Numbers, Numbers]) -> Numbers:
-        """Number of finite values of each question, 0 if there are none."""
+        """Number of finite values of each question that both samples have, 0 for others."""
         head, base = (self._of_questions(side, value) for side, value in enumerate(values))
         return np.where((head > 0) & (base > 0), head + base, 0.0)
 
@@ -341,7 +332,7 @@ def remove_cause(values: Numbers, cause: Numbers, groups: Indices, *, within: bo
     or have an unknown cause are excluded from the fit and not changed.
 
     Args:
-        groups: number of the group of each value, from 0.
+        groups: group of each value, from 0.
         within: True to keep the influence between groups.
     """
     known = np.isfinite(values) & np.isfinite(cause)

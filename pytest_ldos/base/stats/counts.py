@@ -20,10 +20,10 @@ _Flags = npt.NDArray[np.bool_]
 
 
 def share_interval(successes: int, trials: int, *, confidence: float = 0.95) -> tuple[float, float]:
-    """The exact interval of a probability (Clopper and Pearson); 0 to 1 without trials.
+    """The exact interval of a probability; 0 to 1 without trials.
 
-    Reference: C. J. Clopper, E. S. Pearson, "The use of confidence or fiducial limits illustrated in
-    the case of the binomial", Biometrika 26(4), 1934.
+    Reference: C. J. Clopper, E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the
+    binomial", Biometrika 26(4), 1934.
     """
     tail = (1 - confidence) / 2
     low = float(betaincinv(successes, trials - successes + 1, tail)) if successes else 0.0
@@ -32,10 +32,10 @@ def share_interval(successes: int, trials: int, *, confidence: float = 0.95) -> 
 
 
 def failure_rise_p(*, head_failures: int, head_trials: int, base_failures: int, base_trials: int) -> float:
-    """p-value of a rise of failures: Boschloo's exact test, one-sided.
+    """p-value of a rise of failures: Boschloo's exact test, one-sided, uniformly more powerful than Fisher's.
 
-    Boschloo's test is uniformly more powerful than Fisher's (R. D. Boschloo, "Raised
-    conditional level of significance for the 2×2-table", Statistica Neerlandica 24, 1970).
+    Reference: R. D. Boschloo, "Raised conditional level of significance for the 2×2-table", Statistica Neerlandica 24,
+    1970.
     """
     if head_failures == 0:
         return 1.0
@@ -51,10 +51,7 @@ def shortfall_p(*, successes: int, trials: int, expected_rate: float) -> float:
 
 
 def mean_shortfall_p(values: Sequence[float], expected: float) -> float:
-    """Probability of a mean at most this large if the expected one is true: Student's t, one-sided.
-
-    Returns 0 for equal values below the expected mean, and 1 for a single value.
-    """
+    """p-value of a mean below the expected one (Student's t, one-sided); 0 for equal values, 1 for a single one."""
     below = expected - float(np.mean(values)) if values else 0.0
     if below <= 0 or len(values) < 2:
         return 1.0
@@ -70,8 +67,6 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True)
 class Counts:
-    """Number of trials of each version so far."""
-
     head: int
     base: int
 
@@ -86,8 +81,7 @@ def failures_rose(
     allowed. Error probability that an early look cannot spend, because few outcomes are possible, remains for later.
 
     Args:
-        looks: numbers of trials at this look and at all earlier ones.
-        fractions: information fraction at each look.
+        looks, fractions: numbers of trials at all looks, the present one last, and their information fractions.
         alpha: largest probability of a rejection at any look under equal failure rates.
     """
     now = looks[-1]
@@ -116,9 +110,7 @@ def _critical_p(looks: tuple[Counts, ...], fractions: Fractions, alpha: float) -
 def _largest_region(continuing: _Numbers, rejected: _Numbers, p_values: _Numbers, allowed: float) -> float:
     """The largest p-value that may be rejected, adding outcomes one by one from the most extreme.
 
-    Args:
-        continuing: probability of each outcome without an earlier rejection; shape (rates, head, base).
-        rejected: probability of an earlier rejection, for each rate.
+    `continuing` are probabilities without an earlier rejection (rates, head, base), `rejected` those of one (rates).
     """
     candidates, low, high = np.unique(p_values), -1, len(np.unique(p_values)) - 1
     while low < high:
@@ -186,13 +178,10 @@ _BISECTIONS: Final = 40
 
 @lru_cache(maxsize=64)
 def tempering(group: int, boundary: float, correlation: float) -> float:
-    """The largest exponent for which likelihood ratios against `boundary` have an expectation of at most 1 over a
-    start.
+    """The largest exponent with which likelihood ratios against `boundary` have an expectation of at most 1 per start.
 
-    Holds for every alternative, and for every start with a beta-binomial count of this correlation or less.
-
-    Args:
-        group: largest number of trials of a start.
+    Holds for every alternative, and for every start of at most `group` trials with a beta-binomial count of this
+    correlation or less.
 
     Source: with ``m`` trials of a start and correlation ``ρ`` between them, a count varies ``1 + (m - 1) ρ`` times
     as much as a binomial one (J. G. Skellam, "A probability distribution derived from the binomial distribution by
@@ -217,10 +206,7 @@ def tempering(group: int, boundary: float, correlation: float) -> float:
 
 
 def estimate_correlation(levels: Sequence[Sequence[tuple[int, int]]]) -> float | None:
-    """The intraclass correlation, by analysis of variance; ``None`` if it cannot be estimated.
-
-    Args:
-        levels: hits and trials of each group, by level.
+    """The intraclass correlation of hits and trials by level and group; ``None`` if it cannot be estimated.
 
     Reference: J. L. Fleiss, B. Levin, M. C. Paik, "Statistical Methods for Rates and Proportions", 3rd ed., 15.2.
     """
@@ -259,11 +245,9 @@ class LogisticCurve:
     slope: float
 
     def __call__(self, place: float) -> float:
-        """The probability at a place."""
         return 1 / (1 + math.exp(-min(700.0, max(-700.0, self.slope * (place - self.middle)))))
 
     def place_of(self, probability: float) -> float:
-        """The place at which the curve reaches a probability."""
         return self.middle + math.log(probability / (1 - probability)) / self.slope
 
 
@@ -287,21 +271,18 @@ def fit_logistic(places: Sequence[float], hits: Sequence[int], trials: Sequence[
     return LogisticCurve(float(middles[middle, 0, 0]), float(slopes[0, slope, 0]))
 
 
-def mean_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
-    """Bounds of the mean, by Student's t; infinite for fewer than two values."""
+def mean_interval(values: Sequence[float]) -> tuple[float, float]:
+    """95 % bounds of the mean, by Student's t; infinite for fewer than two values."""
     if len(values) < 2:
         return (-math.inf, math.inf)
     center = float(np.mean(values))
     error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    half = float(stdtrit(len(values) - 1, (1 + confidence) / 2)) * error
+    half = float(stdtrit(len(values) - 1, (1 + 0.95) / 2)) * error
     return (center - half, center + half)
 
 
 def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
-    """Bounds of the median; infinite if there are too few values for the confidence.
-
-    Args:
-        values: infinity stands for a censored value, known only to be large.
+    """Bounds of the median of values, some censored; infinite if there are too few for the confidence.
 
     Reference: H. A. David, H. N. Nagaraja, "Order Statistics", 3rd ed., section 7.1.
     """
@@ -318,14 +299,12 @@ _LEAST_SPREAD: Final = 0.01
 """Added to the spread of a quantity, so that a few equal values give no large contrast."""
 
 _SAME: Final = 1 - 1e-9
-"""Tolerance for equal contrasts."""
 
 
 def largest_contrast_p(head: _Numbers, base: _Numbers) -> _Numbers:
     """Probability, for each quantity, of a largest contrast as large as its own if no quantity differs.
 
-    Args:
-        head, base: one row per run, one column per quantity; logarithms, so that spreads are relative.
+    Rows are runs, columns quantities; the values are logarithms, so that spreads are relative.
 
     Between equal versions, runs are exchangeable: the largest contrasts of all divisions of the runs are the null
     distribution. The family-wise error stays below the level for any dependence of quantities and distribution of runs.
@@ -348,7 +327,7 @@ def largest_contrast_p(head: _Numbers, base: _Numbers) -> _Numbers:
 
 
 def smallest_p(head: int, base: int) -> float:
-    """The smallest possible probability with the given numbers of runs."""
+    """The smallest possible probability with so many runs."""
     return (2 if head == base else 1) / math.comb(head + base, head)
 
 

@@ -45,12 +45,9 @@ class Shift:
 
 
 def estimate_shift(head: Sample, base: Sample, *, tail: float) -> Shift:
-    """The shift of `head` over `base`.
+    """The shift of `head` over `base`; infinite values are censored, known only to be large, and count as equal.
 
-    Args:
-        head, base: values; infinity stands for a censored value, known only to be large, and
-            two of them count as equal.
-        tail: probability that the true shift is below `low`, and likewise above `high`.
+    `tail` is the probability that the true shift is below `low`, and likewise above `high`.
     """
     differences = np.sort(_differences(head, base).ravel())
     low, high = _interval(differences, lower_quantile(len(head), len(base), tail))
@@ -140,7 +137,6 @@ def _edgeworth(head: int, base: int) -> Sample:
 
 
 _CHUNK: Final = 4_000_000
-"""Largest number of means in memory at once."""
 
 _LARGEST: Final = 200
 """Largest number of paired values; of a larger sample, evenly spaced order statistics are used."""
@@ -148,11 +144,7 @@ _LARGEST: Final = 200
 
 @dataclass(frozen=True)
 class Locations:
-    """Estimates and bounds, one number per sample in each.
-
-    Attributes:
-        low, high: bounds of the interval; infinite if the samples are too small for it.
-    """
+    """Estimates and bounds of each sample; the bounds are infinite if the samples are too small for them."""
 
     estimate: Sample
     low: Sample
@@ -162,9 +154,7 @@ class Locations:
 def locate(samples: Sample, *, tail: float) -> Locations:
     """The location of each row of an array (Hodges–Lehmann): the median of the means of all pairs of its values.
 
-    Args:
-        samples: one sample per row; infinity stands for a censored value, known only to be large.
-        tail: probability that the true location is below `low`, and likewise above `high`.
+    Infinite values are censored. `tail` is the probability of error of each end of the interval.
     """
     size = samples.shape[1]
     if size > _LARGEST:
@@ -196,13 +186,7 @@ def _quantile(size: int, tail: float) -> int:
     return int(np.searchsorted(below, tail, side="right")) - 1
 
 
-def median(values: Sequence[float]) -> float:
-    """The middle value; for an even number of values, the mean of the middle two."""
-    return statistics.median(values)
-
-
 POWER = 0.8
-"""Probability of reporting an effect of the size of the MDE."""
 
 
 def smallest_detectable_shift(half_width: float, *, tail: float, floor: float) -> float:
@@ -213,7 +197,6 @@ def smallest_detectable_shift(half_width: float, *, tail: float, floor: float) -
     Args:
         half_width: from the estimate to the interval's lower end; infinite if the samples are too small for one.
         tail: the interval's one-sided probability of error.
-        floor: smallest reported shift.
     """
     if not math.isfinite(half_width):
         return math.inf
@@ -243,7 +226,7 @@ LIMITS: Final = (
 
 
 FEWEST: Final = LENGTHS[0]
-"""Shortest sequence that is searched; shorter ones have too many false alarms."""
+"""Shortest searched sequence; shorter ones have too many false alarms."""
 
 LONGEST: Final = LENGTHS[-1]
 """Longest searched sequence; of a longer one, the end is searched."""
@@ -254,12 +237,7 @@ _SHORTEST_SIDE: Final = 3
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """A change of level.
-
-    Attributes:
-        index: index of the first value at the new level.
-        strength: the statistic divided by its limit; greater than 1.
-    """
+    """Index of the first value at a new level, and the statistic divided by its limit, which is greater than 1."""
 
     index: int
     strength: float
@@ -283,17 +261,9 @@ def find_change_points(values: Sample) -> list[ChangePoint]:
     for point in found:  # moved to the best position between its neighbours
         place = borders.index(point.index)
         before, after = borders[place - 1], borders[place + 1]
-        sums = _cusum(normal_scores(values[before:after])[None, :])[0]
+        sums = cusum(normal_scores(values[before:after])[None, :])[0]
         refined.append(ChangePoint(before + _SHORTEST_SIDE + int(sums.argmax()), point.strength))
     return sorted(refined, key=lambda point: point.index)
-
-
-def strongest_cusum(scores: Sample) -> Sample:
-    """The statistic of each row of an array (one independent sequence per row): its maximum over all intervals."""
-    largest = np.zeros(len(scores))
-    for first, last in seeded_intervals(scores.shape[1]):
-        largest = np.maximum(largest, _cusum(scores[:, first:last]).max(axis=1))
-    return largest
 
 
 def normal_scores(values: Sample) -> Sample:
@@ -304,7 +274,6 @@ def normal_scores(values: Sample) -> Sample:
 
 
 def mean_ranks(values: Sample) -> Sample:
-    """Ranks from 1; ties share their mean rank."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Sample = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
     return ranks
@@ -348,7 +317,7 @@ def _search(values: Sample, offset: int) -> Iterator[ChangePoint]:
     scores = normal_scores(values)
     bound = limit(len(values), float(correlation_of(scores)))
     for first, last in reversed(seeded_intervals(len(values))):
-        sums = _cusum(scores[None, first:last])[0]
+        sums = cusum(scores[None, first:last])[0]
         if sums.max() > bound:
             split = first + _SHORTEST_SIDE + int(sums.argmax())
             yield ChangePoint(offset + split, float(sums.max()) / bound)
@@ -357,7 +326,7 @@ def _search(values: Sample, offset: int) -> Iterator[ChangePoint]:
             return
 
 
-def _cusum(rows: Sample) -> Sample:
+def cusum(rows: Sample) -> Sample:
     """Scaled difference between the means before and after each split, for each row."""
     length = rows.shape[1]
     sizes = np.arange(_SHORTEST_SIDE, length - _SHORTEST_SIDE + 1)

@@ -19,12 +19,7 @@ Test = TypeVar("Test", bound=Hashable)
 
 @dataclass(frozen=True)
 class HolmStep:
-    """Result of the procedure for one test.
-
-    Attributes:
-        alpha: significance level granted to the test.
-        rejected: True if its hypothesis of no difference is rejected.
-    """
+    """Result for one test: its significance level, and True if the hypothesis of no difference is rejected."""
 
     alpha: float
     rejected: bool
@@ -38,11 +33,8 @@ def step_down(
     The share of a rejected test passes to the remaining tests, in proportion to their own shares.
 
     Args:
-        shares: share of `alpha` by test; at most 1 in total.
+        shares: share of `alpha` by test; `ValueError` if they exceed 1 in total.
         is_rejected: returns True if a test rejects at the given significance level.
-
-    Raises:
-        ValueError: the shares exceed 1.
 
     References: S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics
     6(2), 1979; for shares and several looks: W. Maurer, F. Bretz, "Multiple Testing in Group Sequential Trials Using
@@ -90,17 +82,9 @@ def spend(alpha: float, fraction: float) -> float:
 
 
 @lru_cache(maxsize=1024)
-def level_of_last_look(alpha: float, fractions: Fractions, rule: SpendingRule = spend) -> float:
-    """The significance level of the last look, such that all looks together spend no more than allowed.
-
-    Args:
-        alpha: one-sided error probability of all looks together.
-        fractions: information fractions of this look and all before it.
-
-    Raises:
-        ValueError: the fractions are not increasing within 0 and 1.
-    """
-    return float(ndtr(-critical_values(alpha, fractions, rule)[-1]))
+def level_of_last_look(alpha: float, fractions: Fractions) -> float:
+    """The significance level of the last look, such that all looks together spend no more than `alpha` (one-sided)."""
+    return float(ndtr(-critical_values(alpha, fractions)[-1]))
 
 
 def critical_values(alpha: float, fractions: Fractions, rule: SpendingRule = spend) -> tuple[float, ...]:
@@ -163,8 +147,6 @@ _MOST_TRIALS: Final = 100_000
 
 
 class Side(StrEnum):
-    """Side of a boundary."""
-
     BELOW = "below"
     ABOVE = "above"
 
@@ -183,7 +165,7 @@ class BoundaryTest:
     confidence sequences", Annals of Statistics 49, 2021.
 
     Attributes:
-        boundary: the boundary, between 0 and 1, both excluded.
+        boundary: between 0 and 1, both excluded.
         error: probability of deciding for the wrong side, for any number of tests.
         exponent: power to which likelihood ratios are raised; 1 for independent trials.
     """
@@ -197,11 +179,9 @@ class BoundaryTest:
             raise ValueError(f"no test: boundary {self.boundary}, error {self.error}, exponent {self.exponent}")
 
     def decide(self, hits: int, trials: int, *, misses: int | None = None) -> Side | None:
-        """The side supported by the data; ``None`` while inconclusive.
+        """The side supported by the data; ``None`` while inconclusive, also with evidence for both sides.
 
-        Args:
-            misses: trials that count for the lower side; by default all that are no hits. Evidence for both sides is
-                inconclusive.
+        `misses` are the trials that count for the lower side, by default all that are no hits.
         """
         return _decide(self, hits, hits if misses is None else trials - misses, trials)
 

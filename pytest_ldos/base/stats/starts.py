@@ -33,12 +33,7 @@ _USUALLY: Final = 0.9
 
 @dataclass(frozen=True)
 class Variance:
-    """An estimated variance.
-
-    Attributes:
-        value: estimate by moments; a negative value counts as zero.
-        degrees: degrees of freedom; 0 if nothing is known.
-    """
+    """A variance estimated by moments (negative counts as zero), and its degrees of freedom; 0 if nothing is known."""
 
     value: float
     degrees: float
@@ -84,9 +79,7 @@ def variance_between_paired_starts(
 ) -> Variance:
     """Variance between starts, from differences of neighbouring starts, in which common drift cancels.
 
-    Args:
-        pairs: number of the pair of each value of `head` and of `base`.
-        inflation: correction factor of the variance within starts for removed levels.
+    `inflation` corrects the variance within starts for removed levels.
     """
     found: list[Numbers] = []
     for pair in np.intersect1d(*pairs):
@@ -107,8 +100,7 @@ class Extra:
 
     Attributes:
         between: variance to add: between starts, or between runs.
-        inflation: correction factor of the variance within the samples, which is too small if
-            estimated levels were removed.
+        inflation: factor of the variance within the samples, which is too small if estimated levels were removed.
         degrees: degrees of freedom of the variance within the samples: originally, and after levels were removed.
     """
 
@@ -118,7 +110,6 @@ class Extra:
 
     @property
     def deviation(self) -> float:
-        """Standard deviation to add."""
         return math.sqrt(max(self.between.value, 0.0))
 
     def of(self, shift: Shift) -> tuple[float, float]:
@@ -136,37 +127,31 @@ class Extra:
         known = math.isfinite(shift.standard_error) and math.isfinite(shift.estimate)
         return known and (self.between.value > 0 or self.inflation > 1)
 
+    def widen(self, shift: Shift, *, tail: float) -> Shift:
+        """Widens the interval of a shift by this variance; `tail` is the probability of error of each end.
 
-def widen(shift: Shift, extra: Extra, *, tail: float) -> Shift:
-    """Widens the interval of a shift by additional variance.
+        The variance is added to each end's own distance, so that an outlier on one side of samples with little
+        variation is not magnified.
+        """
+        if not self.matters(shift):
+            return shift
+        total, degrees = self.of(shift)
+        quantile = -float(stdtrit(degrees, tail))
+        factor = math.sqrt(self.inflation) * quantile / -float(stdtrit(self.degrees[0], tail))
+        below, above = (
+            math.hypot(factor * distance, quantile * self.deviation)
+            for distance in (shift.estimate - shift.low, shift.high - shift.estimate)
+        )
+        return Shift(shift.estimate, shift.estimate - below, shift.estimate + above, math.sqrt(total))
 
-    The variance is added to each end's own distance, so that an outlier on one side of samples with little variation is
-    not magnified.
-
-    Args:
-        tail: probability of error of each end of the interval.
-    """
-    if not extra.matters(shift):
-        return shift
-    total, degrees = extra.of(shift)
-    quantile = -float(stdtrit(degrees, tail))
-    factor = math.sqrt(extra.inflation) * quantile / -float(stdtrit(extra.degrees[0], tail))
-    below, above = (
-        math.hypot(factor * distance, quantile * extra.deviation)
-        for distance in (shift.estimate - shift.low, shift.high - shift.estimate)
-    )
-    return Shift(shift.estimate, shift.estimate - below, shift.estimate + above, math.sqrt(total))
-
-
-def widened_p(p_value: float, shift: Shift, extra: Extra) -> float:
-    """The one-sided p-value of a shift with additional variance."""
-    if not extra.matters(shift) or not 0 < p_value < 1:
-        return p_value
-    total, degrees = extra.of(shift)
-    if shift.standard_error > 0:
-        deviations = float(stdtrit(extra.degrees[0], p_value))
-        return float(stdtr(degrees, deviations * shift.standard_error / math.sqrt(total)))
-    return float(stdtr(degrees, -shift.estimate / math.sqrt(total))) if total > 0 else p_value
+    def widened_p(self, p_value: float, shift: Shift) -> float:
+        if not self.matters(shift) or not 0 < p_value < 1:
+            return p_value
+        total, degrees = self.of(shift)
+        if shift.standard_error > 0:
+            deviations = float(stdtrit(self.degrees[0], p_value))
+            return float(stdtr(degrees, deviations * shift.standard_error / math.sqrt(total)))
+        return float(stdtr(degrees, -shift.estimate / math.sqrt(total))) if total > 0 else p_value
 
 
 def _groups(values: Numbers, starts: Starts) -> list[Numbers]:
@@ -198,15 +183,12 @@ def sum_by_start(scores: tuple[Numbers, Numbers], starts: tuple[Starts, Starts])
 
 
 def permutation_p(head: Numbers, base: Numbers) -> float:
-    """Probability that a random choice of as many starts as `head` has has a sum as large as `head`'s.
+    """Probability that a random choice of as many starts as `head` has has a sum of scores as large as `head`'s.
 
     Between equal versions, starts are exchangeable, for any scores and any distribution of starts. A common drift of
     both versions makes the test conservative.
 
     Reference: P. Good, "Permutation, Parametric, and Bootstrap Tests of Hypotheses", 3rd ed., 2005, chapters 3 and 9.
-
-    Args:
-        head, base: one score per start.
     """
     together = np.concatenate([head, base])
     spread = float(np.ptp(together))
@@ -240,8 +222,7 @@ class Components:
         trial_sd: between values of one start.
         start_sd: between starts of one run, without the contribution of their values.
         start_df: degrees of freedom of `start_sd`.
-        run_sd: between starts of different runs, without the contribution of their values; at least
-            `start_sd`, because different runs have different starts.
+        run_sd: the same of different runs; at least `start_sd`, because different runs have different starts.
         run_df: degrees of freedom of the runs' addition to `start_sd`; 0 if unknown, as with one run.
         largest_run_sd: upper bound of `run_sd` with 95 % confidence; with one run, of `start_sd`.
     """
@@ -283,12 +264,7 @@ def estimate_components(runs: Runs) -> Components | None:
 
 @dataclass(frozen=True)
 class _Level:
-    """Variation between the means of some groups.
-
-    Attributes:
-        observed: variance of the means.
-        by_values: part of it due to the variation of values within groups.
-    """
+    """Variance of the means of some groups, and its part due to the variation of values within groups."""
 
     observed: float
     by_values: float
@@ -307,8 +283,7 @@ class _Level:
 def _levels(runs: Runs, values: float) -> tuple[_Level, _Level]:
     """Variation between starts of one run, and of different runs; the same twice for one run.
 
-    Args:
-        values: mean square of the values in starts.
+    `values` is the mean square of the values in starts.
     """
     sizes = [np.array([start.size for start in run], dtype=np.float64) for run in runs]
     of_runs = np.array([size.sum() for size in sizes])

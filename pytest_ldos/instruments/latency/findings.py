@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import product
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +16,6 @@ import numpy.typing as npt
 
 from pytest_ldos.base.series import Better, Missing, Value
 from pytest_ldos.base.stats.counts import mean_interval
-from pytest_ldos.base.stats.rank_tests import median
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.host.availability import Availability, find_modules
 from pytest_ldos.instruments.latency.spec import NO_CPU, Case, LatencySpec, Program, Setup, Transport

@@ -28,28 +28,16 @@ from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.base.text import visible
 from pytest_ldos.host.checkout import ask_git
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.measure.metrics.model import (
-    COVARIATES,
-    CPU_WORK,
-    PLANNED_DURATION,
-    PLANS_CPU_WORK,
-    WAITED_FOR_OTHERS,
-    Measurement,
-    Metric,
-)
+from pytest_ldos.measure.metrics import model
 from pytest_ldos.measure.trial.record import Trial, TrialSet
 
 
 class Version(StrEnum):
-    """Version of an interleaved comparison."""
-
     HEAD = "head"
     BASE = "base"
 
 
 class Status(StrEnum):
-    """Status of one metric in one trial."""
-
     MEASURED = "measured"
     CENSORED = "censored"
     """The trial failed before the latency ended: it counts as infinitely slow."""
@@ -84,25 +72,23 @@ SCHEMA: Final[dict[str, Any]] = {
     "value": pl.Float64,
     "reason": pl.String,
     "source": pl.String,
-    PLANNED_DURATION: pl.Float64,
-    CPU_WORK: pl.Float64,
-    PLANS_CPU_WORK: pl.Float64,
-    WAITED_FOR_OTHERS: pl.Float64,
+    model.PLANNED_DURATION: pl.Float64,
+    model.CPU_WORK: pl.Float64,
+    model.PLANS_CPU_WORK: pl.Float64,
+    model.WAITED_FOR_OTHERS: pl.Float64,
 }
 """Columns. ``trials`` identifies a set of trials; ``run`` is the folder that it was saved in. ``adjust_for`` and
 ``adjust_where_alike`` name covariates that explain part of the variation (see `metrics.model.Metric`). ``value`` is
 null unless ``status`` is ``measured``; ``reason`` then says why it is null."""
 
 
-KEPT_COVARIATES: Final = tuple(name for name in COVARIATES if name in SCHEMA)
+KEPT_COVARIATES: Final = tuple(name for name in model.COVARIATES if name in SCHEMA)
 """Covariates that have a column; adding one would make existing files unreadable."""
 
 INVALID: Final = "invalid"
-"""The verdict on invalid trials."""
 
 
 def why_left_out(trials: TrialSet, verdict: str) -> str:
-    """Reason why trials are left out of a history; empty if they are not."""
     if verdict == INVALID:
         return "the measurement was invalid"
     return "watched, which makes them slower" if trials.watched else ""
@@ -137,7 +123,6 @@ def identify(trials: TrialSet) -> str:
 
 
 def started_at(trials: TrialSet) -> datetime:
-    """Start time of the run, UTC."""
     moment = datetime.fromisoformat(trials.started_at)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
@@ -164,11 +149,11 @@ def _rows(trials: TrialSet) -> Iterator[dict[str, Any]]:
             }
 
 
-def _of_value(trial: Trial, metric: Metric) -> dict[str, Any]:
+def _of_value(trial: Trial, metric: model.Metric) -> dict[str, Any]:
     if not trial.succeeded and metric.censored_by_failure:
         reason = f"the trial ended as {trial.outcome}: {trial.message}".rstrip(": ")
         return {"status": Status.CENSORED.value, "value": None, "reason": visible(reason), "source": None}
-    measurement = trial.measurements.get(metric.name, Measurement(Missing("it was not measured")))
+    measurement = trial.measurements.get(metric.name, model.Measurement(Missing("it was not measured")))
     value = measurement.value
     if isinstance(value, Missing | Invalid):
         status = Status.MISSING if isinstance(value, Missing) else Status.INVALID
@@ -185,11 +170,7 @@ _SETS_KEY: Final = "pytest-ldos trial sets"
 
 @dataclass(frozen=True)
 class HistoryFile:
-    """A file with rows of `SCHEMA`.
-
-    Attributes:
-        sets: identities of the sets of trials in it.
-    """
+    """A file with rows of `SCHEMA`, and the identities of the sets of trials in it."""
 
     path: Path
     sets: frozenset[str]
@@ -197,8 +178,6 @@ class HistoryFile:
 
 @dataclass(frozen=True)
 class Damaged:
-    """A damaged file, which is left out."""
-
     path: Path
     reason: str
 
@@ -207,11 +186,7 @@ class Damaged:
 
 
 def write_file(path: Path, rows: pl.DataFrame) -> None:
-    """Writes a file of this schema version atomically.
-
-    Raises:
-        NotWritten: it cannot be written.
-    """
+    """Writes a file of this schema version; for errors see `write_atomically`."""
     sets = rows["trials"].unique().sort()
     content = sealed(rows, {_VERSION_KEY: str(SCHEMA_VERSION), _SETS_KEY: " ".join(sets)})
     write_atomically(path, content, otherwise="name another history with --dir, or --ldos-history")
@@ -222,7 +197,6 @@ def inspect_file(path: Path) -> HistoryFile | Damaged:
 
     Raises:
         RecordUnreadable: it was written by another program, or by another version of this project.
-        FileNotFoundError: it no longer exists.
     """
     try:
         content = read_whole(path)
@@ -250,14 +224,9 @@ def inspect_file(path: Path) -> HistoryFile | Damaged:
 def read_rows(
     files: Collection[HistoryFile], *, metrics: Collection[str] = (), columns: Collection[str] = ()
 ) -> tuple[pl.DataFrame | None, list[Damaged]]:
-    """Rows of all files except damaged ones; ``None`` instead of a table if no file can be read.
+    """Rows of all files except damaged ones, of the given metrics and columns, or of all.
 
-    Args:
-        metrics: read only these; if empty, all.
-        columns: read only these; if empty, all.
-
-    Raises:
-        FileNotFoundError: one of the files no longer exists.
+    ``None`` instead of a table if no file can be read; raises `FileNotFoundError` if one no longer exists.
     """
     if not files:
         return None, []
@@ -287,12 +256,7 @@ _WHERE: Final = "name a directory that can be written: --ldos-history DIR, or LD
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows that were read.
-
-    Attributes:
-        table: columns of `SCHEMA`, unordered.
-        damaged: files that were left out.
-    """
+    """Rows that were read, unordered, with columns of `SCHEMA`, and files that were left out."""
 
     table: pl.DataFrame
     damaged: tuple[Damaged, ...] = ()
@@ -300,8 +264,6 @@ class Rows:
 
 @dataclass(frozen=True)
 class HistoryStore:
-    """A directory of runs."""
-
     directory: Path
 
     def require_writable(self) -> None:
@@ -327,12 +289,7 @@ class HistoryStore:
             )
 
     def append(self, rows: pl.DataFrame) -> bool:
-        """Adds the rows of one set of trials; returns True if it was new.
-
-        Raises:
-            RecordUnreadable: files of something else or of another version are there.
-            NotWritten: it cannot be written.
-        """
+        """Adds the rows of one set of trials; returns True if it was new. For errors see `require_writable`."""
         first = rows.row(0, named=True)
         folder = self.folder(BaselineKey.of_row(first))
         if first["trials"] in self._known_sets(folder):
@@ -347,14 +304,10 @@ class HistoryStore:
         return BaselineKey(**safe).folder(self.directory)
 
     def read(self, *, metrics: Collection[str] = (), columns: Collection[str] = ()) -> Rows:
-        """The rows of all runs, each once.
+        """The rows of all runs, each once, of the given metrics and columns, or of all.
 
-        Args:
-            metrics: read only these; if empty, all.
-            columns: read only these and those that identify a row; if empty, all.
-
-        Raises:
-            RecordUnreadable: there are files of something else or of another version.
+        Columns that identify a row are always read. Raises `RecordUnreadable` for files of something else or of another
+        version.
         """
         chosen = {*columns, *_SAME_ROW} if columns else ()
         for _ in range(_ATTEMPTS):

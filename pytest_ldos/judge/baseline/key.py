@@ -1,8 +1,6 @@
-"""Calibrated noise of a host, and the key of its files: baselines, calibrations and histories.
+"""Calibrated noise of a host, and the key of baselines, calibrations, starts of searches and histories.
 
-The schema has a version; a file of another version is refused.
-
-Calibrations, starts of searches and histories have the same key. Its fields are listed here and in a history's columns.
+The schema has a version; a file of another version is refused. The key's fields are also columns of a history.
 """
 
 from __future__ import annotations
@@ -75,17 +73,12 @@ _REMEDY: Final = "delete it, or calibrate again: ldos calibrate"
 
 
 def encode_calibration(calibration: Calibration) -> str:
-    """JSON text of a calibration; numbers keep their full precision."""
     document = {"kind": KIND, "schema": SCHEMA_VERSION, **asdict(calibration)}
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
 def decode_calibration(text: str, path: Path) -> Calibration:
-    """Decodes a calibration from JSON text; `path` is named in errors.
-
-    Raises:
-        RecordUnreadable: not JSON, not a calibration, of another schema version, or damaged.
-    """
+    """Decodes a calibration from JSON text; `RecordUnreadable` names `path` and what is wrong."""
     try:
         document = json.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:
@@ -145,29 +138,24 @@ class BaselineKey:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> BaselineKey:
-        """The key in the columns of a history."""
         return cls(**{name: row[name] for name in KEY_COLUMNS})
 
     @classmethod
     def of_file(cls, file: Path, suffix: str) -> BaselineKey:
-        """The key of a baseline, by its path."""
         parts = (*file.parent.parts, file.name.removesuffix(suffix))
         return cls(*parts[-len(KEY_COLUMNS) :])
 
     @property
     def place(self) -> BaselineKey:
-        """The key without its scenario: stack and host class."""
         return replace(self, scenario="")
 
     def folder(self, store: Path) -> Path:
-        """A folder of its own."""
         return store.joinpath(*map(contained, asdict(self).values()))
 
     def file(self, store: Path, *, pinned: bool = False) -> Path:
         return self._sibling(store, PINNED_SUFFIX if pinned else SUFFIX)
 
     def calibration_file(self, store: Path) -> Path:
-        """Path of the host's calibration, next to the baseline."""
         return self._sibling(store, CALIBRATION_SUFFIX)
 
     def of_other_host_classes(self, stores: Iterable[Path], suffix: str) -> set[str]:
@@ -182,10 +170,8 @@ class BaselineKey:
 
 
 ANY_FILE: Final = "/".join("*" for _ in fields(BaselineKey)) + SUFFIX
-"""Pattern of all files of a store."""
 
 KEY_COLUMNS: Final = tuple(each.name for each in fields(BaselineKey))
-"""Names of the fields, which are also columns of a history."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,6 @@ COLUMNS: Final = frozenset(
         *KEPT_COVARIATES,
     }
 )  # fmt: skip
-"""Columns of `history.SCHEMA` that a series is built from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +67,6 @@ class Run:
 
     @property
     def is_accepted(self) -> bool:
-        """True if later runs may be compared with this one."""
         return self.verdict not in _REFUSED and math.isfinite(self.location)
 
 
@@ -97,7 +95,6 @@ class MetricSeries:
         return math.expm1(difference) if self.scale == 0.0 else difference * self.scale
 
     def value(self, location: float) -> float:
-        """Converts a location to the metric's unit."""
         return math.exp(location) if self.scale == 0.0 and math.isfinite(location) else location
 
 
@@ -105,11 +102,7 @@ _OF_METRIC: Final = (*KEY_COLUMNS, "metric")
 
 
 def latest_runs(rows: pl.DataFrame, count: int, *, keep: Collection[str] = ()) -> pl.DataFrame:
-    """The rows of the last `count` runs of each stack, host class and scenario.
-
-    Args:
-        keep: sets of trials or commits that are kept regardless of their age.
-    """
+    """The rows of the last `count` runs of each key, and of the sets of trials and commits in `keep`."""
     sets = rows.select("trials", "started_at", "commit", *KEY_COLUMNS).unique()
     age = pl.struct("started_at", "trials").rank("ordinal", descending=True).over(KEY_COLUMNS)
     kept = sets.filter((age <= count) | pl.col("trials").is_in(keep) | pl.col("commit").is_in(keep))
@@ -226,12 +219,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Noise:
-    """Variation between runs of an unchanged level.
-
-    Attributes:
-        deviation: total standard deviation of a run; 0 if it is not estimated.
-        is_estimated: True if there are enough runs.
-    """
+    """Variation between runs of an unchanged level; the standard deviation is 0 if too few runs estimate it."""
 
     deviation: float
     degrees: float
@@ -266,11 +254,7 @@ def noise_of(series: MetricSeries) -> Noise:
 
 @dataclass(frozen=True)
 class AcceptedRuns:
-    """The runs of a series that may serve as an anchor.
-
-    Attributes:
-        places: index of each among all runs of the series, increasing.
-    """
+    """The runs of a series that may serve as an anchor, with their increasing indices among all runs."""
 
     runs: tuple[Run, ...]
     places: tuple[int, ...]
@@ -281,7 +265,6 @@ class AcceptedRuns:
         return cls(tuple(run for run, _ in kept), tuple(place for _, place in kept))
 
     def before(self, place: int, count: int) -> tuple[Run, ...]:
-        """The last `count` accepted runs before an index."""
         end = bisect_left(self.places, place)
         return self.runs[max(0, end - count) : end]
 

@@ -17,22 +17,8 @@ from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
 from pytest_ldos.base.files import write_atomically
-from pytest_ldos.judge.baseline.key import (
-    ANY_FILE,
-    CALIBRATION_SUFFIX,
-    PINNED_SUFFIX,
-    SUFFIX,
-    BaselineKey,
-    Calibration,
-    MetricNoise,
-    OtherHost,
-    OtherHostClasses,
-    OtherLoads,
-    OtherScenario,
-    decode_calibration,
-    encode_calibration,
-    find_load_differences,
-)
+from pytest_ldos.judge.baseline import key as keys
+from pytest_ldos.judge.baseline.key import SUFFIX, BaselineKey, Calibration
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.codec import encode_trials
 from pytest_ldos.measure.trial.record import Trial, TrialSet
@@ -41,12 +27,6 @@ from pytest_ldos.scenario.settings import Sources
 
 @dataclass(frozen=True)
 class StoredBaseline:
-    """A baseline that exists.
-
-    Attributes:
-        is_local: True if it is in the local store, not in the repository's.
-    """
-
     key: BaselineKey
     file: Path
     is_local: bool
@@ -69,7 +49,6 @@ class BaselineStores:
 
     @classmethod
     def of(cls, sources: Sources) -> BaselineStores:
-        """The stores of a project, as its settings name them."""
         return cls(
             repository=sources.folder("baselines"),
             local=sources.folder("output") / "baselines",
@@ -85,7 +64,6 @@ class BaselineStores:
         return None
 
     def find_shared(self, key: BaselineKey) -> Path | None:
-        """The file of the repository's baseline for a key, if it does not gate."""
         file = key.file(self.repository)
         return file if file.is_file() and not self.repository_gates else None
 
@@ -99,7 +77,6 @@ class BaselineStores:
         return (self.repository, self.local) if self.repository_gates else (self.local,)
 
     def save(self, trials: TrialSet, *, to_repository: bool) -> Path:
-        """Records trials as the baseline of their key."""
         file = BaselineKey.of(trials).file(self.repository if to_repository else self.local)
         write_atomically(file, encode_trials(trials))
         return file
@@ -110,33 +87,23 @@ class BaselineStores:
         return self.save(trials, to_repository=found is not None and not found.is_local)
 
     def all(self) -> Iterator[StoredBaseline]:
-        """Every baseline of both stores."""
         for store, is_local in ((self.repository, False), (self.local, True)):
-            for file in sorted(store.glob(ANY_FILE)):
-                if file.name.endswith(CALIBRATION_SUFFIX):
+            for file in sorted(store.glob(keys.ANY_FILE)):
+                if file.name.endswith(keys.CALIBRATION_SUFFIX):
                     continue
-                is_pinned = file.name.endswith(PINNED_SUFFIX)
-                key = BaselineKey.of_file(file, PINNED_SUFFIX if is_pinned else SUFFIX)
+                is_pinned = file.name.endswith(keys.PINNED_SUFFIX)
+                key = BaselineKey.of_file(file, keys.PINNED_SUFFIX if is_pinned else SUFFIX)
                 yield StoredBaseline(key, file, is_local, is_pinned)
 
     def pin(self, baseline: StoredBaseline) -> Path:
-        """Copies a baseline to the pinned release, which later updates of the rolling baseline do not change.
-
-        Raises:
-            RecordUnreadable: it is damaged.
-        """
+        """Copies a baseline to the pinned release, which updates do not change; `RecordUnreadable` if it is damaged."""
         read_trials(baseline.file)
         target = baseline.key.file(self.local if baseline.is_local else self.repository, pinned=True)
         write_atomically(target, baseline.file.read_bytes())
         return target
 
     def promote(self, baseline: StoredBaseline) -> Path:
-        """Copies a local baseline into the repository's store, without names of other programs on the machine.
-
-        Raises:
-            ConfigurationError: it is already there.
-            RecordUnreadable: it is damaged.
-        """
+        """Copies a local baseline into the repository, without names of other programs; see `pin` for errors."""
         trials = read_trials(baseline.file)
         if not baseline.is_local:
             raise ConfigurationError(f"{baseline.file} is in the repository's store already")
@@ -232,8 +199,6 @@ def _joined(texts: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Found:
-    """A baseline that this run can be compared with."""
-
     trials: TrialSet
     file: Path
 
@@ -247,15 +212,13 @@ class NotComparable:
         shown: trials whose numbers are shown all the same; ``None`` if there are none.
     """
 
-    reason: OtherHost | OtherHostClasses | OtherScenario | OtherLoads
+    reason: keys.OtherHost | keys.OtherHostClasses | keys.OtherScenario | keys.OtherLoads
     is_ours: bool = False
     shown: Found | None = None
 
 
 @dataclass(frozen=True)
 class Unreadable:
-    """The baseline's file is damaged."""
-
     reason: str
 
 
@@ -263,9 +226,7 @@ class Unreadable:
 class NoBaseline:
     """No baseline has been recorded for this scenario yet.
 
-    Attributes:
-        shared: the repository's baseline of this host class, recorded by another machine. It is shown, but not judged
-            by; ``None`` if there is none.
+    The repository's, if any, was recorded by another machine of this host class; it is shown, but not judged by.
     """
 
     shared: Found | NotComparable | Unreadable | None = None
@@ -283,27 +244,22 @@ def shown_baseline(lookup: Lookup) -> Found | None:
 
 
 def compare_with(head: TrialSet, base: TrialSet, file: Path) -> Found | NotComparable:
-    """Saved trials as a base, if they are of the same stack and host class and were measured under the same loads.
-
-    Args:
-        file: location of the base.
-    """
+    """Saved trials as a base, if they are of the same stack and host class and were measured under the same loads."""
     here, there = BaselineKey.of(head), BaselineKey.of(base)
     if here.place != there.place:
-        return NotComparable(OtherHost(here, there))
-    unlike = tuple(find_load_differences(head.spec.loads, base.spec.loads))
-    return NotComparable(OtherLoads(file, unlike), is_ours=True) if unlike else Found(base, file)
+        return NotComparable(keys.OtherHost(here, there))
+    unlike = tuple(keys.find_load_differences(head.spec.loads, base.spec.loads))
+    return NotComparable(keys.OtherLoads(file, unlike), is_ours=True) if unlike else Found(base, file)
 
 
 def find_baseline(stores: BaselineStores, trials: TrialSet) -> Lookup:
-    """The baseline for `trials`, or the reason why there is none."""
     key = BaselineKey.of(trials)
     stored, shared = stores.find(key), stores.find_shared(key)
     if stored is not None:
         return _read_for(stored.file, trials)
     others = stores.other_host_classes(key)
     if others and shared is None:
-        return NotComparable(OtherHostClasses(key, tuple(others)))
+        return NotComparable(keys.OtherHostClasses(key, tuple(others)))
     return NoBaseline(None if shared is None else _read_for(shared, trials))
 
 
@@ -314,37 +270,29 @@ def _read_for(file: Path, trials: TrialSet) -> Found | NotComparable | Unreadabl
     except RecordUnreadable as error:
         return Unreadable(str(error))
     if BaselineKey.of(base) != key:
-        return NotComparable(OtherScenario(file, key, BaselineKey.of(base)))
+        return NotComparable(keys.OtherScenario(file, key, BaselineKey.of(base)))
     return compare_with(trials, base, file)
 
 
 @dataclass(frozen=True)
 class Calibrated:
-    """The noise of this host class is known."""
-
     calibration: Calibration
     file: Path
 
     @property
-    def noise(self) -> Mapping[str, MetricNoise]:
+    def noise(self) -> Mapping[str, keys.MetricNoise]:
         return self.calibration.metrics
 
 
 @dataclass(frozen=True)
 class Uncalibrated:
-    """No calibration applies to this host class.
+    """No calibration applies to this host class; `other` are calibrations that exist but do not apply."""
 
-    Attributes:
-        other: a calibration that exists but does not apply; ``None`` if there is none.
-    """
-
-    other: OtherHostClasses | OtherScenario | None = None
+    other: keys.OtherHostClasses | keys.OtherScenario | None = None
 
 
 @dataclass(frozen=True)
 class UnreadableCalibration:
-    """A calibration exists but cannot be read."""
-
     reason: str
 
 
@@ -352,7 +300,6 @@ CalibrationLookup = Calibrated | Uncalibrated | UnreadableCalibration
 
 
 def find_calibration(stores: BaselineStores, trials: TrialSet) -> CalibrationLookup:
-    """The calibration for `trials`: same stack, same host class, same scenario."""
     return find_calibration_of(stores, BaselineKey.of(trials))
 
 
@@ -360,17 +307,17 @@ def find_calibration_of(stores: BaselineStores, key: BaselineKey) -> Calibration
     """The calibration for a key; the repository's store takes precedence over the local store."""
     file = next((each for each in _places(stores, key) if each.is_file()), None)
     if file is None:
-        others = stores.other_host_classes(key, CALIBRATION_SUFFIX)
-        return Uncalibrated(OtherHostClasses(key, tuple(others)) if others else None)
+        others = stores.other_host_classes(key, keys.CALIBRATION_SUFFIX)
+        return Uncalibrated(keys.OtherHostClasses(key, tuple(others)) if others else None)
     try:
-        calibration = decode_calibration(file.read_text("utf-8", errors="replace"), file)
+        calibration = keys.decode_calibration(file.read_text("utf-8", errors="replace"), file)
     except RecordUnreadable as error:
         return UnreadableCalibration(error.summary)
     except OSError as error:
         return UnreadableCalibration(f"{file} cannot be read: {error.strerror}")
     found = BaselineKey.of(calibration)
     if found != key:
-        return Uncalibrated(OtherScenario(file, key, found))
+        return Uncalibrated(keys.OtherScenario(file, key, found))
     return Calibrated(calibration, file)
 
 
@@ -379,7 +326,7 @@ def save_calibration(stores: BaselineStores, calibration: Calibration, *, to_rep
     key = BaselineKey.of(calibration)
     repository, local = _places(stores, key)
     file = repository if to_repository or repository.is_file() else local
-    write_atomically(file, encode_calibration(calibration))
+    write_atomically(file, keys.encode_calibration(calibration))
     return file
 
 

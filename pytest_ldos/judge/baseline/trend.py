@@ -38,7 +38,7 @@ class CommitPoint:
 
     Attributes:
         label: the commit, or the run's name outside of git or with uncommitted changes.
-        first, last: indices of its first and its last run in the series.
+        first, last: indices of its runs in the series.
         median: of the runs' medians, as measured.
         location, low, high: after covariates, in the metric's unit, with the interval.
         step: from the commit before; ``None`` for the first.
@@ -109,7 +109,6 @@ START: Final = "start"
 ROLLING: Final = "rolling"
 
 _RECENT_RUNS: Final = 5
-"""Number of runs from which the present level is estimated."""
 
 _TAIL: Final = 0.0001
 """Probability of error at each end of the interval that must exclude zero: a history is tested after every run."""
@@ -126,8 +125,7 @@ def _find_creep(
 ) -> Iterator[tuple[str, ...]]:
     """Yields, for each commit, the anchors from which the level has crept for the worse by then.
 
-    Args:
-        anchor: name and level of the first anchor, and the index of its last run.
+    `anchor` is the first one: its name, its level, and the index of its last run.
     """
     sign = 1.0 if series.better is Better.LOWER else -1.0
     accepted = AcceptedRuns.of(series)
@@ -162,7 +160,6 @@ def _is_worse(change: Change | None, sign: float, floor: float) -> bool:
 
 
 ROLLING_WINDOW: Final = 10
-"""Default number of accepted runs in the rolling anchor."""
 
 _START_RUNS: Final = 5
 
@@ -173,12 +170,10 @@ class Trend:
 
     Attributes:
         pinned: description of the pinned anchor; empty if nothing is pinned and the first runs are used instead.
-        pinned_trials: sets of trials that are pinned.
         anchor, rolling: the present anchors, in the metric's unit; ``None`` if there is none.
-        window: number of accepted runs in the rolling anchor.
         floor: relative effect below which a single step is not reported.
         run_deviation: relative standard deviation between runs at an unchanged level; ``None`` for too few runs.
-        correlation: correlation of neighbouring runs.
+        correlation: of neighbouring runs.
     """
 
     series: MetricSeries
@@ -194,23 +189,16 @@ class Trend:
     notes: tuple[str, ...] = ()
 
     def is_pinned(self, point: CommitPoint) -> bool:
-        """True if a run of the commit is pinned."""
         return any(run.trials in self.pinned_trials for run in point.runs)
 
     @property
     def anchor_name(self) -> str:
-        """`PIN`, or `START` if nothing is pinned."""
         return PIN if self.pinned else START
 
 
 def build_trend(
     series: MetricSeries, *, pin: Pin | None = None, window: int = ROLLING_WINDOW, floor: float = USUAL_FLOOR
 ) -> Trend:
-    """Builds the trend of a series.
-
-    Args:
-        window, floor: see `Trend`.
-    """
     noise, runs = noise_of(series), series.runs
     accepted = AcceptedRuns.of(series)
     pinned = []
@@ -253,20 +241,12 @@ def _notes(series: MetricSeries, pin: Pin | None, pinned: Sequence[Run], noise: 
 
 
 FILE: Final = "pin.json"
-
-
 KIND: Final = "pytest-ldos history pin"
 
 
 @dataclass(frozen=True)
 class Pin:
-    """The pinned anchor of a series.
-
-    Attributes:
-        commit: a commit, with all its runs; empty if one run is pinned.
-        trials: identity of the run's set of trials; empty if a commit is pinned.
-        name: as given by the user.
-    """
+    """The pinned anchor of a series, by the user's name: all runs of a commit, or one set of trials."""
 
     commit: str
     trials: str
@@ -274,11 +254,7 @@ class Pin:
 
 
 def write_pin(folder: Path, pin: Pin) -> Path:
-    """Pins a series and replaces an earlier pin.
-
-    Raises:
-        NotWritten, ConfigurationError: it cannot be written.
-    """
+    """Pins a series and replaces an earlier pin; for errors see `write_atomically`."""
     file = folder / FILE
     document = {"kind": KIND, "schema": SCHEMA_VERSION, **asdict(pin)}
     write_atomically(file, json.dumps(document, indent=1) + "\n")
@@ -286,7 +262,6 @@ def write_pin(folder: Path, pin: Pin) -> Path:
 
 
 def remove_pin(folder: Path) -> bool:
-    """Removes the pin; returns True if there was one."""
     file = folder / FILE
     was_there = file.exists()
     file.unlink(missing_ok=True)
@@ -294,11 +269,7 @@ def remove_pin(folder: Path) -> bool:
 
 
 def read_pin(folder: Path) -> Pin | None:
-    """The pin of a series; ``None`` if there is none.
-
-    Raises:
-        RecordUnreadable: the file is damaged or of another version.
-    """
+    """The pin of a series, if any; `RecordUnreadable` if the file is damaged or of another version."""
     file = folder / FILE
     try:
         return _decode_pin(json.loads(file.read_text("utf-8")))

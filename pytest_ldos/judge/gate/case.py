@@ -70,19 +70,10 @@ class Policy:
 
     @classmethod
     def configured(cls, table: Mapping[str, Any], *, scenarios: int, own: Iterable[str] = ()) -> Self:
-        """The policy of a ``[tool.ldos.gate]`` table (validated when it was read).
-
-        Args:
-            own: names of metrics that a user registered, or that records contain in addition to the built-in ones.
-        """
-        numbers = {name: table[name] for name in ("alpha", "relevant_effect") if name in table}
-        return cls(
-            **numbers,
-            floors=table.get("floors", {}),
-            required=tuple(table["required"]) if "required" in table else None,
-            scenarios=max(1, scenarios),
-            metrics=frozenset({*METRICS, *OF_CALLS, *own}),
-        )
+        """The policy of a valid ``[tool.ldos.gate]`` table; `own` are metrics in addition to the built-in ones."""
+        required = {"required": tuple(table["required"])} if "required" in table else {}
+        metrics = frozenset({*METRICS, *OF_CALLS, *own})
+        return cls(**{**table, **required}, scenarios=max(1, scenarios), metrics=metrics)
 
     @property
     def family_alpha(self) -> float:
@@ -110,11 +101,7 @@ USUALLY_SHOWN: Final = frozenset({"T2", "T3", "T5"})
 
 
 def have_little(metrics: Collection[str], required: Collection[str] = ()) -> frozenset[str]:
-    """Metrics with a small share of the error budget, because those in their place are compared, too.
-
-    Args:
-        required: metrics that the project requires.
-    """
+    """Metrics with a small share of the error budget: not required, and those in their place are compared, too."""
     return frozenset(name for name in USUALLY_SHOWN if name not in required and {*IN_PLACE_OF[name]} <= {*metrics})
 
 
@@ -135,12 +122,7 @@ def metric_shares(metrics: Iterable[Metric]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Case:
-    """Head and base of one scenario.
-
-    Attributes:
-        metrics: of both, by name; head's description takes precedence.
-        head_series, base_series: of each of these metrics, by name.
-    """
+    """Head and base of one scenario, with the metrics of both by name; head's description takes precedence."""
 
     head: TrialSet
     base: TrialSet
@@ -156,7 +138,6 @@ class Case:
 
     @property
     def is_interleaved(self) -> bool:
-        """True if both versions were measured interleaved."""
         return self.head.is_interleaved_with(self.base)
 
     def series(self, metric: str) -> tuple[Series, Series]:
@@ -165,7 +146,6 @@ class Case:
 
 
 def failures_of(trials: TrialSet) -> int:
-    """Number of failed trials."""
     return len(trials.trials) - trials.successes
 
 
@@ -206,7 +186,6 @@ def fractions_of(head: TrialSet, base: TrialSet) -> Fractions:
 
 
 def level(alpha: float, fractions: Fractions) -> float:
-    """The significance level of the present look."""
     return alpha if fractions == (1.0,) else level_of_last_look(alpha, fractions)
 
 
@@ -249,7 +228,6 @@ def _missed_deadlines(head: TrialSet, alpha: float) -> Iterator[why.MissedDeadli
 
 
 def find_failures(head: TrialSet) -> list[why.TrialsFailed]:
-    """Failed trials, grouped by how they failed."""
     several = len({trial.goal for trial in head.trials}) > 1
     found: dict[tuple[str, int | None, str, str], list[int]] = {}
     for trial in head.trials:
@@ -272,7 +250,6 @@ def failures_became_more(head: TrialSet, base: TrialSet, policy: Policy) -> bool
 
 
 def measure_rise(head: TrialSet, base: TrialSet) -> why.FailuresRose:
-    """The failures of both versions, with the p-value of their rise."""
     counts = {
         "base_failures": failures_of(base),
         "base_trials": len(base.trials),

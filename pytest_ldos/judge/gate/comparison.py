@@ -1,10 +1,8 @@
 """Compares all metrics of a scenario: location, spread, upper tail and rises within a run.
 
-A start is one observation. Only interleaved versions with enough starts and trials are tested, because the change of
-equal versions' spread over time is unknown. The metric's share of the error probability is divided by weight among the
-location and the tested aspects.
-
-Each aspect is one hypothesis; all share one probability of error.
+All hypotheses share one probability of error; a metric's part is divided by weight among its location and the other
+tested aspects. These are tested of interleaved versions with enough starts and trials only, because the change of equal
+versions' spread over time is unknown; a start is one observation.
 """
 
 from __future__ import annotations
@@ -13,29 +11,15 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import median
 from typing import Final
 
 import numpy as np
 
 from pytest_ldos.base.series import Series
-from pytest_ldos.base.stats.adjust import (
-    IN_TAIL,
-    Numbers,
-    Samples,
-    around_common_median,
-    around_medians,
-    klotz_scores,
-    tail_scores,
-    tail_threshold,
-)
+from pytest_ldos.base.stats import adjust
 from pytest_ldos.base.stats.counts import median_interval
-from pytest_ldos.base.stats.rank_tests import (
-    fewest_trials,
-    find_late_rise,
-    lower_quantile,
-    median,
-    smallest_detectable_shift,
-)
+from pytest_ldos.base.stats.rank_tests import fewest_trials, find_late_rise, lower_quantile, smallest_detectable_shift
 from pytest_ldos.base.stats.several_tests import Fractions, HolmStep, step_down
 from pytest_ldos.base.stats.starts import Starts, permutation_p, sum_by_start
 from pytest_ldos.judge.baseline.key import MetricNoise
@@ -61,12 +45,11 @@ from pytest_ldos.measure.metrics.model import SECONDARY_SHARE, Metric
 from pytest_ldos.measure.trial.record import TrialSet, to_series
 
 LOCATION: Final = "location"
-LOCATION_WEIGHT: Final = 1.0
 
 
 def aspect_shares(shapes: Iterable[Shape]) -> dict[str, float]:
     """Shares of a metric's location and of its other tested aspects, 1 in total."""
-    weights = {LOCATION: LOCATION_WEIGHT, **{each.aspect.name: each.aspect.weight for each in shapes}}
+    weights = {LOCATION: 1.0, **{each.aspect.name: each.aspect.weight for each in shapes}}
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}
 
@@ -77,7 +60,7 @@ FEWEST_STARTS: Final = 9
 FEWEST_TRIALS: Final = 20
 """Fewest trials of each version for spread and for rises within a run."""
 
-FEWEST_OF_TAIL: Final = 5 * IN_TAIL
+FEWEST_OF_TAIL: Final = 5 * adjust.IN_TAIL
 """Fewest trials of each version for the upper tail, a tenth of both; with fewer, the spread shows more."""
 
 _FAR: Final = 0.95
@@ -85,7 +68,6 @@ _FAR: Final = 0.95
 
 
 def shapes_of(case: Case, metric: Metric) -> Iterator[Shape]:
-    """The aspects of a metric other than its location that this run can test."""
     if case.is_interleaved and all(
         _are_enough(case, FEWEST_TRIALS, len(series), len(set(series.blocks))) for series in case.series(metric.name)
     ):
@@ -101,17 +83,12 @@ def _are_enough(case: Case, fewest: int, trials: int, starts: int) -> bool:
 
 @dataclass(frozen=True)
 class _Values:
-    """Finite values of a metric without goal levels and covariates, larger is worse.
-
-    Attributes:
-        samples: of head and of base.
-        starts: of each value.
-    """
+    """Finite values of a metric and their starts, without goal levels and covariates; larger is worse."""
 
     case: Case
     metric: Metric
     contrasted: Contrast
-    samples: Samples
+    samples: adjust.Samples
     starts: tuple[Starts, Starts]
 
     @classmethod
@@ -128,12 +105,12 @@ class _Values:
         return all(_are_enough(self.case, trials, own.size, np.unique(starts).size) for own, starts in sizes)
 
     @cached_property
-    def centered(self) -> Samples:
-        return around_medians(self.samples)
+    def centered(self) -> adjust.Samples:
+        return adjust.around_medians(self.samples)
 
-    def p_value(self, score: Callable[[Samples], Samples]) -> float:
+    def p_value(self, score: Callable[[adjust.Samples], adjust.Samples]) -> float:
         """The larger p-value of both centerings: the common one is exact, the separate ones ignore the location."""
-        centers = self.centered, around_common_median(self.samples)
+        centers = self.centered, adjust.around_common_median(self.samples)
         return max(permutation_p(*sum_by_start(score(each), self.starts)) for each in centers)
 
     @property
@@ -142,7 +119,7 @@ class _Values:
         head, base = (float(np.quantile(each, _FAR)) for each in self.centered)
         return self.contrasted.to_effect(max(0.0, head - base))
 
-    def differences(self) -> tuple[Numbers, Starts]:
+    def differences(self) -> tuple[adjust.Numbers, Starts]:
         """Mean of head minus mean of base in each pair of starts, in order of time, and the pairs."""
         pairs = self.starts[0] // 2, self.starts[1] // 2
         common = np.intersect1d(*pairs)
@@ -157,15 +134,15 @@ def _test_spread(values: _Values) -> Shape | None:
     if not values.reach(FEWEST_TRIALS):
         return None
     head, base = (values.contrasted.to_effect(float(np.abs(each).mean())) for each in values.centered)
-    return Shape(Spread(base, head), values.p_value(klotz_scores), values.rise_of_far)
+    return Shape(Spread(base, head), values.p_value(adjust.klotz_scores), values.rise_of_far)
 
 
 def _test_tail(values: _Values) -> Shape | None:
     if not values.reach(FEWEST_OF_TAIL):
         return None
-    head, base = (float(each.mean()) for each in tail_scores(values.centered))
-    beyond = values.contrasted.to_effect(tail_threshold(values.centered))
-    return Shape(Tail(base, head, beyond), values.p_value(tail_scores), values.rise_of_far)
+    head, base = (float(each.mean()) for each in adjust.tail_scores(values.centered))
+    beyond = values.contrasted.to_effect(adjust.tail_threshold(values.centered))
+    return Shape(Tail(base, head, beyond), values.p_value(adjust.tail_scores), values.rise_of_far)
 
 
 def _test_late_rise(values: _Values) -> Shape | None:
@@ -254,12 +231,7 @@ class Hypothesis:
         return self.contrasted.p_value <= tail
 
     def judge(self, steps: Mapping[str, HolmStep], share: float, policy: Policy) -> Comparison:
-        """The comparison on all aspects.
-
-        Args:
-            steps: result of each aspect.
-            share: of the metric in all probabilities of error.
-        """
+        """The comparison on all aspects; `share` is the metric's of all probabilities of error."""
         step = steps[LOCATION]
         found = self._locate(step, SCREENED * share / policy.scenarios, policy)
         findings = []
@@ -275,12 +247,7 @@ class Hypothesis:
         return replace(found, base_needs=needs, more_trials_because=None) if needs else found
 
     def _locate(self, step: HolmStep, screened_at: float, policy: Policy) -> Comparison:
-        """The comparison of the location.
-
-        Args:
-            step: result of the multiple-testing procedure.
-            screened_at: probability of error granted to a suspicion.
-        """
+        """The comparison of the location; `screened_at` is the probability of error of a suspicion."""
         metric, contrasted, tail = self.metric, self.contrasted, level(step.alpha, self.fractions)
         head, base = self.case.series(metric.name)
         shift = contrasted.shift(tail=tail)
@@ -324,7 +291,6 @@ class Hypothesis:
         )
 
     def _floor(self, policy: Policy) -> float:
-        """The relative effect below which nothing is reported."""
         metric, noise, contrasted = self.metric, self.noise, self.contrasted
         if not contrasted.is_assumed or metric.name in policy.floors:
             return floor_of(metric, noise, policy)
@@ -333,7 +299,6 @@ class Hypothesis:
         return min(math.inf if noise is None else noise.floor, max(metric.usual_floor, assumed))
 
     def _base_needs(self, found: Comparison, alpha: float) -> int:
-        """Computes `Comparison.base_needs`; `alpha` bounds what any look may spend."""
         head = self.case.head
         if not is_underpowered(found) or self.case.is_interleaved:
             return 0
@@ -344,11 +309,7 @@ class Hypothesis:
 
 
 def compare_metrics(case: Case, policy: Policy, *, but: Collection[str]) -> list[Comparison]:
-    """Compares every metric with a common goal of both versions; Holm's procedure covers all of them.
-
-    Args:
-        but: metrics to leave out.
-    """
+    """Compares every metric with a common goal of both versions, except `but`; Holm's procedure covers all of them."""
     pairs = ((metric, case.series(name)) for name, metric in case.metrics.items() if name not in but)
     common = (metric for metric, (ours, theirs) in pairs if {*ours.strata} & {*theirs.strata})
     found = [Hypothesis.of(case, metric, policy) for metric in common]
@@ -380,7 +341,6 @@ def _of_record(case: Case, metric: Metric) -> Between | None:
 
 
 def locate(metric: Metric, trials: TrialSet, reference: TrialSet | None) -> Located:
-    """The location of a metric, and its ratio to that of a reference."""
     series = to_series(trials, metric)
     if not series.values:
         return Located(median=None, low=None, high=None)

@@ -12,16 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_ldos.base.series import Better, Series
-from pytest_ldos.base.stats.adjust import (
-    Matching,
-    draw_in_extremes,
-    group_scale,
-    in_common_strata,
-    match,
-    number_questions,
-    remove_covariate,
-    remove_strata,
-)
+from pytest_ldos.base.stats import adjust
 from pytest_ldos.base.stats.rank_tests import Sample, Shift, estimate_shift, rank_sum_p
 from pytest_ldos.base.stats.starts import (
     UNKNOWN,
@@ -31,8 +22,6 @@ from pytest_ldos.base.stats.starts import (
     pool,
     variance_between_paired_starts,
     variance_between_starts,
-    widen,
-    widened_p,
 )
 from pytest_ldos.judge.baseline.key import ENOUGH_RUNS, MetricNoise
 from pytest_ldos.judge.unchanged import Between
@@ -96,9 +85,7 @@ class Contrast:
         explained: share of variance explained by covariates and removed.
         unlike: covariates that were not removed, because they differ between the versions.
         extra: variance of the shift in addition to that from the spread within the samples.
-        is_interleaved: True if both versions were measured interleaved.
         is_assumed: True if the variance between runs is assumed, because neither the record nor this host has it.
-        starts: start of each value of head and of base.
     """
 
     head: Sample
@@ -113,18 +100,15 @@ class Contrast:
     starts: tuple[Starts, Starts]
 
     def ratio(self, shift: float) -> float:
-        """Head over base for a shift on this scale."""
         if self.scale == 0.0:
             power = self.sign * shift
             return math.exp(power) if power < _LARGEST_LOG else math.inf
         return 1 + self.sign * shift * self.scale
 
     def to_shift(self, effect: float) -> float:
-        """Converts a relative effect to a shift."""
         return math.log1p(effect) if self.scale == 0.0 else effect / self.scale
 
     def to_effect(self, shift: float) -> float:
-        """Converts a shift to a relative effect."""
         if self.scale == 0.0:
             return log_to_effect(shift)
         return shift * self.scale if math.isfinite(shift) else math.inf
@@ -143,23 +127,20 @@ class Contrast:
     def _winsorised(self) -> tuple[Sample, Sample]:
         """Both samples, winsorised: an interval with a small error would otherwise reach up to each outlier."""
         reach = _EXTREME if self.is_interleaved else _EXTREME_STORED
-        head, base = draw_in_extremes((self.head, self.base), reach=reach)
+        head, base = adjust.draw_in_extremes((self.head, self.base), reach=reach)
         return head, base
 
     @property
     def p_value(self) -> float:
-        """One-sided p-value for a change for the worse."""
-        return widened_p(rank_sum_p(*self._winsorised), estimate_shift(*self._winsorised, tail=0.5), self.extra)
+        return self.extra.widened_p(rank_sum_p(*self._winsorised), estimate_shift(*self._winsorised, tail=0.5))
 
     def shift(self, *, tail: float) -> Shift:
         """Estimated shift of head towards worse; `tail` is the probability of error of each end of its interval."""
-        return widen(estimate_shift(*self._winsorised, tail=tail), self.extra, tail=tail)
+        return self.extra.widen(estimate_shift(*self._winsorised, tail=tail), tail=tail)
 
 
 @dataclass(frozen=True)
 class _Side:
-    """One version's values with the goal, block and covariates of each."""
-
     values: Sample
     goals: npt.NDArray[np.str_]
     questions: npt.NDArray[np.str_]
@@ -183,7 +164,7 @@ class _Side:
 
     @property
     def pairs(self) -> npt.NDArray[np.int64]:
-        """Pair number of each value: two neighbouring starts, one of each version, are a pair."""
+        """Pair of each value: two neighbouring starts, one of each version."""
         return self.blocks // 2
 
 
@@ -204,11 +185,9 @@ def contrast(
     a plan) is compared by differences relative to the base's median.
 
     Args:
-        is_interleaved: True if both versions were measured interleaved, in blocks that form pairs.
         noise: variation between equal versions on this host.
         prior: variation between them on machines of the record; ``None`` for a metric that it does not have.
         here: variation between runs of unchanged stacks on this host.
-        base_runs: number of runs in the base.
     """
     sides = _comparable(_Side.of(head), _Side.of(base), is_interleaved=is_interleaved)
     finite = np.concatenate([side.values[np.isfinite(side.values)] for side in sides])
@@ -253,10 +232,10 @@ def _comparable(head: _Side, base: _Side, *, is_interleaved: bool) -> tuple[_Sid
     before = -1
     while len(head.values) + len(base.values) != before:  # dropping a pair may leave a goal on one side only
         before = len(head.values) + len(base.values)
-        of_head, of_base = in_common_strata((head.goals, base.goals))
+        of_head, of_base = adjust.in_common_strata((head.goals, base.goals))
         head, base = head.only(of_head), base.only(of_base)
         if is_interleaved:
-            of_head, of_base = in_common_strata((head.pairs, base.pairs))
+            of_head, of_base = adjust.in_common_strata((head.pairs, base.pairs))
             head, base = head.only(of_head), base.only(of_base)
     return head, base
 
@@ -269,11 +248,10 @@ def _on_logs(side: _Side) -> _Side:
 
 
 def _is_alike(sides: tuple[_Side, _Side], name: str) -> bool:
-    """True if the difference of a covariate between the versions can be explained by chance."""
     known = [side.only(np.isfinite(side.causes[name])) for side in sides]
     if any(len(side.values) == 0 for side in known):
         return True
-    head, base = remove_strata((known[0].causes[name], known[1].causes[name]), (known[0].goals, known[1].goals))
+    head, base = adjust.remove_strata((known[0].causes[name], known[1].causes[name]), (known[0].goals, known[1].goals))
     return min(rank_sum_p(head, base), rank_sum_p(base, head)) > _UNLIKE / 2
 
 
@@ -285,20 +263,20 @@ class _Levels:
     """Levels within which two samples are compared: goals, pairs of starts, and questions."""
 
     groups: tuple[_Groups, ...]
-    matching: Matching
+    matching: adjust.Matching
 
     @classmethod
     def of(cls, sides: tuple[_Side, _Side], names: list[str], *, is_interleaved: bool) -> _Levels:
         """The levels of two samples; the share that questions explain is computed after covariates are removed."""
         head, base = sides
         groups: list[_Groups] = [(head.goals, base.goals), *([(head.pairs, base.pairs)] if is_interleaved else [])]
-        nothing = cls(tuple(groups), number_questions((head.questions, base.questions), groups[-1]))
+        nothing = cls(tuple(groups), adjust.number_questions((head.questions, base.questions), groups[-1]))
         values, _ = _without_covariates(sides, names, nothing)
-        return replace(nothing, matching=match(values, (head.questions, base.questions), groups[-1]))
+        return replace(nothing, matching=adjust.match(values, (head.questions, base.questions), groups[-1]))
 
     def remove(self, values: tuple[Sample, Sample]) -> tuple[Sample, Sample]:
         for both in self.groups:
-            values = remove_strata(values, both)
+            values = adjust.remove_strata(values, both)
         return self.matching.remove_levels(values)
 
     def cost(self, values: tuple[Sample, Sample]) -> tuple[float, tuple[float, float]]:
@@ -318,7 +296,7 @@ def _without_covariates(
     values, explained = levels.remove((sides[0].values, sides[1].values)), 0.0
     for name in names:
         causes = levels.remove((sides[0].causes[name], sides[1].causes[name]))
-        values, share = remove_covariate(values, causes)
+        values, share = adjust.remove_covariate(values, causes)
         explained += (1 - explained) * share
     return values, explained
 
@@ -327,11 +305,8 @@ def _without_covariates(
 class _Known:
     """Prior knowledge of the differences between equal starts and runs, in units of the values.
 
-    Attributes:
-        noise: by the calibration of this host.
-        prior: by the record.
-        here: by runs of unchanged stacks on this host.
-        least: least standard deviation assumed between starts if the record has none.
+    By this host's calibration, by the record, and by runs of unchanged stacks on this host; `least` is the least
+    standard deviation assumed between starts if the record has none.
     """
 
     noise: MetricNoise | None
@@ -365,10 +340,7 @@ class _Known:
         return pool([UNKNOWN if known is None else known.runs, calibrated, self.here.runs])
 
     def assumed_runs(self, seen: Sequence[Variance], within: float, starts: int) -> Variance:
-        """Variance between runs beyond that between their starts, for a metric that the record does not have.
-
-        It is assumed from the variance between starts, because no runs of this host are known.
-        """
+        """Variance between runs beyond that between starts; assumed from the latter for a metric not in the record."""
         noise = self.noise
         calibrated = Variance(noise.run_sd**2 - noise.start_sd**2, noise.run_df) if noise else UNKNOWN
         here = pool([calibrated, self.here.runs])
@@ -389,11 +361,8 @@ def _between(
 ) -> Variance:
     """Variance of the shift due to differences between equal starts and, at different times, between equal runs.
 
-    Starts are nested in runs: more starts of each version reduce the share of the starts, not that of the runs.
-
-    Args:
-        matched: factor by which matching reduced the variation of the values.
-        base_runs: number of runs of the base; with several, its starts differ by more than those of one run.
+    Starts are nested in runs: more starts reduce their own share, not that of the runs, and starts of several runs
+    (`base_runs`) differ by more. `matched` is the factor by which matching reduced the variation of the values.
     """
     head, base = sides
     counts = [np.unique(side.blocks).size for side in sides]
@@ -419,7 +388,7 @@ def _between(
 
 
 def _spread(samples: tuple[Sample, Sample]) -> float:
-    return group_scale([values[np.isfinite(values)] for values in samples])
+    return adjust.group_scale([values[np.isfinite(values)] for values in samples])
 
 
 def _median(values: Sample) -> float:

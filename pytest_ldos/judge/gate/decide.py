@@ -34,17 +34,8 @@ from pytest_ldos.judge.gate.reasons import Reason, by_weight
 from pytest_ldos.judge.gate.verdict import Comparison, MayFailMore, MoreTrials, Verdict, is_underpowered, worst
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.measure.trial.record import (
-    Look,
-    TrialSet,
-    all_series,
-    invalid_trials,
-    metrics_of,
-    missing_reasons,
-    sources_of,
-)
-
-Underpowered = why.TooFewComparable | why.TooFewInBaseline | why.TooFewTrials
+from pytest_ldos.measure.trial import record
+from pytest_ldos.measure.trial.record import Look, TrialSet
 
 
 def find_incomparable(head: TrialSet, base: TrialSet) -> dict[str, why.Incomparable]:
@@ -52,7 +43,7 @@ def find_incomparable(head: TrialSet, base: TrialSet) -> dict[str, why.Incompara
 
     Metrics that one side did not measure at all are not included.
     """
-    found = {name: _difference(metric, head, base) for name, metric in metrics_of(head, base).items()}
+    found = {name: _difference(metric, head, base) for name, metric in record.metrics_of(head, base).items()}
     return {name: reason for name, reason in found.items() if reason is not None}
 
 
@@ -63,22 +54,20 @@ def _difference(metric: Metric, head: TrialSet, base: TrialSet) -> why.Incompara
         return why.OtherUnit(name, metric.unit, theirs.unit)
     if metric.better != theirs.better:
         return why.OtherDirection(name, metric.better, theirs.better)
-    here, there = ({source.name for source in sources_of(trials, metric)} for trials in (head, base))
+    here, there = ({source.name for source in record.sources_of(trials, metric)} for trials in (head, base))
     if not here or not there or (here == there and len(here) == 1):
         return None
     return why.OtherSources(name, tuple(sorted(here)), tuple(sorted(there)))
 
 
 def _find_lost(case: Case, policy: Policy, *, but: Collection[str]) -> Iterator[Reason]:
-    """Metrics that the run lost, goals that only one side has, and required metrics of which neither has a value.
-
-    Args:
-        but: metrics to leave out.
-    """
+    """Metrics that the run lost, goals that only one side has, and required metrics of which neither has a value."""
     for name, metric in case.metrics.items():
         ours, theirs = case.series(name)
         if name not in but and len(theirs) and not len(ours):
-            yield why.LostMetric(name, next(iter(missing_reasons(case.head, metric).values()), "no trial measured it"))
+            yield why.LostMetric(
+                name, next(iter(record.missing_reasons(case.head, metric).values()), "no trial measured it")
+            )
     heads, bases = _goals(case)
     if heads & bases:  # trials of other goals are not compared
         yield from map(why.NewGoal, sorted(heads - bases))
@@ -89,7 +78,6 @@ def _find_lost(case: Case, policy: Policy, *, but: Collection[str]) -> Iterator[
 
 
 def _find_new(case: Case, *, but: Collection[str]) -> list[why.NewMetric]:
-    """Metrics that the run has and the baseline lacks, without those in `but`."""
     both = ((name, *case.series(name)) for name in case.metrics if name not in but and case.base.trials)
     return [why.NewMetric(name) for name, ours, theirs in both if len(ours) and not len(theirs)]
 
@@ -105,7 +93,7 @@ def _goals(case: Case) -> list[set[str]]:
     return [{trial.goal for trial in trials.trials} for trials in (case.head, case.base)]
 
 
-def _explain_underpowered(comparisons: Sequence[Comparison], case: Case) -> Iterator[Underpowered]:
+def _explain_underpowered(comparisons: Sequence[Comparison], case: Case) -> Iterator[Reason]:
     """Reasons for underpowered metrics; those with equally many values and the same cause share one."""
 
     def kind(found: Comparison) -> tuple[bool, bool, int, int]:
@@ -152,8 +140,7 @@ _MARGIN: Final = 1.5
 def _set_aside(found: Comparison, comparisons: Sequence[Comparison], case: Case, policy: Policy) -> Comparison:
     """The comparison, with `NOT_JUDGED` instead of `INCONCLUSIVE` for a metric that this host cannot judge.
 
-    The MDE decides this; the observed effect does not. A metric is `SHOWN` if others of the same quantity are judged in
-    its place and it is not suspicious.
+    A metric is `SHOWN` if others of the same quantity are judged in its place and it is not suspicious.
     """
     inconclusive = (Verdict.INCONCLUSIVE, Verdict.NOT_JUDGED)
     judged = {each.metric for each in comparisons if each.verdict not in inconclusive}
@@ -237,7 +224,6 @@ class GateResult:
     base_series: Mapping[str, Series] = field(default_factory=dict)
 
     def comparison(self, metric: str) -> Comparison | None:
-        """The comparison of one metric, or ``None``."""
         return next((each for each in self.comparisons if each.metric == metric), None)
 
     @property
@@ -260,7 +246,6 @@ def decide(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
 
 
 def _weigh(case: Case, own: GateResult, compared_all: Sequence[Comparison], policy: Policy) -> GateResult:
-    """Combines all findings on one scenario into one verdict."""
     comparisons = [_set_aside(each, compared_all, case, policy) for each in compared_all]
     head, base, incomparable = case.head, case.base, own.incomparable
     rise = failures_became_more(head, base, policy)
@@ -300,7 +285,7 @@ def _weigh(case: Case, own: GateResult, compared_all: Sequence[Comparison], poli
 
 def judge_alone(head: TrialSet, policy: Policy) -> GateResult:
     """The verdict on a run without a baseline: validity of its measurement, and its success rate."""
-    return replace(_judge_alone(head, policy), head_series=all_series(head))
+    return replace(_judge_alone(head, policy), head_series=record.all_series(head))
 
 
 def _judge_alone(head: TrialSet, policy: Policy) -> GateResult:
@@ -324,14 +309,13 @@ def measurement_faults(head: TrialSet, policy: Policy) -> list[Reason]:
     faults: list[Reason] = [*load_faults(head)]
     allowed = policy.largest_invalid_share * len(head.trials)
     for metric in head.metrics:
-        invalid = invalid_trials(head, metric)
+        invalid = record.invalid_trials(head, metric)
         if len(invalid) > allowed:
             faults.append(why.Untrusted(metric.name, len(invalid), len(head.trials), next(iter(invalid.values()))))
     return faults
 
 
 def load_faults(head: TrialSet) -> list[why.LoadNotReached]:
-    """Shortfalls of the loads that were requested; empty if all were reached."""
     return [why.LoadNotReached(str(load["shortfall"])) for load in head.loads if load["shortfall"]]
 
 

@@ -14,21 +14,19 @@ from pytest_ldos.judge.gate.verdict import Comparison, Shape, Verdict
 
 
 @dataclass(frozen=True)
-class NoTrials:
+class _Why:
+    why: str
+
+
+class NoTrials(_Why):
     """No trial was made.
 
-    Attributes:
-        why: empty if none was requested.
+    The reason is empty if none was requested.
     """
 
-    why: str
 
-
-@dataclass(frozen=True)
-class Distorted:
+class Distorted(_Why):
     """All times are distorted, for example by a debugger."""
-
-    why: str
 
 
 @dataclass(frozen=True)
@@ -53,11 +51,8 @@ class Untrusted:
     first: str
 
 
-@dataclass(frozen=True)
-class NotFinished:
+class NotFinished(_Why):
     """The trials ended early."""
-
-    why: str
 
 
 @dataclass(frozen=True)
@@ -310,18 +305,12 @@ class BaselineShared:
     """This machine has no baseline, but another machine of its host class has recorded one."""
 
 
-@dataclass(frozen=True)
-class BaselineUnreadable:
+class BaselineUnreadable(_Why):
     """The baseline's file is damaged."""
 
-    why: str
 
-
-@dataclass(frozen=True)
-class CalibrationUnreadable:
+class CalibrationUnreadable(_Why):
     """The calibration's file is damaged."""
-
-    why: str
 
 
 @dataclass(frozen=True)

@@ -48,27 +48,22 @@ class Verdict(StrEnum):
 
     @property
     def word(self) -> str:
-        """The verdict in words, such as ``not comparable``."""
         return self.value.replace("_", " ")
 
     @property
     def is_change(self) -> bool:
-        """True if something became worse or better."""
         return self in {Verdict.REGRESSED, Verdict.IMPROVED}
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The most severe verdict; `PASSED` if there is none."""
     return max(verdicts, key=lambda each: each.severity, default=Verdict.PASSED)
 
 
 def exit_code(verdict: Verdict, *, strict: bool) -> int:
-    """Process exit code of a run with this worst verdict."""
     return verdict.exit_code if strict or verdict.tone is not Tone.DOUBT else 0
 
 
 def is_failure(verdict: Verdict, *, strict: bool) -> bool:
-    """True if the test of the scenario fails."""
     return exit_code(verdict, strict=strict) != 0
 
 
@@ -120,12 +115,7 @@ Aspect = Spread | Tail | LateRise
 
 @dataclass(frozen=True)
 class Shape:
-    """A tested aspect of one metric.
-
-    Attributes:
-        p_value: one-sided, for a change for the worse.
-        effect: relative effect that must exceed the metric's floor.
-    """
+    """A tested aspect of one metric: p-value of a change for the worse, and the effect that must exceed the floor."""
 
     aspect: Aspect
     p_value: float
@@ -134,13 +124,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Finding:
-    """The result for an aspect.
-
-    Attributes:
-        tail: probability of error granted to the test.
-        is_large: True if the change is larger than the metric's floor.
-        is_regressed: True if it changed for the worse.
-    """
+    """The result for an aspect, with the test's probability of error; a large change exceeds the metric's floor."""
 
     shape: Shape
     tail: float
@@ -149,7 +133,6 @@ class Finding:
 
     @property
     def is_suspect(self) -> bool:
-        """True if it may have changed for the worse, but not certainly."""
         return self.is_large and not self.is_regressed and self.shape.p_value <= _SUSPICIOUS
 
 
@@ -160,11 +143,7 @@ class MayFailMore:
 
 @dataclass(frozen=True)
 class MayBeWorse:
-    """A relevant change for the worse cannot be ruled out.
-
-    Attributes:
-        by: the largest relative effect that cannot be ruled out; infinite if there is no bound.
-    """
+    """A relevant change for the worse cannot be ruled out; `by` bounds its relative effect, and may be infinite."""
 
     metric: str
     by: float
@@ -234,7 +213,6 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict on all aspects of the metric."""
         return Verdict.REGRESSED if any(each.is_regressed for each in self.findings) else self.location
 
     @property

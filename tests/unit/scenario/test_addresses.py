@@ -111,7 +111,7 @@ def assign_every_load(spec):
         ("trials", "0", "trials=0: 0 trials measure nothing", "ask for at least one"),
         ("trials", [1, 2], "trials=", "a whole number"),
         ("stack", "rose", "stack.kind=rose", "one of auto, embedded, ros2"),
-        ("stack.controllers", 5, "stack.ros2.controllers=5", "a list of str"),
+        ("stack.controllers", 5, "stack.ros2.controllers=5", "a list of texts"),
         ("cpu_limit.cpus", "0-", "cpu_limit.cpus=0-", ""),
     ],
 )

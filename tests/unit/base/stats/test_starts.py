@@ -15,8 +15,6 @@ from pytest_ldos.base.stats.starts import (
     pool,
     variance_between_paired_starts,
     variance_between_starts,
-    widen,
-    widened_p,
 )
 
 
@@ -68,8 +66,8 @@ def test_known_variance_between_starts_keeps_false_alarms():
         shift, p_value = estimate_shift(head, base, tail=0.01), rank_sum_p(head, base)
         naive.append(p_value <= 0.01)
         extra = Extra(Variance(0.1**2, 20) * (2 / 4))
-        known.append(widened_p(p_value, shift, extra) <= 0.01)
-        excluded.append(widen(shift, extra, tail=0.01).low > 0)
+        known.append(extra.widened_p(p_value, shift) <= 0.01)
+        excluded.append(extra.widen(shift, tail=0.01).low > 0)
     assert np.mean(naive) > 0.03
     assert np.mean(known) <= 0.01
     assert np.mean(excluded) <= 0.01
@@ -79,38 +77,38 @@ def test_identical_values_keep_the_variance_between_starts():
     same = np.full(8, 5.0)
     shift = estimate_shift(same, same, tail=0.05)
     assert (shift.low, shift.high, shift.standard_error) == (0.0, 0.0, 0.0)
-    assert widen(shift, Extra(), tail=0.05) == shift
-    widened = widen(shift, Extra(Variance(0.01, 1e6)), tail=0.05)
+    assert Extra().widen(shift, tail=0.05) == shift
+    widened = Extra(Variance(0.01, 1e6)).widen(shift, tail=0.05)
     assert (widened.low, widened.high) == pytest.approx((-0.16449, 0.16449), abs=1e-4)
-    assert widened_p(0.5, shift, Extra(Variance(0.01, 1e6))) == pytest.approx(0.5)
+    assert Extra(Variance(0.01, 1e6)).widened_p(0.5, shift) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("p_value", [0.0, 1.0])
 def test_no_extra_variance_keeps_the_interval(p_value):
     shift = estimate_shift(np.arange(6.0), np.arange(6.0) + 9, tail=0.05)
-    assert widened_p(p_value, shift, Extra(Variance(0.01, 3))) == p_value
+    assert Extra(Variance(0.01, 3)).widened_p(p_value, shift) == p_value
 
 
 def test_few_starts_widen_the_interval():
     """The same variance, estimated from fewer starts, gives a wider interval."""
     rng = np.random.default_rng(4)
     shift = estimate_shift(rng.normal(size=10), rng.normal(size=10), tail=0.01)
-    widths = [widen(shift, Extra(Variance(1.0, degrees)), tail=0.01).high for degrees in (1, 3, 10, 100)]
+    widths = [Extra(Variance(1.0, degrees)).widen(shift, tail=0.01).high for degrees in (1, 3, 10, 100)]
     assert widths == sorted(widths, reverse=True)
 
 
 def test_removed_levels_widen_the_interval():
     rng = np.random.default_rng(5)
     shift = estimate_shift(rng.normal(size=10), rng.normal(size=10), tail=0.01)
-    wider = widen(shift, Extra(inflation=1.21), tail=0.01)
+    wider = Extra(inflation=1.21).widen(shift, tail=0.01)
     assert wider.high - shift.estimate == pytest.approx(1.1 * (shift.high - shift.estimate), rel=1e-5)
 
 
 def test_infinite_ends_stay_infinite():
     failed = np.full(6, math.inf)
     shift = estimate_shift(failed, np.arange(6.0), tail=0.01)
-    assert widen(shift, Extra(Variance(1.0, 3)), tail=0.01) == shift
-    assert widened_p(0.001, shift, Extra(Variance(1.0, 3))) == 0.001
+    assert Extra(Variance(1.0, 3)).widen(shift, tail=0.01) == shift
+    assert Extra(Variance(1.0, 3)).widened_p(0.001, shift) == 0.001
 
 
 def test_sum_has_satterthwaites_degrees_of_freedom():

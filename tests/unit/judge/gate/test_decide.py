@@ -7,6 +7,7 @@ import itertools
 import math
 import random
 import re
+from statistics import median
 from typing import get_args
 
 import numpy as np
@@ -17,7 +18,6 @@ from hypothesis import strategies as st
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.series import Invalid, Missing
-from pytest_ldos.base.stats.rank_tests import median
 from pytest_ldos.judge.baseline.key import Calibration, MetricNoise
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.case import Policy
