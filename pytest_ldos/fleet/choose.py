@@ -41,11 +41,7 @@ _ONE_THREAD: Final = {THREADS_VARIABLE: "1", "POLARS_MAX_THREADS": "1"}
 
 @dataclass(frozen=True)
 class LocalCluster:
-    """See `Scheduler`.
-
-    Attributes:
-        workers: number of processes, at most one per trace.
-    """
+    """A `Scheduler` of `workers` processes on this machine, at most one per trace."""
 
     workers: int
 
@@ -163,11 +159,7 @@ ANSWER_S: Final = 10.0
 
 @dataclass(frozen=True)
 class RemoteScheduler:
-    """See `Scheduler`.
-
-    Attributes:
-        address: ``tcp://HOST:PORT``; ``tls://HOST:PORT`` with the keys from Dask's configuration.
-    """
+    """A `Scheduler` at ``tcp://HOST:PORT``, or at ``tls://HOST:PORT`` with the keys from Dask's configuration."""
 
     address: str
 
@@ -212,11 +204,7 @@ class RemoteScheduler:
 
 
 async def _require_scheduler(address: str) -> None:
-    """Checks that a Dask scheduler answers, because a client would wait forever for another service.
-
-    Raises:
-        TimeoutError: no answer in time.
-    """
+    """Requires a Dask scheduler to answer in time, because a client would wait forever for another service."""
     import distributed
 
     keys = distributed.Security().get_connection_args("client")
@@ -234,7 +222,7 @@ INSTALL: Final = "pip install 'pytest-ldos[fleet]'"
 
 
 def choose_scheduler(word: str | None, *, workers: int | None = None) -> Scheduler:
-    """Returns the scheduler of a name or address; by default processes on this machine, if Dask is installed.
+    """Returns the scheduler of a name or address; without one, processes on this machine if Dask is installed.
 
     Args:
         workers: number of processes on this machine; by default the number of usable CPUs.

@@ -47,8 +47,6 @@ class Scheduler(Protocol):
 
 @dataclass(frozen=True)
 class InProcess:
-    """See `Scheduler`."""
-
     def summarize(self, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
         return (summarize(each, request) for each in traces)
 
@@ -129,7 +127,6 @@ def run_tasks(client: Client, traces: Sequence[Found], request: Request) -> Iter
 
 @contextmanager
 def cancelled_at_end(client: Client, futures: Collection[Future]) -> Iterator[None]:
-    """Cancels the remaining tasks of a collection at the end of the ``with`` block."""
     try:
         yield
     finally:
@@ -140,10 +137,9 @@ def cancelled_at_end(client: Client, futures: Collection[Future]) -> Iterator[No
 def next_done(
     client: Client, done: queue.SimpleQueue[Future], raise_noted: Callable[[], None]
 ) -> tuple[Future, str] | None:
-    """Waits for the next finished task; the tasks' callback is `done.put`.
+    """Waits for the next finished task and its status; ``None`` after `PATIENCE_S` without a worker.
 
-    Returns:
-        The task and its status; ``None`` after `PATIENCE_S` without a worker.
+    The callback of each task is `done.put`.
     """
     last_seen_s = time.monotonic()
     while True:
@@ -161,11 +157,8 @@ def next_done(
         future.add_done_callback(done.put)
 
 
-def fetch(client: Client, future: Future, *, look_s: float = PATIENCE_S) -> object:
+def fetch(client: Client, future: Future) -> object:
     """The result of a finished task; waits if it is recomputed because its worker died.
-
-    Args:
-        look_s: interval of checks if the scheduler still knows the task.
 
     Raises:
         LookupError: the scheduler forgot the task, for example after a worker died during the transfer of results.
@@ -174,7 +167,7 @@ def fetch(client: Client, future: Future, *, look_s: float = PATIENCE_S) -> obje
 
     while True:
         try:
-            return future.result(timeout=look_s)
+            return future.result(timeout=PATIENCE_S)
         except CancelledError:
             raise LookupError(future.key) from None
         except TimeoutError:

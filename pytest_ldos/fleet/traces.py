@@ -90,7 +90,7 @@ def _below(place: Path) -> Iterator[Found]:
 
 
 def _folders_of_metadata(place: Path, closed: list[OSError], archives: list[Path]) -> Iterator[Path]:
-    """Yields folders with trace metadata, each once. Follows links."""
+    """Yields folders with trace metadata. Follows links, and enters each folder once."""
     entered: set[tuple[int, int]] = set()
     for name, folders, files in os.walk(place, onerror=closed.append, followlinks=True):
         status = Path(name).stat()
@@ -125,7 +125,6 @@ def _session_of(folder: Path, place: Path) -> Path:
 
 
 SKIP_OPTION: Final = "--on-corrupt skip"
-"""The command line option that skips damage."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,9 +133,8 @@ class Request:
 
     Attributes:
         usual: the project's configured names; a different action must occur in the trace.
-        paths: the project's causal paths, for user metrics that use message flow.
-        own: the user's own metrics; loaded where the trace is read.
-        declared: the project's metrics of paths and topics.
+        paths: causal paths for user metrics that use message flow.
+        own: the user's metrics; loaded where the trace is read.
         threads: number of decoding threads; by default one per CPU.
     """
 
@@ -170,7 +168,7 @@ class GoalValue:
         goal: scenario and number with markers, else the goal's id.
         began_ns: since the epoch; ``None`` if it is not in the trace.
         value: in the metric's unit; ``None`` if not measured, with the cause in `reason`.
-        source: source of the value; empty if there is none.
+        source: empty if there is none.
     """
 
     goal: str
@@ -190,12 +188,10 @@ class TraceSummary:
     """Summary of one trace.
 
     Attributes:
-        trace: path of the trace as given by the user.
-        problem: reason why it could not be read; empty if it was read. Otherwise the other fields are empty.
+        trace: path as given by the user.
+        problem: reason why it could not be read, with all other fields empty; empty if it was read.
         reached, failed, unknown: numbers of goals by outcome.
-        lost_events, lost_packets: as counted by the tracer.
         damage: description of all missing and corrupt data; empty if there is none.
-        values: one per goal and metric.
     """
 
     trace: str
@@ -212,7 +208,6 @@ class TraceSummary:
 
 
 def summarize(found: Found, request: Request) -> TraceSummary:
-    """Summarises a trace, or gives the reason why it could not be read."""
     problem = found.problem
     if not problem:
         try:
@@ -291,8 +286,7 @@ class Pooled:
     """One metric over all goals of complete traces, from one source; values from other sources are not comparable.
 
     Attributes:
-        count: number of goals with a value.
-        traces: number of traces that these goals belong to.
+        count, traces: numbers of goals with a value, and of the traces that they belong to.
         median, p95: in the metric's unit; p95 by linear interpolation.
     """
 
@@ -336,7 +330,7 @@ def is_whole(summary: TraceSummary) -> bool:
 
 
 def metric_names(summaries: Sequence[TraceSummary]) -> tuple[str, ...]:
-    """Names of the metrics of all traces, each once, in the order of their first appearance."""
+    """Names of the metrics of all traces, in the order of their first appearance."""
     return tuple(dict.fromkeys(each.metric for summary in summaries for each in summary.values))
 
 

@@ -26,7 +26,6 @@ from pytest_ldos.robot.dds.endpoint import (
     ACTION_FEEDBACK,
     ACTION_STATUS,
     DEFAULT,
-    SERVICES,
     STATUS,
     Reader,
     ReaderWaitable,
@@ -84,8 +83,8 @@ class Service(ReaderWaitable):
         self._call = on_request
         self._in_action = in_action
         participant = node.context.participant
-        super().__init__(Reader(participant, dds_request_topic(name), f"{ros_type}_Request", SERVICES))
-        self._writer = Writer(participant, dds_reply_topic(name), f"{ros_type}_Response", SERVICES)
+        super().__init__(Reader(participant, dds_request_topic(name), f"{ros_type}_Request", DEFAULT))
+        self._writer = Writer(participant, dds_reply_topic(name), f"{ros_type}_Response", DEFAULT)
         handle = new_handle()
         self._callback_handle = new_handle()
         emit.rcl_service_init(handle, node.handle, new_handle(), name)
@@ -118,8 +117,8 @@ class Client(ReaderWaitable):
         self.name = name
         self._ros_type = ros_type
         participant = node.context.participant
-        self._writer = Writer(participant, dds_request_topic(name), f"{ros_type}_Request", SERVICES)
-        super().__init__(Reader(participant, dds_reply_topic(name), f"{ros_type}_Response", SERVICES))
+        self._writer = Writer(participant, dds_request_topic(name), f"{ros_type}_Request", DEFAULT)
+        super().__init__(Reader(participant, dds_reply_topic(name), f"{ros_type}_Response", DEFAULT))
         self._guid = secrets.randbits(64)
         self._sequence = itertools.count(1)
         self._waiting: dict[int, Callable[[Message], None]] = {}
@@ -131,7 +130,6 @@ class Client(ReaderWaitable):
         return self._writer.matched() > 0 and self._reader.matched() > 0
 
     def call(self, on_reply: Callable[[Message], None], **fields: Any) -> None:
-        """Sends a request; `on_reply` runs on the executor's thread."""
         number = next(self._sequence)
         self._waiting[number] = on_reply
         request = default(f"{self._ros_type}_Request", client_guid=self._guid, sequence_number=number, **fields)
@@ -152,9 +150,7 @@ _CANCEL_GOAL: Final = "action_msgs/srv/CancelGoal"
 _STATUS_ARRAY: Final = "action_msgs/msg/GoalStatusArray"
 
 
-class GoalStatus(IntEnum):
-    """`action_msgs/msg/GoalStatus`."""
-
+class GoalStatus(IntEnum):  # action_msgs/msg/GoalStatus
     UNKNOWN = 0
     ACCEPTED = 1
     EXECUTING = 2
@@ -164,9 +160,7 @@ class GoalStatus(IntEnum):
     ABORTED = 6
 
 
-class CancelCode(IntEnum):
-    """`action_msgs/srv/CancelGoal`'s return code."""
-
+class CancelCode(IntEnum):  # action_msgs/srv/CancelGoal
     NONE = 0
     UNKNOWN_GOAL = 2
     GOAL_TERMINATED = 3
@@ -186,7 +180,7 @@ def from_uuid(message: Message) -> str:
 
 
 class ServerGoal:
-    """One accepted goal, on the server's side. Its methods may be called from any thread."""
+    """An accepted goal on the server's side. Its methods may be called from any thread."""
 
     def __init__(self, server: ActionServer, goal_id: str, goal: Message) -> None:
         self.goal_id = goal_id
@@ -200,15 +194,13 @@ class ServerGoal:
         self._server.publish_feedback(self, fields)
 
     def finish(self, status: GoalStatus, **result: Any) -> None:
-        """Ends the goal; `result` are fields of the action's result."""
         self._server.finish(self, status, result)
 
 
 class ActionServer:
-    """Serves an action: `on_goal` gets each goal and returns true to accept it.
+    """Serves an action: `on_goal` gets each goal and returns true to accept it; `on_cancel` gets the cancelled ones.
 
     The receiver of an accepted goal executes it, and calls `ServerGoal.finish` once.
-    `on_cancel` gets the goals that a client cancels.
     """
 
     def __init__(
@@ -310,10 +302,7 @@ def _goal_info(goal: ServerGoal) -> Message:
 
 
 class ActionClient:
-    """Sends goals. All callbacks run on the executor's thread.
-
-    One goal at a time: feedback of any other goal is dropped.
-    """
+    """Sends one goal at a time (feedback of others is dropped). All callbacks run on the executor's thread."""
 
     def __init__(self, node: Node, ros_type: str, name: str) -> None:
         self.name = name
@@ -364,7 +353,6 @@ class ActionClient:
         self._send_goal.call(answer, goal_id=to_uuid(goal_id), goal=goal)
 
     def cancel_goal(self, goal_id: str) -> None:
-        """Requests cancellation of a goal; the result shows if it was cancelled."""
         info = default("action_msgs/msg/GoalInfo", goal_id=to_uuid(goal_id))
         self._cancel_goal.call(lambda _: None, goal_info=info)
 
@@ -388,8 +376,6 @@ class ParameterType(IntEnum):
 
 
 class ParameterService:
-    """Service that sets parameters of a node, each with its own rule."""
-
     def __init__(self, node: Node, rules: Mapping[str, SetParameter]) -> None:
         self._rules = rules
         Service(node, _SET_PARAMETERS, f"/{node.name}/set_parameters", self._set_parameters)

@@ -109,7 +109,6 @@ def _is_free(port: int) -> bool:
 
 
 def _describe_taken() -> str:
-    """Names the holder of a port that is in use."""
     port = next((port for domain in range(FIRST_DOMAIN, LAST_DOMAIN + 1) if (port := _taken_port(domain))), None)
     if port is None:
         return "other runs of pytest-ldos have claimed them"

@@ -12,8 +12,6 @@ from typing import Any, Final
 
 
 class _Silent:
-    """Provider that ignores every event."""
-
     def __getattr__(self, name: str) -> Any:
         return lambda *_: None
 

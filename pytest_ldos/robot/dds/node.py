@@ -33,9 +33,7 @@ _FOREVER: Final = -1
 
 
 class Waitable(Protocol):
-    """An entity that can become ready and be executed; its `condition` is for a wait set, ``None`` for timers."""
-
-    condition: Entity | None
+    condition: Entity | None  # for a wait set; None for timers
 
     def is_ready(self) -> bool: ...
 
@@ -98,8 +96,8 @@ class Executor:
 def stop_on_signals(executor: Executor) -> None:
     """Stops `executor` on SIGINT or SIGTERM; must be called on the main thread.
 
-    A Python handler would only run after the executor's wait in C returns, so a thread
-    reads the wakeup descriptor that CPython's handler writes to.
+    A Python handler would only run after the executor's wait in C returns, so a thread reads the wakeup descriptor that
+    CPython's handler writes to.
     """
     listener, signalled = socket.socketpair()
     signalled.setblocking(False)
@@ -116,7 +114,7 @@ def stop_on_signals(executor: Executor) -> None:
 
 
 class DelayedWriter:
-    """Writes samples after a delay (seconds), in order, in a separate thread."""
+    """Writes samples after a delay, in order, in a separate thread."""
 
     def __init__(self, writer: Writer, delay_s: float) -> None:
         self._writer = writer
@@ -146,12 +144,9 @@ _TRACETOOLS_VERSION: Final = "8.2.2"
 
 
 class Context:
-    """DDS participant and executor, shared by the nodes of a process.
+    """DDS participant and executor, shared by the nodes of a process; its first one configures the domain (`is_first`).
 
     Tracepoints: ``rcl_init``.
-
-    Args:
-        is_first: true for the process's first context on the domain, which configures the domain.
     """
 
     def __init__(self, domain: int, *, is_first: bool = True) -> None:
@@ -168,7 +163,7 @@ class Context:
 
 
 class Node:
-    """A named node. Topic names are absolute.
+    """A named node; topic names are absolute.
 
     Tracepoints: ``rcl_node_init``.
     """
@@ -207,14 +202,11 @@ def register_callback(handle: int, callback: Callable[..., Any]) -> None:
 
 
 class Publisher:
-    """Publishes messages of one type.
+    """Publishes messages of one type; `delay_s` of each message is an injected fault.
 
     Tracepoints: ``rmw_publisher_init``, ``rcl_publisher_init``; at each publication
     ``rclcpp_publish`` (not for the publishers inside an action, as in rclcpp),
     ``rcl_publish``, ``rmw_publish``, whose timestamp is the sample's source timestamp.
-
-    Args:
-        delay_s: an injected fault: delay of each message.
     """
 
     def __init__(
@@ -368,14 +360,11 @@ _TIMER_SLACK_NS: Final = 1
 
 
 def run_node(name: str, build: Callable[[Context, dict[str, Any]], Callable[[], None]]) -> None:
-    """Runs a node until SIGINT or SIGTERM.
+    """Runs a node that `build` creates until SIGINT or SIGTERM, then calls the function that `build` returned.
 
     The process gets the node's name (`procname` in traces) and the finest timer slack. Its only argument is a JSON
     object of parameters, with the DDS domain as ``domain``. It exits at once after leaving the domain, because the
     interpreter's shutdown would take a quarter of a second.
-
-    Args:
-        build: creates the node in a context, and returns the function to call at the end.
     """
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_NAME, name.encode("ascii"), 0, 0, 0)

@@ -73,7 +73,7 @@ class Conversation:
                 child.process.stdin.flush()
 
     def await_all(self, event: str, *, limit_s: float, tolerant: bool = False) -> list[str]:
-        """Reads until every process has reported an event; returns the names of processes without a report in time.
+        """Reads until every process has reported an event; returns the names of those without a report in time.
 
         Raises:
             ProcessEnded: a process ended although `tolerant` is False.
@@ -92,7 +92,6 @@ class Conversation:
                     raise ProcessEnded(ended, time.monotonic_ns())
 
     def await_end(self, *, limit_s: float) -> None:
-        """Waits until all processes have ended, for at most `limit_s`."""
         deadline_s = time.monotonic() + limit_s
         while self._selector.get_map() and (left_s := deadline_s - time.monotonic()) > 0:
             for _ in self._read(left_s):
@@ -120,8 +119,6 @@ class Conversation:
 
 
 class Processes(StrEnum):
-    """The distribution of nodes over processes."""
-
     ONE = "one"
     NODE = "node"
 
@@ -194,7 +191,7 @@ class Sample(NamedTuple):
 
 
 class SampleFile:
-    """Samples of the messages received in this process; any thread may add to it."""
+    """Samples of the messages received in this process, from any thread."""
 
     def __init__(self, path: str) -> None:
         self._file = Path(path).open("wb")  # noqa: SIM115 - closed with the process
@@ -213,7 +210,6 @@ class SampleFile:
         return self._newest.get((receiver, sender), -1) >= sent - 1
 
     def flush(self) -> None:
-        """Writes the samples added since the last flush."""
         with self._lock:
             pending, self._pending = self._pending, []
         np.array(pending, dtype=np.int64).tofile(self._file)

@@ -14,12 +14,14 @@ from typing import Any, Final
 from pytest_ldos.base.errors import ConfigurationError, LdosError
 from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.robot.dds.action import ActionClient, GoalStatus
-from pytest_ldos.robot.dds.messages import Message, fill, is_known
+from pytest_ldos.robot.dds.messages import Message, default, is_known, type_names
 from pytest_ldos.robot.dds.node import Context, Node, run_node
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.lines import REJECTED, Ended, Order, Task, judge_end, refuse, serve
+from pytest_ldos.robot.stack.messages import MessageLayer, fill
 from pytest_ldos.scenario.stimuli import FEEDBACK, ActionSpec
 
+_LAYER: Final = MessageLayer(default, type_names)
 _DISCOVERY_S: Final = 20.0
 _POLL_S: Final = 0.02
 _CANCEL_S: Final = 2.0
@@ -64,7 +66,7 @@ class ActionCaller:
             ConfigurationError: names the place and the field.
         """
         for where, values in messages.items():
-            fill(f"{self._spec.type}_Goal", values, where)
+            fill(default(f"{self._spec.type}_Goal"), values, where, _LAYER)
         ends_at = time.monotonic() + _DISCOVERY_S
         while not self._client.server_is_ready():
             if time.monotonic() > ends_at:
@@ -77,7 +79,7 @@ class ActionCaller:
         return self._send(task, self._reset) if self._reset is not None else task.end(OutcomeClass.SUCCESS)
 
     def _send(self, task: Task, values: Mapping[str, Any]) -> Ended:
-        message = fill(f"{self._spec.type}_Goal", values, "the goal")
+        message = fill(default(f"{self._spec.type}_Goal"), values, "the goal", _LAYER)
         goal = _Goal()
         task.begin()
         self._node.executor.post(lambda: self._begin(task, goal, message))

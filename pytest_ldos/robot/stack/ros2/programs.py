@@ -27,7 +27,7 @@ from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.lines import REJECTED, Ended, Order, Task, judge_end, refuse, serve
-from pytest_ldos.robot.stack.ros2.messages import fill, find_type
+from pytest_ldos.robot.stack.messages import fill, find_type
 from pytest_ldos.scenario.stimuli import FEEDBACK, ActionSpec, BagSpec, ServiceSpec
 from pytest_ldos.scenario.words import StimulusKind
 

@@ -24,7 +24,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 
-from pytest_ldos.robot.stack.ros2.messages import find_type
+from pytest_ldos.robot.stack.messages import find_type
 from pytest_ldos.robot.stack.ros2.state import Readiness, group_names
 
 _PERIOD_S: Final = 0.05
