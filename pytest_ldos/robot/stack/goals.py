@@ -57,7 +57,7 @@ class PoseError:
     """Difference between two poses.
 
     Attributes:
-        position_m: distance, metres.
+        position_m: distance.
         rotation_rad: angle of the rotation from one to the other, 0 to π.
     """
 
@@ -139,22 +139,16 @@ GOAL_SETS: Final[Mapping[str, tuple[Goal, ...]]] = {"reach": (REACH,)}
 
 @dataclass(frozen=True)
 class GoalBook:
-    """The goals of an arm, by name.
+    """The goals of an arm, by the name of their set.
 
     Attributes:
         home: start position of every trial; a goal for joints.
-        sets: goals by the name of their set.
     """
 
     home: Goal
     sets: Mapping[str, tuple[Goal, ...]]
 
     def goals(self, name: str) -> tuple[Goal, ...]:
-        """Returns a goal set by its name.
-
-        Raises:
-            ConfigurationError: there is no set of that name.
-        """
         if name not in self.sets:
             raise ConfigurationError(f"there is no goal set '{name}'", remedy=f"known are: {', '.join(self.sets)}")
         return self.sets[name]
@@ -192,12 +186,10 @@ class OutcomeClass(StrEnum):
 
 
 def classify(error_code: int, *, executed: bool) -> OutcomeClass:
-    """Returns the class of a result.
+    """Returns the class of a result with MoveIt's error code.
 
-    Args:
-        error_code: MoveIt's error code.
-        executed: True if execution began. A failure before that is a failure to plan with any code: a goal out of reach
-            ends with `TIMED_OUT` in MoveIt, and with `NO_IK_SOLUTION` in the embedded stack.
+    A failure before execution began is a failure to plan with any code: a goal out of reach ends with `TIMED_OUT` in
+    MoveIt, and with `NO_IK_SOLUTION` in the embedded stack.
     """
     if error_code == ErrorCode.SUCCESS:
         return OutcomeClass.SUCCESS
@@ -254,11 +246,6 @@ def parse_sets(
 
 
 def parse_name(table: Mapping[str, Any], where: str, *, example: str) -> str:
-    """Returns the name of a goal.
-
-    Raises:
-        ConfigurationError: it has none.
-    """
     name = table.get("name")
     if not isinstance(name, str) or not name:
         raise ConfigurationError(f"{where} has a goal without a name", remedy=f"name: {example}")
@@ -310,7 +297,7 @@ def as_table(value: Any, where: str) -> Mapping[str, Any]:
     """The value if it is a table of keys and values.
 
     Raises:
-        ConfigurationError: it is not; names the place.
+        ConfigurationError: it is not.
     """
     if not isinstance(value, dict):
         raise ConfigurationError(f"{where} is {value!r}", remedy="it must be a table of keys and values")

@@ -29,17 +29,15 @@ class Case(Protocol):
     """One case of a stimulus; trials of the same case are compared."""
 
     @property
-    def name(self) -> str:
-        """Its name in reports."""
+    def name(self) -> str: ...
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One use of a stimulus.
+    """One use of a stimulus, with the index of its trial.
 
     Attributes:
         id: unique, 32 hexadecimal characters.
-        index: of its trial.
         seed: of random numbers, for a stimulus that supports seeds.
         trial: set for a measured trial; ``None`` for a warm-up.
     """
@@ -130,7 +128,6 @@ class CaseBook:
 
 
 def single_case(name: str) -> CaseBook:
-    """A book of one case without a message."""
     return CaseBook({name: (MessageCase(name),)})
 
 
@@ -188,8 +185,7 @@ class RunningStack(Protocol):
     environment: Mapping[str, str]
 
     @property
-    def stimulus(self) -> Stimulus:
-        """The stimulus that makes it work."""
+    def stimulus(self) -> Stimulus: ...
 
     def pids(self) -> list[int]:
         """Returns pids of the stack's processes, which may appear in its trace."""

@@ -119,7 +119,6 @@ class ActionCaller:
 
 
 def _serve(node: Node, caller: ActionCaller, messages: Mapping[str, Mapping[str, Any]]) -> None:
-    """Serves commands until the input ends, then ends the node."""
     try:
         caller.check(messages)
     except LdosError as error:
@@ -130,7 +129,7 @@ def _serve(node: Node, caller: ActionCaller, messages: Mapping[str, Mapping[str,
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Builds node `ldos_action_caller`; parameters: ``spec``, ``messages`` by place, ``reset``."""
+    """Parameters: ``spec``, ``messages`` by place, ``reset``."""
     node = Node(context, "ldos_action_caller")
     spec = ActionSpec(**{**parameters["spec"], "success_codes": tuple(parameters["spec"]["success_codes"])})
     try:

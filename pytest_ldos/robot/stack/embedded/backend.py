@@ -55,11 +55,8 @@ def tracepoints_available(found: Installed, *, where: str = "") -> Availability:
     return Availability(True)
 
 
-READY_TIMEOUT_S: Final = 30.0
-"""Limit for a stack to become ready. A stack usually takes 3 s; the limit allows for a loaded machine."""
-
-_FASTEST_LOOP_HZ: Final = 1000
-"""Highest rate of a control loop in Python."""
+READY_TIMEOUT_S: Final = 30.0  # it usually takes 3 s
+_FASTEST_LOOP_HZ: Final = 1000  # of a control loop in Python
 
 _QUIET: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MUJOCO_GL": "disable"}
 """Disables thread pools, which would disturb the timing, and a search for graphics, which would delay the start."""
@@ -71,7 +68,7 @@ def embedded_available(installation: Installation = OURS) -> Availability:
         modules = find_modules(PARTS, extra="embedded")
         return tracepoints_available(installed_here()) if modules.ok else modules
     python = installation.python
-    found = installed_in(installation.interpreter)
+    found = installed_as(installation)
     if isinstance(found, str):
         return Availability(False, f"{python} cannot be asked: {found}", "name another environment")
     if found.missing:
@@ -80,14 +77,18 @@ def embedded_available(installation: Installation = OURS) -> Availability:
     return tracepoints_available(found, where=python)
 
 
-def _installed(installation: Installation) -> Installed | str:
+def installed_as(installation: Installation) -> Installed | str:
     return installed_here() if installation.is_ours else installed_in(installation.interpreter)
+
+
+def versions_of(installation: Installation) -> Mapping[str, str]:
+    found = installed_as(installation)
+    return {} if isinstance(found, str) else found.versions
 
 
 def embedded_info(installation: Installation = OURS, *, stimulus: StimulusKind = StimulusKind.MOVE_GROUP) -> StackInfo:
     """Describes the stack without starting it; all of its parts must be installed."""
-    found = _installed(installation)
-    versions = {} if isinstance(found, str) else found.versions
+    versions = versions_of(installation)
     parts = f"MuJoCo {versions['mujoco']}, OMPL {versions['ompl']}, TOPP-RA {versions['toppra']}"
     return StackInfo(
         name="embedded" if stimulus is StimulusKind.MOVE_GROUP else f"embedded-{stimulus}",
@@ -98,7 +99,7 @@ def embedded_info(installation: Installation = OURS, *, stimulus: StimulusKind =
 
 
 class NodesBackend:
-    """The part of a `StackBackend` for processes of the embedded node layer; `recorder` records them."""
+    """The part of a `StackBackend` for processes of the embedded node layer."""
 
     VARIABLES: ClassVar[Mapping[str, str]] = {}
 
@@ -113,7 +114,6 @@ class NodesBackend:
         self._group = ProcessGroup(log_directory=log_directory, prefix=recorder.prefix, environment=environment)
 
     def _run(self, name: str, module: str, parameters: Mapping[str, Any], *, talk: bool = False) -> Child:
-        """Starts a process that runs a module with parameters (see `run_node`)."""
         command = [*self._installation.interpreter, "-m", module, json.dumps(parameters)]
         return self._group.start(name, command, talk=talk)
 
@@ -124,6 +124,8 @@ class NodesBackend:
 
 class NodesStack:
     """The part of a `RunningStack` for processes of the embedded node layer."""
+
+    stimulus: Stimulus
 
     def __init__(self, domain: int, group: ProcessGroup, *, info: StackInfo) -> None:
         self.info = info
@@ -149,8 +151,6 @@ class NodesStack:
 
 
 class EmbeddedBackend(NodesBackend):
-    """See `StackBackend`."""
-
     VARIABLES = _QUIET
 
     def start(self, *, on_waiting: Callable[[str], None] | None = None) -> EmbeddedStack:
@@ -186,14 +186,12 @@ class EmbeddedBackend(NodesBackend):
 
     @cached_property
     def _module(self) -> Callable[[str], str]:
-        """Module of a node in the installed version, looked up once."""
-        found = _installed(self._installation)
+        found = installed_as(self._installation)
         if isinstance(found, str):
             raise BringUpFailed(f"{self._installation.python} cannot be asked: {found}")
         return found.node
 
     def _start_stimulus(self, stack: EmbeddedStack) -> Stimulus:
-        """Starts the stimulus, unless it is goals for the arm; refuses one that this stack does not support."""
         spec, driver = self._spec, self._spec.driver
         if isinstance(driver, WindowSpec):
             return WindowStimulus(driver.seconds, stack.why)
@@ -239,7 +237,7 @@ class EmbeddedStack(NodesStack):
         self._traced = tuple(group.children)
         self._under_test = [child for child in self._traced if child is not client]
         self._conversation = Conversation(client, group.describe_ended)
-        self.stimulus: Stimulus = ArmStimulus(self)
+        self.stimulus = ArmStimulus(self)
 
     def stimulate_by(self, stimulus: Stimulus) -> None:
         """Sets a stimulus other than goals for the arm; its program is traced, but not under test."""
@@ -247,7 +245,6 @@ class EmbeddedStack(NodesStack):
         self._traced = tuple(self._group.children)
 
     def await_ready(self) -> None:
-        """Waits until the client has found a planner, a controller and a first joint state."""
         if self._conversation.await_ready(READY_TIMEOUT_S):
             return
         why = self.why()
@@ -281,7 +278,6 @@ class EmbeddedStack(NodesStack):
 
 
 def refuse_other_joints(goal: Goal) -> None:
-    """Refuses a joint goal that does not name exactly the Panda's joints."""
     assert HOME.joints is not None
     if goal.joints is None or set(goal.joints) == set(HOME.joints):
         return

@@ -59,7 +59,6 @@ class Installed:
         return [name for name in (*PARTS, _PROJECT) if name not in self.versions]
 
     def node(self, name: str) -> str:
-        """Returns the module of a node of the embedded stack."""
         return f"{self.place}.stack.embedded.{name}"
 
 

@@ -36,10 +36,10 @@ from pytest_ldos.robot.stack.embedded.panda import (
     MOVE_ACTION,
     MOVE_ACTION_TYPE,
     SEED_PARAMETER,
+    Failed,
     Joints,
     Kinematics,
     Panda,
-    RefusedGoal,
     TimedPath,
     load_panda,
     to_goal,
@@ -85,9 +85,7 @@ def plan_path(
 ) -> Waypoints | None:
     """Returns waypoints from `start` to `goal`, or ``None`` if none were found in time.
 
-    Args:
-        is_colliding: returns True if the arm touches something at the given joints.
-        seed: seed of OMPL's random numbers (> 0): equal seeds and states give equal paths.
+    Equal seeds (of OMPL's random numbers, > 0) and states give equal paths.
     """
     util.setLogLevel(util.LogLevel.LOG_NONE)
     util.RNG.setSeed(seed)
@@ -141,9 +139,7 @@ with _unneeded():
     from toppra import SplineInterpolator, algorithm, constraint
 
 
-_SAMPLE_S: Final = 0.1
-"""Time between trajectory points: MoveIt's `resample_dt`."""
-
+_SAMPLE_S: Final = 0.1  # MoveIt's `resample_dt`
 _GRID_POINTS: Final = 101
 
 
@@ -177,26 +173,13 @@ def time_path(
     return TimedPath(times, trajectory(times), trajectory(times, 1), trajectory(times, 2))
 
 
-class Failed(Exception):
-    """A goal ended with an error code."""
-
-    def __init__(self, code: int, reason: str) -> None:
-        super().__init__(reason)
-        self.code = code
-        self.reason = reason
-
-
 @dataclass(frozen=True)
 class Plan:
-    """A planned path and its planning time."""
-
     path: TimedPath
     planning_time_s: float
 
 
 class Planner:
-    """Plans a timed path from a state to a goal."""
-
     def __init__(self, panda: Panda, *, planning_delay_s: float = 0.0, planning_delay_share: float = 0.0) -> None:
         self._panda = panda
         self._kinematics = Kinematics(panda)
@@ -318,7 +301,7 @@ class MoveGroup:
             self._finish(goal, GoalStatus.SUCCEEDED, ErrorCode.SUCCESS, "", plan)
         except Failed as failure:
             status = GoalStatus.CANCELED if failure.code == ErrorCode.PREEMPTED else GoalStatus.ABORTED
-            self._finish(goal, status, failure.code, failure.reason, plan)
+            self._finish(goal, status, failure.code, str(failure), plan)
 
     def _finish(self, goal: ServerGoal, status: GoalStatus, code: int, reason: str, plan: Plan | None) -> None:
         self._busy = False
@@ -335,11 +318,8 @@ class MoveGroup:
         request = goal.request
         if request.group_name != GROUP:
             raise Failed(ErrorCode.INVALID_GROUP_NAME, f"there is no group '{request.group_name}' (there is {GROUP})")
-        try:
-            wanted = to_goal(request.goal_constraints, self._panda.joint_names)
-            start = to_start(request.start_state, self._panda.joint_names)
-        except RefusedGoal as refusal:
-            raise Failed(refusal.code, str(refusal)) from None
+        wanted = to_goal(request.goal_constraints, self._panda.joint_names)
+        start = to_start(request.start_state, self._panda.joint_names)
         start = self._present_state() if start is None else start
         seed = self._parameters[SEED_PARAMETER]
         if seed is None:
@@ -351,7 +331,6 @@ class MoveGroup:
             raise Failed(ErrorCode.PLANNING_FAILED, "no path was found (a planted fault)")
 
     def _present_state(self) -> Joints:
-        """Waits for the next joint state and returns it."""
         self._state_arrived.clear()
         if not self._state_arrived.wait(timeout=1.0) or self._state is None:
             raise Failed(ErrorCode.INVALID_ROBOT_STATE, "no joint state arrived within a second")
@@ -389,8 +368,6 @@ class MoveGroup:
 
 
 class Execution:
-    """One trajectory at the controller, ended by a cancellation before or during it."""
-
     def __init__(self, controller: ActionClient) -> None:
         self._controller = controller
         self._changed = threading.Condition()
@@ -448,7 +425,7 @@ class Execution:
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Builds node `move_group`; parameters: ``planning_delay_ms``, ``planning_delay_share``, ``leak_mb`` (faults)."""
+    """Parameters: ``planning_delay_ms``, ``planning_delay_share``, ``leak_mb`` (faults)."""
     panda = load_panda()
     planner = Planner(
         panda,

@@ -46,9 +46,7 @@ STOPPED_VELOCITY_RAD_S: Final = 0.01
 GOAL_TIME_TOLERANCE_S: Final = 1.0
 
 
-class TrajectoryResult(IntEnum):
-    """Error codes of `control_msgs/action/FollowJointTrajectory`."""
-
+class TrajectoryResult(IntEnum):  # control_msgs/action/FollowJointTrajectory
     SUCCESSFUL = 0
     INVALID_GOAL = -1
     INVALID_JOINTS = -2
@@ -82,8 +80,6 @@ class Trajectory:
 
 
 class TrajectoryController:
-    """Converts a trajectory to commands, cycle by cycle."""
-
     def __init__(self, position: Joints) -> None:
         self._hold = position.copy()
         self._rest = np.zeros_like(position)
@@ -154,8 +150,6 @@ class Arm:
 
 
 class ControllerManager:
-    """Reads the arm, updates the controller and writes the arm, once per control cycle."""
-
     def __init__(self, node: Node, arm: Arm, panda: Panda, *, transport_delay_s: float = 0.0) -> None:
         self._arm = arm
         self._panda = panda
@@ -246,8 +240,8 @@ class SimulationLoop:
 class TrajectoryAction:
     """The controller's action server: one goal at a time; a new goal replaces the old one.
 
-    As in the joint trajectory controller, a monitor timer that starts with the goal detects
-    its end: results are sent on its 50 ms grid.
+    As in the joint trajectory controller, a monitor timer that starts with the goal detects its end: results are sent
+    on its 50 ms grid.
     """
 
     def __init__(self, node: Node, panda: Panda, manager: ControllerManager) -> None:
@@ -261,7 +255,6 @@ class TrajectoryAction:
         self._monitor = node.create_timer(MONITOR_PERIOD_NS, self.monitor)
 
     def monitor(self) -> None:
-        """Reports to the client that its goal is active, or its result."""
         if self._goal is None:
             return
         if self._result is None:
@@ -284,7 +277,7 @@ class TrajectoryAction:
         return True
 
     def _note(self, goal: ServerGoal, result: TrajectoryResult) -> None:
-        """Notes the end of a trajectory; called on the simulation thread."""
+        """Called on the simulation thread."""
         if goal is self._goal:
             self._result = result
 
@@ -300,7 +293,7 @@ class TrajectoryAction:
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Builds node `simulator`; parameters: ``control_rate_hz``, ``transport_delay_ms`` (a fault to plant)."""
+    """Parameters: ``control_rate_hz``, ``transport_delay_ms`` (a fault to plant)."""
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     node = Node(context, "simulator")
     panda = load_panda()

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self, Unpack
 
 from pytest_ldos.base.errors import BringUpFailed
@@ -52,10 +51,7 @@ _PACKAGE: Final = "pytest_ldos.robot.stack.ros2"
 _READINESS: Final = f"{_PACKAGE}.readiness_node"
 
 _MESSAGES: Final = "pal_statistics_msgs"
-_ANSWER_S: Final = 15.0
-"""Timeout of an answer: before the first one, the process imports ROS 2 and waits for the manager."""
-
-
+_ANSWER_S: Final = 15.0  # before the first one, the process imports ROS 2 and waits for the manager
 _END_S: Final = 5.0
 
 
@@ -89,9 +85,7 @@ class ReadinessWatch:
         threading.Thread(target=self._read, name="readiness", daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._group.stop()
 
     def _read(self) -> None:
@@ -107,7 +101,6 @@ class ReadinessWatch:
                 self._missing = word
 
     def await_end(self) -> None:
-        """Waits for the node's end; ends it after a timeout."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._child.process.wait(_END_S)
         self._group.stop()
@@ -118,7 +111,6 @@ class ReadinessWatch:
 
     @property
     def missing(self) -> str:
-        """The missing parts, in words."""
         return "; ".join(self._missing)
 
     def what_failed(self) -> str:
@@ -137,8 +129,6 @@ _WORD_EVERY_S: Final = 5.0
 
 
 class Ros2Stack:
-    """See `RunningStack`."""
-
     def __init__(
         self,
         spec: StackSpec,
@@ -179,7 +169,7 @@ class Ros2Stack:
     def what_failed(self) -> str:
         """Returns the process that ended too early; empty while the stack is complete."""
         misunderstood = self._conversation.misunderstood if self._conversation is not None else ""
-        router = "" if self._router is None else self._router.group.describe_ended()
+        router = "" if self._router is None else self._router.describe_ended()
         ended = [router, self._launch.what_failed(), self._group.describe_ended(), misunderstood]
         return "; ".join(reason for reason in ended if reason)
 
@@ -237,8 +227,7 @@ class Ros2Stack:
         return {**self._launch.named(), **self._routers()}
 
     def _routers(self) -> Mapping[int, str]:
-        """Name of Zenoh's router by its pid; empty with another middleware."""
-        return {} if self._router is None else {self._router.process.pid: PROGRAM}
+        return {} if self._router is None else {self._router.children[0].pid: PROGRAM}
 
     def loop_statistics(self) -> Mapping[str, Moments]:
         topic = f"{self._spec.ros2.controller_manager}/statistics"
@@ -280,7 +269,6 @@ class Ros2Stack:
         return outcome
 
     def _why(self) -> str:
-        """Returns why the stack has ended, with the last lines of the process that ended; empty while it runs."""
         reason = self.what_failed()
         return f"{reason}\n{self._last_words(reason)}" if reason else ""
 
@@ -296,10 +284,7 @@ class Ros2Stack:
 
 
 class Ros2Backend:
-    """See `StackBackend`. `recorder` records all processes.
-
-    The launch runs under a keeper, so that its processes never outlive this process (see `host.keeper`).
-    """
+    """See `StackBackend`. The launch runs under a keeper, so that its processes never outlive this process."""
 
     def __init__(
         self, spec: StackSpec, *, recorder: Recorder, log_directory: Path, installation: Installation = OURS

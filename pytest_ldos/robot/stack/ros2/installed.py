@@ -56,7 +56,6 @@ ZENOH: Final = "rmw_zenoh_cpp"
 _OVERRIDE: Final = "ZENOH_CONFIG_OVERRIDE"
 
 ZENOH_SETTINGS: Final = ("ZENOH_SESSION_CONFIG_URI", "ZENOH_ROUTER_CONFIG_URI", _OVERRIDE)
-"""Variables of the user's Zenoh settings, which are part of the measured system."""
 
 PROGRAM: Final = "rmw_zenohd"
 
@@ -68,19 +67,19 @@ _ALONE: Final = 'listen/endpoints=["tcp/127.0.0.1:0"];scouting/multicast/enabled
 
 
 @dataclass(frozen=True)
-class ZenohRouter:
-    """A running router, and the variables with which nodes use it."""
+class Isolation:
+    """An environment that isolates the processes of a stack, to be added to ours.
+
+    Attributes:
+        router: group of the running router if their middleware is Zenoh.
+    """
 
     environment: Mapping[str, str]
-    group: ProcessGroup
-
-    @property
-    def process(self) -> Child:
-        return self.group.children[0]
+    router: ProcessGroup | None = None
 
 
 @contextmanager
-def zenoh_router(environment: Mapping[str, str], *, log_directory: Path) -> Iterator[ZenohRouter]:
+def zenoh_router(environment: Mapping[str, str], *, log_directory: Path) -> Iterator[Isolation]:
     """Runs a router for nodes with this environment, within the ``with`` block.
 
     Raises:
@@ -94,8 +93,8 @@ def zenoh_router(environment: Mapping[str, str], *, log_directory: Path) -> Iter
     group = ProcessGroup(log_directory=log_directory, environment={**environment, **own})
     try:
         router = group.start(PROGRAM, [str(prefix / "lib" / ZENOH / PROGRAM)])
-        port = _await_port(router)
-        yield ZenohRouter(_with_settings(environment, _ALONE, f'connect/endpoints=["tcp/{LOOPBACK}:{port}"]'), group)
+        connect = f'connect/endpoints=["tcp/{LOOPBACK}:{_await_port(router)}"]'
+        yield Isolation(_with_settings(environment, _ALONE, connect), group)
     finally:
         group.stop()
 
@@ -106,7 +105,6 @@ def _with_settings(environment: Mapping[str, str], *settings: str) -> dict[str, 
 
 
 def _await_port(router: Child) -> int:
-    """Returns the port on which the router listens."""
     deadline = time.monotonic() + _READY_TIMEOUT_S
     while router.exit_code is None and time.monotonic() < deadline:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -151,7 +149,7 @@ _DISABLED: Final = 1
 """Exit status of ``status`` without tracepoints; any other failure means that it could not be loaded."""
 
 DDS_SETTINGS: Final = ("CYCLONEDDS_URI", "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
-"""Variables of a middleware's settings, which are part of the measured system."""
+"""Variables of a middleware's settings, which are part of the measured system; see also `ZENOH_SETTINGS`."""
 
 
 def ros2_available(spec: StackSpec, environment: Mapping[str, str] | None = None) -> Availability:
@@ -160,7 +158,6 @@ def ros2_available(spec: StackSpec, environment: Mapping[str, str] | None = None
 
 
 def needed_packages(spec: StackSpec) -> tuple[str, ...]:
-    """Names of the packages required to measure a stack with this stimulus."""
     controllers = ("controller_manager_msgs",) if spec.ros2.controllers else ()
     interface = spec.driver.interface.partition("/")[0]
     types = (interface,) if interface else ()
@@ -188,15 +185,11 @@ def module_path(environment: Mapping[str, str] | None) -> list[str] | None:
 
 
 def rmw_of(spec: Ros2Spec, environment: Mapping[str, str] | None = None) -> str:
-    """Returns the middleware of a stack."""
     return spec.rmw or chosen_rmw(environment)
 
 
 def tracing_available(environment: Mapping[str, str] | None = None) -> Availability:
-    """Availability of LTTng in ROS 2, according to tracetools' ``status`` program.
-
-    The result is cached by program and environment.
-    """
+    """Availability of LTTng in ROS 2, by tracetools' ``status`` program; cached by program and environment."""
     prefix = find_ros_package("tracetools", environment)
     program = None if prefix is None else prefix / _STATUS
     if program is None or not program.is_file():
@@ -240,7 +233,6 @@ def _last_line(text: str) -> str:
 
 
 def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> StackInfo:
-    """Describes the stack by its parts."""
     ros2 = spec.ros2
     sim = resolve_simulation(ros2, environment)
     rmw = rmw_of(ros2, environment)
@@ -319,26 +311,14 @@ def version_of(package: str, environment: Mapping[str, str] | None) -> str:
     return (manifest.findtext("version") or "").strip()
 
 
-@dataclass(frozen=True)
-class Isolation:
-    """An environment that isolates the processes of a stack.
-
-    Attributes:
-        environment: variables for each process, to be added to ours.
-        router: running router if their middleware is Zenoh.
-    """
-
-    environment: Mapping[str, str]
-    router: ZenohRouter | None = None
-
-
 @contextmanager
 def isolated(
     spec: Ros2Spec, *, domain: int, log_directory: Path, environment: Mapping[str, str] | None = None
 ) -> Iterator[Isolation]:
     """Isolates a stack within the ``with`` block; starts a router if its middleware needs one.
 
-    Its processes have this `environment`; ours by default.
+    Args:
+        environment: of its processes; ours by default.
 
     Raises:
         Unavailable: its middleware is not sourced.
@@ -349,8 +329,8 @@ def isolated(
     if common["RMW_IMPLEMENTATION"] != ZENOH:
         yield Isolation(common)
         return
-    with zenoh_router({**os.environ, **common}, log_directory=log_directory) as router:
-        yield Isolation({**common, **router.environment}, router)
+    with zenoh_router({**os.environ, **common}, log_directory=log_directory) as zenoh:
+        yield Isolation({**common, **zenoh.environment}, zenoh.router)
 
 
 def isolated_environment(
@@ -409,7 +389,6 @@ class SharedMemory:
 
 
 def _used_paths() -> Iterator[str]:
-    """Yields the files that some process maps or holds open."""
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             for line in (process / "maps").read_text("utf-8", errors="replace").splitlines():

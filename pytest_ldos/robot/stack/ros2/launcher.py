@@ -27,8 +27,6 @@ _PREAMBLE: Final = "Caught exception in launch (see debug for traceback): "
 
 
 class Reporter(logging.Handler):
-    """Writes events to a stream, and the output of processes to their logs."""
-
     def __init__(self, events: TextIO, log_directory: Path) -> None:
         super().__init__(logging.ERROR)
         self._events = events

@@ -42,8 +42,7 @@ _CANCEL_S: Final = 2.0
 _POLL_S: Final = 0.02
 _PLAYER: Final = "rosbag2_player"
 """Name of the node of ``ros2 bag play``, which is unique because each run has its own DDS domain."""
-_PLAYER_S: Final = 20.0
-"""Timeout for the player to open its bag and to be discovered."""
+_PLAYER_S: Final = 20.0  # to open its bag and be discovered
 _GRACE_S: Final = 10.0
 
 
@@ -74,11 +73,6 @@ class ActionCaller:
         return self._reset is not None or self._service is not None
 
     def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
-        """Refuses messages that are not goals of this type.
-
-        Raises:
-            ConfigurationError: names the place and the field.
-        """
         for where, values in messages.items():
             fill(self._type.Goal(), values, where)
         if not self._client.wait_for_server(timeout_sec=_DISCOVERY_S):
@@ -121,7 +115,6 @@ class ActionCaller:
         return task.end(*judge_end(_status_name(answer.status), answer.result, self._spec.success_codes))
 
     def _await(self, future: Future, task: Task) -> bool:
-        """Returns True if the future was completed in time."""
         self._executor.spin_until_future_complete(future, timeout_sec=task.left_s)
         return bool(future.done())
 
@@ -168,18 +161,12 @@ class ServiceCaller:
         self._executor.add_node(node)
 
     def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
-        """Refuses messages that are not requests of this type.
-
-        Raises:
-            ConfigurationError: names the place and the field.
-        """
         for where, values in messages.items():
             fill(self._type.Request(), values, where)
         if not self._client.wait_for_service(timeout_sec=_DISCOVERY_S):
             raise ConfigurationError(f"there is no service {self._spec.name}")
 
     def handle(self, task: Task) -> Ended:
-        """Makes the calls of a trial."""
         request = fill(self._type.Request(), task.message, "the request")
         latencies_ns: list[int] = []
         task.begin()
@@ -257,11 +244,7 @@ class BagPlayer:
         self._resume = node.create_client(Resume, f"/{_PLAYER}/resume")
 
     def check(self, _: Mapping[str, Mapping[str, Any]]) -> None:
-        """Refuses a bag if no node in the stack subscribes to its topics.
-
-        Raises:
-            ConfigurationError: names the played topics.
-        """
+        """Refuses a bag if no node in the stack subscribes to its topics."""
         ends_at = time.monotonic() + _PLAYER_S
         while not any(self._node.count_subscribers(topic) for topic in self._topics):
             if time.monotonic() > ends_at:

@@ -63,8 +63,6 @@ class Question:
 
 
 class Watcher:
-    """Queries and listens to the stack, and prints missing parts."""
-
     def __init__(self, node: Node, readiness: Readiness) -> None:
         self._node = node
         self._readiness = readiness
@@ -94,7 +92,6 @@ class Watcher:
 
     @property
     def is_done(self) -> bool:
-        """True if the final line was printed."""
         return self._printed == [] or isinstance(self._printed, str)
 
     def _look_for(self, need: str, actions: Collection[str]) -> None:

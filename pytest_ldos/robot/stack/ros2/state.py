@@ -52,11 +52,6 @@ def to_line(event: LaunchEvent) -> str:
 
 
 def parse_event(line: str) -> LaunchEvent:
-    """Parses an event of the launcher.
-
-    Raises:
-        ValueError: the line is not an event.
-    """
     values: dict[str, Any] = json.loads(line)
     kind = _KINDS.get(values.pop("event", ""))
     if kind is None:
@@ -75,7 +70,6 @@ class LaunchWatch:
         self._is_over = False
 
     def follow(self, lines: Iterable[str]) -> None:
-        """Processes events until the launcher's output ends."""
         for line in lines:
             try:
                 event = parse_event(line)
@@ -218,7 +212,6 @@ class Readiness:
         self._groups = sorted(names)
 
     def saw_answer(self) -> None:
-        """Notes that the action server has answered a request."""
         self._has_answered = True
 
     def saw_joint_state(self) -> None:
@@ -237,7 +230,6 @@ class Readiness:
 
     @property
     def needs_controllers(self) -> bool:
-        """True if the controller manager must be asked again."""
         return bool(self._missing_controllers())
 
     @property
@@ -247,7 +239,6 @@ class Readiness:
 
     @property
     def only_needs_groups(self) -> bool:
-        """True if only the planner's answer about its groups is missing."""
         return self.needs_groups and self._has_answered and len(self.missing()) == 1
 
     def wrong(self) -> str:

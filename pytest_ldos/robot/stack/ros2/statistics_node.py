@@ -22,13 +22,11 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 PATIENCE_S: Final = 5.0
-"""Timeout for the manager to be discovered, and to publish."""
+"""For the manager to be discovered, and to publish."""
 _POLL_S: Final = 0.05
 
 
 class Listener:
-    """Subscribes to the names and the values of a registry of statistics."""
-
     def __init__(self, node: Node, topic: str) -> None:
         self._names: dict[int, Sequence[str]] = {}
         self._values: StatisticsValues | None = None

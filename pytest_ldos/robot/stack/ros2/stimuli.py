@@ -37,8 +37,7 @@ _PARAMETER_FILES: Final = {"controllers": "ros2_controllers.yaml", "planning": "
 _OF_PLANNING: Final = ("planning_delay_ms", "planning_delay_share")
 
 _OUT_OF_REACH: Final = Pose((1000.0, 0.0, 0.5), (1.0, 0.0, 0.0, 0.0))
-_PLANNING_TIME_S: Final = 0.2
-"""Time after which MoveIt gives up on a goal that is out of reach."""
+_PLANNING_TIME_S: Final = 0.2  # until MoveIt gives up on it
 
 
 def demand_plantable(spec: StackSpec) -> None:
@@ -92,7 +91,6 @@ def fault_arguments(
 
 
 def _changed(source: Path, numbers: Mapping[str, float]) -> str:
-    """Returns the text of an installed parameter file with changed numbers, by parameter."""
     text = source.read_text("utf-8") if source.is_file() else ""
     for name, number in numbers.items():
         text, count = re.subn(rf"^( *{name}: *)[0-9.]+", rf"\g<1>{number}", text, flags=re.MULTILINE)
@@ -105,7 +103,6 @@ def _changed(source: Path, numbers: Mapping[str, float]) -> str:
 
 
 def out_of_reach(command: MoveCommand) -> MoveCommand:
-    """Returns the command with a pose that no arm can reach."""
     goal = replace(command.goal, pose=_OUT_OF_REACH, joints=None)
     return replace(command, goal=goal, planning_time_s=min(command.planning_time_s, _PLANNING_TIME_S))
 
@@ -147,7 +144,7 @@ class StimulusPlan:
     """A planned stimulus, before its stack runs.
 
     Attributes:
-        goal_book: the arm's goals, for the stimulus ``move_group``; empty for others.
+        goal_book: the arm's goals, for the stimulus ``move_group``.
         book: cases of other stimuli.
     """
 
@@ -157,7 +154,6 @@ class StimulusPlan:
 
     @property
     def name(self) -> str:
-        """Name of its program and log."""
         return "goal_client" if self.spec.moves_arm else "stimulus"
 
     def command(self, directory: Path, environment: Mapping[str, str] | None) -> list[str] | None:
@@ -172,12 +168,7 @@ class StimulusPlan:
         return [sys.executable, "-m", driver.PROGRAM, json.dumps(settings, default=_refuse_value)]
 
     def build(self, arm: Arm, conversation: Conversation | None, why: Callable[[], str]) -> Stimulus:
-        """Returns the stimulus of a running stack.
-
-        Args:
-            arm: the stack itself, if it has an arm.
-            why: returns why the stack has ended; empty while it runs.
-        """
+        """Returns the stimulus of a running stack (`arm`); `why` returns why it has ended, empty while it runs."""
         if self.spec.moves_arm:
             return ArmStimulus(arm)
         if conversation is None:
@@ -202,7 +193,7 @@ def _refuse_value(value: Any) -> Any:
 
 
 def goals_of(spec: StackSpec) -> GoalBook:
-    """Returns the arm's goals by name.
+    """Returns the arm's goals.
 
     Raises:
         ConfigurationError: the file is invalid, or the user's own robot has no goals.
