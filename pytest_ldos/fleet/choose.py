@@ -90,11 +90,7 @@ Description = tuple[str, str, list[str]]
 
 
 def require_able_workers(client: Client, address: str, paths: Sequence[str], *, limit_s: float) -> None:
-    """Requires that all workers have this version of Python and of the package, and see some paths.
-
-    Raises:
-        Unavailable: there is no worker, or some worker does not meet the requirements; lists each fault once.
-    """
+    """Refuses workers with another version of Python or of the package, or that do not see a path; lists each fault."""
     try:
         client.wait_for_workers(1, timeout=limit_s)
     except TimeoutError:

@@ -38,11 +38,7 @@ class Scheduler(Protocol):
         """
 
     def spreading(self) -> AbstractContextManager[Spread | None]:
-        """Function that reads the windows of one trace in the workers; ``None`` if this process reads them.
-
-        Raises:
-            Unavailable: the workers cannot be reached, or cannot read the trace.
-        """
+        """Function that reads windows of a trace in the workers; ``None`` to read them here. Raises as `summarize`."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +52,7 @@ class InProcess:
 
 @contextmanager
 def interrupts_wait() -> Iterator[None]:
-    """Defers Ctrl-C to the end of the ``with`` block. Threads and processes started in it never receive the signal.
-
-    Raises:
-        KeyboardInterrupt: at the end, if Ctrl-C was pressed.
-    """
+    """Raises Ctrl-C at the end of the ``with`` block. Threads and processes started in it never receive the signal."""
     resource_tracker.ensure_running()  # a later start would unblock the signal in the starting thread
     with interrupts_noted() as raise_noted:
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -95,11 +87,9 @@ def interrupts_noted() -> Iterator[Callable[[], None]]:
 PATIENCE_S: Final = 30.0
 """Time without any worker after which the remaining traces fail."""
 
-_LOOK_S: Final = 0.5
-"""Interval of checks for Ctrl-C and workers."""
+_LOOK_S: Final = 0.5  # interval of checks for Ctrl-C and workers
 
-_MADE_AGAIN: Final = frozenset({"pending", "lost"})
-"""Status of a result that is recomputed because its worker died."""
+_MADE_AGAIN: Final = frozenset({"pending", "lost"})  # status of a result that is recomputed because its worker died
 
 
 def run_tasks(client: Client, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
@@ -137,10 +127,7 @@ def cancelled_at_end(client: Client, futures: Collection[Future]) -> Iterator[No
 def next_done(
     client: Client, done: queue.SimpleQueue[Future], raise_noted: Callable[[], None]
 ) -> tuple[Future, str] | None:
-    """Waits for the next finished task and its status; ``None`` after `PATIENCE_S` without a worker.
-
-    The callback of each task is `done.put`.
-    """
+    """Waits for the next task that calls `done.put`, and its status; ``None`` after `PATIENCE_S` without a worker."""
     last_seen_s = time.monotonic()
     while True:
         raise_noted()
@@ -199,8 +186,7 @@ def _answer(client: Client, future: Future, status: str, trace: Found) -> TraceS
     return TraceSummary(trace=trace.name, problem=problem)
 
 
-_AHEAD: Final = 2
-"""Number of windows per worker that are submitted in advance; their results wait in memory."""
+_AHEAD: Final = 2  # number of windows per worker that are submitted in advance; their results wait in memory
 
 _REMEDY: Final = "read it in this process (without --scheduler), or in shorter windows (--window)"
 

@@ -34,8 +34,7 @@ from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution, re
 from pytest_ldos.trace.execution.model import TrialSpan
 from pytest_ldos.trace.flow.build import build_flow
 
-_HALVES: Final = ("snapshot", "runtime")
-"""Sessions of a dual session: the initialisation, and the recording."""
+_HALVES: Final = ("snapshot", "runtime")  # sessions of a dual session: the initialisation, and the recording
 
 
 @dataclass(frozen=True)
@@ -59,11 +58,9 @@ class Found:
 
 
 def find_traces(places: Iterable[Path], *, together: bool = False) -> tuple[Found, ...]:
-    """Returns each trace once, ordered by name.
+    """Returns each trace once, ordered by name; treats each place as one trace if they belong `together`.
 
-    Args:
-        places: folders of one session or of many, archives of one, and addresses of one.
-        together: treat each place as one trace.
+    Places are folders of one session or of many, archives of one, and addresses of one.
     """
     found: dict[Path, Found] = {}
     for place in places:
@@ -185,12 +182,11 @@ class GoalValue:
 
 @dataclass(frozen=True, kw_only=True)
 class TraceSummary:
-    """Summary of one trace.
+    """Summary of one trace, with its numbers of goals by outcome.
 
     Attributes:
         trace: path as given by the user.
         problem: reason why it could not be read, with all other fields empty; empty if it was read.
-        reached, failed, unknown: numbers of goals by outcome.
         damage: description of all missing and corrupt data; empty if there is none.
     """
 

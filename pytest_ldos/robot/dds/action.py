@@ -108,10 +108,7 @@ class Service(ReaderWaitable):
 
 
 class Client(ReaderWaitable):
-    """Sends requests and hands each reply to the callback given with its request.
-
-    Tracepoints: ``rcl_client_init``.
-    """
+    """Sends requests and hands each reply to the callback given with its request."""
 
     def __init__(self, node: Node, ros_type: str, name: str) -> None:
         self.name = name
@@ -406,14 +403,11 @@ class IntegerParameters:
         return ""
 
 
-class ParameterClient:
+class ParameterClient(Client):
     """Sets parameters of another node, whose name is `target`, without the slash before it."""
 
     def __init__(self, node: Node, target: str) -> None:
-        self._client = Client(node, _SET_PARAMETERS, f"/{target}/set_parameters")
-
-    def server_is_ready(self) -> bool:
-        return self._client.server_is_ready()
+        super().__init__(node, _SET_PARAMETERS, f"/{target}/set_parameters")
 
     def set(self, values: Mapping[str, int | float | None], on_done: Callable[[list[str]], None]) -> None:
         """Sets `values`, each by its type; `on_done` gets the reasons for refused values."""
@@ -421,7 +415,7 @@ class ParameterClient:
         def finish(response: Message) -> None:
             on_done([result.reason for result in response.results if not result.successful])
 
-        self._client.call(finish, parameters=[_parameter(name, value) for name, value in values.items()])
+        self.call(finish, parameters=[_parameter(name, value) for name, value in values.items()])
 
 
 def _parameter(name: str, value: float | None) -> Any:

@@ -53,10 +53,7 @@ def loopback_config() -> str:
 
 
 def ports_of(domain: int) -> range:
-    """UDP ports that belong to a domain; its participants take the lower ones.
-
-    Reference: DDSI-RTPS 2.5, 9.6.2.3.
-    """
+    """UDP ports that belong to a domain; its participants take the lower ones (DDSI-RTPS 2.5, 9.6.2.3)."""
     first = _PORT_BASE + _PORT_GAIN * domain
     return range(first, first + _PORT_GAIN)
 
@@ -134,10 +131,7 @@ def bound_to_loopback() -> Mapping[str, str]:
 
 
 def deaf_to_other_devices(domain: int, environment: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """Environment variables for other middleware on a domain, which may announce any address of this machine.
-
-    They are added to `environment`, in addition to this process's.
-    """
+    """Environment variables for other middleware on a domain, which may announce any address of this machine."""
     ports = ports_of(domain)
     preloaded = _preloaded(_library(), {**os.environ, **(environment or {})})
     return {**preloaded, _PORTS: f"{ports.start}-{ports.stop - 1}"}

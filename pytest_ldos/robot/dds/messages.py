@@ -56,9 +56,6 @@ def default(ros_type: str, **fields: Any) -> Message:
     """Builds a message of ``package/msg/Name`` (also ``…/action/Name_Goal``, ``…/srv/Name_Request``).
 
     Fields that are not given have ROS's default values.
-
-    Raises:
-        TypeError: the type has no field of a given name.
     """
     for name, description in fields_of(ros_type):
         if name not in fields:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import queue
 import signal
 import socket
 import sys
@@ -119,35 +120,28 @@ class DelayedWriter:
     def __init__(self, writer: Writer, delay_s: float) -> None:
         self._writer = writer
         self._delay_s = delay_s
-        self._waiting: deque[tuple[float, bytes, int]] = deque()
-        self._given = threading.Semaphore(0)
+        self._waiting: queue.SimpleQueue[tuple[float, bytes, int]] = queue.SimpleQueue()
         self.gid = writer.gid
         threading.Thread(target=self._write_all, name="delayed_writer", daemon=True).start()
 
     def write(self, data: bytes, timestamp_ns: int) -> None:
-        self._waiting.append((time.monotonic() + self._delay_s, data, timestamp_ns))
-        self._given.release()
+        self._waiting.put((time.monotonic() + self._delay_s, data, timestamp_ns))
 
     def matched(self) -> int:
         return self._writer.matched()
 
     def _write_all(self) -> None:
         while True:
-            self._given.acquire()
-            due, data, timestamp_ns = self._waiting.popleft()
+            due, data, timestamp_ns = self._waiting.get()
             time.sleep(max(0.0, due - time.monotonic()))
             self._writer.write(data, timestamp_ns)
 
 
-_TRACETOOLS_VERSION: Final = "8.2.2"
-"""Emulated version of tracetools; a field of `rcl_init`."""
+_TRACETOOLS_VERSION: Final = "8.2.2"  # emulated version of tracetools; a field of `rcl_init`
 
 
 class Context:
-    """DDS participant and executor, shared by the nodes of a process; its first one configures the domain (`is_first`).
-
-    Tracepoints: ``rcl_init``.
-    """
+    """DDS participant and executor, shared by the nodes of a process; the first one configures the domain."""
 
     def __init__(self, domain: int, *, is_first: bool = True) -> None:
         self._domain = Domain(domain, loopback_config()) if is_first else None
@@ -163,11 +157,6 @@ class Context:
 
 
 class Node:
-    """A named node; topic names are absolute.
-
-    Tracepoints: ``rcl_node_init``.
-    """
-
     def __init__(self, context: Context, name: str) -> None:
         self.context = context
         self.name = name

@@ -117,11 +117,7 @@ def resolve_kind(spec: StackSpec) -> StackKind:
 
 
 def demand_ros2(spec: StackSpec) -> StackSpec:
-    """The same stack with `auto` resolved to `ros2`.
-
-    Raises:
-        Unavailable: the kind is `auto` or `ros2`, and no ROS 2 is sourced.
-    """
+    """The same stack with `auto` resolved to `ros2`, which must be sourced."""
     if spec.kind is StackKind.EMBEDDED:
         return spec
     distro = find_distro()
@@ -152,11 +148,7 @@ def describe_stack(spec: StackSpec) -> StackInfo:
 
 
 def require_goals(spec: StackSpec, name: str) -> None:
-    """Reads the stack's goals and checks that a set of that name exists.
-
-    Raises:
-        ConfigurationError: their file is wrong, there is no such set, or they do not fit the robot.
-    """
+    """Requires that a set of that name exists, and that its goals fit the robot."""
     if spec.topology or spec.stimulus is StimulusKind.WINDOW:
         return
     is_embedded = resolve_kind(spec) is StackKind.EMBEDDED

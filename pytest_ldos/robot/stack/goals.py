@@ -54,12 +54,7 @@ class Pose:
 
 @dataclass(frozen=True)
 class PoseError:
-    """Difference between two poses.
-
-    Attributes:
-        position_m: distance.
-        rotation_rad: angle of the rotation from one to the other, 0 to π.
-    """
+    """Difference between two poses: distance, and angle of the rotation from one to the other, 0 to π."""
 
     position_m: float
     rotation_rad: float
@@ -137,21 +132,24 @@ HOME: Final = Goal(
 GOAL_SETS: Final[Mapping[str, tuple[Goal, ...]]] = {"reach": (REACH,)}
 
 
+Cases = TypeVar("Cases")
+
+
+def find_set(sets: Mapping[str, Cases], name: str) -> Cases:
+    if name not in sets:
+        raise ConfigurationError(f"there is no goal set '{name}'", remedy=f"known are: {', '.join(sets)}")
+    return sets[name]
+
+
 @dataclass(frozen=True)
 class GoalBook:
-    """The goals of an arm, by the name of their set.
-
-    Attributes:
-        home: start position of every trial; a goal for joints.
-    """
+    """The goals of an arm, by the name of their set; every trial starts at `home`, a goal for joints."""
 
     home: Goal
     sets: Mapping[str, tuple[Goal, ...]]
 
     def goals(self, name: str) -> tuple[Goal, ...]:
-        if name not in self.sets:
-            raise ConfigurationError(f"there is no goal set '{name}'", remedy=f"known are: {', '.join(self.sets)}")
-        return self.sets[name]
+        return find_set(self.sets, name)
 
 
 PANDA_GOALS: Final = GoalBook(HOME, GOAL_SETS)
@@ -229,9 +227,6 @@ def parse_sets(
     Args:
         parse: parses a goal; also gets its location, for errors.
         example: name of a set, for the remedy.
-
-    Raises:
-        ConfigurationError: there is no set, or one is not a list of goals.
     """
     sets = as_table(table.get("goal_sets"), f"{file}: goal_sets")
     if not sets:
@@ -253,11 +248,6 @@ def parse_name(table: Mapping[str, Any], where: str, *, example: str) -> str:
 
 
 def load_goal_file(file: Path) -> Any:
-    """Returns the values in a goal file without checking them.
-
-    Raises:
-        ConfigurationError: it cannot be read, or is not YAML.
-    """
     import yaml  # noqa: PLC0415 - only where a goal file is used
 
     try:
@@ -294,11 +284,6 @@ def _parse_goal(table: Mapping[str, Any], where: str) -> Goal:
 
 
 def as_table(value: Any, where: str) -> Mapping[str, Any]:
-    """The value if it is a table of keys and values.
-
-    Raises:
-        ConfigurationError: it is not.
-    """
     if not isinstance(value, dict):
         raise ConfigurationError(f"{where} is {value!r}", remedy="it must be a table of keys and values")
     return value

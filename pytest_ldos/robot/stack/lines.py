@@ -109,11 +109,7 @@ Event = ReadyEvent | Refused | MoveReport | Ended
 
 
 def parse_event(line: str) -> Event:
-    """Parses an event of a goal client or of another program.
-
-    Raises:
-        KeyError, TypeError, ValueError: the line is not an event.
-    """
+    """Parses an event; raises `KeyError`, `TypeError` or `ValueError` if the line is none."""
     values: dict[str, Any] = json.loads(line)
     match values:
         case {"event": ReadyEvent.kind}:
@@ -158,13 +154,7 @@ class Marks:
 
 @dataclass(kw_only=True)
 class Task(Marks):
-    """A command in progress.
-
-    Attributes:
-        message: fields of the case's message.
-        deadline: of ``time.monotonic()``.
-        pids: processes that were started for it.
-    """
+    """A command in progress: fields of its message, its processes, and its deadline, of ``time.monotonic()``."""
 
     order: Order
     message: dict[str, Any]
@@ -176,7 +166,8 @@ class Task(Marks):
         return max(self.deadline - time.monotonic(), 0.0)
 
     def end(self, outcome: OutcomeClass, message: str = "", **numbers: float) -> Ended:
-        """Marks the end; returns the event to write."""
+        """Marks the end, as the result if there is none yet; returns the event to write."""
+        self.enter(Phase.RESULT)
         self.end_trial(ErrorCode.SUCCESS if outcome is OutcomeClass.SUCCESS else ErrorCode.FAILURE)
         return Ended(
             id=self.id, outcome=outcome, message=message, stamps_ns=self.stamps, numbers=numbers, pids=self.pids

@@ -51,11 +51,12 @@ def to_command(spec: StackSpec, goal: Goal, **request: Unpack[MoveRequest]) -> M
     )
 
 
+def no_answer(program: str, command: MoveCommand | Command) -> str:
+    return f"the {program} gave no answer within {command.timeout_s + ANSWER_GRACE_S:.0f} s"
+
+
 class Conversation:
     """The conversation with one goal client, or with another program that makes a stack work; its process has pipes.
-
-    Args:
-        what_ended: returns the process of the stack that has ended, or ``""``.
 
     Attributes:
         misunderstood: output of the client that is not an event, which ends the conversation.
@@ -94,22 +95,15 @@ class Conversation:
                 raise ConfigurationError(event.message, remedy=event.remedy)
         return isinstance(event, ReadyEvent)
 
-    def move(self, command: MoveCommand, *, timeout_s: float) -> MoveReport | None:
-        report = self.ask(command, timeout_s=timeout_s)
-        return report if isinstance(report, MoveReport) else None
-
-    def ask(self, command: MoveCommand | Command, *, timeout_s: float) -> MoveReport | Ended | None:
-        """Sends a command; returns its answer, or ``None`` on timeout or if a process ended.
-
-        Ignores a late answer to an earlier command.
-        """
+    def ask(self, command: MoveCommand | Command) -> MoveReport | Ended | None:
+        """Sends a command; returns its answer, not a late one to another; ``None`` on timeout or if a process ended."""
         assert self._client.process.stdin is not None
         try:
             self._client.process.stdin.write(command.to_line())
             self._client.process.stdin.flush()
         except OSError:
             return None
-        while (event := self._next_event(timeout_s)) is not None:
+        while (event := self._next_event(command.timeout_s + ANSWER_GRACE_S)) is not None:
             if isinstance(event, MoveReport | Ended) and event.goal_id == command.goal_id:
                 return event
         return None
@@ -224,12 +218,7 @@ _NEEDED: Final = frozenset({Phase.GOAL_SENT, Phase.RESULT})
 
 
 class ProgramStimulus:
-    """See `Stimulus`.
-
-    Args:
-        timeout_s: for each command.
-        why: returns why the stack or the program cannot continue; empty while both run.
-    """
+    """See `Stimulus`; `why` returns why the stack or the program cannot continue, empty while both run."""
 
     not_reset: ClassVar = "the stack could not be brought back to where trials begin"
     takes_seeds: ClassVar = True
@@ -268,10 +257,9 @@ class ProgramStimulus:
         return self._ask(Command(order=Order.RESET, goal_id=attempt.id, timeout_s=self._timeout_s))
 
     def _ask(self, command: Command) -> MotionOutcome:
-        limit_s = self._timeout_s + ANSWER_GRACE_S
-        ended = self._conversation.ask(command, timeout_s=limit_s)
+        ended = self._conversation.ask(command)
         if not isinstance(ended, Ended):
-            return died(command.goal_id, self._why() or f"the stimulus gave no answer within {limit_s:.0f} s")
+            return died(command.goal_id, self._why() or no_answer("stimulus", command))
         self.pids.update(ended.pids)
         if ended.outcome is not OutcomeClass.SUCCESS and (reason := self._why()):
             return died(command.goal_id, reason)

@@ -18,8 +18,7 @@ from pytest_ldos.base.errors import ConfigurationError, suggest
 
 _DEEPEST: Final = 100
 _LONGEST_WORD: Final = 200
-_SHOWN: Final = 60
-"""Largest length of a wrong value in a message."""
+_SHOWN: Final = 60  # largest length of a wrong value in a message
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\]]|[^\s{}\[\]:,"]+')
 """A string, a bracket, or a number or word: all JSON tokens except commas and colons."""
@@ -68,13 +67,7 @@ def _locate(value: Any, tokens: Iterator[tuple[str, int]], file: str, key_line: 
 
 @dataclass(frozen=True)
 class Place:
-    """A value of a file, with its location for error messages.
-
-    Attributes:
-        line: from 1, of the value's key, or of its start if it has no key.
-        value: members of objects and arrays are places; `members` and `items` also give them an address.
-        address: ``nodes[2].period_ms``.
-    """
+    """A value of a file, the line of its key (or of its start), and its address: ``nodes[2].period_ms``."""
 
     file: str
     line: int

@@ -84,12 +84,7 @@ class Server:
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """A node and its endpoints.
-
-    Attributes:
-        namespace: absolute; ``/`` for none.
-        executor: number of the node's executor.
-    """
+    """A node and its endpoints; `namespace` is absolute, and `executor` the number of its executor."""
 
     name: str
     namespace: str
@@ -112,12 +107,7 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True)
 class Topology:
-    """A declared graph of nodes.
-
-    Attributes:
-        name: name of its file, without the suffix.
-        digest: of the file's content.
-    """
+    """A declared graph of nodes, with the name of its file without the suffix, and the digest of its content."""
 
     name: str
     digest: str
@@ -244,8 +234,7 @@ MOST_ENDS: Final = 3000
 
 LARGEST_BYTES: Final = 64 * 1024 * 1024
 LONGEST_NAME: Final = 100
-_LONGEST_TITLE: Final = 60
-"""Largest length of a name of a topology, which is used in file names."""
+_LONGEST_TITLE: Final = 60  # largest length of a name of a topology, which is used in file names
 
 SHORTEST_PERIOD_NS: Final = 10_000
 LONGEST_PERIOD_NS: Final = 3600 * NS_PER_S

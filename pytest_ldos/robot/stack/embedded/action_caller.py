@@ -38,11 +38,7 @@ class _Goal:
 
 
 class ActionCaller:
-    """Sends one goal at a time and waits for its end; `reset` is the message of the goal after each trial, if any.
-
-    Raises:
-        ConfigurationError: the stack has no actions of this type.
-    """
+    """Sends one goal at a time and waits for its end; `reset` is the message of the goal after each trial, if any."""
 
     def __init__(self, node: Node, spec: ActionSpec, reset: Mapping[str, Any] | None) -> None:
         self._node = node
@@ -60,11 +56,7 @@ class ActionCaller:
         return self._reset is not None
 
     def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
-        """Refuses messages that are not goals of this type, and an action without a server.
-
-        Raises:
-            ConfigurationError: names the place and the field.
-        """
+        """Refuses messages that are not goals of this type, and an action without a server."""
         for where, values in messages.items():
             fill(default(f"{self._spec.type}_Goal"), values, where, _LAYER)
         ends_at = time.monotonic() + _DISCOVERY_S
@@ -86,7 +78,6 @@ class ActionCaller:
         if not goal.ended.wait(task.left_s):
             self._node.executor.post(lambda: self._client.cancel_goal(task.id))
             goal.ended.wait(_CANCEL_S)
-            task.enter(Phase.RESULT)
             return task.end(OutcomeClass.TIMED_OUT, f"no result within {self._spec.timeout_s:g} s")
         if not goal.was_accepted:
             return task.end(*REJECTED)

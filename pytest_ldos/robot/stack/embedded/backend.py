@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, Unpack
 
@@ -17,17 +16,17 @@ from pytest_ldos.host.cpu_thief import thief_commands
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.dds.domain import bound_to_loopback, claim_domain
-from pytest_ldos.robot.stack.client_protocol import MotionOutcome, died, plant_failure, to_outcome
+from pytest_ldos.robot.stack.client_protocol import MotionOutcome, MoveReport, died, plant_failure, to_outcome
 from pytest_ldos.robot.stack.embedded.installed import PARTS, Installed, installed_here, installed_in
 from pytest_ldos.robot.stack.goals import HOME, PANDA_GOALS, Goal, read_goals
 from pytest_ldos.robot.stack.protocol import OURS, CaseBook, Installation, StackInfo, Stimulus, read_cases, single_case
 from pytest_ldos.robot.stack.senders import (
-    ANSWER_GRACE_S,
     ArmStimulus,
     Conversation,
     MoveRequest,
     ProgramStimulus,
     WindowStimulus,
+    no_answer,
     to_command,
 )
 from pytest_ldos.scenario.model import StackSpec
@@ -184,13 +183,6 @@ class EmbeddedBackend(NodesBackend):
             self._group.start(name, command)
         return stack
 
-    @cached_property
-    def _module(self) -> Callable[[str], str]:
-        found = installed_as(self._installation)
-        if isinstance(found, str):
-            raise BringUpFailed(f"{self._installation.python} cannot be asked: {found}")
-        return found.node
-
     def _start_stimulus(self, stack: EmbeddedStack) -> Stimulus:
         spec, driver = self._spec, self._spec.driver
         if isinstance(driver, WindowSpec):
@@ -221,7 +213,10 @@ class EmbeddedBackend(NodesBackend):
         return ProgramStimulus(conversation, book, timeout_s=timeout_s, why=stack.why)
 
     def _start_node(self, name: str, domain: int, *, talk: bool = False, **parameters: Any) -> Child:
-        return self._run(name, self._module(name), {"domain": domain, **parameters}, talk=talk)
+        found = installed_as(self._installation)
+        if isinstance(found, str):
+            raise BringUpFailed(f"{self._installation.python} cannot be asked: {found}")
+        return self._run(name, found.node(name), {"domain": domain, **parameters}, talk=talk)
 
 
 class EmbeddedStack(NodesStack):
@@ -269,11 +264,10 @@ class EmbeddedStack(NodesStack):
         refuse_other_joints(goal)
         failure = plant_failure(self._spec.faults.failure_rate, seed=request["seed"], trial=request["trial"])
         command = replace(to_command(self._spec, goal, **request), failure=failure or "")
-        limit_s = command.timeout_s + ANSWER_GRACE_S
-        report = self._conversation.move(command, timeout_s=limit_s)
-        if report is not None:
+        report = self._conversation.ask(command)
+        if isinstance(report, MoveReport):
             return to_outcome(report, check_pose=not command.plan_only)
-        reason = self.why() or f"the goal client gave no answer within {limit_s:.0f} s"
+        reason = self.why() or no_answer("goal client", command)
         return died(command.goal_id, f"{reason}\n{self._group.last_words()}")
 
 

@@ -53,8 +53,7 @@ DURATION_SCALING: Final = 1.2
 DURATION_MARGIN_S: Final = 0.5
 """Limits of MoveIt's trajectory execution manager."""
 
-_PLANTED_ABORT: Final = 0.5
-"""Fraction of the trajectory's duration at which a planted fault ends it."""
+_PLANTED_ABORT: Final = 0.5  # fraction of the trajectory's duration at which a planted fault ends it
 
 _BYTES_PER_MB: Final = 1_000_000
 _IK_ATTEMPTS: Final = 30
@@ -63,8 +62,7 @@ _WATCH_PERIOD_NS: Final = 100 * NS_PER_MS
 
 _LONGEST_STOP_S: Final = 1.0
 _STILL_STATES: Final = 3
-_STILL_RAD: Final = 1e-3
-"""Largest difference between two joint states of an arm at rest."""
+_STILL_RAD: Final = 1e-3  # largest difference between two joint states of an arm at rest
 
 
 Waypoints = npt.NDArray[np.float64]
@@ -83,10 +81,7 @@ def plan_path(
     seed: int,
     time_limit_s: float,
 ) -> Waypoints | None:
-    """Returns waypoints from `start` to `goal`, or ``None`` if none were found in time.
-
-    Equal seeds (of OMPL's random numbers, > 0) and states give equal paths.
-    """
+    """Returns waypoints, or ``None`` if none were found in time; equal seeds (> 0) and states give equal paths."""
     util.setLogLevel(util.LogLevel.LOG_NONE)
     util.RNG.setSeed(seed)
     joints = range(len(panda))
@@ -187,11 +182,6 @@ class Planner:
         self._delay_share = planning_delay_share
 
     def plan(self, goal: Goal, request: Message, start: Joints, seed: int) -> Plan:
-        """Plans a path for a `MotionPlanRequest`.
-
-        Raises:
-            Failed: with MoveIt's code for the cause.
-        """
         began = time.monotonic()
         if self._kinematics.is_colliding(start):
             raise Failed(ErrorCode.START_STATE_IN_COLLISION, "the arm is in collision at its position")

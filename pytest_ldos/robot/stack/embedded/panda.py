@@ -63,8 +63,7 @@ def load_panda() -> Panda:
     )
 
 
-_ROTATION_WEIGHT: Final = 0.3
-"""Metres equivalent to one radian: about the length of the arm's wrist."""
+_ROTATION_WEIGHT: Final = 0.3  # metres equivalent to one radian: about the length of the arm's wrist
 
 _POSITION_TOLERANCE_M: Final = 1e-4
 _ROTATION_TOLERANCE_RAD: Final = 1e-3
@@ -281,11 +280,7 @@ def to_robot_state(joints: Mapping[str, float] | None) -> Message:
 
 
 def to_start(state: Message, joint_names: Sequence[str]) -> npt.NDArray[np.float64] | None:
-    """Returns the joints of a `RobotState`, or ``None`` for the present state.
-
-    Raises:
-        Failed: it names some joints, but not all of them.
-    """
+    """Returns the joints of a `RobotState`, all or none of which must be named; ``None`` for the present state."""
     values = dict(zip(state.joint_state.name, state.joint_state.position.tolist(), strict=False))
     if not values:
         return None

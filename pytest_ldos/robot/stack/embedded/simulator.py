@@ -49,7 +49,6 @@ GOAL_TIME_TOLERANCE_S: Final = 1.0
 class TrajectoryResult(IntEnum):  # control_msgs/action/FollowJointTrajectory
     SUCCESSFUL = 0
     INVALID_GOAL = -1
-    INVALID_JOINTS = -2
     PATH_TOLERANCE_VIOLATED = -4
     GOAL_TOLERANCE_VIOLATED = -5
 
@@ -124,8 +123,7 @@ STEP_NS: Final = NS_PER_MS
 MONITOR_PERIOD_NS: Final = 50 * NS_PER_MS
 """Period of the trajectory action's monitor: `action_monitor_rate` of the joint trajectory controller is 20 Hz."""
 
-_SWITCH_INTERVAL_S: Final = 0.0002
-"""Longest time for which another thread may hold the interpreter lock."""
+_SWITCH_INTERVAL_S: Final = 0.0002  # longest time for which another thread may hold the interpreter lock
 
 
 class Arm:

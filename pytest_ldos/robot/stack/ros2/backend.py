@@ -24,7 +24,7 @@ from pytest_ldos.host.kept import AnsweringChild, ChildFailed, KeptTree
 from pytest_ldos.host.processes import Child, ProcessGroup, last_words, quoted
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.dds.domain import claim_domain
-from pytest_ldos.robot.stack.client_protocol import MotionOutcome, died, plant_failure, to_outcome
+from pytest_ldos.robot.stack.client_protocol import MotionOutcome, MoveReport, died, plant_failure, to_outcome
 from pytest_ldos.robot.stack.goals import Goal, OutcomeClass
 from pytest_ldos.robot.stack.protocol import OURS, Installation, StackInfo
 from pytest_ldos.robot.stack.ros2.installed import (
@@ -44,7 +44,7 @@ from pytest_ldos.robot.stack.ros2.stimuli import (
     out_of_reach,
     plan_stimulus,
 )
-from pytest_ldos.robot.stack.senders import ANSWER_GRACE_S, Conversation, MoveRequest, to_command
+from pytest_ldos.robot.stack.senders import ANSWER_GRACE_S, Conversation, MoveRequest, no_answer, to_command
 from pytest_ldos.scenario.model import FIRST_SEED, StackSpec
 
 _PACKAGE: Final = "pytest_ldos.robot.stack.ros2"
@@ -174,9 +174,7 @@ class Ros2Stack:
         return "; ".join(reason for reason in ended if reason)
 
     def await_ready(self, watch: ReadinessWatch, on_waiting: Callable[[str], None]) -> None:
-        """Waits for all parts that a goal needs, then until the goal client, or another program, accepts commands.
-
-        Calls `on_waiting` every few seconds with the missing parts.
+        """Waits for all parts that a goal needs, then for the client; regularly gives the missing parts to `on_waiting`.
 
         Raises:
             BringUpFailed: a process ended, or a timeout; names the missing parts.
@@ -258,11 +256,10 @@ class Ros2Stack:
         rate = self._spec.faults.failure_rate
         if plant_failure(rate, seed=None if trial is None else trial.index + 1, trial=trial) is not None:
             command = out_of_reach(command)
-        limit_s = command.timeout_s + ANSWER_GRACE_S
         assert self._conversation is not None, "an arm has a goal client"
-        report = self._conversation.move(command, timeout_s=limit_s)
-        if report is None:
-            return self._died(goal_id, f"the goal client gave no answer within {limit_s:.0f} s")
+        report = self._conversation.ask(command)
+        if not isinstance(report, MoveReport):
+            return self._died(goal_id, no_answer("goal client", command))
         outcome = to_outcome(report, check_pose=goal.pose is not None and not command.plan_only)
         if outcome.outcome is not OutcomeClass.SUCCESS and self.what_failed():
             return self._died(goal_id, outcome.message)  # which is not a failure of planning or control

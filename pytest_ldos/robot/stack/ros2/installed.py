@@ -43,6 +43,7 @@ from pytest_ldos.host.availability import (
     remedy_for_packages,
     rmw_installed,
     ros_python_available,
+    run_program,
 )
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.robot.dds.domain import LOOPBACK, deaf_to_other_devices
@@ -68,11 +69,7 @@ _ALONE: Final = 'listen/endpoints=["tcp/127.0.0.1:0"];scouting/multicast/enabled
 
 @dataclass(frozen=True)
 class Isolation:
-    """An environment that isolates the processes of a stack, to be added to ours.
-
-    Attributes:
-        router: group of the running router if their middleware is Zenoh.
-    """
+    """Variables that isolate the processes of a stack, to be added to ours, and the group of Zenoh's router, if any."""
 
     environment: Mapping[str, str]
     router: ProcessGroup | None = None
@@ -80,12 +77,7 @@ class Isolation:
 
 @contextmanager
 def zenoh_router(environment: Mapping[str, str], *, log_directory: Path) -> Iterator[Isolation]:
-    """Runs a router for nodes with this environment, within the ``with`` block.
-
-    Raises:
-        Unavailable: rmw_zenoh_cpp is not sourced.
-        BringUpFailed: the router ended, or did not listen in time.
-    """
+    """Runs a router for nodes with this environment, within the ``with`` block."""
     find_ros_packages([ZENOH], environment=environment).demand()
     prefix = find_ros_package(ZENOH, environment)
     assert prefix is not None
@@ -204,15 +196,7 @@ def tracing_available(environment: Mapping[str, str] | None = None) -> Availabil
 def _ask_status(program: Path, version: tuple[int, int], environment: frozenset[tuple[str, str]]) -> Availability:
     """Runs ``status``; its time and size are part of the cache key, so that a new installation is run again."""
     try:
-        done = subprocess.run(
-            [program],
-            env=dict(environment),
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=_STATUS_TIMEOUT_S,
-            check=False,
-        )
+        done = run_program([str(program)], environment=dict(environment), timeout_s=_STATUS_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Availability(False, f"{program} cannot be run: {error}", "source the ROS environment again")
     if done.returncode == 0:
@@ -264,11 +248,7 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
 
 
 def digest_of_bag(path: Path) -> str:
-    """Returns the SHA-256, shortened, of a bag's file, or of all files of its folder with their names.
-
-    Raises:
-        ConfigurationError: there is no such bag.
-    """
+    """Returns the SHA-256, shortened, of a bag's file, or of all files of its folder with their names."""
     files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
     try:
         return _digest_of(tuple((file, (found := file.stat()).st_mtime_ns, found.st_size) for file in files))
@@ -315,10 +295,7 @@ def version_of(package: str, environment: Mapping[str, str] | None) -> str:
 def isolated(
     spec: Ros2Spec, *, domain: int, log_directory: Path, environment: Mapping[str, str] | None = None
 ) -> Iterator[Isolation]:
-    """Isolates a stack within the ``with`` block; starts a router if its middleware needs one.
-
-    Args:
-        environment: of its processes; ours by default.
+    """Isolates a stack with an environment, ours by default; starts a router if its middleware needs one.
 
     Raises:
         Unavailable: its middleware is not sourced.

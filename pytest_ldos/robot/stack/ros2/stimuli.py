@@ -41,11 +41,6 @@ _PLANNING_TIME_S: Final = 0.2  # until MoveIt gives up on it
 
 
 def demand_plantable(spec: StackSpec) -> None:
-    """Refuses faults that this stack does not support.
-
-    Raises:
-        ConfigurationError: names them, and those that can be planted.
-    """
     wanted = {name for name, value in asdict(spec.faults).items() if value}
     possible = _OF_ANY | (_OF_ARMS if spec.moves_arm else set()) | (_OF_THE_PANDA if spec.ros2.is_panda else set())
     if wanted <= possible:
@@ -115,11 +110,7 @@ first."""
 
 
 def goal_client_command(spec: Ros2Spec, *, directory: Path, environment: Mapping[str, str] | None = None) -> list[str]:
-    """Returns the command; writes its parameters to a file in `directory`.
-
-    Raises:
-        Unavailable: the workspace is not sourced.
-    """
+    """Returns the command; writes its parameters to a file in `directory`."""
     prefix = find_ros_package(PACKAGE, environment)
     if prefix is None:
         remedy = remedy_for_packages([PACKAGE], environment=environment)
@@ -141,12 +132,7 @@ def goal_client_command(spec: Ros2Spec, *, directory: Path, environment: Mapping
 
 @dataclass(frozen=True)
 class StimulusPlan:
-    """A planned stimulus, before its stack runs.
-
-    Attributes:
-        goal_book: the arm's goals, for the stimulus ``move_group``.
-        book: cases of other stimuli.
-    """
+    """A planned stimulus, before its stack runs: the goals of the stimulus ``move_group``, or the cases of another."""
 
     spec: StackSpec
     goal_book: GoalBook
@@ -177,11 +163,6 @@ class StimulusPlan:
 
 
 def plan_stimulus(spec: StackSpec) -> StimulusPlan:
-    """Reads the files of a stack's stimulus.
-
-    Raises:
-        ConfigurationError: a file is invalid, or the user's own arm has no goals.
-    """
     if spec.moves_arm:
         return StimulusPlan(spec, goals_of(spec), CaseBook({}))
     book = read_cases(Path(spec.goals)) if spec.goals else single_case(spec.driver.case_name)
@@ -193,11 +174,6 @@ def _refuse_value(value: Any) -> Any:
 
 
 def goals_of(spec: StackSpec) -> GoalBook:
-    """Returns the arm's goals.
-
-    Raises:
-        ConfigurationError: the file is invalid, or the user's own robot has no goals.
-    """
     if spec.goals:
         return read_goals(Path(spec.goals))
     if spec.ros2.is_panda:
