@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 
 class Scheduler(Protocol):
-    """Reads and summarises traces."""
-
     def summarize(self, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
         """Yields one summary per trace, in order of completion. Closing the iterator cancels the remaining work.
 

@@ -1,9 +1,7 @@
 """Finds traces below folders, summarises each in the workers, and pools many.
 
-A recorded session counts as one trace, however many CTF traces it contains.
-
-Reference: LTTng's layout of a session, ``[archives/CHUNK/](ust/uid/UID/BITS | ust/pid/PROCESS | kernel)/metadata``;
-``ros2 trace --dual-session`` records two sessions, ``snapshot`` and ``runtime``, which are one trace.
+Reference: LTTng's layout of a session, ``[archives/CHUNK/](ust/uid/UID/BITS | ust/pid/PROCESS | kernel)/metadata``,
+which is one trace; ``ros2 trace --dual-session`` records two, ``snapshot`` and ``runtime``, which are also one.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """ROS 2 services, parameters and actions over Cyclone DDS, as rmw_cyclonedds maps them.
 
-Requests and replies are separate topics; both begin with the client's 64-bit id and a sequence
-number, which identify a client's replies.
-
-As in Jazzy, an action emits initialisation events and transport events, but no callback
-events, because rclcpp runs actions as waitables.
+Requests and replies are separate topics; both begin with the client's 64-bit id and a sequence number. As in Jazzy, an
+action emits initialisation events and transport events, but no callback events, because rclcpp runs it as waitables.
 """
 
 from __future__ import annotations
@@ -123,7 +120,6 @@ class Client(ReaderWaitable):
         node.executor.add(self)
 
     def server_is_ready(self) -> bool:
-        """True if a server was discovered for both directions."""
         return self._writer.matched() > 0 and self._reader.matched() > 0
 
     def call(self, on_reply: Callable[[Message], None], **fields: Any) -> None:
@@ -365,8 +361,6 @@ SetParameter = Callable[[Message], str]
 
 
 class ParameterType(IntEnum):
-    """The used values of `rcl_interfaces/msg/ParameterType`."""
-
     NOT_SET = 0
     INTEGER = 2
     DOUBLE = 3

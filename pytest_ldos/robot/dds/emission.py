@@ -1,7 +1,6 @@
 """Tracepoints of the node layer: LTTng if the provider was built, otherwise no events.
 
-`emit` has one function per event of `pytest_ldos.base.ros2`, named after the event
-without its provider, with arguments in the order of the fields.
+`emit` has one function per event of `base.ros2`, without its provider, with arguments in the order of the fields.
 """
 
 from __future__ import annotations

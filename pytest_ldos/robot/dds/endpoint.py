@@ -1,8 +1,7 @@
-"""DDS writers and readers of encoded samples, with ROS 2's names, types and QoS.
+"""DDS writers and readers of encoded samples, with ROS 2's names, types and QoS, as `rmw_cyclonedds_cpp` has them.
 
-Reference: "Topic and Service name mapping to DDS", design.ros2.org; `rmw_cyclonedds_cpp` of Jazzy does the same.
-
-Only the type's description is used, which Cyclone needs to create and announce a topic. `messages` encodes the samples.
+Reference: "Topic and Service name mapping to DDS", design.ros2.org. Cyclone needs a type's description to create and
+announce a topic; `messages` encodes the samples.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""ROS 2 Jazzy's messages: classes, CDR encoding and decoding.
+"""ROS 2 Jazzy's messages: classes, CDR encoding and decoding, by `rosbags`.
 
-The definitions and the codec are those of `rosbags`, which generates code for each type
-(about four times faster than the interpreted codec of the Cyclone DDS binding). Definitions
-that its Jazzy store lacks (`moveit_msgs`, `control_msgs`, actions, services) are in `definitions/`.
-
-A message field that is an array of numbers is a NumPy array; `default` builds a message
-with every field at its ROS default.
+Its generated code is about four times faster than the Cyclone DDS binding. Definitions that its Jazzy store lacks
+(`moveit_msgs`, `control_msgs`, actions, services) are in `definitions/`. Arrays of numbers are NumPy arrays.
 """
 
 from __future__ import annotations

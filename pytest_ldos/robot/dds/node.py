@@ -1,9 +1,8 @@
 """A ROS 2 node over Cyclone DDS, with publishers, subscriptions and timers, its executor, and the process that runs it.
 
-Tracepoints: ``rclcpp_executor_get_next_ready``, ``rclcpp_executor_wait_for_work``, and
-``rclcpp_executor_execute`` in front of subscriptions and timers.
-
-Each entity emits the tracepoints of Jazzy's rclcpp, rcl and rmw, in the same order.
+Each entity emits the tracepoints of Jazzy's rclcpp, rcl and rmw, in the same order; the executor
+``rclcpp_executor_get_next_ready``, ``rclcpp_executor_wait_for_work``, and ``rclcpp_executor_execute`` in front of
+subscriptions and timers.
 """
 
 from __future__ import annotations
@@ -80,7 +79,6 @@ class Executor:
             self.spin_once()
 
     def spin_once(self) -> None:
-        """Waits for work and executes everything that is ready."""
         emit.rclcpp_executor_get_next_ready()
         due = [due_ns for each in self._waitables if (due_ns := each.due_ns()) is not None]
         timeout_ns = max(0, min(due) - time.monotonic_ns()) if due else _FOREVER
@@ -160,12 +158,9 @@ class Node:
     def __init__(self, context: Context, name: str) -> None:
         self.context = context
         self.name = name
+        self.executor = context.executor
         self.handle = new_handle()
         emit.rcl_node_init(self.handle, new_handle(), name, "/")
-
-    @property
-    def executor(self) -> Executor:
-        return self.context.executor
 
     def create_publisher(
         self, ros_type: str, topic: str, *, qos: QosProfile = DEFAULT, delay_s: float = 0.0
@@ -216,7 +211,6 @@ class Publisher:
         self._writer.write(encode(message), timestamp_ns)
 
     def publish_encoded(self, data: bytes) -> None:
-        """Writes an encoded message (see `messages.encode`)."""
         self._writer.write(data, self._announce(id(data)))
 
     def _announce(self, message: int) -> int:
@@ -348,8 +342,8 @@ _PR_SET_TIMERSLACK: Final = 29
 _TIMER_SLACK_NS: Final = 1
 
 
-def run_node(name: str, build: Callable[[Context, dict[str, Any]], Callable[[], None]]) -> None:
-    """Runs a node that `build` creates until SIGINT or SIGTERM, then calls the function that `build` returned.
+def run_node(name: str, build: Callable[[Context, dict[str, Any]], Callable[[], None] | None]) -> None:
+    """Runs a node that `build` creates until SIGINT or SIGTERM, then calls the function that `build` returned, if any.
 
     The process gets the node's name (`procname` in traces) and the finest timer slack. Its only argument is a JSON
     object of parameters, with the DDS domain as ``domain``. It exits at once after leaving the domain, because the
@@ -363,7 +357,8 @@ def run_node(name: str, build: Callable[[Context, dict[str, Any]], Callable[[], 
     stop_on_signals(context.executor)
     close = build(context, parameters)
     context.executor.spin()
-    close()
+    if close is not None:
+        close()
     context.close()
     sys.stdout.flush()
     sys.stderr.flush()

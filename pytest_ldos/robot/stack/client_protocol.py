@@ -182,7 +182,6 @@ def to_outcome(report: MoveReport, *, check_pose: bool = True) -> MotionOutcome:
 
 
 def died(goal_id: str, reason: str) -> MotionOutcome:
-    """Returns the outcome of a goal whose stack, or goal client, has died."""
     return MotionOutcome(goal_id=goal_id, outcome=OutcomeClass.STACK_DIED, message=reason)
 
 

@@ -129,8 +129,6 @@ HOME: Final = Goal(
 )
 """The Panda's `ready` position in MoveIt."""
 
-GOAL_SETS: Final[Mapping[str, tuple[Goal, ...]]] = {"reach": (REACH,)}
-
 
 Cases = TypeVar("Cases")
 
@@ -152,7 +150,7 @@ class GoalBook:
         return find_set(self.sets, name)
 
 
-PANDA_GOALS: Final = GoalBook(HOME, GOAL_SETS)
+PANDA_GOALS: Final = GoalBook(HOME, {"reach": (REACH,)})
 
 
 class ErrorCode:
@@ -195,11 +193,8 @@ def classify(error_code: int, *, executed: bool) -> OutcomeClass:
         return OutcomeClass.ABORTED
     if not executed:
         return OutcomeClass.PLANNING_FAILED
-    if error_code == ErrorCode.TIMED_OUT:
-        return OutcomeClass.TIMED_OUT
-    if error_code == ErrorCode.CONTROL_FAILED:
-        return OutcomeClass.CONTROL_FAILED
-    return OutcomeClass.ABORTED
+    classes = {ErrorCode.TIMED_OUT: OutcomeClass.TIMED_OUT, ErrorCode.CONTROL_FAILED: OutcomeClass.CONTROL_FAILED}
+    return classes.get(error_code, OutcomeClass.ABORTED)
 
 
 Parsed = TypeVar("Parsed")

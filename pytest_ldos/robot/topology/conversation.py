@@ -1,6 +1,4 @@
-"""Plans of the processes of a topology, and communication with them.
-
-`ros_ws/src/ldos_topology` reads the same JSON keys.
+"""Plans of the processes of a topology, and communication with them; the workspace's `ldos_topology` reads them, too.
 
 Columns: ``receiver`` and ``sender`` (ids of the topology; both are the client for a reply), ``number``, ``sent_ns``,
 ``received_ns`` (CLOCK_MONOTONIC).

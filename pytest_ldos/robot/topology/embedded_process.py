@@ -157,8 +157,6 @@ class _Input:
 
 
 class _Part:
-    """All nodes of this process, driven by a separate thread."""
-
     def __init__(self, context: Context, plan: Mapping[str, Any]) -> None:
         self._executor = context.executor
         self._samples = SampleFile(plan["samples"])
@@ -266,12 +264,10 @@ def _say(**report: Any) -> None:
     os.write(sys.stdout.fileno(), (json.dumps(report) + "\n").encode())
 
 
-def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
+def build(context: Context, parameters: dict[str, Any]) -> None:
     """Builds the nodes of the file in parameter ``plan`` (see `encode_plan`)."""
     part = _Part(context, json.loads(Path(parameters["plan"]).read_text("utf-8")))
-    thread = threading.Thread(target=part.drive, name="topology", daemon=True)
-    thread.start()
-    return lambda: None  # all results are written by now
+    threading.Thread(target=part.drive, name="topology", daemon=True).start()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Topologies: nodes with their publishers, subscriptions, clients and servers, read from files.
 
-Files are JSON in the format of iRobot's performance framework, strictly validated. A type of the format is a header
-(number and stamp) and a payload: ``stamped10b`` carries 10 B, ``stamped4_int32`` four 32-bit numbers,
-``stamped_vector`` as many bytes as ``msg_size``. All are sent as `ldos_topology_msgs/Stamped`.
+Files are JSON in the format of iRobot's performance framework. A type is a header and a payload: ``stamped10b`` carries
+10 B, ``stamped4_int32`` four 32-bit numbers, ``stamped_vector`` ``msg_size`` bytes. All are sent as
+`ldos_topology_msgs/Stamped`.
 
 Reference: github.com/irobot-ros/ros2-performance, ``performance_test_factory/create_new_topology.md``.
 """
@@ -131,8 +131,6 @@ class Topology:
 
 
 class _Checks:
-    """Rejects connections without a sender of matching type and QoS."""
-
     def __init__(self, file: str) -> None:
         self._file = file
 

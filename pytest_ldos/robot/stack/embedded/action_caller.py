@@ -1,13 +1,10 @@
-"""The process of the embedded stack for the stimulus ``action``; sends goals of any of its actions.
-
-It speaks the line protocol of `stack.lines`, and marks each trial's phases in the trace.
-"""
+"""The process of the embedded stack for the stimulus ``action``, which speaks the line protocol of `stack.lines`."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -119,7 +116,7 @@ def _serve(node: Node, caller: ActionCaller, messages: Mapping[str, Mapping[str,
     node.executor.stop()
 
 
-def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
+def build(context: Context, parameters: dict[str, Any]) -> None:
     """Parameters: ``spec``, ``messages`` by place, ``reset``."""
     node = Node(context, "ldos_action_caller")
     spec = ActionSpec(**{**parameters["spec"], "success_codes": tuple(parameters["spec"]["success_codes"])})
@@ -132,7 +129,6 @@ def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
             target=_serve, args=(node, caller, parameters["messages"]), name="commands", daemon=True
         )
     work.start()
-    return lambda: None
 
 
 if __name__ == "__main__":

@@ -62,7 +62,6 @@ _QUIET: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MUJOCO_GL
 
 
 def embedded_available(installation: Installation = OURS) -> Availability:
-    """Availability of all parts of the embedded stack, including its tracepoints."""
     if installation.is_ours:
         modules = find_modules(PARTS, extra="embedded")
         return tracepoints_available(installed_here()) if modules.ok else modules

@@ -1,7 +1,6 @@
 """The goal client: sends one goal at a time, marks its phases in the trace, and reports its end.
 
-Commands arrive as JSON lines on standard input, events leave as JSON lines on standard
-output (`client_protocol` has both). A phase is marked and stamped when it is received.
+Commands and events are JSON lines on standard input and output (`client_protocol`). A phase is marked when received.
 
 Tracepoints: ``ldos:trial_begin``, ``ldos:phase``, ``ldos:plan``, ``ldos:trial_end``.
 """
@@ -11,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -52,8 +51,6 @@ _FEEDBACK_PHASES: Final = {"PLANNING": Phase.PLANNING, "MONITOR": Phase.EXECUTIN
 
 @dataclass(frozen=True)
 class Planned:
-    """Summary of the trajectory in a result."""
-
     duration_ns: int
     points: int
     planning_time_s: float
@@ -218,11 +215,10 @@ def _read_commands(node: Node, client: GoalClient) -> None:
     node.executor.stop()
 
 
-def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
+def build(context: Context, parameters: dict[str, Any]) -> None:
     node = Node(context, "ldos_goal_client")
     client = GoalClient(node)
     threading.Thread(target=_read_commands, args=(node, client), name="commands", daemon=True).start()
-    return lambda: None
 
 
 if __name__ == "__main__":

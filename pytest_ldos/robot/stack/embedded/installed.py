@@ -1,7 +1,6 @@
 """Determines the parts of the embedded stack in an environment, whose interpreter runs this file and prints JSON.
 
-It needs only the standard library, because interpreters of other environments run this file,
-and the pytest-ldos installed there may be older.
+It needs only the standard library, because the pytest-ldos of another environment may be older.
 """
 
 from __future__ import annotations

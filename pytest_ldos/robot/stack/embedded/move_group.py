@@ -1,7 +1,6 @@
 """The planner's node: MoveIt's `move_group` action over OMPL, TOPP-RA and our controller.
 
-A goal is planned from the present state, checked against it, sent to the controller and monitored, with MoveIt's
-feedback states (``PLANNING``, ``MONITOR``, ``IDLE``), limits and error codes.
+It has MoveIt's feedback states (``PLANNING``, ``MONITOR``, ``IDLE``), limits and error codes.
 
 Tracepoints: ``ldos:cpu_speed``, on the planning thread just before ``PLANNING``.
 """
@@ -414,7 +413,7 @@ class Execution:
                 self._changed.notify()
 
 
-def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
+def build(context: Context, parameters: dict[str, Any]) -> None:
     """Parameters: ``planning_delay_ms``, ``planning_delay_share``, ``leak_mb`` (faults)."""
     panda = load_panda()
     planner = Planner(
@@ -423,7 +422,6 @@ def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
         planning_delay_share=parameters["planning_delay_share"],
     )
     MoveGroup(Node(context, "move_group"), panda, planner, leak_mb=parameters.get("leak_mb", 0.0))
-    return lambda: None
 
 
 if __name__ == "__main__":

@@ -231,7 +231,6 @@ class Failed(Exception):
 
 
 def to_constraints(goal: Goal) -> Message:
-    """Builds a `moveit_msgs/Constraints` that is satisfied at the goal."""
     tolerance = _ROTATION_TOLERANCE_RAD
     if goal.joints is not None:
         limits = {"tolerance_above": tolerance, "tolerance_below": tolerance, "weight": 1.0}

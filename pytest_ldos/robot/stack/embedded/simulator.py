@@ -1,10 +1,7 @@
-"""The simulator: MuJoCo at 1 kHz in real time, with the controller manager inside.
+"""The simulator: MuJoCo at 1 kHz in real time, with the controller manager inside, as with gz_ros2_control.
 
-Trajectories are quintic between points, as in ros2_controllers. The controller knows neither DDS nor clocks: `update`
-receives the (simulator's) time.
-
-As with gz_ros2_control, the simulator's loop updates the controllers: every second
-step is a control cycle. Publishes `/clock` each step and `/joint_states` each cycle.
+Trajectories are quintic between points, as in ros2_controllers. The controller knows neither DDS nor clocks. Every
+second step is a control cycle. Publishes `/clock` each step and `/joint_states` each cycle.
 
 Tracepoints: ``ldos:sim_step``, ``ldos:control_cycle``.
 """
@@ -15,9 +12,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import mujoco
 import numpy as np
@@ -53,8 +49,7 @@ class TrajectoryResult(IntEnum):  # control_msgs/action/FollowJointTrajectory
     GOAL_TOLERANCE_VIOLATED = -5
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """Command to the hardware: rad and rad/s, shape ``(7,)`` each."""
 
     position: Joints
@@ -71,11 +66,10 @@ class Trajectory:
         self._position = BPoly.from_derivatives(path.times_s, derivatives)
         self._velocity = self._position.derivative()
 
-    def at(self, time_s: float) -> tuple[Joints, Joints]:
-        """Returns position (rad) and velocity (rad/s), each of shape ``(7,)``."""
+    def at(self, time_s: float) -> Command:
         if time_s >= self.duration_s:
-            return self._end, np.zeros_like(self._end)
-        return self._position(time_s), self._velocity(time_s)
+            return Command(self._end, np.zeros_like(self._end))
+        return Command(self._position(time_s), self._velocity(time_s))
 
 
 class TrajectoryController:
@@ -87,7 +81,6 @@ class TrajectoryController:
         self.command = Command(self._hold, self._rest)
 
     def follow(self, path: TimedPath, now_ns: int) -> None:
-        """Begins a trajectory now, replacing a running one."""
         self._trajectory = Trajectory(path)
         self._start_ns = now_ns
 
@@ -102,9 +95,8 @@ class TrajectoryController:
             self.command = Command(self._hold, self._rest)
             return None
         elapsed_s = (now_ns - self._start_ns) / NS_PER_S
-        wanted, wanted_velocity = self._trajectory.at(elapsed_s)
-        self.command = Command(wanted, wanted_velocity)
-        result = self._judge(elapsed_s, np.abs(wanted - position).max(), np.abs(velocity).max())
+        self.command = self._trajectory.at(elapsed_s)
+        result = self._judge(elapsed_s, np.abs(self.command.position - position).max(), np.abs(velocity).max())
         if result is not None:
             self.hold()
         return result
@@ -178,7 +170,7 @@ class ControllerManager:
             self._sim_time_ns = sim_time_ns
             result = self._controller.update(sim_time_ns, position, velocity)
             command = self._controller.command
-        self._arm.write(command.position, command.velocity)
+        self._arm.write(*command)
         if result is not None:
             self._on_end(result)
         state = default(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any, Final
 
 import mujoco
@@ -85,11 +84,10 @@ class StatePublisher:
         )
 
 
-def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
+def build(context: Context, parameters: dict[str, Any]) -> None:
     """Parameters: ``callback_delay_ms``, ``cpu_waste`` (faults to plant)."""
     delay_s = parameters["callback_delay_ms"] / 1000
     StatePublisher(Node(context, "robot_state_publisher"), delay_s=delay_s, cpu_waste=parameters.get("cpu_waste", 0.0))
-    return lambda: None
 
 
 if __name__ == "__main__":

@@ -174,7 +174,7 @@ class Ros2Stack:
         return "; ".join(reason for reason in ended if reason)
 
     def await_ready(self, watch: ReadinessWatch, on_waiting: Callable[[str], None]) -> None:
-        """Waits for all parts that a goal needs, then for the client; regularly gives the missing parts to `on_waiting`.
+        """Waits for all parts that a goal needs, then for the client; `on_waiting` gets the missing parts now and then.
 
         Raises:
             BringUpFailed: a process ended, or a timeout; names the missing parts.
@@ -311,7 +311,8 @@ class Ros2Backend:
         )
         self._resources.callback(group.stop)
         program = plan.command(self._logs, self._sourced)
-        client = None if program is None else group.start(plan.name, program, talk=True)
+        name = "goal_client" if self._spec.moves_arm else "stimulus"
+        client = None if program is None else group.start(name, program, talk=True)
         stack = Ros2Stack(
             self._spec,
             plan,

@@ -1,15 +1,12 @@
 """Parts of a ROS 2 stack, their availability, and their isolation from other nodes; the router of rmw_zenoh_cpp.
 
-The user's settings (``ZENOH_SESSION_CONFIG_URI``, ``ZENOH_ROUTER_CONFIG_URI``, ``ZENOH_CONFIG_OVERRIDE``) are kept,
-except for the endpoints of a run's nodes and router.
+The user's settings of Zenoh, Cyclone DDS and Fast DDS are part of the measured system and recorded, except for the
+endpoints of a run's Zenoh nodes and router. Without them, messages from other machines are ignored.
+
+Fast DDS keeps segments, ports and their locks in ``/dev/shm`` under names that begin with ``fastrtps_``
+(``sem.fastrtps_`` for semaphores), and frees them only on a regular exit.
 
 Reference: rmw_zenoh's README; Zenoh's default configuration, ``DEFAULT_CONFIG.json5``.
-
-Peers and devices in the user's middleware settings (``CYCLONEDDS_URI``, Fast DDS profiles) are part of the measured
-system and recorded. Without them, messages from other machines are ignored.
-
-Fast DDS keeps segments, ports and their locks in ``/dev/shm`` under names that begin with
-``fastrtps_`` (``sem.fastrtps_`` for semaphores), and frees them only on a regular exit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A process that runs `launch` with a launch file, and reports its events on standard output.
+"""A process that runs `launch` with a launch file, and reports its events on standard output as JSON lines (`state`).
 
-One JSON object per line (`state` reads them): a process started, a process ended, the launch failed. The output
-of each launched process goes to its own log file; the output of launch itself goes to standard error.
+The output of each launched process goes to its own log file; the output of launch itself goes to standard error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The processes of the stimuli ``action``, ``service`` and ``bag``.
-
-They speak the line protocol of `stack.lines`, and mark each trial in the trace.
-"""
+"""The processes of the stimuli ``action``, ``service`` and ``bag``, which speak the line protocol of `stack.lines`."""
 
 from __future__ import annotations
 
@@ -145,8 +142,6 @@ def _status_name(status: int) -> str:
 
 
 class ServiceCaller(_Program):
-    """Calls a service a number of times in each trial."""
-
     def __init__(self, node: Node, spec: ServiceSpec) -> None:
         super().__init__(node)
         self._spec = spec
@@ -240,7 +235,6 @@ class BagPlayer(_Program):
             self._executor.spin_once(timeout_sec=_POLL_S)
 
     def handle(self, task: Task) -> Ended:
-        """Plays the bag once, from the first message to the player's end."""
         player = subprocess.Popen(self._command(), stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=sys.stderr)
         task.pids = (player.pid,)
         try:

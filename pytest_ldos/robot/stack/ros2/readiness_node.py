@@ -1,9 +1,7 @@
 """A process that queries a stack until it is ready, and then ends.
 
 Prints a JSON list of missing parts each time it changes. The last line is an empty list, or a JSON string with the
-reason why the stack will never be ready. It queries the controller manager (list of controllers), the action server (a
-request to cancel nothing, whose answer proves that it serves), its node (the robot's planning groups), the joint
-states, the simulator's clock, and further conditions in the settings.
+reason why the stack will never be ready. A request to the action server to cancel nothing proves that it serves.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A process that subscribes to a controller manager's statistics, and returns the latest on request.
+"""A process that subscribes to a controller manager's statistics, and returns the latest for each line of its input.
 
-Each line on standard input is a request. The answer is a line of JSON: ``[count, mean, standard deviation]`` by name,
-empty if nothing is published. The manager publishes in each cycle; between requests the middleware keeps the last
-message, and no Python runs.
+The answer is a line of JSON: ``[count, mean, standard deviation]`` by name, empty if nothing is published. Between
+requests the middleware keeps the last message, and no Python runs.
 """
 
 from __future__ import annotations

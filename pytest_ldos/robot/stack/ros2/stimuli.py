@@ -138,10 +138,6 @@ class StimulusPlan:
     goal_book: GoalBook
     book: CaseBook
 
-    @property
-    def name(self) -> str:
-        return "goal_client" if self.spec.moves_arm else "stimulus"
-
     def command(self, directory: Path, environment: Mapping[str, str] | None) -> list[str] | None:
         """Returns its program's command and writes its files to `directory`; ``None`` without a program."""
         if self.spec.moves_arm:
