@@ -111,7 +111,7 @@ def require_able_workers(client: Client, address: str, paths: Sequence[str], *, 
     if faults:
         raise Unavailable(
             f"workers at {address} cannot do this: {'; '.join(map(one_line, faults))}",
-            remedy=f"give them {_PACKAGE} {_own_version()} and storage that all machines share, "
+            remedy=f"give them {_PACKAGE} {importlib.metadata.version(_PACKAGE)} and storage that all machines share, "
             "or use --scheduler local",
         )
 
@@ -134,7 +134,7 @@ def _question() -> Callable[[list[str]], Description]:
 
 
 def _faults(answers: dict[str, Description | Exception]) -> Iterator[str]:
-    ours = _own_version()
+    ours = importlib.metadata.version(_PACKAGE)
     for worker, answer in sorted(answers.items()):
         if isinstance(answer, Exception):
             yield f"{worker} answers {type(answer).__name__}: {answer}"
@@ -145,12 +145,7 @@ def _faults(answers: dict[str, Description | Exception]) -> Iterator[str]:
         yield from (f"{host} does not see {path}" for path in unseen)
 
 
-def _own_version() -> str:
-    return importlib.metadata.version(_PACKAGE)
-
-
-ANSWER_S: Final = 10.0
-"""Time limit for an answer of the scheduler, and for its first worker."""
+ANSWER_S: Final = 10.0  # time limit for an answer of the scheduler, and for its first worker
 
 
 @dataclass(frozen=True)

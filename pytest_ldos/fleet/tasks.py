@@ -82,8 +82,7 @@ def interrupts_noted() -> Iterator[Callable[[], None]]:
             signal.signal(signal.SIGINT, handler)
 
 
-PATIENCE_S: Final = 30.0
-"""Time without any worker after which the remaining traces fail."""
+PATIENCE_S: Final = 30.0  # time without any worker after which the remaining traces fail
 
 _LOOK_S: Final = 0.5  # interval of checks for Ctrl-C and workers
 

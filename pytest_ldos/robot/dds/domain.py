@@ -23,11 +23,9 @@ from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.base.text import one_line
 
 FIRST_DOMAIN: Final = 1
-LAST_DOMAIN: Final = 101
-"""Largest domain id below Linux's ephemeral ports (`ROS_DOMAIN_ID` docs)."""
+LAST_DOMAIN: Final = 101  # largest domain id below Linux's ephemeral ports (`ROS_DOMAIN_ID` docs)
 
-MOST_PARTICIPANTS: Final = 60
-"""Largest number of processes on a domain; each has two of its 250 ports."""
+MOST_PARTICIPANTS: Final = 60  # largest number of processes on a domain; each has two of its 250 ports
 
 LOOPBACK: Final = "127.0.0.1"
 

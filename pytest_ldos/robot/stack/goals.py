@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -206,8 +206,7 @@ def read_goals(file: Path) -> GoalBook:
     Raises:
         ConfigurationError: it cannot be read, is not YAML, or a goal in it is wrong; names the goal and the key.
     """
-    table = as_table(load_goal_file(file), f"{file}")
-    refuse_unknown(table, {"home", "goal_sets"}, f"key of {file}")
+    table = load_goal_file(file, {"home", "goal_sets"})
     home = _parse_goal({"name": "home", **as_table(table.get("home"), f"{file}: home")}, f"{file}: home")
     if home.joints is None:
         raise ConfigurationError(f"{file}: home has no joints", remedy="give the position of every joint, in radians")
@@ -242,11 +241,11 @@ def parse_name(table: Mapping[str, Any], where: str, *, example: str) -> str:
     return name
 
 
-def load_goal_file(file: Path) -> Any:
+def load_goal_file(file: Path, keys: Collection[str]) -> Mapping[str, Any]:
     import yaml  # noqa: PLC0415 - only where a goal file is used
 
     try:
-        return yaml.safe_load(file.read_text("utf-8"))
+        table = as_table(yaml.safe_load(file.read_text("utf-8")), f"{file}")
     except OSError as error:
         raise ConfigurationError(
             f"{file} cannot be read: {error.strerror}",
@@ -254,6 +253,8 @@ def load_goal_file(file: Path) -> Any:
         ) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{file} is not YAML: {error}") from None
+    refuse_unknown(table, keys, f"key of {file}")
+    return table
 
 
 def _parse_goal(table: Mapping[str, Any], where: str) -> Goal:

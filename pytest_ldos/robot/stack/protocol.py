@@ -122,8 +122,7 @@ def single_case(name: str) -> CaseBook:
 
 def read_cases(file: Path) -> CaseBook:
     """Reads sets of messages from a YAML file, without checking their fields against a type."""
-    table = as_table(load_goal_file(file), f"{file}")
-    refuse_unknown(table, {"goal_sets", "reset"}, f"key of {file}")
+    table = load_goal_file(file, {"goal_sets", "reset"})
     reset = table.get("reset")
     sets = parse_sets(table, file, _parse_case, example="corners")
     return CaseBook(sets, None if reset is None else as_table(reset, f"{file}: reset"))
@@ -230,5 +229,4 @@ class Installation:
         return (self.python,) if self.python == sys.executable else (self.python, "-I")
 
 
-OURS: Final = Installation()
-"""The environment of this process."""
+OURS: Final = Installation()  # the environment of this process

@@ -19,8 +19,7 @@ from pytest_ldos.robot.stack.lines import Command, Ended, Event, Order, Refused,
 from pytest_ldos.robot.stack.protocol import Attempt, Case, CaseBook, MessageCase, single_case
 from pytest_ldos.scenario.model import StackSpec
 
-ANSWER_GRACE_S: Final = 5.0
-"""Time beyond a goal's own limit for its client to report that the limit was exceeded."""
+ANSWER_GRACE_S: Final = 5.0  # time beyond a goal's own limit for its client to report that the limit was exceeded
 
 _MOTION_LIMIT_S: Final = 30.0
 _POLL_S: Final = 0.05

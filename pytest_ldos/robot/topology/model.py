@@ -210,8 +210,7 @@ _MULTIPLES: Final = {"b": 1, "kb": 1024, "mb": 1024 * 1024}
 _BYTES: Final = re.compile(r"stamped(\d{1,9})(b|kb|mb)")
 _ARRAY: Final = re.compile(rf"stamped(\d{{0,9}})_({'|'.join(_NUMBERS)})")
 
-VECTOR: Final = "stamped_vector"
-"""The type with a variable size."""
+VECTOR: Final = "stamped_vector"  # the type with a variable size
 
 EXAMPLES: Final = ("stamped10b", "stamped100kb", "stamped4mb", "stamped4_int32", "stamped_int64", VECTOR)
 
@@ -227,8 +226,7 @@ def size_of_type(msg_type: str) -> int | None:
 
 
 MOST_NODES: Final = 500
-MOST_ENDS: Final = 3000
-"""Largest number of endpoints: their counts are sent in one line, which must fit in a pipe."""
+MOST_ENDS: Final = 3000  # largest number of endpoints: their counts are sent in one line, which must fit in a pipe
 
 LARGEST_BYTES: Final = 64 * 1024 * 1024
 LONGEST_NAME: Final = 100

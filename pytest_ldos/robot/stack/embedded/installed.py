@@ -110,10 +110,8 @@ def _sources(package: str) -> str:
     """Local version with a digest of the nodes' sources, because checkouts of one version differ."""
     if not package:
         return ""
-    digest = hashlib.sha256()
-    for file in sorted(Path(package).parent.rglob("*.py")):
-        digest.update(file.read_bytes())
-    return f"+{digest.hexdigest()[:8]}"
+    sources = b"".join(file.read_bytes() for file in sorted(Path(package).parent.rglob("*.py")))
+    return f"+{hashlib.sha256(sources).hexdigest()[:8]}"
 
 
 def _file_of(module: str) -> str:

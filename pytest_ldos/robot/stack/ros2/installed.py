@@ -120,8 +120,7 @@ PANDA: Final = (
     "joint_state_broadcaster",
     "robot_state_publisher",
 )
-SEEDED_PLANNER: Final = "ldos_planner"
-"""Part of a stack, with a version, if it plans the stack's goals."""
+SEEDED_PLANNER: Final = "ldos_planner"  # part of a stack, with a version, if it plans the stack's goals
 
 _VERSIONED: Final = (
     "rclcpp",

@@ -20,8 +20,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-PATIENCE_S: Final = 5.0
-"""For the manager to be discovered, and to publish."""
+PATIENCE_S: Final = 5.0  # for the manager to be discovered, and to publish
 _POLL_S: Final = 0.05
 
 
