@@ -90,7 +90,7 @@ Description = tuple[str, str, list[str]]
 
 
 def require_able_workers(client: Client, address: str, paths: Sequence[str], *, limit_s: float) -> None:
-    """Refuses workers with another version of Python or of the package, or that do not see a path; lists each fault."""
+    """Raises `Unavailable` for workers with another version of Python or of this package, or that do not see a path."""
     try:
         client.wait_for_workers(1, timeout=limit_s)
     except TimeoutError:

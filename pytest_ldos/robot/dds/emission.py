@@ -26,12 +26,13 @@ TRACEPOINT_SYMBOL: Final = "ldos_cost_tracepoint"
 
 
 def time_tracepoints(count: int) -> int:
-    """Total time of `count` consecutive native calls of ``ros2:rclcpp_publish``, ns; needs the provider."""
+    """Time of `count` consecutive calls of ``ros2:rclcpp_publish``, ns; raises `ImportError` without a provider."""
     provider = importlib.import_module("pytest_ldos.robot.dds._lttng")
     return int(provider._time_tracepoints(count))  # noqa: SLF001 - it is no event, so its name is not one's
 
 
 def provider_library() -> str:
+    """Path of the provider's library; raises `ImportError` if it was not built."""
     return str(importlib.import_module("pytest_ldos.robot.dds._lttng").__file__)
 
 

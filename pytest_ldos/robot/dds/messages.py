@@ -51,7 +51,7 @@ def type_hash(ros_type: str) -> str:
 def default(ros_type: str, **fields: Any) -> Message:
     """Builds a message of ``package/msg/Name`` (also ``…/action/Name_Goal``, ``…/srv/Name_Request``).
 
-    Fields that are not given have ROS's default values.
+    Fields that are not given have ROS's default values; an unknown one raises `TypeError`.
     """
     for name, description in fields_of(ros_type):
         if name not in fields:

@@ -54,6 +54,7 @@ def topology_available() -> Availability:
 
 
 def topology_info(spec: StackSpec, installation: Installation = OURS) -> StackInfo:
+    """Raises `ConfigurationError` if the file cannot be read, or is invalid."""
     topology = read_topology(spec.topology)
     return StackInfo(
         name=f"topology-{topology.name}",
@@ -117,7 +118,7 @@ def resolve_kind(spec: StackSpec) -> StackKind:
 
 
 def demand_ros2(spec: StackSpec) -> StackSpec:
-    """The same stack with `auto` resolved to `ros2`, which must be sourced."""
+    """The same stack with `auto` resolved to `ros2`; raises `Unavailable` if that is not sourced."""
     if spec.kind is StackKind.EMBEDDED:
         return spec
     distro = find_distro()
@@ -148,7 +149,7 @@ def describe_stack(spec: StackSpec) -> StackInfo:
 
 
 def require_goals(spec: StackSpec, name: str) -> None:
-    """Requires that a set of that name exists, and that its goals fit the robot."""
+    """Raises `ConfigurationError` if the goal file is wrong, has no such set, or does not fit the robot."""
     if spec.topology or spec.stimulus is StimulusKind.WINDOW:
         return
     is_embedded = resolve_kind(spec) is StackKind.EMBEDDED
@@ -164,11 +165,7 @@ def require_goals(spec: StackSpec, name: str) -> None:
 def why_not_ros2(spec: StackSpec) -> str:
     """Returns why `auto` does not use the sourced ROS 2; empty if it does, or if none is sourced."""
     distro = find_distro()
-    if (
-        distro is None
-        or not distro.is_sourced
-        or spec.kind is not StackKind.AUTO
-        or resolve_kind(spec) is StackKind.ROS2
-    ):
+    if distro is None or not distro.is_sourced or spec.kind is not StackKind.AUTO:
         return ""
-    return f"ROS 2 {distro.name} is sourced but not used: {ros2_available(spec).reason}"
+    is_used = resolve_kind(spec) is StackKind.ROS2
+    return "" if is_used else f"ROS 2 {distro.name} is sourced but not used: {ros2_available(spec).reason}"

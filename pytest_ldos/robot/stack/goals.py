@@ -134,6 +134,7 @@ Cases = TypeVar("Cases")
 
 
 def find_set(sets: Mapping[str, Cases], name: str) -> Cases:
+    """Raises `ConfigurationError` if there is no set of that name."""
     if name not in sets:
         raise ConfigurationError(f"there is no goal set '{name}'", remedy=f"known are: {', '.join(sets)}")
     return sets[name]
@@ -235,6 +236,7 @@ def parse_sets(
 
 
 def parse_name(table: Mapping[str, Any], where: str, *, example: str) -> str:
+    """Raises `ConfigurationError` if there is none."""
     name = table.get("name")
     if not isinstance(name, str) or not name:
         raise ConfigurationError(f"{where} has a goal without a name", remedy=f"name: {example}")
@@ -242,6 +244,7 @@ def parse_name(table: Mapping[str, Any], where: str, *, example: str) -> str:
 
 
 def load_goal_file(file: Path, keys: Collection[str]) -> Mapping[str, Any]:
+    """Raises `ConfigurationError` if it cannot be read, is not a table of YAML, or has another key."""
     import yaml  # noqa: PLC0415 - only where a goal file is used
 
     try:
@@ -280,6 +283,7 @@ def _parse_goal(table: Mapping[str, Any], where: str) -> Goal:
 
 
 def as_table(value: Any, where: str) -> Mapping[str, Any]:
+    """Raises `ConfigurationError` with the place if it is none."""
     if not isinstance(value, dict):
         raise ConfigurationError(f"{where} is {value!r}", remedy="it must be a table of keys and values")
     return value

@@ -94,6 +94,7 @@ class Ended(ClientEvent):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Raises `ValueError` or `TypeError` if the event is damaged."""
         given = {name: value for name, value in values.items() if name != "event"}
         if isinstance(numbers := given.get("numbers"), dict):
             given["numbers"] = {

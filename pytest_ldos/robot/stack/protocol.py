@@ -100,7 +100,7 @@ class CaseBook:
     reset: Mapping[str, Any] | None = None
 
     def cases(self, name: str | None = None) -> Sequence[MessageCase]:
-        """Returns a set by name; the default name also means the only set."""
+        """Returns a set by name (see `find_set`); the default name also means the only set."""
         if name is None or (name == _UNNAMED and name not in self.sets and len(self.sets) == 1):
             return next(iter(self.sets.values()))
         return find_set(self.sets, name)
@@ -121,7 +121,7 @@ def single_case(name: str) -> CaseBook:
 
 
 def read_cases(file: Path) -> CaseBook:
-    """Reads sets of messages from a YAML file, without checking their fields against a type."""
+    """Reads sets of messages from YAML, not checked against a type; raises `ConfigurationError` with the location."""
     table = load_goal_file(file, {"goal_sets", "reset"})
     reset = table.get("reset")
     sets = parse_sets(table, file, _parse_case, example="corners")

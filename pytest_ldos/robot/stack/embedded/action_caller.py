@@ -53,7 +53,7 @@ class ActionCaller:
         return self._reset is not None
 
     def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
-        """Refuses messages that are not goals of this type, and an action without a server."""
+        """Raises `ConfigurationError` for messages that are not goals of this type, and an action without a server."""
         for where, values in messages.items():
             fill(default(f"{self._spec.type}_Goal"), values, where, _LAYER)
         ends_at = time.monotonic() + _DISCOVERY_S

@@ -271,6 +271,7 @@ class EmbeddedStack(NodesStack):
 
 
 def refuse_other_joints(goal: Goal) -> None:
+    """Raises `ConfigurationError` for a joint goal that does not name exactly the Panda's joints."""
     assert HOME.joints is not None
     if goal.joints is None or set(goal.joints) == set(HOME.joints):
         return

@@ -74,14 +74,18 @@ def installed_here() -> Installed:
     return Installed({**versions, "python": platform.python_version()}, bool(provider), fault, place)
 
 
+def _run(command: list[str], env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, env=env, capture_output=True, encoding="utf-8", errors="replace", check=False, timeout=_TIMEOUT_S
+    )
+
+
 @lru_cache(maxsize=8)
 def installed_in(interpreter: tuple[str, ...]) -> Installed | str:
     """Returns the software installed in another interpreter's environment, or a text why it cannot be determined."""
-    command = [*interpreter, __file__]
     try:
-        done = subprocess.run(
-            command, capture_output=True, encoding="utf-8", errors="replace", check=True, timeout=_TIMEOUT_S
-        )
+        done = _run([*interpreter, __file__])
+        done.check_returncode()
         values: dict[str, Any] = json.loads(done.stdout)
         return Installed(**values)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -132,15 +136,7 @@ def load_fault(library: str) -> str:
     command = [sys.executable, "-I", "-c", _LOAD, library]
     environment = {**os.environ, "LTTNG_UST_REGISTER_TIMEOUT": "0"}
     try:
-        done = subprocess.run(
-            command,
-            env=environment,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-            timeout=_TIMEOUT_S,
-        )
+        done = _run(command, environment)
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     if done.returncode == 0:

@@ -181,6 +181,7 @@ class Planner:
         self._delay_share = planning_delay_share
 
     def plan(self, goal: Goal, request: Message, start: Joints, seed: int) -> Plan:
+        """Plans a path for a `MotionPlanRequest`; raises `Failed` with MoveIt's code for the cause."""
         began = time.monotonic()
         if self._kinematics.is_colliding(start):
             raise Failed(ErrorCode.START_STATE_IN_COLLISION, "the arm is in collision at its position")

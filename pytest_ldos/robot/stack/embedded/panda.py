@@ -279,7 +279,7 @@ def to_robot_state(joints: Mapping[str, float] | None) -> Message:
 
 
 def to_start(state: Message, joint_names: Sequence[str]) -> npt.NDArray[np.float64] | None:
-    """Returns the joints of a `RobotState`, all or none of which must be named; ``None`` for the present state."""
+    """Returns all joints of a `RobotState`, ``None`` for the present state; raises `Failed` if it names only some."""
     values = dict(zip(state.joint_state.name, state.joint_state.position.tolist(), strict=False))
     if not values:
         return None

@@ -155,7 +155,7 @@ class Ros2Stack:
         self._logs = log_directory
         self._seen_pids: set[int] = set()
         self._watch: ReadinessWatch | None = None
-        self._listeners = ProcessGroup(
+        self.listeners = ProcessGroup(
             log_directory=log_directory, environment=self.environment, death_signal=signal.SIGINT
         )
         self._statistics: AnsweringChild | None = None
@@ -232,15 +232,12 @@ class Ros2Stack:
         if self._statistics is None:
             find_ros_packages([_MESSAGES], environment={**os.environ, **self.environment}).demand()
             command = [sys.executable, "-m", f"{_PACKAGE}.statistics_node", topic]
-            self._statistics = AnsweringChild(self._listeners.start("statistics", command, talk=True))
+            self._statistics = AnsweringChild(self.listeners.start("statistics", command, talk=True))
         try:
             found = self._statistics.ask("", limit_s=_ANSWER_S)
         except ChildFailed as error:
             raise BringUpFailed(f"{topic}: {error.message}", details=error.details) from None
         return {name: Moments(*each) for name, each in found.items()}
-
-    def stop_listening(self) -> None:
-        self._listeners.stop()
 
     def settle(self) -> None:
         if self._watch is not None:
@@ -323,7 +320,7 @@ class Ros2Backend:
             log_directory=self._logs,
             info=ros2_info(self._spec, self._sourced),
         )
-        self._resources.callback(stack.stop_listening)
+        self._resources.callback(stack.listeners.stop)
         watch = ReadinessWatch(
             self._spec,
             needs_clock=stack.info.has_simulated_clock,

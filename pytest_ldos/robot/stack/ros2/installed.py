@@ -74,7 +74,7 @@ class Isolation:
 
 @contextmanager
 def zenoh_router(environment: Mapping[str, str], *, log_directory: Path) -> Iterator[Isolation]:
-    """Runs a router for nodes with this environment, within the ``with`` block."""
+    """Runs a router for nodes with this environment; raises as `isolated`."""
     find_ros_packages([ZENOH], environment=environment).demand()
     prefix = find_ros_package(ZENOH, environment)
     assert prefix is not None
@@ -244,7 +244,7 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
 
 
 def digest_of_bag(path: Path) -> str:
-    """Returns the SHA-256, shortened, of a bag's file, or of all files of its folder with their names."""
+    """Returns the short SHA-256 of a bag's file, or of its folder's files; raises `ConfigurationError` without one."""
     files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
     try:
         return _digest_of(tuple((file, (found := file.stat()).st_mtime_ns, found.st_size) for file in files))

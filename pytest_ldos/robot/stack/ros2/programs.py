@@ -77,6 +77,7 @@ class ActionCaller(_Program):
             self._listen(spec.executing)
 
     def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
+        """Raises `ConfigurationError` for messages that are not goals of this type, and an action without a server."""
         for where, values in messages.items():
             fill(self._type.Goal(), values, where)
         if not self._client.wait_for_server(timeout_sec=_DISCOVERY_S):
@@ -224,7 +225,7 @@ class BagPlayer(_Program):
         self._resume = node.create_client(Resume, f"/{_PLAYER}/resume")
 
     def check(self, _: Mapping[str, Mapping[str, Any]]) -> None:
-        """Refuses a bag if no node in the stack subscribes to its topics."""
+        """Raises `ConfigurationError` if no node in the stack subscribes to the topics of the bag."""
         ends_at = time.monotonic() + _PLAYER_S
         while not any(self._node.count_subscribers(topic) for topic in self._topics):
             if time.monotonic() > ends_at:

@@ -31,6 +31,7 @@ _GROUPS_PATIENCE_S: Final = 5.0
 _ACTION_SERVICE: Final = "/_action/send_goal"
 _PARAMETERS: Final = "/get_parameters"
 _SEMANTICS: Final = "robot_description_semantic"
+_LATEST: Final = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class Question:
@@ -79,13 +80,12 @@ class Watcher:
         self._others: dict[str, Any] = {}
         self._groups: Question | None = None
         self._whole_s = time.monotonic()
-        qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
         if readiness.joint_states:
             from sensor_msgs.msg import JointState  # noqa: PLC0415 - not every stack has joints
 
-            node.create_subscription(JointState, readiness.joint_states, lambda _: readiness.saw_joint_state(), qos)
+            node.create_subscription(JointState, readiness.joint_states, lambda _: readiness.saw_joint_state(), _LATEST)
         if readiness.needs_clock:
-            node.create_subscription(Clock, "/clock", self._ticked, qos)
+            node.create_subscription(Clock, "/clock", self._ticked, _LATEST)
         node.create_timer(_PERIOD_S, self._watch)
 
     @property
@@ -108,9 +108,8 @@ class Watcher:
         """Waits for a topic's first message, once its type is known."""
         types = dict(self._node.get_topic_names_and_types())
         if topic in types and self._node.count_publishers(topic):
-            qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
             self._others[need] = self._node.create_subscription(
-                find_type(types[topic][0], "msg"), topic, lambda _: self._readiness.saw(need), qos, raw=True
+                find_type(types[topic][0], "msg"), topic, lambda _: self._readiness.saw(need), _LATEST, raw=True
             )
 
     def _ask_state(self, need: str, node: str) -> None:

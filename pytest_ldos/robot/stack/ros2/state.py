@@ -110,7 +110,7 @@ GAZEBO_PACKAGES: Final = ("ros_gz_sim", "ros_gz_bridge", "gz_ros2_control", "ldo
 
 
 def find_launch_file(name: str, environment: Mapping[str, str] | None = None) -> Path:
-    """Finds a launch file by its path, or as ``PACKAGE/FILE`` anywhere in the share folder of a sourced package."""
+    """Finds a launch file by path, or as ``PACKAGE/FILE`` of a sourced package; else raises `ConfigurationError`."""
     path = Path(name)
     if path.is_file():
         return path.resolve()

@@ -41,6 +41,7 @@ _PLANNING_TIME_S: Final = 0.2  # until MoveIt gives up on it
 
 
 def demand_plantable(spec: StackSpec) -> None:
+    """Raises `ConfigurationError` with the faults that this stack does not support, and those that it does."""
     wanted = {name for name, value in asdict(spec.faults).items() if value}
     possible = _OF_ANY | (_OF_ARMS if spec.moves_arm else set()) | (_OF_THE_PANDA if spec.ros2.is_panda else set())
     if wanted <= possible:
@@ -110,7 +111,7 @@ first."""
 
 
 def goal_client_command(spec: Ros2Spec, *, directory: Path, environment: Mapping[str, str] | None = None) -> list[str]:
-    """Returns the command; writes its parameters to a file in `directory`."""
+    """Returns the command, with parameters in a file in `directory`; raises `Unavailable` if it is not sourced."""
     prefix = find_ros_package(PACKAGE, environment)
     if prefix is None:
         remedy = remedy_for_packages([PACKAGE], environment=environment)
@@ -159,6 +160,7 @@ class StimulusPlan:
 
 
 def plan_stimulus(spec: StackSpec) -> StimulusPlan:
+    """Reads the files of a stack's stimulus; raises `ConfigurationError` if one is invalid, or as `goals_of`."""
     if spec.moves_arm:
         return StimulusPlan(spec, goals_of(spec), CaseBook({}))
     book = read_cases(Path(spec.goals)) if spec.goals else single_case(spec.driver.case_name)
@@ -170,6 +172,7 @@ def _refuse_value(value: Any) -> Any:
 
 
 def goals_of(spec: StackSpec) -> GoalBook:
+    """Raises `ConfigurationError` if the file is invalid, or the user's own robot has no goals."""
     if spec.goals:
         return read_goals(Path(spec.goals))
     if spec.ros2.is_panda:
