@@ -317,7 +317,6 @@ class ActionClient:
         self._on_feedback: Callable[[Message], None] = lambda _: None
 
     def server_is_ready(self) -> bool:
-        """True if all five connections to a server exist."""
         clients = (self._send_goal, self._cancel_goal, self._get_result)
         topics = (self._feedback, self._status)
         return all(client.server_is_ready() for client in clients) and all(topic.matched() for topic in topics)
