@@ -29,7 +29,6 @@ from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.graph import FlowGraph
 
 _NEEDED = ("launch", "lark", "yaml", "osrf_pycommon", "packaging")
-"""`launch` and the modules that it imports."""
 
 
 def launch_available() -> Availability:
@@ -47,11 +46,7 @@ def _is_here(name: str) -> bool:
 
 
 def entities_of(what: Any, arguments: Mapping[str, str] | None = None) -> list[Any]:
-    """Entities of a launch description, of a sequence of actions, or of a launch file.
-
-    Args:
-        what: any of these; a launch file by its path (Python, XML or YAML).
-        arguments: for the launch file.
+    """Entities of a launch description, of actions, or of a launch file (Python, XML or YAML) with its arguments.
 
     Raises:
         ConfigurationError: it is none of these, or the file does not exist.
@@ -91,7 +86,6 @@ def processes_get(environment: Mapping[str, str], belongs: Callable[[Any], bool]
     """Adds variables to the environment of each process whose launch context `belongs`.
 
     These processes inherit this process's environment as filtered by `pass_on`; variables set by launch are kept.
-
     Several recordings may be open at once, and end in any order.
 
     An action that sets variables would not suffice: launch stores them in ``os.environ``, which affects this process
@@ -142,17 +136,15 @@ class LaunchedProcess:
     exit_code: int | None = None
 
     def describe(self) -> str:
-        """``talker-1 ended with exit code 1``."""
         if self.exit_code is None:
             return f"{self.name} is running"
         return describe_end(self.name, self.exit_code)
 
 
 def end_survivors(environment: Mapping[str, str]) -> list[str]:
-    """Ends all processes that were started with these variables; returns their names.
+    """Ends all processes that were started with these variables, and their new children; returns their names.
 
-    They remain if launch is killed, or if a process started others in the background. New children
-    of these processes are ended, too.
+    They remain if launch is killed, or if a process started others in the background.
 
     Raises:
         RuntimeError: a process survived SIGKILL.
@@ -236,8 +228,7 @@ class RecordedLaunch:
         """A `LaunchDescription` of `what`, with its processes recorded.
 
         Args:
-            what: a `LaunchDescription`, a list of actions, or the path of a launch file.
-            arguments: for the launch file.
+            what: a `LaunchDescription`, a list of actions, or the path of a launch file, which takes `arguments`.
 
         Raises:
             ConfigurationError: it is none of these, or the recording is over.
@@ -262,8 +253,6 @@ class RecordedLaunch:
 
     def _note_exit(self, event: Any, context: Any) -> None:
         self._processes[event.pid] = LaunchedProcess(event.process_name, event.pid, event.returncode)
-
-    # --- results ----------------------------------------------------------------------
 
     @property
     def processes(self) -> tuple[LaunchedProcess, ...]:

@@ -41,11 +41,7 @@ _ONE_THREAD: Final = {THREADS_VARIABLE: "1", "POLARS_MAX_THREADS": "1"}
 
 @dataclass(frozen=True)
 class LocalCluster:
-    """See `Scheduler`.
-
-    Attributes:
-        workers: number of processes, at most one per trace.
-    """
+    """A `Scheduler` of `workers` processes on this machine, at most one per trace."""
 
     workers: int
 
@@ -94,11 +90,7 @@ Description = tuple[str, str, list[str]]
 
 
 def require_able_workers(client: Client, address: str, paths: Sequence[str], *, limit_s: float) -> None:
-    """Requires that all workers have this version of Python and of the package, and see some paths.
-
-    Raises:
-        Unavailable: there is no worker, or some worker does not meet the requirements; lists each fault once.
-    """
+    """Raises `Unavailable` for workers with another version of Python or of this package, or that do not see a path."""
     try:
         client.wait_for_workers(1, timeout=limit_s)
     except TimeoutError:
@@ -119,7 +111,7 @@ def require_able_workers(client: Client, address: str, paths: Sequence[str], *, 
     if faults:
         raise Unavailable(
             f"workers at {address} cannot do this: {'; '.join(map(one_line, faults))}",
-            remedy=f"give them {_PACKAGE} {_own_version()} and storage that all machines share, "
+            remedy=f"give them {_PACKAGE} {importlib.metadata.version(_PACKAGE)} and storage that all machines share, "
             "or use --scheduler local",
         )
 
@@ -142,7 +134,7 @@ def _question() -> Callable[[list[str]], Description]:
 
 
 def _faults(answers: dict[str, Description | Exception]) -> Iterator[str]:
-    ours = _own_version()
+    ours = importlib.metadata.version(_PACKAGE)
     for worker, answer in sorted(answers.items()):
         if isinstance(answer, Exception):
             yield f"{worker} answers {type(answer).__name__}: {answer}"
@@ -153,21 +145,12 @@ def _faults(answers: dict[str, Description | Exception]) -> Iterator[str]:
         yield from (f"{host} does not see {path}" for path in unseen)
 
 
-def _own_version() -> str:
-    return importlib.metadata.version(_PACKAGE)
-
-
-ANSWER_S: Final = 10.0
-"""Time limit for an answer of the scheduler, and for its first worker."""
+ANSWER_S: Final = 10.0  # time limit for an answer of the scheduler, and for its first worker
 
 
 @dataclass(frozen=True)
 class RemoteScheduler:
-    """See `Scheduler`.
-
-    Attributes:
-        address: ``tcp://HOST:PORT``; ``tls://HOST:PORT`` with the keys from Dask's configuration.
-    """
+    """A `Scheduler` at ``tcp://HOST:PORT``, or at ``tls://HOST:PORT`` with the keys from Dask's configuration."""
 
     address: str
 
@@ -212,11 +195,7 @@ class RemoteScheduler:
 
 
 async def _require_scheduler(address: str) -> None:
-    """Checks that a Dask scheduler answers, because a client would wait forever for another service.
-
-    Raises:
-        TimeoutError: no answer in time.
-    """
+    """Requires a Dask scheduler to answer in time, because a client would wait forever for another service."""
     import distributed
 
     keys = distributed.Security().get_connection_args("client")
@@ -234,7 +213,7 @@ INSTALL: Final = "pip install 'pytest-ldos[fleet]'"
 
 
 def choose_scheduler(word: str | None, *, workers: int | None = None) -> Scheduler:
-    """Returns the scheduler of a name or address; by default processes on this machine, if Dask is installed.
+    """Returns the scheduler of a name or address; without one, processes on this machine if Dask is installed.
 
     Args:
         workers: number of processes on this machine; by default the number of usable CPUs.

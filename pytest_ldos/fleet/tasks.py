@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 
 class Scheduler(Protocol):
-    """Reads and summarises traces."""
-
     def summarize(self, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
         """Yields one summary per trace, in order of completion. Closing the iterator cancels the remaining work.
 
@@ -38,17 +36,11 @@ class Scheduler(Protocol):
         """
 
     def spreading(self) -> AbstractContextManager[Spread | None]:
-        """Function that reads the windows of one trace in the workers; ``None`` if this process reads them.
-
-        Raises:
-            Unavailable: the workers cannot be reached, or cannot read the trace.
-        """
+        """Function that reads windows of a trace in the workers; ``None`` to read them here. Raises as `summarize`."""
 
 
 @dataclass(frozen=True)
 class InProcess:
-    """See `Scheduler`."""
-
     def summarize(self, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
         return (summarize(each, request) for each in traces)
 
@@ -58,11 +50,7 @@ class InProcess:
 
 @contextmanager
 def interrupts_wait() -> Iterator[None]:
-    """Defers Ctrl-C to the end of the ``with`` block. Threads and processes started in it never receive the signal.
-
-    Raises:
-        KeyboardInterrupt: at the end, if Ctrl-C was pressed.
-    """
+    """Raises Ctrl-C at the end of the ``with`` block. Threads and processes started in it never receive the signal."""
     resource_tracker.ensure_running()  # a later start would unblock the signal in the starting thread
     with interrupts_noted() as raise_noted:
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -94,14 +82,11 @@ def interrupts_noted() -> Iterator[Callable[[], None]]:
             signal.signal(signal.SIGINT, handler)
 
 
-PATIENCE_S: Final = 30.0
-"""Time without any worker after which the remaining traces fail."""
+PATIENCE_S: Final = 30.0  # time without any worker after which the remaining traces fail
 
-_LOOK_S: Final = 0.5
-"""Interval of checks for Ctrl-C and workers."""
+_LOOK_S: Final = 0.5  # interval of checks for Ctrl-C and workers
 
-_MADE_AGAIN: Final = frozenset({"pending", "lost"})
-"""Status of a result that is recomputed because its worker died."""
+_MADE_AGAIN: Final = frozenset({"pending", "lost"})  # status of a result that is recomputed because its worker died
 
 
 def run_tasks(client: Client, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
@@ -129,7 +114,6 @@ def run_tasks(client: Client, traces: Sequence[Found], request: Request) -> Iter
 
 @contextmanager
 def cancelled_at_end(client: Client, futures: Collection[Future]) -> Iterator[None]:
-    """Cancels the remaining tasks of a collection at the end of the ``with`` block."""
     try:
         yield
     finally:
@@ -140,11 +124,7 @@ def cancelled_at_end(client: Client, futures: Collection[Future]) -> Iterator[No
 def next_done(
     client: Client, done: queue.SimpleQueue[Future], raise_noted: Callable[[], None]
 ) -> tuple[Future, str] | None:
-    """Waits for the next finished task; the tasks' callback is `done.put`.
-
-    Returns:
-        The task and its status; ``None`` after `PATIENCE_S` without a worker.
-    """
+    """Waits for the next task that calls `done.put`, and its status; ``None`` after `PATIENCE_S` without a worker."""
     last_seen_s = time.monotonic()
     while True:
         raise_noted()
@@ -161,11 +141,8 @@ def next_done(
         future.add_done_callback(done.put)
 
 
-def fetch(client: Client, future: Future, *, look_s: float = PATIENCE_S) -> object:
+def fetch(client: Client, future: Future) -> object:
     """The result of a finished task; waits if it is recomputed because its worker died.
-
-    Args:
-        look_s: interval of checks if the scheduler still knows the task.
 
     Raises:
         LookupError: the scheduler forgot the task, for example after a worker died during the transfer of results.
@@ -174,7 +151,7 @@ def fetch(client: Client, future: Future, *, look_s: float = PATIENCE_S) -> obje
 
     while True:
         try:
-            return future.result(timeout=look_s)
+            return future.result(timeout=PATIENCE_S)
         except CancelledError:
             raise LookupError(future.key) from None
         except TimeoutError:
@@ -206,8 +183,7 @@ def _answer(client: Client, future: Future, status: str, trace: Found) -> TraceS
     return TraceSummary(trace=trace.name, problem=problem)
 
 
-_AHEAD: Final = 2
-"""Number of windows per worker that are submitted in advance; their results wait in memory."""
+_AHEAD: Final = 2  # number of windows per worker that are submitted in advance; their results wait in memory
 
 _REMEDY: Final = "read it in this process (without --scheduler), or in shorter windows (--window)"
 

@@ -1,9 +1,7 @@
 """Finds traces below folders, summarises each in the workers, and pools many.
 
-A recorded session counts as one trace, however many CTF traces it contains.
-
-Reference: LTTng's layout of a session, ``[archives/CHUNK/](ust/uid/UID/BITS | ust/pid/PROCESS | kernel)/metadata``;
-``ros2 trace --dual-session`` records two sessions, ``snapshot`` and ``runtime``, which are one trace.
+Reference: LTTng's layout of a session, ``[archives/CHUNK/](ust/uid/UID/BITS | ust/pid/PROCESS | kernel)/metadata``,
+which is one trace; ``ros2 trace --dual-session`` records two, ``snapshot`` and ``runtime``, which are also one.
 """
 
 from __future__ import annotations
@@ -34,8 +32,7 @@ from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution, re
 from pytest_ldos.trace.execution.model import TrialSpan
 from pytest_ldos.trace.flow.build import build_flow
 
-_HALVES: Final = ("snapshot", "runtime")
-"""Sessions of a dual session: the initialisation, and the recording."""
+_HALVES: Final = ("snapshot", "runtime")  # sessions of a dual session: the initialisation, and the recording
 
 
 @dataclass(frozen=True)
@@ -59,11 +56,9 @@ class Found:
 
 
 def find_traces(places: Iterable[Path], *, together: bool = False) -> tuple[Found, ...]:
-    """Returns each trace once, ordered by name.
+    """Returns each trace once, ordered by name; treats each place as one trace if they belong `together`.
 
-    Args:
-        places: folders of one session or of many, archives of one, and addresses of one.
-        together: treat each place as one trace.
+    Places are folders of one session or of many, archives of one, and addresses of one.
     """
     found: dict[Path, Found] = {}
     for place in places:
@@ -90,7 +85,7 @@ def _below(place: Path) -> Iterator[Found]:
 
 
 def _folders_of_metadata(place: Path, closed: list[OSError], archives: list[Path]) -> Iterator[Path]:
-    """Yields folders with trace metadata, each once. Follows links."""
+    """Yields folders with trace metadata. Follows links, and enters each folder once."""
     entered: set[tuple[int, int]] = set()
     for name, folders, files in os.walk(place, onerror=closed.append, followlinks=True):
         status = Path(name).stat()
@@ -125,7 +120,6 @@ def _session_of(folder: Path, place: Path) -> Path:
 
 
 SKIP_OPTION: Final = "--on-corrupt skip"
-"""The command line option that skips damage."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,9 +128,8 @@ class Request:
 
     Attributes:
         usual: the project's configured names; a different action must occur in the trace.
-        paths: the project's causal paths, for user metrics that use message flow.
-        own: the user's own metrics; loaded where the trace is read.
-        declared: the project's metrics of paths and topics.
+        paths: causal paths for user metrics that use message flow.
+        own: the user's metrics; loaded where the trace is read.
         threads: number of decoding threads; by default one per CPU.
     """
 
@@ -170,7 +163,7 @@ class GoalValue:
         goal: scenario and number with markers, else the goal's id.
         began_ns: since the epoch; ``None`` if it is not in the trace.
         value: in the metric's unit; ``None`` if not measured, with the cause in `reason`.
-        source: source of the value; empty if there is none.
+        source: empty if there is none.
     """
 
     goal: str
@@ -187,15 +180,12 @@ class GoalValue:
 
 @dataclass(frozen=True, kw_only=True)
 class TraceSummary:
-    """Summary of one trace.
+    """Summary of one trace, with its numbers of goals by outcome.
 
     Attributes:
-        trace: path of the trace as given by the user.
-        problem: reason why it could not be read; empty if it was read. Otherwise the other fields are empty.
-        reached, failed, unknown: numbers of goals by outcome.
-        lost_events, lost_packets: as counted by the tracer.
+        trace: path as given by the user.
+        problem: reason why it could not be read, with all other fields empty; empty if it was read.
         damage: description of all missing and corrupt data; empty if there is none.
-        values: one per goal and metric.
     """
 
     trace: str
@@ -212,7 +202,6 @@ class TraceSummary:
 
 
 def summarize(found: Found, request: Request) -> TraceSummary:
-    """Summarises a trace, or gives the reason why it could not be read."""
     problem = found.problem
     if not problem:
         try:
@@ -291,8 +280,7 @@ class Pooled:
     """One metric over all goals of complete traces, from one source; values from other sources are not comparable.
 
     Attributes:
-        count: number of goals with a value.
-        traces: number of traces that these goals belong to.
+        count, traces: numbers of goals with a value, and of the traces that they belong to.
         median, p95: in the metric's unit; p95 by linear interpolation.
     """
 
@@ -336,7 +324,7 @@ def is_whole(summary: TraceSummary) -> bool:
 
 
 def metric_names(summaries: Sequence[TraceSummary]) -> tuple[str, ...]:
-    """Names of the metrics of all traces, each once, in the order of their first appearance."""
+    """Names of the metrics of all traces, in the order of their first appearance."""
     return tuple(dict.fromkeys(each.metric for summary in summaries for each in summary.values))
 
 

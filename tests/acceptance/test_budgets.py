@@ -136,13 +136,13 @@ def test_the_stack_is_ready_soon_and_leaves_nothing(tmp_path):
 def test_a_flood_holds_its_rate_over_ten_trials(tmp_path, trials):
     from pytest_ldos.measure.load.dds_flood import run_dds_flood
     from pytest_ldos.measure.trial.conduct import conduct
-    from pytest_ldos.robot.stack.goals import GOAL_SETS
+    from pytest_ldos.robot.stack.goals import PANDA_GOALS
     from pytest_ldos.scenario.loads import DdsFloodSpec
 
     folder = new_scenario_folder(new_run_folder(tmp_path), "msg_load")
     spec = api.ScenarioSpec(name="msg_load", trials=trials)
     with open_rig(spec.stack, folder) as rig, run_dds_flood(DdsFloodSpec(), rig.site) as flood:
-        result = conduct(rig, spec, GOAL_SETS["reach"], disturb=lambda: nullcontext((flood,)))
+        result = conduct(rig, spec, PANDA_GOALS.sets["reach"], disturb=lambda: nullcontext((flood,)))
     print(f"\n{flood.proof.describe()} over {flood.proof.seconds:.0f} s; {result.discarded_events} events lost")
     assert flood.proof.rate_hz >= 0.99 * 4000
     assert result.discarded_events == 0

@@ -35,8 +35,9 @@ from pytest_ldos.measure.metrics.model import (
     STATUS,
 )
 from pytest_ldos.measure.trial.measure import measure_trials
-from pytest_ldos.robot.stack.client_protocol import MoveReport, parse_event
+from pytest_ldos.robot.stack.client_protocol import MoveReport
 from pytest_ldos.robot.stack.goals import ErrorCode
+from pytest_ldos.robot.stack.lines import parse_event
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution

@@ -1,10 +1,7 @@
 """ROS 2 services, parameters and actions over Cyclone DDS, as rmw_cyclonedds maps them.
 
-Requests and replies are separate topics; both begin with the client's 64-bit id and a sequence
-number, which identify a client's replies.
-
-As in Jazzy, an action emits initialisation events and transport events, but no callback
-events, because rclcpp runs actions as waitables.
+Requests and replies are separate topics; both begin with the client's 64-bit id and a sequence number. As in Jazzy, an
+action emits initialisation events and transport events, but no callback events, because rclcpp runs it as waitables.
 """
 
 from __future__ import annotations
@@ -26,7 +23,6 @@ from pytest_ldos.robot.dds.endpoint import (
     ACTION_FEEDBACK,
     ACTION_STATUS,
     DEFAULT,
-    SERVICES,
     STATUS,
     Reader,
     ReaderWaitable,
@@ -84,8 +80,8 @@ class Service(ReaderWaitable):
         self._call = on_request
         self._in_action = in_action
         participant = node.context.participant
-        super().__init__(Reader(participant, dds_request_topic(name), f"{ros_type}_Request", SERVICES))
-        self._writer = Writer(participant, dds_reply_topic(name), f"{ros_type}_Response", SERVICES)
+        super().__init__(Reader(participant, dds_request_topic(name), f"{ros_type}_Request", DEFAULT))
+        self._writer = Writer(participant, dds_reply_topic(name), f"{ros_type}_Response", DEFAULT)
         handle = new_handle()
         self._callback_handle = new_handle()
         emit.rcl_service_init(handle, node.handle, new_handle(), name)
@@ -109,17 +105,14 @@ class Service(ReaderWaitable):
 
 
 class Client(ReaderWaitable):
-    """Sends requests and hands each reply to the callback given with its request.
-
-    Tracepoints: ``rcl_client_init``.
-    """
+    """Sends requests and hands each reply to the callback given with its request."""
 
     def __init__(self, node: Node, ros_type: str, name: str) -> None:
         self.name = name
         self._ros_type = ros_type
         participant = node.context.participant
-        self._writer = Writer(participant, dds_request_topic(name), f"{ros_type}_Request", SERVICES)
-        super().__init__(Reader(participant, dds_reply_topic(name), f"{ros_type}_Response", SERVICES))
+        self._writer = Writer(participant, dds_request_topic(name), f"{ros_type}_Request", DEFAULT)
+        super().__init__(Reader(participant, dds_reply_topic(name), f"{ros_type}_Response", DEFAULT))
         self._guid = secrets.randbits(64)
         self._sequence = itertools.count(1)
         self._waiting: dict[int, Callable[[Message], None]] = {}
@@ -127,11 +120,9 @@ class Client(ReaderWaitable):
         node.executor.add(self)
 
     def server_is_ready(self) -> bool:
-        """True if a server was discovered for both directions."""
         return self._writer.matched() > 0 and self._reader.matched() > 0
 
     def call(self, on_reply: Callable[[Message], None], **fields: Any) -> None:
-        """Sends a request; `on_reply` runs on the executor's thread."""
         number = next(self._sequence)
         self._waiting[number] = on_reply
         request = default(f"{self._ros_type}_Request", client_guid=self._guid, sequence_number=number, **fields)
@@ -152,9 +143,7 @@ _CANCEL_GOAL: Final = "action_msgs/srv/CancelGoal"
 _STATUS_ARRAY: Final = "action_msgs/msg/GoalStatusArray"
 
 
-class GoalStatus(IntEnum):
-    """`action_msgs/msg/GoalStatus`."""
-
+class GoalStatus(IntEnum):  # action_msgs/msg/GoalStatus
     UNKNOWN = 0
     ACCEPTED = 1
     EXECUTING = 2
@@ -164,9 +153,7 @@ class GoalStatus(IntEnum):
     ABORTED = 6
 
 
-class CancelCode(IntEnum):
-    """`action_msgs/srv/CancelGoal`'s return code."""
-
+class CancelCode(IntEnum):  # action_msgs/srv/CancelGoal
     NONE = 0
     UNKNOWN_GOAL = 2
     GOAL_TERMINATED = 3
@@ -186,7 +173,7 @@ def from_uuid(message: Message) -> str:
 
 
 class ServerGoal:
-    """One accepted goal, on the server's side. Its methods may be called from any thread."""
+    """An accepted goal on the server's side. Its methods may be called from any thread."""
 
     def __init__(self, server: ActionServer, goal_id: str, goal: Message) -> None:
         self.goal_id = goal_id
@@ -200,15 +187,13 @@ class ServerGoal:
         self._server.publish_feedback(self, fields)
 
     def finish(self, status: GoalStatus, **result: Any) -> None:
-        """Ends the goal; `result` are fields of the action's result."""
         self._server.finish(self, status, result)
 
 
 class ActionServer:
-    """Serves an action: `on_goal` gets each goal and returns true to accept it.
+    """Serves an action: `on_goal` gets each goal and returns true to accept it; `on_cancel` gets the cancelled ones.
 
     The receiver of an accepted goal executes it, and calls `ServerGoal.finish` once.
-    `on_cancel` gets the goals that a client cancels.
     """
 
     def __init__(
@@ -310,10 +295,7 @@ def _goal_info(goal: ServerGoal) -> Message:
 
 
 class ActionClient:
-    """Sends goals. All callbacks run on the executor's thread.
-
-    One goal at a time: feedback of any other goal is dropped.
-    """
+    """Sends one goal at a time (feedback of others is dropped). All callbacks run on the executor's thread."""
 
     def __init__(self, node: Node, ros_type: str, name: str) -> None:
         self.name = name
@@ -335,7 +317,6 @@ class ActionClient:
         self._on_feedback: Callable[[Message], None] = lambda _: None
 
     def server_is_ready(self) -> bool:
-        """True if all five connections to a server exist."""
         clients = (self._send_goal, self._cancel_goal, self._get_result)
         topics = (self._feedback, self._status)
         return all(client.server_is_ready() for client in clients) and all(topic.matched() for topic in topics)
@@ -364,7 +345,6 @@ class ActionClient:
         self._send_goal.call(answer, goal_id=to_uuid(goal_id), goal=goal)
 
     def cancel_goal(self, goal_id: str) -> None:
-        """Requests cancellation of a goal; the result shows if it was cancelled."""
         info = default("action_msgs/msg/GoalInfo", goal_id=to_uuid(goal_id))
         self._cancel_goal.call(lambda _: None, goal_info=info)
 
@@ -380,16 +360,12 @@ SetParameter = Callable[[Message], str]
 
 
 class ParameterType(IntEnum):
-    """The used values of `rcl_interfaces/msg/ParameterType`."""
-
     NOT_SET = 0
     INTEGER = 2
     DOUBLE = 3
 
 
 class ParameterService:
-    """Service that sets parameters of a node, each with its own rule."""
-
     def __init__(self, node: Node, rules: Mapping[str, SetParameter]) -> None:
         self._rules = rules
         Service(node, _SET_PARAMETERS, f"/{node.name}/set_parameters", self._set_parameters)
@@ -420,14 +396,11 @@ class IntegerParameters:
         return ""
 
 
-class ParameterClient:
+class ParameterClient(Client):
     """Sets parameters of another node, whose name is `target`, without the slash before it."""
 
     def __init__(self, node: Node, target: str) -> None:
-        self._client = Client(node, _SET_PARAMETERS, f"/{target}/set_parameters")
-
-    def server_is_ready(self) -> bool:
-        return self._client.server_is_ready()
+        super().__init__(node, _SET_PARAMETERS, f"/{target}/set_parameters")
 
     def set(self, values: Mapping[str, int | float | None], on_done: Callable[[list[str]], None]) -> None:
         """Sets `values`, each by its type; `on_done` gets the reasons for refused values."""
@@ -435,7 +408,7 @@ class ParameterClient:
         def finish(response: Message) -> None:
             on_done([result.reason for result in response.results if not result.successful])
 
-        self._client.call(finish, parameters=[_parameter(name, value) for name, value in values.items()])
+        self.call(finish, parameters=[_parameter(name, value) for name, value in values.items()])
 
 
 def _parameter(name: str, value: float | None) -> Any:

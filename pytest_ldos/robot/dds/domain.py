@@ -23,11 +23,9 @@ from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.base.text import one_line
 
 FIRST_DOMAIN: Final = 1
-LAST_DOMAIN: Final = 101
-"""Largest domain id below Linux's ephemeral ports (`ROS_DOMAIN_ID` docs)."""
+LAST_DOMAIN: Final = 101  # largest domain id below Linux's ephemeral ports (`ROS_DOMAIN_ID` docs)
 
-MOST_PARTICIPANTS: Final = 60
-"""Largest number of processes on a domain; each has two of its 250 ports."""
+MOST_PARTICIPANTS: Final = 60  # largest number of processes on a domain; each has two of its 250 ports
 
 LOOPBACK: Final = "127.0.0.1"
 
@@ -53,10 +51,7 @@ def loopback_config() -> str:
 
 
 def ports_of(domain: int) -> range:
-    """UDP ports that belong to a domain; its participants take the lower ones.
-
-    Reference: DDSI-RTPS 2.5, 9.6.2.3.
-    """
+    """UDP ports that belong to a domain; its participants take the lower ones (DDSI-RTPS 2.5, 9.6.2.3)."""
     first = _PORT_BASE + _PORT_GAIN * domain
     return range(first, first + _PORT_GAIN)
 
@@ -109,7 +104,6 @@ def _is_free(port: int) -> bool:
 
 
 def _describe_taken() -> str:
-    """Names the holder of a port that is in use."""
     port = next((port for domain in range(FIRST_DOMAIN, LAST_DOMAIN + 1) if (port := _taken_port(domain))), None)
     if port is None:
         return "other runs of pytest-ldos have claimed them"
@@ -135,10 +129,7 @@ def bound_to_loopback() -> Mapping[str, str]:
 
 
 def deaf_to_other_devices(domain: int, environment: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """Environment variables for other middleware on a domain, which may announce any address of this machine.
-
-    They are added to `environment`, in addition to this process's.
-    """
+    """Environment variables for other middleware on a domain, which may announce any address of this machine."""
     ports = ports_of(domain)
     preloaded = _preloaded(_library(), {**os.environ, **(environment or {})})
     return {**preloaded, _PORTS: f"{ports.start}-{ports.stop - 1}"}

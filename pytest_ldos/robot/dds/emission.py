@@ -1,7 +1,6 @@
 """Tracepoints of the node layer: LTTng if the provider was built, otherwise no events.
 
-`emit` has one function per event of `pytest_ldos.base.ros2`, named after the event
-without its provider, with arguments in the order of the fields.
+`emit` has one function per event of `base.ros2`, without its provider, with arguments in the order of the fields.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ from typing import Any, Final
 
 
 class _Silent:
-    """Provider that ignores every event."""
-
     def __getattr__(self, name: str) -> Any:
         return lambda *_: None
 
@@ -29,21 +26,13 @@ TRACEPOINT_SYMBOL: Final = "ldos_cost_tracepoint"
 
 
 def time_tracepoints(count: int) -> int:
-    """Total time of `count` consecutive native calls of ``ros2:rclcpp_publish``, ns.
-
-    Raises:
-        ImportError: the provider was not built.
-    """
+    """Time of `count` consecutive calls of ``ros2:rclcpp_publish``, ns; raises `ImportError` without a provider."""
     provider = importlib.import_module("pytest_ldos.robot.dds._lttng")
     return int(provider._time_tracepoints(count))  # noqa: SLF001 - it is no event, so its name is not one's
 
 
 def provider_library() -> str:
-    """Path of the provider's library.
-
-    Raises:
-        ImportError: it was not built.
-    """
+    """Path of the provider's library; raises `ImportError` if it was not built."""
     return str(importlib.import_module("pytest_ldos.robot.dds._lttng").__file__)
 
 

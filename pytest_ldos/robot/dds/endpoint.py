@@ -1,8 +1,7 @@
-"""DDS writers and readers of encoded samples, with ROS 2's names, types and QoS.
+"""DDS writers and readers of encoded samples, with ROS 2's names, types and QoS, as `rmw_cyclonedds_cpp` has them.
 
-Reference: "Topic and Service name mapping to DDS", design.ros2.org; `rmw_cyclonedds_cpp` of Jazzy does the same.
-
-Only the type's description is used, which Cyclone needs to create and announce a topic. `messages` encodes the samples.
+Reference: "Topic and Service name mapping to DDS", design.ros2.org. Cyclone needs a type's description to create and
+announce a topic; `messages` encodes the samples.
 """
 
 from __future__ import annotations
@@ -32,24 +31,20 @@ ACTION_STATUS = "/_action/status"
 
 
 def dds_topic(ros_topic: str) -> str:
-    """``/joint_states`` → ``rt/joint_states``."""
-    return f"rt{ros_topic}"
+    return f"rt{ros_topic}"  # rt/joint_states
 
 
 def dds_request_topic(service: str) -> str:
-    """``/add_two_ints`` → ``rq/add_two_intsRequest``."""
-    return f"rq{service}Request"
+    return f"rq{service}Request"  # rq/add_two_intsRequest
 
 
 def dds_reply_topic(service: str) -> str:
-    """``/add_two_ints`` → ``rr/add_two_intsReply``."""
-    return f"rr{service}Reply"
+    return f"rr{service}Reply"  # rr/add_two_intsReply
 
 
 def dds_type(ros_type: str) -> str:
-    """``sensor_msgs/msg/JointState`` → ``sensor_msgs::msg::dds_::JointState_``."""
     package, kind, name = ros_type.split("/")
-    return f"{package}::{kind}::dds_::{name}_"
+    return f"{package}::{kind}::dds_::{name}_"  # sensor_msgs::msg::dds_::JointState_
 
 
 _BASES: dict[str, Any] = {
@@ -110,9 +105,7 @@ class QosProfile:
 
 DEFAULT: Final = QosProfile()
 CLOCK: Final = QosProfile(depth=1, reliable=False)
-SERVICES: Final = QosProfile(depth=10)
-STATUS: Final = QosProfile(depth=1, transient_local=True)
-"""Action status: `rcl_action`'s default profile."""
+STATUS: Final = QosProfile(depth=1, transient_local=True)  # rcl_action's default profile of an action's status
 
 
 _ANY: Final = SampleState.Any | ViewState.Any | InstanceState.Any
@@ -128,15 +121,13 @@ class WriteTimedOut(DdsFailed):
 
 @dataclass(frozen=True)
 class Sample:
-    """Encoded data and its writer's timestamp (wall clock, ns)."""
+    """Encoded data, and its writer's timestamp (wall clock, ns)."""
 
     data: bytes
     source_timestamp_ns: int
 
 
 class Writer:
-    """Writes encoded samples of one ROS type to one DDS topic."""
-
     def __init__(
         self, participant: DomainParticipant, topic: str, ros_type: str, qos: QosProfile, *, user_data: str = ""
     ) -> None:
@@ -158,8 +149,6 @@ class Writer:
 
 
 class Reader:
-    """Takes encoded samples of one ROS type from one DDS topic."""
-
     def __init__(
         self, participant: DomainParticipant, topic: str, ros_type: str, qos: QosProfile, *, user_data: str = ""
     ) -> None:

@@ -1,16 +1,12 @@
-"""ROS 2 Jazzy's messages: classes, CDR encoding and decoding, and messages from plain values.
+"""ROS 2 Jazzy's messages: classes, CDR encoding and decoding, by `rosbags`.
 
-The definitions and the codec are those of `rosbags`, which generates code for each type
-(about four times faster than the interpreted codec of the Cyclone DDS binding). Definitions
-that its Jazzy store lacks (`moveit_msgs`, `control_msgs`, actions, services) are in `definitions/`.
-
-A message field that is an array of numbers is a NumPy array; `default` builds a message
-with every field at its ROS default.
+Its generated code is about four times faster than the Cyclone DDS binding. Definitions that its Jazzy store lacks
+(`moveit_msgs`, `control_msgs`, actions, services) are in `definitions/`. Arrays of numbers are NumPy arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -20,11 +16,12 @@ from rosbags.interfaces import Nodetype
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
 
-from pytest_ldos.base.errors import ConfigurationError, suggest
 from pytest_ldos.base.ros2 import DEFAULT
 
 _SECTION: Final = "== "
 _REQUEST_HEADER: Final = "uint64 client_guid\nint64 sequence_number\n"
+
+_OCTETS: Final = ("octet", "byte", "char")
 
 Message = Any
 """A message instance; its class is generated from the definition, so fields are checked at run time."""
@@ -54,10 +51,7 @@ def type_hash(ros_type: str) -> str:
 def default(ros_type: str, **fields: Any) -> Message:
     """Builds a message of ``package/msg/Name`` (also ``…/action/Name_Goal``, ``…/srv/Name_Request``).
 
-    Fields that are not given have ROS's default values.
-
-    Raises:
-        TypeError: the type has no field of a given name.
+    Fields that are not given have ROS's default values; an unknown one raises `TypeError`.
     """
     for name, description in fields_of(ros_type):
         if name not in fields:
@@ -90,7 +84,7 @@ def _default_value(description: Any) -> Any:
 
 
 def _dtype(base: str) -> np.dtype[Any]:
-    return np.dtype({"bool": np.bool_, "octet": np.uint8, "byte": np.uint8, "char": np.uint8}.get(base, base))
+    return np.dtype("uint8" if base in _OCTETS else base)
 
 
 @cache
@@ -127,39 +121,23 @@ def _expand(ros_type: str, body: str) -> Iterator[tuple[str, str]]:
         yield f"{ros_type}_GetResult_Response", f"{_REQUEST_HEADER}int8 status\n{ros_type}_Result result"
 
 
-def fill(ros_type: str, values: Mapping[str, Any], where: str) -> Message:
-    """Builds a message with the given fields, and ROS's defaults for the others.
-
-    Raises:
-        ConfigurationError: an unknown field (the message has the nearest match), or a value of another type;
-            `where` names the place.
-    """
-    known = dict(fields_of(ros_type))
-    for name in values:
-        if name not in known:
-            short = ros_type.rpartition("/")[2]
-            raise ConfigurationError(f"{where}: {short} has no field {name!r}", remedy=suggest(str(name), tuple(known)))
-    return default(ros_type, **{name: _value(known[name], each, f"{where}, {name}") for name, each in values.items()})
+_NAMES: Final = {"bool": "boolean", "float32": "float", "float64": "double", **dict.fromkeys(_OCTETS, "uint8")}
 
 
-def _value(description: Any, value: Any, where: str) -> Any:
+def type_names(message: Message) -> dict[str, str]:
+    """Types of a message's fields in ROS 2's notation: ``sequence<geometry_msgs/Pose>``."""
+    return {name: _type_name(description) for name, description in fields_of(message.__msgtype__)}
+
+
+def _type_name(description: Any) -> str:
     node, detail = description
-    if node == Nodetype.BASE:
-        base = detail[0]
-        if base.startswith("float") and type(value) is int:
-            return float(value)  # integers are valid floats
-        kinds = {"string": str, "wstring": str, "bool": bool}
-        if type(value) is not (float if base.startswith("float") else kinds.get(base, int)):
-            raise ConfigurationError(f"{where} is {value!r}", remedy=f"it must be of type {base}")
-        return value
     if node == Nodetype.NAME:
-        if not isinstance(value, Mapping):
-            raise ConfigurationError(f"{where} is {value!r}", remedy="it must be a table of fields")
-        return fill(detail, value, where)
-    element, count = detail
-    if not isinstance(value, list) or (node == Nodetype.ARRAY and len(value) != count):
-        wanted = f"a list of {count}" if node == Nodetype.ARRAY else "a list"
-        raise ConfigurationError(f"{where} is {value!r}", remedy=f"it must be {wanted}")
-    items = [_value(element, each, f"{where}[{number}]") for number, each in enumerate(value)]
-    is_numeric = element[0] == Nodetype.BASE and element[1][0] not in ("string", "wstring")
-    return np.array(items, dtype=_dtype(element[1][0])) if is_numeric else items
+        return str(detail).replace("/msg/", "/")
+    inner, count = detail
+    if node == Nodetype.BASE:
+        name = _NAMES.get(inner, inner)
+        return f"{name}<{count}>" if count else name
+    element = _type_name(inner)
+    if node == Nodetype.ARRAY:
+        return f"{element}[{count}]"
+    return f"sequence<{element}, {count}>" if count else f"sequence<{element}>"

@@ -1,9 +1,8 @@
 """A ROS 2 node over Cyclone DDS, with publishers, subscriptions and timers, its executor, and the process that runs it.
 
-Tracepoints: ``rclcpp_executor_get_next_ready``, ``rclcpp_executor_wait_for_work``, and
-``rclcpp_executor_execute`` in front of subscriptions and timers.
-
-Each entity emits the tracepoints of Jazzy's rclcpp, rcl and rmw, in the same order.
+Each entity emits the tracepoints of Jazzy's rclcpp, rcl and rmw, in the same order; the executor
+``rclcpp_executor_get_next_ready``, ``rclcpp_executor_wait_for_work``, and ``rclcpp_executor_execute`` in front of
+subscriptions and timers.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import queue
 import signal
 import socket
 import sys
@@ -33,9 +33,7 @@ _FOREVER: Final = -1
 
 
 class Waitable(Protocol):
-    """An entity that can become ready and be executed; its `condition` is for a wait set, ``None`` for timers."""
-
-    condition: Entity | None
+    condition: Entity | None  # for a wait set; None for timers
 
     def is_ready(self) -> bool: ...
 
@@ -81,7 +79,6 @@ class Executor:
             self.spin_once()
 
     def spin_once(self) -> None:
-        """Waits for work and executes everything that is ready."""
         emit.rclcpp_executor_get_next_ready()
         due = [due_ns for each in self._waitables if (due_ns := each.due_ns()) is not None]
         timeout_ns = max(0, min(due) - time.monotonic_ns()) if due else _FOREVER
@@ -98,8 +95,8 @@ class Executor:
 def stop_on_signals(executor: Executor) -> None:
     """Stops `executor` on SIGINT or SIGTERM; must be called on the main thread.
 
-    A Python handler would only run after the executor's wait in C returns, so a thread
-    reads the wakeup descriptor that CPython's handler writes to.
+    A Python handler would only run after the executor's wait in C returns, so a thread reads the wakeup descriptor that
+    CPython's handler writes to.
     """
     listener, signalled = socket.socketpair()
     signalled.setblocking(False)
@@ -116,43 +113,33 @@ def stop_on_signals(executor: Executor) -> None:
 
 
 class DelayedWriter:
-    """Writes samples after a delay (seconds), in order, in a separate thread."""
+    """Writes samples after a delay, in order, in a separate thread."""
 
     def __init__(self, writer: Writer, delay_s: float) -> None:
         self._writer = writer
         self._delay_s = delay_s
-        self._waiting: deque[tuple[float, bytes, int]] = deque()
-        self._given = threading.Semaphore(0)
+        self._waiting: queue.SimpleQueue[tuple[float, bytes, int]] = queue.SimpleQueue()
         self.gid = writer.gid
         threading.Thread(target=self._write_all, name="delayed_writer", daemon=True).start()
 
     def write(self, data: bytes, timestamp_ns: int) -> None:
-        self._waiting.append((time.monotonic() + self._delay_s, data, timestamp_ns))
-        self._given.release()
+        self._waiting.put((time.monotonic() + self._delay_s, data, timestamp_ns))
 
     def matched(self) -> int:
         return self._writer.matched()
 
     def _write_all(self) -> None:
         while True:
-            self._given.acquire()
-            due, data, timestamp_ns = self._waiting.popleft()
+            due, data, timestamp_ns = self._waiting.get()
             time.sleep(max(0.0, due - time.monotonic()))
             self._writer.write(data, timestamp_ns)
 
 
-_TRACETOOLS_VERSION: Final = "8.2.2"
-"""Emulated version of tracetools; a field of `rcl_init`."""
+_TRACETOOLS_VERSION: Final = "8.2.2"  # emulated version of tracetools; a field of `rcl_init`
 
 
 class Context:
-    """DDS participant and executor, shared by the nodes of a process.
-
-    Tracepoints: ``rcl_init``.
-
-    Args:
-        is_first: true for the process's first context on the domain, which configures the domain.
-    """
+    """DDS participant and executor, shared by the nodes of a process; the first one configures the domain."""
 
     def __init__(self, domain: int, *, is_first: bool = True) -> None:
         self._domain = Domain(domain, loopback_config()) if is_first else None
@@ -168,20 +155,12 @@ class Context:
 
 
 class Node:
-    """A named node. Topic names are absolute.
-
-    Tracepoints: ``rcl_node_init``.
-    """
-
     def __init__(self, context: Context, name: str) -> None:
         self.context = context
         self.name = name
+        self.executor = context.executor
         self.handle = new_handle()
         emit.rcl_node_init(self.handle, new_handle(), name, "/")
-
-    @property
-    def executor(self) -> Executor:
-        return self.context.executor
 
     def create_publisher(
         self, ros_type: str, topic: str, *, qos: QosProfile = DEFAULT, delay_s: float = 0.0
@@ -207,14 +186,11 @@ def register_callback(handle: int, callback: Callable[..., Any]) -> None:
 
 
 class Publisher:
-    """Publishes messages of one type.
+    """Publishes messages of one type; `delay_s` of each message is an injected fault.
 
     Tracepoints: ``rmw_publisher_init``, ``rcl_publisher_init``; at each publication
     ``rclcpp_publish`` (not for the publishers inside an action, as in rclcpp),
     ``rcl_publish``, ``rmw_publish``, whose timestamp is the sample's source timestamp.
-
-    Args:
-        delay_s: an injected fault: delay of each message.
     """
 
     def __init__(
@@ -235,7 +211,6 @@ class Publisher:
         self._writer.write(encode(message), timestamp_ns)
 
     def publish_encoded(self, data: bytes) -> None:
-        """Writes an encoded message (see `messages.encode`)."""
         self._writer.write(data, self._announce(id(data)))
 
     def _announce(self, message: int) -> int:
@@ -367,15 +342,12 @@ _PR_SET_TIMERSLACK: Final = 29
 _TIMER_SLACK_NS: Final = 1
 
 
-def run_node(name: str, build: Callable[[Context, dict[str, Any]], Callable[[], None]]) -> None:
-    """Runs a node until SIGINT or SIGTERM.
+def run_node(name: str, build: Callable[[Context, dict[str, Any]], Callable[[], None] | None]) -> None:
+    """Runs a node that `build` creates until SIGINT or SIGTERM, then calls the function that `build` returned, if any.
 
     The process gets the node's name (`procname` in traces) and the finest timer slack. Its only argument is a JSON
     object of parameters, with the DDS domain as ``domain``. It exits at once after leaving the domain, because the
     interpreter's shutdown would take a quarter of a second.
-
-    Args:
-        build: creates the node in a context, and returns the function to call at the end.
     """
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_NAME, name.encode("ascii"), 0, 0, 0)
@@ -385,7 +357,8 @@ def run_node(name: str, build: Callable[[Context, dict[str, Any]], Callable[[], 
     stop_on_signals(context.executor)
     close = build(context, parameters)
     context.executor.spin()
-    close()
+    if close is not None:
+        close()
     context.close()
     sys.stdout.flush()
     sys.stderr.flush()

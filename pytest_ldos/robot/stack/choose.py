@@ -14,7 +14,6 @@ from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.files import writing
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.host.availability import Availability, find_distro, find_modules
-from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.dds.domain import claim_domain
 from pytest_ldos.robot.stack.embedded.backend import (
@@ -25,10 +24,11 @@ from pytest_ldos.robot.stack.embedded.backend import (
     embedded_info,
     refuse_other_joints,
     tracepoints_available,
+    versions_of,
 )
-from pytest_ldos.robot.stack.embedded.installed import installed_here, installed_in
+from pytest_ldos.robot.stack.embedded.installed import installed_here
 from pytest_ldos.robot.stack.goals import PANDA_GOALS, read_goals
-from pytest_ldos.robot.stack.protocol import OURS, Installation, StackBackend, StackInfo, Stimulus
+from pytest_ldos.robot.stack.protocol import OURS, Installation, StackBackend, StackInfo
 from pytest_ldos.robot.stack.ros2.backend import Ros2Backend
 from pytest_ldos.robot.stack.ros2.installed import ros2_available, ros2_info
 from pytest_ldos.robot.stack.ros2.stimuli import goals_of, plan_stimulus
@@ -49,32 +49,25 @@ _SAMPLING_NS: Final = 30 * NS_PER_S
 
 
 def topology_available() -> Availability:
-    """Availability of everything that a topology needs, including tracepoints."""
     modules = find_modules(_PARTS, extra="embedded")
     return tracepoints_available(installed_here()) if modules.ok else modules
 
 
 def topology_info(spec: StackSpec, installation: Installation = OURS) -> StackInfo:
-    """Describes the stack without starting it.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or is invalid.
-    """
+    """Raises `ConfigurationError` if the file cannot be read, or is invalid."""
     topology = read_topology(spec.topology)
-    found = installed_here() if installation.is_ours else installed_in(installation.interpreter)
-    versions = {} if isinstance(found, str) else found.versions
     return StackInfo(
         name=f"topology-{topology.name}",
         description=f"topology {topology.name} ({len(topology.nodes)} nodes, embedded layer)",
         rmw="cyclonedds",
-        versions={**versions, "topology": topology.digest},
+        versions={**versions_of(installation), "topology": topology.digest},
     )
 
 
 class TopologyBackend(NodesBackend):
     """See `StackBackend`. Each node is a separate process."""
 
-    def start(self, *, on_waiting: Callable[[str], None] | None = None) -> TopologyStack:
+    def start(self, *, on_waiting: Callable[[str], None] | None = None) -> NodesStack:
         topology_available().demand()
         topology = read_topology(self._spec.topology)
         domain = self._resources.enter_context(claim_domain())
@@ -91,7 +84,9 @@ class TopologyBackend(NodesBackend):
                 file.write_text(json.dumps(plan), "utf-8")
             self._run(process.name, _MODULE, {"domain": domain, "plan": str(file)}, talk=True)
         self._begin(topology)
-        return TopologyStack(self._spec, domain, self._group, info=topology_info(self._spec, self._installation))
+        stack = NodesStack(domain, self._group, info=topology_info(self._spec, self._installation))
+        stack.stimulus = WindowStimulus(self._spec.stimuli.window.seconds, self._group.describe_ended)
+        return stack
 
     def _begin(self, topology: Topology) -> None:
         """Waits until all nodes have discovered each other, then starts their publishers."""
@@ -113,14 +108,6 @@ class TopologyBackend(NodesBackend):
         )
 
 
-class TopologyStack(NodesStack):
-    """See `RunningStack`."""
-
-    def __init__(self, spec: StackSpec, domain: int, group: ProcessGroup, *, info: StackInfo) -> None:
-        super().__init__(domain, group, info=info)
-        self.stimulus: Stimulus = WindowStimulus(spec.stimuli.window.seconds, group.describe_ended)
-
-
 def resolve_kind(spec: StackSpec) -> StackKind:
     """Resolves `auto` to `ros2` for a user's launch file or if everything is installed, or else to `embedded`."""
     if spec.topology:
@@ -131,11 +118,7 @@ def resolve_kind(spec: StackSpec) -> StackKind:
 
 
 def demand_ros2(spec: StackSpec) -> StackSpec:
-    """The same stack with `auto` resolved to `ros2`.
-
-    Raises:
-        Unavailable: the kind is `auto` or `ros2`, and no ROS 2 is sourced.
-    """
+    """The same stack with `auto` resolved to `ros2`; raises `Unavailable` if that is not sourced."""
     if spec.kind is StackKind.EMBEDDED:
         return spec
     distro = find_distro()
@@ -154,25 +137,19 @@ def choose_backend(
 
 
 def stack_available(spec: StackSpec) -> Availability:
-    """Availability of everything that `choose_backend` would start."""
     if resolve_kind(spec) is StackKind.ROS2:
         return ros2_available(spec)
     return topology_available() if spec.topology else embedded_available()
 
 
 def describe_stack(spec: StackSpec) -> StackInfo:
-    """Describes the stack that `choose_backend` would start."""
     if spec.topology:
         return topology_info(spec)
     return ros2_info(spec) if resolve_kind(spec) is StackKind.ROS2 else embedded_info(stimulus=spec.stimulus)
 
 
 def require_goals(spec: StackSpec, name: str) -> None:
-    """Reads the stack's goals and checks that a set of that name exists.
-
-    Raises:
-        ConfigurationError: their file is wrong, there is no such set, or they do not fit the robot.
-    """
+    """Raises `ConfigurationError` if the goal file is wrong, has no such set, or does not fit the robot."""
     if spec.topology or spec.stimulus is StimulusKind.WINDOW:
         return
     is_embedded = resolve_kind(spec) is StackKind.EMBEDDED
@@ -188,11 +165,7 @@ def require_goals(spec: StackSpec, name: str) -> None:
 def why_not_ros2(spec: StackSpec) -> str:
     """Returns why `auto` does not use the sourced ROS 2; empty if it does, or if none is sourced."""
     distro = find_distro()
-    if (
-        distro is None
-        or not distro.is_sourced
-        or spec.kind is not StackKind.AUTO
-        or resolve_kind(spec) is StackKind.ROS2
-    ):
+    if distro is None or not distro.is_sourced or spec.kind is not StackKind.AUTO:
         return ""
-    return f"ROS 2 {distro.name} is sourced but not used: {ros2_available(spec).reason}"
+    is_used = resolve_kind(spec) is StackKind.ROS2
+    return "" if is_used else f"ROS 2 {distro.name} is sourced but not used: {ros2_available(spec).reason}"

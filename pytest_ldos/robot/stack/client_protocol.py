@@ -26,8 +26,6 @@ from pytest_ldos.robot.stack.goals import (
 
 @dataclass(frozen=True)
 class TrialTag:
-    """Marks a goal as a measured trial."""
-
     scenario: str
     index: int
 
@@ -43,8 +41,7 @@ class MoveCommand:
         start: joints at which the plan begins; ``None`` for the arm's present position.
         timeout_s: wall-clock time after which the client gives up on the goal.
         plan_only: the goal is planned and not executed; its phases and its plan are marked in the trace.
-        failure: planted fault that makes the goal fail (`PlantedFailure`), or empty; only the embedded
-            stack's client ever receives one.
+        failure: planted fault that makes the goal fail (`PlantedFailure`), or empty; only for the embedded client.
     """
 
     goal_id: str
@@ -105,10 +102,9 @@ class MoveReport(ClientEvent):
 
     Attributes:
         error_code: MoveIt's error code.
-        stamps_ns: time at which the client entered each phase, ``CLOCK_MONOTONIC``, by phase name.
+        stamps_ns: time at which the client entered each phase (``CLOCK_MONOTONIC``), by phase name.
         plan_duration_ns: duration of the planned trajectory; ``None`` if nothing was planned.
-        position_error_m, rotation_error_rad: difference of the tip's final pose from the
-            goal; ``None`` if no joint state was received.
+        position_error_m, rotation_error_rad: difference of the tip's final pose from the goal; ``None`` if unknown.
     """
 
     kind = "result"
@@ -124,32 +120,13 @@ class MoveReport(ClientEvent):
     rotation_error_rad: float | None
 
 
-def parse_event(line: str) -> ReadyEvent | MoveReport:
-    """Parses an event of the client.
-
-    Raises:
-        ValueError: the line is not an event.
-    """
-    values: dict[str, Any] = json.loads(line)
-    match values:
-        case {"event": ReadyEvent.kind}:
-            return ReadyEvent(plan_only=values.get("plan_only") is True, resets=values.get("resets") is True)
-        case {"event": MoveReport.kind}:
-            return MoveReport(**{name: value for name, value in values.items() if name != "event"})
-    raise ValueError(f"unknown event: {line.strip()}")
-
-
 class PlantedFailure(StrEnum):
-    """The part that makes a goal fail."""
-
     PLANNER = "planner"
     CONTROLLER = "controller"
 
 
 def plant_failure(rate: float, *, seed: int | None, trial: TrialTag | None) -> PlantedFailure | None:
-    """Returns the way in which a goal fails; ``None`` if it does not.
-
-    Half of the failures are the planner's and half the controller's.
+    """Returns the way in which a goal fails, half by the planner and half by the controller; ``None`` if it does not.
 
     Args:
         rate: share of the measured goals that fail.
@@ -166,22 +143,18 @@ def plant_failure(rate: float, *, seed: int | None, trial: TrialTag | None) -> P
 
 @dataclass(frozen=True, kw_only=True)
 class MotionOutcome:
-    """The result of one goal, or of another trial, as observed by its client.
+    """The result of one goal, or of another trial, as observed by its client; see `MoveReport`.
 
     Attributes:
-        error_code: MoveIt's error code; ``None`` if the stack died before it could report one, or if it is none of
-            MoveIt's.
-        stamps_ns: time at which the client entered each phase (``CLOCK_MONOTONIC``), by phase name.
-        plan_duration_ns: duration of the planned trajectory; ``None`` if nothing was planned.
-        position_error_m, rotation_error_rad: difference of the tip's final pose from the goal; ``None`` if unknown.
+        error_code: ``None`` if the stack died before it could report one, or if it is none of MoveIt's.
         numbers: further measurements of the client, by name with the unit at the end.
     """
 
     goal_id: str
     outcome: OutcomeClass
-    error_code: int | None
-    message: str
-    stamps_ns: Mapping[str, int]
+    error_code: int | None = None
+    message: str = ""
+    stamps_ns: Mapping[str, int] = field(default_factory=dict)
     plan_duration_ns: int | None = None
     plan_points: int = 0
     position_error_m: float | None = None
@@ -209,13 +182,10 @@ def to_outcome(report: MoveReport, *, check_pose: bool = True) -> MotionOutcome:
 
 
 def died(goal_id: str, reason: str) -> MotionOutcome:
-    """Returns the outcome of a goal whose stack, or goal client, has died."""
-    outcome = OutcomeClass.STACK_DIED
-    return MotionOutcome(goal_id=goal_id, outcome=outcome, error_code=None, message=reason, stamps_ns={})
+    return MotionOutcome(goal_id=goal_id, outcome=OutcomeClass.STACK_DIED, message=reason)
 
 
 def _describe_miss(report: MoveReport) -> str:
-    """Describes why a reported success is none; empty if the goal was reached."""
     off_m, off_rad = report.position_error_m, report.rotation_error_rad
     if off_m is None or off_rad is None:
         return "success was reported, but no joint state arrived to check the final pose with"

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -54,12 +54,7 @@ class Pose:
 
 @dataclass(frozen=True)
 class PoseError:
-    """Difference between two poses.
-
-    Attributes:
-        position_m: distance, metres.
-        rotation_rad: angle of the rotation from one to the other, 0 to π.
-    """
+    """Difference between two poses: distance, and angle of the rotation from one to the other, 0 to π."""
 
     position_m: float
     rotation_rad: float
@@ -134,33 +129,29 @@ HOME: Final = Goal(
 )
 """The Panda's `ready` position in MoveIt."""
 
-GOAL_SETS: Final[Mapping[str, tuple[Goal, ...]]] = {"reach": (REACH,)}
+
+Cases = TypeVar("Cases")
+
+
+def find_set(sets: Mapping[str, Cases], name: str) -> Cases:
+    """Raises `ConfigurationError` if there is no set of that name."""
+    if name not in sets:
+        raise ConfigurationError(f"there is no goal set '{name}'", remedy=f"known are: {', '.join(sets)}")
+    return sets[name]
 
 
 @dataclass(frozen=True)
 class GoalBook:
-    """The goals of an arm, by name.
-
-    Attributes:
-        home: start position of every trial; a goal for joints.
-        sets: goals by the name of their set.
-    """
+    """The goals of an arm, by the name of their set; every trial starts at `home`, a goal for joints."""
 
     home: Goal
     sets: Mapping[str, tuple[Goal, ...]]
 
     def goals(self, name: str) -> tuple[Goal, ...]:
-        """Returns a goal set by its name.
-
-        Raises:
-            ConfigurationError: there is no set of that name.
-        """
-        if name not in self.sets:
-            raise ConfigurationError(f"there is no goal set '{name}'", remedy=f"known are: {', '.join(self.sets)}")
-        return self.sets[name]
+        return find_set(self.sets, name)
 
 
-PANDA_GOALS: Final = GoalBook(HOME, GOAL_SETS)
+PANDA_GOALS: Final = GoalBook(HOME, {"reach": (REACH,)})
 
 
 class ErrorCode:
@@ -192,12 +183,10 @@ class OutcomeClass(StrEnum):
 
 
 def classify(error_code: int, *, executed: bool) -> OutcomeClass:
-    """Returns the class of a result.
+    """Returns the class of a result with MoveIt's error code.
 
-    Args:
-        error_code: MoveIt's error code.
-        executed: True if execution began. A failure before that is a failure to plan with any code: a goal out of reach
-            ends with `TIMED_OUT` in MoveIt, and with `NO_IK_SOLUTION` in the embedded stack.
+    A failure before execution began is a failure to plan with any code: a goal out of reach ends with `TIMED_OUT` in
+    MoveIt, and with `NO_IK_SOLUTION` in the embedded stack.
     """
     if error_code == ErrorCode.SUCCESS:
         return OutcomeClass.SUCCESS
@@ -205,11 +194,8 @@ def classify(error_code: int, *, executed: bool) -> OutcomeClass:
         return OutcomeClass.ABORTED
     if not executed:
         return OutcomeClass.PLANNING_FAILED
-    if error_code == ErrorCode.TIMED_OUT:
-        return OutcomeClass.TIMED_OUT
-    if error_code == ErrorCode.CONTROL_FAILED:
-        return OutcomeClass.CONTROL_FAILED
-    return OutcomeClass.ABORTED
+    classes = {ErrorCode.TIMED_OUT: OutcomeClass.TIMED_OUT, ErrorCode.CONTROL_FAILED: OutcomeClass.CONTROL_FAILED}
+    return classes.get(error_code, OutcomeClass.ABORTED)
 
 
 Parsed = TypeVar("Parsed")
@@ -221,8 +207,7 @@ def read_goals(file: Path) -> GoalBook:
     Raises:
         ConfigurationError: it cannot be read, is not YAML, or a goal in it is wrong; names the goal and the key.
     """
-    table = as_table(load_goal_file(file), f"{file}")
-    refuse_unknown(table, {"home", "goal_sets"}, f"key of {file}")
+    table = load_goal_file(file, {"home", "goal_sets"})
     home = _parse_goal({"name": "home", **as_table(table.get("home"), f"{file}: home")}, f"{file}: home")
     if home.joints is None:
         raise ConfigurationError(f"{file}: home has no joints", remedy="give the position of every joint, in radians")
@@ -237,9 +222,6 @@ def parse_sets(
     Args:
         parse: parses a goal; also gets its location, for errors.
         example: name of a set, for the remedy.
-
-    Raises:
-        ConfigurationError: there is no set, or one is not a list of goals.
     """
     sets = as_table(table.get("goal_sets"), f"{file}: goal_sets")
     if not sets:
@@ -254,27 +236,19 @@ def parse_sets(
 
 
 def parse_name(table: Mapping[str, Any], where: str, *, example: str) -> str:
-    """Returns the name of a goal.
-
-    Raises:
-        ConfigurationError: it has none.
-    """
+    """Raises `ConfigurationError` if there is none."""
     name = table.get("name")
     if not isinstance(name, str) or not name:
         raise ConfigurationError(f"{where} has a goal without a name", remedy=f"name: {example}")
     return name
 
 
-def load_goal_file(file: Path) -> Any:
-    """Returns the values in a goal file without checking them.
-
-    Raises:
-        ConfigurationError: it cannot be read, or is not YAML.
-    """
+def load_goal_file(file: Path, keys: Collection[str]) -> Mapping[str, Any]:
+    """Raises `ConfigurationError` if it cannot be read, is not a table of YAML, or has another key."""
     import yaml  # noqa: PLC0415 - only where a goal file is used
 
     try:
-        return yaml.safe_load(file.read_text("utf-8"))
+        table = as_table(yaml.safe_load(file.read_text("utf-8")), f"{file}")
     except OSError as error:
         raise ConfigurationError(
             f"{file} cannot be read: {error.strerror}",
@@ -282,6 +256,8 @@ def load_goal_file(file: Path) -> Any:
         ) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{file} is not YAML: {error}") from None
+    refuse_unknown(table, keys, f"key of {file}")
+    return table
 
 
 def _parse_goal(table: Mapping[str, Any], where: str) -> Goal:
@@ -307,11 +283,7 @@ def _parse_goal(table: Mapping[str, Any], where: str) -> Goal:
 
 
 def as_table(value: Any, where: str) -> Mapping[str, Any]:
-    """The value if it is a table of keys and values.
-
-    Raises:
-        ConfigurationError: it is not; names the place.
-    """
+    """Raises `ConfigurationError` with the place if it is none."""
     if not isinstance(value, dict):
         raise ConfigurationError(f"{where} is {value!r}", remedy="it must be a table of keys and values")
     return value

@@ -40,26 +40,17 @@ from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.files import PlainReader
 from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.robot.dds.emission import emit
-from pytest_ldos.robot.stack.client_protocol import ClientEvent, ReadyEvent, TrialTag
+from pytest_ldos.robot.stack.client_protocol import ClientEvent, MoveReport, ReadyEvent, TrialTag
 from pytest_ldos.robot.stack.goals import ErrorCode, OutcomeClass
 
 
 class Order(StrEnum):
-    """Values of ``command``."""
-
     RUN = "run"
     RESET = "reset"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """A command to a program; see the module.
-
-    Attributes:
-        goal_id: ``id`` of the line.
-        message: fields of the case's message, if it has one.
-    """
-
     order: Order
     goal_id: str
     timeout_s: float
@@ -88,8 +79,6 @@ class Refused(ClientEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Ended(ClientEvent):
-    """The end of a run or a reset; see the module."""
-
     kind = "ended"
 
     id: str
@@ -105,11 +94,7 @@ class Ended(ClientEvent):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Reads an event.
-
-        Raises:
-            ValueError, TypeError: it is damaged.
-        """
+        """Raises `ValueError` or `TypeError` if the event is damaged."""
         given = {name: value for name, value in values.items() if name != "event"}
         if isinstance(numbers := given.get("numbers"), dict):
             given["numbers"] = {
@@ -121,52 +106,70 @@ class Ended(ClientEvent):
         return ended
 
 
-@dataclass
-class Task:
-    """A command in progress.
+Event = ReadyEvent | Refused | MoveReport | Ended
 
-    Attributes:
-        message: fields of the case's message.
-        deadline: of ``time.monotonic()``.
-        pids: processes that were started for it.
-        stamps: by phase, ``CLOCK_MONOTONIC``.
-    """
 
-    order: Order
+def parse_event(line: str) -> Event:
+    """Parses an event; raises `KeyError`, `TypeError` or `ValueError` if the line is none."""
+    values: dict[str, Any] = json.loads(line)
+    match values:
+        case {"event": ReadyEvent.kind}:
+            return ReadyEvent(plan_only=values.get("plan_only") is True, resets=values.get("resets") is True)
+        case {"event": MoveReport.kind}:
+            return MoveReport(**{name: value for name, value in values.items() if name != "event"})
+        case {"event": Ended.kind}:
+            return Ended.from_dict(values)
+        case {"event": Refused.kind}:
+            return Refused(str(values["message"]), str(values.get("remedy", "")))
+    raise ValueError(f"unknown event: {line.strip()}")
+
+
+@dataclass(kw_only=True)
+class Marks:
+    """Stamps of a goal's phases (``CLOCK_MONOTONIC``), and marks in the trace if it is a trial, or only planned."""
+
     id: str
-    case: str
-    message: dict[str, Any]
-    scenario: str | None
-    index: int | None
-    deadline: float
-    pids: tuple[int, ...] = ()
+    trial: TrialTag | None
+    plan_only: bool = False
     stamps: dict[str, int] = field(default_factory=dict)
 
     @property
-    def left_s(self) -> float:
-        """Time until the task's timeout, seconds."""
-        return max(self.deadline - time.monotonic(), 0.0)
-
-    @property
-    def is_trial(self) -> bool:
-        return self.scenario is not None
+    def is_marked(self) -> bool:
+        return self.trial is not None or self.plan_only
 
     def begin(self) -> None:
-        if self.scenario is not None and self.index is not None:
-            emit.trial_begin(self.id, self.scenario, self.index)
+        if self.trial is not None:
+            emit.trial_begin(self.id, self.trial.scenario, self.trial.index)
 
     def enter(self, phase: Phase) -> None:
-        """Stamps a phase when it is first entered, and marks it if this is a trial."""
-        if phase in self.stamps:
-            return
-        self.stamps[phase] = time.monotonic_ns()
-        if self.is_trial:
-            emit.phase(self.id, phase)
+        """Stamps and marks a phase when it is first entered."""
+        if phase not in self.stamps:
+            self.stamps[phase] = time.monotonic_ns()
+            if self.is_marked:
+                emit.phase(self.id, phase)
+
+    def end_trial(self, error_code: int) -> None:
+        if self.trial is not None:
+            emit.trial_end(self.id, error_code)
+
+
+@dataclass(kw_only=True)
+class Task(Marks):
+    """A command in progress: fields of its message, its processes, and its deadline, of ``time.monotonic()``."""
+
+    order: Order
+    message: dict[str, Any]
+    deadline: float
+    pids: tuple[int, ...] = ()
+
+    @property
+    def left_s(self) -> float:
+        return max(self.deadline - time.monotonic(), 0.0)
 
     def end(self, outcome: OutcomeClass, message: str = "", **numbers: float) -> Ended:
-        """Marks the end; returns the event to write."""
-        if self.is_trial:
-            emit.trial_end(self.id, ErrorCode.SUCCESS if outcome is OutcomeClass.SUCCESS else ErrorCode.FAILURE)
+        """Marks the end, as the result if there is none yet; returns the event to write."""
+        self.enter(Phase.RESULT)
+        self.end_trial(ErrorCode.SUCCESS if outcome is OutcomeClass.SUCCESS else ErrorCode.FAILURE)
         return Ended(
             id=self.id, outcome=outcome, message=message, stamps_ns=self.stamps, numbers=numbers, pids=self.pids
         )
@@ -181,10 +184,8 @@ def serve(handle: Callable[[Task], Ended], *, resets: bool) -> None:
             task = Task(
                 order=Order(values["command"]),
                 id=values["id"],
-                case=values.get("case", ""),
+                trial=None if values.get("scenario") is None else TrialTag(values["scenario"], values["index"]),
                 message=values.get("message") or {},
-                scenario=values.get("scenario"),
-                index=values.get("index"),
                 deadline=time.monotonic() + values["timeout_s"],
             )
             write(handle(task))
@@ -213,7 +214,6 @@ def judge_end(status: str, result: Any, success_codes: Collection[int]) -> tuple
 
     Args:
         status: ``succeeded``, ``aborted``, ``canceled``, …
-        result: the result's message.
         success_codes: numbers that mean success; empty for the type's own success constants, or 0 without any.
     """
     if status != "succeeded":

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
 
-from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
+from pytest_ldos.base.errors import refuse_unknown
 from pytest_ldos.base.series import Moments
 from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag
-from pytest_ldos.robot.stack.goals import as_table, load_goal_file, parse_name, parse_sets
+from pytest_ldos.robot.stack.goals import as_table, find_set, load_goal_file, parse_name, parse_sets
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import StackKind
 
@@ -29,17 +29,15 @@ class Case(Protocol):
     """One case of a stimulus; trials of the same case are compared."""
 
     @property
-    def name(self) -> str:
-        """Its name in reports."""
+    def name(self) -> str: ...
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One use of a stimulus.
+    """One use of a stimulus, with the index of its trial.
 
     Attributes:
         id: unique, 32 hexadecimal characters.
-        index: of its trial.
         seed: of random numbers, for a stimulus that supports seeds.
         trial: set for a measured trial; ``None`` for a warm-up.
     """
@@ -68,11 +66,7 @@ class Stimulus(Protocol):
         """True if equal seeds make equal trials."""
 
     def cases(self, name: str | None = None) -> Sequence[Case]:
-        """Returns a set of cases by its name; ``None`` for the first.
-
-        Raises:
-            ConfigurationError: there is no set of that name.
-        """
+        """Returns a set of cases by its name, which must exist; ``None`` for the first."""
 
     def run(self, case: Case, attempt: Attempt) -> MotionOutcome:
         """Makes the stack work once and waits for the end."""
@@ -95,8 +89,7 @@ class MessageCase:
     message: Mapping[str, Any] | None = None
 
 
-_UNNAMED: Final = ScenarioSpec(name="default").goals
-"""Default name of a scenario's set."""
+_UNNAMED: Final = ScenarioSpec(name="default").goals  # default name of a scenario's set
 
 
 @dataclass(frozen=True)
@@ -107,16 +100,10 @@ class CaseBook:
     reset: Mapping[str, Any] | None = None
 
     def cases(self, name: str | None = None) -> Sequence[MessageCase]:
-        """Returns a set by name; the default name also means the only set.
-
-        Raises:
-            ConfigurationError: there is no set of that name.
-        """
+        """Returns a set by name (see `find_set`); the default name also means the only set."""
         if name is None or (name == _UNNAMED and name not in self.sets and len(self.sets) == 1):
             return next(iter(self.sets.values()))
-        if name not in self.sets:
-            raise ConfigurationError(f"there is no goal set '{name}'", remedy=f"known are: {', '.join(self.sets)}")
-        return self.sets[name]
+        return find_set(self.sets, name)
 
     @property
     def all_messages(self) -> Mapping[str, Mapping[str, Any]]:
@@ -130,18 +117,12 @@ class CaseBook:
 
 
 def single_case(name: str) -> CaseBook:
-    """A book of one case without a message."""
     return CaseBook({name: (MessageCase(name),)})
 
 
 def read_cases(file: Path) -> CaseBook:
-    """Reads sets of messages from a YAML file, without checking their fields against a type.
-
-    Raises:
-        ConfigurationError: it cannot be read, is not YAML, or has a wrong key; names the location.
-    """
-    table = as_table(load_goal_file(file), f"{file}")
-    refuse_unknown(table, {"goal_sets", "reset"}, f"key of {file}")
+    """Reads sets of messages from YAML, not checked against a type; raises `ConfigurationError` with the location."""
+    table = load_goal_file(file, {"goal_sets", "reset"})
     reset = table.get("reset")
     sets = parse_sets(table, file, _parse_case, example="corners")
     return CaseBook(sets, None if reset is None else as_table(reset, f"{file}: reset"))
@@ -176,20 +157,14 @@ class StackInfo:
 
 
 class RunningStack(Protocol):
-    """A running stack.
-
-    Attributes:
-        domain: DDS domain of its processes.
-        environment: variables for other processes that use its domain and middleware.
-    """
+    """A running stack; `environment` has variables for other processes that use its domain and middleware."""
 
     info: StackInfo
     domain: int
     environment: Mapping[str, str]
 
     @property
-    def stimulus(self) -> Stimulus:
-        """The stimulus that makes it work."""
+    def stimulus(self) -> Stimulus: ...
 
     def pids(self) -> list[int]:
         """Returns pids of the stack's processes, which may appear in its trace."""
@@ -247,13 +222,11 @@ class Installation:
 
     @property
     def interpreter(self) -> tuple[str, ...]:
-        """The command that runs Python.
+        """Command that runs Python.
 
-        Another environment's interpreter runs isolated, so that it does not import our sources from ``PYTHONPATH`` or
-        the current folder.
+        In another environment, it does not import our sources from ``PYTHONPATH`` or the current folder.
         """
         return (self.python,) if self.python == sys.executable else (self.python, "-I")
 
 
-OURS: Final = Installation()
-"""The environment of this process."""
+OURS: Final = Installation()  # the environment of this process

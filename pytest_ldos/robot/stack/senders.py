@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import queue
 import threading
 import time
@@ -14,27 +13,17 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.host.processes import Child, quoted
-from pytest_ldos.robot.stack.client_protocol import (
-    MotionOutcome,
-    MoveCommand,
-    MoveReport,
-    ReadyEvent,
-    TrialTag,
-    died,
-    parse_event,
-)
+from pytest_ldos.robot.stack.client_protocol import MotionOutcome, MoveCommand, MoveReport, ReadyEvent, TrialTag, died
 from pytest_ldos.robot.stack.goals import Goal, GoalBook, OutcomeClass
-from pytest_ldos.robot.stack.lines import Command, Ended, Order, Refused
+from pytest_ldos.robot.stack.lines import Command, Ended, Event, Order, Refused, parse_event
 from pytest_ldos.robot.stack.protocol import Attempt, Case, CaseBook, MessageCase, single_case
 from pytest_ldos.scenario.model import StackSpec
 
-ANSWER_GRACE_S: Final = 5.0
-"""Time beyond a goal's own limit for its client to report that the limit was exceeded."""
-
-Event = ReadyEvent | Refused | MoveReport | Ended
+ANSWER_GRACE_S: Final = 5.0  # time beyond a goal's own limit for its client to report that the limit was exceeded
 
 _MOTION_LIMIT_S: Final = 30.0
 _POLL_S: Final = 0.05
+_POLL_OF_WINDOW_S: Final = 0.1
 
 
 class MoveRequest(TypedDict):
@@ -51,7 +40,6 @@ class MoveRequest(TypedDict):
 
 
 def to_command(spec: StackSpec, goal: Goal, **request: Unpack[MoveRequest]) -> MoveCommand:
-    """Builds a client's command for a goal, with the stack's settings and a time limit."""
     return MoveCommand(
         goal=goal,
         planning_time_s=spec.planning_time_s,
@@ -62,17 +50,16 @@ def to_command(spec: StackSpec, goal: Goal, **request: Unpack[MoveRequest]) -> M
     )
 
 
-class Conversation:
-    """The conversation with one goal client, or with another program that makes a stack work.
+def no_answer(program: str, command: MoveCommand | Command) -> str:
+    return f"the {program} gave no answer within {command.timeout_s + ANSWER_GRACE_S:.0f} s"
 
-    Args:
-        client: process started with pipes.
-        what_ended: returns the process of the stack that has ended, or ``""``.
+
+class Conversation:
+    """The conversation with one goal client, or with another program that makes a stack work; its process has pipes.
 
     Attributes:
         misunderstood: output of the client that is not an event, which ends the conversation.
-        can_plan_only: True if the client is ready and supports planning-only goals.
-        resets: True if the program is ready and requests a reset command after each run.
+        can_plan_only, resets: abilities of the client that is ready; see `ReadyEvent`.
     """
 
     def __init__(self, client: Child, what_ended: Callable[[], str]) -> None:
@@ -88,15 +75,8 @@ class Conversation:
         assert self._client.process.stdout is not None
         for line in self._client.process.stdout:
             try:
-                match values := json.loads(line):
-                    case {"event": Refused.kind}:
-                        event: Event = Refused(str(values["message"]), str(values.get("remedy", "")))
-                    case {"event": Ended.kind}:
-                        event = Ended.from_dict(values)
-                    case _:
-                        event = parse_event(line)
-                self._events.put(event)
-            except (ValueError, TypeError):
+                self._events.put(parse_event(line))
+            except (KeyError, TypeError, ValueError):
                 name = self._client.name.replace("_", " ")
                 self.misunderstood = f"the {name} printed a line that is not an event: {quoted(line)}"
 
@@ -114,29 +94,20 @@ class Conversation:
                 raise ConfigurationError(event.message, remedy=event.remedy)
         return isinstance(event, ReadyEvent)
 
-    def move(self, command: MoveCommand, *, timeout_s: float) -> MoveReport | None:
-        """Sends a goal; returns its report, see `ask`."""
-        report = self.ask(command, timeout_s=timeout_s)
-        return report if isinstance(report, MoveReport) else None
-
-    def ask(self, command: MoveCommand | Command, *, timeout_s: float) -> MoveReport | Ended | None:
-        """Sends a command; returns its answer, or ``None`` on timeout or if a process ended.
-
-        Ignores a late answer to an earlier command.
-        """
+    def ask(self, command: MoveCommand | Command) -> MoveReport | Ended | None:
+        """Sends a command; returns its answer, not a late one to another; ``None`` on timeout or if a process ended."""
         assert self._client.process.stdin is not None
         try:
             self._client.process.stdin.write(command.to_line())
             self._client.process.stdin.flush()
         except OSError:
             return None
-        while (event := self._next_event(timeout_s)) is not None:
+        while (event := self._next_event(command.timeout_s + ANSWER_GRACE_S)) is not None:
             if isinstance(event, MoveReport | Ended) and event.goal_id == command.goal_id:
                 return event
         return None
 
     def _next_event(self, timeout_s: float) -> Event | None:
-        """Returns the client's next event, or ``None`` on timeout or if a process has ended."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             try:
@@ -147,12 +118,10 @@ class Conversation:
         return None
 
 
+_WARM_UP_REQUESTS: Final = 3
 _PLAN_REQUESTS: Final = 25
 """Planning-only requests after a trial. On a virtual machine with varying CPU speed, the mean of 6, 12, 25 and 50
 varies between equal trials by 10, 8, 7 and 6 %; each request takes as long as a plan."""
-
-_WARM_UP_REQUESTS: Final = 3
-"""Planning-only requests in a warm-up."""
 
 _PLANNING_NS: Final = NS_PER_S
 """Longest total time of planning-only requests after a trial, as estimated from the trial's own planning."""
@@ -162,7 +131,6 @@ class Arm(Protocol):
     """An arm that accepts goals.
 
     Attributes:
-        goal_book: its goals by name.
         is_repeatable: True if its planner supports seeds, so that equal versions plan equal paths.
         warms_up_by_planning: True if planning alone makes its first motion like the others.
     """
@@ -183,8 +151,6 @@ class Arm(Protocol):
 
 
 class ArmStimulus:
-    """See `Stimulus`."""
-
     pids: ClassVar[tuple[int, ...]] = ()
     not_reset: ClassVar = "the arm could not return home"
 
@@ -251,14 +217,7 @@ _NEEDED: Final = frozenset({Phase.GOAL_SENT, Phase.RESULT})
 
 
 class ProgramStimulus:
-    """See `Stimulus`.
-
-    Args:
-        conversation: with the program.
-        book: its cases.
-        timeout_s: for each command.
-        why: returns why the stack or the program cannot continue; empty while both run.
-    """
+    """See `Stimulus`; `why` returns why the stack or the program cannot continue, empty while both run."""
 
     not_reset: ClassVar = "the stack could not be brought back to where trials begin"
     takes_seeds: ClassVar = True
@@ -297,10 +256,9 @@ class ProgramStimulus:
         return self._ask(Command(order=Order.RESET, goal_id=attempt.id, timeout_s=self._timeout_s))
 
     def _ask(self, command: Command) -> MotionOutcome:
-        limit_s = self._timeout_s + ANSWER_GRACE_S
-        ended = self._conversation.ask(command, timeout_s=limit_s)
+        ended = self._conversation.ask(command)
         if not isinstance(ended, Ended):
-            return died(command.goal_id, self._why() or f"the stimulus gave no answer within {limit_s:.0f} s")
+            return died(command.goal_id, self._why() or no_answer("stimulus", command))
         self.pids.update(ended.pids)
         if ended.outcome is not OutcomeClass.SUCCESS and (reason := self._why()):
             return died(command.goal_id, reason)
@@ -309,23 +267,14 @@ class ProgramStimulus:
         return MotionOutcome(
             goal_id=command.goal_id,
             outcome=ended.outcome,
-            error_code=None,
             message=ended.message,
             stamps_ns=ended.stamps_ns,
             numbers=ended.numbers,
         )
 
 
-_POLL_S_SENDERS: Final = 0.1
-
-
 class WindowStimulus:
-    """See `Stimulus`.
-
-    Args:
-        seconds: length of a trial.
-        why: returns why the stack has ended; empty while it runs.
-    """
+    """See `Stimulus`; `why` returns why the stack has ended, and is empty while it runs."""
 
     pids: ClassVar[tuple[int, ...]] = ()
     not_reset: ClassVar = "nothing is reset"
@@ -342,14 +291,12 @@ class WindowStimulus:
         begin_ns = time.monotonic_ns()
         ends_at = time.monotonic() + self._seconds
         while (left_s := ends_at - time.monotonic()) > 0:
-            time.sleep(min(left_s, _POLL_S_SENDERS))
+            time.sleep(min(left_s, _POLL_OF_WINDOW_S))
             if reason := self._why():
                 return died(attempt.id, reason)
         return MotionOutcome(
             goal_id=attempt.id,
             outcome=OutcomeClass.SUCCESS,
-            error_code=None,
-            message="",
             stamps_ns={Phase.GOAL_SENT: begin_ns, Phase.RESULT: time.monotonic_ns()},
         )
 

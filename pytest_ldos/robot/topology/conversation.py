@@ -1,6 +1,4 @@
-"""Plans of the processes of a topology, and communication with them.
-
-`ros_ws/src/ldos_topology` reads the same JSON keys.
+"""Plans of the processes of a topology, and communication with them; the workspace's `ldos_topology` reads them, too.
 
 Columns: ``receiver`` and ``sender`` (ids of the topology; both are the client for a reply), ``number``, ``sent_ns``,
 ``received_ns`` (CLOCK_MONOTONIC).
@@ -73,7 +71,7 @@ class Conversation:
                 child.process.stdin.flush()
 
     def await_all(self, event: str, *, limit_s: float, tolerant: bool = False) -> list[str]:
-        """Reads until every process has reported an event; returns the names of processes without a report in time.
+        """Reads until every process has reported an event; returns the names of those without a report in time.
 
         Raises:
             ProcessEnded: a process ended although `tolerant` is False.
@@ -92,7 +90,6 @@ class Conversation:
                     raise ProcessEnded(ended, time.monotonic_ns())
 
     def await_end(self, *, limit_s: float) -> None:
-        """Waits until all processes have ended, for at most `limit_s`."""
         deadline_s = time.monotonic() + limit_s
         while self._selector.get_map() and (left_s := deadline_s - time.monotonic()) > 0:
             for _ in self._read(left_s):
@@ -120,8 +117,6 @@ class Conversation:
 
 
 class Processes(StrEnum):
-    """The distribution of nodes over processes."""
-
     ONE = "one"
     NODE = "node"
 
@@ -194,7 +189,7 @@ class Sample(NamedTuple):
 
 
 class SampleFile:
-    """Samples of the messages received in this process; any thread may add to it."""
+    """Samples of the messages received in this process, from any thread."""
 
     def __init__(self, path: str) -> None:
         self._file = Path(path).open("wb")  # noqa: SIM115 - closed with the process
@@ -213,7 +208,6 @@ class SampleFile:
         return self._newest.get((receiver, sender), -1) >= sent - 1
 
     def flush(self) -> None:
-        """Writes the samples added since the last flush."""
         with self._lock:
             pending, self._pending = self._pending, []
         np.array(pending, dtype=np.int64).tofile(self._file)

@@ -86,7 +86,7 @@ class _Sender:
         self.period_ns: int = plan["period_ns"]
         self.readers: int = plan["readers"]
         self.sent = 0
-        self.publisher: Publisher = node.create_publisher(MESSAGE, plan["topic"], qos=_qos(plan))
+        self.publisher: Publisher = node.create_publisher(MESSAGE, plan["topic"], qos=QosProfile(**plan["qos"]))
         self._message = default(MESSAGE, publisher=self.id, data=_payload(plan))
 
     def send(self) -> None:
@@ -123,7 +123,9 @@ class _Taker:
         self.id: int = plan["id"]
         self.writers: list[int] = plan["writers"]
         self._samples = samples
-        self.subscription: Subscription = node.create_subscription(MESSAGE, plan["topic"], self._take, qos=_qos(plan))
+        self.subscription: Subscription = node.create_subscription(
+            MESSAGE, plan["topic"], self._take, qos=QosProfile(**plan["qos"])
+        )
 
     def _take(self, message: Message) -> None:
         now_ns = time.monotonic_ns()
@@ -134,10 +136,6 @@ def _payload(plan: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return np.zeros(plan["size_bytes"], dtype=np.uint8)
 
 
-def _qos(plan: Mapping[str, Any]) -> QosProfile:
-    return QosProfile(**plan["qos"])
-
-
 class _Input:
     """Lines of standard input, with a time limit for each wait."""
 
@@ -145,11 +143,7 @@ class _Input:
         self._text = b""
 
     def next(self, deadline_ns: int | None = None) -> str | None:
-        """Returns the next line; ``None`` after the time limit.
-
-        Raises:
-            EOFError: standard input ended.
-        """
+        """Returns the next line; ``None`` after the time limit. Raises `EOFError` at the end of standard input."""
         while b"\n" not in self._text:
             left_s = None if deadline_ns is None else max(0, deadline_ns - time.monotonic_ns()) / NS_PER_S
             if not select.select([0], [], [], left_s)[0]:
@@ -163,8 +157,6 @@ class _Input:
 
 
 class _Part:
-    """All nodes of this process, driven by a separate thread."""
-
     def __init__(self, context: Context, plan: Mapping[str, Any]) -> None:
         self._executor = context.executor
         self._samples = SampleFile(plan["samples"])
@@ -272,12 +264,10 @@ def _say(**report: Any) -> None:
     os.write(sys.stdout.fileno(), (json.dumps(report) + "\n").encode())
 
 
-def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
+def build(context: Context, parameters: dict[str, Any]) -> None:
     """Builds the nodes of the file in parameter ``plan`` (see `encode_plan`)."""
     part = _Part(context, json.loads(Path(parameters["plan"]).read_text("utf-8")))
-    thread = threading.Thread(target=part.drive, name="topology", daemon=True)
-    thread.start()
-    return lambda: None  # all results are written by now
+    threading.Thread(target=part.drive, name="topology", daemon=True).start()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import math
 import re
 import stat
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -18,32 +18,14 @@ from pytest_ldos.base.errors import ConfigurationError, suggest
 
 _DEEPEST: Final = 100
 _LONGEST_WORD: Final = 200
-_SHOWN: Final = 60
-"""Largest length of a wrong value in a message."""
+_SHOWN: Final = 60  # largest length of a wrong value in a message
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\]]|[^\s{}\[\]:,"]+')
 """A string, a bracket, or a number or word: all JSON tokens except commas and colons."""
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """A value, with the line (from 1) of its key, or of its start if it has no key."""
-
-    value: Any
-    line: int
-
-
 class _Members(list[tuple[str, Any]]):
     """Members of an object in order, including those with a repeated key."""
-
-
-class _Refused(Exception):
-    """A value that is refused although its JSON syntax is valid."""
-
-    def __init__(self, message: str, line: int, remedy: str) -> None:
-        super().__init__(message)
-        self.line = line
-        self.remedy = remedy
 
 
 def _tokens(text: str) -> Iterator[tuple[str, int]]:
@@ -54,54 +36,46 @@ def _tokens(text: str) -> Iterator[tuple[str, int]]:
         yield token.group(), line
 
 
-def _refuse_deep(text: str) -> None:
+def _refuse_deep(text: str, file: str) -> None:
     depth = 0
     for part, line in _tokens(text):
         depth += (part in "{[") - (part in "}]")
         if depth > _DEEPEST:
-            raise _Refused("nested too deeply", line, f"at most {_DEEPEST} levels are read")
+            Place(file, line).refuse("nested too deeply", remedy=f"at most {_DEEPEST} levels are read")
 
 
-def _locate(value: Any, tokens: Iterator[tuple[str, int]], key_line: int | None = None) -> _Entry:
+def _locate(value: Any, tokens: Iterator[tuple[str, int]], file: str, key_line: int | None = None) -> Place:
     """Consumes the tokens of a value, and adds lines to it and all nested values."""
     _, line = next(tokens)
     if isinstance(value, _Members):
-        found: dict[str, _Entry] = {}
+        found: dict[str, Place] = {}
         for key, member in value:
             _, line_of_key = next(tokens)
             if key in found:
-                raise _Refused(f"key '{key[:_SHOWN]}' stands there twice", line_of_key, "keep one of them")
-            found[key] = _locate(member, tokens, line_of_key)
+                problem = f"key '{key[:_SHOWN]}' stands there twice"
+                Place(file, line_of_key).refuse(problem, remedy="keep one of them")
+            found[key] = _locate(member, tokens, file, line_of_key)
         value = found
         next(tokens)
     elif isinstance(value, list):
-        value = [_locate(each, tokens) for each in value]
+        value = [_locate(each, tokens, file) for each in value]
         next(tokens)
     elif isinstance(value, float) and not math.isfinite(value):
-        raise _Refused(f"{value} is no number of JSON", line, "write a finite number")
-    return _Entry(value, key_line or line)
+        Place(file, line).refuse(f"{value} is no number of JSON", remedy="write a finite number")
+    return Place(file, key_line or line, value)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A value of a file, with its location for error messages: its line, and its address, ``nodes[2].period_ms``."""
+    """A value of a file, the line of its key (or of its start), and its address: ``nodes[2].period_ms``."""
 
     file: str
-    address: str
-    entry: _Entry
-
-    @property
-    def value(self) -> Any:
-        """The plain value; for members of objects and arrays use `members` and `items`."""
-        return self.entry.value
-
-    @property
-    def line(self) -> int:
-        return self.entry.line
+    line: int
+    value: Any = None
+    address: str = ""
 
     @property
     def shown(self) -> str:
-        """Short description of the value, for messages about a wrong type."""
         if isinstance(self.value, dict):
             return "an object"
         if isinstance(self.value, list):
@@ -110,19 +84,18 @@ class Place:
         return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
     def refuse(self, problem: str, *, remedy: str = "") -> NoReturn:
-        """Raises `ConfigurationError` with file, line and address."""
         where = f"{self.address}: " if self.address else ""
         raise ConfigurationError(f"{self.file}, line {self.line}: {where}{problem}", remedy=remedy)
 
     def members(self, known: Collection[str], *, required: Collection[str] = ()) -> dict[str, Place]:
-        """Returns an object's members by key; refuses other types, unknown keys and missing required keys."""
+        """Returns the members of an object by key; refuses other types, unknown keys and missing required keys."""
         if not isinstance(self.value, dict):
             self.refuse(f"is {self.shown}", remedy="it must be an object: { … }")
         longest = max(map(len, self.value), default=0)
         if longest > _LONGEST_WORD:
             self.refuse(f"has a key of {longest} characters", remedy=f"known are: {', '.join(sorted(known))}")
         before = f"{self.address}." if self.address else ""
-        found = {key: Place(self.file, f"{before}{key}", entry) for key, entry in self.value.items()}
+        found = {key: replace(each, address=f"{before}{key}") for key, each in self.value.items()}
         for key, place in found.items():
             if key not in known:
                 place.refuse(f"unknown key '{key}'", remedy=suggest(key, known))
@@ -134,14 +107,14 @@ class Place:
     def items(self) -> Iterator[Place]:
         if not isinstance(self.value, list):
             self.refuse(f"is {self.shown}", remedy="it must be a list: [ … ]")
-        for number, entry in enumerate(self.value):
-            yield Place(self.file, f"{self.address}[{number}]", entry)
+        for number, each in enumerate(self.value):
+            yield replace(each, address=f"{self.address}[{number}]")
 
-    def word(self, *, longest: int = _LONGEST_WORD) -> str:
+    def word(self) -> str:
         if not isinstance(self.value, str):
             self.refuse(f"is {self.shown}", remedy='it must be a text: "…"')
-        if len(self.value) > longest:
-            self.refuse(f"has {len(self.value)} characters", remedy=f"at most {longest} are read")
+        if len(self.value) > _LONGEST_WORD:
+            self.refuse(f"has {len(self.value)} characters", remedy=f"at most {_LONGEST_WORD} are read")
         return self.value
 
     def number(self) -> float:
@@ -163,31 +136,23 @@ def read_located(text: str, file: str) -> Place:
     """Returns the root of a file.
 
     Raises:
-        ConfigurationError: the file is not JSON, repeats a key or has an invalid number; the message has file and line.
+        ConfigurationError: it is not JSON, repeats a key or has an invalid number; the message has file and line.
     """
     try:
-        _refuse_deep(text)
-        value = json.loads(text, object_pairs_hook=_Members)
-        return Place(file, "", _locate(value, _tokens(text)))
+        _refuse_deep(text, file)
+        return _locate(json.loads(text, object_pairs_hook=_Members), _tokens(text), file)
     except json.JSONDecodeError as error:
-        problem, line, remedy = f"{error.msg} (column {error.colno})", error.lineno, "write it as JSON"
-    except _Refused as refused:
-        problem, line, remedy = str(refused), refused.line, refused.remedy
+        line, problem, remedy = error.lineno, f"{error.msg} (column {error.colno})", "write it as JSON"
     except ValueError as error:
-        problem, line, remedy = str(error), 1, "write numbers that a program can read"
+        line, problem, remedy = 1, str(error), "write numbers that a program can read"
     raise ConfigurationError(f"{file}, line {line}: {problem}", remedy=remedy)
 
 
-LONGEST_FILE: Final = 4 * 1024 * 1024
-"""Largest size of a file in bytes."""
+LONGEST_FILE: Final = 4 * 1024 * 1024  # bytes
 
 
 def read_source(path: Path, what: str, *, remedy: str) -> str:
-    """Returns the text of a regular file.
-
-    Args:
-        what: description of the file for errors: ``the topology``.
-        remedy: remedy if the file does not exist.
+    """Returns the text of a regular file, `what` in errors; `remedy` is for a file that does not exist.
 
     Raises:
         ConfigurationError: it cannot be read, is a device or a pipe, too long, or not UTF-8.

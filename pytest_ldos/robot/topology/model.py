@@ -1,8 +1,8 @@
 """Topologies: nodes with their publishers, subscriptions, clients and servers, read from files.
 
-Files are JSON in the format of iRobot's performance framework, strictly validated. A type of the format is a header
-(number and stamp) and a payload: ``stamped10b`` carries 10 B, ``stamped4_int32`` four 32-bit numbers,
-``stamped_vector`` as many bytes as ``msg_size``. All are sent as `ldos_topology_msgs/Stamped`.
+Files are JSON in the format of iRobot's performance framework. A type is a header and a payload: ``stamped10b`` carries
+10 B, ``stamped4_int32`` four 32-bit numbers, ``stamped_vector`` ``msg_size`` bytes. All are sent as
+`ldos_topology_msgs/Stamped`.
 
 Reference: github.com/irobot-ros/ros2-performance, ``performance_test_factory/create_new_topology.md``.
 """
@@ -37,7 +37,7 @@ class Publisher:
     """A periodic publisher.
 
     Attributes:
-        id: unique in the topology, among all publishers, subscriptions and clients.
+        id: unique among all publishers, subscriptions and clients of the topology.
         size_bytes: size of the payload.
         by_unique_ptr: True if messages are passed to rclcpp as `unique_ptr`, False if by reference.
         line: line of the file, for messages.
@@ -55,8 +55,6 @@ class Publisher:
 
 @dataclass(frozen=True, kw_only=True)
 class Subscription:
-    """A subscription; see `Publisher`."""
-
     id: int
     topic: str
     msg_type: str
@@ -86,12 +84,7 @@ class Server:
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """A node and its endpoints.
-
-    Attributes:
-        namespace: absolute; ``/`` for none.
-        executor: number of the node's executor, if there are several.
-    """
+    """A node and its endpoints; `namespace` is absolute, and `executor` the number of its executor."""
 
     name: str
     namespace: str
@@ -104,7 +97,7 @@ class Node:
 
     @property
     def full_name(self) -> str:
-        """The full name without the first slash: ``left/gripper``."""
+        """Without the first slash: ``left/gripper``."""
         return f"{self.namespace}/{self.name}".strip("/")
 
     @property
@@ -114,12 +107,7 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True)
 class Topology:
-    """A declared graph of nodes.
-
-    Attributes:
-        name: name of its file, without the suffix.
-        digest: digest of the file's content; topologies with the same digest are the same.
-    """
+    """A declared graph of nodes, with the name of its file without the suffix, and the digest of its content."""
 
     name: str
     digest: str
@@ -143,8 +131,6 @@ class Topology:
 
 
 class _Checks:
-    """Rejects connections without a sender of matching type and QoS; messages have file, line and key."""
-
     def __init__(self, file: str) -> None:
         self._file = file
 
@@ -224,8 +210,7 @@ _MULTIPLES: Final = {"b": 1, "kb": 1024, "mb": 1024 * 1024}
 _BYTES: Final = re.compile(r"stamped(\d{1,9})(b|kb|mb)")
 _ARRAY: Final = re.compile(rf"stamped(\d{{0,9}})_({'|'.join(_NUMBERS)})")
 
-VECTOR: Final = "stamped_vector"
-"""The type with a variable size."""
+VECTOR: Final = "stamped_vector"  # the type with a variable size
 
 EXAMPLES: Final = ("stamped10b", "stamped100kb", "stamped4mb", "stamped4_int32", "stamped_int64", VECTOR)
 
@@ -241,13 +226,11 @@ def size_of_type(msg_type: str) -> int | None:
 
 
 MOST_NODES: Final = 500
-MOST_ENDS: Final = 3000
-"""Largest number of endpoints: their counts are sent in one line, which must fit in a pipe."""
+MOST_ENDS: Final = 3000  # largest number of endpoints: their counts are sent in one line, which must fit in a pipe
 
 LARGEST_BYTES: Final = 64 * 1024 * 1024
 LONGEST_NAME: Final = 100
-_LONGEST_TITLE: Final = 60
-"""Largest length of a topology's name, which is used in file names."""
+_LONGEST_TITLE: Final = 60  # largest length of a name of a topology, which is used in file names
 
 SHORTEST_PERIOD_NS: Final = 10_000
 LONGEST_PERIOD_NS: Final = 3600 * NS_PER_S
@@ -300,7 +283,6 @@ def read_topology(file: str) -> Topology:
 
 
 def decode_topology(text: str, file: str) -> Topology:
-    """Decodes a topology's text; see `read_topology`."""
     root = read_located(text, file)
     nodes = tuple(_read_nodes(root.members(("nodes",), required=("nodes",))["nodes"]))
     if not nodes:
@@ -354,8 +336,8 @@ def _read_publisher(place: Place, namespace: str, number: int) -> Publisher:
         id=number,
         topic=_absolute(keys["topic_name"], namespace),
         msg_type=keys["msg_type"].word(),
-        size_bytes=_read_size(keys["msg_type"], keys.get("msg_size")),
-        period_ns=_read_period(place, keys),
+        size_bytes=_read_size_bytes(keys["msg_type"], keys.get("msg_size")),
+        period_ns=_read_period_ns(place, keys),
         qos=_read_qos(keys),
         by_unique_ptr="msg_pass_by" not in keys or _one_of(keys["msg_pass_by"], _PASSED) == _PASSED[0],
         line=place.line,
@@ -381,8 +363,8 @@ def _read_client(place: Place, namespace: str, number: int) -> Client:
         id=number,
         service=_absolute(keys["service_name"], namespace),
         srv_type=keys["srv_type"].word(),
-        size_bytes=_read_size(keys["srv_type"], keys.get("msg_size")),
-        period_ns=_read_period(place, keys),
+        size_bytes=_read_size_bytes(keys["srv_type"], keys.get("msg_size")),
+        period_ns=_read_period_ns(place, keys),
         line=place.line,
     )
 
@@ -394,8 +376,7 @@ def _read_server(place: Place, namespace: str) -> Server:
     return Server(service=service, srv_type=keys["srv_type"].word(), line=place.line)
 
 
-def _read_size(msg_type: Place, msg_size: Place | None) -> int:
-    """Returns the payload in bytes, from the type's name or `msg_size`."""
+def _read_size_bytes(msg_type: Place, msg_size: Place | None) -> int:
     named = size_of_type(msg_type.word())
     if msg_size is None:
         if named is None:
@@ -414,8 +395,7 @@ def _read_size(msg_type: Place, msg_size: Place | None) -> int:
     return given_bytes
 
 
-def _read_period(owner: Place, keys: Mapping[str, Place]) -> int:
-    """Returns the nanoseconds between two messages."""
+def _read_period_ns(owner: Place, keys: Mapping[str, Place]) -> int:
     given = [keys[key] for key in _RATE if key in keys]
     if not given:
         owner.refuse("says neither 'period_ms' nor 'freq_hz'", remedy='add one, as in "period_ms": 10')
@@ -441,7 +421,6 @@ def _read_qos(keys: Mapping[str, Place]) -> TopicQos:
 
 
 def _refuse_service_qos(keys: Mapping[str, Place]) -> None:
-    """Refuses non-default QoS settings of services."""
     usual = {"qos_depth": 10, "qos_reliability": "reliable", "qos_durability": "volatile"}
     _read_qos(keys)
     for key, value in usual.items():

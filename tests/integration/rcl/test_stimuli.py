@@ -12,8 +12,8 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.robot.stack.goals import OutcomeClass
+from pytest_ldos.robot.stack.messages import fill, find_type
 from pytest_ldos.robot.stack.protocol import Attempt, CaseBook, MessageCase
-from pytest_ldos.robot.stack.ros2.messages import fill, find_type
 from pytest_ldos.robot.stack.senders import Conversation, ProgramStimulus
 from pytest_ldos.scenario.stimuli import FEEDBACK, ActionSpec, ServiceSpec
 from pytest_ldos.scenario.words import StimulusKind

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import socket
+from importlib.metadata import version
 from pathlib import Path
 
 import fsspec
 import pytest
 
-from pytest_ldos.fleet.choose import _faults, _own_version
+from pytest_ldos.fleet.choose import _faults
 from pytest_ldos.fleet.traces import Found, Outcome, Status, find_traces, summarize
 from pytest_ldos.measure.metrics.catalogue import OwnSource
 from pytest_ldos.measure.metrics.extract import extract_metrics
@@ -90,7 +91,7 @@ def test_unexpected_errors_are_rows(golden, request_of):
 
 
 def test_answer_of_a_worker():
-    ours = _own_version()
+    ours = version("pytest-ldos")
     answers = {
         "tcp://a": (ours, "lab-1", []),
         "tcp://b": ("", "lab-2", []),

@@ -1,25 +1,24 @@
-"""The process of the embedded stack for the stimulus ``action``; sends goals of any of its actions.
-
-It speaks the line protocol of `stack.lines`, and marks each trial's phases in the trace.
-"""
+"""The process of the embedded stack for the stimulus ``action``, which speaks the line protocol of `stack.lines`."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError
 from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.robot.dds.action import ActionClient, GoalStatus
-from pytest_ldos.robot.dds.messages import Message, fill, is_known
+from pytest_ldos.robot.dds.messages import Message, default, is_known, type_names
 from pytest_ldos.robot.dds.node import Context, Node, run_node
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.lines import REJECTED, Ended, Order, Task, judge_end, refuse, serve
+from pytest_ldos.robot.stack.messages import MessageLayer, fill
 from pytest_ldos.scenario.stimuli import FEEDBACK, ActionSpec
 
+_LAYER: Final = MessageLayer(default, type_names)
 _DISCOVERY_S: Final = 20.0
 _POLL_S: Final = 0.02
 _CANCEL_S: Final = 2.0
@@ -36,11 +35,7 @@ class _Goal:
 
 
 class ActionCaller:
-    """Sends one goal at a time and waits for its end; `reset` is the message of the goal after each trial, if any.
-
-    Raises:
-        ConfigurationError: the stack has no actions of this type.
-    """
+    """Sends one goal at a time and waits for its end; `reset` is the message of the goal after each trial, if any."""
 
     def __init__(self, node: Node, spec: ActionSpec, reset: Mapping[str, Any] | None) -> None:
         self._node = node
@@ -58,13 +53,9 @@ class ActionCaller:
         return self._reset is not None
 
     def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
-        """Refuses messages that are not goals of this type, and an action without a server.
-
-        Raises:
-            ConfigurationError: names the place and the field.
-        """
+        """Raises `ConfigurationError` for messages that are not goals of this type, and an action without a server."""
         for where, values in messages.items():
-            fill(f"{self._spec.type}_Goal", values, where)
+            fill(default(f"{self._spec.type}_Goal"), values, where, _LAYER)
         ends_at = time.monotonic() + _DISCOVERY_S
         while not self._client.server_is_ready():
             if time.monotonic() > ends_at:
@@ -77,14 +68,13 @@ class ActionCaller:
         return self._send(task, self._reset) if self._reset is not None else task.end(OutcomeClass.SUCCESS)
 
     def _send(self, task: Task, values: Mapping[str, Any]) -> Ended:
-        message = fill(f"{self._spec.type}_Goal", values, "the goal")
+        message = fill(default(f"{self._spec.type}_Goal"), values, "the goal", _LAYER)
         goal = _Goal()
         task.begin()
         self._node.executor.post(lambda: self._begin(task, goal, message))
         if not goal.ended.wait(task.left_s):
             self._node.executor.post(lambda: self._client.cancel_goal(task.id))
             goal.ended.wait(_CANCEL_S)
-            task.enter(Phase.RESULT)
             return task.end(OutcomeClass.TIMED_OUT, f"no result within {self._spec.timeout_s:g} s")
         if not goal.was_accepted:
             return task.end(*REJECTED)
@@ -117,7 +107,6 @@ class ActionCaller:
 
 
 def _serve(node: Node, caller: ActionCaller, messages: Mapping[str, Mapping[str, Any]]) -> None:
-    """Serves commands until the input ends, then ends the node."""
     try:
         caller.check(messages)
     except LdosError as error:
@@ -127,8 +116,8 @@ def _serve(node: Node, caller: ActionCaller, messages: Mapping[str, Mapping[str,
     node.executor.stop()
 
 
-def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Builds node `ldos_action_caller`; parameters: ``spec``, ``messages`` by place, ``reset``."""
+def build(context: Context, parameters: dict[str, Any]) -> None:
+    """Parameters: ``spec``, ``messages`` by place, ``reset``."""
     node = Node(context, "ldos_action_caller")
     spec = ActionSpec(**{**parameters["spec"], "success_codes": tuple(parameters["spec"]["success_codes"])})
     try:
@@ -140,7 +129,6 @@ def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
             target=_serve, args=(node, caller, parameters["messages"]), name="commands", daemon=True
         )
     work.start()
-    return lambda: None
 
 
 if __name__ == "__main__":

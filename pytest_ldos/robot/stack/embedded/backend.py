@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, Unpack
 
@@ -17,17 +16,17 @@ from pytest_ldos.host.cpu_thief import thief_commands
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.dds.domain import bound_to_loopback, claim_domain
-from pytest_ldos.robot.stack.client_protocol import MotionOutcome, died, plant_failure, to_outcome
+from pytest_ldos.robot.stack.client_protocol import MotionOutcome, MoveReport, died, plant_failure, to_outcome
 from pytest_ldos.robot.stack.embedded.installed import PARTS, Installed, installed_here, installed_in
 from pytest_ldos.robot.stack.goals import HOME, PANDA_GOALS, Goal, read_goals
 from pytest_ldos.robot.stack.protocol import OURS, CaseBook, Installation, StackInfo, Stimulus, read_cases, single_case
 from pytest_ldos.robot.stack.senders import (
-    ANSWER_GRACE_S,
     ArmStimulus,
     Conversation,
     MoveRequest,
     ProgramStimulus,
     WindowStimulus,
+    no_answer,
     to_command,
 )
 from pytest_ldos.scenario.model import StackSpec
@@ -55,23 +54,19 @@ def tracepoints_available(found: Installed, *, where: str = "") -> Availability:
     return Availability(True)
 
 
-READY_TIMEOUT_S: Final = 30.0
-"""Limit for a stack to become ready. A stack usually takes 3 s; the limit allows for a loaded machine."""
-
-_FASTEST_LOOP_HZ: Final = 1000
-"""Highest rate of a control loop in Python."""
+READY_TIMEOUT_S: Final = 30.0  # it usually takes 3 s
+_FASTEST_LOOP_HZ: Final = 1000  # of a control loop in Python
 
 _QUIET: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MUJOCO_GL": "disable"}
 """Disables thread pools, which would disturb the timing, and a search for graphics, which would delay the start."""
 
 
 def embedded_available(installation: Installation = OURS) -> Availability:
-    """Availability of all parts of the embedded stack, including its tracepoints."""
     if installation.is_ours:
         modules = find_modules(PARTS, extra="embedded")
         return tracepoints_available(installed_here()) if modules.ok else modules
     python = installation.python
-    found = installed_in(installation.interpreter)
+    found = installed_as(installation)
     if isinstance(found, str):
         return Availability(False, f"{python} cannot be asked: {found}", "name another environment")
     if found.missing:
@@ -80,14 +75,18 @@ def embedded_available(installation: Installation = OURS) -> Availability:
     return tracepoints_available(found, where=python)
 
 
-def _installed(installation: Installation) -> Installed | str:
+def installed_as(installation: Installation) -> Installed | str:
     return installed_here() if installation.is_ours else installed_in(installation.interpreter)
+
+
+def versions_of(installation: Installation) -> Mapping[str, str]:
+    found = installed_as(installation)
+    return {} if isinstance(found, str) else found.versions
 
 
 def embedded_info(installation: Installation = OURS, *, stimulus: StimulusKind = StimulusKind.MOVE_GROUP) -> StackInfo:
     """Describes the stack without starting it; all of its parts must be installed."""
-    found = _installed(installation)
-    versions = {} if isinstance(found, str) else found.versions
+    versions = versions_of(installation)
     parts = f"MuJoCo {versions['mujoco']}, OMPL {versions['ompl']}, TOPP-RA {versions['toppra']}"
     return StackInfo(
         name="embedded" if stimulus is StimulusKind.MOVE_GROUP else f"embedded-{stimulus}",
@@ -98,7 +97,7 @@ def embedded_info(installation: Installation = OURS, *, stimulus: StimulusKind =
 
 
 class NodesBackend:
-    """The part of a `StackBackend` for processes of the embedded node layer; `recorder` records them."""
+    """The part of a `StackBackend` for processes of the embedded node layer."""
 
     VARIABLES: ClassVar[Mapping[str, str]] = {}
 
@@ -113,7 +112,6 @@ class NodesBackend:
         self._group = ProcessGroup(log_directory=log_directory, prefix=recorder.prefix, environment=environment)
 
     def _run(self, name: str, module: str, parameters: Mapping[str, Any], *, talk: bool = False) -> Child:
-        """Starts a process that runs a module with parameters (see `run_node`)."""
         command = [*self._installation.interpreter, "-m", module, json.dumps(parameters)]
         return self._group.start(name, command, talk=talk)
 
@@ -124,6 +122,8 @@ class NodesBackend:
 
 class NodesStack:
     """The part of a `RunningStack` for processes of the embedded node layer."""
+
+    stimulus: Stimulus
 
     def __init__(self, domain: int, group: ProcessGroup, *, info: StackInfo) -> None:
         self.info = info
@@ -149,8 +149,6 @@ class NodesStack:
 
 
 class EmbeddedBackend(NodesBackend):
-    """See `StackBackend`."""
-
     VARIABLES = _QUIET
 
     def start(self, *, on_waiting: Callable[[str], None] | None = None) -> EmbeddedStack:
@@ -184,16 +182,7 @@ class EmbeddedBackend(NodesBackend):
             self._group.start(name, command)
         return stack
 
-    @cached_property
-    def _module(self) -> Callable[[str], str]:
-        """Module of a node in the installed version, looked up once."""
-        found = _installed(self._installation)
-        if isinstance(found, str):
-            raise BringUpFailed(f"{self._installation.python} cannot be asked: {found}")
-        return found.node
-
     def _start_stimulus(self, stack: EmbeddedStack) -> Stimulus:
-        """Starts the stimulus, unless it is goals for the arm; refuses one that this stack does not support."""
         spec, driver = self._spec, self._spec.driver
         if isinstance(driver, WindowSpec):
             return WindowStimulus(driver.seconds, stack.why)
@@ -223,7 +212,10 @@ class EmbeddedBackend(NodesBackend):
         return ProgramStimulus(conversation, book, timeout_s=timeout_s, why=stack.why)
 
     def _start_node(self, name: str, domain: int, *, talk: bool = False, **parameters: Any) -> Child:
-        return self._run(name, self._module(name), {"domain": domain, **parameters}, talk=talk)
+        found = installed_as(self._installation)
+        if isinstance(found, str):
+            raise BringUpFailed(f"{self._installation.python} cannot be asked: {found}")
+        return self._run(name, found.node(name), {"domain": domain, **parameters}, talk=talk)
 
 
 class EmbeddedStack(NodesStack):
@@ -239,7 +231,7 @@ class EmbeddedStack(NodesStack):
         self._traced = tuple(group.children)
         self._under_test = [child for child in self._traced if child is not client]
         self._conversation = Conversation(client, group.describe_ended)
-        self.stimulus: Stimulus = ArmStimulus(self)
+        self.stimulus = ArmStimulus(self)
 
     def stimulate_by(self, stimulus: Stimulus) -> None:
         """Sets a stimulus other than goals for the arm; its program is traced, but not under test."""
@@ -247,7 +239,6 @@ class EmbeddedStack(NodesStack):
         self._traced = tuple(self._group.children)
 
     def await_ready(self) -> None:
-        """Waits until the client has found a planner, a controller and a first joint state."""
         if self._conversation.await_ready(READY_TIMEOUT_S):
             return
         why = self.why()
@@ -272,16 +263,15 @@ class EmbeddedStack(NodesStack):
         refuse_other_joints(goal)
         failure = plant_failure(self._spec.faults.failure_rate, seed=request["seed"], trial=request["trial"])
         command = replace(to_command(self._spec, goal, **request), failure=failure or "")
-        limit_s = command.timeout_s + ANSWER_GRACE_S
-        report = self._conversation.move(command, timeout_s=limit_s)
-        if report is not None:
+        report = self._conversation.ask(command)
+        if isinstance(report, MoveReport):
             return to_outcome(report, check_pose=not command.plan_only)
-        reason = self.why() or f"the goal client gave no answer within {limit_s:.0f} s"
+        reason = self.why() or no_answer("goal client", command)
         return died(command.goal_id, f"{reason}\n{self._group.last_words()}")
 
 
 def refuse_other_joints(goal: Goal) -> None:
-    """Refuses a joint goal that does not name exactly the Panda's joints."""
+    """Raises `ConfigurationError` for a joint goal that does not name exactly the Panda's joints."""
     assert HOME.joints is not None
     if goal.joints is None or set(goal.joints) == set(HOME.joints):
         return

@@ -1,7 +1,6 @@
 """The goal client: sends one goal at a time, marks its phases in the trace, and reports its end.
 
-Commands arrive as JSON lines on standard input, events leave as JSON lines on standard
-output (`client_protocol` has both). A phase is marked and stamped when it is received.
+Commands and events are JSON lines on standard input and output (`client_protocol`). A phase is marked when received.
 
 Tracepoints: ``ldos:trial_begin``, ``ldos:phase``, ``ldos:plan``, ``ldos:trial_end``.
 """
@@ -11,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -38,13 +37,12 @@ from pytest_ldos.robot.stack.embedded.panda import (
     to_robot_state,
 )
 from pytest_ldos.robot.stack.goals import ErrorCode, Goal, PoseError
-from pytest_ldos.robot.stack.lines import write
+from pytest_ldos.robot.stack.lines import Marks, write
 
 FAILURES: Final = {
     PlantedFailure.PLANNER: ErrorCode.PLANNING_FAILED,
     PlantedFailure.CONTROLLER: ErrorCode.CONTROL_FAILED,
 }
-"""MoveIt's error code of a goal with a planted failure."""
 
 _READY_POLL_NS: Final = 20 * NS_PER_MS
 _CANCEL_GRACE_NS: Final = 1000 * NS_PER_MS
@@ -53,8 +51,6 @@ _FEEDBACK_PHASES: Final = {"PLANNING": Phase.PLANNING, "MONITOR": Phase.EXECUTIN
 
 @dataclass(frozen=True)
 class Planned:
-    """Summary of the trajectory in a result."""
-
     duration_ns: int
     points: int
     planning_time_s: float
@@ -67,45 +63,21 @@ def _planned(result: Message) -> Planned | None:
     return Planned(duration_ns(points[-1].time_from_start), len(points), float(result.planning_time))
 
 
-class Motion:
+class Motion(Marks):
     def __init__(self, command: MoveCommand) -> None:
+        super().__init__(id=command.goal_id, trial=command.trial, plan_only=command.plan_only)
         self.command = command
-        self.stamps: dict[str, int] = {}
         self.deadline_ns = time.monotonic_ns() + seconds_to_ns(command.timeout_s)
         self.is_cancelled = False
-
-    @property
-    def goal_id(self) -> str:
-        return self.command.goal_id
-
-    @property
-    def is_marked(self) -> bool:
-        return self.command.trial is not None or self.command.plan_only
-
-    def begin(self) -> None:
-        trial = self.command.trial
-        if trial is not None:
-            emit.trial_begin(self.goal_id, trial.scenario, trial.index)
-
-    def enter(self, phase: Phase) -> None:
-        """Stamps a phase when it is first entered, and marks it if the goal is a trial or only planned."""
-        if phase in self.stamps:
-            return
-        self.stamps[phase] = time.monotonic_ns()
-        if self.is_marked:
-            emit.phase(self.goal_id, phase)
 
     def end(self, error_code: int, planned: Planned | None) -> None:
         self.enter(Phase.RESULT)
         if self.is_marked and planned is not None:
-            emit.plan(self.goal_id, planned.duration_ns, planned.points)
-        if self.command.trial is not None:
-            emit.trial_end(self.goal_id, error_code)
+            emit.plan(self.id, planned.duration_ns, planned.points)
+        self.end_trial(error_code)
 
 
 class GoalClient:
-    """The node: receives commands, sends goals, and reports results."""
-
     def __init__(self, node: Node) -> None:
         self._node = node
         self._panda = load_panda()
@@ -152,7 +124,7 @@ class GoalClient:
         )
         motion.enter(Phase.GOAL_SENT)
         self._action.send_goal(
-            motion.goal_id,
+            motion.id,
             goal,
             on_response=lambda accepted: self._answered(motion, accepted),
             on_feedback=lambda feedback: self._fed_back(motion, feedback),
@@ -198,7 +170,7 @@ class GoalClient:
         error = self._pose_error(motion.command.goal)
         write(
             MoveReport(
-                goal_id=motion.goal_id,
+                goal_id=motion.id,
                 error_code=code,
                 message=reason,
                 stamps_ns=motion.stamps,
@@ -217,7 +189,7 @@ class GoalClient:
         else:
             motion.is_cancelled = True
             motion.deadline_ns += _CANCEL_GRACE_NS
-            self._action.cancel_goal(motion.goal_id)
+            self._action.cancel_goal(motion.id)
 
     def _pose_error(self, goal: Goal) -> PoseError | None:
         """Difference of the tip's pose from the goal, by the last joint state; ``None`` without one."""
@@ -243,12 +215,10 @@ def _read_commands(node: Node, client: GoalClient) -> None:
     node.executor.stop()
 
 
-def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Builds node `ldos_goal_client`."""
+def build(context: Context, parameters: dict[str, Any]) -> None:
     node = Node(context, "ldos_goal_client")
     client = GoalClient(node)
     threading.Thread(target=_read_commands, args=(node, client), name="commands", daemon=True).start()
-    return lambda: None
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Determines the parts of the embedded stack in an environment, whose interpreter runs this file and prints JSON.
 
-It needs only the standard library, because interpreters of other environments run this file,
-and the pytest-ldos installed there may be older.
+It needs only the standard library, because the pytest-ldos of another environment may be older.
 """
 
 from __future__ import annotations
@@ -59,7 +58,6 @@ class Installed:
         return [name for name in (*PARTS, _PROJECT) if name not in self.versions]
 
     def node(self, name: str) -> str:
-        """Returns the module of a node of the embedded stack."""
         return f"{self.place}.stack.embedded.{name}"
 
 
@@ -76,14 +74,18 @@ def installed_here() -> Installed:
     return Installed({**versions, "python": platform.python_version()}, bool(provider), fault, place)
 
 
+def _run(command: list[str], env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, env=env, capture_output=True, encoding="utf-8", errors="replace", check=False, timeout=_TIMEOUT_S
+    )
+
+
 @lru_cache(maxsize=8)
 def installed_in(interpreter: tuple[str, ...]) -> Installed | str:
     """Returns the software installed in another interpreter's environment, or a text why it cannot be determined."""
-    command = [*interpreter, __file__]
     try:
-        done = subprocess.run(
-            command, capture_output=True, encoding="utf-8", errors="replace", check=True, timeout=_TIMEOUT_S
-        )
+        done = _run([*interpreter, __file__])
+        done.check_returncode()
         values: dict[str, Any] = json.loads(done.stdout)
         return Installed(**values)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -112,10 +114,8 @@ def _sources(package: str) -> str:
     """Local version with a digest of the nodes' sources, because checkouts of one version differ."""
     if not package:
         return ""
-    digest = hashlib.sha256()
-    for file in sorted(Path(package).parent.rglob("*.py")):
-        digest.update(file.read_bytes())
-    return f"+{digest.hexdigest()[:8]}"
+    sources = b"".join(file.read_bytes() for file in sorted(Path(package).parent.rglob("*.py")))
+    return f"+{hashlib.sha256(sources).hexdigest()[:8]}"
 
 
 def _file_of(module: str) -> str:
@@ -136,15 +136,7 @@ def load_fault(library: str) -> str:
     command = [sys.executable, "-I", "-c", _LOAD, library]
     environment = {**os.environ, "LTTNG_UST_REGISTER_TIMEOUT": "0"}
     try:
-        done = subprocess.run(
-            command,
-            env=environment,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-            timeout=_TIMEOUT_S,
-        )
+        done = _run(command, environment)
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     if done.returncode == 0:

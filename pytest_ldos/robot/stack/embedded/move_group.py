@@ -1,7 +1,6 @@
 """The planner's node: MoveIt's `move_group` action over OMPL, TOPP-RA and our controller.
 
-A goal is planned from the present state, checked against it, sent to the controller and monitored, with MoveIt's
-feedback states (``PLANNING``, ``MONITOR``, ``IDLE``), limits and error codes.
+It has MoveIt's feedback states (``PLANNING``, ``MONITOR``, ``IDLE``), limits and error codes.
 
 Tracepoints: ``ldos:cpu_speed``, on the planning thread just before ``PLANNING``.
 """
@@ -36,10 +35,10 @@ from pytest_ldos.robot.stack.embedded.panda import (
     MOVE_ACTION,
     MOVE_ACTION_TYPE,
     SEED_PARAMETER,
+    Failed,
     Joints,
     Kinematics,
     Panda,
-    RefusedGoal,
     TimedPath,
     load_panda,
     to_goal,
@@ -53,8 +52,7 @@ DURATION_SCALING: Final = 1.2
 DURATION_MARGIN_S: Final = 0.5
 """Limits of MoveIt's trajectory execution manager."""
 
-_PLANTED_ABORT: Final = 0.5
-"""Fraction of the trajectory's duration at which a planted fault ends it."""
+_PLANTED_ABORT: Final = 0.5  # fraction of the trajectory's duration at which a planted fault ends it
 
 _BYTES_PER_MB: Final = 1_000_000
 _IK_ATTEMPTS: Final = 30
@@ -63,8 +61,7 @@ _WATCH_PERIOD_NS: Final = 100 * NS_PER_MS
 
 _LONGEST_STOP_S: Final = 1.0
 _STILL_STATES: Final = 3
-_STILL_RAD: Final = 1e-3
-"""Largest difference between two joint states of an arm at rest."""
+_STILL_RAD: Final = 1e-3  # largest difference between two joint states of an arm at rest
 
 
 Waypoints = npt.NDArray[np.float64]
@@ -83,12 +80,7 @@ def plan_path(
     seed: int,
     time_limit_s: float,
 ) -> Waypoints | None:
-    """Returns waypoints from `start` to `goal`, or ``None`` if none were found in time.
-
-    Args:
-        is_colliding: returns True if the arm touches something at the given joints.
-        seed: seed of OMPL's random numbers (> 0): equal seeds and states give equal paths.
-    """
+    """Returns waypoints, or ``None`` if none were found in time; equal seeds (> 0) and states give equal paths."""
     util.setLogLevel(util.LogLevel.LOG_NONE)
     util.RNG.setSeed(seed)
     joints = range(len(panda))
@@ -141,9 +133,7 @@ with _unneeded():
     from toppra import SplineInterpolator, algorithm, constraint
 
 
-_SAMPLE_S: Final = 0.1
-"""Time between trajectory points: MoveIt's `resample_dt`."""
-
+_SAMPLE_S: Final = 0.1  # MoveIt's `resample_dt`
 _GRID_POINTS: Final = 101
 
 
@@ -177,26 +167,13 @@ def time_path(
     return TimedPath(times, trajectory(times), trajectory(times, 1), trajectory(times, 2))
 
 
-class Failed(Exception):
-    """A goal ended with an error code."""
-
-    def __init__(self, code: int, reason: str) -> None:
-        super().__init__(reason)
-        self.code = code
-        self.reason = reason
-
-
 @dataclass(frozen=True)
 class Plan:
-    """A planned path and its planning time."""
-
     path: TimedPath
     planning_time_s: float
 
 
 class Planner:
-    """Plans a timed path from a state to a goal."""
-
     def __init__(self, panda: Panda, *, planning_delay_s: float = 0.0, planning_delay_share: float = 0.0) -> None:
         self._panda = panda
         self._kinematics = Kinematics(panda)
@@ -204,11 +181,7 @@ class Planner:
         self._delay_share = planning_delay_share
 
     def plan(self, goal: Goal, request: Message, start: Joints, seed: int) -> Plan:
-        """Plans a path for a `MotionPlanRequest`.
-
-        Raises:
-            Failed: with MoveIt's code for the cause.
-        """
+        """Plans a path for a `MotionPlanRequest`; raises `Failed` with MoveIt's code for the cause."""
         began = time.monotonic()
         if self._kinematics.is_colliding(start):
             raise Failed(ErrorCode.START_STATE_IN_COLLISION, "the arm is in collision at its position")
@@ -318,7 +291,7 @@ class MoveGroup:
             self._finish(goal, GoalStatus.SUCCEEDED, ErrorCode.SUCCESS, "", plan)
         except Failed as failure:
             status = GoalStatus.CANCELED if failure.code == ErrorCode.PREEMPTED else GoalStatus.ABORTED
-            self._finish(goal, status, failure.code, failure.reason, plan)
+            self._finish(goal, status, failure.code, str(failure), plan)
 
     def _finish(self, goal: ServerGoal, status: GoalStatus, code: int, reason: str, plan: Plan | None) -> None:
         self._busy = False
@@ -335,11 +308,8 @@ class MoveGroup:
         request = goal.request
         if request.group_name != GROUP:
             raise Failed(ErrorCode.INVALID_GROUP_NAME, f"there is no group '{request.group_name}' (there is {GROUP})")
-        try:
-            wanted = to_goal(request.goal_constraints, self._panda.joint_names)
-            start = to_start(request.start_state, self._panda.joint_names)
-        except RefusedGoal as refusal:
-            raise Failed(refusal.code, str(refusal)) from None
+        wanted = to_goal(request.goal_constraints, self._panda.joint_names)
+        start = to_start(request.start_state, self._panda.joint_names)
         start = self._present_state() if start is None else start
         seed = self._parameters[SEED_PARAMETER]
         if seed is None:
@@ -351,7 +321,6 @@ class MoveGroup:
             raise Failed(ErrorCode.PLANNING_FAILED, "no path was found (a planted fault)")
 
     def _present_state(self) -> Joints:
-        """Waits for the next joint state and returns it."""
         self._state_arrived.clear()
         if not self._state_arrived.wait(timeout=1.0) or self._state is None:
             raise Failed(ErrorCode.INVALID_ROBOT_STATE, "no joint state arrived within a second")
@@ -389,8 +358,6 @@ class MoveGroup:
 
 
 class Execution:
-    """One trajectory at the controller, ended by a cancellation before or during it."""
-
     def __init__(self, controller: ActionClient) -> None:
         self._controller = controller
         self._changed = threading.Condition()
@@ -447,8 +414,8 @@ class Execution:
                 self._changed.notify()
 
 
-def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Builds node `move_group`; parameters: ``planning_delay_ms``, ``planning_delay_share``, ``leak_mb`` (faults)."""
+def build(context: Context, parameters: dict[str, Any]) -> None:
+    """Parameters: ``planning_delay_ms``, ``planning_delay_share``, ``leak_mb`` (faults)."""
     panda = load_panda()
     planner = Planner(
         panda,
@@ -456,7 +423,6 @@ def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
         planning_delay_share=parameters["planning_delay_share"],
     )
     MoveGroup(Node(context, "move_group"), panda, planner, leak_mb=parameters.get("leak_mb", 0.0))
-    return lambda: None
 
 
 if __name__ == "__main__":

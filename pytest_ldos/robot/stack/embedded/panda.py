@@ -32,7 +32,6 @@ class Panda:
         model: MuJoCo's model; every user creates its own `MjData`.
         lower, upper: joint limits, rad.
         velocity_limit, acceleration_limit: rad/s and rad/s².
-        ready: the home position.
         tip_site: MuJoCo's index of `panda_link8`.
     """
 
@@ -64,8 +63,7 @@ def load_panda() -> Panda:
     )
 
 
-_ROTATION_WEIGHT: Final = 0.3
-"""Metres equivalent to one radian: about the length of the arm's wrist."""
+_ROTATION_WEIGHT: Final = 0.3  # metres equivalent to one radian: about the length of the arm's wrist
 
 _POSITION_TOLERANCE_M: Final = 1e-4
 _ROTATION_TOLERANCE_RAD: Final = 1e-3
@@ -75,8 +73,6 @@ Vector = npt.NDArray[np.float64]
 
 
 class Kinematics:
-    """Computes the tip's pose from joints, and joints from the tip's pose."""
-
     def __init__(self, panda: Panda) -> None:
         self._panda = panda
         self._model = panda.model
@@ -90,7 +86,7 @@ class Kinematics:
         return Pose((x, y, z), (qx, qy, qz, qw))
 
     def is_colliding(self, joints: Joints | list[float]) -> bool:
-        """Returns True if the arm touches itself, the floor or the obstacle."""
+        """True if the arm touches itself, the floor or the obstacle."""
         self._data.qpos[:] = joints
         mujoco.mj_kinematics(self._model, self._data)
         mujoco.mj_collision(self._model, self._data)
@@ -174,7 +170,6 @@ class TimedPath:
 
 
 def to_message(path: TimedPath, joint_names: Sequence[str]) -> Message:
-    """Builds a `JointTrajectory` from a path."""
     points = [
         default(
             "trajectory_msgs/msg/JointTrajectoryPoint",
@@ -208,12 +203,10 @@ _POINT_FIELDS = ("positions", "velocities", "accelerations")
 
 
 def duration_ns(duration: Message) -> int:
-    """Returns the nanoseconds of a `builtin_interfaces/Duration`."""
     return int(duration.sec) * NS_PER_S + int(duration.nanosec)
 
 
 def to_time(time_ns: int, kind: str = "Time") -> Any:
-    """Builds a `builtin_interfaces/Time`, or a `Duration`."""
     seconds, nanoseconds = divmod(time_ns, NS_PER_S)
     return default(f"builtin_interfaces/msg/{kind}", sec=seconds, nanosec=nanoseconds)
 
@@ -226,12 +219,11 @@ SEED_PARAMETER: Final = "planner_seed"
 FAILURE_PARAMETER: Final = "planted_failure"
 """Parameter that plants a fault: the error code with which the next goal ends; unset for none."""
 
-
 _SPHERE = 2
 
 
-class RefusedGoal(Exception):
-    """Constraints that this planner does not support, with MoveIt's error code."""
+class Failed(Exception):
+    """A goal failed, with MoveIt's error code."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(reason)
@@ -239,7 +231,6 @@ class RefusedGoal(Exception):
 
 
 def to_constraints(goal: Goal) -> Message:
-    """Builds a `moveit_msgs/Constraints` that is satisfied at the goal."""
     tolerance = _ROTATION_TOLERANCE_RAD
     if goal.joints is not None:
         limits = {"tolerance_above": tolerance, "tolerance_below": tolerance, "weight": 1.0}
@@ -288,16 +279,12 @@ def to_robot_state(joints: Mapping[str, float] | None) -> Message:
 
 
 def to_start(state: Message, joint_names: Sequence[str]) -> npt.NDArray[np.float64] | None:
-    """Returns the joints of a `RobotState`, or ``None`` for the present state.
-
-    Raises:
-        RefusedGoal: it names some joints, but not all of them.
-    """
+    """Returns all joints of a `RobotState`, ``None`` for the present state; raises `Failed` if it names only some."""
     values = dict(zip(state.joint_state.name, state.joint_state.position.tolist(), strict=False))
     if not values:
         return None
     if set(values) != set(joint_names):
-        raise RefusedGoal(ErrorCode.INVALID_ROBOT_STATE, "a start state must name every joint of the arm")
+        raise Failed(ErrorCode.INVALID_ROBOT_STATE, "a start state must name every joint of the arm")
     return np.array([values[name] for name in joint_names])
 
 
@@ -305,24 +292,23 @@ def to_goal(alternatives: Sequence[Message], joint_names: Sequence[str]) -> Goal
     """Returns the goal of a `MotionPlanRequest`'s constraints.
 
     Raises:
-        RefusedGoal: not exactly one set of constraints, or neither a complete pose of the tip
-            nor a value for every joint.
+        Failed: not exactly one set of constraints, or neither a complete pose of the tip nor a value for every joint.
     """
     if len(alternatives) != 1:
-        raise RefusedGoal(ErrorCode.INVALID_GOAL_CONSTRAINTS, "exactly one set of goal constraints is planned for")
+        raise Failed(ErrorCode.INVALID_GOAL_CONSTRAINTS, "exactly one set of goal constraints is planned for")
     wanted = alternatives[0]
     if wanted.joint_constraints:
         joints = {constraint.joint_name: constraint.position for constraint in wanted.joint_constraints}
         if set(joints) != set(joint_names):
-            raise RefusedGoal(ErrorCode.INVALID_GOAL_CONSTRAINTS, "a joint goal must name every joint of the arm")
+            raise Failed(ErrorCode.INVALID_GOAL_CONSTRAINTS, "a joint goal must name every joint of the arm")
         return Goal(wanted.name, joints=joints)
     if len(wanted.position_constraints) != 1 or len(wanted.orientation_constraints) != 1:
-        raise RefusedGoal(ErrorCode.INVALID_GOAL_CONSTRAINTS, "a pose goal needs one position and one orientation")
+        raise Failed(ErrorCode.INVALID_GOAL_CONSTRAINTS, "a pose goal needs one position and one orientation")
     position, orientation = wanted.position_constraints[0], wanted.orientation_constraints[0]
     if {position.link_name, orientation.link_name} != {TIP_LINK}:
-        raise RefusedGoal(ErrorCode.INVALID_LINK_NAME, f"only {TIP_LINK} can be given a pose")
+        raise Failed(ErrorCode.INVALID_LINK_NAME, f"only {TIP_LINK} can be given a pose")
     if len(position.constraint_region.primitive_poses) != 1:
-        raise RefusedGoal(ErrorCode.INVALID_GOAL_CONSTRAINTS, "the position must be one primitive")
+        raise Failed(ErrorCode.INVALID_GOAL_CONSTRAINTS, "the position must be one primitive")
     point = position.constraint_region.primitive_poses[0].position
     turn = orientation.orientation
     return Goal(wanted.name, pose=Pose((point.x, point.y, point.z), (turn.x, turn.y, turn.z, turn.w)))

@@ -1,10 +1,7 @@
-"""The simulator: MuJoCo at 1 kHz in real time, with the controller manager inside.
+"""The simulator: MuJoCo at 1 kHz in real time, with the controller manager inside, as with gz_ros2_control.
 
-Trajectories are quintic between points, as in ros2_controllers. The controller knows neither DDS nor clocks: `update`
-receives the (simulator's) time.
-
-As with gz_ros2_control, the simulator's loop updates the controllers: every second
-step is a control cycle. Publishes `/clock` each step and `/joint_states` each cycle.
+Trajectories are quintic between points, as in ros2_controllers. The controller knows neither DDS nor clocks. Every
+second step is a control cycle. Publishes `/clock` each step and `/joint_states` each cycle.
 
 Tracepoints: ``ldos:sim_step``, ``ldos:control_cycle``.
 """
@@ -15,9 +12,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import mujoco
 import numpy as np
@@ -46,18 +42,14 @@ STOPPED_VELOCITY_RAD_S: Final = 0.01
 GOAL_TIME_TOLERANCE_S: Final = 1.0
 
 
-class TrajectoryResult(IntEnum):
-    """Error codes of `control_msgs/action/FollowJointTrajectory`."""
-
+class TrajectoryResult(IntEnum):  # control_msgs/action/FollowJointTrajectory
     SUCCESSFUL = 0
     INVALID_GOAL = -1
-    INVALID_JOINTS = -2
     PATH_TOLERANCE_VIOLATED = -4
     GOAL_TOLERANCE_VIOLATED = -5
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """Command to the hardware: rad and rad/s, shape ``(7,)`` each."""
 
     position: Joints
@@ -74,16 +66,13 @@ class Trajectory:
         self._position = BPoly.from_derivatives(path.times_s, derivatives)
         self._velocity = self._position.derivative()
 
-    def at(self, time_s: float) -> tuple[Joints, Joints]:
-        """Returns position (rad) and velocity (rad/s), each of shape ``(7,)``."""
+    def at(self, time_s: float) -> Command:
         if time_s >= self.duration_s:
-            return self._end, np.zeros_like(self._end)
-        return self._position(time_s), self._velocity(time_s)
+            return Command(self._end, np.zeros_like(self._end))
+        return Command(self._position(time_s), self._velocity(time_s))
 
 
 class TrajectoryController:
-    """Converts a trajectory to commands, cycle by cycle."""
-
     def __init__(self, position: Joints) -> None:
         self._hold = position.copy()
         self._rest = np.zeros_like(position)
@@ -92,7 +81,6 @@ class TrajectoryController:
         self.command = Command(self._hold, self._rest)
 
     def follow(self, path: TimedPath, now_ns: int) -> None:
-        """Begins a trajectory now, replacing a running one."""
         self._trajectory = Trajectory(path)
         self._start_ns = now_ns
 
@@ -107,9 +95,8 @@ class TrajectoryController:
             self.command = Command(self._hold, self._rest)
             return None
         elapsed_s = (now_ns - self._start_ns) / NS_PER_S
-        wanted, wanted_velocity = self._trajectory.at(elapsed_s)
-        self.command = Command(wanted, wanted_velocity)
-        result = self._judge(elapsed_s, np.abs(wanted - position).max(), np.abs(velocity).max())
+        self.command = self._trajectory.at(elapsed_s)
+        result = self._judge(elapsed_s, np.abs(self.command.position - position).max(), np.abs(velocity).max())
         if result is not None:
             self.hold()
         return result
@@ -128,8 +115,7 @@ STEP_NS: Final = NS_PER_MS
 MONITOR_PERIOD_NS: Final = 50 * NS_PER_MS
 """Period of the trajectory action's monitor: `action_monitor_rate` of the joint trajectory controller is 20 Hz."""
 
-_SWITCH_INTERVAL_S: Final = 0.0002
-"""Longest time for which another thread may hold the interpreter lock."""
+_SWITCH_INTERVAL_S: Final = 0.0002  # longest time for which another thread may hold the interpreter lock
 
 
 class Arm:
@@ -154,8 +140,6 @@ class Arm:
 
 
 class ControllerManager:
-    """Reads the arm, updates the controller and writes the arm, once per control cycle."""
-
     def __init__(self, node: Node, arm: Arm, panda: Panda, *, transport_delay_s: float = 0.0) -> None:
         self._arm = arm
         self._panda = panda
@@ -186,7 +170,7 @@ class ControllerManager:
             self._sim_time_ns = sim_time_ns
             result = self._controller.update(sim_time_ns, position, velocity)
             command = self._controller.command
-        self._arm.write(command.position, command.velocity)
+        self._arm.write(*command)
         if result is not None:
             self._on_end(result)
         state = default(
@@ -246,8 +230,8 @@ class SimulationLoop:
 class TrajectoryAction:
     """The controller's action server: one goal at a time; a new goal replaces the old one.
 
-    As in the joint trajectory controller, a monitor timer that starts with the goal detects
-    its end: results are sent on its 50 ms grid.
+    As in the joint trajectory controller, a monitor timer that starts with the goal detects its end: results are sent
+    on its 50 ms grid.
     """
 
     def __init__(self, node: Node, panda: Panda, manager: ControllerManager) -> None:
@@ -261,7 +245,6 @@ class TrajectoryAction:
         self._monitor = node.create_timer(MONITOR_PERIOD_NS, self.monitor)
 
     def monitor(self) -> None:
-        """Reports to the client that its goal is active, or its result."""
         if self._goal is None:
             return
         if self._result is None:
@@ -284,7 +267,7 @@ class TrajectoryAction:
         return True
 
     def _note(self, goal: ServerGoal, result: TrajectoryResult) -> None:
-        """Notes the end of a trajectory; called on the simulation thread."""
+        """Called on the simulation thread."""
         if goal is self._goal:
             self._result = result
 
@@ -300,7 +283,7 @@ class TrajectoryAction:
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Builds node `simulator`; parameters: ``control_rate_hz``, ``transport_delay_ms`` (a fault to plant)."""
+    """Parameters: ``control_rate_hz``, ``transport_delay_ms`` (a fault to plant)."""
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     node = Node(context, "simulator")
     panda = load_panda()

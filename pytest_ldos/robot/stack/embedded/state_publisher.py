@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any, Final
 
 import mujoco
@@ -38,9 +37,7 @@ class CpuWaste:
 class StatePublisher:
     """Publishes the pose of every moving link relative to its parent, at most 20 times per second.
 
-    Args:
-        delay_s: a planted fault: delay of each publication.
-        cpu_waste: a planted fault, see `CpuWaste`.
+    Planted faults: a delay of each publication, and `CpuWaste`.
     """
 
     def __init__(self, node: Node, *, delay_s: float = 0.0, cpu_waste: float = 0.0) -> None:
@@ -87,11 +84,10 @@ class StatePublisher:
         )
 
 
-def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Builds node `robot_state_publisher`; parameters: ``callback_delay_ms``, ``cpu_waste`` (faults to plant)."""
+def build(context: Context, parameters: dict[str, Any]) -> None:
+    """Parameters: ``callback_delay_ms``, ``cpu_waste`` (faults to plant)."""
     delay_s = parameters["callback_delay_ms"] / 1000
     StatePublisher(Node(context, "robot_state_publisher"), delay_s=delay_s, cpu_waste=parameters.get("cpu_waste", 0.0))
-    return lambda: None
 
 
 if __name__ == "__main__":

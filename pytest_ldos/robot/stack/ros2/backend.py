@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self, Unpack
 
 from pytest_ldos.base.errors import BringUpFailed
@@ -25,7 +24,7 @@ from pytest_ldos.host.kept import AnsweringChild, ChildFailed, KeptTree
 from pytest_ldos.host.processes import Child, ProcessGroup, last_words, quoted
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.dds.domain import claim_domain
-from pytest_ldos.robot.stack.client_protocol import MotionOutcome, died, plant_failure, to_outcome
+from pytest_ldos.robot.stack.client_protocol import MotionOutcome, MoveReport, died, plant_failure, to_outcome
 from pytest_ldos.robot.stack.goals import Goal, OutcomeClass
 from pytest_ldos.robot.stack.protocol import OURS, Installation, StackInfo
 from pytest_ldos.robot.stack.ros2.installed import (
@@ -45,17 +44,14 @@ from pytest_ldos.robot.stack.ros2.stimuli import (
     out_of_reach,
     plan_stimulus,
 )
-from pytest_ldos.robot.stack.senders import ANSWER_GRACE_S, Conversation, MoveRequest, to_command
+from pytest_ldos.robot.stack.senders import ANSWER_GRACE_S, Conversation, MoveRequest, no_answer, to_command
 from pytest_ldos.scenario.model import FIRST_SEED, StackSpec
 
 _PACKAGE: Final = "pytest_ldos.robot.stack.ros2"
 _READINESS: Final = f"{_PACKAGE}.readiness_node"
 
 _MESSAGES: Final = "pal_statistics_msgs"
-_ANSWER_S: Final = 15.0
-"""Timeout of an answer: before the first one, the process imports ROS 2 and waits for the manager."""
-
-
+_ANSWER_S: Final = 15.0  # before the first one, the process imports ROS 2 and waits for the manager
 _END_S: Final = 5.0
 
 
@@ -89,9 +85,7 @@ class ReadinessWatch:
         threading.Thread(target=self._read, name="readiness", daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._group.stop()
 
     def _read(self) -> None:
@@ -107,7 +101,6 @@ class ReadinessWatch:
                 self._missing = word
 
     def await_end(self) -> None:
-        """Waits for the node's end; ends it after a timeout."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._child.process.wait(_END_S)
         self._group.stop()
@@ -118,7 +111,6 @@ class ReadinessWatch:
 
     @property
     def missing(self) -> str:
-        """The missing parts, in words."""
         return "; ".join(self._missing)
 
     def what_failed(self) -> str:
@@ -137,8 +129,6 @@ _WORD_EVERY_S: Final = 5.0
 
 
 class Ros2Stack:
-    """See `RunningStack`."""
-
     def __init__(
         self,
         spec: StackSpec,
@@ -165,7 +155,7 @@ class Ros2Stack:
         self._logs = log_directory
         self._seen_pids: set[int] = set()
         self._watch: ReadinessWatch | None = None
-        self._listeners = ProcessGroup(
+        self.listeners = ProcessGroup(
             log_directory=log_directory, environment=self.environment, death_signal=signal.SIGINT
         )
         self._statistics: AnsweringChild | None = None
@@ -179,14 +169,12 @@ class Ros2Stack:
     def what_failed(self) -> str:
         """Returns the process that ended too early; empty while the stack is complete."""
         misunderstood = self._conversation.misunderstood if self._conversation is not None else ""
-        router = "" if self._router is None else self._router.group.describe_ended()
+        router = "" if self._router is None else self._router.describe_ended()
         ended = [router, self._launch.what_failed(), self._group.describe_ended(), misunderstood]
         return "; ".join(reason for reason in ended if reason)
 
     def await_ready(self, watch: ReadinessWatch, on_waiting: Callable[[str], None]) -> None:
-        """Waits for all parts that a goal needs, then until the goal client, or another program, accepts commands.
-
-        Calls `on_waiting` every few seconds with the missing parts.
+        """Waits for all parts that a goal needs, then for the client; `on_waiting` gets the missing parts now and then.
 
         Raises:
             BringUpFailed: a process ended, or a timeout; names the missing parts.
@@ -237,23 +225,19 @@ class Ros2Stack:
         return {**self._launch.named(), **self._routers()}
 
     def _routers(self) -> Mapping[int, str]:
-        """Name of Zenoh's router by its pid; empty with another middleware."""
-        return {} if self._router is None else {self._router.process.pid: PROGRAM}
+        return {} if self._router is None else {self._router.children[0].pid: PROGRAM}
 
     def loop_statistics(self) -> Mapping[str, Moments]:
         topic = f"{self._spec.ros2.controller_manager}/statistics"
         if self._statistics is None:
             find_ros_packages([_MESSAGES], environment={**os.environ, **self.environment}).demand()
             command = [sys.executable, "-m", f"{_PACKAGE}.statistics_node", topic]
-            self._statistics = AnsweringChild(self._listeners.start("statistics", command, talk=True))
+            self._statistics = AnsweringChild(self.listeners.start("statistics", command, talk=True))
         try:
             found = self._statistics.ask("", limit_s=_ANSWER_S)
         except ChildFailed as error:
             raise BringUpFailed(f"{topic}: {error.message}", details=error.details) from None
         return {name: Moments(*each) for name, each in found.items()}
-
-    def stop_listening(self) -> None:
-        self._listeners.stop()
 
     def settle(self) -> None:
         if self._watch is not None:
@@ -269,18 +253,16 @@ class Ros2Stack:
         rate = self._spec.faults.failure_rate
         if plant_failure(rate, seed=None if trial is None else trial.index + 1, trial=trial) is not None:
             command = out_of_reach(command)
-        limit_s = command.timeout_s + ANSWER_GRACE_S
         assert self._conversation is not None, "an arm has a goal client"
-        report = self._conversation.move(command, timeout_s=limit_s)
-        if report is None:
-            return self._died(goal_id, f"the goal client gave no answer within {limit_s:.0f} s")
+        report = self._conversation.ask(command)
+        if not isinstance(report, MoveReport):
+            return self._died(goal_id, no_answer("goal client", command))
         outcome = to_outcome(report, check_pose=goal.pose is not None and not command.plan_only)
         if outcome.outcome is not OutcomeClass.SUCCESS and self.what_failed():
             return self._died(goal_id, outcome.message)  # which is not a failure of planning or control
         return outcome
 
     def _why(self) -> str:
-        """Returns why the stack has ended, with the last lines of the process that ended; empty while it runs."""
         reason = self.what_failed()
         return f"{reason}\n{self._last_words(reason)}" if reason else ""
 
@@ -296,10 +278,7 @@ class Ros2Stack:
 
 
 class Ros2Backend:
-    """See `StackBackend`. `recorder` records all processes.
-
-    The launch runs under a keeper, so that its processes never outlive this process (see `host.keeper`).
-    """
+    """See `StackBackend`. The launch runs under a keeper, so that its processes never outlive this process."""
 
     def __init__(
         self, spec: StackSpec, *, recorder: Recorder, log_directory: Path, installation: Installation = OURS
@@ -329,7 +308,8 @@ class Ros2Backend:
         )
         self._resources.callback(group.stop)
         program = plan.command(self._logs, self._sourced)
-        client = None if program is None else group.start(plan.name, program, talk=True)
+        name = "goal_client" if self._spec.moves_arm else "stimulus"
+        client = None if program is None else group.start(name, program, talk=True)
         stack = Ros2Stack(
             self._spec,
             plan,
@@ -340,7 +320,7 @@ class Ros2Backend:
             log_directory=self._logs,
             info=ros2_info(self._spec, self._sourced),
         )
-        self._resources.callback(stack.stop_listening)
+        self._resources.callback(stack.listeners.stop)
         watch = ReadinessWatch(
             self._spec,
             needs_clock=stack.info.has_simulated_clock,

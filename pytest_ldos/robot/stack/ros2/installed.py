@@ -1,15 +1,12 @@
 """Parts of a ROS 2 stack, their availability, and their isolation from other nodes; the router of rmw_zenoh_cpp.
 
-The user's settings (``ZENOH_SESSION_CONFIG_URI``, ``ZENOH_ROUTER_CONFIG_URI``, ``ZENOH_CONFIG_OVERRIDE``) are kept,
-except for the endpoints of a run's nodes and router.
+The user's settings of Zenoh, Cyclone DDS and Fast DDS are part of the measured system and recorded, except for the
+endpoints of a run's Zenoh nodes and router. Without them, messages from other machines are ignored.
+
+Fast DDS keeps segments, ports and their locks in ``/dev/shm`` under names that begin with ``fastrtps_``
+(``sem.fastrtps_`` for semaphores), and frees them only on a regular exit.
 
 Reference: rmw_zenoh's README; Zenoh's default configuration, ``DEFAULT_CONFIG.json5``.
-
-Peers and devices in the user's middleware settings (``CYCLONEDDS_URI``, Fast DDS profiles) are part of the measured
-system and recorded. Without them, messages from other machines are ignored.
-
-Fast DDS keeps segments, ports and their locks in ``/dev/shm`` under names that begin with
-``fastrtps_`` (``sem.fastrtps_`` for semaphores), and frees them only on a regular exit.
 """
 
 from __future__ import annotations
@@ -43,6 +40,7 @@ from pytest_ldos.host.availability import (
     remedy_for_packages,
     rmw_installed,
     ros_python_available,
+    run_program,
 )
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.robot.dds.domain import LOOPBACK, deaf_to_other_devices
@@ -56,7 +54,6 @@ ZENOH: Final = "rmw_zenoh_cpp"
 _OVERRIDE: Final = "ZENOH_CONFIG_OVERRIDE"
 
 ZENOH_SETTINGS: Final = ("ZENOH_SESSION_CONFIG_URI", "ZENOH_ROUTER_CONFIG_URI", _OVERRIDE)
-"""Variables of the user's Zenoh settings, which are part of the measured system."""
 
 PROGRAM: Final = "rmw_zenohd"
 
@@ -68,25 +65,16 @@ _ALONE: Final = 'listen/endpoints=["tcp/127.0.0.1:0"];scouting/multicast/enabled
 
 
 @dataclass(frozen=True)
-class ZenohRouter:
-    """A running router, and the variables with which nodes use it."""
+class Isolation:
+    """Variables that isolate the processes of a stack, to be added to ours, and the group of Zenoh's router, if any."""
 
     environment: Mapping[str, str]
-    group: ProcessGroup
-
-    @property
-    def process(self) -> Child:
-        return self.group.children[0]
+    router: ProcessGroup | None = None
 
 
 @contextmanager
-def zenoh_router(environment: Mapping[str, str], *, log_directory: Path) -> Iterator[ZenohRouter]:
-    """Runs a router for nodes with this environment, within the ``with`` block.
-
-    Raises:
-        Unavailable: rmw_zenoh_cpp is not sourced.
-        BringUpFailed: the router ended, or did not listen in time.
-    """
+def zenoh_router(environment: Mapping[str, str], *, log_directory: Path) -> Iterator[Isolation]:
+    """Runs a router for nodes with this environment; raises as `isolated`."""
     find_ros_packages([ZENOH], environment=environment).demand()
     prefix = find_ros_package(ZENOH, environment)
     assert prefix is not None
@@ -94,8 +82,8 @@ def zenoh_router(environment: Mapping[str, str], *, log_directory: Path) -> Iter
     group = ProcessGroup(log_directory=log_directory, environment={**environment, **own})
     try:
         router = group.start(PROGRAM, [str(prefix / "lib" / ZENOH / PROGRAM)])
-        port = _await_port(router)
-        yield ZenohRouter(_with_settings(environment, _ALONE, f'connect/endpoints=["tcp/{LOOPBACK}:{port}"]'), group)
+        connect = f'connect/endpoints=["tcp/{LOOPBACK}:{_await_port(router)}"]'
+        yield Isolation(_with_settings(environment, _ALONE, connect), group)
     finally:
         group.stop()
 
@@ -106,7 +94,6 @@ def _with_settings(environment: Mapping[str, str], *settings: str) -> dict[str, 
 
 
 def _await_port(router: Child) -> int:
-    """Returns the port on which the router listens."""
     deadline = time.monotonic() + _READY_TIMEOUT_S
     while router.exit_code is None and time.monotonic() < deadline:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -133,8 +120,7 @@ PANDA: Final = (
     "joint_state_broadcaster",
     "robot_state_publisher",
 )
-SEEDED_PLANNER: Final = "ldos_planner"
-"""Part of a stack, with a version, if it plans the stack's goals."""
+SEEDED_PLANNER: Final = "ldos_planner"  # part of a stack, with a version, if it plans the stack's goals
 
 _VERSIONED: Final = (
     "rclcpp",
@@ -151,7 +137,7 @@ _DISABLED: Final = 1
 """Exit status of ``status`` without tracepoints; any other failure means that it could not be loaded."""
 
 DDS_SETTINGS: Final = ("CYCLONEDDS_URI", "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
-"""Variables of a middleware's settings, which are part of the measured system."""
+"""Variables of a middleware's settings, which are part of the measured system; see also `ZENOH_SETTINGS`."""
 
 
 def ros2_available(spec: StackSpec, environment: Mapping[str, str] | None = None) -> Availability:
@@ -160,7 +146,6 @@ def ros2_available(spec: StackSpec, environment: Mapping[str, str] | None = None
 
 
 def needed_packages(spec: StackSpec) -> tuple[str, ...]:
-    """Names of the packages required to measure a stack with this stimulus."""
     controllers = ("controller_manager_msgs",) if spec.ros2.controllers else ()
     interface = spec.driver.interface.partition("/")[0]
     types = (interface,) if interface else ()
@@ -188,15 +173,11 @@ def module_path(environment: Mapping[str, str] | None) -> list[str] | None:
 
 
 def rmw_of(spec: Ros2Spec, environment: Mapping[str, str] | None = None) -> str:
-    """Returns the middleware of a stack."""
     return spec.rmw or chosen_rmw(environment)
 
 
 def tracing_available(environment: Mapping[str, str] | None = None) -> Availability:
-    """Availability of LTTng in ROS 2, according to tracetools' ``status`` program.
-
-    The result is cached by program and environment.
-    """
+    """Availability of LTTng in ROS 2, by tracetools' ``status`` program; cached by program and environment."""
     prefix = find_ros_package("tracetools", environment)
     program = None if prefix is None else prefix / _STATUS
     if program is None or not program.is_file():
@@ -211,15 +192,7 @@ def tracing_available(environment: Mapping[str, str] | None = None) -> Availabil
 def _ask_status(program: Path, version: tuple[int, int], environment: frozenset[tuple[str, str]]) -> Availability:
     """Runs ``status``; its time and size are part of the cache key, so that a new installation is run again."""
     try:
-        done = subprocess.run(
-            [program],
-            env=dict(environment),
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=_STATUS_TIMEOUT_S,
-            check=False,
-        )
+        done = run_program([str(program)], environment=dict(environment), timeout_s=_STATUS_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Availability(False, f"{program} cannot be run: {error}", "source the ROS environment again")
     if done.returncode == 0:
@@ -240,7 +213,6 @@ def _last_line(text: str) -> str:
 
 
 def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> StackInfo:
-    """Describes the stack by its parts."""
     ros2 = spec.ros2
     sim = resolve_simulation(ros2, environment)
     rmw = rmw_of(ros2, environment)
@@ -272,11 +244,7 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
 
 
 def digest_of_bag(path: Path) -> str:
-    """Returns the SHA-256, shortened, of a bag's file, or of all files of its folder with their names.
-
-    Raises:
-        ConfigurationError: there is no such bag.
-    """
+    """Returns the short SHA-256 of a bag's file, or of its folder's files; raises `ConfigurationError` without one."""
     files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
     try:
         return _digest_of(tuple((file, (found := file.stat()).st_mtime_ns, found.st_size) for file in files))
@@ -319,26 +287,11 @@ def version_of(package: str, environment: Mapping[str, str] | None) -> str:
     return (manifest.findtext("version") or "").strip()
 
 
-@dataclass(frozen=True)
-class Isolation:
-    """An environment that isolates the processes of a stack.
-
-    Attributes:
-        environment: variables for each process, to be added to ours.
-        router: running router if their middleware is Zenoh.
-    """
-
-    environment: Mapping[str, str]
-    router: ZenohRouter | None = None
-
-
 @contextmanager
 def isolated(
     spec: Ros2Spec, *, domain: int, log_directory: Path, environment: Mapping[str, str] | None = None
 ) -> Iterator[Isolation]:
-    """Isolates a stack within the ``with`` block; starts a router if its middleware needs one.
-
-    Its processes have this `environment`; ours by default.
+    """Isolates a stack with an environment, ours by default; starts a router if its middleware needs one.
 
     Raises:
         Unavailable: its middleware is not sourced.
@@ -349,8 +302,8 @@ def isolated(
     if common["RMW_IMPLEMENTATION"] != ZENOH:
         yield Isolation(common)
         return
-    with zenoh_router({**os.environ, **common}, log_directory=log_directory) as router:
-        yield Isolation({**common, **router.environment}, router)
+    with zenoh_router({**os.environ, **common}, log_directory=log_directory) as zenoh:
+        yield Isolation({**common, **zenoh.environment}, zenoh.router)
 
 
 def isolated_environment(
@@ -409,7 +362,6 @@ class SharedMemory:
 
 
 def _used_paths() -> Iterator[str]:
-    """Yields the files that some process maps or holds open."""
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             for line in (process / "maps").read_text("utf-8", errors="replace").splitlines():

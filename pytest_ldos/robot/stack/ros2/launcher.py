@@ -1,7 +1,6 @@
-"""A process that runs `launch` with a launch file, and reports its events on standard output.
+"""A process that runs `launch` with a launch file, and reports its events on standard output as JSON lines (`state`).
 
-One JSON object per line (`state` reads them): a process started, a process ended, the launch failed. The output
-of each launched process goes to its own log file; the output of launch itself goes to standard error.
+The output of each launched process goes to its own log file; the output of launch itself goes to standard error.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ _PREAMBLE: Final = "Caught exception in launch (see debug for traceback): "
 
 
 class Reporter(logging.Handler):
-    """Writes events to a stream, and the output of processes to their logs."""
-
     def __init__(self, events: TextIO, log_directory: Path) -> None:
         super().__init__(logging.ERROR)
         self._events = events

@@ -1,7 +1,4 @@
-"""The processes of the stimuli ``action``, ``service`` and ``bag``.
-
-They speak the line protocol of `stack.lines`, and mark each trial in the trace.
-"""
+"""The processes of the stimuli ``action``, ``service`` and ``bag``, which speak the line protocol of `stack.lines`."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.lines import REJECTED, Ended, Order, Task, judge_end, refuse, serve
-from pytest_ldos.robot.stack.ros2.messages import fill, find_type
+from pytest_ldos.robot.stack.messages import fill, find_type
 from pytest_ldos.scenario.stimuli import FEEDBACK, ActionSpec, BagSpec, ServiceSpec
 from pytest_ldos.scenario.words import StimulusKind
 
@@ -42,43 +39,45 @@ _CANCEL_S: Final = 2.0
 _POLL_S: Final = 0.02
 _PLAYER: Final = "rosbag2_player"
 """Name of the node of ``ros2 bag play``, which is unique because each run has its own DDS domain."""
-_PLAYER_S: Final = 20.0
-"""Timeout for the player to open its bag and to be discovered."""
+_PLAYER_S: Final = 20.0  # to open its bag and be discovered
 _GRACE_S: Final = 10.0
 
 
-class ActionCaller:
-    """Sends one goal at a time and waits for its end; `reset` is the message of the goal after each trial, if any.
+class _Program:
+    """A stimulus with a node, which spins only while something is awaited."""
 
-    Raises:
-        ConfigurationError: a type is not installed, or the topic in `executing` does not exist.
-    """
+    resets = False
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(node)
+
+    def _await(self, future: Future, timeout_s: float) -> bool:
+        """Returns True if the future was completed in time."""
+        self._executor.spin_until_future_complete(future, timeout_sec=timeout_s)
+        return bool(future.done())
+
+
+class ActionCaller(_Program):
+    """Sends one goal at a time and waits for its end; `reset` is the message of the goal after each trial, if any."""
 
     def __init__(self, node: Node, spec: ActionSpec, reset: Mapping[str, Any] | None) -> None:
-        self._node = node
+        super().__init__(node)
         self._spec = spec
         self._reset = reset
         self._type = find_type(spec.type, "action")
         self._client = ActionClient(node, self._type, spec.name)
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(node)
         self._task: Task | None = None
         self._service = None
         if spec.reset_service:
             self._service = node.create_client(find_type(spec.reset_type, "srv"), spec.reset_service)
+        self.resets = reset is not None or self._service is not None
         if spec.executing and spec.executing != FEEDBACK:
             self._listen(spec.executing)
 
-    @property
-    def resets(self) -> bool:
-        return self._reset is not None or self._service is not None
-
     def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
-        """Refuses messages that are not goals of this type.
-
-        Raises:
-            ConfigurationError: names the place and the field.
-        """
+        """Raises `ConfigurationError` for messages that are not goals of this type, and an action without a server."""
         for where, values in messages.items():
             fill(self._type.Goal(), values, where)
         if not self._client.wait_for_server(timeout_sec=_DISCOVERY_S):
@@ -89,7 +88,7 @@ class ActionCaller:
             return self._send(task, task.message)
         if self._service is not None:
             answer = self._service.call_async(self._service.srv_type.Request())
-            if not self._await(answer, task):
+            if not self._await(answer, task.left_s):
                 return task.end(OutcomeClass.TIMED_OUT, f"no answer from {self._spec.reset_service}")
         return self._send(task, self._reset) if self._reset is not None else task.end(OutcomeClass.SUCCESS)
 
@@ -101,29 +100,21 @@ class ActionCaller:
         if self._spec.executing:
             task.enter(Phase.PLANNING)
         sent = self._client.send_goal_async(goal, feedback_callback=self._fed_back)
-        if not self._await(sent, task):
-            task.enter(Phase.RESULT)
+        if not self._await(sent, task.left_s):
             return task.end(OutcomeClass.TIMED_OUT, "the server did not answer the goal")
         handle = sent.result()
         if not handle.accepted:
-            task.enter(Phase.RESULT)
             return task.end(*REJECTED)
         task.enter(Phase.GOAL_ACCEPTED)
         if not self._spec.executing:
             task.enter(Phase.EXECUTING)
         done = handle.get_result_async()
-        if not self._await(done, task):
-            self._executor.spin_until_future_complete(handle.cancel_goal_async(), timeout_sec=_CANCEL_S)
-            task.enter(Phase.RESULT)
+        if not self._await(done, task.left_s):
+            self._await(handle.cancel_goal_async(), _CANCEL_S)
             return task.end(OutcomeClass.TIMED_OUT, f"no result within {self._spec.timeout_s:g} s")
         task.enter(Phase.RESULT)
         answer = done.result()
         return task.end(*judge_end(_status_name(answer.status), answer.result, self._spec.success_codes))
-
-    def _await(self, future: Future, task: Task) -> bool:
-        """Returns True if the future was completed in time."""
-        self._executor.spin_until_future_complete(future, timeout_sec=task.left_s)
-        return bool(future.done())
 
     def _fed_back(self, _: Any) -> None:
         if self._spec.executing == FEEDBACK and self._task is not None:
@@ -151,35 +142,20 @@ def _status_name(status: int) -> str:
     return next(names, f"status {status}").removeprefix(_STATUS).lower()
 
 
-class ServiceCaller:
-    """Calls a service a number of times in each trial.
-
-    Raises:
-        ConfigurationError: its type is not installed.
-    """
-
-    resets = False
-
+class ServiceCaller(_Program):
     def __init__(self, node: Node, spec: ServiceSpec) -> None:
+        super().__init__(node)
         self._spec = spec
         self._type = find_type(spec.type, "srv")
         self._client = node.create_client(self._type, spec.name)
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(node)
 
     def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
-        """Refuses messages that are not requests of this type.
-
-        Raises:
-            ConfigurationError: names the place and the field.
-        """
         for where, values in messages.items():
             fill(self._type.Request(), values, where)
         if not self._client.wait_for_service(timeout_sec=_DISCOVERY_S):
             raise ConfigurationError(f"there is no service {self._spec.name}")
 
     def handle(self, task: Task) -> Ended:
-        """Makes the calls of a trial."""
         request = fill(self._type.Request(), task.message, "the request")
         latencies_ns: list[int] = []
         task.begin()
@@ -188,8 +164,7 @@ class ServiceCaller:
         for number in range(1, self._spec.calls + 1):
             begin_ns = time.monotonic_ns()
             call = self._client.call_async(request)
-            self._executor.spin_until_future_complete(call, timeout_sec=self._spec.timeout_s)
-            if not call.done():
+            if not self._await(call, self._spec.timeout_s):
                 outcome, message = OutcomeClass.TIMED_OUT, f"call {number} was not answered"
                 break
             latencies_ns.append(time.monotonic_ns() - begin_ns)
@@ -216,25 +191,18 @@ def _numbers(latencies_ns: Sequence[int]) -> dict[str, float]:
     }
 
 
-class BagPlayer:
+class BagPlayer(_Program):
     """Plays a bag by ``ros2 bag play``, once in each trial.
 
     The player starts paused, so that all subscribers discover its publishers before the first message.
-
-    Raises:
-        ConfigurationError: it cannot be read, lacks a chosen topic, or is shorter than the part to play.
     """
-
-    resets = False
 
     def __init__(self, node: Node, spec: BagSpec) -> None:
         import rosbag2_py  # noqa: PLC0415 - not every stack takes a bag
         from rosbag2_interfaces.srv import Resume  # noqa: PLC0415
 
-        self._node = node
+        super().__init__(node)
         self._spec = spec
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(node)
         try:
             recorded = rosbag2_py.Info().read_metadata(spec.path, "")
         except RuntimeError as error:
@@ -257,11 +225,7 @@ class BagPlayer:
         self._resume = node.create_client(Resume, f"/{_PLAYER}/resume")
 
     def check(self, _: Mapping[str, Mapping[str, Any]]) -> None:
-        """Refuses a bag if no node in the stack subscribes to its topics.
-
-        Raises:
-            ConfigurationError: names the played topics.
-        """
+        """Raises `ConfigurationError` if no node in the stack subscribes to the topics of the bag."""
         ends_at = time.monotonic() + _PLAYER_S
         while not any(self._node.count_subscribers(topic) for topic in self._topics):
             if time.monotonic() > ends_at:
@@ -272,7 +236,6 @@ class BagPlayer:
             self._executor.spin_once(timeout_sec=_POLL_S)
 
     def handle(self, task: Task) -> Ended:
-        """Plays the bag once, from the first message to the player's end."""
         player = subprocess.Popen(self._command(), stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=sys.stderr)
         task.pids = (player.pid,)
         try:
@@ -285,17 +248,14 @@ class BagPlayer:
     def _play(self, task: Task, player: subprocess.Popen[bytes]) -> Ended:
         if not self._is_seen(player):
             task.enter(Phase.GOAL_SENT)
-            task.enter(Phase.RESULT)
             return task.end(OutcomeClass.ABORTED, "the player did not become ready; see the log of the stimulus")
         task.begin()
         task.enter(Phase.GOAL_SENT)
-        answer = self._resume.call_async(self._resume.srv_type.Request())
-        self._executor.spin_until_future_complete(answer, timeout_sec=_PLAYER_S)
+        self._await(self._resume.call_async(self._resume.srv_type.Request()), _PLAYER_S)
         task.enter(Phase.EXECUTING)
         try:
             code = player.wait(timeout=self._seconds + _GRACE_S)
         except subprocess.TimeoutExpired:
-            task.enter(Phase.RESULT)
             return task.end(OutcomeClass.TIMED_OUT, f"the player did not end within {self._seconds + _GRACE_S:.0f} s")
         task.enter(Phase.RESULT)
         if code != 0:

@@ -1,9 +1,7 @@
 """A process that queries a stack until it is ready, and then ends.
 
 Prints a JSON list of missing parts each time it changes. The last line is an empty list, or a JSON string with the
-reason why the stack will never be ready. It queries the controller manager (list of controllers), the action server (a
-request to cancel nothing, whose answer proves that it serves), its node (the robot's planning groups), the joint
-states, the simulator's clock, and further conditions in the settings.
+reason why the stack will never be ready. A request to the action server to cancel nothing proves that it serves.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 
-from pytest_ldos.robot.stack.ros2.messages import find_type
+from pytest_ldos.robot.stack.messages import find_type
 from pytest_ldos.robot.stack.ros2.state import Readiness, group_names
 
 _PERIOD_S: Final = 0.05
@@ -33,6 +31,7 @@ _GROUPS_PATIENCE_S: Final = 5.0
 _ACTION_SERVICE: Final = "/_action/send_goal"
 _PARAMETERS: Final = "/get_parameters"
 _SEMANTICS: Final = "robot_description_semantic"
+_LATEST: Final = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class Question:
@@ -63,8 +62,6 @@ class Question:
 
 
 class Watcher:
-    """Queries and listens to the stack, and prints missing parts."""
-
     def __init__(self, node: Node, readiness: Readiness) -> None:
         self._node = node
         self._readiness = readiness
@@ -83,18 +80,16 @@ class Watcher:
         self._others: dict[str, Any] = {}
         self._groups: Question | None = None
         self._whole_s = time.monotonic()
-        qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
         if readiness.joint_states:
             from sensor_msgs.msg import JointState  # noqa: PLC0415 - not every stack has joints
 
-            node.create_subscription(JointState, readiness.joint_states, lambda _: readiness.saw_joint_state(), qos)
+            node.create_subscription(JointState, readiness.joint_states, lambda _: readiness.saw_joint_state(), _LATEST)
         if readiness.needs_clock:
-            node.create_subscription(Clock, "/clock", self._ticked, qos)
+            node.create_subscription(Clock, "/clock", self._ticked, _LATEST)
         node.create_timer(_PERIOD_S, self._watch)
 
     @property
     def is_done(self) -> bool:
-        """True if the final line was printed."""
         return self._printed == [] or isinstance(self._printed, str)
 
     def _look_for(self, need: str, actions: Collection[str]) -> None:
@@ -113,9 +108,8 @@ class Watcher:
         """Waits for a topic's first message, once its type is known."""
         types = dict(self._node.get_topic_names_and_types())
         if topic in types and self._node.count_publishers(topic):
-            qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
             self._others[need] = self._node.create_subscription(
-                find_type(types[topic][0], "msg"), topic, lambda _: self._readiness.saw(need), qos, raw=True
+                find_type(types[topic][0], "msg"), topic, lambda _: self._readiness.saw(need), _LATEST, raw=True
             )
 
     def _ask_state(self, need: str, node: str) -> None:

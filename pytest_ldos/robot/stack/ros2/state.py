@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from xml.etree import ElementTree as ET
 
 from pytest_ldos.base.errors import ConfigurationError
@@ -41,6 +40,7 @@ class LaunchFailed:
 _NUMBER: Final = re.compile(r"-\d+$")
 
 LaunchEvent = ProcessBegan | ProcessEnded | LaunchFailed
+Event = TypeVar("Event", ProcessBegan, ProcessEnded, LaunchFailed)
 
 _KINDS: dict[str, Callable[..., LaunchEvent]] = {
     each.__name__: each for each in (ProcessBegan, ProcessEnded, LaunchFailed)
@@ -52,11 +52,6 @@ def to_line(event: LaunchEvent) -> str:
 
 
 def parse_event(line: str) -> LaunchEvent:
-    """Parses an event of the launcher.
-
-    Raises:
-        ValueError: the line is not an event.
-    """
     values: dict[str, Any] = json.loads(line)
     kind = _KINDS.get(values.pop("event", ""))
     if kind is None:
@@ -68,32 +63,23 @@ class LaunchWatch:
     """The state of a launch; may be queried from another thread while it follows events."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self.started: list[ProcessBegan] = []
-        self._ended: list[ProcessEnded] = []
-        self._failures: list[str] = []
+        self._events: list[LaunchEvent] = []
         self._is_over = False
 
     def follow(self, lines: Iterable[str]) -> None:
-        """Processes events until the launcher's output ends."""
         for line in lines:
             try:
                 event = parse_event(line)
             except (ValueError, TypeError):
                 event = LaunchFailed(f"the launcher printed a line that is not an event: {quoted(line)}")
             self.take(event)
-        with self._lock:
-            self._is_over = True
+        self._is_over = True
 
     def take(self, event: LaunchEvent) -> None:
-        with self._lock:
-            match event:
-                case ProcessBegan():
-                    self.started.append(event)
-                case ProcessEnded():
-                    self._ended.append(event)
-                case LaunchFailed():
-                    self._failures.append(event.reason)
+        self._events.append(event)
+
+    def _of(self, kind: type[Event]) -> list[Event]:
+        return [each for each in tuple(self._events) if isinstance(each, kind)]
 
     def what_failed(self) -> str:
         """Returns why the stack can no longer become complete; empty if it still can.
@@ -101,25 +87,22 @@ class LaunchWatch:
         A process that ends with exit code 0 has done its work, such as a spawner. The first of several failed processes
         is the reason, because a launch file may end all others after it.
         """
-        with self._lock:
-            ended = (describe_end(each.name, each.code) for each in self._ended if each.code != 0)
-            reasons = [*self._failures, *ended]
-            if self._is_over:
-                reasons.append("the launch file ended, and with it its processes")
-            return next(iter(reasons), "")
+        is_over = self._is_over  # read first, so that all events before it are known
+        reasons = [each.reason for each in self._of(LaunchFailed)]
+        reasons += [describe_end(each.name, each.code) for each in self._of(ProcessEnded) if each.code != 0]
+        if is_over:
+            reasons.append("the launch file ended, and with it its processes")
+        return next(iter(reasons), "")
 
     def pids(self) -> set[int]:
-        with self._lock:
-            return {each.pid for each in self.started}
+        return {each.pid for each in self._of(ProcessBegan)}
 
     def named(self) -> dict[int, str]:
         """Names of all processes by pid, without the number appended by launch."""
-        with self._lock:
-            return {each.pid: _NUMBER.sub("", each.name) for each in self.started}
+        return {each.pid: _NUMBER.sub("", each.name) for each in self._of(ProcessBegan)}
 
     def running(self) -> dict[int, str]:
-        with self._lock:
-            ended = {each.pid for each in self._ended}
+        ended = {each.pid for each in self._of(ProcessEnded)}
         return {pid: name for pid, name in self.named().items() if pid not in ended}
 
 
@@ -127,11 +110,7 @@ GAZEBO_PACKAGES: Final = ("ros_gz_sim", "ros_gz_bridge", "gz_ros2_control", "ldo
 
 
 def find_launch_file(name: str, environment: Mapping[str, str] | None = None) -> Path:
-    """Finds a launch file by its path, or as ``PACKAGE/FILE`` anywhere in the share folder of a sourced package.
-
-    Raises:
-        ConfigurationError: there is none; names the searched locations.
-    """
+    """Finds a launch file by path, or as ``PACKAGE/FILE`` of a sourced package; else raises `ConfigurationError`."""
     path = Path(name)
     if path.is_file():
         return path.resolve()
@@ -218,7 +197,6 @@ class Readiness:
         self._groups = sorted(names)
 
     def saw_answer(self) -> None:
-        """Notes that the action server has answered a request."""
         self._has_answered = True
 
     def saw_joint_state(self) -> None:
@@ -237,7 +215,6 @@ class Readiness:
 
     @property
     def needs_controllers(self) -> bool:
-        """True if the controller manager must be asked again."""
         return bool(self._missing_controllers())
 
     @property
@@ -247,7 +224,6 @@ class Readiness:
 
     @property
     def only_needs_groups(self) -> bool:
-        """True if only the planner's answer about its groups is missing."""
         return self.needs_groups and self._has_answered and len(self.missing()) == 1
 
     def wrong(self) -> str:

@@ -1,8 +1,7 @@
-"""A process that subscribes to a controller manager's statistics, and returns the latest on request.
+"""A process that subscribes to a controller manager's statistics, and returns the latest for each line of its input.
 
-Each line on standard input is a request. The answer is a line of JSON: ``[count, mean, standard deviation]`` by name,
-empty if nothing is published. The manager publishes in each cycle; between requests the middleware keeps the last
-message, and no Python runs.
+The answer is a line of JSON: ``[count, mean, standard deviation]`` by name, empty if nothing is published. Between
+requests the middleware keeps the last message, and no Python runs.
 """
 
 from __future__ import annotations
@@ -21,14 +20,11 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-PATIENCE_S: Final = 5.0
-"""Timeout for the manager to be discovered, and to publish."""
+PATIENCE_S: Final = 5.0  # for the manager to be discovered, and to publish
 _POLL_S: Final = 0.05
 
 
 class Listener:
-    """Subscribes to the names and the values of a registry of statistics."""
-
     def __init__(self, node: Node, topic: str) -> None:
         self._names: dict[int, Sequence[str]] = {}
         self._values: StatisticsValues | None = None

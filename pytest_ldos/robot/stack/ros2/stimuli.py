@@ -37,16 +37,11 @@ _PARAMETER_FILES: Final = {"controllers": "ros2_controllers.yaml", "planning": "
 _OF_PLANNING: Final = ("planning_delay_ms", "planning_delay_share")
 
 _OUT_OF_REACH: Final = Pose((1000.0, 0.0, 0.5), (1.0, 0.0, 0.0, 0.0))
-_PLANNING_TIME_S: Final = 0.2
-"""Time after which MoveIt gives up on a goal that is out of reach."""
+_PLANNING_TIME_S: Final = 0.2  # until MoveIt gives up on it
 
 
 def demand_plantable(spec: StackSpec) -> None:
-    """Refuses faults that this stack does not support.
-
-    Raises:
-        ConfigurationError: names them, and those that can be planted.
-    """
+    """Raises `ConfigurationError` with the faults that this stack does not support, and those that it does."""
     wanted = {name for name, value in asdict(spec.faults).items() if value}
     possible = _OF_ANY | (_OF_ARMS if spec.moves_arm else set()) | (_OF_THE_PANDA if spec.ros2.is_panda else set())
     if wanted <= possible:
@@ -92,7 +87,6 @@ def fault_arguments(
 
 
 def _changed(source: Path, numbers: Mapping[str, float]) -> str:
-    """Returns the text of an installed parameter file with changed numbers, by parameter."""
     text = source.read_text("utf-8") if source.is_file() else ""
     for name, number in numbers.items():
         text, count = re.subn(rf"^( *{name}: *)[0-9.]+", rf"\g<1>{number}", text, flags=re.MULTILINE)
@@ -105,7 +99,6 @@ def _changed(source: Path, numbers: Mapping[str, float]) -> str:
 
 
 def out_of_reach(command: MoveCommand) -> MoveCommand:
-    """Returns the command with a pose that no arm can reach."""
     goal = replace(command.goal, pose=_OUT_OF_REACH, joints=None)
     return replace(command, goal=goal, planning_time_s=min(command.planning_time_s, _PLANNING_TIME_S))
 
@@ -118,11 +111,7 @@ first."""
 
 
 def goal_client_command(spec: Ros2Spec, *, directory: Path, environment: Mapping[str, str] | None = None) -> list[str]:
-    """Returns the command; writes its parameters to a file in `directory`.
-
-    Raises:
-        Unavailable: the workspace is not sourced.
-    """
+    """Returns the command, with parameters in a file in `directory`; raises `Unavailable` if it is not sourced."""
     prefix = find_ros_package(PACKAGE, environment)
     if prefix is None:
         remedy = remedy_for_packages([PACKAGE], environment=environment)
@@ -144,21 +133,11 @@ def goal_client_command(spec: Ros2Spec, *, directory: Path, environment: Mapping
 
 @dataclass(frozen=True)
 class StimulusPlan:
-    """A planned stimulus, before its stack runs.
-
-    Attributes:
-        goal_book: the arm's goals, for the stimulus ``move_group``; empty for others.
-        book: cases of other stimuli.
-    """
+    """A planned stimulus, before its stack runs: the goals of the stimulus ``move_group``, or the cases of another."""
 
     spec: StackSpec
     goal_book: GoalBook
     book: CaseBook
-
-    @property
-    def name(self) -> str:
-        """Name of its program and log."""
-        return "goal_client" if self.spec.moves_arm else "stimulus"
 
     def command(self, directory: Path, environment: Mapping[str, str] | None) -> list[str] | None:
         """Returns its program's command and writes its files to `directory`; ``None`` without a program."""
@@ -172,12 +151,7 @@ class StimulusPlan:
         return [sys.executable, "-m", driver.PROGRAM, json.dumps(settings, default=_refuse_value)]
 
     def build(self, arm: Arm, conversation: Conversation | None, why: Callable[[], str]) -> Stimulus:
-        """Returns the stimulus of a running stack.
-
-        Args:
-            arm: the stack itself, if it has an arm.
-            why: returns why the stack has ended; empty while it runs.
-        """
+        """Returns the stimulus of a running stack (`arm`); `why` returns why it has ended, empty while it runs."""
         if self.spec.moves_arm:
             return ArmStimulus(arm)
         if conversation is None:
@@ -186,11 +160,7 @@ class StimulusPlan:
 
 
 def plan_stimulus(spec: StackSpec) -> StimulusPlan:
-    """Reads the files of a stack's stimulus.
-
-    Raises:
-        ConfigurationError: a file is invalid, or the user's own arm has no goals.
-    """
+    """Reads the files of a stack's stimulus; raises `ConfigurationError` if one is invalid, or as `goals_of`."""
     if spec.moves_arm:
         return StimulusPlan(spec, goals_of(spec), CaseBook({}))
     book = read_cases(Path(spec.goals)) if spec.goals else single_case(spec.driver.case_name)
@@ -202,11 +172,7 @@ def _refuse_value(value: Any) -> Any:
 
 
 def goals_of(spec: StackSpec) -> GoalBook:
-    """Returns the arm's goals by name.
-
-    Raises:
-        ConfigurationError: the file is invalid, or the user's own robot has no goals.
-    """
+    """Raises `ConfigurationError` if the file is invalid, or the user's own robot has no goals."""
     if spec.goals:
         return read_goals(Path(spec.goals))
     if spec.ros2.is_panda:

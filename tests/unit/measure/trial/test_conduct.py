@@ -16,13 +16,13 @@ from pytest_ldos.host.process_resources import TaskExits
 from pytest_ldos.measure.metrics.catalogue import catalogue_of
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, read_trials
 from pytest_ldos.measure.trial.conduct import Procedure, Unwatched, add_trials, conduct, new_record, undisturbed
-from pytest_ldos.robot.stack.goals import GOAL_SETS, ErrorCode, Goal, OutcomeClass, Pose
+from pytest_ldos.robot.stack.goals import PANDA_GOALS, ErrorCode, Goal, OutcomeClass, Pose
 from pytest_ldos.scenario.metrics import parse_metrics
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.words import SeedMode
 from tests.fakes.rig import TYPICAL, Motion, open_fake_rig
 
-REACH = GOAL_SETS["reach"]
+REACH = PANDA_GOALS.sets["reach"]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from pytest_ldos.measure.trial.rig import (
     read_durations,
     write_durations,
 )
-from pytest_ldos.robot.stack.goals import GOAL_SETS
+from pytest_ldos.robot.stack.goals import PANDA_GOALS
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from tests.fakes.rig import FakeRecorder, open_fake_rig
 
@@ -83,7 +83,7 @@ def test_trials_are_counted_by_phase(tmp_path):
     spec = ScenarioSpec(name="baseline", trials=3)
     clock = PhaseClock()
     with clocked(open_fake_rig(StackSpec(), folder), clock) as rig:
-        procedure = Procedure(goals=GOAL_SETS["reach"], clock=clock)
+        procedure = Procedure(goals=PANDA_GOALS.sets["reach"], clock=clock)
         add_trials(rig, new_record(rig, spec), procedure, until=3, warmup=2, save=lambda record: None)
     assert {phase: spent.times for phase, spent in clock.durations.items()} == {
         RunPhase.STARTING: 1,
@@ -102,7 +102,7 @@ def run_of_two(tmp_path, *, starts_afresh, is_last):
     with open_fake_rig(StackSpec(), folder) as rig:
         rig.stack.info = replace(rig.stack.info, starts_afresh=starts_afresh)
         record = new_record(rig, ScenarioSpec(name="baseline", trials=2))
-        procedure = Procedure(goals=GOAL_SETS["reach"])
+        procedure = Procedure(goals=PANDA_GOALS.sets["reach"])
         add_trials(rig, record, procedure, until=2, warmup=0, save=lambda record: None, is_last=is_last)
     return rig.stack.goals
 
@@ -125,7 +125,7 @@ def test_recording_stays_paused_after_the_last_trials(tmp_path, monkeypatch, is_
     folder.logs.mkdir(parents=True)
     with open_fake_rig(StackSpec(), folder) as rig:
         record = new_record(rig, ScenarioSpec(name="baseline", trials=1))
-        procedure = Procedure(goals=GOAL_SETS["reach"])
+        procedure = Procedure(goals=PANDA_GOALS.sets["reach"])
         add_trials(rig, record, procedure, until=1, warmup=0, save=lambda record: None, is_last=is_last)
     assert len(calls) == resumed
 

@@ -38,7 +38,7 @@ def converse(tmp_path):
 def test_a_report_of_an_earlier_goal_is_passed_over(converse):
     conversation = converse(REPORT)
     assert conversation.await_ready(60)
-    report = conversation.move(COMMAND, timeout_s=60)
+    report = conversation.ask(COMMAND)
     assert report is not None
     assert report.goal_id == COMMAND.goal_id
 

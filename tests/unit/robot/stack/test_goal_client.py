@@ -9,10 +9,10 @@ import pytest
 from pytest_ldos.robot.dds.action import ParameterService
 from pytest_ldos.robot.dds.domain import claim_domain
 from pytest_ldos.robot.dds.node import Context, Node
-from pytest_ldos.robot.stack.client_protocol import parse_event
 from pytest_ldos.robot.stack.embedded.goal_client import GoalClient
 from pytest_ldos.robot.stack.embedded.panda import FAILURE_PARAMETER, SEED_PARAMETER
 from pytest_ldos.robot.stack.goals import REACH, ErrorCode
+from pytest_ldos.robot.stack.lines import parse_event
 from pytest_ldos.robot.stack.senders import to_command
 from pytest_ldos.scenario.model import StackSpec
 from tests.builders.stressors import wait_until

@@ -9,9 +9,9 @@ import pytest
 
 from pytest_ldos.robot.dds.messages import default
 from pytest_ldos.robot.stack.embedded import move_group
-from pytest_ldos.robot.stack.embedded.move_group import Execution, Failed, Planner
+from pytest_ldos.robot.stack.embedded.move_group import Execution, Planner
 from pytest_ldos.robot.stack.embedded.panda import (
-    RefusedGoal,
+    Failed,
     load_panda,
     to_constraints,
     to_goal,
@@ -101,8 +101,8 @@ def test_goals_survive_their_constraints(panda, goal):
         assert PoseError.between(back.pose, goal.pose).position_m < 1e-9
 
 
-def refused(panda, constraints) -> RefusedGoal:
-    with pytest.raises(RefusedGoal) as caught:
+def refused(panda, constraints) -> Failed:
+    with pytest.raises(Failed) as caught:
         to_goal(constraints, panda.joint_names)
     return caught.value
 
@@ -122,7 +122,7 @@ def test_start_states_survive_and_may_be_left_out(panda):
     assert to_start(to_robot_state(None), panda.joint_names) is None
     start = to_start(to_robot_state(HOME.joints), panda.joint_names)
     assert start.tolist() == list(HOME.joints.values())
-    with pytest.raises(RefusedGoal, match="every joint"):
+    with pytest.raises(Failed, match="every joint"):
         to_start(to_robot_state({"panda_joint1": 0.0}), panda.joint_names)
 
 

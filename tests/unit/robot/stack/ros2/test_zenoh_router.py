@@ -50,7 +50,7 @@ def around(environment, tmp_path):
 
 def test_nodes_connect_to_the_port_on_which_the_router_listens(sourced, tmp_path):
     with around(sourced(LISTENS), tmp_path) as isolation:
-        router = isolation.router.process
+        router = isolation.router.children[0]
         (listening,) = psutil.Process(router.pid).net_connections(kind="tcp")
         settings = isolation.environment["ZENOH_CONFIG_OVERRIDE"].split(";")
         assert f'connect/endpoints=["tcp/127.0.0.1:{listening.laddr.port}"]' in settings

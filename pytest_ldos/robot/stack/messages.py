@@ -1,11 +1,14 @@
-"""Types of ROS 2 by name, and messages with a user's plain values."""
+"""Types of ROS 2 by name, and messages of rclpy or of the embedded layer with a user's plain values."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from pytest_ldos.base.errors import ConfigurationError, suggest
 
@@ -18,13 +21,11 @@ _PLAIN: Final[Mapping[str, tuple[type, ...]]] = {
     "string": (str,),
     "wstring": (str,),
 }
+_LARGEST_FLOAT: Final = float(np.finfo(np.float32).max)
 
 
 def find_type(name: str, kind: str) -> Any:
-    """Returns the class of a type by its name, ``PACKAGE/KIND/NAME``.
-
-    Args:
-        kind: ``msg``, ``srv`` or ``action``.
+    """Returns the class of a type by its name, ``PACKAGE/KIND/NAME``; the kind is ``msg``, ``srv`` or ``action``.
 
     Raises:
         ConfigurationError: its package is not sourced, or has no such type.
@@ -41,47 +42,51 @@ def find_type(name: str, kind: str) -> Any:
         raise ConfigurationError(f"package {package} has no type {name}", remedy="correct the type") from None
 
 
-def fill(message: Any, values: Mapping[str, Any], where: str) -> Any:
+class MessageLayer(NamedTuple):
+    """Makes a message of ``geometry_msgs/msg/Pose``, and returns the types of a message's fields by name."""
+
+    new: Callable[[str], Any]
+    types_of: Callable[[Any], Mapping[str, str]]
+
+
+RCLPY: Final = MessageLayer(lambda name: find_type(name, "msg")(), lambda message: message.get_fields_and_field_types())
+
+
+def fill(message: Any, values: Mapping[str, Any], where: str, layer: MessageLayer = RCLPY) -> Any:
     """Sets a message's fields from plain values, and returns it.
 
     Raises:
         ConfigurationError: a field that the type does not have (the nearest is named), or a value of another type.
     """
-    types = message.get_fields_and_field_types()
+    types = layer.types_of(message)
     for name, value in values.items():
         if name not in types:
-            raise ConfigurationError(
-                f"{where}: {type(message).__name__} has no field {name!r}", remedy=suggest(str(name), tuple(types))
-            )
-        made = _made(types[name], value, f"{where}, {name}")
+            kind = type(message).__name__.rpartition("__")[2]
+            raise ConfigurationError(f"{where}: {kind} has no field {name!r}", remedy=suggest(str(name), tuple(types)))
+        made = _made(types[name], value, f"{where}, {name}", layer)
+        present = getattr(message, name)
         try:
-            setattr(message, name, made)
-        except AssertionError as error:  # a check of the generated code, such as the range of a float
+            setattr(message, name, np.array(made, present.dtype) if isinstance(present, np.ndarray) else made)
+        except AssertionError as error:  # a check of the generated code
             raise ConfigurationError(f"{where}, {name}: {error}", remedy="give a value of its type") from None
     return message
 
 
-def _made(kind: str, value: Any, where: str) -> Any:
+def _made(kind: str, value: Any, where: str, layer: MessageLayer) -> Any:
     """The value of a field of a type such as ``double[9]``, ``sequence<string, 3>`` or ``geometry_msgs/Pose``."""
     nested = _LIST.fullmatch(kind)
-    if nested is not None:
-        return _list(kind, nested, value, where)
-    if "/" in kind:
+    if nested is None and "/" not in kind:
+        return _scalar(kind, value, where)
+    if nested is None:
         if not isinstance(value, Mapping):
             raise _of_another_type(kind, value, where)
-        package, _, name = kind.partition("/")
-        return fill(find_type(f"{package}/msg/{name}", "msg")(), value, where)
-    return _scalar(kind, value, where)
-
-
-def _list(kind: str, nested: re.Match[str], value: Any, where: str) -> Any:
+        return fill(layer.new(kind.replace("/", "/msg/")), value, where, layer)
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise _of_another_type(kind, value, where)
     exactly, at_most = nested["size"], nested["bound"]
     if (exactly and len(value) != int(exactly)) or (at_most and len(value) > int(at_most)):
         raise _of_another_type(kind, value, where)
-    element = nested["of"] or nested["in"]
-    return [_made(element, each, f"{where}[{place}]") for place, each in enumerate(value)]
+    return [_made(nested["of"] or nested["in"], each, f"{where}[{place}]", layer) for place, each in enumerate(value)]
 
 
 def _scalar(kind: str, value: Any, where: str) -> Any:
@@ -97,7 +102,7 @@ def _scalar(kind: str, value: Any, where: str) -> Any:
         is_signed, bits = not integer[1], int(integer[2])
         if not -is_signed * 2 ** (bits - 1) <= value < 2 ** (bits - is_signed):
             raise _of_another_type(kind, value, where)
-    if bound and len(value) > int(bound):
+    if (bound and len(value) > int(bound)) or (plain == "float" and _LARGEST_FLOAT < abs(value) < math.inf):
         raise _of_another_type(kind, value, where)
     if plain == "octet":
         return bytes([value])
