@@ -1,4 +1,4 @@
-"""Choice of CPUs, and limits of the stack: the CPUs on which its threads run, and a quota of CPU time."""
+"""Limits of the stack: the CPUs on which its threads run, and a quota of CPU time."""
 
 from __future__ import annotations
 
@@ -34,15 +34,10 @@ _MOST_CPUS: Final = 1 << 13
 
 
 def choose_cpus(asked: int | str, where: str) -> Cpus:
-    """Returns the selected CPUs.
-
-    Args:
-        asked: their number, or a valid list of them.
-        where: name of the setting, for messages: ``cpu_limit cpus``.
+    """Returns the CPUs that are `asked` for, by their number or in a valid list.
 
     Raises:
-        ConfigurationError: some of them do not exist or are forbidden to this process; the message lists the usable
-            ones.
+        ConfigurationError: some do not exist, or are forbidden to this process; the message lists the usable ones.
     """
     ours = our_cpus()
     if isinstance(asked, int):
@@ -79,7 +74,7 @@ _MOST_PASSES: Final = 20
 
 @dataclass(frozen=True, kw_only=True)
 class CpuLimitProof(LoadProof):
-    """See `LoadProof`.
+    """Proof of a CPU limit.
 
     Attributes:
         cpus: CPUs on which every thread of the stack was allowed to run, at every check.
@@ -112,8 +107,6 @@ class CpuLimitProof(LoadProof):
 
 
 class RunningCpuLimit:
-    """See `RunningLoad`."""
-
     def __init__(self, spec: CpuLimitSpec, site: LoadSite, cpus: Cpus, quota: QuotaGroup | None) -> None:
         self.spec = spec
         self._site = site
@@ -127,10 +120,7 @@ class RunningCpuLimit:
         self._ended = False
 
     def look(self) -> None:
-        """Checks the allowed CPUs of every thread, and the CPU time used; keeps the first violation.
-
-        A dead stack is not a violation.
-        """
+        """Keeps the CPU time used, and the first violation of the limits. A dead stack is no violation."""
         with self._lock:
             if self._ended:
                 return
@@ -144,7 +134,7 @@ class RunningCpuLimit:
                 self._throttling = self._quota.read_throttling()
 
     def end(self) -> None:
-        """Makes the final check, before the stack gets its former CPUs back."""
+        """Makes the last check, before the stack gets its former CPUs back."""
         self.look()
         self._ended = True
 
@@ -191,7 +181,7 @@ def cpu_limit_available(spec: CpuLimitSpec, stack: StackSpec) -> Availability:
 
 @contextmanager
 def run_cpu_limit(spec: CpuLimitSpec, site: LoadSite) -> Iterator[RunningCpuLimit]:
-    """Limits the stack inside the ``with`` block; see `run_load`. Its threads then get their former CPUs back."""
+    """Limits the stack inside the ``with`` block; see `run_load`. Then its threads get their former CPUs back."""
     cpu_limit_available(spec, site.stack).demand()
     cpus = choose_cpus(spec.cpus, "cpu_limit cpus")
 
