@@ -29,8 +29,7 @@ from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite, watched
 from pytest_ldos.scenario.loads import CpuLimitSpec
 from pytest_ldos.scenario.model import StackSpec
 
-_MOST_CPUS: Final = 1 << 13
-"""Largest number of CPUs that Linux supports; larger numbers in a list, which no machine has, are reduced to it."""
+_MOST_CPUS: Final = 1 << 13  # more than Linux supports: larger numbers in a list are reduced to it
 
 
 def choose_cpus(asked: int | str, where: str) -> Cpus:
@@ -65,10 +64,8 @@ def find_escaped(affinities: Mapping[Thread, Cpus], cpus: Cpus) -> str:
     return ""
 
 
-_TOLERANCE: Final = 1.1
+_TOLERANCE: Final = 1.1  # above a quota: a period begins with its full quota, and the kernel counts in hundredths
 _SLACK_S: Final = 0.2
-"""Tolerance above a quota: a period begins with its full quota, and the kernel counts in hundredths."""
-
 _MOST_PASSES: Final = 20
 
 

@@ -234,7 +234,6 @@ class ReportedLoad(MeasuredLoad[GroupedSpec, Proof]):
     def _follow(
         self, name: str, command: Sequence[str], parse: Callable[[Mapping[str, Any]], Report]
     ) -> ReportStream[Report]:
-        """Starts a process, and reads its reports."""
         stream = ReportStream(self._group.start(name, command, talk=True), parse, self._changed)
         self._streams.append(stream)
         return stream

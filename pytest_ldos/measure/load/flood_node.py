@@ -135,9 +135,7 @@ class ThrottledTime:
         return next(earlier, stretches[0]).real_ns(passed_ns)
 
 
-LONGEST_LAG_NS: Final = 250 * NS_PER_MS
-"""Messages later than this are dropped and counted, so that a slow or stopped publisher sends no endless burst."""
-
+_LONGEST_LAG_NS: Final = 250 * NS_PER_MS  # later messages are dropped and counted, or a burst would not end
 _LONGEST_SLEEP_NS: Final = 50 * NS_PER_MS  # a longer sleep would delay the end, and changes of the throttle
 _REPORT_EVERY_NS: Final = 100 * NS_PER_MS
 _REPORT_PATIENCE_NS: Final = 20 * NS_PER_MS
@@ -194,7 +192,7 @@ class Flood:
                 self._report(now_ns, is_final=False)
             elif now_ns < due_ns:
                 time.sleep(min(due_ns - now_ns, _LONGEST_SLEEP_NS) / NS_PER_S)
-            elif now_ns - due_ns > LONGEST_LAG_NS:
+            elif now_ns - due_ns > _LONGEST_LAG_NS:
                 next_slot = max(self._allowed_by(now_ns), slot + 1)
                 self._given_up += next_slot - slot
                 slot = next_slot
@@ -234,11 +232,7 @@ class Flood:
 
 
 def build_publisher(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Builds node `flood_publisher_N`.
-
-    Parameters: ``index`` (N), ``topics``, ``rate_hz`` of each, ``burst``, ``size_bytes``, ``reliable``, ``depth``,
-    ``awaits_readers``, ``seconds``.
-    """
+    """Builds node `flood_publisher_N`; `embedded_programs` has its parameters."""
     node = Node(context, f"flood_publisher_{parameters['index']}")
     qos = QosProfile(depth=parameters["depth"], reliable=parameters["reliable"])
     flood = Flood(
@@ -292,7 +286,7 @@ class Tally:
 
 
 def build_counter(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Builds node `flood_counter`; parameters: ``topics``, ``reliable``."""
+    """Builds node `flood_counter`."""
     qos = QosProfile(depth=_DEPTH, reliable=parameters["reliable"])
     counted = {
         topic: (Reader(context.participant, dds_topic(topic), "std_msgs/msg/String", qos), Tally())

@@ -304,12 +304,7 @@ def ros_programs(spec: DdsFloodSpec, *, domain: int, environment: Mapping[str, s
         counter=ros_command(programs / "flood_counter", "flood_counter", publishers=spec.publishers, **shared),
         publishers={
             (name := f"{_PUBLISHER}{index}"): ros_command(
-                programs / "flood_publisher",
-                name,
-                publishers=len(share),
-                first_number=share.start,
-                **sending,
-                **shared,
+                programs / "flood_publisher", name, publishers=len(share), first_number=share.start, **sending, **shared
             )
             for index, share in enumerate(shares(spec), start=1)
         },

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
+from statistics import fmean
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, LoadFailed
@@ -216,10 +217,8 @@ def build_proof(
 
 
 def _mean(stretches: Sequence[tuple[int, int, float]], otherwise: float) -> float:
-    total_ns = sum(end_ns - begin_ns for begin_ns, end_ns, _ in stretches)
-    if not total_ns:
-        return otherwise
-    return sum((end_ns - begin_ns) * share for begin_ns, end_ns, share in stretches) / total_ns
+    durations_ns = [end_ns - begin_ns for begin_ns, end_ns, _ in stretches]
+    return fmean([share for _, _, share in stretches], durations_ns) if stretches else otherwise
 
 
 _START_TIMEOUT_S: Final = 60.0
@@ -227,19 +226,10 @@ _HEARING_TIMEOUT_S: Final = 10.0
 
 
 class RunningGuard(ReportedLoad[GuardSpec, GuardProof]):
-    def __init__(
-        self,
-        spec: GuardSpec,
-        site: LoadSite,
-        group: ProcessGroup,
-        command: Sequence[str],
-        *,
-        watched: GuardedTopic,
-        publishers: Sequence[str],
-    ) -> None:
+    def __init__(self, spec: GuardSpec, site: LoadSite, group: ProcessGroup, command: Sequence[str]) -> None:
         super().__init__(spec, site, group, self._measured)
-        self._watched = watched
-        self._history = GuardHistory(publishers)
+        self._watched = guarded_topic(spec, site.paths)
+        self._history = GuardHistory(publishers_of(spec, site))
         self._stream = self._follow(NAME, command, self._history.parse)
 
     def _measured(self) -> GuardProof:
@@ -277,13 +267,13 @@ class RunningGuard(ReportedLoad[GuardSpec, GuardProof]):
 @contextmanager
 def run_guard(spec: GuardSpec, site: LoadSite) -> Iterator[RunningGuard]:
     """Guards a path inside the ``with`` block; see `run_load`. Afterwards publishers may use their whole rate again."""
-    watched, publishers = guarded_topic(spec, site.paths), publishers_of(spec, site)
-    command, environment = guard_program(spec, watched, publishers, site)
-    with load_processes(spec.group, site, environment=environment, death_signal=signal.SIGINT) as group:
-        running = RunningGuard(spec, site, group, command, watched=watched, publishers=publishers)
-        with closing(running) as guard:
-            guard.await_begin()
-            yield guard
+    command, environment = guard_program(spec, guarded_topic(spec, site.paths), publishers_of(spec, site), site)
+    with (
+        load_processes(spec.group, site, environment=environment, death_signal=signal.SIGINT) as group,
+        closing(RunningGuard(spec, site, group, command)) as guard,
+    ):
+        guard.await_begin()
+        yield guard
 
 
 LOADS: Final = {GuardSpec.KIND: Load(run=run_guard, package=PACKAGE, proof=GuardProof)}

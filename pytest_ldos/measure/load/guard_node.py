@@ -112,11 +112,8 @@ class ThrottledPublisher:
             self._asked = None
 
 
-_SHARED_CLOCK_NS: Final = 3600 * NS_PER_S
-"""Stamps this close to the wall clock are wall-clock stamps; others belong to a simulated clock, which begins at 0."""
-
-REFERENCE_NS: Final = NS_PER_S // 2
-"""Time for which the smallest offset of a simulated clock is kept; the clock never catches up."""
+_SHARED_CLOCK_NS: Final = 3600 * NS_PER_S  # stamps farther from the wall clock are a simulated one's, which begins at 0
+REFERENCE_NS: Final = NS_PER_S // 2  # so long the least offset of a simulated clock is kept; it never catches up
 
 
 class PathLateness:
@@ -142,16 +139,13 @@ class PathLateness:
         self._before = (0, 0)
         self.received = 0
         self.late = 0
-        self.unstamped = 0
         self.silent_windows = 0
 
     def note(self, stamp_ns: int | None, *, wall_ns: int, mono_ns: int) -> None:
         self._heard_ns = mono_ns
-        if stamp_ns is None:
-            self.unstamped += 1
-            return
-        self.received += 1
-        self.late += self._age_ns(stamp_ns, wall_ns, mono_ns) > self._deadline_ns
+        if stamp_ns is not None:
+            self.received += 1
+            self.late += self._age_ns(stamp_ns, wall_ns, mono_ns) > self._deadline_ns
 
     def _age_ns(self, stamp_ns: int, wall_ns: int, mono_ns: int) -> int:
         if abs(wall_ns - stamp_ns) < _SHARED_CLOCK_NS:
@@ -215,7 +209,6 @@ class Guard:
             "share": self._law.share,
             "received": self._lateness.received,
             "late": self._lateness.late,
-            "unstamped": self._lateness.unstamped,
             "silent_windows": self._lateness.silent_windows,
             "decreases": self._law.decreases,
             "increases": self._law.increases,

@@ -39,9 +39,7 @@ from pytest_ldos.scenario.loads import NetworkImpairmentSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 
-REACHED_FRACTION: Final = 0.9
-"""Smallest accepted fraction of the requested delay, and of the gaps due to the requested rate."""
-
+REACHED_FRACTION: Final = 0.9  # smallest accepted fraction of the requested delay, and of the gaps due to the rate
 _UNLIKELY: Final = 1e-3  # significance level at which the number of lost datagrams contradicts the requested loss
 _MEASURABLE_GAP_NS: Final = 50_000
 _SHARE_OF_RATE: Final = 0.1
@@ -62,10 +60,9 @@ _READ_TIMEOUT_S: Final = 0.1
 
 @dataclass(frozen=True)
 class Crossing:
-    """Results of the probes.
+    """Results of the probes past their time limit.
 
     Attributes:
-        sent, lost: probes past their time limit, and those that did not arrive by then.
         delays_ns: one-way delays of the received probes, in the order of sending.
         gaps_ns: time between the two probes of a pair, if both arrived.
     """
@@ -77,14 +74,11 @@ class Crossing:
 
 
 class NetworkProbe:
-    """Sends and receives pairs of probes, in two threads.
+    """Sends pairs of probes, and receives them, in two threads; raises `LoadFailed` if no port is free.
 
     Args:
         interval_s: time between two pairs.
         patience_s: time limit after which a probe counts as lost.
-
-    Raises:
-        LoadFailed: no port is free.
     """
 
     def __init__(self, ports: range, *, interval_s: float, patience_s: float) -> None:
@@ -111,7 +105,6 @@ class NetworkProbe:
 
     @property
     def datagrams(self) -> int:
-        """Number of probes sent so far."""
         return len(self._sent)
 
     @property

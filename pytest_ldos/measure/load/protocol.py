@@ -50,8 +50,7 @@ class RunningLoad(Protocol):
     """A load that is being applied."""
 
     @property
-    def spec(self) -> LoadSpec:
-        """The requested load."""
+    def spec(self) -> LoadSpec: ...
 
     @property
     def proof(self) -> LoadProof:
@@ -63,9 +62,7 @@ class LoadSite:
     """A stack to which loads are applied, and its environment.
 
     Attributes:
-        domain: DDS domain of the stack.
         recorder: also records loads that are ROS nodes.
-        log_directory: folder for the logs of the load's processes.
         environment: variables for processes that use the stack's domain and middleware.
         pids: returns the stack's present processes.
         loads: all loads applied there.

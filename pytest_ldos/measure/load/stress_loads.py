@@ -206,11 +206,9 @@ class CacheLoadProof(GroupedProof):
         return self.used_percent
 
     def describe(self) -> str:
-        counted = (
-            f"cache misses not counted: {self.uncounted}"
-            if self.misses is None
-            else f"{self.misses / 1e6:.1f} million cache misses"
-        )
+        counted = f"cache misses not counted: {self.uncounted}"
+        if self.misses is not None:
+            counted = f"{self.misses / 1e6:.1f} million cache misses"
         return (
             f"cache load: {self.workers} workers, {self.used_percent:.0f} % of a CPU used, {counted} "
             f"({self.group_found})"
@@ -299,13 +297,9 @@ def run_io_load(spec: IoLoadSpec, site: LoadSite) -> AbstractContextManager[Runn
     return run_stressor(spec, site, arguments=arguments, prove=prove)
 
 
-def _stress_ng_available(spec: CacheLoadSpec | IoLoadSpec, stack: StackSpec) -> Availability:
-    return stress_ng_available()
-
-
 LOADS: Final = {
     CpuLoadSpec.KIND: Load(run=run_cpu_load, available=cpu_load_available, proof=CpuLoadProof),
     MemoryLoadSpec.KIND: Load(run=run_memory_load, available=memory_load_available, proof=MemoryLoadProof),
-    CacheLoadSpec.KIND: Load(run=run_cache_load, available=_stress_ng_available, proof=CacheLoadProof),
-    IoLoadSpec.KIND: Load(run=run_io_load, available=_stress_ng_available, proof=IoLoadProof),
+    CacheLoadSpec.KIND: Load(run=run_cache_load, available=lambda *_: stress_ng_available(), proof=CacheLoadProof),
+    IoLoadSpec.KIND: Load(run=run_io_load, available=lambda *_: stress_ng_available(), proof=IoLoadProof),
 }

@@ -68,7 +68,6 @@ class Stress:
             but not running.
         resident: smallest total memory of the workers, bytes.
         written: data written to storage, bytes, by worker.
-        shortfall: failure of stress-ng; empty if there is none.
     """
 
     seconds: float
@@ -139,7 +138,6 @@ class RunningStressor(Generic[Proof]):
             )
 
     def look(self) -> None:
-        """Records the workers' effort, or their failure."""
         with self._lock:
             if self._trouble or self._child.process.returncode is not None:
                 return

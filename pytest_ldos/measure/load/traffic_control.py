@@ -30,9 +30,7 @@ NETEM: Final = "1da6:"  # handles of our qdiscs, by which they are recognized
 REMOVAL: Final = (sys.executable, "-m", "pytest_ldos.measure.load.traffic_control")
 
 _IMPAIRED: Final = f"{ROOT}2"
-_MOST_PACKETS: Final = 100_000
-"""Queue length of netem in packets; the default of 1000 would drop packets with long delays."""
-
+_MOST_PACKETS: Final = 100_000  # queue of netem; the default of 1000 would drop packets with long delays
 _TIMEOUT_S: Final = 10.0
 _ALL_PORTS: Final = 1 << 16
 _CAP_NET_ADMIN: Final = 12

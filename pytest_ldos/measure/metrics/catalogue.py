@@ -8,7 +8,7 @@ import math
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from inspect import signature
 from itertools import count
 from numbers import Real
@@ -31,9 +31,7 @@ from pytest_ldos.scenario.words import Simulation
 HOOK: Final = "pytest_ldos_metrics"
 """Name of the function by which a plugin, a conftest.py or a module registers metrics."""
 
-_ARGUMENTS: Final = {"measure": ("context", "window"), "window": ("context",)}
-"""Positional arguments of each function of a metric."""
-
+_ARGUMENTS: Final = {"measure": ("context", "window"), "window": ("context",)}  # positional, of a metric's functions
 _LONGEST_REASON: Final = 200
 _LONGEST_SHOWN: Final = 60
 _LAST_MOMENT_NS: Final = 2**63
@@ -76,7 +74,7 @@ class OwnMetric(Metric):
 
     def to_measured(self, *, error_share: float) -> MeasuredMetric:
         """Converts the metric; results and exceptions of its functions become values."""
-        described = {**{each.name: getattr(self, each.name) for each in fields(Metric)}, "error_share": error_share}
+        described = {**vars(self.description), "error_share": error_share}
 
         def window(context: TrialContext) -> Window | Missing | Invalid:
             return self._guard(lambda: self._checked_window(self.window(context)), self.window)
@@ -250,7 +248,6 @@ _BUILT_IN: Final = (T1, T1_MEAN, T2, T2X, T3, T3_MEAN, T3_P90, T3_P99, T4, T5, T
 
 METRICS: Final[Catalogue] = {metric.name: metric for metric in _BUILT_IN}
 """Built-in metrics. Each record describes its own metrics (`TrialSet.metrics`)."""
-
 
 OF_CALLS: Final[Catalogue] = {metric.name: metric for metric in (CALL, CALL_P99)}
 """Built-in metrics of the stimulus ``service``."""

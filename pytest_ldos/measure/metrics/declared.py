@@ -44,7 +44,6 @@ _OF_COMPONENTS: Final = ("read_cycle", "write_cycle")
 
 
 def loop_of(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
-    """Measures the updates of a controller or a hardware component during a trial."""
     measure = _duration if spec.kind is MetricKind.UPDATE else _jitter
 
     def take(context: TrialContext, _: Window) -> Measurement:
@@ -186,11 +185,8 @@ class _Sort:
     grows: bool = False  # with the duration of a trial and the slowness of the CPU
 
 
-_OF_RATES: Final = 0.01
-"""Default floor of rates and mean periods, which differ by some thousandths between equal trials."""
-
-_OF_MEMORY: Final = 0.01
-"""Default floor of memory, which differs by one or two thousandths between trials and starts of the embedded stack."""
+_OF_RATES: Final = 0.01  # default floor of rates, which differ by some thousandths between equal trials
+_OF_MEMORY: Final = 0.01  # default floor of memory, which differs by a thousandth or two between trials and starts
 
 _SORTS: Final = {
     MetricKind.RATE: _Sort(

@@ -95,11 +95,9 @@ def published_clock(topic: str) -> Source:
 PLANNED_DURATION: Final = "planned_duration_ms"  # covariate: duration of the planned trajectory
 CPU_WORK: Final = "cpu_work_ms"  # covariate: duration of a fixed computation on the planner's CPU right before planning
 PLANS_CPU_WORK: Final = "plans_cpu_work_ms"  # covariate: mean of this duration over all plans of a trial
+# Covariate, part of T1 and T4: time for which other processes had the CPU of the runnable planner
 WAITED_FOR_OTHERS: Final = "waited_for_strangers_ms"
-"""Covariate, part of T1 and T4: time for which other processes had the CPU of the runnable planner."""
-
-PLANS_WAITED_FOR_OTHERS: Final = "plans_waited_for_strangers_ms"
-"""Covariate, part of T1mean: its increase due to such waits."""
+PLANS_WAITED_FOR_OTHERS: Final = "plans_waited_for_strangers_ms"  # covariate: increase of T1mean due to such waits
 
 PRIMARY_SHARE: Final = 0.18  # weight of a judged metric in the division of the false-alarm probability
 SECONDARY_SHARE: Final = 0.02  # weight of a metric of which only large effects matter

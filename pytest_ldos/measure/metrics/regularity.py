@@ -32,9 +32,7 @@ from pytest_ldos.measure.metrics.model import (
 from pytest_ldos.trace.execution.model import TimesNs
 
 _FEWEST_PERIODS: Final = 2
-_OTHER_RATE: Final = 1.5
-"""Largest ratio between the median periods of joint states and loop, if they are sent once per cycle."""
-
+_OTHER_RATE: Final = 1.5  # largest ratio of the median periods of joint states and loop, if each cycle sends them
 _FLOOR_OF_RATES: Final = 0.01  # default floor of mean periods, which differ by some thousandths between equal trials
 _TOLERABLE_OF_RATES: Final = 0.1  # largest tolerable MDE of mean periods
 _TOLERABLE_OF_TAILS: Final = 2.0  # likewise; between equal trials, their logarithm varies about twice as much

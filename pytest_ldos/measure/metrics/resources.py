@@ -24,8 +24,6 @@ _BYTES_PER_MB: Final = 1e6
 
 
 def use_of(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
-    """Measures resource use of processes or their threads during a trial."""
-
     def measure(context: TrialContext, window: Window) -> Measurement:
         if context.outside.resources is None:
             return Measurement(Missing("use of resources is measured while a trial is made; no trace has it"))

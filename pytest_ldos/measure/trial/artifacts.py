@@ -31,13 +31,10 @@ from pytest_ldos.scenario.words import KeepTraces
 RUNS: Final = "runs"
 TRIALS_FILE: Final = "trials.json"
 TRACE_FOLDER: Final = "trace"
-LOG_FOLDER: Final = "logs"
 BLOCKS: Final = "blocks"
 BASE: Final = "base"
-KEPT_ELSEWHERE: Final = "ldos-kept-"
 OTHER_OUTPUT: Final = "name another place with --ldos-output"  # remedy if a run's own folder cannot be written
-LARGEST_RECORD: Final = 64 * 1024 * 1024
-"""Largest accepted trials file in bytes (it may be untrusted); ten thousand trials fit."""
+LARGEST_RECORD: Final = 64 * 1024 * 1024  # bytes of a trials file, which may be untrusted; ten thousand trials fit
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ class ScenarioFolder:
 
     @property
     def logs(self) -> Path:
-        return self.path / LOG_FOLDER
+        return self.path / "logs"
 
     @property
     def base(self) -> ScenarioFolder:
@@ -146,7 +143,7 @@ def _refuge_of(folder: ScenarioFolder) -> ScenarioFolder | None:
     """A fixed folder for a scenario's record outside the run's folder; ``None`` if there is none."""
     for place in (tempfile.gettempdir(), "/var/tmp", Path.home()):  # noqa: S108 - a private folder in it
         with contextlib.suppress(LdosError), writing(Path(place)):
-            refuge = Path(tempfile.mkdtemp(prefix=f"{KEPT_ELSEWHERE}{folder.path.name}-", dir=place))
+            refuge = Path(tempfile.mkdtemp(prefix=f"ldos-kept-{folder.path.name}-", dir=place))
             (refuge / TRIALS_FILE).write_bytes(b"room")
             return ScenarioFolder(refuge)
     return None

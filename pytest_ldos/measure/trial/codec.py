@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from datetime import UTC, datetime
 from functools import cache
 from itertools import pairwise
@@ -18,31 +18,29 @@ from typing import Any, Final
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
 from pytest_ldos.base.files import PlainReader, left_by_git, read_plain
 from pytest_ldos.base.series import Invalid, Missing
-from pytest_ldos.host.interference import Interference
 from pytest_ldos.measure.metrics.model import USUAL_FLOOR, Measurement, Metric
-from pytest_ldos.measure.trial.record import Look, MotionTrial, RoundTrial, Trial, TrialKind, TrialSet
+from pytest_ldos.measure.trial.record import MotionTrial, RoundTrial, Trial, TrialKind, TrialSet
 from pytest_ldos.scenario.loads import LoadSpec
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec
 from pytest_ldos.scenario.scenario_table import parse_loads
-
-_TOLD_OF_LOADS: Final = ("shortfall", "summary")
 
 
 def require_undamaged(trials: TrialSet) -> None:
     """Raises `ValueError`, which describes the damage, if values of a record are impossible."""
     _require_described(trials)
-    _require_ascending(trials.looks)
-    _require_counts(trials.discarded_events, "discarded_events")
     for load in trials.loads:
-        for name in _TOLD_OF_LOADS:
+        for name in ("shortfall", "summary"):
             read_plain(str, load.get(name), f"{name} of a load")
-    for trial in (*trials.trials, *trials.repeated):
-        _require_counts(trial.index, "index of a trial")
-        _require_counts(trial.block, "block of a trial")
-    if trials.surroundings is not None:
-        _require_possible_interference(trials.surroundings)
+    for number, what in _counts(trials):
+        if number is not None and number < 0:
+            raise ValueError(f"{what} is {number}")
+    for earlier, later in pairwise(look for look in trials.looks if look.information > 0):
+        if later.information <= earlier.information:
+            raise ValueError(f"its looks do not ascend: {later.head} and {later.base} trials came later")
     for motion in (*trials.motions, *trials.repeated):
-        _require_possible(motion)
+        for path, kept in motion.deadlines.items():
+            if not 0 <= kept.in_time <= kept.passages:
+                raise ValueError(f"{kept.in_time} of {kept.passages} passages of path {path!r} kept their deadline")
 
 
 def _require_described(trials: TrialSet) -> None:
@@ -54,50 +52,26 @@ def _require_described(trials: TrialSet) -> None:
         raise ValueError(f"it does not say what {', '.join(sorted(undescribed))} is")
 
 
-def _require_ascending(looks: Sequence[Look]) -> None:
-    for look in looks:
-        _require_counts(look.head, "a look")
-        _require_counts(look.base, "a look")
-    for earlier, later in pairwise(look for look in looks if look.information > 0):
-        if later.information <= earlier.information:
-            raise ValueError(f"its looks do not ascend: {later.head} and {later.base} trials came later")
-
-
-def _require_possible(trial: MotionTrial) -> None:
-    for name in ("plan_points", "plan_duration_ns", "cpu_work_ns"):
-        _require_counts(getattr(trial, name), f"{name} of a trial")
-    if trial.interference is not None:
-        _require_possible_interference(trial.interference)
-    for path, kept in trial.deadlines.items():
-        if not 0 <= kept.in_time <= kept.passages:
-            raise ValueError(f"{kept.in_time} of {kept.passages} passages of path {path!r} kept their deadline")
-
-
-def _require_possible_interference(found: Interference) -> None:
-    for name, value in asdict(found).items():
-        for each in value.values() if isinstance(value, dict) else [value]:
-            if each is not None and each < 0:
-                raise ValueError(f"{name} of an interference is {each}")
-
-
-def _require_counts(value: int | None, what: str) -> None:
-    if value is not None and value < 0:
-        raise ValueError(f"{what} is {value}")
+def _counts(trials: TrialSet) -> Iterator[tuple[float | None, str]]:
+    """Numbers that cannot be negative, with their names."""
+    yield trials.discarded_events, "discarded_events"
+    yield from ((number, "a look") for look in trials.looks for number in (look.head, look.base))
+    for trial in (*trials.trials, *trials.repeated):
+        yield from ((trial.index, "index of a trial"), (trial.block, "block of a trial"))
+    motions = (*trials.motions, *trials.repeated)
+    for motion in motions:
+        for name in ("plan_points", "plan_duration_ns", "cpu_work_ns"):
+            yield getattr(motion, name), f"{name} of a trial"
+    for found in (trials.surroundings, *(motion.interference for motion in motions)):
+        for name, value in vars(found).items() if found is not None else ():
+            for each in value.values() if isinstance(value, dict) else [value]:
+                yield each, f"{name} of an interference"
 
 
 SCHEMA_VERSION: Final = 5
 KIND: Final = "pytest-ldos trials"
-_OTHERS: Final = frozenset({"pytest-ldos report", "pytest-ldos calibration"})
-"""Other kinds of files that this project writes."""
-_DAMAGE: Final = (
-    AttributeError,
-    KeyError,
-    TypeError,
-    ValueError,
-    OverflowError,
-    RecursionError,
-    ConfigurationError,
-)
+_OTHERS: Final = ("pytest-ldos report", "pytest-ldos calibration")  # other kinds of files that we write
+_DAMAGE: Final = (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError, ConfigurationError)
 """Exceptions raised by damaged documents."""
 
 
@@ -121,18 +95,15 @@ def decode_trials(text: str, path: Path) -> TrialSet:
         raise RecordUnreadable(f"{path} is no JSON (line {error.lineno}: {error.msg})", remedy=_REMEDY) from None
     except (RecursionError, ValueError) as error:
         raise RecordUnreadable(f"{path} is no JSON of ours: {error}", remedy=_REMEDY) from None
-    if not isinstance(document, dict) or document.get("kind") != KIND:
-        kind = document.get("kind") if isinstance(document, dict) else None
-        if isinstance(kind, str) and kind in _OTHERS:
-            raise RecordUnreadable(
-                f"{path} is a {kind}, which has no trials to read", remedy="name the trials.json of the same run"
-            )
+    kind = document.get("kind") if isinstance(document, dict) else None
+    if kind in _OTHERS:
+        remedy = "name the trials.json of the same run"
+        raise RecordUnreadable(f"{path} is a {kind}, which has no trials to read", remedy=remedy)
+    if kind != KIND:
         raise RecordUnreadable(f"{path} holds no trials of pytest-ldos", remedy=_REMEDY)
-    if document.get("schema") != SCHEMA_VERSION:
-        found = document.get("schema")
-        raise RecordUnreadable(
-            f"{path} has schema version {found}, this version of pytest-ldos reads {SCHEMA_VERSION}", remedy=_AGAIN
-        )
+    if (found := document.get("schema")) != SCHEMA_VERSION:
+        ours = f"this version of pytest-ldos reads {SCHEMA_VERSION}"
+        raise RecordUnreadable(f"{path} has schema version {found}, {ours}", remedy=_AGAIN)
     try:
         return _to_trials(document)
     except _DAMAGE as error:
@@ -182,7 +153,7 @@ _OF_MOTIONS: Final = {each.name for each in fields(MotionTrial)} - {each.name fo
 
 
 def _to_plain(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass, or a mapping, as an object of a file."""
+    """A dataclass or a mapping as an object of a file."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Measurement) and isinstance(value.value, Missing | Invalid):

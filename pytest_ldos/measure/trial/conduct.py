@@ -199,12 +199,7 @@ def why_ended(reason: BaseException) -> str:
 
 @dataclass
 class _Session:
-    """Trials in progress.
-
-    Attributes:
-        record: the record before, without `trials` and `repeated`.
-        own_pids: processes of the measurement that ran during trials.
-    """
+    """Trials in progress, which `record` does not contain; `own_pids` are processes of the measurement during them."""
 
     rig: Rig
     procedure: Procedure
@@ -284,8 +279,23 @@ class _Session:
         with self.outside.measured(attempt.id):
             meter = InterferenceMeter()
             outcome = self.stimulus.run(goal, attempt)
-        trial = _to_trial(outcome, goal, index=index, seed=attempt.seed, block=self.block)
-        trial = replace(trial, interference=meter.measure())
+        trial = MotionTrial(
+            index=index,
+            goal=goal.name,
+            goal_id=outcome.goal_id,
+            seed=attempt.seed,
+            block=self.block,
+            outcome=outcome.outcome,
+            error_code=outcome.error_code,
+            message=outcome.message,
+            stamps_ns=dict(outcome.stamps_ns),
+            plan_duration_ns=outcome.plan_duration_ns,
+            plan_points=outcome.plan_points,
+            position_error_m=outcome.position_error_m,
+            rotation_error_rad=outcome.rotation_error_rad,
+            interference=meter.measure(),
+            numbers=dict(outcome.numbers),
+        )
         self.own_pids |= meter.own_pids
         return trial, attempt, outcome
 
@@ -373,25 +383,6 @@ def _measured_at_end(session: _Session, *, is_last: bool) -> Iterator[None]:
             raise trace_not_whole(session.rig.recorder.directory, recorded.fault)
         if not is_last:
             session.rig.recorder.resume()
-
-
-def _to_trial(outcome: MotionOutcome, goal: Case, *, index: int, seed: int | None, block: int) -> MotionTrial:
-    return MotionTrial(
-        index=index,
-        goal=goal.name,
-        goal_id=outcome.goal_id,
-        seed=seed,
-        block=block,
-        outcome=outcome.outcome,
-        error_code=outcome.error_code,
-        message=outcome.message,
-        stamps_ns=dict(outcome.stamps_ns),
-        plan_duration_ns=outcome.plan_duration_ns,
-        plan_points=outcome.plan_points,
-        position_error_m=outcome.position_error_m,
-        rotation_error_rad=outcome.rotation_error_rad,
-        numbers=dict(outcome.numbers),
-    )
 
 
 def new_record(

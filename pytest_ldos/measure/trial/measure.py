@@ -14,13 +14,7 @@ from pytest_ldos.host.process_resources import ResourceMeter
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.metrics.context import NOTHING_OUTSIDE, OutsideTrace, TraceFlow
 from pytest_ldos.measure.metrics.declared import declared_in, refuse_unknown_loops, since
-from pytest_ldos.measure.metrics.extract import (
-    PathSegments,
-    extract_trial,
-    find_trial,
-    kept_deadlines,
-    span_of_stamps,
-)
+from pytest_ldos.measure.metrics.extract import PathSegments, extract_trial, find_trial, kept_deadlines, span_of_stamps
 from pytest_ldos.measure.metrics.latency import T1, T1_MEAN, PlanningSplits
 from pytest_ldos.measure.metrics.model import Interfaces, Measurement
 from pytest_ldos.measure.metrics.regularity import nominal_period_ns
@@ -52,10 +46,8 @@ def measure_trials(
     If the trace cannot be read, every trial is invalid, with the reason.
 
     Args:
-        paths: paths whose segments are kept with each trial.
-        deadlines: deadlines of some of these paths.
+        paths: paths whose segments are kept with each trial; some have `deadlines`.
         own_pids: processes of the measurement; all others count as other processes.
-        scenario: for trials without markers.
         outside: measurements outside the trace, by goal id; the stimulus's numbers come from the trials.
 
     Raises:
@@ -84,11 +76,7 @@ def measure_trials(
             )
         else:
             span = model.trials.get(trial.goal_id) or span_of_stamps(
-                trial.goal_id,
-                scenario=scenario,
-                index=trial.index,
-                stamps_ns=stamps_ns,
-                clock_offset_ns=offset_ns,
+                trial.goal_id, scenario=scenario, index=trial.index, stamps_ns=stamps_ns, clock_offset_ns=offset_ns
             )
         found = extract_trial(
             span,
@@ -138,11 +126,7 @@ def _with_parts(
 
 
 class OutsideMeter:
-    """Measures trials outside the trace, as far as the catalogue's metrics need it.
-
-    Attributes:
-        found: measurements by goal id.
-    """
+    """Measures trials outside the trace, as far as the catalogue's metrics need it; `found` is by goal id."""
 
     def __init__(self, rig: Rig, catalogue: Catalogue) -> None:
         self._rig = rig
@@ -170,7 +154,6 @@ class OutsideMeter:
 
     @contextmanager
     def measured(self, goal_id: str) -> Iterator[None]:
-        """Measures the trial that runs in the ``with`` block."""
         stack = self._rig.stack
         before = self._loops()
         meter = ResourceMeter(stack.processes, stack.all_processes) if self._of_processes else None
