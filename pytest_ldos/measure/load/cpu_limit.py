@@ -25,11 +25,11 @@ from pytest_ldos.host.cpu import (
     with_descendants,
 )
 from pytest_ldos.host.temporary import undone_at_end
-from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite, watched
+from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite, MeasuredLoad, watched
 from pytest_ldos.scenario.loads import CpuLimitSpec
 from pytest_ldos.scenario.model import StackSpec
 
-_MOST_CPUS: Final = 1 << 13  # more than Linux supports: larger numbers in a list are reduced to it
+_MOST_CPUS: Final = 1 << 13  # the most that Linux supports; larger numbers in a list are reduced to it
 
 
 def choose_cpus(asked: int | str, where: str) -> Cpus:
@@ -91,21 +91,17 @@ class CpuLimitProof(LoadProof):
     throttled_s: float = 0.0
 
     def describe(self) -> str:
-        quota = (
-            f", quota {self.quota_percent:g} %, stopped in {self.throttled} of {self.periods} periods "
-            f"for {self.throttled_s:.1f} s"
-            if self.quota_percent
-            else ""
-        )
+        stopped = f"stopped in {self.throttled} of {self.periods} periods for {self.throttled_s:.1f} s"
+        quota = f", quota {self.quota_percent:g} %, {stopped}" if self.quota_percent else ""
         return (
             f"CPU limit: {self.threads} threads of the stack on CPUs {self.cpus}{quota}; "
             f"it used {self.used_percent:.0f} % of a CPU"
         )
 
 
-class RunningCpuLimit:
+class RunningCpuLimit(MeasuredLoad[CpuLimitSpec, CpuLimitProof]):
     def __init__(self, spec: CpuLimitSpec, site: LoadSite, cpus: Cpus, quota: QuotaGroup | None) -> None:
-        self.spec = spec
+        super().__init__(spec, self._measured)
         self._site = site
         self._cpus = cpus
         self._quota = quota
@@ -114,13 +110,10 @@ class RunningCpuLimit:
         self._throttling = self._throttled_since = quota.read_throttling() if quota else None
         self._threads = 0
         self._trouble = ""
-        self._ended = False
 
     def look(self) -> None:
         """Keeps the CPU time used, and the first violation of the limits. A dead stack is no violation."""
         with self._lock:
-            if self._ended:
-                return
             pids = with_descendants(self._site.pids())
             self._time.note(pids)
             if not self._trouble:
@@ -129,11 +122,6 @@ class RunningCpuLimit:
                 self._trouble = find_escaped(found, self._cpus) or self._escaped_quota(pids)
             if self._quota:
                 self._throttling = self._quota.read_throttling()
-
-    def end(self) -> None:
-        """Makes the last check, before the stack gets its former CPUs back."""
-        self.look()
-        self._ended = True
 
     def _escaped_quota(self, pids: list[int]) -> str:
         if self._quota is None:
@@ -149,8 +137,7 @@ class RunningCpuLimit:
             return ""
         return f"the stack used {self._time.used_percent:.0f} % of a CPU, its quota is {self.spec.quota_percent:g} %"
 
-    @property
-    def proof(self) -> CpuLimitProof:
+    def _measured(self) -> CpuLimitProof:
         self.look()
         throttled: dict[str, Any] = {}
         if self._throttling is not None and self._throttled_since is not None:
@@ -196,7 +183,7 @@ def run_cpu_limit(spec: CpuLimitSpec, site: LoadSite) -> Iterator[RunningCpuLimi
         proof = limit.proof
         if proof.shortfall or not proof.threads:
             raise LoadFailed(f"the stack could not be limited: {proof.shortfall or 'none of its processes runs'}")
-        resources.callback(limit.end)
+        resources.callback(limit.close)
         with watched(limit.look):
             yield limit
 

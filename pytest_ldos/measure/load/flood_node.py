@@ -237,10 +237,7 @@ def build_publisher(context: Context, parameters: dict[str, Any]) -> Callable[[]
     qos = QosProfile(depth=parameters["depth"], reliable=parameters["reliable"])
     flood = Flood(
         [node.create_publisher("std_msgs/msg/String", topic, qos=qos) for topic in parameters["topics"]],
-        rate_hz=parameters["rate_hz"],
-        burst=parameters["burst"],
-        size_bytes=parameters["size_bytes"],
-        awaits_readers=parameters["awaits_readers"],
+        **{name: parameters[name] for name in ("rate_hz", "burst", "size_bytes", "awaits_readers")},
     )
 
     def set_throttle(value: Message) -> str:

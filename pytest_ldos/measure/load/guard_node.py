@@ -44,7 +44,7 @@ class ThrottleLaw:
     _calm: int = field(default=0, init=False)
 
     def judge(self, late_share: float | None) -> float:
-        """Returns the share after a window, from the late share of its messages; ``None`` for that changes nothing."""
+        """Returns the share after a window with this late share: 1 in silence, ``None`` (no change) if unknown."""
         if late_share is None:
             return self.share
         share = self.share

@@ -264,22 +264,21 @@ def _print_report(stack: RunningStack, ended: Mapping[str, int]) -> None:
     sys.stdout.flush()
 
 
-def main() -> int:
+def main() -> str:
+    """Runs the neighbour; returns its cause of death, or an empty text."""
     settings = json.loads(sys.argv[1])
     stack: StackSpec = PlainReader().read(StackSpec, settings["stack"], "the stack")
     logs = Path(settings["log_directory"])
     backend = choose_backend(stack, recorder=Unrecorded(logs), log_directory=logs)
     try:
-        death = drive(backend.start())
+        return drive(backend.start())
     except KeyboardInterrupt:
-        return 0
+        return ""
     except LdosError as error:
-        death = str(error)
+        return str(error)
     finally:
         backend.stop()
-    sys.stderr.write(f"{death}\n" if death else "")
-    return 1 if death else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main() or 0)

@@ -262,11 +262,7 @@ def run_load(spec: LoadSpec, site: LoadSite) -> AbstractContextManager[RunningLo
 
 
 def load_available(spec: LoadSpec, stack: StackSpec, environment: Mapping[str, str] | None = None) -> Availability:
-    """Reports if a load can be applied to a stack here, as far as known in advance.
-
-    Args:
-        environment: environment of the stack's sourced workspace; by default that of this process.
-    """
+    """Reports if a load can be applied, as far as known; `environment` is the workspace's, or this process's."""
     load = IMPLEMENTATIONS[spec.KIND]
     programs = Availability(True)
     if load.package and resolve_kind(stack) is StackKind.ROS2:

@@ -209,14 +209,8 @@ def _words_of(done: subprocess.CompletedProcess[str]) -> str:
     return one_line(" ".join(lines)) or f"exit code {done.returncode}"
 
 
-def main() -> int:
+if __name__ == "__main__":
     try:
         remove_impairment()
     except (LoadFailed, Unavailable) as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        sys.exit(str(error))

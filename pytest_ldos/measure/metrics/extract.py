@@ -145,10 +145,9 @@ _DELAYS: Final = {Phase.PLANNING: PLANNING_DELAY, Phase.EXECUTING: EXECUTING_DEL
 
 
 def extract_reception(trial: TrialSpan, model: ExecutionModel, *, action: str) -> dict[str, int]:
-    """Delay of the feedback that began each phase, nanoseconds, by segment name.
+    """Delay of the feedback of the goals' action that began each phase, nanoseconds, by segment name.
 
-    A phase's feedback is the last one published before the client received it and after the goal was sent. Other
-    actions of the stack than that of the goals publish feedback, too.
+    A phase's feedback is the last one published before the client received it and after the goal was sent.
     """
     published = model.publication_times_ns(action + FEEDBACK)
     sent_ns = trial.phases.get(Phase.GOAL_SENT)

@@ -196,11 +196,7 @@ def drop_folder(folder: ScenarioFolder) -> None:
 
 
 def enforce_disk_limit(output: Path, *, limit_bytes: int, keep: Path) -> list[Path]:
-    """Deletes the oldest kept traces until the rest fits the limit; returns the deleted ones.
-
-    Args:
-        keep: the current run, whose traces are never deleted.
-    """
+    """Deletes the oldest kept traces, but none of the run `keep`, until the rest fits; returns the deleted ones."""
     patterns = (f"*/*/{TRACE_FOLDER}", f"*/*/{BLOCKS}/*/{TRACE_FOLDER}")
     traces = sorted(trace for pattern in patterns for trace in (output / RUNS).glob(pattern))
     sizes = {trace: _size(trace) for trace in traces}

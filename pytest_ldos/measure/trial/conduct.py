@@ -120,7 +120,6 @@ def conduct(
     goals: Sequence[Case],
     *,
     disturb: Disturb = undisturbed,
-    paths: Sequence[PathSpec] = BUILT_IN_PATHS,
     own: Iterable[OwnMetric] = (),
     declared: Iterable[MetricSpec] = (),
     observer: Observer | None = None,
@@ -135,9 +134,7 @@ def conduct(
         ConfigurationError: a user-defined metric has a name that is taken, or the stack lacks a process of a metric.
     """
     catalogue = catalogue_of(own, declared, built_in=built_in_of(spec.stack))
-    procedure = Procedure(
-        goals=goals, catalogue=catalogue, disturb=disturb, paths=paths, observer=observer or Unwatched()
-    )
+    procedure = Procedure(goals=goals, catalogue=catalogue, disturb=disturb, observer=observer or Unwatched())
     save = partial(write_trials, rig.folder)
     record = new_record(rig, spec, catalogue)
     return add_trials(rig, record, procedure, until=spec.trials, warmup=spec.warmup, save=save)

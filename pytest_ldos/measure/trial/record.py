@@ -246,7 +246,8 @@ class TrialSet:
     @property
     def is_disturbed(self) -> bool:
         """True if other processes used so much that its trials are not comparable with those of calm runs."""
-        return self.interference is not None and self.interference.is_heavy
+        found = self.interference
+        return found is not None and found.is_heavy
 
     def without_programs(self) -> TrialSet:
         """Removes the names of interfering programs, which are private to the machine."""

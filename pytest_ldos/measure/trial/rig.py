@@ -97,11 +97,7 @@ def write_durations(folder: ScenarioFolder, durations: Durations, *, stack: str)
 
 
 def read_durations(file: Path) -> tuple[str, Durations]:
-    """Reads the name of the stack and the durations of a run.
-
-    Raises:
-        OSError, ValueError, LookupError, TypeError: it cannot be read, or is no such file.
-    """
+    """Stack and durations of a run; raises OSError, ValueError, LookupError or TypeError for other files."""
     document = json.loads(file.read_text("utf-8"))
     phases: Durations = read_plain(Mapping[RunPhase, Spent], document["phases"], "phases")
     return read_plain(str, document["stack"], "stack"), phases
