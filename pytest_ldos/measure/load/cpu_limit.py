@@ -1,4 +1,4 @@
-"""Choice of CPUs, and limits of the stack: the CPUs on which its threads run, and a quota of CPU time."""
+"""Limits of the stack: the CPUs on which its threads run, and a quota of CPU time."""
 
 from __future__ import annotations
 
@@ -25,24 +25,18 @@ from pytest_ldos.host.cpu import (
     with_descendants,
 )
 from pytest_ldos.host.temporary import undone_at_end
-from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite, watched
+from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite, MeasuredLoad, watched
 from pytest_ldos.scenario.loads import CpuLimitSpec
 from pytest_ldos.scenario.model import StackSpec
 
-_MOST_CPUS: Final = 1 << 13
-"""Largest number of CPUs that Linux supports; larger numbers in a list, which no machine has, are reduced to it."""
+_MOST_CPUS: Final = 1 << 13  # the most that Linux supports; larger numbers in a list are reduced to it
 
 
 def choose_cpus(asked: int | str, where: str) -> Cpus:
-    """Returns the selected CPUs.
-
-    Args:
-        asked: their number, or a valid list of them.
-        where: name of the setting, for messages: ``cpu_limit cpus``.
+    """Returns the CPUs that are `asked` for, by their number or in a valid list.
 
     Raises:
-        ConfigurationError: some of them do not exist or are forbidden to this process; the message lists the usable
-            ones.
+        ConfigurationError: some do not exist, or are forbidden to this process; the message lists the usable ones.
     """
     ours = our_cpus()
     if isinstance(asked, int):
@@ -70,16 +64,14 @@ def find_escaped(affinities: Mapping[Thread, Cpus], cpus: Cpus) -> str:
     return ""
 
 
-_TOLERANCE: Final = 1.1
+_TOLERANCE: Final = 1.1  # above a quota: a period begins with its full quota, and the kernel counts in hundredths
 _SLACK_S: Final = 0.2
-"""Tolerance above a quota: a period begins with its full quota, and the kernel counts in hundredths."""
-
 _MOST_PASSES: Final = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class CpuLimitProof(LoadProof):
-    """See `LoadProof`.
+    """Proof of a CPU limit.
 
     Attributes:
         cpus: CPUs on which every thread of the stack was allowed to run, at every check.
@@ -99,23 +91,17 @@ class CpuLimitProof(LoadProof):
     throttled_s: float = 0.0
 
     def describe(self) -> str:
-        quota = (
-            f", quota {self.quota_percent:g} %, stopped in {self.throttled} of {self.periods} periods "
-            f"for {self.throttled_s:.1f} s"
-            if self.quota_percent
-            else ""
-        )
+        stopped = f"stopped in {self.throttled} of {self.periods} periods for {self.throttled_s:.1f} s"
+        quota = f", quota {self.quota_percent:g} %, {stopped}" if self.quota_percent else ""
         return (
             f"CPU limit: {self.threads} threads of the stack on CPUs {self.cpus}{quota}; "
             f"it used {self.used_percent:.0f} % of a CPU"
         )
 
 
-class RunningCpuLimit:
-    """See `RunningLoad`."""
-
+class RunningCpuLimit(MeasuredLoad[CpuLimitSpec, CpuLimitProof]):
     def __init__(self, spec: CpuLimitSpec, site: LoadSite, cpus: Cpus, quota: QuotaGroup | None) -> None:
-        self.spec = spec
+        super().__init__(spec, self._measured)
         self._site = site
         self._cpus = cpus
         self._quota = quota
@@ -124,16 +110,10 @@ class RunningCpuLimit:
         self._throttling = self._throttled_since = quota.read_throttling() if quota else None
         self._threads = 0
         self._trouble = ""
-        self._ended = False
 
     def look(self) -> None:
-        """Checks the allowed CPUs of every thread, and the CPU time used; keeps the first violation.
-
-        A dead stack is not a violation.
-        """
+        """Keeps the CPU time used, and the first violation of the limits. A dead stack is no violation."""
         with self._lock:
-            if self._ended:
-                return
             pids = with_descendants(self._site.pids())
             self._time.note(pids)
             if not self._trouble:
@@ -142,11 +122,6 @@ class RunningCpuLimit:
                 self._trouble = find_escaped(found, self._cpus) or self._escaped_quota(pids)
             if self._quota:
                 self._throttling = self._quota.read_throttling()
-
-    def end(self) -> None:
-        """Makes the final check, before the stack gets its former CPUs back."""
-        self.look()
-        self._ended = True
 
     def _escaped_quota(self, pids: list[int]) -> str:
         if self._quota is None:
@@ -162,8 +137,7 @@ class RunningCpuLimit:
             return ""
         return f"the stack used {self._time.used_percent:.0f} % of a CPU, its quota is {self.spec.quota_percent:g} %"
 
-    @property
-    def proof(self) -> CpuLimitProof:
+    def _measured(self) -> CpuLimitProof:
         self.look()
         throttled: dict[str, Any] = {}
         if self._throttling is not None and self._throttled_since is not None:
@@ -191,7 +165,7 @@ def cpu_limit_available(spec: CpuLimitSpec, stack: StackSpec) -> Availability:
 
 @contextmanager
 def run_cpu_limit(spec: CpuLimitSpec, site: LoadSite) -> Iterator[RunningCpuLimit]:
-    """Limits the stack inside the ``with`` block; see `run_load`. Its threads then get their former CPUs back."""
+    """Limits the stack inside the ``with`` block; see `run_load`. Then its threads get their former CPUs back."""
     cpu_limit_available(spec, site.stack).demand()
     cpus = choose_cpus(spec.cpus, "cpu_limit cpus")
 
@@ -209,7 +183,7 @@ def run_cpu_limit(spec: CpuLimitSpec, site: LoadSite) -> Iterator[RunningCpuLimi
         proof = limit.proof
         if proof.shortfall or not proof.threads:
             raise LoadFailed(f"the stack could not be limited: {proof.shortfall or 'none of its processes runs'}")
-        resources.callback(limit.end)
+        resources.callback(limit.close)
         with watched(limit.look):
             yield limit
 

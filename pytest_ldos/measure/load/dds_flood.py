@@ -10,32 +10,42 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from pytest_ldos.base.errors import LoadFailed
 from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.measure.load.flood_reports import (
     PACKAGE,
+    FloodPrograms,
     Received,
+    Report,
     ReportStream,
     Sent,
-    all_errors,
     embedded_programs,
+    percentile_ns,
     ros_programs,
 )
-from pytest_ldos.measure.load.protocol import NOT_READ, GroupedProof, GroupReading, Load, LoadSite, read_group
+from pytest_ldos.measure.load.protocol import (
+    NOT_READ,
+    GroupedProof,
+    GroupReading,
+    Load,
+    LoadSite,
+    MeasuredLoad,
+    load_processes,
+    read_group,
+)
 from pytest_ldos.measure.load.traffic_control import is_impaired
 from pytest_ldos.robot.dds.domain import claim_domain
-from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, Reliability, SchedulerGroup
+from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, GuardSpec, Reliability, SchedulerGroup
 from pytest_ldos.scenario.words import StackKind
 
-REACHED_FRACTION: Final = 0.99
-"""Smallest accepted fraction of the requested rate."""
-
+REACHED_FRACTION: Final = 0.99  # smallest accepted fraction of the requested rate
 _LATE_S: Final = 0.1  # allowed lateness of a publisher at the last measurement
 _LATE_SHARE: Final = 0.05  # allowed lateness as a fraction of the measured time, for short measurements
 _UNREPORTED_NS: Final = 500 * NS_PER_MS  # time without a report after which a publisher counts as having sent nothing
@@ -45,7 +55,7 @@ _NS_PER_US: Final = 1e3
 
 @dataclass(frozen=True, kw_only=True)
 class FloodProof(GroupedProof):
-    """See `GroupedProof`.
+    """Proof of a flood.
 
     Attributes:
         requested_hz: messages per second of all publishers together.
@@ -111,8 +121,7 @@ def build_proof(
     """Builds the proof from the reports since the measurement began.
 
     Args:
-        counter: reports of the receiver, for a flood with matched readers.
-        failure: reason why the flood is incomplete; empty if it is complete.
+        counter: reports of the receiver; ``None`` for a flood without readers.
         is_impaired: True if its messages cross a network that deliberately loses messages.
     """
     spans = [(each.first, each.last) for each in publishers if each.first is not None and each.last is not None]
@@ -126,8 +135,7 @@ def build_proof(
     if counter is not None and counter.first is not None and counter.last is not None:
         lost = sum(counter.last.lost.values()) - sum(counter.first.lost.values())
 
-    def slack(seconds: float) -> float:
-        """Allowed number of missing messages: each publisher's last burst may be pending or a little late."""
+    def slack(seconds: float) -> float:  # each publisher's last burst may be pending or a little late
         return max(spec.publishers * spec.burst, allowed_hz * min(_LATE_S, _LATE_SHARE * seconds))
 
     shortfall, due = "", allowed_hz * sent.seconds
@@ -136,7 +144,7 @@ def build_proof(
         shortfall = f"the flood reached {reached}: its publishers sent no more in time"
     elif received is not None and not is_impaired and not received.messages and sent.messages > slack(sent.seconds):
         shortfall = f"the flood's matched readers received none of {sent.messages:.0f} messages"
-    errors = all_errors(last.errors.since(first.errors) for first, last in spans)
+    errors = sum((last.errors - first.errors for first, last in spans), Counter[int]())
     return FloodProof(
         kind=spec.KIND,
         seconds=sent.seconds if received is None else min(sent.seconds, received.seconds),
@@ -153,17 +161,15 @@ def build_proof(
         received_share=None if received is None else _received_share(sent, received, lost, slack(received.seconds)),
         lost=lost,
         given_up=sum(last.given_up - first.given_up for first, last in spans),
-        error_p50_us=errors.percentile_ns(50) / _NS_PER_US,
-        error_p99_us=errors.percentile_ns(99) / _NS_PER_US,
-        error_max_us=errors.percentile_ns(100) / _NS_PER_US,
+        error_p50_us=percentile_ns(errors, 50) / _NS_PER_US,
+        error_p99_us=percentile_ns(errors, 99) / _NS_PER_US,
+        error_max_us=percentile_ns(errors, 100) / _NS_PER_US,
         details=_describe(spec),
     )
 
 
 @dataclass(frozen=True)
 class Counted:
-    """Number of messages in an interval of time."""
-
     messages: float = 0.0
     seconds: float = 0.0
 
@@ -173,7 +179,7 @@ class Counted:
 
 
 def _counted(stream: ReportStream[Received] | ReportStream[Sent], *, until_ns: int = 0) -> Counted:
-    """Counts reported messages; none are assumed between the last report and a later `until_ns`."""
+    """Counts reported messages; assumes none between the last report and a later `until_ns`."""
     first, last = stream.first, stream.last
     if first is None or last is None:
         return Counted()
@@ -182,7 +188,7 @@ def _counted(stream: ReportStream[Received] | ReportStream[Sent], *, until_ns: i
 
 
 def _sent(publishers: Sequence[ReportStream[Sent]], counter: ReportStream[Received] | None) -> Counted:
-    """Counts all publishers' messages over the time covered by every publisher's reports."""
+    """Counts the messages of all publishers over the time covered by every publisher's reports."""
     streams: list[ReportStream[Received] | ReportStream[Sent]] = [*publishers, *([counter] if counter else [])]
     newest_ns = max((stream.last.mono_ns for stream in streams if stream.last is not None), default=0)
     parts = [_counted(stream, until_ns=newest_ns - _UNREPORTED_NS) for stream in publishers]
@@ -207,59 +213,73 @@ def _describe(spec: DdsFloodSpec) -> str:
     return ", ".join(parts)
 
 
+GroupedSpec = TypeVar("GroupedSpec", DdsFloodSpec, GuardSpec)
+Proof = TypeVar("Proof", bound=GroupedProof)
 _READY_TIMEOUT_S: Final = 60.0
 _POLL_S: Final = 0.1
 
 
-class RunningFlood:
-    """See `RunningLoad`."""
+class ReportedLoad(MeasuredLoad[GroupedSpec, Proof]):
+    """A load whose processes print reports: a flood or a guard."""
 
-    def __init__(
-        self,
-        spec: DdsFloodSpec,
-        *,
-        counter: ReportStream[Received] | None,
-        publishers: Sequence[ReportStream[Sent]],
-        group: ProcessGroup,
-        site: LoadSite,
-        changed: threading.Condition,
-    ) -> None:
-        self.spec = spec
-        self._counter = counter
-        self._publishers = publishers
-        self._group = group
+    def __init__(self, spec: GroupedSpec, site: LoadSite, group: ProcessGroup, measure: Callable[[], Proof]) -> None:
+        super().__init__(spec, measure)
         self._site = site
+        self._group = group
+        self._changed = threading.Condition()
+        self._streams: list[ReportStream[Any]] = []
         self._group_found = NOT_READ
-        self._changed = changed
         self._failure = ""
+
+    def _follow(
+        self, name: str, command: Sequence[str], parse: Callable[[Mapping[str, Any]], Report]
+    ) -> ReportStream[Report]:
+        stream = ReportStream(self._group.start(name, command, talk=True), parse, self._changed)
+        self._streams.append(stream)
+        return stream
+
+    def _await(self, is_done: Callable[[], bool], limit_s: float) -> bool:
+        """Waits for reports, with the condition held; returns False if a process ended or the time is over."""
+        deadline = time.monotonic() + limit_s
+        while not is_done() and time.monotonic() < deadline and not self._group.ended():
+            self._changed.wait(_POLL_S)
+        return is_done()
+
+    def _begin(self) -> None:
+        """Begins the measurement with the last reports, with the condition held."""
+        for stream in self._streams:
+            stream.first = stream.last
+        pids = [child.pid for child in self._group.children]
+        self._group_found = read_group(self.spec.group, pids, self._site) or NOT_READ
+
+    def _find_failure(self) -> str:
+        """Returns the first failure of a process or its reports, with the condition held; empty if there is none."""
+        ended = self._group.ended()
+        if not self._failure and ended:
+            self._failure = ended[0].describe_end()
+        for stream in self._streams:
+            self._failure = self._failure or stream.find_fault()
+        return self._failure
+
+
+class RunningFlood(ReportedLoad[DdsFloodSpec, FloodProof]):
+    def __init__(self, spec: DdsFloodSpec, site: LoadSite, group: ProcessGroup, programs: FloodPrograms) -> None:
+        super().__init__(spec, site, group, self._measured)
         self._is_impaired = False
-        self._final: FloodProof | None = None
-
-    @property
-    def _streams(self) -> Sequence[ReportStream[Received] | ReportStream[Sent]]:
-        return [*self._publishers, *([self._counter] if self._counter else [])]
-
-    @property
-    def proof(self) -> FloodProof:
-        return self._final or self._measured()
+        self._counter = self._follow("flood_counter", programs.counter, Received.parse) if spec.readers else None
+        self._publishers = [self._follow(name, command, Sent.parse) for name, command in programs.publishers.items()]
 
     def close(self) -> None:
-        """Freezes the proof, so that the end of the processes is no failure."""
         self._note_impairment()
-        self._final = self._measured()
+        super().close()
 
     def _measured(self) -> FloodProof:
         with self._changed:
-            ended = self._group.ended()
-            if not self._failure and ended:
-                self._failure = ended[0].describe_end()
-            for stream in self._streams:
-                self._failure = self._failure or stream.find_fault()
             return build_proof(
                 self.spec,
                 counter=self._counter,
                 publishers=self._publishers,
-                failure=self._failure,
+                failure=self._find_failure(),
                 is_impaired=self._is_impaired,
                 group=self._group_found,
             )
@@ -271,28 +291,19 @@ class RunningFlood:
     def await_begin(self) -> None:
         """Begins the measurement when every topic is sent and received; raises `LoadFailed` if one remains silent."""
         self._note_impairment()
-        deadline = time.monotonic() + _READY_TIMEOUT_S
         aim = "arrive at its receiver" if self._counter else "begin"
         with self._changed:
-            while not all(stream.has_begun for stream in self._streams):
-                left_s = deadline - time.monotonic()
-                ended = self._group.describe_ended()
-                if left_s <= 0 or ended:
-                    raise LoadFailed(
-                        ended or f"the flood did not {aim} within {_READY_TIMEOUT_S:.0f} s",
-                        remedy="look at the logs of the flood's processes",
-                        details=self._group.last_words(),
-                    )
-                self._changed.wait(min(left_s, _POLL_S))
-            for stream in self._streams:
-                stream.mark()
-        pids = [child.pid for child in self._group.children]
-        self._group_found = read_group(self.spec.group, pids, self._site) or NOT_READ
+            if not self._await(lambda: all(stream.has_begun for stream in self._streams), _READY_TIMEOUT_S):
+                raise LoadFailed(
+                    self._group.describe_ended() or f"the flood did not {aim} within {_READY_TIMEOUT_S:.0f} s",
+                    remedy="look at the logs of the flood's processes",
+                    details=self._group.last_words(),
+                )
+            self._begin()
 
 
 @contextmanager
 def run_dds_flood(spec: DdsFloodSpec, site: LoadSite) -> Iterator[RunningFlood]:
-    """Floods the domain inside the ``with`` block; see `run_load`."""
     with ExitStack() as resources:
         domain = resources.enter_context(claim_domain()) if spec.domain == FloodDomain.OTHER else site.domain
         is_ros = site.kind is StackKind.ROS2
@@ -300,24 +311,11 @@ def run_dds_flood(spec: DdsFloodSpec, site: LoadSite) -> Iterator[RunningFlood]:
             programs = ros_programs(spec, domain=domain, environment=site.environment)
         else:
             programs = embedded_programs(spec, domain=domain)
-        group = ProcessGroup(
-            log_directory=site.log_directory,
-            prefix=site.recorder.prefix,
-            environment={**programs.environment, **site.recorder.environment},
-            death_signal=signal.SIGINT if is_ros else signal.SIGKILL,
-            own_session=spec.group == SchedulerGroup.OWN,
+        death_signal = signal.SIGINT if is_ros else signal.SIGKILL
+        group = resources.enter_context(
+            load_processes(spec.group, site, environment=programs.environment, death_signal=death_signal)
         )
-        resources.callback(group.stop)
-        changed = threading.Condition()
-        counter = None
-        if spec.readers:
-            counter = ReportStream(group.start("flood_counter", programs.counter, talk=True), Received.parse, changed)
-        publishers = [
-            ReportStream(group.start(name, command, talk=True), Sent.parse, changed)
-            for name, command in programs.publishers.items()
-        ]
-        flood = RunningFlood(spec, counter=counter, publishers=publishers, group=group, site=site, changed=changed)
-        resources.callback(flood.close)
+        flood = resources.enter_context(closing(RunningFlood(spec, site, group, programs)))
         flood.await_begin()
         yield flood
 

@@ -12,6 +12,7 @@ through), ``given_up`` (messages that were allowed and will not be sent), ``erro
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import math
 import os
@@ -35,7 +36,8 @@ from pytest_ldos.scenario.loads import SEQUENCE_BYTES
 class FloodSchedule:
     """Bursts at equal intervals from a fixed start, so that a late burst does not delay later ones.
 
-    Several publishers are interleaved: each sends at its own rate, evenly between the others' bursts.
+    Publishers are interleaved: each sends at its own rate, evenly between the others' bursts. A slot is the number of a
+    message of all publishers.
     """
 
     rate_hz: float  # of each publisher
@@ -48,14 +50,13 @@ class FloodSchedule:
         return NS_PER_S * self.burst / (self.rate_hz * self.publishers)
 
     def due_ns(self, slot: int) -> int:
-        """Returns the time at which a message is due; slots count the messages of all publishers."""
         return self.begin_ns + math.ceil(slot // self.burst * self._between_bursts_ns)
 
     def publisher_of(self, slot: int) -> int:
         return slot // self.burst % self.publishers
 
     def due_by(self, now_ns: int) -> int:
-        """Returns the number of messages due at or before a time."""
+        """Number of messages due at or before a time."""
         if now_ns < self.begin_ns:
             return 0
         bursts = int((now_ns - self.begin_ns) / self._between_bursts_ns) + 1
@@ -72,8 +73,6 @@ _END: Final = _TEXT_AT + SEQUENCE_BYTES
 
 
 class NumberedText:
-    """Encoded messages of one size."""
-
     def __init__(self, size_bytes: int) -> None:
         data = encode(default("std_msgs/msg/String", data="X" * size_bytes))
         self._head, self._tail = data[:_TEXT_AT], data[_END:]
@@ -83,7 +82,7 @@ class NumberedText:
 
 
 def number_of(data: bytes) -> int:
-    """Returns the number of an encoded message; raises `ValueError` for that of another program."""
+    """Number of an encoded message; raises `ValueError` for that of another program."""
     return int(data[_TEXT_AT:_END], 16)
 
 
@@ -92,7 +91,7 @@ _MEMORY_NS: Final = NS_PER_S  # age at which stretches are dropped: no message i
 
 @dataclass(frozen=True)
 class _Stretch:
-    """An interval with one share; `passed_ns` is the schedule time at its start."""
+    """An interval with one share of the rate; `passed_ns` is the schedule time at its start."""
 
     begin_ns: int
     passed_ns: int
@@ -106,11 +105,7 @@ class _Stretch:
 
 
 class ThrottledTime:
-    """Conversion between schedule time and real time, as in `ldos_load`'s `ThrottledSchedule`.
-
-    Args:
-        begin_ns: monotonic time from which the two can differ.
-    """
+    """Schedule time, equal to real time until `begin_ns`; works as `ldos_load`'s `ThrottledSchedule`."""
 
     def __init__(self, begin_ns: int) -> None:
         # An immutable tuple, replaced as a whole: one thread throttles, another sends.
@@ -118,7 +113,6 @@ class ThrottledTime:
 
     @property
     def share(self) -> float:
-        """Speed of schedule time relative to real time."""
         return self._stretches[-1].share
 
     def throttle(self, share: float, now_ns: int) -> None:
@@ -128,11 +122,11 @@ class ThrottledTime:
         self._stretches = (*recent, self._stretches[-1], new)
 
     def passed_by(self, now_ns: int) -> int:
-        """Returns the schedule time at a real time at or after the last change."""
+        """Schedule time at a real time at or after the last change."""
         return self._stretches[-1].passed_by(now_ns)
 
     def real_ns(self, passed_ns: int) -> int:
-        """Returns the real time of a schedule time."""
+        """Real time of a schedule time."""
         stretches = self._stretches
         last = stretches[-1]
         if last.passed_ns <= passed_ns:  # the case of nearly all messages
@@ -141,9 +135,7 @@ class ThrottledTime:
         return next(earlier, stretches[0]).real_ns(passed_ns)
 
 
-LONGEST_LAG_NS: Final = 250 * NS_PER_MS
-"""Messages later than this are dropped and counted, so that a slow or stopped publisher sends no endless burst."""
-
+_LONGEST_LAG_NS: Final = 250 * NS_PER_MS  # later messages are dropped and counted, or a burst would not end
 _LONGEST_SLEEP_NS: Final = 50 * NS_PER_MS  # a longer sleep would delay the end, and changes of the throttle
 _REPORT_EVERY_NS: Final = 100 * NS_PER_MS
 _REPORT_PATIENCE_NS: Final = 20 * NS_PER_MS
@@ -153,14 +145,7 @@ _MATCH_POLL_S: Final = 0.01
 
 
 class Flood:
-    """Sends on all topics of this process, on one thread.
-
-    Args:
-        awaits_readers: True to begin only when each topic has a reader.
-
-    Attributes:
-        throttle: share of the rate used from now on; may be set from any thread.
-    """
+    """Sends on all topics of this process. Any thread may set `throttle`, the share of the rate to use."""
 
     def __init__(
         self, publishers: Sequence[Publisher], *, rate_hz: float, burst: int, size_bytes: int, awaits_readers: bool
@@ -207,7 +192,7 @@ class Flood:
                 self._report(now_ns, is_final=False)
             elif now_ns < due_ns:
                 time.sleep(min(due_ns - now_ns, _LONGEST_SLEEP_NS) / NS_PER_S)
-            elif now_ns - due_ns > LONGEST_LAG_NS:
+            elif now_ns - due_ns > _LONGEST_LAG_NS:
                 next_slot = max(self._allowed_by(now_ns), slot + 1)
                 self._given_up += next_slot - slot
                 slot = next_slot
@@ -217,7 +202,6 @@ class Flood:
         self._report(time.monotonic_ns(), is_final=True)
 
     def _allowed_by(self, now_ns: int) -> int:
-        """Number of messages that were due under the throttle."""
         return self._schedule.due_by(self._time.passed_by(now_ns))
 
     def _send(self, which: int, now_ns: int, due_ns: int) -> None:
@@ -248,19 +232,12 @@ class Flood:
 
 
 def build_publisher(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Builds node `flood_publisher_N`.
-
-    Parameters: ``index`` (N), ``topics``, ``rate_hz`` of each, ``burst``, ``size_bytes``, ``reliable``, ``depth``,
-    ``awaits_readers``, ``seconds``.
-    """
+    """Builds node `flood_publisher_N`; `embedded_programs` has its parameters."""
     node = Node(context, f"flood_publisher_{parameters['index']}")
     qos = QosProfile(depth=parameters["depth"], reliable=parameters["reliable"])
     flood = Flood(
         [node.create_publisher("std_msgs/msg/String", topic, qos=qos) for topic in parameters["topics"]],
-        rate_hz=parameters["rate_hz"],
-        burst=parameters["burst"],
-        size_bytes=parameters["size_bytes"],
-        awaits_readers=parameters["awaits_readers"],
+        **{name: parameters[name] for name in ("rate_hz", "burst", "size_bytes", "awaits_readers")},
     )
 
     def set_throttle(value: Message) -> str:
@@ -284,11 +261,7 @@ _DEPTH: Final = 4096
 
 
 class Tally:
-    """Counts of one topic: messages of one publisher, in order.
-
-    Attributes:
-        lost: numbers missing between the first and the last message received.
-    """
+    """Counts of one topic: messages of one publisher, in order."""
 
     def __init__(self) -> None:
         self.received = 0
@@ -297,6 +270,7 @@ class Tally:
 
     @property
     def lost(self) -> int:
+        """Numbers missing between the first and the last message received."""
         return 0 if self._first is None else self._last - self._first + 1 - self.received
 
     def add(self, batch: Sequence[bytes]) -> None:
@@ -308,35 +282,28 @@ class Tally:
         self.received += len(batch)
 
 
-class FloodCounter:
-    """Counts messages by topic."""
+def build_counter(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
+    """Builds node `flood_counter`."""
+    qos = QosProfile(depth=_DEPTH, reliable=parameters["reliable"])
+    counted = {
+        topic: (Reader(context.participant, dds_topic(topic), "std_msgs/msg/String", qos), Tally())
+        for topic in parameters["topics"]
+    }
+    polls = itertools.count(1)
 
-    def __init__(self, context: Context, topics: Sequence[str], *, reliable: bool) -> None:
-        qos = QosProfile(depth=_DEPTH, reliable=reliable)
-        self._readers = {
-            topic: Reader(context.participant, dds_topic(topic), "std_msgs/msg/String", qos) for topic in topics
-        }
-        self._tallies = {topic: Tally() for topic in topics}
-        self._polls = 0
-
-    def poll(self) -> None:
-        for topic, reader in self._readers.items():
-            self._tallies[topic].add(reader.take_many(_DEPTH))
-        self._polls += 1
-        if self._polls % _POLLS_A_REPORT == 0:
+    def poll() -> None:
+        for reader, tally in counted.values():
+            tally.add(reader.take_many(_DEPTH))
+        if next(polls) % _POLLS_A_REPORT == 0:
             report = {
                 "mono_ns": time.monotonic_ns(),
-                "received": {topic: tally.received for topic, tally in self._tallies.items()},
-                "lost": {topic: tally.lost for topic, tally in self._tallies.items()},
+                "received": {topic: tally.received for topic, (_, tally) in counted.items()},
+                "lost": {topic: tally.lost for topic, (_, tally) in counted.items()},
             }
             sys.stdout.write(json.dumps(report) + "\n")
             sys.stdout.flush()
 
-
-def build_counter(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Builds node `flood_counter`; parameters: ``topics``, ``reliable``."""
-    counter = FloodCounter(context, parameters["topics"], reliable=parameters["reliable"])
-    Node(context, "flood_counter").create_timer(_POLL_NS, counter.poll)
+    Node(context, "flood_counter").create_timer(_POLL_NS, poll)
     return lambda: None
 
 

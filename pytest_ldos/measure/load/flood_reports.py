@@ -1,6 +1,6 @@
-"""Commands of the processes of floods and guards, and their reports: one JSON object per line.
+"""Commands of the processes of floods and guards, and their reports, one JSON object per line.
 
-Bins are 1 ns wide up to 32 ns, then a 32nd to a 16th of their lower end: 16 for each power of two.
+Bins of inter-send errors are 1 ns wide up to 32 ns, then a 32nd to a 16th of their lower end: 16 for each power of two.
 `ldos_load`'s `ErrorBins` has the same bins.
 """
 
@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
@@ -27,59 +27,31 @@ from pytest_ldos.scenario.loads import DdsFloodSpec, Reliability
 if TYPE_CHECKING:
     from pytest_ldos.robot.dds.messages import Message
 
-
+LONGEST_S: Final = 1800.0  # time limit of a load's processes, in case their owner disappears
 _BITS: Final = 5
 _BINS_AN_OCTAVE: Final = 1 << (_BITS - 1)
 
 
 def bin_of(error_ns: int) -> int:
-    """Returns the bin of an error of either sign."""
     size_ns = abs(error_ns)
     shift = max(0, size_ns.bit_length() - _BITS)
     return shift * _BINS_AN_OCTAVE + (size_ns >> shift)
 
 
 def top_of(number: int) -> int:
-    """Returns the largest error that a bin holds, ns."""
+    """Largest error that a bin holds, ns."""
     shift = max(0, number // _BINS_AN_OCTAVE - 1)
     return ((number - shift * _BINS_AN_OCTAVE + 1) << shift) - 1
 
 
-@dataclass(frozen=True)
-class SendErrors:
-    """Sizes of inter-send errors: deviations of the interval between two sends of one publisher from the schedule.
-
-    Attributes:
-        bins: number of errors in each bin.
-    """
-
-    bins: Mapping[int, int]
-
-    @property
-    def count(self) -> int:
-        return sum(self.bins.values())
-
-    def percentile_ns(self, percent: float) -> int:
-        """Returns an upper bound of a percentile of the error sizes, to a bin's width; 0 without errors."""
-        wanted, seen = percent / 100 * self.count, 0
-        for number in sorted(self.bins):
-            seen += self.bins[number]
-            if seen >= wanted:
-                return top_of(number)
-        return 0
-
-    def since(self, earlier: SendErrors) -> SendErrors:
-        """Returns the errors that came after `earlier`."""
-        more = {number: count - earlier.bins.get(number, 0) for number, count in self.bins.items()}
-        return SendErrors({number: count for number, count in more.items() if count})
-
-
-def all_errors(parts: Iterable[SendErrors]) -> SendErrors:
-    """Combines the errors of several publishers."""
-    total: Counter[int] = Counter()
-    for part in parts:
-        total.update(part.bins)
-    return SendErrors(total)
+def percentile_ns(bins: Counter[int], percent: float) -> int:
+    """Upper bound of a percentile of the errors in these bins, to a bin's width; 0 without errors."""
+    wanted, seen = percent / 100 * bins.total(), 0
+    for number in sorted(bins):
+        seen += bins[number]
+        if seen >= wanted:
+            return top_of(number)
+    return 0
 
 
 _REAP_S: Final = 5.0
@@ -100,17 +72,12 @@ class Counts:
 
     @property
     def messages(self) -> int:
-        """Number of messages on all topics."""
         return sum(self.by_topic.values())
 
 
 @dataclass(frozen=True)
 class Received(Counts):
-    """Counts of a counter.
-
-    Attributes:
-        lost: messages missing between those received, by topic.
-    """
+    """Counts of a counter; `lost` messages are missing between those received, by topic."""
 
     lost: Mapping[str, int]
 
@@ -125,19 +92,21 @@ class Sent(Counts):
 
     Attributes:
         given_up: messages that were dropped because the process was too late.
+        errors: numbers of inter-send errors, by bin: deviations of the interval between two sends of one publisher
+            from the schedule.
         withheld: messages that were due but held back by a throttle.
     """
 
     given_up: int
-    errors: SendErrors
+    errors: Counter[int]
     withheld: int = 0
 
     @classmethod
     def parse(cls, report: Mapping[str, Any]) -> Self:
         # An older version of the workspace, as in a base, only counts messages.
-        bins = {int(number): count for number, count in report.get("error_bins", {}).items()}
+        errors = Counter({int(number): count for number, count in report.get("error_bins", {}).items()})
         withheld = report["requested"] - report["allowed"] if "allowed" in report else 0
-        return cls(report["mono_ns"], report["published"], report.get("given_up", 0), SendErrors(bins), withheld)
+        return cls(report["mono_ns"], report["published"], report.get("given_up", 0), errors, withheld)
 
 
 @dataclass(frozen=True)
@@ -145,7 +114,7 @@ class Guarded:
     """Counts of a guard so far.
 
     Attributes:
-        share: share that publishers may use now.
+        share: share of their rate that publishers may use now.
         received, late: messages with a stamp at the end of its path.
         silent_windows: windows with too long a silence.
         missing: ``NAME: REASON`` for each publisher that does not obey.
@@ -174,7 +143,7 @@ Report = TypeVar("Report", Received, Sent, Guarded)
 
 
 class ReportStream(Generic[Report]):
-    """The reports of one process; measurement begins when `mark` is called.
+    """The reports of one process.
 
     Attributes:
         first, last: first and last report of the measured time; ``None`` until there is one.
@@ -198,22 +167,17 @@ class ReportStream(Generic[Report]):
         return self.last is not None and self.last.has_begun
 
     def silence_ns(self) -> int:
-        """Returns the time since the last report."""
         return time.monotonic_ns() - self._heard_ns
 
     def find_fault(self) -> str:
         """Returns the fault of its reports: an invalid line, or too long a silence; empty if there is none.
 
-        Must be called with the condition held. Reports that arrived while this process was stopped are read first.
+        Call it with the condition held. Reports that arrived while this process was stopped are read first.
         """
         longest_ns = _LONGEST_SILENCE_S * NS_PER_S
         if self.misunderstood or self._changed.wait_for(lambda: self.silence_ns() <= longest_ns, _READING_S):
             return self.misunderstood
         return f"{self.child.name} has printed nothing for {self.silence_ns() / NS_PER_S:.0f} s"
-
-    def mark(self) -> None:
-        """Begins the measurement with the last report."""
-        self.first = self.last
 
     def _follow(self) -> None:
         assert self.child.process.stdout is not None
@@ -263,12 +227,7 @@ def stamp_reader(ros_type: str) -> Callable[[Message], int | None]:
     return lambda message: ns(message.header.stamp)
 
 
-LONGEST_S: Final = 1800.0
-"""Time limit of a flood's processes, in case their owner disappears."""
-
-PACKAGE: Final = "ldos_load"
-"""Package of the ROS workspace."""
-
+PACKAGE: Final = "ldos_load"  # package of the ROS workspace
 _REPORT_PERIOD_S: Final = 0.1
 _MODULE: Final = "pytest_ldos.measure.load.flood_node"
 _TOPIC: Final = "/flood_topic_"
@@ -285,7 +244,7 @@ class FloodPrograms:
 
 
 def shares(spec: DdsFloodSpec) -> Iterator[range]:
-    """Yields each process's topic numbers (from 1); the numbers of topics differ by at most one."""
+    """Yields the topic numbers of each process, from 1; the processes' shares differ by at most one topic."""
     begin = 1
     for process in range(spec.processes):
         count = spec.publishers // spec.processes + (process < spec.publishers % spec.processes)
@@ -294,12 +253,12 @@ def shares(spec: DdsFloodSpec) -> Iterator[range]:
 
 
 def flood_nodes(spec: DdsFloodSpec) -> tuple[str, ...]:
-    """Returns the full names of the nodes that publish."""
+    """Full names of the nodes that publish."""
     return tuple(f"/{_PUBLISHER}{process}" for process in range(1, spec.processes + 1))
 
 
 def embedded_programs(spec: DdsFloodSpec, *, domain: int) -> FloodPrograms:
-    """Returns Python processes over Cyclone DDS."""
+    """Commands of Python processes over Cyclone DDS."""
     reliable = spec.reliability == Reliability.RELIABLE
     every_topic = [f"{_TOPIC}{number}" for number in range(1, spec.publishers + 1)]
     return FloodPrograms(
@@ -336,14 +295,7 @@ def _command(program: str, **parameters: object) -> list[str]:
 
 
 def ros_programs(spec: DdsFloodSpec, *, domain: int, environment: Mapping[str, str]) -> FloodPrograms:
-    """Returns `ldos_load`'s programs over the stack's middleware.
-
-    Args:
-        environment: variables of the stack's processes, in addition to this process's.
-
-    Raises:
-        Unavailable: the workspace is not sourced.
-    """
+    """Commands of `ldos_load`'s programs over the stack's middleware; raises as `programs_folder`."""
     programs = programs_folder(PACKAGE, environment)
     sending = _sending(spec)
     shared = {"reliability": spec.reliability, "report_period_s": _REPORT_PERIOD_S}
@@ -352,12 +304,7 @@ def ros_programs(spec: DdsFloodSpec, *, domain: int, environment: Mapping[str, s
         counter=ros_command(programs / "flood_counter", "flood_counter", publishers=spec.publishers, **shared),
         publishers={
             (name := f"{_PUBLISHER}{index}"): ros_command(
-                programs / "flood_publisher",
-                name,
-                publishers=len(share),
-                first_number=share.start,
-                **sending,
-                **shared,
+                programs / "flood_publisher", name, publishers=len(share), first_number=share.start, **sending, **shared
             )
             for index, share in enumerate(shares(spec), start=1)
         },
@@ -365,14 +312,7 @@ def ros_programs(spec: DdsFloodSpec, *, domain: int, environment: Mapping[str, s
 
 
 def programs_folder(package: str, environment: Mapping[str, str]) -> Path:
-    """Returns the folder of the programs of a package of the ROS workspace.
-
-    Args:
-        environment: variables of the stack's processes, in addition to this process's.
-
-    Raises:
-        Unavailable: the workspace is not sourced.
-    """
+    """Folder of the programs of a package of the ROS workspace; raises `Unavailable` if that is not sourced."""
     sourced = {**os.environ, **environment}
     find_ros_packages([package], environment=sourced).demand()
     prefix = find_ros_package(package, sourced)

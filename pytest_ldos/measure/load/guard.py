@@ -5,55 +5,38 @@ from __future__ import annotations
 import json
 import signal
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
+from statistics import fmean
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, LoadFailed
 from pytest_ldos.base.text import NS_PER_S, counted
-from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.host.processes import ProcessGroup
+from pytest_ldos.measure.load.dds_flood import ReportedLoad
 from pytest_ldos.measure.load.flood_reports import (
     LONGEST_S,
     Guarded,
-    ReportStream,
     flood_nodes,
     programs_folder,
     ros_command,
     stamp_reader,
 )
-from pytest_ldos.measure.load.protocol import NOT_READ, GroupedProof, GroupReading, Load, LoadSite, read_group
+from pytest_ldos.measure.load.protocol import GroupedProof, GroupReading, Load, LoadSite, load_processes
 from pytest_ldos.robot.dds.domain import bound_to_loopback
-from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, GuardedTopic, GuardSpec, SchedulerGroup, guarded_topic
+from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, GuardedTopic, GuardSpec, guarded_topic
 from pytest_ldos.scenario.words import StackKind
 
-PACKAGE: Final = "ldos_guard"
-"""Package of the ROS workspace."""
-
-NAME: Final = "guard"
-"""Name of the node and of its process."""
-
+PACKAGE: Final = "ldos_guard"  # package of the ROS workspace
+NAME: Final = "guard"  # name of the node and of its process
 _REPORT_PERIOD_S: Final = 0.1
 _MODULE: Final = "pytest_ldos.measure.load.guard_node"
 
 
-@dataclass(frozen=True)
-class GuardProgram:
-    """A command with its environment variables."""
-
-    command: Sequence[str]
-    environment: Mapping[str, str]
-
-
 def publishers_of(spec: GuardSpec, site: LoadSite) -> tuple[str, ...]:
-    """Returns the names of the nodes to throttle: from the settings, or else those of the flood at the site.
-
-    Raises:
-        ConfigurationError: there are none, or they are on another domain.
-    """
+    """Names of the nodes to throttle; raises `ConfigurationError` if there are none, or on another domain."""
     if spec.publisher_names:
         return spec.publisher_names
     flood = next((each for each in site.loads if isinstance(each, DdsFloodSpec)), None)
@@ -69,8 +52,10 @@ def publishers_of(spec: GuardSpec, site: LoadSite) -> tuple[str, ...]:
     return () if flood is None else flood_nodes(flood)
 
 
-def guard_program(spec: GuardSpec, watched: GuardedTopic, publishers: Sequence[str], site: LoadSite) -> GuardProgram:
-    """Returns a Python process over Cyclone DDS, or `ldos_guard`'s program over the middleware of a ROS 2 stack.
+def guard_program(
+    spec: GuardSpec, watched: GuardedTopic, publishers: Sequence[str], site: LoadSite
+) -> tuple[list[str], Mapping[str, str]]:
+    """Command and variables of a Python process over Cyclone DDS, or of `ldos_guard`'s program.
 
     Raises:
         ConfigurationError: the topic's messages carry no stamp.
@@ -90,16 +75,16 @@ def guard_program(spec: GuardSpec, watched: GuardedTopic, publishers: Sequence[s
     if site.kind is not StackKind.ROS2:
         stamp_reader(watched.type)
         parameters |= {"domain": site.domain, "publishers": list(publishers)}
-        return GuardProgram([sys.executable, "-m", _MODULE, json.dumps(parameters)], bound_to_loopback())
+        return [sys.executable, "-m", _MODULE, json.dumps(parameters)], bound_to_loopback()
     parameters |= {"publishers": list(publishers)} if publishers else {}
     parameters |= {"use_sim_time": True} if site.has_simulated_clock else {}
     program = programs_folder(PACKAGE, site.environment) / NAME
-    return GuardProgram(ros_command(program, NAME, **parameters), site.environment)
+    return ros_command(program, NAME, **parameters), site.environment
 
 
 @dataclass(frozen=True, kw_only=True)
 class GuardProof(GroupedProof):
-    """See `GroupedProof`.
+    """Proof of a guard.
 
     Attributes:
         topic: the topic watched.
@@ -149,20 +134,15 @@ class GuardProof(GroupedProof):
 
 @dataclass
 class GuardHistory:
-    """Reports of a guard since its start, as needed for a proof.
-
-    Attributes:
-        lock: must be held while reading or adding.
-    """
+    """Reports of a guard since its start."""
 
     publishers: Sequence[str]
-    lock: threading.Condition
     _shares: list[tuple[int, float]] = field(default_factory=list)
     _troubles: dict[str, str] = field(default_factory=dict)
     _obedient: set[str] = field(default_factory=set)
 
     def parse(self, report: Mapping[str, Any]) -> Guarded:
-        """Parses a report and adds it to the history."""
+        """Adds a report."""
         guarded = Guarded.parse(report)
         self._shares.append((guarded.mono_ns, guarded.share))
         troubles = dict(each.split(": ", 1) for each in guarded.missing)
@@ -177,7 +157,6 @@ class GuardHistory:
 
     @property
     def obedient(self) -> int:
-        """Number of publishers that ever obeyed."""
         return len(self._obedient)
 
     @property
@@ -186,7 +165,7 @@ class GuardHistory:
         return tuple(f"{name}: {why}" for name, why in self._troubles.items() if name not in self._obedient)
 
     def shares(self, begin_ns: int, end_ns: int) -> list[tuple[int, int, float]]:
-        """Returns the share over time: a report's share holds until the next report."""
+        """Begin, end and share of each stretch of time: a report's share holds until the next report."""
         shares_with_end = pairwise([*self._shares, (end_ns, 1.0)])
         stretches = ((max(ns, begin_ns), min(end, end_ns), share) for (ns, share), (end, _) in shares_with_end)
         return [each for each in stretches if each[0] < each[1]]
@@ -202,11 +181,7 @@ def build_proof(
     failure: str,
     group: GroupReading,
 ) -> GuardProof:
-    """Builds the proof from the reports between the first and the last.
-
-    Args:
-        failure: reason why the guard is incomplete; empty if it is complete.
-    """
+    """Builds the proof; `failure` is the reason why the guard is incomplete, or empty."""
     begin = first or last or Guarded(0, 1.0, 0, 0, 0, 0, 0, ())
     end = last or begin
     stretches = history.shares(begin.mono_ns, end.mono_ns)
@@ -242,100 +217,62 @@ def build_proof(
 
 
 def _mean(stretches: Sequence[tuple[int, int, float]], otherwise: float) -> float:
-    total_ns = sum(end_ns - begin_ns for begin_ns, end_ns, _ in stretches)
-    if not total_ns:
-        return otherwise
-    return sum((end_ns - begin_ns) * share for begin_ns, end_ns, share in stretches) / total_ns
+    durations_ns = [end_ns - begin_ns for begin_ns, end_ns, _ in stretches]
+    return fmean([share for _, _, share in stretches], durations_ns) if stretches else otherwise
 
 
 _START_TIMEOUT_S: Final = 60.0
 _HEARING_TIMEOUT_S: Final = 10.0
-_POLL_S: Final = 0.1
 
 
-class RunningGuard:
-    """See `RunningLoad`."""
-
-    def __init__(
-        self, spec: GuardSpec, watched: GuardedTopic, history: GuardHistory, child: Child, site: LoadSite
-    ) -> None:
-        self.spec = spec
-        self._watched = watched
-        self._history = history
-        self._child = child
-        self._site = site
-        self._stream: ReportStream[Guarded] = ReportStream(child, history.parse, history.lock)
-        self._group_found = NOT_READ
-        self._failure = ""
-        self._final: GuardProof | None = None
-
-    @property
-    def proof(self) -> GuardProof:
-        return self._final or self._measured()
-
-    def close(self) -> None:
-        """Freezes the proof, so that the end of the process is no failure."""
-        self._final = self._measured()
+class RunningGuard(ReportedLoad[GuardSpec, GuardProof]):
+    def __init__(self, spec: GuardSpec, site: LoadSite, group: ProcessGroup, command: Sequence[str]) -> None:
+        super().__init__(spec, site, group, self._measured)
+        self._watched = guarded_topic(spec, site.paths)
+        self._history = GuardHistory(publishers_of(spec, site))
+        self._stream = self._follow(NAME, command, self._history.parse)
 
     def _measured(self) -> GuardProof:
-        with self._history.lock:
-            if not self._failure:
-                has_ended = self._child.exit_code is not None
-                self._failure = self._child.describe_end() if has_ended else self._stream.find_fault()
+        with self._changed:
             return build_proof(
                 self.spec,
                 self._watched,
                 self._history,
                 first=self._stream.first,
                 last=self._stream.last,
-                failure=self._failure,
+                failure=self._find_failure(),
                 group=self._group_found,
             )
 
     def await_begin(self) -> None:
         """Begins the measurement at the first message of its path; raises `LoadFailed` if none comes."""
-        with self._history.lock:
-            if not self._await(lambda: self._stream.last is not None, _START_TIMEOUT_S):
-                words = self._child.last_lines()
-                raise LoadFailed(f"the guard did not start within {_START_TIMEOUT_S:.0f} s", details=words)
-            if not self._await(lambda: self._stream.has_begun, _HEARING_TIMEOUT_S):
+        child = self._stream.child
+        with self._changed:
+            has_started = self._await(lambda: self._stream.last is not None, _START_TIMEOUT_S)
+            hears = has_started and self._await(lambda: self._stream.has_begun, _HEARING_TIMEOUT_S)
+            if child.exit_code is not None:
+                raise LoadFailed(child.describe_end(), remedy="look at what it says", details=child.last_lines())
+            if not has_started:
+                late = f"the guard did not start within {_START_TIMEOUT_S:.0f} s"
+                raise LoadFailed(late, details=child.last_lines())
+            if not hears:
                 raise LoadFailed(
                     f"the guard heard nothing on {self._watched.topic} within {_HEARING_TIMEOUT_S:.0f} s",
                     remedy=f"guard a topic on which the stack sends {self._watched.type} all the time",
                 )
-            self._stream.mark()
+            self._begin()
             self._history.begin()
-        self._group_found = read_group(self.spec.group, [self._child.pid], self._site) or NOT_READ
-
-    def _await(self, is_done: Callable[[], bool], limit_s: float) -> bool:
-        """Waits for reports; raises `LoadFailed` if the guard ends."""
-        deadline = time.monotonic() + limit_s
-        while not is_done() and time.monotonic() < deadline and self._child.exit_code is None:
-            self._history.lock.wait(_POLL_S)
-        if self._child.exit_code is not None:
-            words = self._child.last_lines()
-            raise LoadFailed(self._child.describe_end(), remedy="look at what it says", details=words)
-        return is_done()
 
 
 @contextmanager
 def run_guard(spec: GuardSpec, site: LoadSite) -> Iterator[RunningGuard]:
     """Guards a path inside the ``with`` block; see `run_load`. Afterwards publishers may use their whole rate again."""
-    watched, publishers = guarded_topic(spec, site.paths), publishers_of(spec, site)
-    program = guard_program(spec, watched, publishers, site)
-    with ExitStack() as resources:
-        group = ProcessGroup(
-            log_directory=site.log_directory,
-            prefix=site.recorder.prefix,
-            environment={**program.environment, **site.recorder.environment},
-            death_signal=signal.SIGINT,
-            own_session=spec.group == SchedulerGroup.OWN,
-        )
-        resources.callback(group.stop)
-        child = group.start(NAME, program.command, talk=True)
-        guard = RunningGuard(spec, watched, GuardHistory(publishers, threading.Condition()), child, site)
+    command, environment = guard_program(spec, guarded_topic(spec, site.paths), publishers_of(spec, site), site)
+    with (
+        load_processes(spec.group, site, environment=environment, death_signal=signal.SIGINT) as group,
+        closing(RunningGuard(spec, site, group, command)) as guard,
+    ):
         guard.await_begin()
-        resources.callback(guard.close)
         yield guard
 
 

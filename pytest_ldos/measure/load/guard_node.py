@@ -31,12 +31,7 @@ from pytest_ldos.robot.dds.node import Context, Node, run_node
 
 @dataclass(kw_only=True)
 class ThrottleLaw:
-    """Updates the share after each time window; see `scenario.loads.GuardSpec` for its limits.
-
-    Attributes:
-        share: share of their own rate that publishers may use, 0 to 1.
-        decreases, increases: numbers of its changes.
-    """
+    """The share of their rate that publishers may use, updated after each window; `GuardSpec` has its limits."""
 
     late_share: float
     least_share: float
@@ -49,12 +44,7 @@ class ThrottleLaw:
     _calm: int = field(default=0, init=False)
 
     def judge(self, late_share: float | None) -> float:
-        """Returns the share after one more window.
-
-        Args:
-            late_share: late share of the window's messages; 1 in silence; ``None`` (no change) if none came and none is
-                overdue.
-        """
+        """Returns the share after a window with this late share: 1 in silence, ``None`` (no change) if unknown."""
         if late_share is None:
             return self.share
         share = self.share
@@ -71,8 +61,7 @@ class ThrottleLaw:
         return share
 
 
-ANSWER_NS: Final = 500 * NS_PER_MS
-"""Time after which a request to a publisher is repeated."""
+ANSWER_NS: Final = 500 * NS_PER_MS  # time after which a request to a publisher is repeated
 
 
 class ThrottledPublisher:
@@ -98,11 +87,11 @@ class ThrottledPublisher:
         return "does not answer" if self._is_mute or self._obeyed is None else ""
 
     def is_settled(self, share: float) -> bool:
-        """Returns True if no answer is pending: it has confirmed or refused this share, or is absent."""
+        """True if no answer is pending: it has confirmed or refused this share, or is absent."""
         return not self._is_there or bool(self._refusal) or self._obeyed == share
 
     def ask(self, share: float, now_ns: int) -> None:
-        """Sends it the share unless confirmed; must be called repeatedly."""
+        """Sends it the share unless confirmed; call it repeatedly."""
         self._is_there = self._client.server_is_ready()
         if not self._is_there:
             self._obeyed, self._asked, self._refusal, self._is_mute = None, None, "", False
@@ -123,11 +112,8 @@ class ThrottledPublisher:
             self._asked = None
 
 
-_SHARED_CLOCK_NS: Final = 3600 * NS_PER_S
-"""Stamps this close to the wall clock are wall-clock stamps; others belong to a simulated clock, which begins at 0."""
-
-REFERENCE_NS: Final = NS_PER_S // 2
-"""Time for which the smallest offset of a simulated clock is kept; the clock never catches up."""
+_SHARED_CLOCK_NS: Final = 3600 * NS_PER_S  # stamps farther from the wall clock are a simulated one's, which begins at 0
+REFERENCE_NS: Final = NS_PER_S // 2  # so long the least offset of a simulated clock is kept; it never catches up
 
 
 class PathLateness:
@@ -139,7 +125,6 @@ class PathLateness:
 
     Attributes:
         received, late: stamped messages so far.
-        unstamped: messages so far without a stamp.
         silent_windows: windows so far that ended in too long a silence.
 
     Args:
@@ -154,17 +139,13 @@ class PathLateness:
         self._before = (0, 0)
         self.received = 0
         self.late = 0
-        self.unstamped = 0
         self.silent_windows = 0
 
     def note(self, stamp_ns: int | None, *, wall_ns: int, mono_ns: int) -> None:
-        """Records a message."""
         self._heard_ns = mono_ns
-        if stamp_ns is None:
-            self.unstamped += 1
-            return
-        self.received += 1
-        self.late += self._age_ns(stamp_ns, wall_ns, mono_ns) > self._deadline_ns
+        if stamp_ns is not None:
+            self.received += 1
+            self.late += self._age_ns(stamp_ns, wall_ns, mono_ns) > self._deadline_ns
 
     def _age_ns(self, stamp_ns: int, wall_ns: int, mono_ns: int) -> int:
         if abs(wall_ns - stamp_ns) < _SHARED_CLOCK_NS:
@@ -178,7 +159,7 @@ class PathLateness:
         return offset_ns - self._least[0][1]
 
     def end_window(self, now_ns: int) -> float | None:
-        """Returns the late share of the messages since the last call; 1 in silence, ``None`` if unknown."""
+        """Returns the late share of the messages since the last call: 1 in silence, ``None`` if none came otherwise."""
         received, late = self.received - self._before[0], self.late - self._before[1]
         self._before = (self.received, self.late)
         if now_ns - self._heard_ns >= self._silence_ns:
@@ -192,8 +173,6 @@ _FAREWELL_NS: Final = NS_PER_S  # time limit for releasing the publishers at the
 
 
 class Guard:
-    """Node of the guard; see the module."""
-
     def __init__(self, node: Node, parameters: dict[str, Any]) -> None:
         self._node = node
         self._stamp_of = stamp_reader(parameters["type"])
@@ -230,7 +209,6 @@ class Guard:
             "share": self._law.share,
             "received": self._lateness.received,
             "late": self._lateness.late,
-            "unstamped": self._lateness.unstamped,
             "silent_windows": self._lateness.silent_windows,
             "decreases": self._law.decreases,
             "increases": self._law.increases,
@@ -240,7 +218,7 @@ class Guard:
             os.write(sys.stdout.fileno(), (json.dumps(report) + "\n").encode())
 
     def release(self) -> None:
-        """Lets all present publishers use their whole rate; waits for their confirmation, up to a limit."""
+        """Lets all publishers use their whole rate; waits for their confirmation, up to a limit."""
         executor = self._node.executor
         self._law.share = 1.0
         limit_ns = time.monotonic_ns() + _FAREWELL_NS
@@ -252,7 +230,6 @@ class Guard:
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Builds node `guard`; see the module."""
     guard = Guard(Node(context, "guard"), parameters)
     limit = threading.Timer(parameters["seconds"], context.executor.stop)
     limit.daemon = True

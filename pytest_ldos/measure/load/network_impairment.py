@@ -1,6 +1,6 @@
 """Network impairment of the stack's DDS domain (``tc netem`` on loopback), and probes that measure its effect.
 
-Pairs of probes are sent to a port that no participant uses. The kernel stamps their arrival, so that delays in reading
+Pairs of probes go to a port that no participant uses. The kernel stamps their arrival, so that delays in reading
 them do not matter.
 """
 
@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.errors import LoadFailed
@@ -24,7 +23,7 @@ from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
 from pytest_ldos.host.availability import Availability, chosen_rmw
 from pytest_ldos.host.temporary import undone_at_end
 from pytest_ldos.host.undoer import RunCommand
-from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite
+from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite, MeasuredLoad
 from pytest_ldos.measure.load.traffic_control import (
     REMOVAL,
     NetemCounters,
@@ -40,9 +39,7 @@ from pytest_ldos.scenario.loads import NetworkImpairmentSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 
-REACHED_FRACTION: Final = 0.9
-"""Smallest accepted fraction of the requested delay, and of the gaps due to the requested rate."""
-
+REACHED_FRACTION: Final = 0.9  # smallest accepted fraction of the requested delay, and of the gaps due to the rate
 _UNLIKELY: Final = 1e-3  # significance level at which the number of lost datagrams contradicts the requested loss
 _MEASURABLE_GAP_NS: Final = 50_000
 _SHARE_OF_RATE: Final = 0.1
@@ -53,11 +50,8 @@ _BITS_A_MBIT: Final = 1e6
 _FASTDDS: Final = frozenset({"rmw_fastrtps_cpp", "rmw_fastrtps_dynamic_cpp"})
 _PROFILES: Final = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
 
-
 PAYLOAD_BYTES: Final = 200
-WIRE_BITS: Final = 8 * (PAYLOAD_BYTES + 8 + 20 + 14)
-"""Size of a queued probe, with UDP, IP and Ethernet headers."""
-
+WIRE_BITS: Final = 8 * (PAYLOAD_BYTES + 8 + 20 + 14)  # size of a queued probe, with UDP, IP and Ethernet headers
 _NUMBER: Final = struct.Struct("<Q")
 _STAMP: Final = struct.Struct("@qq")
 _SO_TIMESTAMPNS: Final = 35
@@ -66,10 +60,9 @@ _READ_TIMEOUT_S: Final = 0.1
 
 @dataclass(frozen=True)
 class Crossing:
-    """Results of the probes.
+    """Results of the probes past their time limit.
 
     Attributes:
-        sent, lost: probes past their time limit, and those that did not arrive by then.
         delays_ns: one-way delays of the received probes, in the order of sending.
         gaps_ns: time between the two probes of a pair, if both arrived.
     """
@@ -81,14 +74,11 @@ class Crossing:
 
 
 class NetworkProbe:
-    """Sends and receives pairs of probes, in two threads.
+    """Sends pairs of probes, and receives them, in two threads; raises `LoadFailed` if no port is free.
 
     Args:
         interval_s: time between two pairs.
         patience_s: time limit after which a probe counts as lost.
-
-    Raises:
-        LoadFailed: no port is free.
     """
 
     def __init__(self, ports: range, *, interval_s: float, patience_s: float) -> None:
@@ -103,7 +93,6 @@ class NetworkProbe:
         self._threads = [
             threading.Thread(target=work, name="network probe", daemon=True) for work in (self._send, self._take)
         ]
-
         for thread in self._threads:
             thread.start()
 
@@ -116,12 +105,10 @@ class NetworkProbe:
 
     @property
     def datagrams(self) -> int:
-        """Number of probes sent so far."""
         return len(self._sent)
 
     @property
     def crossing(self) -> Crossing:
-        """Results of the probes past their time limit."""
         now_ns = time.time_ns()
         arrived = dict(self._arrived)
         sent = [stamp for stamp in list(self._sent) if now_ns - stamp > self._patience_ns]
@@ -165,7 +152,7 @@ def _bind_unused(ports: range) -> socket.socket:
 
 
 def _stamp_of(ancillary: list[tuple[int, int, bytes]]) -> int:
-    """Kernel's receive time of a datagram; the current time without a stamp."""
+    """The kernel's receive time of a datagram; without a stamp, the current time."""
     for level, kind, data in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
             seconds, nanoseconds = _STAMP.unpack(data)
@@ -175,7 +162,7 @@ def _stamp_of(ancillary: list[tuple[int, int, bytes]]) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkImpairmentProof(LoadProof):
-    """See `LoadProof`.
+    """Proof of a network impairment.
 
     Attributes:
         asked: description of the requested impairment.
@@ -207,38 +194,10 @@ class NetworkImpairmentProof(LoadProof):
         )
 
 
-class RunningNetworkImpairment:
-    """See `RunningLoad`."""
-
-    def __init__(self, spec: NetworkImpairmentSpec, probe: NetworkProbe) -> None:
-        self.spec = spec
-        self._probe = probe
-        self._began_ns = time.monotonic_ns()
-        self._proof: NetworkImpairmentProof | None = None
-
-    @property
-    def proof(self) -> NetworkImpairmentProof:
-        return self._proof or self._measured()
-
-    def close(self) -> None:
-        """Freezes the proof, so that later changes are not measured."""
-        self._proof = self._measured()
-
-    def _measured(self) -> NetworkImpairmentProof:
-        seconds = (time.monotonic_ns() - self._began_ns) / NS_PER_S
-        return build_proof(
-            self.spec, self._probe.crossing, read_counters(), ours=self._probe.datagrams, seconds=seconds
-        )
-
-
 def build_proof(
     spec: NetworkImpairmentSpec, crossing: Crossing, counters: NetemCounters | None, *, ours: int, seconds: float
 ) -> NetworkImpairmentProof:
-    """Builds the proof from the measurement.
-
-    Args:
-        ours: number of probes among the counted datagrams.
-    """
+    """Builds the proof; `ours` is the number of probes among the counted datagrams."""
     passed = counters or NetemCounters(0, 0)
     delays_ms = sorted(delay / NS_PER_MS for delay in crossing.delays_ns)
     gap_ns = statistics.median(crossing.gaps_ns) if crossing.gaps_ns else 0.0
@@ -262,7 +221,6 @@ def build_proof(
 
 
 def _shortfall(spec: NetworkImpairmentSpec, crossing: Crossing, counters: NetemCounters | None, *, ours: int) -> str:
-    """Returns the difference from the requested network; empty if there is none."""
     if counters is None:
         return "somebody removed the impairment from loopback while it should last"
     if counters.entered <= ours:
@@ -294,7 +252,6 @@ def _rate_shortfall(spec: NetworkImpairmentSpec, crossing: Crossing) -> str:
 
 
 def network_impairment_available(spec: NetworkImpairmentSpec, stack: StackSpec) -> Availability:
-    """Reports if a stack's messages can be impaired here; each reason has its remedy."""
     if resolve_kind(stack) is StackKind.ROS2:
         environment = {**os.environ, "RMW_IMPLEMENTATION": stack.ros2.rmw or chosen_rmw()}
         through_network = _goes_through_network(environment)
@@ -304,11 +261,9 @@ def network_impairment_available(spec: NetworkImpairmentSpec, stack: StackSpec) 
 
 
 def _goes_through_network(environment: Mapping[str, str]) -> Availability:
-    """Reports if messages take DDS's UDP ports: Fast DDS uses shared memory within a machine, unless configured
-    otherwise, and Zenoh TCP.
+    """Reports if a ROS 2 stack's messages take DDS's UDP ports.
 
-    Args:
-        environment: environment of a ROS 2 stack.
+    Unless configured otherwise, Fast DDS uses shared memory within a machine. Zenoh uses TCP.
     """
     rmw = chosen_rmw(environment)
     if rmw == ZENOH:
@@ -328,27 +283,31 @@ def _goes_through_network(environment: Mapping[str, str]) -> Availability:
 
 
 @contextmanager
-def run_network_impairment(spec: NetworkImpairmentSpec, site: LoadSite) -> Iterator[RunningNetworkImpairment]:
+def run_network_impairment(
+    spec: NetworkImpairmentSpec, site: LoadSite
+) -> Iterator[MeasuredLoad[NetworkImpairmentSpec, NetworkImpairmentProof]]:
     """Impairs the network inside the ``with`` block; see `run_load`. It is undone even if this process is killed."""
     if site.kind is StackKind.ROS2:
         _goes_through_network({**os.environ, **site.environment}).demand()
     traffic_control_available().demand()
     ports = ports_of(site.domain)
-    log = Path(site.log_directory) / "network_impairment.log"
     patience_s = (spec.delay_ms + spec.jitter_ms) * NS_PER_MS / NS_PER_S + _PATIENCE_S
-    with undone_at_end(log) as undo:
+    with undone_at_end(site.log_directory / "network_impairment.log") as undo:
         undo.register(RunCommand(REMOVAL))
         apply_commands(impairing_commands(spec, ports))
         with closing(NetworkProbe(ports, interval_s=_probe_interval_s(spec), patience_s=patience_s)) as probe:
-            impairment = RunningNetworkImpairment(spec, probe)
-            try:
+            began_ns = time.monotonic_ns()
+
+            def measure() -> NetworkImpairmentProof:
+                seconds = (time.monotonic_ns() - began_ns) / NS_PER_S
+                return build_proof(spec, probe.crossing, read_counters(), ours=probe.datagrams, seconds=seconds)
+
+            with closing(MeasuredLoad(spec, measure)) as impairment:
                 yield impairment
-            finally:
-                impairment.close()
 
 
 def _probe_interval_s(spec: NetworkImpairmentSpec) -> float:
-    """Returns an interval at which probes take at most a tenth of the rate, within limits."""
+    """Interval at which probes take at most a tenth of the rate, within limits."""
     if not spec.rate_mbps:
         return _SHORTEST_INTERVAL_S
     wanted_s = 2 * WIRE_BITS / (_SHARE_OF_RATE * spec.rate_mbps * _BITS_A_MBIT)

@@ -28,23 +28,27 @@ from pytest_ldos.base.text import one_line
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.counters import CpuTime
 from pytest_ldos.host.cpu import with_descendants
-from pytest_ldos.host.processes import Child, ProcessGroup
-from pytest_ldos.measure.load.protocol import NOT_READ, GroupedProof, Load, LoadSite, read_group, watched
+from pytest_ldos.host.processes import Child
+from pytest_ldos.measure.load.protocol import (
+    NOT_READ,
+    GroupedProof,
+    Load,
+    LoadSite,
+    load_processes,
+    read_group,
+    watched,
+)
 from pytest_ldos.record.protocol import RecordingReport
 from pytest_ldos.robot.stack.choose import choose_backend, stack_available
 from pytest_ldos.robot.stack.client_protocol import MotionOutcome
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.protocol import Attempt, RunningStack, Stimulus
-from pytest_ldos.scenario.loads import NeighbourStack, NoisyNeighbourSpec, SchedulerGroup
+from pytest_ldos.scenario.loads import NeighbourStack, NoisyNeighbourSpec
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.scenario.words import StackKind
 
-IDLE_S: Final = 30.0
-"""Time without a finished goal after which a neighbour counts as not moving."""
-
-LONGEST_S: Final = 1800.0
-"""Time limit of a neighbour, in case its owner disappears."""
-
+IDLE_S: Final = 30.0  # time without a finished goal after which a neighbour counts as not moving
+LONGEST_S: Final = 1800.0  # time limit of a neighbour, in case its owner disappears
 _READY_TIMEOUT_S: Final = 120.0
 _END_TIMEOUT_S: Final = 20.0
 _DRIVER: Final = "pytest_ldos.measure.load.noisy_neighbour"
@@ -52,7 +56,7 @@ _DRIVER: Final = "pytest_ldos.measure.load.noisy_neighbour"
 
 @dataclass(frozen=True, kw_only=True)
 class NeighbourProof(GroupedProof):
-    """See `LoadProof`.
+    """Proof of a neighbour.
 
     Attributes:
         domain: DDS domain of the neighbour.
@@ -78,8 +82,6 @@ class NeighbourProof(GroupedProof):
 
 
 class RunningNeighbour:
-    """See `RunningLoad`."""
-
     def __init__(self, spec: NoisyNeighbourSpec, driver: Child, site: LoadSite) -> None:
         self.spec = spec
         self._driver = driver
@@ -180,24 +182,19 @@ def stack_of_neighbour(spec: NoisyNeighbourSpec, stack: StackSpec) -> StackSpec:
 
 @contextmanager
 def run_neighbour(spec: NoisyNeighbourSpec, site: LoadSite) -> Iterator[RunningNeighbour]:
-    """Runs a second, unrecorded stack inside the ``with`` block; see `run_load`."""
     neighbour_available(spec, site.stack).demand()
     logs = site.log_directory / "neighbour"
     with writing(logs):
         logs.mkdir(exist_ok=True)
-    group = ProcessGroup(log_directory=site.log_directory, own_session=spec.group == SchedulerGroup.OWN)
-    try:
+    with load_processes(spec.group, site) as group:
         driver = group.start("neighbour", _command(stack_of_neighbour(spec, site.stack), logs), talk=True)
         neighbour = RunningNeighbour(spec, driver, site)
         neighbour.await_motion()
         with watched(neighbour.look):
             yield neighbour
-        neighbour.look()
         driver.process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):  # its stack shuts down
             driver.process.wait(_END_TIMEOUT_S)
-    finally:
-        group.stop()
 
 
 def _command(stack: StackSpec, logs: Path) -> list[str]:
@@ -236,7 +233,7 @@ class Unrecorded:
 
 
 def drive(stack: RunningStack) -> str:
-    """Sends goals and resets the stack until the time is over; returns the cause of the stack's death, if it died."""
+    """Sends goals until the time is over; returns the cause of the stack's death, or an empty text."""
     ends_at = time.monotonic() + LONGEST_S
     ended = {"completed": 0, "failed": 0}
     _print_report(stack, ended)
@@ -254,7 +251,7 @@ def drive(stack: RunningStack) -> str:
 
 
 def _work(stimulus: Stimulus) -> Iterator[tuple[MotionOutcome, str]]:
-    """Runs all cases of the first set in turn, each after a reset; yields their outcomes."""
+    """Yields the outcomes of cases in turn, each after a reset."""
     for case in itertools.cycle(stimulus.cases()):
         back = stimulus.reset(Attempt(uuid.uuid4().hex, 0, None, None))
         if back is not None:
@@ -267,22 +264,21 @@ def _print_report(stack: RunningStack, ended: Mapping[str, int]) -> None:
     sys.stdout.flush()
 
 
-def main() -> int:
+def main() -> str:
+    """Runs the neighbour; returns its cause of death, or an empty text."""
     settings = json.loads(sys.argv[1])
     stack: StackSpec = PlainReader().read(StackSpec, settings["stack"], "the stack")
     logs = Path(settings["log_directory"])
     backend = choose_backend(stack, recorder=Unrecorded(logs), log_directory=logs)
     try:
-        death = drive(backend.start())
+        return drive(backend.start())
     except KeyboardInterrupt:
-        return 0
+        return ""
     except LdosError as error:
-        death = str(error)
+        return str(error)
     finally:
         backend.stop()
-    sys.stderr.write(f"{death}\n" if death else "")
-    return 1 if death else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main() or 0)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 from pytest_ldos.base.errors import LoadFailed
 from pytest_ldos.base.ros2 import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.host.availability import Availability, find_modules, find_ros_packages
 from pytest_ldos.host.cpu import SchedulingGroup, read_scheduling_group
+from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.stack.choose import resolve_kind
 from pytest_ldos.scenario.loads import LOAD_SPECS, LoadSpec, SchedulerGroup
@@ -41,7 +43,6 @@ class LoadProof:
         return self.seconds
 
     def describe(self) -> str:
-        """Returns a line of text."""
         return self.kind
 
 
@@ -49,8 +50,7 @@ class RunningLoad(Protocol):
     """A load that is being applied."""
 
     @property
-    def spec(self) -> LoadSpec:
-        """The requested load."""
+    def spec(self) -> LoadSpec: ...
 
     @property
     def proof(self) -> LoadProof:
@@ -62,13 +62,9 @@ class LoadSite:
     """A stack to which loads are applied, and its environment.
 
     Attributes:
-        domain: DDS domain of the stack.
-        recorder: recorder of the stack; also records loads that are ROS nodes.
-        log_directory: folder for the logs of the load's processes.
-        kind, has_simulated_clock: of the stack, as in `StackInfo`.
+        recorder: also records loads that are ROS nodes.
         environment: variables for processes that use the stack's domain and middleware.
         pids: returns the stack's present processes.
-        paths: the known causal paths.
         loads: all loads applied there.
     """
 
@@ -89,10 +85,7 @@ class Load:
     """The implementation of a kind of load.
 
     Attributes:
-        run: context manager that applies it.
-        available: reports if it can be applied to a stack on this machine.
         package: package of the ROS workspace with its programs for a ROS 2 stack; empty if there is none.
-        proof: type of its proof.
     """
 
     run: Callable[[Any, LoadSite], AbstractContextManager[RunningLoad]]
@@ -102,8 +95,27 @@ class Load:
 
 
 def proof_to_dict(proof: LoadProof) -> dict[str, Any]:
-    """Returns a proof as plain values, with its summary."""
     return {**vars(proof), "summary": proof.describe()}
+
+
+Spec = TypeVar("Spec", bound=LoadSpec)
+Proof = TypeVar("Proof", bound=LoadProof)
+
+
+class MeasuredLoad(Generic[Spec, Proof]):
+    """A load with a measured proof, which `close` freezes, so that its end is no shortfall; see `RunningLoad`."""
+
+    def __init__(self, spec: Spec, measure: Callable[[], Proof]) -> None:
+        self.spec = spec
+        self._measure = measure
+        self._final: Proof | None = None
+
+    @property
+    def proof(self) -> Proof:
+        return self._final or self._measure()
+
+    def close(self) -> None:
+        self._final = self._measure()
 
 
 _PERIOD_S: Final = 1.0
@@ -111,7 +123,7 @@ _PERIOD_S: Final = 1.0
 
 @contextmanager
 def watched(look: Callable[[], None]) -> Iterator[None]:
-    """Calls `look` every second in a separate thread.
+    """Calls `look` every second in a separate thread, and at the end of the ``with`` block.
 
     Raises:
         Exception: the error that `look` raised; it is not called again.
@@ -135,6 +147,7 @@ def watched(look: Callable[[], None]) -> Iterator[None]:
         thread.join()
     if failures:
         raise failures[0]
+    look()
 
 
 OFF: Final = "sched_autogroup is off on this machine: sessions make no difference"
@@ -143,7 +156,7 @@ NO_STACK_PROCESS: Final = "no process of the stack is there to compare with"
 
 @dataclass(frozen=True, kw_only=True)
 class GroupedProof(LoadProof):
-    """See `LoadProof`.
+    """Proof of a load with processes.
 
     Attributes:
         group: the requested group, `stack` or `own`.
@@ -166,12 +179,38 @@ NOT_READ: Final = GroupReading(NO_STACK_PROCESS)
 
 
 def read_group(asked: SchedulerGroup, pids: Iterable[int], site: LoadSite) -> GroupReading | None:
-    """Reads the groups of the load's and the stack's processes; ``None`` if either has no running process."""
+    """Reads the groups of the load's and the stack's processes; ``None`` if either has none that runs."""
     load, stack = (
         frozenset(group for pid in each if (group := read_scheduling_group(pid)) is not None)
         for each in (pids, site.pids())
     )
     return judge_group(asked, load, stack) if load and stack else None
+
+
+@contextmanager
+def load_processes(
+    asked: SchedulerGroup,
+    site: LoadSite,
+    *,
+    environment: Mapping[str, str] | None = None,
+    death_signal: signal.Signals = signal.SIGKILL,
+) -> Iterator[ProcessGroup]:
+    """A group for processes of a load, which end with the ``with`` block.
+
+    Args:
+        environment: variables of ROS nodes, which are recorded; ``None`` for other processes.
+    """
+    group = ProcessGroup(
+        log_directory=site.log_directory,
+        prefix=() if environment is None else site.recorder.prefix,
+        environment=None if environment is None else {**environment, **site.recorder.environment},
+        death_signal=death_signal,
+        own_session=asked == SchedulerGroup.OWN,
+    )
+    try:
+        yield group
+    finally:
+        group.stop()
 
 
 def judge_group(
@@ -223,11 +262,7 @@ def run_load(spec: LoadSpec, site: LoadSite) -> AbstractContextManager[RunningLo
 
 
 def load_available(spec: LoadSpec, stack: StackSpec, environment: Mapping[str, str] | None = None) -> Availability:
-    """Reports if a load can be applied to a stack on this machine, as far as known in advance.
-
-    Args:
-        environment: environment of the stack's sourced workspace; by default that of this process.
-    """
+    """Reports if a load can be applied, as far as known; `environment` is the workspace's, or this process's."""
     load = IMPLEMENTATIONS[spec.KIND]
     programs = Availability(True)
     if load.package and resolve_kind(stack) is StackKind.ROS2:
@@ -254,19 +289,12 @@ def apply_loads(specs: Sequence[LoadSpec], site: LoadSite) -> Iterator[list[Runn
         yield [resources.enter_context(run_load(spec, together)) for spec in in_order(specs)]
 
 
-RunLoad = Callable[[LoadSpec, LoadSite], AbstractContextManager[RunningLoad]]
-"""See `run_load`."""
-
-
 class RepeatedLoad:
-    """A load that is applied to every stack started in a run; see `RunningLoad`.
+    """A load that is applied to every stack started in a run; see `RunningLoad`."""
 
-    Args:
-        spec: the load to apply to each stack.
-        run: applies it to one stack.
-    """
-
-    def __init__(self, spec: LoadSpec, run: RunLoad = run_load) -> None:
+    def __init__(
+        self, spec: LoadSpec, run: Callable[[LoadSpec, LoadSite], AbstractContextManager[RunningLoad]] = run_load
+    ) -> None:
         self.spec = spec
         self._run = run
         self._proofs: list[LoadProof] = []

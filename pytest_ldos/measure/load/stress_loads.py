@@ -17,7 +17,7 @@ from pytest_ldos.host.counters import Counters, Event
 from pytest_ldos.host.cpu import Cpus, describe_cpus, our_cpus
 from pytest_ldos.measure.load.cpu_limit import choose_cpus
 from pytest_ldos.measure.load.protocol import GroupedProof, Load, LoadSite
-from pytest_ldos.measure.load.stress_ng import Effort, RunningStressor, Stress, run_stressor, stress_ng_available
+from pytest_ldos.measure.load.stress_ng import RunningStressor, Stress, run_stressor, stress_ng_available
 from pytest_ldos.record.protocol import run_tool
 from pytest_ldos.scenario.loads import CacheLoadSpec, CpuLoadSpec, IoLoadSpec, MemoryLoadSpec
 from pytest_ldos.scenario.model import StackSpec
@@ -25,16 +25,11 @@ from pytest_ldos.scenario.model import StackSpec
 _MB: Final = 10**6
 
 
-def is_at_work(effort: Effort) -> bool:
-    return effort.cpu_s > 0
-
-
-REACHED_FRACTION: Final = 0.8
-"""Smallest fraction of the requested load during which workers ran or were runnable."""
+REACHED_FRACTION: Final = 0.8  # smallest fraction of the requested load during which workers ran or were runnable
 
 
 def lacking_effort(stress: Stress, asked_percent: float) -> str:
-    """Returns the reason why the requested load was not reached; time waiting for a busy CPU counts as load."""
+    """Reason why the requested load was not reached; time waiting for a busy CPU counts as load."""
     if stress.used_percent > 0 and stress.used_percent + stress.waited_percent >= REACHED_FRACTION * asked_percent:
         return ""
     return (
@@ -50,7 +45,7 @@ _SLICE_MS: Final = "10"  # load slice: stress-ng's default of whole iterations m
 
 @dataclass(frozen=True, kw_only=True)
 class CpuLoadProof(GroupedProof):
-    """See `LoadProof`.
+    """Proof of a CPU load.
 
     Attributes:
         used_percent: percentage of a CPU used by all workers together.
@@ -103,7 +98,7 @@ def _cpus_of_workers(spec: CpuLoadSpec) -> Cpus:
 
 @cache
 def cpu_methods() -> tuple[str, ...]:
-    """Returns the CPU methods of the installed stress-ng; empty if it does not list them in time."""
+    """CPU methods of the installed stress-ng; empty if it does not list them in time."""
     answer = run_tool(["stress-ng", "--cpu", "1", "--cpu-method", "list"], limit_s=_ASK_LIMIT_S)
     if answer is None:
         return ()
@@ -112,10 +107,8 @@ def cpu_methods() -> tuple[str, ...]:
 
 
 def run_cpu_load(spec: CpuLoadSpec, site: LoadSite) -> AbstractContextManager[RunningStressor[CpuLoadProof]]:
-    """Loads the CPUs inside the ``with`` block; see `run_load`."""
     cpu_load_available(spec, site.stack).demand()
     cpus = _cpus_of_workers(spec)
-    what = ("--cpu", str(spec.workers), "--cpu-load", str(spec.percent), "--cpu-load-slice", _SLICE_MS)
 
     def prove(stress: Stress) -> CpuLoadProof:
         return CpuLoadProof(
@@ -126,17 +119,17 @@ def run_cpu_load(spec: CpuLoadSpec, site: LoadSite) -> AbstractContextManager[Ru
             waited_percent=stress.waited_percent,
         )
 
-    arguments = (*what, "--cpu-method", spec.method)
-    return run_stressor(spec, site, arguments=arguments, is_working=is_at_work, prove=prove, cpus=cpus)
+    load = ("--cpu-load", str(spec.percent), "--cpu-load-slice", _SLICE_MS)
+    arguments = ("--cpu", str(spec.workers), *load, "--cpu-method", spec.method)
+    return run_stressor(spec, site, arguments=arguments, prove=prove, cpus=cpus)
 
 
-RESIDENT_FRACTION: Final = 0.95
-"""Smallest accepted fraction of the requested memory."""
+RESIDENT_FRACTION: Final = 0.95  # smallest accepted fraction of the requested memory
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryLoadProof(GroupedProof):
-    """See `LoadProof`.
+    """Proof of a memory load.
 
     Attributes:
         resident_mb: smallest total resident memory of the workers, 10^6 bytes.
@@ -168,7 +161,7 @@ def prove_memory_load(spec: MemoryLoadSpec, stress: Stress) -> MemoryLoadProof:
 
 
 def memory_load_available(spec: MemoryLoadSpec, stack: StackSpec) -> Availability:
-    """Reports if the memory is available; otherwise the kernel would kill a process."""
+    """Reports if so much memory is free; otherwise the kernel would kill a process."""
     free_mb = psutil.virtual_memory().available / _MB
     if spec.workers * spec.size_mb > free_mb:
         reason = f"memory_load asks for {spec.workers} × {spec.size_mb} MB, {free_mb:.0f} MB are available"
@@ -177,10 +170,8 @@ def memory_load_available(spec: MemoryLoadSpec, stack: StackSpec) -> Availabilit
 
 
 def run_memory_load(spec: MemoryLoadSpec, site: LoadSite) -> AbstractContextManager[RunningStressor[MemoryLoadProof]]:
-    """Holds memory and works in it inside the ``with`` block; see `run_load`."""
     memory_load_available(spec, site.stack).demand()
-    # stress-ng divides the given size between its workers.
-    total = f"{spec.workers * spec.size_mb * _MB}b"
+    total = f"{spec.workers * spec.size_mb * _MB}b"  # stress-ng divides it between its workers
     return run_stressor(
         spec,
         site,
@@ -195,7 +186,7 @@ COUNTED: Final = Event.CACHE_MISSES
 
 @dataclass(frozen=True, kw_only=True)
 class CacheLoadProof(GroupedProof):
-    """See `LoadProof`.
+    """Proof of a cache load.
 
     Attributes:
         used_percent: percentage of a CPU used by all workers together.
@@ -215,11 +206,9 @@ class CacheLoadProof(GroupedProof):
         return self.used_percent
 
     def describe(self) -> str:
-        counted = (
-            f"cache misses not counted: {self.uncounted}"
-            if self.misses is None
-            else f"{self.misses / 1e6:.1f} million cache misses"
-        )
+        counted = f"cache misses not counted: {self.uncounted}"
+        if self.misses is not None:
+            counted = f"{self.misses / 1e6:.1f} million cache misses"
         return (
             f"cache load: {self.workers} workers, {self.used_percent:.0f} % of a CPU used, {counted} "
             f"({self.group_found})"
@@ -228,11 +217,9 @@ class CacheLoadProof(GroupedProof):
 
 @contextmanager
 def run_cache_load(spec: CacheLoadSpec, site: LoadSite) -> Iterator[RunningStressor[CacheLoadProof]]:
-    """Loads the caches inside the ``with`` block; see `run_load`."""
     misses: int | None = None
 
-    def count() -> int | None:
-        """Returns the misses so far, also after the counters are closed."""
+    def count() -> int | None:  # the last number after the counters are closed
         nonlocal misses
         now = counters.read()
         misses = misses if now is None else now
@@ -248,7 +235,7 @@ def run_cache_load(spec: CacheLoadSpec, site: LoadSite) -> Iterator[RunningStres
 
     arguments = ("--cache", str(spec.workers))
     with (
-        run_stressor(spec, site, arguments=arguments, is_working=is_at_work, prove=prove) as running,
+        run_stressor(spec, site, arguments=arguments, prove=prove) as running,
         closing(Counters(COUNTED, running.worker_pids())) as counters,
     ):
         count()
@@ -260,7 +247,7 @@ def run_cache_load(spec: CacheLoadSpec, site: LoadSite) -> Iterator[RunningStres
 
 @dataclass(frozen=True, kw_only=True)
 class IoLoadProof(GroupedProof):
-    """See `LoadProof`.
+    """Proof of an I/O load.
 
     Attributes:
         written_mb: 10^6 bytes that the workers wrote to storage, by the kernel's count per process.
@@ -289,7 +276,7 @@ class IoLoadProof(GroupedProof):
 
 
 def run_io_load(spec: IoLoadSpec, site: LoadSite) -> AbstractContextManager[RunningStressor[IoLoadProof]]:
-    """Writes to the log folder inside the ``with`` block; see `run_load`."""
+    """Writes to the log folder; see `run_load`."""
     free_mb = shutil.disk_usage(site.log_directory).free / _MB
     if spec.workers * spec.size_mb > free_mb:
         raise LoadFailed(
@@ -305,19 +292,14 @@ def run_io_load(spec: IoLoadSpec, site: LoadSite) -> AbstractContextManager[Runn
         shared = stress.shared_fields(spec, lacking)
         return IoLoadProof(**shared, size_mb=spec.size_mb, written_mb=sum(stress.written) / _MB)
 
-    # stress-ng divides the given size between its workers.
-    total = f"{spec.workers * spec.size_mb * _MB}b"
+    total = f"{spec.workers * spec.size_mb * _MB}b"  # stress-ng divides it between its workers
     arguments = ("--hdd", str(spec.workers), "--hdd-bytes", total, "--hdd-opts", "fsync")
-    return run_stressor(spec, site, arguments=arguments, is_working=is_at_work, prove=prove)
-
-
-def _stress_ng_available(spec: CacheLoadSpec | IoLoadSpec, stack: StackSpec) -> Availability:
-    return stress_ng_available()
+    return run_stressor(spec, site, arguments=arguments, prove=prove)
 
 
 LOADS: Final = {
     CpuLoadSpec.KIND: Load(run=run_cpu_load, available=cpu_load_available, proof=CpuLoadProof),
     MemoryLoadSpec.KIND: Load(run=run_memory_load, available=memory_load_available, proof=MemoryLoadProof),
-    CacheLoadSpec.KIND: Load(run=run_cache_load, available=_stress_ng_available, proof=CacheLoadProof),
-    IoLoadSpec.KIND: Load(run=run_io_load, available=_stress_ng_available, proof=IoLoadProof),
+    CacheLoadSpec.KIND: Load(run=run_cache_load, available=lambda *_: stress_ng_available(), proof=CacheLoadProof),
+    IoLoadSpec.KIND: Load(run=run_io_load, available=lambda *_: stress_ng_available(), proof=IoLoadProof),
 }

@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
@@ -17,15 +17,21 @@ from pytest_ldos.base.errors import LoadFailed
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.host.availability import Availability, find_programs
 from pytest_ldos.host.cpu import Cpus, describe_cpus, read_affinities
-from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.host.processes import Child
 from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.measure.load.cpu_limit import find_escaped
-from pytest_ldos.measure.load.protocol import NOT_READ, GroupedProof, GroupReading, LoadSite, read_group, watched
-from pytest_ldos.scenario.loads import CacheLoadSpec, CpuLoadSpec, IoLoadSpec, MemoryLoadSpec, SchedulerGroup
+from pytest_ldos.measure.load.protocol import (
+    NOT_READ,
+    GroupedProof,
+    GroupReading,
+    LoadSite,
+    load_processes,
+    read_group,
+    watched,
+)
+from pytest_ldos.scenario.loads import CacheLoadSpec, CpuLoadSpec, IoLoadSpec, MemoryLoadSpec
 
-LONGEST_S: Final = 1800
-"""Time limit of stress-ng, in case its owner disappears."""
-
+LONGEST_S: Final = 1800  # time limit of stress-ng, in case its owner disappears
 _READY_TIMEOUT_S: Final = 30.0
 _REPLACED_S: Final = 1.0  # time in which stress-ng may replace a dead worker
 _POLL_S: Final = 0.02
@@ -42,9 +48,8 @@ class Effort:
     """The work of one worker so far.
 
     Attributes:
-        cpu_s: CPU time used, s.
         waited_s: time runnable but not running, s.
-        resident: private memory of a worker beyond that of its parent, bytes.
+        resident: private memory beyond that of the parent, bytes.
         written: data written to storage, bytes.
     """
 
@@ -59,12 +64,10 @@ class Stress:
     """The work of all workers during the measurement.
 
     Attributes:
-        seconds: duration of the measurement.
         used_percent, waited_percent: percentage of a CPU for which all workers together ran, or were runnable
             but not running.
         resident: smallest total memory of the workers, bytes.
         written: data written to storage, bytes, by worker.
-        shortfall: failure of stress-ng; empty if there is none.
     """
 
     seconds: float
@@ -76,7 +79,7 @@ class Stress:
     shortfall: str
 
     def shared_fields(self, spec: StressSpec, shortfall: str) -> dict[str, Any]:
-        """Returns the fields that the proofs of all these loads have; a failure of stress-ng comes first."""
+        """Fields that the proofs of all these loads have; a failure of stress-ng comes before `shortfall`."""
         return {
             "kind": spec.KIND,
             "seconds": self.seconds,
@@ -92,12 +95,9 @@ Proof = TypeVar("Proof", bound=GroupedProof)
 
 
 class RunningStressor(Generic[Proof]):
-    """A running stress-ng, checked periodically; see `RunningLoad`.
-
-    The work of a dead worker counts up to its last check.
+    """A running stress-ng; the work of a dead worker counts up to its last check.
 
     Args:
-        prove: builds the load's proof.
         cpus: CPUs that the workers may use; ``None`` for all of this process.
     """
 
@@ -122,25 +122,22 @@ class RunningStressor(Generic[Proof]):
         return self._prove(self._measure())
 
     def _measure(self) -> Stress:
-        """Returns the work done since `await_work`."""
         with self._lock:
             self.look()
             seconds = self._last_s - self._began_s
-            begun = {pid: self._at_begin.get(pid, Effort()) for pid in self._efforts}
+            spans = [(self._at_begin.get(pid, Effort()), now) for pid, now in self._efforts.items()]
             to_percent = 100 / seconds if seconds > 0 else 0.0
             return Stress(
                 seconds=seconds,
-                used_percent=to_percent * sum(now.cpu_s - begun[pid].cpu_s for pid, now in self._efforts.items()),
-                waited_percent=to_percent
-                * sum(now.waited_s - begun[pid].waited_s for pid, now in self._efforts.items()),
+                used_percent=to_percent * sum(now.cpu_s - begun.cpu_s for begun, now in spans),
+                waited_percent=to_percent * sum(now.waited_s - begun.waited_s for begun, now in spans),
                 resident=self._least_resident or 0,
-                written=tuple(now.written - begun[pid].written for pid, now in self._efforts.items()),
+                written=tuple(now.written - begun.written for begun, now in spans),
                 group=self._group,
                 shortfall=self._trouble or self._group.shortfall,
             )
 
     def look(self) -> None:
-        """Records the workers' effort so far, or their failure."""
         with self._lock:
             if self._trouble or self._child.process.returncode is not None:
                 return
@@ -199,22 +196,16 @@ def run_stressor(
     site: LoadSite,
     *,
     arguments: Sequence[str],
-    is_working: Callable[[Effort], bool],
     prove: Callable[[Stress], Proof],
+    is_working: Callable[[Effort], bool] = lambda effort: effort.cpu_s > 0,
     cpus: Cpus | None = None,
 ) -> Iterator[RunningStressor[Proof]]:
-    """Runs stress-ng inside the ``with`` block; its temporary files are private and removed at the end.
-
-    Args:
-        arguments: its options.
-        is_working: True if a worker is working.
-        prove, cpus: see `RunningStressor`.
-    """
+    """Runs stress-ng inside the ``with`` block; its temporary files are private and removed at the end."""
     stress_ng_available().demand()
-    with ExitStack() as resources:
-        folder = resources.enter_context(temporary_folder(f"{spec.KIND}-", within=site.log_directory))
-        group = ProcessGroup(log_directory=site.log_directory, own_session=spec.group == SchedulerGroup.OWN)
-        resources.callback(group.stop)
+    with (
+        temporary_folder(f"{spec.KIND}-", within=site.log_directory) as folder,
+        load_processes(spec.group, site) as group,
+    ):
         confined = [] if cpus is None else ["taskset", "--cpu-list", describe_cpus(cpus)]
         bounds = ["--timeout", f"{LONGEST_S}s", "--temp-path", str(folder)]
         child = group.start(f"stress-ng-{spec.KIND}", [*confined, "stress-ng", *arguments, *bounds])
@@ -222,7 +213,6 @@ def run_stressor(
         running.await_work(is_working)
         with watched(running.look):
             yield running
-        running.look()
 
 
 def _workers(pid: int) -> dict[int, Effort]:
@@ -257,7 +247,7 @@ def _effort(process: psutil.Process) -> Effort:
 
 
 def _run_and_waited(process: psutil.Process) -> tuple[float, float]:
-    """Run and wait times of a single-threaded process, s; wait is 0 if the kernel lacks CONFIG_SCHED_INFO."""
+    """Run and wait times of a single-threaded process, s; the wait is 0 if the kernel lacks CONFIG_SCHED_INFO."""
     try:
         ran_ns, waited_ns, _ = Path(f"/proc/{process.pid}/schedstat").read_text("ascii").split()
     except FileNotFoundError:

@@ -16,25 +16,21 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import LoadFailed, Unavailable
 from pytest_ldos.base.text import one_line
 from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.counters import has_capability
 from pytest_ldos.scenario.loads import NetworkImpairmentSpec
 
 DEVICE: Final = "lo"
 ROOT: Final = "1da5:"
-NETEM: Final = "1da6:"
-"""Handles of our qdiscs, by which they are recognized."""
-
+NETEM: Final = "1da6:"  # handles of our qdiscs, by which they are recognized
 REMOVAL: Final = (sys.executable, "-m", "pytest_ldos.measure.load.traffic_control")
 
 _IMPAIRED: Final = f"{ROOT}2"
-_MOST_PACKETS: Final = 100_000
-"""Queue length of netem in packets; the default of 1000 would drop packets with long delays."""
-
+_MOST_PACKETS: Final = 100_000  # queue of netem; the default of 1000 would drop packets with long delays
 _TIMEOUT_S: Final = 10.0
 _ALL_PORTS: Final = 1 << 16
 _CAP_NET_ADMIN: Final = 12
@@ -45,7 +41,7 @@ _OTHER_USER: Final = ("--user", "--map-root-user")
 
 @dataclass(frozen=True)
 class NetemCounters:
-    """Packets that left the netem qdisc, that it dropped, and in its queue."""
+    """Packets that left netem, that it dropped, and that are in its queue."""
 
     packets: int
     drops: int
@@ -57,7 +53,6 @@ class NetemCounters:
 
 
 def impairing_commands(spec: NetworkImpairmentSpec, ports: range) -> list[list[str]]:
-    """Returns the arguments of the ``tc`` commands, in order."""
     every_band_the_first = ["0"] * 16
     words = ["limit", str(_MOST_PACKETS)]
     if spec.delay_ms:
@@ -124,13 +119,10 @@ def is_impaired() -> bool:
 
 
 def traffic_control_available() -> Availability:
-    """Reports if this process can impair loopback: program, permission, unmodified ``lo``, kernel modules.
-
-    Kernel modules are tried in a separate network namespace, without side effects.
-    """
+    """Reports if this process can impair loopback; tries kernel modules in a separate network namespace."""
     if _find_tc() is None:
         return Availability(False, "tc not found", "sudo apt-get install iproute2")
-    if not _has_capability(_CAP_NET_ADMIN):
+    if not has_capability(_CAP_NET_ADMIN):
         return Availability(
             False,
             "no permission to change the network (CAP_NET_ADMIN)",
@@ -147,7 +139,6 @@ def traffic_control_available() -> Availability:
 
 
 def _kernel_parts() -> Iterator[Availability]:
-    """Yields the availability of each required kernel module, as far as it can be tried."""
     root = ["qdisc", "add", "dev", DEVICE, "root", "handle", ROOT]
     prio = [*root, "prio"]
     for part, commands in {
@@ -209,7 +200,7 @@ def _run(command: Sequence[str], *, text: str = "") -> subprocess.CompletedProce
 
 
 def _find_tc() -> str | None:
-    """Also searches its usual folders, which are often on root's path only."""
+    """Searches also folders that are often on root's path only."""
     return shutil.which("tc", path=os.pathsep.join([os.environ.get("PATH", os.defpath), *_SUPERUSER_PATHS]))
 
 
@@ -218,20 +209,8 @@ def _words_of(done: subprocess.CompletedProcess[str]) -> str:
     return one_line(" ".join(lines)) or f"exit code {done.returncode}"
 
 
-def _has_capability(number: int) -> bool:
-    status = Path("/proc/self/status").read_text("ascii", errors="replace")
-    effective = next(line.split()[1] for line in status.splitlines() if line.startswith("CapEff:"))
-    return bool(int(effective, 16) >> number & 1)
-
-
-def main() -> int:
+if __name__ == "__main__":
     try:
         remove_impairment()
     except (LoadFailed, Unavailable) as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        sys.exit(str(error))

@@ -8,7 +8,7 @@ import math
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from inspect import signature
 from itertools import count
 from numbers import Real
@@ -31,9 +31,7 @@ from pytest_ldos.scenario.words import Simulation
 HOOK: Final = "pytest_ldos_metrics"
 """Name of the function by which a plugin, a conftest.py or a module registers metrics."""
 
-_ARGUMENTS: Final = {"measure": ("context", "window"), "window": ("context",)}
-"""Positional arguments of each function of a metric."""
-
+_ARGUMENTS: Final = {"measure": ("context", "window"), "window": ("context",)}  # positional, of a metric's functions
 _LONGEST_REASON: Final = 200
 _LONGEST_SHOWN: Final = 60
 _LAST_MOMENT_NS: Final = 2**63
@@ -76,7 +74,7 @@ class OwnMetric(Metric):
 
     def to_measured(self, *, error_share: float) -> MeasuredMetric:
         """Converts the metric; results and exceptions of its functions become values."""
-        described = {**{each.name: getattr(self, each.name) for each in fields(Metric)}, "error_share": error_share}
+        described = {**vars(self.description), "error_share": error_share}
 
         def window(context: TrialContext) -> Window | Missing | Invalid:
             return self._guard(lambda: self._checked_window(self.window(context)), self.window)
@@ -106,7 +104,6 @@ class OwnMetric(Metric):
         return Invalid(f"the window of {self.name} is {_shown(found)}; it must be two whole numbers of nanoseconds")
 
     def _checked(self, found: Any) -> float | Missing | Invalid:
-        """The result of the user's function if it is valid, else `Invalid`."""
         if isinstance(found, Missing | Invalid):
             return _with_text(found)
         if not isinstance(found, Real) or isinstance(found, bool):
@@ -138,11 +135,7 @@ def _require_arguments(function: Callable[..., Any], arguments: tuple[str, ...],
 
 
 def require_own(found: object) -> tuple[OwnMetric, ...]:
-    """Checks the registered metrics.
-
-    Raises:
-        ConfigurationError: it is no collection, or an element is no `OwnMetric`.
-    """
+    """Checks registered metrics; raises `ConfigurationError` if they are no collection of `OwnMetric`."""
     remedy = "give a list of pytest_ldos.api.OwnMetric(…)"
     if not isinstance(found, Iterable) or isinstance(found, str | bytes):
         raise ConfigurationError(f"{HOOK}() gave {_shown(found)}, no list of metrics", remedy=remedy)
@@ -154,8 +147,7 @@ def require_own(found: object) -> tuple[OwnMetric, ...]:
 
 
 def _with_text(found: Missing | Invalid) -> Missing | Invalid:
-    """Converts the reason to text."""
-    return type(found)(str(found.reason))
+    return type(found)(str(found.reason))  # a user may give another object
 
 
 def _shown(value: object) -> str:
@@ -180,12 +172,7 @@ _LOADED_AS: Final = "ldos_own_metrics"
 
 @dataclass(frozen=True)
 class OwnSource:
-    """Location of user-defined metrics, independent of the machine.
-
-    Attributes:
-        given: a file, or a module's name.
-        folder: folder that the file or module is relative to.
-    """
+    """A file or a module with user-defined metrics, and the folder to which it is relative."""
 
     given: str
     folder: str
@@ -198,11 +185,7 @@ class OwnSource:
 
 
 def load_metrics(given: str | None) -> tuple[OwnMetric, ...]:
-    """Metrics registered by a file (``tests/conftest.py``) or a module (``mypackage.metrics``); empty without one.
-
-    Raises:
-        ConfigurationError: see `load_own`.
-    """
+    """Metrics of a file (``tests/conftest.py``) or a module (``mypackage.metrics``), if given; raises as `load_own`."""
     return () if given is None else load_own(OwnSource(given, str(Path.cwd())))
 
 
@@ -260,14 +243,11 @@ def _load_file(file: Path) -> ModuleType:
     return module
 
 
-Catalogue = Mapping[str, MeasuredMetric]
-"""Metrics by name, in display order."""
-
+Catalogue = Mapping[str, MeasuredMetric]  # metrics by name, in display order
 _BUILT_IN: Final = (T1, T1_MEAN, T2, T2X, T3, T3_MEAN, T3_P90, T3_P99, T4, T5, T5_MEAN, T5_P99)
 
 METRICS: Final[Catalogue] = {metric.name: metric for metric in _BUILT_IN}
 """Built-in metrics. Each record describes its own metrics (`TrialSet.metrics`)."""
-
 
 OF_CALLS: Final[Catalogue] = {metric.name: metric for metric in (CALL, CALL_P99)}
 """Built-in metrics of the stimulus ``service``."""
@@ -299,10 +279,7 @@ def built_in_of(stack: StackSpec) -> Catalogue:
 def catalogue_of(
     own: Iterable[OwnMetric], declared: Iterable[MetricSpec] = (), *, built_in: Catalogue = METRICS
 ) -> Catalogue:
-    """Combines built-in, declared and user-defined metrics.
-
-    Args:
-        built_in: built-in metrics of the stack.
+    """Built-in, declared and user-defined metrics.
 
     Raises:
         ConfigurationError: an element is no `OwnMetric`, or a name is taken.

@@ -1,9 +1,8 @@
 """Input of a metric (one trial and the model of its trace), and metrics with their functions.
 
-MoveGroup's server publishes the feedback ``PLANNING`` twice, and ``MONITOR`` right before it sends the
-planned trajectory to a controller, which then accepts a goal of ``FollowJointTrajectory``.
-``MONITOR`` is therefore the last feedback before the first status of a controller. No event contains the text of a
-feedback, the outcome or the plan.
+MoveGroup's server publishes the feedback ``PLANNING`` twice, and ``MONITOR`` right before it sends the planned
+trajectory to a controller, which then accepts a goal of ``FollowJointTrajectory``. ``MONITOR`` is therefore the last
+feedback before the first status of a controller. No event contains the text of a feedback, the outcome or the plan.
 """
 
 from __future__ import annotations
@@ -77,7 +76,6 @@ class TraceFlow:
         return self._build()
 
     def find_path(self, path: PathSpec) -> PathInstances:
-        """All passages of the trace along a path."""
         if path not in self._found:
             self._found[path] = find_path(self.graph, path)
         return self._found[path]
@@ -85,12 +83,11 @@ class TraceFlow:
 
 @dataclass(frozen=True, kw_only=True)
 class OutsideTrace:
-    """Measurements of a trial outside its trace.
+    """Measurements of a trial outside its trace; ``None`` if not measured.
 
     Attributes:
-        numbers: numbers reported by the stimulus, by name.
-        resources: resource use of the stack's processes; ``None`` if not measured.
-        loops: controller manager statistics of the trial, by name; ``None`` if not collected.
+        numbers: reported by the stimulus.
+        loops: statistics of the controller manager.
     """
 
     numbers: Mapping[str, float] = field(default_factory=dict)
@@ -208,11 +205,7 @@ class MeasuredMetric(Metric):
 
 
 def require_action(model: ExecutionModel, interfaces: Interfaces, usual: Interfaces) -> None:
-    """Requires a non-default action to be in the trace.
-
-    Raises:
-        ConfigurationError: no node serves it in the trace.
-    """
+    """Raises `ConfigurationError` if no node in the trace serves an action other than the usual one."""
     served = [topic.removesuffix(STATUS) for topic in model.publishers["topic"].drop_nulls() if topic.endswith(STATUS)]
     if interfaces.action not in {usual.action, *served}:
         there = f"served are: {', '.join(sorted(served))}" if served else "none is served in it"

@@ -1,11 +1,8 @@
 """Metrics of paths, topics, processes, loops and numbers, from a project's settings.
 
-Source: the statistics that the controller manager publishes (``~/statistics``, ros2_control 4): for each
-controller, and for reading and writing each hardware component, execution time (µs) and rate (Hz).
-
-Source: ``numbers`` of the line protocol (`robot.stack.lines`).
-
-Tracepoints: see `trace.execution.messages`; all publishers of a topic count together.
+Sources: for loops, the statistics that the controller manager publishes (``~/statistics``, ros2_control 4): for each
+controller, and for reading and writing each hardware component, execution time (µs) and rate (Hz). For numbers,
+``numbers`` of the line protocol (`robot.stack.lines`). For topics, the publications of all publishers together.
 """
 
 from __future__ import annotations
@@ -47,7 +44,6 @@ _OF_COMPONENTS: Final = ("read_cycle", "write_cycle")
 
 
 def loop_of(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
-    """Measures the updates of a controller or a hardware component during a trial."""
     measure = _duration if spec.kind is MetricKind.UPDATE else _jitter
 
     def take(context: TrialContext, _: Window) -> Measurement:
@@ -67,14 +63,7 @@ def since(now: Mapping[str, Moments], earlier: Mapping[str, Moments]) -> dict[st
 
 
 def refuse_unknown_loops(specs: Sequence[MetricSpec], statistics: Collection[str]) -> None:
-    """Refuses metrics of controllers and hardware components unknown to the controller manager.
-
-    Args:
-        statistics: names of the statistics that it publishes.
-
-    Raises:
-        ConfigurationError: it publishes none of that name; the message has the nearest match.
-    """
+    """Raises `ConfigurationError` for loops of which the controller manager publishes no `statistics`."""
     known = sorted({name.partition(_STATISTICS)[0] for name in statistics if _STATISTICS in name})
     for spec in specs:
         if not known:
@@ -138,8 +127,6 @@ def latency_of(path: PathSpec, statistic: PathStatistic) -> Callable[[TrialConte
 
 
 def number_of(name: str) -> Callable[[TrialContext, Window], Measurement]:
-    """Reads a number reported by the stimulus."""
-
     def measure(context: TrialContext, _: Window) -> Measurement:
         numbers = context.outside.numbers
         if name in numbers:
@@ -153,11 +140,7 @@ def number_of(name: str) -> Callable[[TrialContext, Window], Measurement]:
 def publications_of(
     topic: str, value: Callable[[TimesNs, TimesNs, Window], float]
 ) -> Callable[[TrialContext, Window], Measurement]:
-    """Measures publications on a topic.
-
-    Args:
-        value: the number, from the times of all publications, of those within the window, and the window.
-    """
+    """Measures a topic; `value` takes the times of all publications, of those within the window, and the window."""
 
     def measure(context: TrialContext, window: Window) -> Measurement:
         times = context.model.publication_times_ns(topic)
@@ -186,8 +169,6 @@ def _largest_gap(_: TimesNs, within: TimesNs, window: Window) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredMetric(MeasuredMetric):
-    """A metric declared in the settings, with its declaration."""
-
     spec: MetricSpec
 
 
@@ -204,11 +185,8 @@ class _Sort:
     grows: bool = False  # with the duration of a trial and the slowness of the CPU
 
 
-_OF_RATES: Final = 0.01
-"""Default floor of rates and mean periods, which differ by some thousandths between equal trials."""
-
-_OF_MEMORY: Final = 0.01
-"""Default floor of memory, which differs by one or two thousandths between trials and starts of the embedded stack."""
+_OF_RATES: Final = 0.01  # default floor of rates, which differ by some thousandths between equal trials
+_OF_MEMORY: Final = 0.01  # default floor of memory, which differs by a thousandth or two between trials and starts
 
 _SORTS: Final = {
     MetricKind.RATE: _Sort(
@@ -240,7 +218,6 @@ _PATH_SORTS: Final = {
 
 
 def declare(spec: MetricSpec) -> DeclaredMetric:
-    """Builds the metric of a declaration."""
     sort = _PATH_SORTS[spec.statistic] if spec.statistic is not None else _SORTS[spec.kind]
     subject, unit, better = spec.subject, sort.unit, sort.better
     if spec.process == EVERY_PROCESS:
@@ -270,12 +247,10 @@ def declare(spec: MetricSpec) -> DeclaredMetric:
 
 
 def in_traces(specs: Iterable[MetricSpec]) -> tuple[MetricSpec, ...]:
-    """Metrics that need only a trace."""
     return tuple(spec for spec in specs if spec.kind.is_in_traces)
 
 
 def declared_in(metrics: Iterable[MeasuredMetric]) -> tuple[MetricSpec, ...]:
-    """The declarations of the given metrics."""
     return tuple(metric.spec for metric in metrics if isinstance(metric, DeclaredMetric))
 
 

@@ -1,12 +1,9 @@
 """Extracts all metrics of a trial and the segments of its paths, and checks them against the goal client's stamps.
 
-The client stamps each phase when it marks it. If latencies from markers and stamps differ, the
-recording (or the client's clock) is wrong, and the trial is invalid.
-
-The client marks a phase when it receives the feedback. If the trace has the feedback's publications,
-the delay between the two is a separate segment, and T1 can be measured without it.
-
-Tracepoints: ``rmw_publish`` on ``…/_action/feedback``.
+The client stamps each phase when it marks it. If latencies from markers and stamps differ, the recording (or the
+client's clock) is wrong, and the trial is invalid. The client marks a phase when it receives the feedback. If the trace
+has the feedback's publications (``rmw_publish`` on ``…/_action/feedback``), the delay between the two is a separate
+segment, and T1 can be measured without it.
 """
 
 from __future__ import annotations
@@ -34,9 +31,7 @@ from pytest_ldos.trace.flow.critical import CriticalPaths, SegmentKind, break_do
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.lineage import PathInstances, find_path
 
-LATENCY: Final = "latency"
-"""Name of a path's total latency, listed with its segments."""
-
+LATENCY: Final = "latency"  # name of a path's total latency, listed with its segments
 SegmentsNs = Mapping[str, Mapping[str, int]]
 """By path, then by segment (``KIND: SUBJECT``): the median over a trial's passages, nanoseconds."""
 
@@ -44,13 +39,13 @@ _SEPARATOR: Final = ": "
 
 
 def kind_of(segment: str) -> SegmentKind | None:
-    """The kind in a segment's name; ``None`` for `LATENCY` and for unknown kinds."""
+    """Kind of a segment; ``None`` for `LATENCY` and for unknown kinds."""
     kind, _, _ = segment.partition(_SEPARATOR)
     return SegmentKind(kind) if kind in set(SegmentKind) else None
 
 
 class PathSegments:
-    """Segments of all passages in a trace, evaluated per trial."""
+    """Segments of all passages in a trace."""
 
     def __init__(
         self, flow: FlowGraph, paths: Sequence[PathSpec], *, thread_states: pl.DataFrame | None = None
@@ -61,7 +56,7 @@ class PathSegments:
         self._paths = [(each, _by_segment(each, segments)) for each, segments in zip(found, parts, strict=True)]
 
     def of(self, trial: TrialSpan) -> dict[str, dict[str, int]]:
-        """Medians over the passages that ended while the goal was active, by path; paths without any are left out."""
+        """Medians over the passages that ended while the goal was active; paths without any are left out."""
         medians = {}
         for found, segments in self._paths:
             own = segments.filter(pl.col("passage").is_in(passages_of(found, trial).implode()))
@@ -97,12 +92,7 @@ def passages_of(instances: PathInstances, trial: TrialSpan) -> pl.Series:
 
 @dataclass(frozen=True)
 class Kept:
-    """Passages of a path that ended during a trial.
-
-    Attributes:
-        passages: number of passages.
-        in_time: number within the deadline.
-    """
+    """Passages of a path that ended during a trial; `in_time` of them kept the deadline."""
 
     passages: int
     in_time: int
@@ -113,22 +103,17 @@ class Kept:
         return self.in_time / self.passages if self.passages else 0.0
 
 
-class Deadlines:
-    """Compliance with a scenario's deadlines, evaluated per trial."""
-
-    def __init__(self, flow: FlowGraph, paths: Sequence[PathSpec], deadlines: Sequence[DeadlineSpec]) -> None:
-        by_name = {path.name: path for path in paths}
-        self._found: list[tuple[DeadlineSpec, PathInstances]] = [
-            (each, find_path(flow, by_name[each.path])) for each in deadlines
-        ]
-
-    def of(self, trial: TrialSpan) -> dict[str, Kept]:
-        """Compliance with each deadline while the goal was active, by path."""
-        kept = {}
-        for deadline, instances in self._found:
-            latencies_ns = instances.table["latency_ns"].gather(passages_of(instances, trial))
-            kept[deadline.path] = Kept(len(latencies_ns), int((latencies_ns <= deadline.ns).sum()))
-        return kept
+def kept_deadlines(
+    trial: TrialSpan, deadlines: Sequence[DeadlineSpec], paths: Sequence[PathSpec], trace_flow: TraceFlow
+) -> dict[str, Kept]:
+    """Compliance with each deadline while the goal was active, by path."""
+    by_name = {path.name: path for path in paths}
+    kept = {}
+    for deadline in deadlines:
+        instances = trace_flow.find_path(by_name[deadline.path])
+        latencies_ns = instances.table["latency_ns"].gather(passages_of(instances, trial))
+        kept[deadline.path] = Kept(len(latencies_ns), int((latencies_ns <= deadline.ns).sum()))
+    return kept
 
 
 TOLERANCE_NS: Final = NS_PER_MS
@@ -138,8 +123,7 @@ TOLERANCE_FRACTION: Final = 0.01
 def find_disagreement(trial: TrialSpan, stamps_ns: Mapping[str, int]) -> str | None:
     """Reason why a trial's markers and stamps disagree, with both numbers; ``None`` if they agree.
 
-    For a trial without markers, only phases present in both are compared; the sending of the goal is not, because
-    no publication shows it.
+    For a trial without markers, only phases present in both are compared: no publication shows the sending of a goal.
     """
     for name, metric in METRICS.items():
         stamped, traced = metric.latency_ns(stamps_ns), metric.latency_ns(trial.phases)
@@ -157,19 +141,13 @@ def find_disagreement(trial: TrialSpan, stamps_ns: Mapping[str, int]) -> str | N
 
 PLANNING_DELAY: Final = "planning feedback"
 EXECUTING_DELAY: Final = "executing feedback"
-
-
 _DELAYS: Final = {Phase.PLANNING: PLANNING_DELAY, Phase.EXECUTING: EXECUTING_DELAY}
 
 
 def extract_reception(trial: TrialSpan, model: ExecutionModel, *, action: str) -> dict[str, int]:
-    """Delay of the feedback that began each phase, nanoseconds, by segment name.
+    """Delay of the feedback of the goals' action that began each phase, nanoseconds, by segment name.
 
-    A phase's feedback is the last one published before the client received it and after
-    the goal was sent.
-
-    Args:
-        action: action of the goals; other actions of the stack publish feedback, too.
+    A phase's feedback is the last one published before the client received it and after the goal was sent.
     """
     published = model.publication_times_ns(action + FEEDBACK)
     sent_ns = trial.phases.get(Phase.GOAL_SENT)
@@ -217,7 +195,7 @@ def find_trial(
     """Finds a client's goal in the trace: by its markers or, in a trace without any, by the client's stamps.
 
     Args:
-        stamps_ns: the goal client's own, ``CLOCK_MONOTONIC``.
+        stamps_ns: ``CLOCK_MONOTONIC``.
         clock_offset_ns: from that clock's zero to the epoch (`TraceInfo.clock_offset_ns`).
     """
     if model.trials or not {Phase.GOAL_SENT, Phase.RESULT} <= set(stamps_ns):
@@ -231,11 +209,7 @@ def find_trial(
 def span_of_stamps(
     goal_id: str, *, scenario: str, index: int, stamps_ns: Mapping[str, int], clock_offset_ns: int
 ) -> TrialSpan | None:
-    """The trial of a stimulus without markers, from its stamps; ``None`` without begin and end.
-
-    Args:
-        stamps_ns, clock_offset_ns: see `find_trial`.
-    """
+    """The trial of a stimulus without markers, from its stamps (see `find_trial`); ``None`` without begin and end."""
     if not {Phase.GOAL_SENT, Phase.RESULT} <= set(stamps_ns):
         return None
     phases = {phase: stamps_ns[phase] + clock_offset_ns for phase in Phase if phase in stamps_ns}
@@ -267,10 +241,8 @@ def extract_trial(
 
     Args:
         trial: result of `find_goals` or `find_trial`.
-        stamps_ns: the goal client's stamps, used to check the recording.
-        nominal_period_ns: of the control loop.
+        stamps_ns: the goal client's stamps, which check the recording.
         trace_flow: shared by all trials of a trace; built on first use by default.
-        outside: what was measured of the trial outside its trace.
     """
     if trial is None:
         return _distrust("the trial's markers are not in the trace", model, catalogue)
@@ -331,7 +303,7 @@ def extract_metrics(
 
 
 def _distrust(reason: str, model: ExecutionModel, catalogue: Catalogue) -> TrialMetrics:
-    """Marks all metrics invalid, with the losses of the trace if there are any."""
+    """Makes all metrics invalid, with the losses of the trace if there are any."""
     losses = describe_losses(model.stats.losses)
     invalid = Invalid(f"{reason} ({losses} in this trace)" if losses else reason)
     return TrialMetrics(dict.fromkeys(catalogue, Measurement(invalid)), {})

@@ -67,14 +67,15 @@ def _span_beyond_plan(context: TrialContext, window: Window) -> Measurement:
     return Measurement(ns_to_ms(window[1] - window[0] - plan.duration_ns), source=MARKERS)
 
 
-_latency: Final = partial(MeasuredMetric, unit="ms", better=Better.LOWER, censored_by_failure=True)
+_latency: Final = partial(
+    MeasuredMetric, unit="ms", better=Better.LOWER, censored_by_failure=True, largest_tolerable_mde=0.3
+)
 
 T1: Final = _latency(
     name="T1",
     title="planning latency",
     adjust_for=(CPU_WORK,),
     error_share=PRIMARY_SHARE,
-    largest_tolerable_mde=0.3,
     score_weight=1.0,
     window=TrialContext.planning_window,
     measure=_span(FEEDBACK),
@@ -89,7 +90,6 @@ T2: Final = _latency(
     title="execution latency",
     adjust_where_alike=(PLANNED_DURATION,),
     error_share=PRIMARY_SHARE / 2,
-    largest_tolerable_mde=0.3,
     score_weight=1.0,
     window=TrialContext.execution_window,
     measure=_span(FEEDBACK_AND_STATUS),
@@ -116,7 +116,6 @@ T4: Final = _latency(
     title="total latency",
     adjust_where_alike=(PLANNED_DURATION,),
     error_share=PRIMARY_SHARE,
-    largest_tolerable_mde=0.3,
     usual_floor=_FLOOR_OF_WHOLE,
     score_weight=1.5,
     window=TrialContext.trial_window,
@@ -137,8 +136,7 @@ REACTION: Final = replace(
 EXECUTION: Final = replace(T2, adjust_where_alike=(), definition="begin of execution → result", in_sweeps=True)
 """T2 of an action other than MoveGroup's."""
 
-WHOLE: Final = replace(T4, adjust_where_alike=())
-"""T4 of a goal that plans no trajectory."""
+WHOLE: Final = replace(T4, adjust_where_alike=())  # T4 of a goal that plans no trajectory
 
 
 def _requests_window(context: TrialContext) -> Window | Missing:
@@ -166,7 +164,6 @@ T1_MEAN: Final = _latency(
     title="planning latency, mean of repetitions",
     adjust_for=(PLANS_CPU_WORK,),
     error_share=PRIMARY_SHARE,
-    largest_tolerable_mde=0.3,
     window=_requests_window,
     measure=_mean_latency,
     definition="geometric mean of up to 25 planning-only requests after the motion (`PLANNING` → result)",
@@ -177,10 +174,9 @@ T1_MEAN: Final = _latency(
 
 
 class PlanningSplits:
-    """Splits the planning of a trace's trials.
+    """Splits the planning of a trace's trials, by `build_thread_states`.
 
     Args:
-        states: result of `build_thread_states`.
         own_side: processes of the measurement: the stack, loads, recorders, and this process.
     """
 
@@ -254,7 +250,6 @@ CALL: Final = _latency(
     name="call",
     title="latency of a call",
     error_share=PRIMARY_SHARE,
-    largest_tolerable_mde=0.3,
     score_weight=1.0,
     window=TrialContext.trial_window,
     measure=_number("calls_mean_ms"),

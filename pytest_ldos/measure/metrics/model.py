@@ -92,36 +92,18 @@ def published_clock(topic: str) -> Source:
     return Source(f"{topic} publications", "when the clock was published, not when the simulator stepped")
 
 
-PLANNED_DURATION: Final = "planned_duration_ms"
-"""Covariate: duration of the planned trajectory."""
-
-CPU_WORK: Final = "cpu_work_ms"
-"""Covariate: duration of a fixed computation on the planner's CPU right before planning."""
-
-PLANS_CPU_WORK: Final = "plans_cpu_work_ms"
-"""Covariate: mean of this duration over all plans of a trial."""
-
+PLANNED_DURATION: Final = "planned_duration_ms"  # covariate: duration of the planned trajectory
+CPU_WORK: Final = "cpu_work_ms"  # covariate: duration of a fixed computation on the planner's CPU right before planning
+PLANS_CPU_WORK: Final = "plans_cpu_work_ms"  # covariate: mean of this duration over all plans of a trial
+# Covariate, part of T1 and T4: time for which other processes had the CPU of the runnable planner
 WAITED_FOR_OTHERS: Final = "waited_for_strangers_ms"
-"""Covariate, part of T1 and T4: time for which other processes had the CPU of the runnable planner."""
+PLANS_WAITED_FOR_OTHERS: Final = "plans_waited_for_strangers_ms"  # covariate: increase of T1mean due to such waits
 
-PLANS_WAITED_FOR_OTHERS: Final = "plans_waited_for_strangers_ms"
-"""Covariate, part of T1mean: its increase due to such waits."""
-
-PRIMARY_SHARE: Final = 0.18
-"""Weight of a judged metric in the division of the false-alarm probability."""
-
-SECONDARY_SHARE: Final = 0.02
-"""Weight of a metric of which only large effects matter."""
-
-USUAL_FLOOR: Final = 0.05
-"""Smallest reported relative effect of most metrics on an uncalibrated host."""
-
-OWN_SHARES: Final = 0.04
-"""Weight of all user metrics together; the k-th receives ``6 / (π k)²`` of it."""
-
-DECLARED_SHARE: Final = PRIMARY_SHARE / 3
-"""Weight of a declared metric of a path, a topic or a process."""
-
+PRIMARY_SHARE: Final = 0.18  # weight of a judged metric in the division of the false-alarm probability
+SECONDARY_SHARE: Final = 0.02  # weight of a metric of which only large effects matter
+USUAL_FLOOR: Final = 0.05  # smallest reported relative effect of most metrics on an uncalibrated host
+OWN_SHARES: Final = 0.04  # weight of all user metrics together; the k-th receives ``6 / (π k)²`` of it
+DECLARED_SHARE: Final = PRIMARY_SHARE / 3  # weight of a declared metric of a path, a topic or a process
 COVARIATES: Final = (PLANNED_DURATION, CPU_WORK, PLANS_CPU_WORK, WAITED_FOR_OTHERS, PLANS_WAITED_FOR_OTHERS)
 
 
@@ -169,7 +151,6 @@ class Interfaces:
 
     @classmethod
     def of(cls, stack: StackSpec) -> Self:
-        """The configured names of a stack."""
         return cls(action=stack.ros2.action, joint_states=stack.ros2.joint_states)
 
 

@@ -32,24 +32,15 @@ from pytest_ldos.measure.metrics.model import (
 from pytest_ldos.trace.execution.model import TimesNs
 
 _FEWEST_PERIODS: Final = 2
-_OTHER_RATE: Final = 1.5
-"""Largest ratio between the median periods of joint states and loop, if they are sent once per cycle."""
-
-
+_OTHER_RATE: Final = 1.5  # largest ratio of the median periods of joint states and loop, if each cycle sends them
 _FLOOR_OF_RATES: Final = 0.01  # default floor of mean periods, which differ by some thousandths between equal trials
 _TOLERABLE_OF_RATES: Final = 0.1  # largest tolerable MDE of mean periods
-_TOLERABLE_OF_TAILS: Final = 2.0
-"""Largest tolerable MDE of tails.
-
-Between equal trials, the logarithm of a tail varies about twice as much as that of the whole.
-"""
+_TOLERABLE_OF_TAILS: Final = 2.0  # likewise; between equal trials, their logarithm varies about twice as much
 
 _NO_CYCLES: Final = "the trace has no control cycles meanwhile"
 _NO_STEPS: Final = "the trace has no simulator steps in the trial"
 
-
-Periods = tuple[npt.NDArray[np.float64], Source]
-"""Periods of a loop within a window, in milliseconds, and their source."""
+Periods = tuple[npt.NDArray[np.float64], Source]  # periods of a loop within a window, in milliseconds, and their source
 
 
 def _within(times: TimesNs, window: Window) -> slice:
@@ -99,8 +90,6 @@ def _statistic(
     value: Callable[[TrialContext, npt.NDArray[np.float64]], Any],
     details: Callable[[TrialContext, Window, Periods], Mapping[str, float]] = lambda *_: {},
 ) -> Callable[[TrialContext, Window], Measurement]:
-    """Measures a statistic of a loop's periods."""
-
     def measure(context: TrialContext, window: Window) -> Measurement:
         found = find_periods(context, window)
         if isinstance(found, Missing):
@@ -112,7 +101,6 @@ def _statistic(
 
 
 def _deviation(context: TrialContext, periods: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Deviation of the periods from the nominal one."""
     return np.abs(periods - context.nominal_period_ns / NS_PER_MS)
 
 
@@ -144,18 +132,17 @@ def _step_details(context: TrialContext, window: Window, found: Periods) -> Mapp
 
 
 def nominal_period_ns(rate_hz: float) -> int:
-    """Period of a rate in whole nanoseconds."""
     return round(NS_PER_S / rate_hz)
 
 
-_regularity: Final = partial(MeasuredMetric, unit="ms", better=Better.LOWER)
+_of_loop: Final = partial(MeasuredMetric, unit="ms", better=Better.LOWER, window=TrialContext.execution_window)
+_of_simulator: Final = partial(_of_loop, window=TrialContext.trial_window)
 
-T3: Final = _regularity(
+T3: Final = _of_loop(
     name="T3",
     title="control-loop jitter",
     error_share=PRIMARY_SHARE / 2,
     score_weight=0.5,
-    window=TrialContext.execution_window,
     measure=_statistic(
         _control_periods, lambda context, found: np.sqrt(np.mean(_deviation(context, found) ** 2)), _control_details
     ),
@@ -163,77 +150,70 @@ T3: Final = _regularity(
     "or in the whole trial where nothing tells when",
 )
 
-T3_MEAN: Final = _regularity(
+T3_MEAN: Final = _of_loop(
     name="T3mean",
     title="control-loop period, mean",
     error_share=PRIMARY_SHARE / 2,
     largest_tolerable_mde=_TOLERABLE_OF_RATES,
     usual_floor=_FLOOR_OF_RATES,
-    window=TrialContext.execution_window,
     measure=_statistic(_control_periods, lambda _, found: found.mean()),
     definition="mean period of the control loop while the arm moves, or in the whole trial where nothing tells when",
     refines="T3",
     in_sweeps=False,
 )
 
-T3_P90: Final = _regularity(
+T3_P90: Final = _of_loop(
     name="T3p90",
     title="control-loop jitter, p90",
     error_share=PRIMARY_SHARE / 3,
     largest_tolerable_mde=_TOLERABLE_OF_TAILS,
-    window=TrialContext.execution_window,
     measure=_statistic(_control_periods, lambda context, found: np.percentile(_deviation(context, found), 90)),
     definition="90th percentile in a trial of the deviation from the nominal period, unmoved by a few late periods",
     refines="T3",
     in_sweeps=False,
 )
 
-T3_P99: Final = _regularity(
+T3_P99: Final = _of_loop(
     name="T3p99",
     title="control-loop jitter, p99",
     error_share=SECONDARY_SHARE,
     largest_tolerable_mde=_TOLERABLE_OF_TAILS,
-    window=TrialContext.execution_window,
     measure=_statistic(_control_periods, lambda context, found: np.percentile(_deviation(context, found), 99)),
     definition="99th percentile in a trial of the deviation from the nominal period",
     refines="T3",
     stage="control loop",
 )
 
-T5: Final = _regularity(
+T5: Final = _of_simulator(
     name="T5",
     title="simulation-step deviation",
     error_share=PRIMARY_SHARE / 3,
     score_weight=0.3,
-    window=TrialContext.trial_window,
     measure=_statistic(_step_periods, lambda _, found: found.std(), _step_details),
     definition="standard deviation of the time between steps",
 )
 
-T5_MEAN: Final = _regularity(
+T5_MEAN: Final = _of_simulator(
     name="T5mean",
     title="simulation step, mean",
     error_share=PRIMARY_SHARE / 2,
     largest_tolerable_mde=_TOLERABLE_OF_RATES,
     usual_floor=_FLOOR_OF_RATES,
-    window=TrialContext.trial_window,
     measure=_statistic(_step_periods, lambda _, found: found.mean()),
     definition="mean time between steps: below real time, it is longer than the step that is simulated",
     refines="T5",
     in_sweeps=False,
 )
 
-T5_P99: Final = _regularity(
+# Of the deviation: the time between steps is mostly the nominal one, and twice the deviation hardly changes its ratio.
+T5_P99: Final = _of_simulator(
     name="T5p99",
     title="simulation-step deviation, p99",
     error_share=SECONDARY_SHARE,
     largest_tolerable_mde=_TOLERABLE_OF_TAILS,
-    window=TrialContext.trial_window,
     measure=_statistic(_step_periods, lambda _, found: np.percentile(np.abs(found - found.mean()), 99)),
     definition="99th percentile in a trial of the deviation of steps from their mean",
     refines="T5",
     stage="simulation step",
     in_sweeps=False,
 )
-"""Uses the deviation from the mean, because the time between steps is mostly the nominal step length: a doubled
-deviation would hardly change its ratio."""

@@ -1,7 +1,6 @@
 """CPU time, memory, context switches and page faults of the stack's processes during a trial.
 
-A shared name or a pattern selects the sum of several processes. Source: the kernel's counts, see
-`host.process_resources`.
+A shared name or a pattern selects the sum of several processes. Source: the kernel's counts (`host.process_resources`).
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ _BYTES_PER_MB: Final = 1e6
 
 
 def use_of(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
-    """Measures resource use of processes or their threads during a trial."""
-
     def measure(context: TrialContext, window: Window) -> Measurement:
         if context.outside.resources is None:
             return Measurement(Missing("use of resources is measured while a trial is made; no trace has it"))
@@ -41,28 +38,23 @@ def use_of(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
 
 
 def refuse_absent(specs: Sequence[MetricSpec], names: Sequence[str]) -> None:
-    """Refuses metrics of processes that the stack lacks, with `ConfigurationError`; `names` are its processes'."""
+    """Raises `ConfigurationError` for processes that the stack lacks; `names` are those of its processes."""
     for spec in specs:
         if spec.process and not spec.node and not any(fnmatchcase(name, spec.process) for name in names):
-            raise ConfigurationError(
-                f"metric '{spec}': no process of the stack is called '{spec.process}'; {_there_are(names)}",
-                remedy=f"{suggest(spec.process, names)} ([tool.ldos] metrics)" if names else "",
-            )
+            raise _absent(spec, f"process of the stack is called '{spec.process}'; {_there_are(names)}", names)
 
 
 def refuse_absent_nodes(specs: Sequence[MetricSpec], nodes: Sequence[str]) -> None:
-    """Refuses metrics of processes that are selected by a node that the stack lacks, with `ConfigurationError`.
-
-    Args:
-        nodes: full names of the nodes in the trace so far.
-    """
+    """Raises `ConfigurationError` for nodes that the stack lacks; `nodes` are the full names in the trace so far."""
     for spec in specs:
         if spec.node and spec.node not in nodes:
-            known = f"it has {', '.join(sorted(set(nodes)))}" if nodes else "its trace has none so far"
-            raise ConfigurationError(
-                f"metric '{spec}': no node of the stack is called '{spec.node}'; {known}",
-                remedy=f"{suggest(spec.node, nodes)} ([tool.ldos] metrics)" if nodes else "",
-            )
+            there = _there_are(nodes) if nodes else "its trace has none so far"
+            raise _absent(spec, f"node of the stack is called '{spec.node}'; {there}", nodes)
+
+
+def _absent(spec: MetricSpec, what: str, known: Sequence[str]) -> ConfigurationError:
+    remedy = f"{suggest(spec.node or spec.process, known)} ([tool.ldos] metrics)" if known else ""
+    return ConfigurationError(f"metric '{spec}': no {what}", remedy=remedy)
 
 
 def _processes(spec: MetricSpec, used: StackUse, model: ExecutionModel) -> list[ProcessUse] | Missing:
@@ -137,20 +129,17 @@ def _peak(processes: Sequence[ProcessUse]) -> float:
     return float(living - begun + max(begun, ended))
 
 
-PART: Final = "of_"
-"""Prefix of the name of a detail with a process's part in a sum; the suffix is the unit."""
-
+PART: Final = "of_"  # prefix of the name of a detail with a process's part in a sum; the suffix is the unit
 _ENDINGS: Final = {MetricKind.CPU: "_ms", MetricKind.MEMORY: "_mb"}
 
 
 def _parts(kind: MetricKind, by_name: dict[str, float]) -> dict[str, float]:
-    """The part of each process in a sum."""
     ending = _ENDINGS.get(kind, "")
     return {f"{PART}{name}{ending}": value for name, value in sorted(by_name.items())} if len(by_name) > 1 else {}
 
 
 def _changes(processes: Sequence[ProcessUse]) -> dict[str, float]:
-    """Numbers of processes that began and ended during the trial; empty for none."""
+    """Numbers of processes that began and ended during the trial, if there were any."""
     counts = {"began": sum(each.has_begun for each in processes), "ended": sum(each.has_ended for each in processes)}
     return {name: float(count) for name, count in counts.items() if count}
 

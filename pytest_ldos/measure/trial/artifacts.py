@@ -31,21 +31,14 @@ from pytest_ldos.scenario.words import KeepTraces
 RUNS: Final = "runs"
 TRIALS_FILE: Final = "trials.json"
 TRACE_FOLDER: Final = "trace"
-LOG_FOLDER: Final = "logs"
 BLOCKS: Final = "blocks"
 BASE: Final = "base"
-KEPT_ELSEWHERE: Final = "ldos-kept-"
-OTHER_OUTPUT: Final = "name another place with --ldos-output"
-"""Remedy if a run's own folder cannot be written."""
-
-LARGEST_RECORD: Final = 64 * 1024 * 1024
-"""Largest accepted trials file in bytes (it may be untrusted); ten thousand trials fit."""
+OTHER_OUTPUT: Final = "name another place with --ldos-output"  # remedy if a run's own folder cannot be written
+LARGEST_RECORD: Final = 64 * 1024 * 1024  # bytes of a trials file, which may be untrusted; ten thousand trials fit
 
 
 @dataclass(frozen=True)
 class ScenarioFolder:
-    """Folder of one scenario of a run."""
-
     path: Path
 
     @property
@@ -58,11 +51,10 @@ class ScenarioFolder:
 
     @property
     def logs(self) -> Path:
-        return self.path / LOG_FOLDER
+        return self.path / "logs"
 
     @property
     def base(self) -> ScenarioFolder:
-        """Folder of the base's record, if there is one."""
         return ScenarioFolder(self.path / BASE)
 
 
@@ -73,11 +65,7 @@ def new_run_folder(output: Path) -> Path:
 
 
 def new_folder(output: Path, name: str) -> Path:
-    """Creates a folder below `output`; a missing ``.gitignore`` is written there, so that git ignores all of it.
-
-    Raises:
-        NotWritten, ConfigurationError: see `writing`.
-    """
+    """Creates a folder below `output`, all of which git ignores; raises as `writing`."""
     folder, ignore = output / name, output / ".gitignore"
     with writing(folder, otherwise=OTHER_OUTPUT):
         folder.mkdir(parents=True, mode=0o755)
@@ -102,7 +90,6 @@ def is_used(folder: ScenarioFolder) -> bool:
 
 
 def new_block_folder(folder: ScenarioFolder, number: int, version: str) -> ScenarioFolder:
-    """A folder for the logs and the trace of one stack start."""
     return _made(ScenarioFolder(folder.path / BLOCKS / f"{number}-{version}"))
 
 
@@ -123,7 +110,7 @@ def resumable() -> Iterator[None]:
 
 
 def write_trials(folder: ScenarioFolder, trials: TrialSet) -> None:
-    """Writes the record of a scenario; if that fails, writes it elsewhere and raises.
+    """Writes the record of a scenario.
 
     Raises:
         NotWritten: it was written elsewhere or not at all; the message names the place and the required space.
@@ -140,7 +127,7 @@ def write_trials(folder: ScenarioFolder, trials: TrialSet) -> None:
 
 
 def _kept_elsewhere(folder: ScenarioFolder, content: str) -> str:
-    """Saves a record in another place; returns a clause that names it."""
+    """Saves a record in another place; returns a clause for messages that names it."""
     for refuge in (_refuge_of(folder), folder):
         if refuge is folder:
             drop_traces(folder)  # on a full disk the trace is incomplete; its space suffices for the record
@@ -156,14 +143,13 @@ def _refuge_of(folder: ScenarioFolder) -> ScenarioFolder | None:
     """A fixed folder for a scenario's record outside the run's folder; ``None`` if there is none."""
     for place in (tempfile.gettempdir(), "/var/tmp", Path.home()):  # noqa: S108 - a private folder in it
         with contextlib.suppress(LdosError), writing(Path(place)):
-            refuge = Path(tempfile.mkdtemp(prefix=f"{KEPT_ELSEWHERE}{folder.path.name}-", dir=place))
+            refuge = Path(tempfile.mkdtemp(prefix=f"ldos-kept-{folder.path.name}-", dir=place))
             (refuge / TRIALS_FILE).write_bytes(b"room")
             return ScenarioFolder(refuge)
     return None
 
 
 def trace_not_whole(trace: Path, reason: str) -> NotWritten:
-    """Error for a trace that the tracer could not complete."""
     written = format_bytes(_size(trace))
     return NotWritten(
         f"the trace could not be written to {trace}: {reason}",
@@ -210,11 +196,7 @@ def drop_folder(folder: ScenarioFolder) -> None:
 
 
 def enforce_disk_limit(output: Path, *, limit_bytes: int, keep: Path) -> list[Path]:
-    """Deletes the oldest kept traces until the rest fits the limit; returns the deleted ones.
-
-    Args:
-        keep: the current run, whose traces are never deleted.
-    """
+    """Deletes the oldest kept traces, but none of the run `keep`, until the rest fits; returns the deleted ones."""
     patterns = (f"*/*/{TRACE_FOLDER}", f"*/*/{BLOCKS}/*/{TRACE_FOLDER}")
     traces = sorted(trace for pattern in patterns for trace in (output / RUNS).glob(pattern))
     sizes = {trace: _size(trace) for trace in traces}

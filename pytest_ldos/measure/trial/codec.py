@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from datetime import UTC, datetime
 from functools import cache
 from itertools import pairwise
@@ -18,35 +18,29 @@ from typing import Any, Final
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
 from pytest_ldos.base.files import PlainReader, left_by_git, read_plain
 from pytest_ldos.base.series import Invalid, Missing
-from pytest_ldos.host.interference import Interference
 from pytest_ldos.measure.metrics.model import USUAL_FLOOR, Measurement, Metric
-from pytest_ldos.measure.trial.record import Look, MotionTrial, RoundTrial, Trial, TrialKind, TrialSet
+from pytest_ldos.measure.trial.record import MotionTrial, RoundTrial, Trial, TrialKind, TrialSet
 from pytest_ldos.scenario.loads import LoadSpec
-from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec
 from pytest_ldos.scenario.scenario_table import parse_loads
-
-_TOLD_OF_LOADS: Final = ("shortfall", "summary")
 
 
 def require_undamaged(trials: TrialSet) -> None:
-    """Checks a trial set read from a file.
-
-    Raises:
-        ValueError: it is damaged; the message describes the damage.
-    """
+    """Raises `ValueError`, which describes the damage, if values of a record are impossible."""
     _require_described(trials)
-    _require_ascending(trials.looks)
-    _require_counts(trials.discarded_events, "discarded_events")
     for load in trials.loads:
-        for name in _TOLD_OF_LOADS:
+        for name in ("shortfall", "summary"):
             read_plain(str, load.get(name), f"{name} of a load")
-    for trial in (*trials.trials, *trials.repeated):
-        _require_counts(trial.index, "index of a trial")
-        _require_counts(trial.block, "block of a trial")
-    if trials.surroundings is not None:
-        _require_possible_interference(trials.surroundings)
+    for number, what in _counts(trials):
+        if number is not None and number < 0:
+            raise ValueError(f"{what} is {number}")
+    for earlier, later in pairwise(look for look in trials.looks if look.information > 0):
+        if later.information <= earlier.information:
+            raise ValueError(f"its looks do not ascend: {later.head} and {later.base} trials came later")
     for motion in (*trials.motions, *trials.repeated):
-        _require_possible(motion)
+        for path, kept in motion.deadlines.items():
+            if not 0 <= kept.in_time <= kept.passages:
+                raise ValueError(f"{kept.in_time} of {kept.passages} passages of path {path!r} kept their deadline")
 
 
 def _require_described(trials: TrialSet) -> None:
@@ -58,57 +52,33 @@ def _require_described(trials: TrialSet) -> None:
         raise ValueError(f"it does not say what {', '.join(sorted(undescribed))} is")
 
 
-def _require_ascending(looks: Sequence[Look]) -> None:
-    for look in looks:
-        _require_counts(look.head, "a look")
-        _require_counts(look.base, "a look")
-    for earlier, later in pairwise(look for look in looks if look.information > 0):
-        if later.information <= earlier.information:
-            raise ValueError(f"its looks do not ascend: {later.head} and {later.base} trials came later")
-
-
-def _require_possible(trial: MotionTrial) -> None:
-    for name in ("plan_points", "plan_duration_ns", "cpu_work_ns"):
-        _require_counts(getattr(trial, name), f"{name} of a trial")
-    if trial.interference is not None:
-        _require_possible_interference(trial.interference)
-    for path, kept in trial.deadlines.items():
-        if not 0 <= kept.in_time <= kept.passages:
-            raise ValueError(f"{kept.in_time} of {kept.passages} passages of path {path!r} kept their deadline")
-
-
-def _require_possible_interference(found: Interference) -> None:
-    for name, value in asdict(found).items():
-        for each in value.values() if isinstance(value, dict) else [value]:
-            if each is not None and each < 0:
-                raise ValueError(f"{name} of an interference is {each}")
-
-
-def _require_counts(value: int | None, what: str) -> None:
-    if value is not None and value < 0:
-        raise ValueError(f"{what} is {value}")
+def _counts(trials: TrialSet) -> Iterator[tuple[float | None, str]]:
+    """Numbers that cannot be negative, with their names."""
+    yield trials.discarded_events, "discarded_events"
+    yield from ((number, "a look") for look in trials.looks for number in (look.head, look.base))
+    for trial in (*trials.trials, *trials.repeated):
+        yield from ((trial.index, "index of a trial"), (trial.block, "block of a trial"))
+    motions = (*trials.motions, *trials.repeated)
+    for motion in motions:
+        for name in ("plan_points", "plan_duration_ns", "cpu_work_ns"):
+            yield getattr(motion, name), f"{name} of a trial"
+    for found in (trials.surroundings, *(motion.interference for motion in motions)):
+        for name, value in vars(found).items() if found is not None else ():
+            for each in value.values() if isinstance(value, dict) else [value]:
+                yield each, f"{name} of an interference"
 
 
 SCHEMA_VERSION: Final = 5
 KIND: Final = "pytest-ldos trials"
-_OTHERS: Final = frozenset({"pytest-ldos report", "pytest-ldos calibration"})
-"""Other kinds of files that this project writes."""
-_DAMAGE: Final = (
-    AttributeError,
-    KeyError,
-    TypeError,
-    ValueError,
-    OverflowError,
-    RecursionError,
-    ConfigurationError,
-)
+_OTHERS: Final = ("pytest-ldos report", "pytest-ldos calibration")  # other kinds of files that we write
+_DAMAGE: Final = (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError, ConfigurationError)
 """Exceptions raised by damaged documents."""
 
 
 def encode_trials(trials: TrialSet) -> str:
     """JSON text of a trial set; numbers keep their full precision."""
     document = {"kind": KIND, "schema": SCHEMA_VERSION, **_to_plain(trials)}
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+    return json.dumps(document, indent=1, allow_nan=False, default=_to_plain) + "\n"
 
 
 def decode_trials(text: str, path: Path) -> TrialSet:
@@ -125,18 +95,15 @@ def decode_trials(text: str, path: Path) -> TrialSet:
         raise RecordUnreadable(f"{path} is no JSON (line {error.lineno}: {error.msg})", remedy=_REMEDY) from None
     except (RecursionError, ValueError) as error:
         raise RecordUnreadable(f"{path} is no JSON of ours: {error}", remedy=_REMEDY) from None
-    if not isinstance(document, dict) or document.get("kind") != KIND:
-        kind = document.get("kind") if isinstance(document, dict) else None
-        if isinstance(kind, str) and kind in _OTHERS:
-            raise RecordUnreadable(
-                f"{path} is a {kind}, which has no trials to read", remedy="name the trials.json of the same run"
-            )
+    kind = document.get("kind") if isinstance(document, dict) else None
+    if kind in _OTHERS:
+        remedy = "name the trials.json of the same run"
+        raise RecordUnreadable(f"{path} is a {kind}, which has no trials to read", remedy=remedy)
+    if kind != KIND:
         raise RecordUnreadable(f"{path} holds no trials of pytest-ldos", remedy=_REMEDY)
-    if document.get("schema") != SCHEMA_VERSION:
-        found = document.get("schema")
-        raise RecordUnreadable(
-            f"{path} has schema version {found}, this version of pytest-ldos reads {SCHEMA_VERSION}", remedy=_AGAIN
-        )
+    if (found := document.get("schema")) != SCHEMA_VERSION:
+        ours = f"this version of pytest-ldos reads {SCHEMA_VERSION}"
+        raise RecordUnreadable(f"{path} has schema version {found}, {ours}", remedy=_AGAIN)
     try:
         return _to_trials(document)
     except _DAMAGE as error:
@@ -156,88 +123,48 @@ _AGAIN: Final = "record it again with --ldos-update-baseline"
 _REMEDY: Final = f"restore it, or {_AGAIN}"
 
 
-_USUAL: Final[Mapping[str, object]] = {
-    "watched": "",
-    "distortion": "",
-    "trial_kind": TrialKind.MOTION,
-    "surroundings": None,
-    "repeated": (),
-    "commit_unknown": "",
-    "influences": {},
-    "withheld": (),
+_USUAL: Final[Mapping[type, Mapping[str, object]]] = {
+    TrialSet: {
+        "watched": "",
+        "distortion": "",
+        "trial_kind": TrialKind.MOTION,
+        "surroundings": None,
+        "repeated": (),
+        "commit_unknown": "",
+        "influences": {},
+        "withheld": (),
+    },
+    FaultSpec: {"cpu_waste": 0.0, "leak_mb": 0.0},
+    Metric: {"usual_floor": USUAL_FLOOR, "asked_as": ""},
+    MotionTrial: {"interference": None, "numbers": {}, "reset_failure": ""},
 }
-"""Default values that are omitted, so that older versions without these fields can read the record."""
+"""Values that are omitted, so that older versions without these fields can read the record."""
 
-_LATER_FAULTS: Final = ("cpu_waste", "leak_mb")
-"""Fault defaults that are omitted for the same reason."""
-
-_FIRST: Final = ("index", "goal", "goal_id", "seed", "block", "outcome", "error_code", "message", "stamps_ns")
-_THEN: Final = ("plan_duration_ns", "plan_points", "position_error_m", "rotation_error_rad", "measurements")
-"""Order of a trial's first fields in a file."""
+_LAST: Final[Mapping[type, str]] = {
+    TrialSet: "looks last_look spec fingerprint metrics trials",
+    MotionTrial: "goal_id seed block outcome error_code message stamps_ns plan_duration_ns plan_points "
+    "position_error_m rotation_error_rad measurements segments_ns deadlines cpu_work_ns numbers reset_failure "
+    "interference",
+}
+"""Fields at the end of an object in a file, in order."""
 
 _KINDS: Final[Mapping[str, type[Trial]]] = {each.KIND: each for each in (MotionTrial, RoundTrial)}
 _OF_MOTIONS: Final = {each.name for each in fields(MotionTrial)} - {each.name for each in fields(RoundTrial)}
 
 
-def _to_plain(trials: TrialSet) -> dict[str, Any]:
-    nested = ("spec", "fingerprint", "metrics", "trials", "looks", "last_look")
-    plain = {name: value for name, value in vars(trials).items() if name not in nested}
-    plain = {name: value for name, value in plain.items() if name not in _USUAL or value != _USUAL[name]}
-    if trials.surroundings is not None:
-        plain["surroundings"] = asdict(trials.surroundings)
-    if trials.repeated:
-        plain["repeated"] = [_trial_to_plain(trial) for trial in trials.repeated]
-    return {
-        **plain,
-        "looks": [asdict(look) for look in trials.looks],
-        "last_look": None if trials.last_look is None else asdict(trials.last_look),
-        "spec": _spec_to_plain(trials.spec),
-        "fingerprint": asdict(trials.fingerprint),
-        "metrics": [_metric_to_plain(metric) for metric in trials.metrics],
-        "trials": [_trial_to_plain(trial) for trial in trials.trials],
-    }
-
-
-def _spec_to_plain(spec: ScenarioSpec) -> dict[str, Any]:
-    plain = {**asdict(spec), "loads": {load.KIND: asdict(load) for load in spec.loads}}
-    faults = plain["stack"]["faults"]
-    for name in _LATER_FAULTS:
-        if not faults[name]:
-            del faults[name]
-    return plain
-
-
-def _metric_to_plain(metric: Metric) -> dict[str, Any]:
-    plain = asdict(metric)
-    if metric.usual_floor == USUAL_FLOOR:
-        del plain["usual_floor"]  # as in files of versions that had only this kind
-    if not metric.asked_as:
-        del plain["asked_as"]
-    return plain
-
-
-def _trial_to_plain(trial: Trial) -> dict[str, Any]:
-    plain = dict.fromkeys(name for name in (*_FIRST, *_THEN) if hasattr(trial, name)) | vars(trial)
-    plain["measurements"] = {name: _measurement_to_plain(found) for name, found in trial.measurements.items()}
-    if isinstance(trial, MotionTrial):
-        plain["deadlines"] = {path: asdict(kept) for path, kept in trial.deadlines.items()}
-        del plain["interference"]  # omitted if not measured, as in older records
-        if trial.interference is not None:
-            plain["interference"] = asdict(trial.interference)
-        for name in ("numbers", "reset_failure"):
-            if not plain[name]:
-                del plain[name]
-    return plain
-
-
-def _measurement_to_plain(measurement: Measurement) -> dict[str, Any]:
-    value = measurement.value
-    if isinstance(value, Missing):
-        return {"missing": value.reason}
-    if isinstance(value, Invalid):
-        return {"invalid": value.reason}
-    source = None if measurement.source is None else asdict(measurement.source)
-    return {"value": value, "details": dict(measurement.details), "source": source}
+def _to_plain(value: Any) -> dict[str, Any]:
+    """A dataclass or a mapping as an object of a file."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Measurement) and isinstance(value.value, Missing | Invalid):
+        return {"missing" if isinstance(value.value, Missing) else "invalid": value.value.reason}
+    kind = type(value)
+    usual, last = _USUAL.get(kind, {}), _LAST.get(kind, "").split()
+    names = [each.name for each in fields(value) if each.name not in last] + last
+    plain = {name: getattr(value, name) for name in names}
+    if isinstance(value, ScenarioSpec):
+        plain["loads"] = {load.KIND: load for load in value.loads}
+    return {name: each for name, each in plain.items() if name not in usual or each != usual[name]}
 
 
 def _to_trials(document: Mapping[str, Any]) -> TrialSet:
@@ -251,7 +178,7 @@ def _to_trials(document: Mapping[str, Any]) -> TrialSet:
 
 
 def _refuse_ways_out(*names: str) -> None:
-    """Refuses names with path components, because files are named after them."""
+    """Refuses names with path components: files are named after them."""
     for name in names:
         if name.startswith((".", "/")) or ".." in name.split("/") or "\0" in name:
             raise ValueError(f"{name!r} cannot name a file")
@@ -265,10 +192,7 @@ def _refuse_no_moment(text: str) -> None:
 
 
 def _with_kind(values: dict[str, Any]) -> dict[str, Any]:
-    """Adds the kind of the trials to an old file without one: motions or rounds.
-
-    Rounds are recognised by their stack's name; their unused fields of a motion are dropped.
-    """
+    """Adds the kind of the trials to an old file, which shows in its stack's name; rounds had a motion's fields."""
     if "trial_kind" in values:
         return {**values, "trial_kind": TrialKind(values["trial_kind"])}
     if not values["stack_kind"].startswith("middleware-"):

@@ -37,15 +37,11 @@ Disturb = Callable[[], AbstractContextManager[Sequence[RunningLoad]]]
 
 
 def undisturbed() -> AbstractContextManager[Sequence[RunningLoad]]:
-    """Applies no load; see `Disturb`."""
     return nullcontext(())
 
 
-TRIALS_PER_REPETITION: Final = 5
-"""Number of requested trials per allowed repetition."""
-
-Save = Callable[[TrialSet], None]
-"""Writes the record of the trials so far to disk."""
+TRIALS_PER_REPETITION: Final = 5  # number of requested trials per allowed repetition
+Save = Callable[[TrialSet], None]  # writes the record of the trials so far to disk
 
 
 class Observer(Protocol):
@@ -74,7 +70,7 @@ class Observer(Protocol):
 
 
 class Unwatched:
-    """Observer that shows nothing; see `Observer`."""
+    """Observer that shows nothing."""
 
     def begin(self, spec: ScenarioSpec, *, trials: range, warmup: int) -> None: ...
 
@@ -100,13 +96,11 @@ class Procedure:
     """Procedure of the trials, equal for all compared versions.
 
     Attributes:
-        goals: goals, used in turn.
+        goals: used in turn.
+        catalogue: metrics to measure.
         disturb: applies the loads, after the warm-up trials.
         paths: causal paths whose segments are kept with each trial.
-        catalogue: metrics to measure, built-in and user-defined.
-        watch: observes the stack during the trials (not during warm-up), in addition to the tracer; ``None`` for
-            nothing.
-        clock: sums the time of each phase of the run.
+        watch: observes the stack during the trials (not during warm-up), in addition to the tracer.
         is_under_test: False for the base, which need not have every process of the requested metrics.
     """
 
@@ -126,7 +120,6 @@ def conduct(
     goals: Sequence[Case],
     *,
     disturb: Disturb = undisturbed,
-    paths: Sequence[PathSpec] = BUILT_IN_PATHS,
     own: Iterable[OwnMetric] = (),
     declared: Iterable[MetricSpec] = (),
     observer: Observer | None = None,
@@ -141,15 +134,9 @@ def conduct(
         ConfigurationError: a user-defined metric has a name that is taken, or the stack lacks a process of a metric.
     """
     catalogue = catalogue_of(own, declared, built_in=built_in_of(spec.stack))
-    procedure = Procedure(
-        goals=goals,
-        catalogue=catalogue,
-        disturb=disturb,
-        paths=paths,
-        observer=observer or Unwatched(),
-    )
+    procedure = Procedure(goals=goals, catalogue=catalogue, disturb=disturb, observer=observer or Unwatched())
     save = partial(write_trials, rig.folder)
-    record = new_record(rig, spec, procedure.catalogue)
+    record = new_record(rig, spec, catalogue)
     return add_trials(rig, record, procedure, until=spec.trials, warmup=spec.warmup, save=save)
 
 
@@ -172,7 +159,7 @@ def add_trials(
 
     Args:
         until: total number of trials in the record at the end.
-        block: number of the stack start of `rig`; see `Trial`.
+        block: number of the stack start of `rig`.
         is_last: True if nothing is recorded on this rig afterwards, so that it ends sooner; a stack that starts
             afresh is not reset either.
     """
@@ -200,7 +187,6 @@ def add_trials(
 
 
 def why_ended(reason: BaseException) -> str:
-    """Reason of an early end, for the record."""
     if isinstance(reason, LdosError):
         return str(reason)
     if isinstance(reason, KeyboardInterrupt):
@@ -210,16 +196,7 @@ def why_ended(reason: BaseException) -> str:
 
 @dataclass
 class _Session:
-    """Trials in progress.
-
-    Attributes:
-        record: the record before, without `trials`.
-        trials: the added trials.
-        repeated: trials that were repeated.
-        own_pids: processes of the measurement that ran during trials.
-        outside: measures the trials outside their trace.
-        loads: loads applied during them.
-    """
+    """Trials in progress, which `record` does not contain; `own_pids` are processes of the measurement during them."""
 
     rig: Rig
     procedure: Procedure
@@ -248,11 +225,7 @@ class _Session:
         return Attempt(uuid.uuid4().hex, index, seed, tag)
 
     def reset(self, index: int) -> str:
-        """Resets the stack to the start of a trial, with a second attempt if the first one fails.
-
-        Returns:
-            The failure of the first attempt; empty if there was none.
-        """
+        """Resets the stack, with a second attempt if the first one fails; returns the first one's failure."""
         failure = self._try_reset(index)
         if failure:
             self.procedure.observer.reset_again(failure)
@@ -303,8 +276,23 @@ class _Session:
         with self.outside.measured(attempt.id):
             meter = InterferenceMeter()
             outcome = self.stimulus.run(goal, attempt)
-        trial = _to_trial(outcome, goal, index=index, seed=attempt.seed, block=self.block)
-        trial = replace(trial, interference=meter.measure())
+        trial = MotionTrial(
+            index=index,
+            goal=goal.name,
+            goal_id=outcome.goal_id,
+            seed=attempt.seed,
+            block=self.block,
+            outcome=outcome.outcome,
+            error_code=outcome.error_code,
+            message=outcome.message,
+            stamps_ns=dict(outcome.stamps_ns),
+            plan_duration_ns=outcome.plan_duration_ns,
+            plan_points=outcome.plan_points,
+            position_error_m=outcome.position_error_m,
+            rotation_error_rad=outcome.rotation_error_rad,
+            interference=meter.measure(),
+            numbers=dict(outcome.numbers),
+        )
         self.own_pids |= meter.own_pids
         return trial, attempt, outcome
 
@@ -330,16 +318,13 @@ class _Session:
         self.record = replace(self.record, loads=(*others, *proofs))
 
     def take_losses(self, discarded_events: int) -> None:
-        """Adds the tracer's losses since this stack's start.
-
-        In a continued block, they replace the record's count.
-        """
+        """Adds the tracer's losses since this stack's start; in a continued block, they replace the record's count."""
         is_continued = any(trial.block == self.block for trial in self.record.trials)
         before = 0 if is_continued else self.record.discarded_events
         self.record = replace(self.record, discarded_events=before + discarded_events)
 
     def measure(self, recorded: RecordingReport) -> None:
-        """Measures the trials from the trace; those of an incomplete trace are invalid."""
+        """Measures the trials; those of an incomplete trace are invalid."""
         if recorded.fault:
             reason = Measurement(Invalid(f"the trace is not whole: {recorded.fault}"))
             distrusted = dict.fromkeys(self.procedure.catalogue, reason)
@@ -358,7 +343,6 @@ class _Session:
             self.trials, self.repeated = measured[: len(self.trials)], measured[len(self.trials) :]
 
     def take_watch(self) -> None:
-        """Reads the results of the watch, and records the tools that actually ran."""
         watch = self.procedure.watch
         if watch is not None:
             watch.read(self.rig, len(self.trials) + len(self.repeated))
@@ -370,7 +354,6 @@ class _Session:
         self.record = replace(self.record, surroundings=add_up(span for span in spans if span is not None))
 
     def leave_incomplete(self, reason: str) -> None:
-        """Records the reason why the remaining trials are missing."""
         self.record = replace(self.record, incomplete=reason)
         self.save(self.snapshot())
 
@@ -399,25 +382,6 @@ def _measured_at_end(session: _Session, *, is_last: bool) -> Iterator[None]:
             session.rig.recorder.resume()
 
 
-def _to_trial(outcome: MotionOutcome, goal: Case, *, index: int, seed: int | None, block: int) -> MotionTrial:
-    return MotionTrial(
-        index=index,
-        goal=goal.name,
-        goal_id=outcome.goal_id,
-        seed=seed,
-        block=block,
-        outcome=outcome.outcome,
-        error_code=outcome.error_code,
-        message=outcome.message,
-        stamps_ns=dict(outcome.stamps_ns),
-        plan_duration_ns=outcome.plan_duration_ns,
-        plan_points=outcome.plan_points,
-        position_error_m=outcome.position_error_m,
-        rotation_error_rad=outcome.rotation_error_rad,
-        numbers=dict(outcome.numbers),
-    )
-
-
 def new_record(
     rig: Rig,
     spec: ScenarioSpec,
@@ -426,13 +390,7 @@ def new_record(
     commit: tuple[str, str] | None = None,
     watch: Watch | None = None,
 ) -> TrialSet:
-    """Creates a record without trials for a rig.
-
-    Args:
-        watch: observes the stack in addition to the tracer.
-        commit: commit of the project under test, or the reason why it is unknown (see `commit_of`); default: the
-            checkout's.
-    """
+    """Creates a record without trials; `commit` is as of `commit_of`, by default the checkout's."""
     info = rig.stack.info
     known, unknown = commit_of(Path.cwd()) if commit is None else commit
     return TrialSet(

@@ -14,15 +14,7 @@ from pytest_ldos.host.process_resources import ResourceMeter
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.metrics.context import NOTHING_OUTSIDE, OutsideTrace, TraceFlow
 from pytest_ldos.measure.metrics.declared import declared_in, refuse_unknown_loops, since
-from pytest_ldos.measure.metrics.extract import (
-    Deadlines,
-    PathSegments,
-    SegmentsNs,
-    TrialMetrics,
-    extract_trial,
-    find_trial,
-    span_of_stamps,
-)
+from pytest_ldos.measure.metrics.extract import PathSegments, extract_trial, find_trial, kept_deadlines, span_of_stamps
 from pytest_ldos.measure.metrics.latency import T1, T1_MEAN, PlanningSplits
 from pytest_ldos.measure.metrics.model import Interfaces, Measurement
 from pytest_ldos.measure.metrics.regularity import nominal_period_ns
@@ -35,8 +27,7 @@ from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.trace.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
 from pytest_ldos.trace.flow.build import build_flow
 
-RECEPTION: Final = "feedback reception"
-"""Pseudo path of the client's own delays within T1 and T2."""
+RECEPTION: Final = "feedback reception"  # pseudo path of the client's own delays within T1 and T2
 
 
 def measure_trials(
@@ -50,15 +41,12 @@ def measure_trials(
     scenario: str = "",
     outside: Mapping[str, OutsideTrace] | None = None,
 ) -> list[MotionTrial]:
-    """Returns the trials with their measurements from the trace.
+    """Returns the trials with their measurements from the trace of a paused recording.
 
-    The recording must be paused. If the trace cannot be read, every trial is invalid, with
-    the reason.
+    If the trace cannot be read, every trial is invalid, with the reason.
 
     Args:
-        paths: paths whose segments are kept with each trial.
-        deadlines: deadlines of some of these paths.
-        scenario: name of the scenario, for trials without markers.
+        paths: paths whose segments are kept with each trial; some have `deadlines`.
         own_pids: processes of the measurement; all others count as other processes.
         outside: measurements outside the trace, by goal id; the stimulus's numbers come from the trials.
 
@@ -73,10 +61,9 @@ def measure_trials(
         return [replace(trial, measurements=distrusted) for trial in trials]
     model = build_execution(trace, pids=rig.stack.pids())
     flow = build_flow(model, paths)
-    segments = PathSegments(flow, paths, thread_states=states if len(states) else None)
-    expected = Deadlines(flow, paths, deadlines)
-    splits = PlanningSplits(trace, states, own_pids)
     trace_flow = TraceFlow(lambda: flow)
+    segments = PathSegments(flow, paths, thread_states=states if len(states) else None)
+    splits = PlanningSplits(trace, states, own_pids)
     interfaces = Interfaces.of(rig.spec)
     offset_ns = trace.traces[0].clock_offset_ns if trace.traces else 0
     period_ns = nominal_period_ns(rig.spec.control_rate_hz)
@@ -89,11 +76,7 @@ def measure_trials(
             )
         else:
             span = model.trials.get(trial.goal_id) or span_of_stamps(
-                trial.goal_id,
-                scenario=scenario,
-                index=trial.index,
-                stamps_ns=stamps_ns,
-                clock_offset_ns=offset_ns,
+                trial.goal_id, scenario=scenario, index=trial.index, stamps_ns=stamps_ns, clock_offset_ns=offset_ns
             )
         found = extract_trial(
             span,
@@ -105,17 +88,22 @@ def measure_trials(
             trace_flow=trace_flow,
             outside=replace((outside or {}).get(trial.goal_id, NOTHING_OUTSIDE), numbers=trial.numbers),
         )
+        segments_ns = {} if found.trial is None else segments.of(found.trial)
+        kept = {} if found.trial is None else kept_deadlines(found.trial, deadlines, paths, trace_flow)
         parts = {T1.name: splits.of(found.trial), T1_MEAN.name: splits.of_plans(found.trial)}
-        measured.append(_with_parts(_with_metrics(trial, found, segments, expected), parts))
+        made = replace(
+            trial,
+            measurements=_with_parts(found.measurements, parts),
+            segments_ns={**segments_ns, RECEPTION: found.reception_ns} if found.reception_ns else segments_ns,
+            deadlines=kept,
+            cpu_work_ns=found.cpu_work_ns,
+        )
+        measured.append(made)
     return measured
 
 
 def nodes_so_far(rig: Rig) -> list[str]:
-    """Full names of the stack's nodes, from the trace of its start; pauses the recording.
-
-    Raises:
-        TraceUnreadable: it cannot be read.
-    """
+    """Full names of the stack's nodes, from the trace of its start; raises `TraceUnreadable`."""
     rig.recorder.pause()
     try:
         trace = read_trace(rig.recorder.directory, events={Ros2.NODE_INIT})
@@ -125,39 +113,20 @@ def nodes_so_far(rig: Rig) -> list[str]:
     return sorted(set(model.nodes["name"].drop_nulls()))
 
 
-def _with_metrics(
-    trial: MotionTrial, measured: TrialMetrics, segments: PathSegments, expected: Deadlines
-) -> MotionTrial:
-    return replace(
-        trial,
-        measurements=measured.measurements,
-        segments_ns=_segments(measured, segments),
-        deadlines={} if measured.trial is None else expected.of(measured.trial),
-        cpu_work_ns=measured.cpu_work_ns,
-    )
-
-
-def _with_parts(trial: MotionTrial, parts: Mapping[str, Mapping[str, float]]) -> MotionTrial:
+def _with_parts(
+    measurements: Mapping[str, Measurement], parts: Mapping[str, Mapping[str, float]]
+) -> Mapping[str, Measurement]:
     """Adds parts of metrics, by name, to the details of their measurements."""
-    measurements = dict(trial.measurements)
-    for name, details in parts.items():
-        found = measurements.get(name)
-        if found is not None and found.number is not None:
-            measurements[name] = replace(found, details={**found.details, **details})
-    return replace(trial, measurements=measurements)
-
-
-def _segments(measured: TrialMetrics, segments: PathSegments) -> SegmentsNs:
-    own = {} if measured.trial is None else segments.of(measured.trial)
-    return {**own, RECEPTION: measured.reception_ns} if measured.reception_ns else own
+    return {
+        name: replace(found, details={**found.details, **parts[name]})
+        if name in parts and found.number is not None
+        else found
+        for name, found in measurements.items()
+    }
 
 
 class OutsideMeter:
-    """Measures trials outside the trace, as far as the catalogue's metrics need it.
-
-    Attributes:
-        found: measurements by goal id.
-    """
+    """Measures trials outside the trace, as far as the catalogue's metrics need it; `found` is by goal id."""
 
     def __init__(self, rig: Rig, catalogue: Catalogue) -> None:
         self._rig = rig
@@ -167,13 +136,11 @@ class OutsideMeter:
         self.found: dict[str, OutsideTrace] = {}
 
     def begin(self, *, is_under_test: bool) -> None:
-        """Prepares for trials of the warm stack, and refuses metrics of things that it lacks.
-
-        Args:
-            is_under_test: False for the base, which may lack processes, nodes and control loops.
+        """Prepares for trials of the warm stack.
 
         Raises:
-            ConfigurationError: such a metric; the message lists the existing things.
+            ConfigurationError: a stack under test lacks a metric's process, node or loop; the message lists those
+                that it has. A base may lack them.
             Unavailable, BringUpFailed: the controller manager does not answer.
         """
         loops = self._loops() or {}
@@ -187,7 +154,6 @@ class OutsideMeter:
 
     @contextmanager
     def measured(self, goal_id: str) -> Iterator[None]:
-        """Measures the trial that runs in the ``with`` block."""
         stack = self._rig.stack
         before = self._loops()
         meter = ResourceMeter(stack.processes, stack.all_processes) if self._of_processes else None

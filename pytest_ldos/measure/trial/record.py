@@ -7,7 +7,7 @@ trial. It is subtracted only if it is known for every trial of both versions, so
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain
@@ -42,7 +42,7 @@ OURS: Final = tuple(metric.description for metric in METRICS.values())
 
 
 class TrialKind(StrEnum):
-    """Kind of a trial: a motion of a stack, or a round of an instrument."""
+    """A motion of a stack, or a round of an instrument."""
 
     MOTION = "motion"
     ROUND = "round"
@@ -289,12 +289,11 @@ CONTAINED_IN: Final[Mapping[str, str]] = {
 
 
 def to_series(trials: TrialSet, metric: Metric) -> Series:
-    """Series of a metric over the trials.
+    """Series of a metric over the trials, without invalid values (`invalid_trials`).
 
-    A failed trial counts as infinitely slow in latencies that a failure cuts short, so that failing fast
-    is no improvement; in other metrics it keeps its value. A latency without a value in any successful trial
-    is not measured in this set, and its failed trials are ignored. Invalid values are left out; callers
-    report them separately (`invalid_trials`).
+    A failed trial counts as infinitely slow in latencies that a failure cuts short, so that failing fast is no
+    improvement; in other metrics it keeps its value. A latency without a value in any successful trial is not measured
+    in this set, and its failed trials are ignored.
     """
     counted = trials.trials if not metric.censored_by_failure or _is_measured(trials, metric) else ()
     chosen = [(trial, value) for trial in counted if (value := _value(trial, metric)) is not None]
@@ -313,7 +312,6 @@ def to_series(trials: TrialSet, metric: Metric) -> Series:
 
 
 def all_series(trials: TrialSet) -> dict[str, Series]:
-    """Series of every metric, by name."""
     return {metric.name: to_series(trials, metric) for metric in trials.metrics}
 
 
@@ -323,29 +321,23 @@ def metrics_of(head: TrialSet, base: TrialSet) -> dict[str, Metric]:
 
 
 def sources_of(trials: TrialSet, metric: Metric) -> frozenset[Source]:
-    """Sources of a metric's values; several if trials differ."""
     measured = (trial.measurements.get(metric.name) for trial in trials.trials)
     return frozenset(each.source for each in measured if each is not None and each.source is not None)
 
 
 def invalid_trials(trials: TrialSet, metric: Metric) -> dict[int, str]:
     """Index and reason of each trial with an invalid value of a metric."""
-    reasons = {}
-    for trial in trials.trials:
-        measurement = trial.measurements.get(metric.name)
-        if measurement is not None and isinstance(measurement.value, Invalid):
-            reasons[trial.index] = measurement.value.reason
-    return reasons
+    return _reasons(trials.trials, metric, Invalid)
 
 
 def missing_reasons(trials: TrialSet, metric: Metric) -> dict[int, str]:
     """Index and reason of each successful trial without a value of a metric."""
-    reasons = {}
-    for trial in trials.trials:
-        measurement = trial.measurements.get(metric.name)
-        if trial.succeeded and measurement is not None and isinstance(measurement.value, Missing):
-            reasons[trial.index] = measurement.value.reason
-    return reasons
+    return _reasons([trial for trial in trials.trials if trial.succeeded], metric, Missing)
+
+
+def _reasons(trials: Iterable[Trial], metric: Metric, kind: type[Missing | Invalid]) -> dict[int, str]:
+    found = ((trial.index, trial.measurements.get(metric.name)) for trial in trials)
+    return {index: each.value.reason for index, each in found if each is not None and isinstance(each.value, kind)}
 
 
 def _is_measured(trials: TrialSet, metric: Metric) -> bool:

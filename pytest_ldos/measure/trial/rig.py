@@ -25,29 +25,18 @@ _Stack = TypeVar("_Stack")
 
 
 class RunPhase(StrEnum):
-    """Phase of a run.
-
-    ``STARTING`` lasts until goals can be sent: tracer, processes, discovery, readiness. ``TRIALS`` contains writing the
-    record after each. ``READING`` is everything between the last trial and its numbers: flushing the tracer, decoding,
-    measuring.
-    """
-
-    STARTING = "starting"
+    STARTING = "starting"  # tracer, processes, discovery, readiness
     WARM_UP = "warm-up"
     LOADS = "applying loads"
-    TRIALS = "trials"
+    TRIALS = "trials"  # and writing the record after each
     HOMING = "homing"
-    READING = "reading the trace"
+    READING = "reading the trace"  # flushing the tracer, decoding, measuring
     STOPPING = "stopping"
 
 
 @dataclass(frozen=True)
 class Spent:
-    """Time spent in a phase.
-
-    Attributes:
-        times: number of times it began.
-    """
+    """Time spent in a phase that began so many times."""
 
     times: int = 0
     seconds: float = 0.0
@@ -56,17 +45,12 @@ class Spent:
         return Spent(self.times + other.times, self.seconds + other.seconds)
 
 
-Durations = Mapping[RunPhase, Spent]
-"""Time spent in each phase; phases that never began are left out."""
+Durations = Mapping[RunPhase, Spent]  # time spent in each phase; phases that never began are left out
 
 
 @dataclass
 class PhaseClock:
-    """Sums the time of each phase; stops between phases.
-
-    Attributes:
-        now_s: a clock that is never set.
-    """
+    """Sums the time of each phase; stops between phases."""
 
     now_s: Callable[[], float] = time.monotonic
     durations: dict[RunPhase, Spent] = field(default_factory=dict)
@@ -85,7 +69,7 @@ class PhaseClock:
 
 @contextmanager
 def clocked(stack: AbstractContextManager[_Stack], clock: PhaseClock) -> Iterator[_Stack]:
-    """Wraps a stack's context manager to time its start and end."""
+    """Times the start and the end of a stack."""
     clock.enter(RunPhase.STARTING)
     try:
         with stack as running:
@@ -107,24 +91,13 @@ DURATIONS_FILE: Final = "durations.json"
 
 
 def write_durations(folder: ScenarioFolder, durations: Durations, *, stack: str) -> None:
-    """Writes the durations of a run to its record's folder.
-
-    Args:
-        stack: its name, as in the record.
-
-    Raises:
-        NotWritten, ConfigurationError: see `write_atomically`.
-    """
+    """Writes the durations of a run to its record's folder; raises as `write_atomically`."""
     phases = {phase: {"times": spent.times, "seconds": round(spent.seconds, 3)} for phase, spent in durations.items()}
     write_atomically(folder.path / DURATIONS_FILE, json.dumps({"stack": stack, "phases": phases}, indent=1) + "\n")
 
 
 def read_durations(file: Path) -> tuple[str, Durations]:
-    """Reads the name of the stack and the durations of a run.
-
-    Raises:
-        OSError, ValueError, LookupError, TypeError: it cannot be read, or is no such file.
-    """
+    """Stack and durations of a run; raises OSError, ValueError, LookupError or TypeError for other files."""
     document = json.loads(file.read_text("utf-8"))
     phases: Durations = read_plain(Mapping[RunPhase, Spent], document["phases"], "phases")
     return read_plain(str, document["stack"], "stack"), phases
@@ -132,12 +105,7 @@ def read_durations(file: Path) -> tuple[str, Durations]:
 
 @dataclass(frozen=True)
 class Rig:
-    """Stack, recorder and folder of trials.
-
-    Attributes:
-        surroundings: measures interference since the start of the recording.
-        site: site for loads.
-    """
+    """Stack, recorder and folder of trials; `surroundings` measures interference since the start of the recording."""
 
     stack: RunningStack
     spec: StackSpec
@@ -171,7 +139,6 @@ def open_rig(
 
     Args:
         on_waiting: called periodically with the conditions that the stack still waits for.
-        installation: installation of the stack.
 
     Raises:
         Unavailable: a requirement is not installed.

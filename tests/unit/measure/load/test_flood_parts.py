@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +15,9 @@ from pytest_ldos.measure.load.flood_node import FloodSchedule, NumberedText, Tal
 from pytest_ldos.measure.load.flood_reports import (
     Received,
     ReportStream,
-    SendErrors,
     Sent,
-    all_errors,
     bin_of,
+    percentile_ns,
     shares,
     top_of,
 )
@@ -58,15 +58,15 @@ def test_error_bins_are_narrow():
 
 
 def test_percentiles_cover_only_later_errors():
-    early = SendErrors({bin_of(10): 50, bin_of(5_000_000): 1})
-    late = SendErrors({bin_of(10): 148, bin_of(20): 1, bin_of(1000): 1, bin_of(5_000_000): 1})
-    errors = late.since(early)
-    assert errors.count == 100
-    assert errors.percentile_ns(50) == 10
-    assert errors.percentile_ns(99) == 20
-    assert errors.percentile_ns(100) == top_of(bin_of(1000))
-    assert all_errors([errors, errors]).count == 200
-    assert SendErrors({}).percentile_ns(99) == 0
+    early = Sent(0, {"/a": 51}, 0, Counter({bin_of(10): 50, bin_of(5_000_000): 1}))
+    late = Sent(
+        10 * SECOND, {"/a": 151}, 0, Counter({bin_of(10): 148, bin_of(20): 1, bin_of(1000): 1, bin_of(5_000_000): 1})
+    )
+    proof = proof_of(Reports(early, late), Reports(early, late), counter=None)
+    assert proof.error_p50_us == 0.01
+    assert proof.error_p99_us == 0.02
+    assert proof.error_max_us == top_of(bin_of(1000)) / 1000
+    assert percentile_ns(Counter(), 99) == 0
 
 
 @pytest.mark.parametrize("size", [16, 17, 64, 1024])
@@ -101,9 +101,9 @@ def report_of(published: int, **more: object) -> Sent:
 
 def test_report_counts_the_publishers_messages():
     sent = report_of(7, given_up=2, error_bins={"270": 6})
-    assert (sent.given_up, sent.errors.count, sent.has_begun) == (2, 6, True)
+    assert (sent.given_up, sent.errors.total(), sent.has_begun) == (2, 6, True)
     older = report_of(0, requested=1)
-    assert (older.given_up, older.errors.count, older.has_begun) == (0, 0, False)
+    assert (older.given_up, older.errors.total(), older.has_begun) == (0, 0, False)
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ class Reports:
 
 def sender(messages: int, *, seconds: float = 10.0, given_up: int = 0) -> Reports:
     first, last = (
-        Sent(0, {"/a": 0}, 0, SendErrors({})),
-        Sent(int(seconds * SECOND), {"/a": messages}, given_up, SendErrors({})),
+        Sent(0, {"/a": 0}, 0, Counter()),
+        Sent(int(seconds * SECOND), {"/a": messages}, given_up, Counter()),
     )
     return Reports(first, last)
 

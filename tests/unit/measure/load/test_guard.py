@@ -302,22 +302,22 @@ def test_ros_stack_uses_the_workspaces_program(site, workspace):
     other_site = dataclasses.replace(
         site, kind=StackKind.ROS2, has_simulated_clock=True, environment={"ROS_DOMAIN_ID": "7"}
     )
-    program = guard_program(GuardSpec(late_share=0.2), TF, ["/flood_publisher_1"], other_site)
-    assert program.environment == {"ROS_DOMAIN_ID": "7"}
-    path, *words = program.command
+    command, environment = guard_program(GuardSpec(late_share=0.2), TF, ["/flood_publisher_1"], other_site)
+    assert environment == {"ROS_DOMAIN_ID": "7"}
+    path, *words = command
     assert path == str(workspace / "lib/ldos_guard/guard")
     assert words[:3] == ["--ros-args", "-r", "__node:=guard"]
-    given = settings_of(list(program.command))
+    given = settings_of(command)
     assert given["publishers"] == ["/flood_publisher_1"]
     assert (given["late_share"], given["deadline_ms"], given["use_sim_time"]) == (0.2, 10.0, True)
     mock = dataclasses.replace(other_site, has_simulated_clock=False)
-    assert "use_sim_time" not in settings_of(list(guard_program(GuardSpec(), TF, [], mock).command))
+    assert "use_sim_time" not in settings_of(guard_program(GuardSpec(), TF, [], mock)[0])
 
 
 def test_parameters_match_the_workspace(site, workspace):
     """Reads the parameter file of `ldos_guard`, so that a difference is found without ROS 2."""
     other_site = dataclasses.replace(site, kind=StackKind.ROS2)
-    given = settings_of(list(guard_program(GuardSpec(), TF, ["/a"], other_site).command))
+    given = settings_of(guard_program(GuardSpec(), TF, ["/a"], other_site)[0])
     declared = yaml.safe_load((WORKSPACE / "src/guard_parameters.yaml").read_text())["guard"]
     types = {"int": int, "double": float, "bool": bool, "string": str, "string_array": list}
     assert {key: type(value) for key, value in given.items()} == {key: types[declared[key]["type"]] for key in given}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import threading
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.measure.load.dds_flood import build_proof as build_flood_proof
 from pytest_ldos.measure.load.flood_node import ThrottledTime
-from pytest_ldos.measure.load.flood_reports import Guarded, SendErrors, Sent, stamp_reader
+from pytest_ldos.measure.load.flood_reports import Guarded, Sent, stamp_reader
 from pytest_ldos.measure.load.guard import GuardHistory, GuardProof, build_proof
 from pytest_ldos.measure.load.guard_node import REFERENCE_NS, PathLateness, ThrottleLaw
 from pytest_ldos.measure.load.protocol import NOT_READ
@@ -165,7 +165,7 @@ def reported(seconds: float, share: float, *missing: str, received: int = 0, lat
 
 
 def guard_proof(*reports: dict, publishers: tuple[str, ...] = ("/a", "/b"), failure: str = "") -> GuardProof:
-    history = GuardHistory(publishers, threading.Condition())
+    history = GuardHistory(publishers)
     parsed: list[Guarded] = [history.parse(each) for each in reports]
     ends = {"first": parsed[0], "last": parsed[-1]} if parsed else {"first": None, "last": None}
     return build_proof(GuardSpec(), WATCHED, history, failure=failure, group=NOT_READ, **ends)
@@ -227,7 +227,7 @@ class Reports:
 
 def throttled(sent: int, *, requested: int, allowed: int, seconds: float = 10.0) -> Reports:
     last = {"mono_ns": int(seconds * SECOND), "published": {"/a": sent}, "requested": requested, "allowed": allowed}
-    return Reports(Sent(0, {"/a": 0}, 0, SendErrors({})), Sent.parse(last))
+    return Reports(Sent(0, {"/a": 0}, 0, Counter()), Sent.parse(last))
 
 
 def test_throttled_flood_is_complete():

@@ -58,7 +58,7 @@ def tc(tmp_path, monkeypatch) -> FakeTc:
     fake = FakeTc(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(traffic_control, "_kernel_parts", lambda: [Availability(True)])
-    monkeypatch.setattr(traffic_control, "_has_capability", lambda number: True)
+    monkeypatch.setattr(traffic_control, "has_capability", lambda number: True)
     return fake
 
 
