@@ -151,7 +151,6 @@ class LttngRecorder:
 
     Args:
         directory: folder of the trace; must not exist yet.
-        log_directory: folder of the daemon's log.
         lossless: recorded processes wait for space in full buffers instead of losing events. That
             disturbs them, so it is not for measurements.
     """
@@ -241,8 +240,6 @@ class LttngRecorder:
 
 
 class _SessionDaemon:
-    """``lttng-sessiond`` for one recording."""
-
     def __init__(self, log_directory: Path) -> None:
         self._child: Child | None = None
         self._log_directory = log_directory
@@ -294,7 +291,6 @@ class _SessionDaemon:
         return home
 
     def _await_ready(self) -> None:
-        """Waits until the daemon's client can list sessions."""
         assert self._child is not None
         mounts = Path(f"/proc/{self._child.pid}/mountinfo")
         command = [*self.join_prefix, "lttng", "--no-sessiond", "list"]

@@ -47,10 +47,9 @@ class PerfProcess:
 
     @contextmanager
     def starting(self, arguments: Sequence[str], data: Path) -> Iterator[None]:
-        """Starts perf concurrently with the ``with`` block; the block's exit waits until perf records.
+        """Starts perf concurrently with the ``with`` block, whose exit waits until perf records.
 
-        Raises:
-            ProfilingFailed: it could not begin; the message quotes perf's output.
+        Raises `ProfilingFailed`, with perf's output, if it could not begin.
         """
         with temporary_folder("ldos-perf-") as folder, ExitStack() as resources:
             control, answer = folder / "control", folder / "answer"
@@ -71,7 +70,6 @@ class PerfProcess:
                 raise
 
     def _await_begin(self, child: Child, reader: int) -> None:
-        """Waits for perf's acknowledgement."""
         deadline = time.monotonic() + _READY_S
         answered = select.poll()  # unlike select, it accepts file descriptors of any size
         answered.register(reader, select.POLLIN)

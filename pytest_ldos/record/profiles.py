@@ -57,11 +57,7 @@ def frame_name(text: str) -> str:
 
 @dataclass(frozen=True)
 class FoldedStacks:
-    """Samples by stack.
-
-    Attributes:
-        counts: number of samples, each at least 1.
-    """
+    """Samples by stack; each number of samples is at least 1."""
 
     counts: Mapping[Stack, int]
 
@@ -74,7 +70,6 @@ class FoldedStacks:
 
 
 def merge(profiles: Iterable[FoldedStacks]) -> FoldedStacks:
-    """Sum of all samples."""
     together: Counter[Stack] = Counter()
     for each in profiles:
         together.update(each.counts)
@@ -87,14 +82,7 @@ def render_folded(profile: FoldedStacks) -> str:
 
 
 def parse_folded(text: str, source: str) -> FoldedStacks:
-    """Parses folded stacks.
-
-    Args:
-        source: named in errors.
-
-    Raises:
-        RecordUnreadable: a line is no stack with a count; the message has the line number.
-    """
+    """Parses folded stacks; raises `RecordUnreadable`, with `source` and the number of the line, if one is invalid."""
     counts: Counter[Stack] = Counter()
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -107,11 +95,7 @@ def parse_folded(text: str, source: str) -> FoldedStacks:
 
 
 def read_folded(file: Path) -> FoldedStacks:
-    """Reads a file; see `parse_folded`.
-
-    Raises:
-        RecordUnreadable: see `parse_folded`; also if the file is missing or has no sample.
-    """
+    """Reads a file; raises `RecordUnreadable` if it is missing, has no sample, or as `parse_folded` does."""
     try:
         text = file.read_text("utf-8", errors="replace")
     except OSError as error:
@@ -143,7 +127,6 @@ class Frame:
 
     @property
     def depth(self) -> int:
-        """0 for the root."""
         return len(self.path)
 
     def walk(self) -> Iterator[Frame]:
@@ -183,10 +166,9 @@ _FEWEST_DEGREES: Final = 0.5
 
 @dataclass(frozen=True)
 class Change:
-    """Change of a frame's share, including its callees.
+    """Change of a frame's share of all samples, including its callees; shares are 0 to 1.
 
     Attributes:
-        base, head: shares of all samples, 0 to 1.
         low, high: interval of the difference.
     """
 
@@ -254,10 +236,7 @@ class Difference:
 
 
 def compare_profiles(base: Sequence[FoldedStacks], head: Sequence[FoldedStacks]) -> Difference:
-    """Compares the head's shares with the base's.
-
-    Args:
-        base, head: one profile per start of a version.
+    """Compares the head's shares with the base's, each with one profile per start.
 
     Raises:
         ProfilingFailed: a version has no samples.

@@ -17,13 +17,7 @@ from pytest_ldos.record.profiles import FoldedStacks
 
 @dataclass(frozen=True)
 class RecordingReport:
-    """The tracer's report on a recording.
-
-    Attributes:
-        discarded_events: events discarded because of full buffers, by the tracer's own count.
-        lost_packets: lost packets, by the tracer's own count.
-        fault: other reason why the trace is incomplete; empty if there is none.
-    """
+    """The tracer's report on a recording: its own counts of losses, and another reason why the trace is incomplete."""
 
     discarded_events: int
     lost_packets: int
@@ -71,41 +65,26 @@ class Recorder(Protocol):
 
 @dataclass(frozen=True)
 class Sampled:
-    """Samples of a profiler.
-
-    Attributes:
-        notes: notes on invalid samples and processes without samples.
-    """
+    """Samples of a profiler, with notes on invalid samples and processes without samples."""
 
     profile: FoldedStacks
     notes: tuple[str, ...] = ()
 
 
 class Profiler(Protocol):
-    """Samples running processes, and processes that they start later.
-
-    Attributes:
-        name: tool, version and rate, for notes.
-    """
+    """Samples running processes, and processes that they start later; `name` is tool, version and rate."""
 
     name: str
 
     def start(self, processes: Mapping[int, str]) -> None:
-        """Starts sampling; returns once it is active.
-
-        Args:
-            processes: names of processes, by pid.
+        """Starts sampling processes, named by pid; returns once it is active.
 
         Raises:
             ProfilingFailed: it could not start; the message quotes the tool's output.
         """
 
     def stop(self) -> Sampled:
-        """Stops sampling and reads the samples.
-
-        Raises:
-            ProfilingFailed: it had already ended, or its output cannot be read.
-        """
+        """Stops sampling and reads the samples; raises `ProfilingFailed` if it had ended or its output is damaged."""
 
     def cancel(self) -> None:
         """Stops sampling and discards the samples. May be called at any time and repeatedly."""
@@ -133,8 +112,7 @@ def run_tool(
 def interrupt(child: Child, *, limit_s: float) -> None:
     """Interrupts a tool, and waits until it has written its results; succeeds if it had already ended normally.
 
-    Raises:
-        ProfilingFailed: it failed or does not end; the message quotes its output.
+    Raises `ProfilingFailed`, with its output, if it failed or does not end.
     """
     failure = ""
     if child.exit_code not in (None, 0):

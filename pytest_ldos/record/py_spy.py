@@ -44,12 +44,7 @@ _LINE: Final = re.compile(r"^(?P<stack>.*\S) (?P<count>\d{1,15})$")
 
 
 def fold_py_spy(text: str, names: Mapping[int, str], process: str) -> ReadSamples:
-    """Folds py-spy's samples.
-
-    Args:
-        names: process names by pid.
-        process: process name for lines without one.
-    """
+    """Folds py-spy's samples; `process` names those of lines without a process, `names` other processes by pid."""
     counts: Counter[Stack] = Counter()
     damaged = 0
     for line in filter(str.strip, text.split("\n")):
@@ -92,20 +87,15 @@ def _find_py_spy() -> str | None:
 
 @dataclass(frozen=True)
 class _Spy:
-    """A py-spy process that samples one process."""
-
     process: str
     child: Child
     raw: Path
 
 
 class PySpyProfiler:
-    """Profiler with py-spy; see `Profiler`. Processes are not stopped: a stack that changes while it is read is
-    dropped.
+    """Profiler with py-spy; see `Profiler`.
 
-    Args:
-        rate_hz: samples per second of each process.
-        log_directory: folder of the logs.
+    Processes are not stopped: a stack that changes while it is read is dropped.
     """
 
     def __init__(self, log_directory: Path, *, rate_hz: int) -> None:

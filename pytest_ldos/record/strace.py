@@ -30,12 +30,7 @@ _REMEDY: Final = "see strace's log, and run the command by hand: strace -c -f -p
 
 @dataclass(frozen=True)
 class SyscallCount:
-    """Counts of a system call.
-
-    Attributes:
-        seconds: time in the kernel, as reported by strace.
-        share: fraction of the total of `seconds`, 0 to 1.
-    """
+    """Counts of a system call; `seconds` in the kernel as reported by strace, `share` their fraction of the total."""
 
     name: str
     calls: int
@@ -45,11 +40,7 @@ class SyscallCount:
 
 
 def parse_syscalls(text: str) -> tuple[SyscallCount, ...]:
-    """Rows of the table, longest total time first; the total row is left out.
-
-    Raises:
-        ProfilingFailed: it is no such table, or a row is damaged.
-    """
+    """Rows of the table, longest total time first, without the total; raises `ProfilingFailed` if one is damaged."""
     lines = iter(text.splitlines())
     if not any(all(heading in line for heading in _HEADINGS) for line in lines):
         raise ProfilingFailed("strace wrote no table of system calls", remedy=_REMEDY)
@@ -84,7 +75,6 @@ def _row(words: list[str]) -> tuple[str, int, int, float]:
 
 
 def add_syscalls(tables: Iterable[tuple[SyscallCount, ...]]) -> tuple[SyscallCount, ...]:
-    """Merges several tables into one."""
     together: dict[str, list[SyscallCount]] = {}
     for table in tables:
         for each in table:
@@ -104,7 +94,6 @@ def _shared(rows: Iterable[tuple[str, int, int, float]]) -> tuple[SyscallCount, 
 
 
 def render_syscalls(rows: tuple[SyscallCount, ...]) -> str:
-    """Plain-text table."""
     heading = f"{'share':>7} {'seconds':>11} {'calls':>10} {'errors':>8}  system call\n"
     body = (
         f"{100 * each.share:6.2f}% {each.seconds:11.6f} {each.calls:10d} {each.errors:8d}  {each.name}\n"
@@ -137,14 +126,7 @@ def strace_available() -> Availability:
 
 
 class SyscallCounter:
-    """Counts system calls of processes, with their threads and descendants.
-
-    Args:
-        log_directory: folder of strace's log.
-
-    Attributes:
-        name: tool and version.
-    """
+    """Counts system calls of processes, with their threads and descendants; `name` is tool and version."""
 
     def __init__(self, log_directory: Path) -> None:
         self._group = ProcessGroup(log_directory=log_directory)

@@ -248,7 +248,6 @@ def _path_of(via: PathSpec | Sequence[str], deadline_ms: float | None, links: Se
 
 
 def _where_it_ends(flow: FlowGraph, seen: Evidence, path: PathSpec) -> Iterable[str]:
-    """Number of passages between neighbouring topics."""
     if path.of_phases:
         entered = seen.model.phases.filter(pl.col("phase").is_in(list(path.via)))
         yield from (f"{phase}: entered {int((entered['phase'] == phase).sum())} times" for phase in path.via)
@@ -262,7 +261,6 @@ def _where_it_ends(flow: FlowGraph, seen: Evidence, path: PathSpec) -> Iterable[
 
 
 def _slowest(flow: FlowGraph, seen: Evidence, found: PathInstances) -> Iterable[str]:
-    """The worst passages, each with its longest segment."""
     worst = found.table.sort("latency_ns", descending=True, maintain_order=True).head(_WORST)
     parts = break_down(flow, PathInstances(found.path, worst))
     for row, (begin_ns, latency_ns) in enumerate(worst.select("begin_ns", "latency_ns").iter_rows()):

@@ -162,11 +162,7 @@ _RUNS_ON, _SLEEPS, _DEAD = 0, 1, 0x10
 
 
 def with_switches(trace: DecodedTrace) -> DecodedTrace:
-    """Adds perf's context switches to a trace without kernel events of its own.
-
-    Raises:
-        TraceUnreadable: a perf data file is damaged.
-    """
+    """Adds perf's context switches to a trace without kernel events; raises `TraceUnreadable` if a file is damaged."""
     clocks = [each for each in trace.traces if each.domain == "ust"]
     own = trace.events.get(Kernel.SWITCH)
     if not clocks or (own is not None and len(own)):
@@ -189,17 +185,12 @@ def with_switches(trace: DecodedTrace) -> DecodedTrace:
 
 
 def thread_owners(trace: DecodedTrace) -> dict[int, int]:
-    """Pid of each thread that perf saw, by tid; empty without perf's files.
-
-    Raises:
-        TraceUnreadable: a perf data file is damaged.
-    """
+    """Pid of each thread that perf saw, by tid; raises `TraceUnreadable` if a file is damaged."""
     parts = [each.switches[["tid", "pid"]] for each in _records(trace).values()]
     return dict(np.unique(np.concatenate(parts)).tolist()) if parts else {}
 
 
 def _records(trace: DecodedTrace) -> dict[Path, PerfRecords]:
-    """Content of each of perf's files, in their order."""
     with opened(trace.directory) as found:
         files = sorted((found.folder / SWITCHES_FOLDER).glob("*.data"))
         return {found.name_of(file): read_perf_records(file) for file in files}

@@ -1,9 +1,7 @@
 """Finds and opens the traces of a session directory, of an archive, or at an address such as ``s3://BUCKET/NAME.tar.zst``.
 
 An archive is untrusted: only regular files are unpacked, none outside the given folder, and no more bytes than a
-trace can have.
-
-A `Path` of an address has one slash after its scheme: ``s3:/BUCKET/NAME.tar.zst``.
+trace can have. A `Path` of an address has one slash after its scheme: ``s3:/BUCKET/NAME.tar.zst``.
 """
 
 from __future__ import annotations
@@ -59,7 +57,6 @@ Member = tuple[str, IO[bytes] | None]
 
 
 def is_archive(place: Path) -> bool:
-    """True if the name is that of an archive and is no folder."""
     return place.name.lower().endswith(SUFFIXES) and not place.is_dir()
 
 
@@ -68,8 +65,7 @@ def unpack(archive: Path, folder: Path) -> None:
 
     Raises:
         TraceUnreadable: it is damaged, larger than a trace can be, or holds anything but files and folders.
-        NotWritten: the disk is full.
-        Unavailable: the library for its compression is not installed.
+        NotWritten, Unavailable: the disk is full, or the library for its compression is not installed.
     """
     try:
         room = min(archive.stat().st_size * _LARGEST_RATIO + _ALWAYS, _room_in(folder))
@@ -97,7 +93,6 @@ def _write_members(members: Iterable[Member], folder: Path, *, room: int, origin
 
 
 def _write(target: Path, content: IO[bytes] | None, *, room: int, origin: Path) -> int:
-    """Writes one file or folder, and returns its size."""
     size = 0
     with writing(target):
         (target if content is None else target.parent).mkdir(parents=True, exist_ok=True)
@@ -190,16 +185,12 @@ def address_of(place: Path) -> str | None:
 
 
 def fetch(address: str, folder: Path) -> Path:
-    """Downloads a file, or a folder with its contents, from an address to a folder.
-
-    Returns:
-        The file's copy, or `folder`.
+    """Downloads a file, or a folder with its contents, to a folder; returns the file's copy, or `folder`.
 
     Raises:
         TraceUnreadable: nothing is there, it cannot be read, or it is too large.
         Unavailable: fsspec or its part for this kind of address is not installed.
-        ConfigurationError: the address is no remote one.
-        NotWritten: the disk is full.
+        ConfigurationError, NotWritten: the address is no remote one, or the disk is full.
     """
     origin = Path(address)
     try:
@@ -243,8 +234,6 @@ METADATA = "metadata"
 
 @dataclass(frozen=True)
 class TraceFiles:
-    """A metadata file and the stream files in the same folder."""
-
     metadata: Path
     streams: tuple[Path, ...]
 
@@ -258,10 +247,9 @@ class SessionFiles:
 
 
 def find_files(root: Path) -> SessionFiles:
-    """Finds every directory at or below `root` that holds a file named ``metadata``.
+    """Finds every directory at or below `root` that holds a file named ``metadata``; follows links to directories.
 
-    Follows links to directories. Ignores index files: they may be absent, stale or
-    corrupt, and packets contain the same information.
+    Index files are ignored: they may be absent, stale or corrupt, and packets contain the same information.
 
     Raises:
         TraceUnreadable: no such directory, no permission, or no trace.
@@ -334,7 +322,6 @@ _KINDS_OF_FOLDERS: Final = (
 
 
 def no_trace(place: Path) -> TraceUnreadable:
-    """The reason why a path holds no trace, with a remedy."""
     if not place.exists():
         return TraceUnreadable(place, None, "there is no such directory")
     if place.is_dir():

@@ -139,7 +139,6 @@ class DecodedTrace:
     Attributes:
         events: the table of each event name, also of declared events that never occurred.
         traces: the traces that the tables' `trace` column refers to.
-        stats: streams, and the losses in them.
     """
 
     directory: Path
@@ -197,7 +196,6 @@ def _decode(
     threads: int,
     skip_corrupt: bool,
 ) -> DecodedTrace:
-    """Reads the files of a trace; see `read_trace`."""
     by_event = {name: set(names) for name, names in fields.items()} if isinstance(fields, Mapping) else {}
     with _named_errors():
         found = _decoder.decode(
@@ -259,7 +257,6 @@ def _remedy(path: Path, offset: int | None, reason: str) -> str:
 
 
 def _thread_count(threads: int | None) -> int:
-    """Number of decoding threads: the argument, ``LDOS_THREADS``, or one per CPU."""
     if threads is None:
         text = os.environ.get(THREADS_VARIABLE)
         if text is None:
@@ -323,12 +320,7 @@ _MOST_WINDOWS: Final = 1_000_000
 
 @dataclass(frozen=True)
 class WindowedTrace:
-    """A trace that stays open while its windows are read.
-
-    Attributes:
-        windows: in order; they cover the trace without overlap.
-        threads: number of decoding threads.
-    """
+    """A trace that stays open while its windows are read; they are in order, and cover it without overlap."""
 
     windows: tuple[Window, ...]
     _opened: OpenedTrace
@@ -340,11 +332,7 @@ class WindowedTrace:
     def read(
         self, *, events: Collection[str], fields: Fields | None = None, window: Window | None = None
     ) -> DecodedTrace:
-        """Reads a window, or the whole trace; see `read_trace`.
-
-        Raises:
-            TraceUnreadable: it is damaged, or was written to since it was opened.
-        """
+        """Like `read_trace`; also raises `TraceUnreadable` if the trace was written to since it was opened."""
         threads, skip = self.threads, self._skip_corrupt
         found = _decode(self._opened, self._files, events, fields, window, threads=threads, skip_corrupt=skip)
         grown = next((path for path, size in self._sizes.items() if _size(path) != size), None)
@@ -359,7 +347,6 @@ class WindowedTrace:
 
     @property
     def folder(self) -> Path:
-        """Folder of the files that are read."""
         return self._opened.folder
 
 
@@ -373,16 +360,14 @@ def open_in_windows(
     threads: int | None = None,
     on_corrupt: OnCorrupt = "refuse",
 ) -> Iterator[WindowedTrace]:
-    """Opens a trace for reading in windows.
+    """Opens a trace for reading in windows; raises `TraceUnreadable` like `read_trace`.
 
     Args:
-        directory, threads, on_corrupt: see `read_trace`.
         window_ns: length of each window. By default, windows have similar sizes and different lengths.
         window_bytes: size of a window if `window_ns` is not given.
         borders_ns: start of each window but the first, ascending; replaces the other two.
 
     Raises:
-        TraceUnreadable: see `read_trace`.
         ConfigurationError: a window has no length, or there are too many.
     """
     count = _thread_count(threads)

@@ -99,8 +99,6 @@ class TraceInfo:
 
 
 class Grade(StrEnum):
-    """Severity of a loss."""
-
     INFO = "info"
     DATA_LOSS = "data_loss"
     ERROR = "error"
@@ -131,8 +129,7 @@ class Gap:
     Attributes:
         from_ns: end of the last packet before it, nanoseconds since the epoch.
         to_ns: end of the packet that reports the loss.
-        events: number of discarded events.
-        packets: number of missing packets (their events are not counted).
+        events: number of discarded events; those of missing packets are not counted.
     """
 
     from_ns: int
@@ -141,7 +138,6 @@ class Gap:
     packets: int
 
     def touches(self, from_ns: int, to_ns: int) -> bool:
-        """True if the gap and the closed span overlap."""
         return self.from_ns <= to_ns and from_ns <= self.to_ns
 
 
@@ -201,7 +197,6 @@ class StreamStats:
 
     @property
     def is_cut(self) -> bool:
-        """True if the file ends inside a packet."""
         return bool(self.truncated_bytes or self.missing_bytes)
 
     @property
@@ -217,11 +212,7 @@ class StreamStats:
 
 @dataclass(frozen=True)
 class ReadStats:
-    """The streams of a trace, and the losses in them.
-
-    Attributes:
-        linked_files: second names of stream files, which were read once.
-    """
+    """The streams of a trace, and the losses in them."""
 
     streams: tuple[StreamStats, ...]
     linked_files: tuple[LinkedFile, ...] = ()
@@ -284,7 +275,6 @@ class ReadStats:
 
     @property
     def losses(self) -> list[Gap]:
-        """Time spans with possibly missing events in any stream; see `StreamStats.losses`."""
         return [loss for stream in self.streams for loss in stream.losses]
 
     def gaps_within(self, from_ns: int, to_ns: int) -> list[Gap]:

@@ -1,9 +1,8 @@
 """Builds the execution model of a decoded trace, read at once or in windows.
 
-Long numeric columns are in memory-mapped files, text columns in memory.
-
 The few events that name entities (init events) and trials are read first, and all threads are counted. Then the rows
-of each window are built (`execution.window_rows`), in this or in other processes.
+of each window are built (`execution.window_rows`), in this or in other processes. Long numeric columns are in
+memory-mapped files, text columns in memory.
 """
 
 from __future__ import annotations
@@ -120,18 +119,13 @@ def _model(
 
 
 def _check_time(trace: DecodedTrace) -> None:
-    """Refuses a trace whose events have no time."""
     untimed = next((info for info in trace.traces if not info.clock), None)
     if untimed is not None and trace.stats.events:
         raise TraceUnreadable(untimed.directory, None, "its events have no time: the metadata gives them no clock")
 
 
 def require_events(model: ExecutionModel, trace: Path) -> None:
-    """Requires a trace to have events that the model needs.
-
-    Raises:
-        TraceUnreadable: it has none; the message lists the events it has.
-    """
+    """Raises `TraceUnreadable`, with the events that the trace has, if the model needs others."""
     if len(model.processes):
         return
     events = model.stats.events
@@ -179,9 +173,8 @@ class _Parts:
     def add(self, frame: pl.DataFrame, *, since_ns: int, is_open: npt.NDArray[np.bool_] | None) -> None:
         """Adds the next part.
 
-        Args:
-            since_ns: start of its window; earlier rows of tables with a `time_ns` are inserted in time order.
-            is_open: of tables with ends; true for rows that the next part repeats first, with their ends if known.
+        Rows of tables with a `time_ns` before `since_ns`, the start of its window, are inserted in time order.
+        `is_open`, of tables with ends, is true for rows that the next part repeats first, with their ends if known.
         """
         if is_open is not None:
             frame = self._new_rows(frame, is_open)

@@ -1,8 +1,7 @@
 """Callbacks with their owners, symbols and runs, and the executors that run them.
 
-Tracepoints: ``rclcpp_callback_register``, ``rclcpp_subscription_callback_added``, ``rclcpp_subscription_init``,
-``rclcpp_timer_callback_added``, ``rclcpp_service_callback_added``, ``callback_start``, ``callback_end``,
-``rclcpp_executor_wait_for_work``, ``rclcpp_executor_get_next_ready``, ``rclcpp_executor_execute``.
+Tracepoints: ``rclcpp_callback_register``, ``rclcpp_*_callback_added``, ``rclcpp_subscription_init``,
+``callback_start``, ``callback_end``, ``rclcpp_executor_*``.
 """
 
 from __future__ import annotations

@@ -36,17 +36,12 @@ _LARGE_FILES: Final = Path("/var/tmp")  # noqa: S108 - every file there is made 
 
 
 def chunks(rows: int) -> Iterator[slice]:
-    """Consecutive parts of a table."""
     for first in range(0, rows, CHUNK_ROWS):
         yield slice(first, min(first + CHUNK_ROWS, rows))
 
 
 def room_for(rows: int, dtype: npt.DTypeLike) -> Array:
-    """A writable array of zeros; shape ``(rows,)``.
-
-    Raises:
-        NotWritten: the disk for temporary files is full.
-    """
+    """A writable array of zeros; raises `NotWritten` if the disk for temporary files is full."""
     kind = np.dtype(dtype)
     size = rows * kind.itemsize
     if size <= MOST_BYTES:
@@ -57,7 +52,6 @@ def room_for(rows: int, dtype: npt.DTypeLike) -> Array:
 
 
 def filled(rows: int, dtype: npt.DTypeLike, value: int) -> Array:
-    """An array filled with one number; see `room_for`."""
     array = room_for(rows, dtype)
     array.fill(value)
     return array
@@ -81,7 +75,6 @@ class Growing:
         self.rows = 0
 
     def add(self, values: Array) -> None:
-        """Adds the next part."""
         self._parts.append(np.ascontiguousarray(values, dtype=self._kind))
         self.rows += len(values)
         if self._file is not None or self.rows * self._kind.itemsize > MOST_BYTES:
@@ -285,7 +278,6 @@ class Grouped:
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
-        """Number of values of each group."""
         return np.diff(self._first)
 
     def of(self, group: int) -> Array:

@@ -104,7 +104,6 @@ class Coverage:
         return whole
 
     def whole_spans(self, process: int, first_ns: int, last_ns: int) -> list[Span]:
-        """Spans between two moments in which a process is whole."""
         missing = [(first_ns, first_ns), *self._spans.get(process, ()), (last_ns, last_ns)]
         between = ((max(one[1], first_ns), min(other[0], last_ns)) for one, other in pairwise(missing))
         return [(begin, end) for begin, end in between if begin < end]

@@ -3,9 +3,7 @@
 A handle is an address: it is unique only within a process, and may be reused after its owner is destroyed.
 No event reports the destruction, so an entity lives from its init event until the next one with the same handle.
 
-Tracepoints: ``rcl_node_init``, ``rcl_publisher_init``, ``rmw_publisher_init``,
-``rcl_subscription_init``, ``rmw_subscription_init``, ``rcl_service_init``, ``rcl_client_init``,
-``rcl_timer_init``, ``rclcpp_timer_link_node``, ``rcl_lifecycle_state_machine_init``.
+Tracepoints: ``rcl_*_init``, ``rmw_publisher_init``, ``rmw_subscription_init``, ``rclcpp_timer_link_node``.
 """
 
 from __future__ import annotations
@@ -82,8 +80,7 @@ class Registry:
     def find(self, process: npt.NDArray[Any], handle: Handles, times_ns: TimesNs) -> IdArray:
         """The entity alive at each time, -1 if no init event names the handle.
 
-        A time before the first init event belongs to the first entity: an entity made asynchronously may
-        be used before its init event.
+        A time before the first init event belongs to the first entity: entities made asynchronously may be used before.
         """
         at, found = self._last_life(process, handle, times_ns)
         return np.where(found, self._order[at] if len(self._order) else 0, -1).astype(np.int32)
@@ -117,10 +114,7 @@ class Registry:
         return found
 
     def renumber(self) -> IdArray | None:
-        """Reorders unknown entities as if the trace were read at once.
-
-        Returns the new number of each entity; ``None`` if unchanged.
-        """
+        """Reorders unknown entities as if the trace were read at once; returns new numbers, ``None`` if unchanged."""
         pairs = sorted(self._unknown, key=lambda pair: (self._first_call[pair], pair))
         if pairs == list(self._unknown):
             return None
@@ -217,7 +211,6 @@ class Endpoints:
 
 
 def build_endpoints(observed: Observed) -> Endpoints:
-    """All endpoints that init events name."""
     inits = observed.events(Ros2.NODE_INIT)
     pairs = zip(inits.texts("namespace"), inits.texts("node_name"), strict=True)
     names = {"name": [f"{namespace.rstrip('/')}/{name}" for namespace, name in pairs]}

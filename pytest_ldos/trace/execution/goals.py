@@ -90,7 +90,6 @@ def _plan_requests(observed: Observed, phases: pl.DataFrame) -> pl.DataFrame:
 
 
 def _complete(goals: pl.DataFrame, table: str, phases: pl.DataFrame, observed: Observed) -> pl.DataFrame:
-    """A table of goals, with `cpu_work_ns`."""
     goals = goals.with_columns(_work_of_planning(goals, phases, observed.events(Marker.CPU_SPEED)))
     return goals.select(pl.col(name).cast(kind) for name, kind in INSTANCES[table].items())
 
@@ -151,7 +150,6 @@ SEND_GOAL: Final = "/_action/send_goal"
 
 
 def build_actions(services: pl.DataFrame, clients: pl.DataFrame) -> pl.DataFrame:
-    """One row per action server or client, from the tables of services and clients."""
     found = [
         (row["node"], role, row["name"].removesuffix(SEND_GOAL))
         for role, table in (("server", services), ("client", clients))
@@ -264,7 +262,6 @@ def _steps(events: Events, step: str, endpoints: Endpoints) -> pl.DataFrame:
 
 
 def build_transitions(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
-    """Each transition with its source and target state."""
     events = observed.events(Ros2.LIFECYCLE_TRANSITION)
     machines = endpoints.state_machines.registry
     return events.table(

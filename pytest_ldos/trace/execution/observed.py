@@ -30,11 +30,8 @@ _ERA_NS = 1 << 46  # smallest gap between eras: about 20 hours
 class Clock:
     """Turns (thread, time) into keys.
 
-    Hosts with unset clocks are in separate eras. The time between two eras is left out, so that
-    enough bits remain for the threads.
-
-    Args:
-        times_ns: all times to be covered; those between the first and last of an era may be omitted.
+    Hosts with unset clocks are in separate eras. The time between two eras is left out, so that enough bits remain for
+    the threads. It gets all times to be covered; those between the first and last of an era may be omitted.
     """
 
     def __init__(self, *times_ns: TimesNs) -> None:
@@ -170,7 +167,6 @@ class Events:
         return self[name].astype(np.uint64, copy=False)
 
     def texts(self, name: str) -> list[str]:
-        """Strings of a text field."""
         return [] if len(self) == 0 else self._column(name).texts()[self._rows].tolist()
 
     def hexadecimals(self, name: str) -> list[str]:
@@ -178,7 +174,6 @@ class Events:
         return [bytes(each).hex() for each in self[name].astype(np.uint8)] if len(self) else []
 
     def lists(self, name: str) -> list[list[int]]:
-        """Elements of a list field."""
         column = self._column(name) if len(self) else ()
         return [column[row] for row in np.arange(len(column))[self._rows].tolist()]
 
@@ -205,7 +200,6 @@ class Events:
 def count_threads(
     census: ThreadCensus, trace: DecodedTrace, names: Iterable[str], pids: Collection[int] | None
 ) -> None:
-    """Adds the named events to a census, for all or the given processes."""
     for name in names:
         table = trace.events.get(name)
         if table is not None:
@@ -254,7 +248,6 @@ class Observed:
         return self._events[name]
 
     def timeline(self, name: str) -> Timeline:
-        """Events of one name, ordered by thread."""
         if name not in self._timelines:
             events = self.events(name)
             self._timelines[name] = self.clock.timeline(events.thread, events.times_ns)

@@ -99,14 +99,10 @@ def _words(codes: npt.NDArray[Any], words: Sequence[str | None]) -> pl.Series:
 def count_switches(
     states: pl.DataFrame, *, begin_ns: int, end_ns: int, tids: Collection[int] | None = None
 ) -> SwitchCounts:
-    """Context switches and migrations of threads within a time span.
+    """Context switches and migrations of threads within a time span; `tids` are the kernel's, all by default.
 
     A thread that stops running and is then blocked left its CPU voluntarily; one that is then runnable was
     preempted. It migrated if it continues to run on another CPU than before.
-
-    Args:
-        states: result of `build_thread_states`.
-        tids: the kernel's ids of the threads to count; all by default.
     """
     chosen = states if tids is None else states.filter(pl.col("tid").is_in(list(tids)))
     same = pl.col("begin_ns").shift(-1).over("host", "tid") == pl.col("end_ns")
@@ -304,8 +300,7 @@ class ProcessSplit:
     """Parts of a span, nanoseconds; their sum is the span.
 
     Attributes:
-        own: waited for a CPU that the measurement's own processes occupied.
-        others: waited only for CPUs that other processes occupied.
+        own, others: waited for a CPU that the measurement's own processes occupied, or only others.
         unknown: not covered by kernel events, or the process that occupied the CPU is unknown.
     """
 
@@ -317,7 +312,6 @@ class ProcessSplit:
 
     @property
     def whole(self) -> int:
-        """Length of the span."""
         return self.ran + self.own + self.others + self.blocked + self.unknown
 
 
@@ -365,7 +359,6 @@ def split_process(
 
 
 def _spans_in(states: pl.DataFrame, state: str, *more: str) -> list[tuple[int, ...]]:
-    """Begin and end of each interval of a state, and the values of more columns."""
     return states.filter(pl.col("state") == state).select("begin_ns", "end_ns", *more).rows()
 
 

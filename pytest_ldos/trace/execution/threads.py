@@ -53,7 +53,6 @@ class ThreadCensus:
         self._traces: dict[tuple[int, int], set[int]] = {}
 
     def add(self, table: EventTable, rows: Rows = slice(None)) -> None:
-        """Counts the events of a table, or some of its rows."""
         writers = self.writers.setdefault(table.name, set())
         host, pid, tid = self.owners(table, rows)
         if len(tid) == 0:
@@ -79,10 +78,7 @@ class ThreadCensus:
         return [self._traces[process] for process in sorted(self._traces)]
 
     def owners(self, table: EventTable, rows: Rows = slice(None)) -> tuple[Numbers, Numbers, Numbers]:
-        """Host, process and tid of each event; a single host is one element.
-
-        A process is identified by pid and, if recorded, PID namespace: two containers both have a pid 1.
-        """
+        """Host, process (pid and, if recorded, PID namespace) and tid of each event; a single host is one element."""
         pid = self.pids(table)[rows]
         tid = table["vtid"][rows] if "vtid" in table.columns else np.full(len(pid), NO_PROCESS, dtype=np.int64)
         if "pid_ns" in table.columns:
@@ -107,7 +103,6 @@ class ThreadIndex:
         self._process_of_thread = np.array([self._processes[process] for process in processes], dtype=np.int32)
 
     def index(self, table: EventTable, rows: Rows = slice(None)) -> IdArray:
-        """The thread of each event of a table, or of some of its rows."""
         host, pid, tid = self._census.owners(table, rows)
         if len(tid) == 0:
             return np.empty(0, dtype=np.int32)
@@ -184,13 +179,10 @@ _LARGEST_NS: Final = 10**18  # about thirty years
 
 
 def shift_clocks(model: ExecutionModel, offsets_ns: Mapping[str, int]) -> ExecutionModel:
-    """The model with offsets added to all times of some hosts; rows keep their places.
-
-    Args:
-        offsets_ns: nanoseconds to add, by name of the host.
+    """The model with offsets (nanoseconds by host name) added to all times of some hosts; rows keep their places.
 
     Raises:
-        ConfigurationError: no host has this name.
+        ConfigurationError: no host has this name, or an offset is too large.
     """
     known = set(model.hosts["name"])
     for name, offset_ns in offsets_ns.items():
@@ -229,12 +221,10 @@ class Move(IntEnum):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Meaning of codes.
+    """Meaning of codes: names of the hosts with a kernel trace, and of threads.
 
     Attributes:
-        hosts: names of the hosts with a kernel trace.
         of_trace: for each trace of the `DecodedTrace`, the code of its kernel's host, or -1.
-        names: of threads, with their codes.
     """
 
     hosts: list[str] = field(default_factory=list)

@@ -41,7 +41,6 @@ Rows = npt.NDArray[np.integer[Any]] | Mask
 
 
 def select_rows(table: EventTable, rows: Rows) -> EventTable:
-    """Some rows of a table."""
     columns = {}
     for name, column in table.columns.items():
         valid = None if column.valid is None else column.valid[rows]
@@ -148,7 +147,6 @@ class WholeTrace:
 
     Attributes:
         once: the observed processes' events that are read at once.
-        census: all threads of these processes.
         pids: observed processes; ``None`` for all.
     """
 
@@ -199,7 +197,6 @@ class WindowReader:
         self._callbacks = build_callbacks(named, self._endpoints)
 
     def read(self, window: Window, carried: Carried) -> tuple[WindowRows, Carried]:
-        """Rows of a window, and the state carried into the next one."""
         observed, ending, is_open, carry = self._follow(window, carried)
         kinds = self._endpoints.kinds()
         for kind in kinds:
@@ -266,7 +263,6 @@ def build_frequent(
 
 
 def observed_tables(trace: DecodedTrace, whole: WholeTrace) -> dict[str, EventTable]:
-    """Tables with the events of the observed processes."""
     found = {}
     for name, table in trace.events.items():
         rows = rows_of(table, whole.census, whole.pids, trace.directory) if len(table) else slice(None)

@@ -104,7 +104,6 @@ def link_triggers(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
 
 
 def link_causes(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
-    """Links each publication to the callback run in which it happened."""
     columns = {"callback_run": Growing(np.int32), "publication": Growing(np.int32)}
     for part in chunks(len(model.publications)):
         table = rows_of(model.publications, part)
@@ -115,7 +114,6 @@ def link_causes(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
 
 
 def link_direct_uses(model: ExecutionModel, triggers: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:
-    """Links each publication to the messages that its callback had received by then."""
     by_run = index_by(ids_of(triggers, "callback_run"), len(model.callback_runs))
     columns = {"take": Growing(np.int32), "publication": Growing(np.int32)}
     for part in chunks(len(causes)):
@@ -296,8 +294,7 @@ def _served(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
 def build_flow(model: ExecutionModel, paths: Sequence[PathSpec] = ()) -> FlowGraph:
     """Links every publication to its receptions and to the publications made from them.
 
-    Args:
-        paths: their `links` declare indirect causes, in addition to the application's annotations.
+    The `links` of the paths declare indirect causes, in addition to the application's annotations.
 
     Raises:
         ConfigurationError: a declared link names a topic that its node lacks.

@@ -28,8 +28,6 @@ from pytest_ldos.trace.flow.transport import first_linked, sent_ns
 
 
 class SegmentKind(StrEnum):
-    """Kind of activity or waiting that a segment covers."""
-
     PUBLISH = "publish call"
     TRANSPORT = "transport"
     EXECUTOR_WAIT = "executor wait"
@@ -63,8 +61,6 @@ class Segment:
 
 
 class CriticalPaths:
-    """Breaks passages of a flow graph into segments."""
-
     def __init__(self, flow: FlowGraph) -> None:
         model = flow.model
         self._names = Names(model)
@@ -159,7 +155,6 @@ class CriticalPaths:
             leg = self._waited_for(leg.run)
 
     def _waited_for(self, run: int) -> _Leg:
-        """Cause of a callback run: its timer or its message."""
         start, thread = int(self._start_ns[run]), int(self._run_thread[run])
         if self._is_timer[run]:
             due = int(self._due_ns[run]) if self._due_ns[run] != NEVER else start

@@ -55,8 +55,6 @@ Values = npt.NDArray[np.float64]
 
 
 class Kind(StrEnum):
-    """Kind of a quantity that is compared."""
-
     PATH = "latency of path"
     CALLBACK = "run time of callback"
     TRANSPORT = "transport on topic"
@@ -68,8 +66,6 @@ Samples = Mapping[Key, Values]
 
 
 class Evidence(StrEnum):
-    """The evidence for a difference."""
-
     PASSAGES = "passages"
     """Values within the one run of each version."""
 
@@ -91,11 +87,9 @@ class Thing(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """The compared facts of a trace.
+    """The compared facts of a trace: kind (``node``, ``topic``, ``callback``) and name of things, and quantities.
 
-    Attributes:
-        things: kind (``node``, ``topic``, ``callback``) and name.
-        samples: values of each quantity in time order.
+    The values of a quantity are in time order.
     """
 
     things: frozenset[tuple[str, str]]
@@ -103,7 +97,6 @@ class Run:
 
     @property
     def nodes(self) -> frozenset[str]:
-        """Names of its nodes."""
         return frozenset(name for kind, name in self.things if kind == "node")
 
 
@@ -142,7 +135,6 @@ class Difference:
         new, gone: things in some run of one version and in none of the other.
         compared: quantities of all runs, the largest significant difference first.
         in_some_runs: names of quantities of both versions that some runs lack.
-        base_runs, head_runs: numbers of runs.
     """
 
     new: tuple[Thing, ...]
@@ -170,7 +162,6 @@ def sample_run(flow: FlowGraph, paths: Sequence[PathSpec]) -> Run:
 
 
 def compare_runs(bases: Sequence[Run], heads: Sequence[Run]) -> Difference:
-    """Compares runs of two versions of the same system."""
     one, other = (Counter(chain.from_iterable(each.things for each in runs)) for runs in (bases, heads))
     evidence = Evidence.RUNS if smallest_p(len(heads), len(bases)) <= ALPHA else Evidence.SEPARATION
     if max(len(bases), len(heads)) == 1:
@@ -200,7 +191,6 @@ def lasting_name(name: str) -> str:
 
 
 def _samples(flow: FlowGraph, paths: Sequence[PathSpec]) -> Iterator[tuple[Key, Values]]:
-    """Values of each quantity in time order."""
     model, names = flow.model, Names(flow.model)
     for path in paths:
         yield (Kind.PATH, path.name), _floats(find_path(flow, path).table.sort("end_ns")["latency_ns"])

@@ -18,11 +18,7 @@ from pytest_ldos.trace.execution.model import ExecutionModel, Schema
 
 @dataclass(frozen=True)
 class FlowGraph:
-    """Links between the instances of a model; columns: `LINKS`.
-
-    Attributes:
-        without_partner: number of publications and receptions without a transport link, by cause.
-    """
+    """Links between the instances of a model (columns: `LINKS`), and counts of those without a partner, by cause."""
 
     model: ExecutionModel
     transport: pl.DataFrame
@@ -72,7 +68,6 @@ hops: transport and uses combined, publication to publication.
 
 
 def number_topics(model: ExecutionModel) -> dict[str, int]:
-    """Number of each topic."""
     return {topic: number for number, topic in enumerate(model.topics())}
 
 
@@ -128,11 +123,9 @@ class Names:
         return names[kind](row)
 
     def topic(self, publication: int) -> str:
-        """Topic of a publication."""
         return self._publishers[self._publisher[publication]][0] or UNKNOWN
 
     def sender(self, publication: int) -> str:
-        """Node that published."""
         return self.node(self._publishers[self._publisher[publication]][1])
 
     def reception(self, take: int) -> str:
@@ -140,11 +133,9 @@ class Names:
         return f"{self._subscriptions[self._subscription[take]][0] or UNKNOWN} → {self.receiver(take)}"
 
     def receiver(self, take: int) -> str:
-        """Node that received."""
         return self.node(self._subscriptions[self._subscription[take]][1])
 
     def run(self, callback_run: int) -> str:
-        """Callback that ran."""
         callback = int(self._callback[callback_run])
         return self._callbacks[callback] if callback >= 0 else UNKNOWN
 

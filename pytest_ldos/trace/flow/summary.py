@@ -220,7 +220,6 @@ def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
 
 
 def _topics_between_hosts(flow: FlowGraph) -> list[str]:
-    """Topics whose messages came from another host."""
     if len(flow.model.hosts) == 1:
         return []
     across = flow.transport.filter(pl.col("way") == BETWEEN_HOSTS)["publication"]

@@ -265,8 +265,6 @@ _SCHEMA: Final = pl.Schema(
 
 
 class Role(StrEnum):
-    """Role of a node on a topic."""
-
     PUBLISHES = "publishes"
     SUBSCRIBES = "subscribes"
 

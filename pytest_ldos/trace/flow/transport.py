@@ -60,7 +60,6 @@ def link_buffers(model: ExecutionModel) -> IdArray:
 
 
 def _rows_where(column: pl.Series) -> IdArray:
-    """Rows in which a column is true."""
     rows = Growing(np.int32)
     for part in chunks(len(column)):
         rows.add(np.flatnonzero(rows_of(column, part).to_numpy()) + part.start)
@@ -123,7 +122,6 @@ def _slots(model: ExecutionModel, taken: IdArray) -> tuple[IdArray, IdArray]:
 
 
 def _distinct(parts: Iterable[Array]) -> Array:
-    """Distinct values of all parts, in order."""
     return np.unique(np.concatenate([np.unique(part) for part in parts]))
 
 
@@ -132,13 +130,7 @@ _ROUNDING_NS: Final = 1_000  # largest rounding error of a middleware that keeps
 
 @dataclass(frozen=True)
 class _Stamped:
-    """Messages that have a time stamp, ordered by it.
-
-    Attributes:
-        row: in the table of publications or takes.
-        end: the publisher or subscription.
-        topic: number of the topic, -1 if unknown.
-    """
+    """Messages that have a time stamp, ordered by it: rows, topics (-1 if unknown), publishers or subscriptions."""
 
     row: IdArray
     stamp_ns: TimesNs
@@ -332,8 +324,6 @@ def _without(model: ExecutionModel, linked: pl.Series, table: str, end: str) -> 
 
 
 class Bound(StrEnum):
-    """Known bound of an offset."""
-
     LEAST = "at least"
     MOST = "at most"
     NONE = "not known"
@@ -360,8 +350,7 @@ class ClockOffset:
 def estimate_clock_offsets(flow: FlowGraph) -> dict[str, ClockOffset]:
     """Offsets by host name that bring all clocks into agreement with the first host's.
 
-    A host that exchanged no message with the others, directly or indirectly, is left out. Source: `transport` links
-    between hosts.
+    A host that exchanged no message with the others, directly or indirectly, is left out.
     """
     model = flow.model
     host_of = ids_of(model.processes, "host")[ids_of(model.threads, "process")]
