@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from pytest_ldos.base.errors import ProfilingFailed
 from pytest_ldos.base.text import one_line
-from pytest_ldos.host.processes import Child
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.record.profiles import FoldedStacks
 
 
@@ -109,24 +112,66 @@ def run_tool(
         return None
 
 
-def interrupt(child: Child, *, limit_s: float) -> None:
-    """Interrupts a tool, and waits until it has written its results; succeeds if it had already ended normally.
+def probe(command: Sequence[str], by_hand: str, *, limit_s: float = 20.0) -> tuple[Availability, str]:
+    """Availability of a tool from a short run of it, and its errors; `by_hand` is the command in the remedy."""
+    done = run_tool(command, limit_s=limit_s)
+    if done is None:
+        return Availability(False, f"{command[0]} does not return", f"run by hand: {by_hand}"), ""
+    return Availability(done.returncode == 0), done.stderr
 
-    Raises `ProfilingFailed`, with its output, if it failed or does not end.
-    """
-    failure = ""
-    if child.exit_code not in (None, 0):
-        failure = f"{child.describe_end()} before it was interrupted"
-    else:
-        child.process.send_signal(signal.SIGINT)
+
+Result = TypeVar("Result")
+
+
+class AttachedTool:
+    """Processes of a tool that observes others, and their temporary folder; all of it ends together."""
+
+    def __init__(self, log_directory: Path) -> None:
+        self._group = ProcessGroup(log_directory=log_directory)
+        self._resources = ExitStack()
+        self._child: Child | None = None
+
+    @contextmanager
+    def _starting(self, prefix: str) -> Iterator[Path]:
+        """Yields the temporary folder; everything ends if the ``with`` block fails."""
         try:
-            code = child.process.wait(limit_s)
-            failure = "" if code in (0, -signal.SIGINT) else child.describe_end()
-        except subprocess.TimeoutExpired:
-            failure = f"{child.name} did not end after SIGINT"
-    if failure:
-        reason = last_error_line(child.last_lines())
-        raise ProfilingFailed(f"{failure}: {reason}" if reason else failure, remedy=f"see {child.log}")
+            yield self._resources.enter_context(temporary_folder(prefix))
+        except BaseException:
+            self.cancel()
+            raise
+
+    def _finish(self, read: Callable[[], Result], *, limit_s: float) -> Result:
+        """Interrupts the process, reads its results once it has ended, and ends everything.
+
+        Raises:
+            ProfilingFailed: it failed, before or after, or does not end; the message quotes its output.
+        """
+        assert self._child is not None
+        try:
+            failure = _interrupt(self._child, limit_s)
+            if failure:
+                reason = last_error_line(self._child.last_lines())
+                raise ProfilingFailed(f"{failure}: {reason}" if reason else failure, remedy=f"see {self._child.log}")
+            return read()
+        finally:
+            self.cancel()
+
+    def cancel(self) -> None:
+        """Stops the tool and discards its results. May be called at any time and repeatedly."""
+        self._group.stop()
+        self._resources.close()
+
+
+def _interrupt(child: Child, limit_s: float) -> str:
+    """The failure of a child that is interrupted; empty if it ends normally, or had already done so."""
+    if child.exit_code not in (None, 0):
+        return f"{child.describe_end()} before it was interrupted"
+    child.process.send_signal(signal.SIGINT)
+    try:
+        code = child.process.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        return f"{child.name} did not end after SIGINT"
+    return "" if code in (0, -signal.SIGINT) else child.describe_end()
 
 
 def last_error_line(text: str) -> str:

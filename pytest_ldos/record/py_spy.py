@@ -20,7 +20,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -31,11 +31,10 @@ from pytest_ldos.base.errors import ProfilingFailed
 from pytest_ldos.base.text import one_line
 from pytest_ldos.host.availability import Availability, program_version
 from pytest_ldos.host.counters import tracing_permitted
-from pytest_ldos.host.processes import Child, ProcessGroup
-from pytest_ldos.host.temporary import temporary_folder
+from pytest_ldos.host.processes import Child
 from pytest_ldos.record.perf import ReadSamples
 from pytest_ldos.record.profiles import MOST_FRAMES, FoldedStacks, Stack, frame_name, merge
-from pytest_ldos.record.protocol import Sampled
+from pytest_ldos.record.protocol import AttachedTool, Sampled
 
 _PROCESS: Final = re.compile(r'^(?:.*;)?process (?P<pid>\d+):"(?P<command>.*?)";(?P<stack>.*)$')
 """Greedy: a process follows its ancestors."""
@@ -92,19 +91,18 @@ class _Spy:
     raw: Path
 
 
-class PySpyProfiler:
+class PySpyProfiler(AttachedTool):
     """Profiler with py-spy; see `Profiler`.
 
     Processes are not stopped: a stack that changes while it is read is dropped.
     """
 
     def __init__(self, log_directory: Path, *, rate_hz: int) -> None:
+        super().__init__(log_directory)
         program = _find_py_spy()
         assert program is not None
         self._program = program
         self._rate_hz = rate_hz
-        self._group = ProcessGroup(log_directory=log_directory)
-        self._resources = ExitStack()
         self._spies: list[_Spy] = []
         self._names: Mapping[int, str] = {}
         self._notes: list[str] = []
@@ -112,8 +110,7 @@ class PySpyProfiler:
 
     def start(self, processes: Mapping[int, str]) -> None:
         self._names = dict(processes)
-        folder = self._resources.enter_context(temporary_folder("ldos-py-spy-"))
-        try:
+        with self._starting("ldos-py-spy-") as folder:
             spies = []
             for pid in _without_descendants(processes):
                 raw = folder / f"{pid}.folded"
@@ -122,12 +119,8 @@ class PySpyProfiler:
                 spies.append(_Spy(processes[pid], self._group.start(f"py-spy-{pid}", command, fresh_log=True), raw))
             deadline = time.monotonic() + _READY_S
             self._spies = [spy for spy in spies if self._has_begun(spy, deadline)]
-        except BaseException:
-            self.cancel()
-            raise
-        if not self._spies:
-            self.cancel()
-            raise ProfilingFailed(f"py-spy samples no process: {'; '.join(self._notes) or 'there is none'}")
+            if not self._spies:
+                raise ProfilingFailed(f"py-spy samples no process: {'; '.join(self._notes) or 'there is none'}")
 
     def _has_begun(self, spy: _Spy, deadline: float) -> bool:
         while time.monotonic() < deadline and spy.child.exit_code is None:
@@ -163,10 +156,6 @@ class PySpyProfiler:
             self._notes.append(f"{spy.process} was not sampled to the end: {_reason(spy.child)}")
             return None
         return fold_py_spy(spy.raw.read_text("utf-8", errors="replace"), self._names, spy.process)
-
-    def cancel(self) -> None:
-        self._group.stop()
-        self._resources.close()
 
 
 def _without_descendants(pids: Iterable[int]) -> list[int]:

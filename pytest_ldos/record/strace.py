@@ -10,7 +10,6 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,9 +18,8 @@ from pytest_ldos.base.errors import ProfilingFailed
 from pytest_ldos.base.text import one_line
 from pytest_ldos.host.availability import Availability, find_programs, program_version
 from pytest_ldos.host.counters import tracing_permitted
-from pytest_ldos.host.processes import Child, ProcessGroup
-from pytest_ldos.host.temporary import temporary_folder
-from pytest_ldos.record.protocol import interrupt, run_tool
+from pytest_ldos.host.processes import Child
+from pytest_ldos.record.protocol import AttachedTool, probe
 
 _HEADINGS: Final = ("% time", "seconds", "usecs/call", "calls", "errors", "syscall")
 _LARGEST: Final = 2**63
@@ -105,7 +103,6 @@ def render_syscalls(rows: tuple[SyscallCount, ...]) -> str:
 _READY_S: Final = 15.0
 _END_S: Final = 20.0
 _POLL_S: Final = 0.01
-_PROBE_S: Final = 20.0
 _NOT_PERMITTED: Final = "let the container trace (docker run --cap-add=SYS_PTRACE), or run it outside"
 
 
@@ -115,53 +112,34 @@ def strace_available() -> Availability:
     permitted = tracing_permitted("strace") if programs.ok else programs
     if not permitted.ok:
         return permitted
-    command = ["strace", "-c", "-o", os.devnull, "true"]
-    done = run_tool(command, limit_s=_PROBE_S)
-    if done is None:
-        return Availability(False, "strace does not return", "run by hand: strace -c true")
-    if done.returncode == 0:
-        return Availability(True)
-    reason = next((one_line(line).strip() for line in done.stderr.splitlines()), "no reason given")
+    able, errors = probe(["strace", "-c", "-o", os.devnull, "true"], "strace -c true")
+    if able.ok or able.reason:
+        return able
+    reason = next((one_line(line).strip() for line in errors.splitlines()), "no reason given")
     return Availability(False, f"strace may not trace here: {reason}", _NOT_PERMITTED)
 
 
-class SyscallCounter:
+class SyscallCounter(AttachedTool):
     """Counts system calls of processes, with their threads and descendants; `name` is tool and version."""
 
     def __init__(self, log_directory: Path) -> None:
-        self._group = ProcessGroup(log_directory=log_directory)
-        self._child: Child | None = None
-        self._resources = ExitStack()
-        self._folder: Path | None = None
+        super().__init__(log_directory)
+        self._table = Path()
         self.name = program_version("strace", "strace", "-V")
 
     def start(self, pids: Iterable[int]) -> None:
         """Starts counting; returns when all processes are traced, or raises `ProfilingFailed` with the reason."""
         wanted = list(pids)
-        self._folder = self._resources.enter_context(temporary_folder("ldos-strace-"))
-        command = ["strace", "-c", "-f", "-o", str(self._folder / "table")]
         attached = [word for pid in wanted for word in ("-p", str(pid))]
-        try:
-            self._child = self._group.start("strace", [*command, *attached], fresh_log=True)
+        with self._starting("ldos-strace-") as folder:
+            self._table = folder / "table"
+            command = ["strace", "-c", "-f", "-o", str(self._table), *attached]
+            self._child = self._group.start("strace", command, fresh_log=True)
             _await_attached(self._child, wanted)
-        except BaseException:
-            self.cancel()
-            raise
 
     def stop(self) -> tuple[SyscallCount, ...]:
         """Stops counting and returns the calls; raises `ProfilingFailed` if strace failed or its table is invalid."""
-        assert self._child is not None
-        assert self._folder is not None
-        try:
-            interrupt(self._child, limit_s=_END_S)
-            return parse_syscalls(_text(self._folder / "table"))
-        finally:
-            self.cancel()
-
-    def cancel(self) -> None:
-        """Stops counting and discards the calls. May be called at any time and repeatedly."""
-        self._group.stop()
-        self._resources.close()
+        return self._finish(lambda: parse_syscalls(_text(self._table)), limit_s=_END_S)
 
 
 def _await_attached(child: Child, wanted: Iterable[int]) -> None:

@@ -42,7 +42,7 @@ _TID, _TIME, _CPU = 1 << 1, 1 << 2, 1 << 7
 _IDS: Final = {1 << 6: "id", 1 << 9: "stream_id", 1 << 16: "identifier"}
 
 _LOST, _COMM, _FORK, _SWITCH = 2, 3, 7, 15
-_OUT, _PREEMPTED = 1 << 13, 1 << 14
+OUT, PREEMPTED = 1 << 13, 1 << 14
 _REMEDY: Final = "record it again with `perf record -e dummy:u --switch-events -k mono -a`"
 
 Ints = npt.NDArray[np.int64]
@@ -64,16 +64,9 @@ class PerfRecords:
     names: dict[int, str] = field(default_factory=dict)
     losses: list[tuple[int, int, int]] = field(default_factory=list)
 
-    @property
-    def is_out(self) -> Flags:
-        """True for a thread that leaves its CPU, False for one that gets it."""
-        found: Flags = (self.switches["misc"] & _OUT) != 0
-        return found
-
-    @property
-    def is_preempted(self) -> Flags:
-        """True for a thread that leaves its CPU while runnable."""
-        found: Flags = (self.switches["misc"] & _PREEMPTED) != 0
+    def have(self, bit: int) -> Flags:
+        """Flag of each switch: `OUT` if the thread leaves its CPU, else it gets it; `PREEMPTED` if it is runnable."""
+        found: Flags = (self.switches["misc"] & bit) != 0
         return found
 
 
@@ -199,7 +192,7 @@ def _records(trace: DecodedTrace) -> dict[Path, PerfRecords]:
 def _to_table(parts: Sequence[PerfRecords], offset_ns: int, number: int) -> EventTable:
     """One row per switch: perf's record of the leaving thread, or else of the next thread."""
     switches = np.concatenate([part.switches for part in parts])
-    is_out, preempted = (np.concatenate([getattr(part, name) for part in parts]) for name in ("is_out", "is_preempted"))
+    is_out, preempted = (np.concatenate([part.have(bit) for part in parts]) for bit in (OUT, PREEMPTED))
     one = is_out | ~_follows_its_out(switches, is_out)
     order = np.flatnonzero(one)[np.argsort(switches["time"][one], kind="stable")]
     found, leaves = switches[order], is_out[order]

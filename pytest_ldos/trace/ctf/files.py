@@ -19,9 +19,10 @@ import zlib
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Final, NoReturn
+from typing import IO, Any, Final, NoReturn, TypeVar
 
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable, Unavailable
 from pytest_ldos.base.files import writing
@@ -72,7 +73,7 @@ def unpack(archive: Path, folder: Path) -> None:
     except OSError as error:
         raise TraceUnreadable(archive, None, error.strerror or "cannot be read") from None
     with closing(_members(archive)) as members:
-        _write_members(_readable(archive, members), folder, room=room, origin=archive)
+        _write_members(_unpacked(members, archive), folder, room=room, origin=archive)
 
 
 def _room_in(folder: Path) -> int:
@@ -98,44 +99,27 @@ def _write(target: Path, content: IO[bytes] | None, *, room: int, origin: Path) 
         (target if content is None else target.parent).mkdir(parents=True, exist_ok=True)
         if content is not None:
             with target.open("xb") as file:
-                for chunk in _chunks(content, origin):
+                for chunk in _unpacked(iter(partial(content.read, _CHUNK), b""), origin):
                     size += file.write(chunk)
-                    _refuse_too_large(room - size, origin)
+                    if size > room:
+                        reason = "is larger than a trace can be, or than half of the free disk"
+                        raise TraceUnreadable(origin, None, reason, remedy=_ELSEWHERE)
     return size
 
 
-def _refuse_too_large(room: int, origin: Path) -> None:
-    if room < 0:
-        reason = "is larger than a trace can be, or than half of the free disk"
-        raise TraceUnreadable(origin, None, reason, remedy=_ELSEWHERE)
+Part = TypeVar("Part", Member, bytes)
 
 
-@contextmanager
-def _unpacking(archive: Path) -> Iterator[None]:
+def _unpacked(parts: Iterator[Part], archive: Path) -> Iterator[Part]:
     """Turns errors of the unpacking libraries, including the decompressor's own, into `TraceUnreadable`."""
-    try:
-        yield
-    except (*_FAULTS, getattr(sys.modules.get(_ZSTD), "ZstdError", EOFError)) as error:
-        raise TraceUnreadable(archive, None, f"cannot be unpacked: {str(error) or type(error).__name__}") from None
-
-
-def _chunks(content: IO[bytes], origin: Path) -> Iterator[bytes]:
-    """Content in chunks; errors of reading are raised as other types than those of writing."""
     while True:
-        with _unpacking(origin):
-            chunk = content.read(_CHUNK)
-        if not chunk:
+        try:
+            part = next(parts, None)
+        except (*_FAULTS, getattr(sys.modules.get(_ZSTD), "ZstdError", EOFError)) as error:
+            raise TraceUnreadable(archive, None, f"cannot be unpacked: {str(error) or type(error).__name__}") from None
+        if part is None:
             return
-        yield chunk
-
-
-def _readable(archive: Path, members: Iterator[Member]) -> Iterator[Member]:
-    while True:
-        with _unpacking(archive):
-            member = next(members, None)
-        if member is None:
-            return
-        yield member
+        yield part
 
 
 def _members(archive: Path) -> Generator[Member, None, None]:

@@ -112,8 +112,8 @@ def _model(
     return ExecutionModel(
         **frames,
         stats=trace.stats,
-        unknown=_counted({kind.table: len(kind.registry.unknown) for kind in kinds}),
-        unpaired=_counted(unpaired),
+        unknown=dict(+Counter({kind.table: len(kind.registry.unknown) for kind in kinds})),
+        unpaired=dict(+Counter(unpaired)),
         missing_events=find_missing_events(threads.writers(), frames),
     )
 
@@ -139,11 +139,6 @@ def require_events(model: ExecutionModel, trace: Path) -> None:
         reason,
         remedy="record ros2:* before the nodes start, with a ROS 2 that can be traced (ros2 run tracetools status)",
     )
-
-
-def _counted(counts: dict[str, int]) -> dict[str, int]:
-    """Non-zero counts."""
-    return {name: count for name, count in counts.items() if count}
 
 
 _OWNERS: Final = {

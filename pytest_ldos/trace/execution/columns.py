@@ -149,8 +149,7 @@ def _with_nulls(name: str, values: Array, least: int) -> pl.Series:
         kind = nanoarrow.int32() if values.dtype == np.int32 else nanoarrow.int64()
         buffers = [np.packbits(present, bitorder="little"), values]
         return pl.Series(nanoarrow.c_array_from_buffers(kind, len(values), buffers)).alias(name)
-    kept = pl.when(pl.Series(present)).then(pl.col(name))
-    return pl.Series(name, values).to_frame().select(kept.alias(name)).to_series()
+    return pl.Series(name, values).set(pl.Series(~present), None)
 
 
 def ids_of(frame: pl.DataFrame, name: str) -> IdArray:

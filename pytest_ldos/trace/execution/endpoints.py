@@ -22,9 +22,7 @@ from pytest_ldos.trace.execution.observed import Events, Observed
 
 Handles = npt.NDArray[np.uint64]
 
-
 _PAIR: Final = np.dtype([("process", np.int64), ("handle", np.uint64)])
-
 
 Pair = tuple[int, int]
 """Process and handle."""
@@ -215,27 +213,16 @@ def build_endpoints(observed: Observed) -> Endpoints:
     pairs = zip(inits.texts("namespace"), inits.texts("node_name"), strict=True)
     names = {"name": [f"{namespace.rstrip('/')}/{name}" for namespace, name in pairs]}
     nodes = Kind("nodes", inits, "node_handle", registry_of(inits, "node_handle"), names)
-    publishers = observed.events(Ros2.PUBLISHER_INIT)
-    subscriptions = observed.events(Ros2.SUBSCRIPTION_INIT)
-    services = observed.events(Ros2.SERVICE_INIT)
-    clients = observed.events(Ros2.CLIENT_INIT)
-    machines = observed.events(Ros2.STATE_MACHINE_INIT)
+    publishers, subscriptions = observed.events(Ros2.PUBLISHER_INIT), observed.events(Ros2.SUBSCRIPTION_INIT)
+    services, clients = observed.events(Ros2.SERVICE_INIT), observed.events(Ros2.CLIENT_INIT)
     return Endpoints(
         nodes=nodes,
-        publishers=_topic_end(observed, "publisher", publishers, observed.events(Ros2.RMW_PUBLISHER_INIT), nodes),
-        subscriptions=_topic_end(
-            observed, "subscription", subscriptions, observed.events(Ros2.RMW_SUBSCRIPTION_INIT), nodes
-        ),
-        services=_service_end("services", services, "service_handle", nodes),
-        clients=_service_end("clients", clients, "client_handle", nodes),
+        publishers=_topic_end("publisher", publishers, observed.events(Ros2.RMW_PUBLISHER_INIT), nodes),
+        subscriptions=_topic_end("subscription", subscriptions, observed.events(Ros2.RMW_SUBSCRIPTION_INIT), nodes),
+        services=_of_node("services", services, "service_handle", nodes, name=services.texts("service_name")),
+        clients=_of_node("clients", clients, "client_handle", nodes, name=clients.texts("service_name")),
         timers=_timers(observed, nodes),
-        state_machines=Kind(
-            "state_machines",
-            machines,
-            "state_machine",
-            registry_of(machines, "state_machine"),
-            {"node": _node_of(machines, nodes)},
-        ),
+        state_machines=_of_node("state_machines", observed.events(Ros2.STATE_MACHINE_INIT), "state_machine", nodes),
         publishers_by_rcl=registry_of(publishers, "publisher_handle"),
         subscriptions_by_rcl=registry_of(subscriptions, "subscription_handle"),
         rmw_clients=registry_of(clients, "rmw_client_handle"),
@@ -251,7 +238,11 @@ def _node_of(inits: Events, nodes: Kind) -> IdArray:
     return nodes.registry.resolve(inits.process, inits.handles("node_handle"), inits.times_ns)
 
 
-def _topic_end(observed: Observed, role: str, inits: Events, rmw_inits: Events, nodes: Kind) -> Kind:
+def _of_node(table: str, inits: Events, handle: str, nodes: Kind, **columns: Any) -> Kind:
+    return Kind(table, inits, handle, registry_of(inits, handle), {"node": _node_of(inits, nodes), **columns})
+
+
+def _topic_end(role: str, inits: Events, rmw_inits: Events, nodes: Kind) -> Kind:
     """Publishers or subscriptions, found by the middleware's handle, which all their events carry."""
     rmw_handle = f"rmw_{role}_handle"
     rmw = registry_of(rmw_inits, rmw_handle).find(inits.process, inits.handles(rmw_handle), inits.times_ns)
@@ -269,11 +260,6 @@ def _topic_end(observed: Observed, role: str, inits: Events, rmw_inits: Events, 
             "gid": [gids[row] if row >= 0 else None for row in rmw.tolist()],
         },
     )
-
-
-def _service_end(table: str, inits: Events, handle: str, nodes: Kind) -> Kind:
-    columns = {"node": _node_of(inits, nodes), "name": inits.texts("service_name")}
-    return Kind(table, inits, handle, registry_of(inits, handle), columns)
 
 
 def _timers(observed: Observed, nodes: Kind) -> Kind:

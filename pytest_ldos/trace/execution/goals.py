@@ -63,17 +63,11 @@ def build_ticks(observed: Observed) -> Frames:
 
 def _trial_spans(observed: Observed, phases: pl.DataFrame) -> pl.DataFrame:
     begins = observed.events(Marker.TRIAL_BEGIN)
-    spans = pl.DataFrame(
-        {
-            "goal_id": pl.Series(begins.texts("goal_id"), dtype=pl.String),
-            "scenario": pl.Series(begins.texts("scenario"), dtype=pl.String),
-            "index": pl.Series(begins["index"], dtype=pl.Int64),
-            "begin_ns": begins.times_ns,
-            "thread": begins.thread,
-        }
-    ).unique("goal_id", keep="last", maintain_order=True)
-    plans = _last(observed.events(Marker.PLAN), planned_ns="duration_ns", points="points")
-    ends = _last(observed.events(Marker.TRIAL_END), error_code="error_code", end_ns=None)
+    planned, ended = observed.events(Marker.PLAN), observed.events(Marker.TRIAL_END)
+    columns = {"scenario": begins.texts("scenario"), "index": begins["index"]}
+    spans = _last(begins, **columns, begin_ns=begins.times_ns, thread=begins.thread)
+    plans = _last(planned, planned_ns=planned["duration_ns"], points=planned["points"])
+    ends = _last(ended, error_code=ended["error_code"], end_ns=ended.times_ns)
     spans = spans.join(plans, "goal_id", "left").join(ends, "goal_id", "left").sort("begin_ns", maintain_order=True)
     return _complete(spans, "trial_spans", phases, observed)
 
@@ -94,13 +88,10 @@ def _complete(goals: pl.DataFrame, table: str, phases: pl.DataFrame, observed: O
     return goals.select(pl.col(name).cast(kind) for name, kind in INSTANCES[table].items())
 
 
-def _last(events: Events, **columns: str | None) -> pl.DataFrame:
-    """The last event of each goal. `columns` names the field of each column; ``None`` is the time."""
-    values: dict[str, Any] = {
-        name: events.times_ns if field is None else events[field] for name, field in columns.items()
-    }
+def _last(events: Events, **columns: Any) -> pl.DataFrame:
+    """The last event of each goal, with the given columns of the events."""
     goals = pl.Series(events.texts("goal_id"), dtype=pl.String)
-    return pl.DataFrame({"goal_id": goals, **values}).unique("goal_id", keep="last", maintain_order=True)
+    return pl.DataFrame({"goal_id": goals, **columns}).unique("goal_id", keep="last", maintain_order=True)
 
 
 def _work_of_planning(goals: pl.DataFrame, phases: pl.DataFrame, speeds: Events) -> pl.Series:

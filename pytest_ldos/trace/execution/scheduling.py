@@ -86,9 +86,8 @@ def build_thread_states(trace: DecodedTrace) -> pl.DataFrame:
 
 
 def _nullable(codes: npt.NDArray[np.int32]) -> pl.Series:
-    """Numbers, null where they are negative."""
-    series = pl.Series("code", codes)
-    return series.to_frame().select(pl.when(pl.col("code") >= 0).then(pl.col("code"))).to_series()
+    series = pl.Series(codes)
+    return series.set(series < 0, None)
 
 
 def _words(codes: npt.NDArray[Any], words: Sequence[str | None]) -> pl.Series:

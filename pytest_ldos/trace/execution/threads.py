@@ -253,11 +253,9 @@ def switch_columns(trace: DecodedTrace, vocabulary: Vocabulary) -> KernelColumns
     """Columns of ``sched_switch``; empty if the trace has none."""
     table = _table(trace, Kernel.SWITCH)
     if table is None:
-        ints = {"cpu": np.int32, "prev_tid": np.int32, "prev_state": np.int64, "next_tid": np.int32}
-        kinds = {"time_ns": np.int64, "trace": np.uint32, **ints}
-        no_names = (np.empty(0, dtype=np.uint32), list[int]())
-        columns: KernelColumns = {name: np.empty(0, dtype=kind) for name, kind in kinds.items()}
-        return columns | {"prev_name": no_names, "next_name": no_names}
+        none = np.empty(0, dtype=np.int32)
+        columns = {name: Column(name=name, values=none) for name in KERNEL_FIELDS[Kernel.SWITCH]}
+        table = EventTable(Kernel.SWITCH, none.astype(np.int64), none, none.astype(np.uint32), columns)
     return {
         "time_ns": table.timestamp_ns,
         "trace": table.trace,
