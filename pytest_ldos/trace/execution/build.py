@@ -31,12 +31,7 @@ from pytest_ldos.trace.execution.callbacks import (
 from pytest_ldos.trace.execution.columns import Growing, IdArray, TimesNs, chunks, frame_of, ids_of, room_for, times_of
 from pytest_ldos.trace.execution.coverage import build_missing_spans, find_missing_events
 from pytest_ldos.trace.execution.endpoints import Endpoints, Kind, build_endpoints
-from pytest_ldos.trace.execution.goals import (
-    build_actions,
-    build_link_annotations,
-    build_transitions,
-    build_trials,
-)
+from pytest_ldos.trace.execution.goals import build_actions, build_link_annotations, build_transitions, build_trials
 from pytest_ldos.trace.execution.model import INSTANCES, ExecutionModel, Frames
 from pytest_ldos.trace.execution.observed import Observed, count_threads
 from pytest_ldos.trace.execution.threads import ThreadCensus

@@ -18,17 +18,8 @@ import polars as pl
 
 from pytest_ldos.base.ros2 import Ros2
 from pytest_ldos.trace.ctf.stats import Gap
-from pytest_ldos.trace.execution.columns import (
-    NEVER,
-    IdArray,
-    TimesNs,
-    chunks,
-    distinct_rows,
-    frame_of,
-    ids_of,
-    pick,
-    times_of,
-)
+from pytest_ldos.trace.execution import columns as mapped
+from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, frame_of, ids_of, pick, times_of
 from pytest_ldos.trace.execution.endpoints import Endpoints, Kind, Registry, registry_of
 from pytest_ldos.trace.execution.model import ENTITIES, INSTANCES, Frames
 from pytest_ldos.trace.execution.observed import Events, Observed, in_table
@@ -121,7 +112,7 @@ def count_unpaired(runs: pl.DataFrame, ends: int, gaps: Sequence[Gap]) -> dict[s
     start_ns, end_ns = times_of(runs, "start_ns"), times_of(runs, "end_ns")
     paired = len(runs) - runs["end_ns"].null_count()
     touched = 0  # such a run may be two: the end of one and the start of the next were lost
-    for part in chunks(len(runs)):
+    for part in mapped.chunks(len(runs)):
         is_touched = np.zeros(part.stop - part.start, dtype=bool)
         for gap in gaps:
             is_touched |= (start_ns[part] <= gap.to_ns) & (end_ns[part] >= gap.from_ns)
@@ -281,8 +272,8 @@ def build_executors(threads: pl.DataFrame, runs: pl.DataFrame, waits: pl.DataFra
     No event names an executor. Threads of a process that ran the same callback belong
     together; a thread that waited for work without running anything is an executor of its own.
     """
-    pairs = distinct_rows(ids_of(runs, "callback"), ids_of(runs, "thread")).tolist()
-    waited = distinct_rows(ids_of(waits, "thread"))[:, 0].tolist()
+    pairs = mapped.distinct_rows(ids_of(runs, "callback"), ids_of(runs, "thread")).tolist()
+    waited = mapped.distinct_rows(ids_of(waits, "thread"))[:, 0].tolist()
     group = {each: each for each in sorted({*waited, *(thread for _, thread in pairs)})}
     for (one, first), (other, second) in pairwise(pairs):
         if one == other:

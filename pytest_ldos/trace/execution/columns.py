@@ -98,6 +98,19 @@ class Growing:
         self._parts.clear()
 
 
+def growing(**kinds: npt.DTypeLike) -> dict[str, Growing]:
+    """Columns that grow at their ends."""
+    return {name: Growing(kind) for name, kind in kinds.items()}
+
+
+def rows_where(rows: int, is_wanted: Callable[[slice], Array]) -> IdArray:
+    """Rows of which a flag, computed chunk by chunk, is true."""
+    found = Growing(np.int32)
+    for part in chunks(rows):
+        found.add(np.flatnonzero(is_wanted(part)) + part.start)
+    return found.finish()
+
+
 def temporary_folder() -> Path:
     """Folder of temporary files: ``TMPDIR``, or the folder for large ones."""
     if not os.environ.get("TMPDIR") and os.access(_LARGE_FILES, os.W_OK | os.X_OK):
@@ -199,12 +212,7 @@ _NARROW: Final = 1 << 16  # keys below this are sorted as 16-bit numbers, which 
 
 @dataclass(frozen=True)
 class Index:
-    """Rows of a table by a key.
-
-    Attributes:
-        first: position of the first row of each key, then the total; shape ``(keys + 1,)``.
-        rows: ordered by key, then by position in the table.
-    """
+    """Rows of a table, ordered by key; `first` is the position of each key's first row, then the total."""
 
     first: npt.NDArray[np.int64]
     rows: IdArray

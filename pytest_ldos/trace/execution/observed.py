@@ -44,6 +44,12 @@ class Clock:
         last = self._since_first(np.array([self.last_ns]))
         self._bits = max(int(last[0]).bit_length(), 1)
 
+    @classmethod
+    def of(cls, *columns: pl.Series) -> Clock:
+        """Clock of long columns of times, without their nulls."""
+        parts = (mapped.rows_of(column, part) for column in columns for part in chunks(len(column)))
+        return cls(*(edges(part.drop_nulls().to_numpy()) for part in parts))
+
     def _since_first(self, times_ns: TimesNs) -> TimesNs:
         if len(self._first_ns) == 1:
             since: TimesNs = times_ns - self._first_ns[0]

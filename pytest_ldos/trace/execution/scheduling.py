@@ -315,13 +315,7 @@ class ProcessSplit:
 
 
 def split_process(
-    states: pl.DataFrame,
-    owners: Mapping[int, int],
-    pid: int,
-    *,
-    begin_ns: int,
-    end_ns: int,
-    own_side: Collection[int],
+    states: pl.DataFrame, owners: Mapping[int, int], pid: int, *, begin_ns: int, end_ns: int, own_side: Collection[int]
 ) -> ProcessSplit:
     """Splits the time of a process within a span.
 

@@ -22,12 +22,7 @@ import polars as pl
 
 from pytest_ldos.base.ros2 import AFTER_JAZZY, FIELDS, Marker, Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace, EventTable, Window, WindowedTrace
-from pytest_ldos.trace.execution.callbacks import (
-    build_callback_runs,
-    build_callbacks,
-    build_executions,
-    build_waits,
-)
+from pytest_ldos.trace.execution.callbacks import build_callback_runs, build_callbacks, build_executions, build_waits
 from pytest_ldos.trace.execution.columns import NEVER, TimesNs, ids_of
 from pytest_ldos.trace.execution.endpoints import Discovered, Endpoints, Kind, build_endpoints
 from pytest_ldos.trace.execution.goals import build_requests, build_ticks

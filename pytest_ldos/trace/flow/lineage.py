@@ -15,16 +15,7 @@ import polars as pl
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.trace.execution import columns as mapped
-from pytest_ldos.trace.execution.columns import (
-    Growing,
-    IdArray,
-    chunks,
-    computed,
-    ids_of,
-    index_by,
-    rows_of,
-    times_at,
-)
+from pytest_ldos.trace.execution.columns import IdArray, computed, ids_of, index_by, rows_of, rows_where, times_at
 from pytest_ldos.trace.flow.build import begins_of
 from pytest_ldos.trace.flow.graph import DIRECT, FlowGraph, Names, number_topics, topics_of
 from pytest_ldos.trace.flow.transport import first_linked
@@ -120,10 +111,7 @@ class _Chains:
         self._name = path.name
         self._via = np.array([numbers.get(topic, -2) for topic in path.via])
         self._steps = len(numbers)
-        ends = Growing(np.int32)
-        for part in chunks(len(self._topic)):
-            ends.add(np.flatnonzero(self._topic[part] == self._via[-1]) + part.start)
-        self.ends = ends.finish()
+        self.ends = rows_where(len(self._topic), lambda part: self._topic[part] == self._via[-1])
         if len(self.ends):
             self._origin = first_linked(len(model.takes), flow.transport, "take", "publication")
             self._take = ids_of(flow.uses, "take")

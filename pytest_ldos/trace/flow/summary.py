@@ -12,19 +12,7 @@ import polars as pl
 
 from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.trace.execution import columns as mapped
-from pytest_ldos.trace.execution.columns import (
-    NEVER,
-    Grouped,
-    Growing,
-    IdArray,
-    chunks,
-    computed,
-    ids_at,
-    ids_of,
-    pick,
-    rows_of,
-    times_of,
-)
+from pytest_ldos.trace.execution.columns import NEVER, IdArray, ids_at, ids_of, pick, times_of
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.critical import CriticalPaths, break_down
 from pytest_ldos.trace.flow.graph import BETWEEN_HOSTS, UNKNOWN, FlowGraph, Names, unlinked_topics
@@ -153,7 +141,7 @@ def _windows(model: ExecutionModel) -> Iterator[list[pl.DataFrame]]:
         for table, begin in tables:
             if table[begin].is_sorted():
                 rows = np.searchsorted(table[begin].to_numpy(), [int(first_ns), int(until_ns)])
-                part.append(rows_of(table, slice(*rows.tolist())))
+                part.append(mapped.rows_of(table, slice(*rows.tolist())))
             else:
                 part.append(table.filter(pl.col(begin).is_between(first_ns, until_ns, closed="left")))
         yield part
@@ -185,11 +173,11 @@ def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
     names = sorted(set(publishers["topic"]))
     number_of = np.array([names.index(name) for name in publishers["topic"]], dtype=np.int32)
     publisher = ids_of(model.publications, "publisher")
-    group = computed(len(publisher), np.int32, lambda part: pick(number_of, publisher[part], -1))
+    group = mapped.computed(len(publisher), np.int32, lambda part: pick(number_of, publisher[part], -1))
     processes = [publishers.filter(pl.col("topic") == name)["process"].to_list() for name in names]
     rated = rates_of(group, times_of(model.publications, "time_ns"), model.coverage, processes)
     has_published = np.zeros(len(publishers), dtype=np.bool_)
-    for part in chunks(len(publisher)):
+    for part in mapped.chunks(len(publisher)):
         has_published[publisher[part][publisher[part] >= 0]] = True
     active = publishers.filter(pl.Series(has_published)).group_by("topic").agg(publishers=pl.len())
     rated = rated.with_columns(topic=pl.Series(names, dtype=pl.String).gather(rated["group"]))
@@ -233,15 +221,15 @@ def _received(flow: FlowGraph, topics: Sequence[str]) -> pl.DataFrame:
     number_of = np.array([names.index(topic) for topic in topics], dtype=np.int32)
 
     def topic_of(part: slice) -> IdArray:
-        publication = rows_of(flow.transport, part)["publication"].to_numpy()
+        publication = mapped.rows_of(flow.transport, part)["publication"].to_numpy()
         return pick(number_of, ids_at(flow.model.publications, "publisher", publication), -1)
 
-    group = computed(len(flow.transport), np.int32, topic_of)
-    latencies = Grouped(group, flow.transport["latency_ns"].to_numpy(), len(names))
+    group = mapped.computed(len(flow.transport), np.int32, topic_of)
+    latencies = mapped.Grouped(group, flow.transport["latency_ns"].to_numpy(), len(names))
     return _quantiles(latencies).with_columns(topic=pl.Series(names, dtype=pl.String)).filter(pl.col("received") > 0)
 
 
-def _quantiles(grouped: Grouped) -> pl.DataFrame:
+def _quantiles(grouped: mapped.Grouped) -> pl.DataFrame:
     found = grouped.nearest(list(_PERCENTILES.values()))
     return pl.DataFrame(found, schema=dict.fromkeys(_PERCENTILES, pl.Float64), orient="row").with_columns(
         received=pl.Series(grouped.sizes, dtype=pl.UInt32)
@@ -268,9 +256,11 @@ def summarize_callbacks(flow: FlowGraph) -> pl.DataFrame:
         return np.where(is_known, callback[part], -1)
 
     count = len(flow.model.callbacks)
-    durations_ns = computed(len(table), np.int64, lambda part: end_ns[part] - start_ns[part])
-    grouped = Grouped(computed(len(table), np.int32, ended), durations_ns, count)
-    runs = sum((np.bincount(callback[part], minlength=count) for part in chunks(len(table))), np.zeros(count, np.int64))
+    durations_ns = mapped.computed(len(table), np.int64, lambda part: end_ns[part] - start_ns[part])
+    grouped = mapped.Grouped(mapped.computed(len(table), np.int32, ended), durations_ns, count)
+    runs = sum(
+        (np.bincount(callback[part], minlength=count) for part in mapped.chunks(len(table))), np.zeros(count, np.int64)
+    )
     own = [grouped.of(number) for number in range(count)]
     found = _quantiles(grouped).with_columns(
         callback=pl.Series(range(count), dtype=pl.Int32),
@@ -315,7 +305,7 @@ def summarize_paths(flow: FlowGraph, paths: Sequence[PathSpec]) -> pl.DataFrame:
     critical: CriticalPaths | None = None
     rows: list[dict[str, Any]] = []
     for path in paths:
-        latencies_ns, missed = Growing(np.int64), 0
+        latencies_ns, missed = mapped.Growing(np.int64), 0
         durations_ns: Counter[tuple[str, str]] = Counter()
         for part in passages_in_parts(flow, path):
             if len(part):
@@ -338,6 +328,6 @@ def summarize_paths(flow: FlowGraph, paths: Sequence[PathSpec]) -> pl.DataFrame:
             "longest": f"{kind}: {subject}",
             "share": longest_ns / max(int(latency_ns.sum()), 1),
         }
-        every = Grouped(np.zeros(len(latency_ns), dtype=np.int32), latency_ns, 1)
+        every = mapped.Grouped(np.zeros(len(latency_ns), dtype=np.int32), latency_ns, 1)
         rows.append(row | dict(zip(_PERCENTILES, every.nearest(list(_PERCENTILES.values()))[0], strict=True)))
     return pl.DataFrame(rows, schema=_PATHS)
