@@ -17,16 +17,7 @@ from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.critical import break_down
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.lineage import PathInstances, find_path
-from pytest_ldos.trace.patterns import (
-    EventPattern,
-    Evidence,
-    Source,
-    callback_began,
-    event,
-    published,
-    received,
-    require,
-)
+from pytest_ldos.trace.patterns import CallbackRan, EventPattern, Evidence, Source, event, published, received, require
 
 
 def assert_published(
@@ -88,7 +79,7 @@ def assert_callback_ran(  # noqa: PLR0913 - five of them name the callback
         The runs: rows of the model's table, with `node_name` and `time_ns` (their start).
     """
     __tracebackhide__ = True
-    run = callback_began(node=node, topic=topic, service=service, timer_ms=timer_ms, symbol=symbol)
+    run = CallbackRan(node=node, topic=topic, service=service, timer_ms=timer_ms, symbol=symbol)
     return _assert_count(source, run, at_least, at_most, within)
 
 

@@ -76,7 +76,7 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
     frames |= rare | {
         "callback_runs": runs,
         "waits": build_waits(observed),
-        "executions": build_executions(observed, endpoints).frame,
+        "executions": build_executions(observed, endpoints)[0],
     }
     kinds = (*endpoints.kinds(), callbacks)
     ends = len(observed.events(Ros2.CALLBACK_END))

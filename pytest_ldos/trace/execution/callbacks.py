@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -30,7 +29,7 @@ _MANGLED: Final = "_Z"
 def demangle(symbol: str) -> str:
     """Readable form of a mangled C++ name; any other text unchanged.
 
-    tracetools demangles most names. The rest, and names in other recorders' traces, are demangled by the C++ runtime.
+    tracetools demangles most names; the C++ runtime demangles the rest, and names in other recorders' traces.
     """
     if not symbol.startswith(_MANGLED):
         return symbol
@@ -192,30 +191,19 @@ def build_waits(observed: Observed) -> pl.DataFrame:
     return frame_of(INSTANCES["waits"], columns)
 
 
-@dataclass(frozen=True)
-class Executions:
-    """Table of executions, with the state needed to continue those still open at the end of a window.
+Latest = tuple[TimesNs, TimesNs]
+"""Last take and last callback end in each execution; `NEVER` without one."""
 
-    Attributes:
-        is_open: true for those after which their thread did not look for work.
-        taken_ns, ended_ns: last take and last callback end in each; `NEVER` without one.
-    """
-
-    frame: pl.DataFrame
-    is_open: npt.NDArray[np.bool_]
-    taken_ns: TimesNs
-    ended_ns: TimesNs
-
-
-_NOTHING: Final = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+NOTHING: Final[Latest] = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
 def build_executions(
-    observed: Observed, endpoints: Endpoints, earlier: tuple[TimesNs, TimesNs] = _NOTHING
-) -> Executions:
+    observed: Observed, endpoints: Endpoints, earlier: Latest = NOTHING
+) -> tuple[pl.DataFrame, npt.NDArray[np.bool_], Latest]:
     """Table of executions; each ends with its callback, or with the failed take if no callback ran.
 
-    `earlier` is the last take and the last callback end of the first executions, from earlier windows.
+    Also returns the state needed to continue those still open at the end of a window: true for those after which their
+    thread did not look for work, and the latest events. `earlier` are those of the first ones, from earlier windows.
     """
     executed = observed.events(Ros2.EXECUTOR_EXECUTE)
     timeline = observed.timeline(Ros2.EXECUTOR_EXECUTE)
@@ -237,7 +225,7 @@ def build_executions(
         "subscription": subscription,
         "timer": timer,
     }
-    return Executions(frame_of(INSTANCES["executions"], columns), look == NEVER, taken_ns, ended_ns)
+    return frame_of(INSTANCES["executions"], columns), look == NEVER, (taken_ns, ended_ns)
 
 
 def _subjects(observed: Observed, endpoints: Endpoints) -> tuple[IdArray, IdArray]:
@@ -245,13 +233,9 @@ def _subjects(observed: Observed, endpoints: Endpoints) -> tuple[IdArray, IdArra
     executed = observed.events(Ros2.EXECUTOR_EXECUTE)
     subject = (executed.process, executed.handles("handle"), executed.times_ns)
     subscription, timer = endpoints.subscriptions_by_rcl.find(*subject), endpoints.timers.registry.find(*subject)
-    since = [
-        np.where(born_ns <= executed.times_ns, born_ns, NEVER)
-        for born_ns in (
-            pick(endpoints.subscriptions.inits.times_ns, subscription, NEVER),
-            pick(endpoints.timers.inits.times_ns, timer, NEVER),
-        )
-    ]
+    found = ((endpoints.subscriptions, subscription), (endpoints.timers, timer))
+    born_ns = [pick(kind.inits.times_ns, entity, NEVER) for kind, entity in found]
+    since = [np.where(each <= executed.times_ns, each, NEVER) for each in born_ns]
     of_timer = (timer >= 0) & ((subscription < 0) | (since[1] > since[0]))
     return np.where(of_timer, -1, subscription), np.where(of_timer, timer, -1)
 

@@ -115,39 +115,35 @@ _RULES: Final = {Ros2.LINK_PERIODIC_ASYNC: PERIODIC_ASYNC, Ros2.LINK_PARTIAL_SYN
 
 def build_link_annotations(observed: Observed, endpoints: Endpoints) -> tuple[pl.DataFrame, int]:
     """One row per annotation, with lists of ids, and the number of unknown handles."""
-    rows: dict[str, list[Any]] = {"rule": [], "process": [], "time_ns": [], "subscriptions": [], "publishers": []}
+    registries = (endpoints.subscriptions_by_rcl, endpoints.publishers_by_rcl)
+    rows: list[tuple[Any, ...]] = []
     unknown = 0
     for name, rule in _RULES.items():
         events = observed.events(name)
-        rows["rule"] += [rule] * len(events)
-        rows["process"] += events.process.tolist()
-        rows["time_ns"] += events.times_ns.tolist()
-        for column, field, registry in (
-            ("subscriptions", "subs", endpoints.subscriptions_by_rcl),
-            ("publishers", "pubs", endpoints.publishers_by_rcl),
-        ):
-            for process, time_ns, handles in zip(events.process, events.times_ns, events.lists(field), strict=True):
-                some = np.array(handles, dtype=np.uint64)
-                ids = registry.find(np.full(len(some), process), some, np.full(len(some), time_ns))
+        subject = zip(events.process.tolist(), events.times_ns.tolist(), strict=True)
+        for (process, time_ns), *handles in zip(subject, events.lists("subs"), events.lists("pubs"), strict=True):
+            found = []
+            for registry, some in zip(
+                (endpoints.subscriptions_by_rcl, endpoints.publishers_by_rcl), handles, strict=True
+            ):
+                owners, times_ns = (np.full(len(some), value) for value in (process, time_ns))
+                ids = registry.find(owners, np.array(some, dtype=np.uint64), times_ns)
                 unknown += int(np.count_nonzero(ids < 0))
-                rows[column].append(ids[ids >= 0].tolist())
-    lists: dict[str, Any] = {
-        name: pl.Series(name, rows.pop(name), dtype=pl.List(pl.Int32)) for name in ("subscriptions", "publishers")
-    }
-    return frame_of(ENTITIES["link_annotations"], rows | lists), unknown
+                found.append(ids[ids >= 0].tolist())
+            rows.append((len(rows), rule, process, time_ns, *found))
+    schema = {**ENTITIES["link_annotations"], **dict.fromkeys(("subscriptions", "publishers"), pl.List(pl.Int32))}
+    return pl.DataFrame(rows, schema=schema, orient="row"), unknown
 
 
 SEND_GOAL: Final = "/_action/send_goal"
 
 
 def build_actions(services: pl.DataFrame, clients: pl.DataFrame) -> pl.DataFrame:
-    found = [
-        (row["node"], role, row["name"].removesuffix(SEND_GOAL))
-        for role, table in (("server", services), ("client", clients))
-        for row in table.filter(pl.col("name").str.ends_with(SEND_GOAL)).iter_rows(named=True)
-    ]
-    columns = {key: [row[at] for row in found] for at, key in enumerate(("node", "role", "name"))}
-    return frame_of(ENTITIES["actions"], columns)
+    ends = pl.concat(
+        table.select("node", "name", role=pl.lit(role)) for role, table in (("server", services), ("client", clients))
+    )
+    own = ends.filter(pl.col("name").str.ends_with(SEND_GOAL))
+    return frame_of(ENTITIES["actions"], own.with_columns(pl.col("name").str.strip_suffix(SEND_GOAL)).to_dict())
 
 
 STATUS: Final = "/_action/status"

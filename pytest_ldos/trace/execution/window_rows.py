@@ -22,8 +22,15 @@ import polars as pl
 
 from pytest_ldos.base.ros2 import AFTER_JAZZY, FIELDS, Marker, Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace, EventTable, Window, WindowedTrace
-from pytest_ldos.trace.execution.callbacks import build_callback_runs, build_callbacks, build_executions, build_waits
-from pytest_ldos.trace.execution.columns import NEVER, TimesNs, ids_of
+from pytest_ldos.trace.execution.callbacks import (
+    NOTHING,
+    Latest,
+    build_callback_runs,
+    build_callbacks,
+    build_executions,
+    build_waits,
+)
+from pytest_ldos.trace.execution.columns import NEVER, ids_of
 from pytest_ldos.trace.execution.endpoints import Discovered, Endpoints, Kind, build_endpoints
 from pytest_ldos.trace.execution.goals import build_requests, build_ticks
 from pytest_ldos.trace.execution.messages import build_enqueues, build_publications, build_takes
@@ -133,8 +140,6 @@ _OPEN: Final = {
 }
 """Table by event, for events that begin a row whose end comes later."""
 
-_NO_TIMES: Final = np.empty(0, dtype=np.int64)
-
 
 @dataclass(frozen=True)
 class WholeTrace:
@@ -152,13 +157,10 @@ class WholeTrace:
 
 @dataclass(frozen=True)
 class Carried:
-    """Events carried into a window: those of open rows, and of calls that the border cuts.
-
-    `earlier` is the last take and the last callback end of each open execution.
-    """
+    """Events carried into a window: those of open rows, and of calls that the border cuts, and of open executions."""
 
     events: Mapping[str, EventTable] = field(default_factory=dict)
-    earlier: tuple[TimesNs, TimesNs] = (_NO_TIMES, _NO_TIMES)
+    earlier: Latest = NOTHING
 
 
 @dataclass(frozen=True)
@@ -221,7 +223,7 @@ class WindowReader:
         self._callbacks.registry.begin_window()
         runs, running = build_callback_runs(observed, self._callbacks, lossy=self._lossy)
         waits = build_waits(observed)
-        executions = build_executions(observed, self._endpoints, carried.earlier)
+        executions, is_executing, latest = build_executions(observed, self._endpoints, carried.earlier)
         thread = ids_of(waits, "thread")
         last = np.full(int(thread.max(initial=-1)) + 1, -1, dtype=np.int64)
         last[thread] = np.arange(len(thread))
@@ -229,13 +231,13 @@ class WindowReader:
         is_open = {
             "callback_runs": np.isin(np.arange(len(runs)), running),
             "waits": is_last & waits["end_ns"].is_null().to_numpy(),
-            "executions": executions.is_open,
+            "executions": is_executing,
         }
         for name, table in _OPEN.items():
             if is_open[table].any():
                 on[str(name)] = select_rows(own[name], is_open[table])
-        carry = Carried(on, (executions.taken_ns[executions.is_open], executions.ended_ns[executions.is_open]))
-        return observed, {"callback_runs": runs, "waits": waits, "executions": executions.frame}, is_open, carry
+        carry = Carried(on, (latest[0][is_executing], latest[1][is_executing]))
+        return observed, {"callback_runs": runs, "waits": waits, "executions": executions}, is_open, carry
 
 
 def build_frequent(

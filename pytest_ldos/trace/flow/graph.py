@@ -40,10 +40,8 @@ _ID: Final = pl.Int32
 _TIME: Final = pl.Int64
 
 IN_PROCESS: Final = "intra_process"
-SAME_PROCESS: Final = "same_process"
-SAME_HOST: Final = "same_host"
 BETWEEN_HOSTS: Final = "between_hosts"
-WAYS: Final = (IN_PROCESS, SAME_PROCESS, SAME_HOST, BETWEEN_HOSTS)
+WAYS: Final = (IN_PROCESS, "same_process", "same_host", BETWEEN_HOSTS)
 
 DIRECT: Final = "direct"
 RULES: Final = (DIRECT, PERIODIC_ASYNC, PARTIAL_SYNC)

@@ -19,10 +19,7 @@ from pytest_ldos.trace.flow.graph import BETWEEN_HOSTS, UNKNOWN, FlowGraph, Name
 from pytest_ldos.trace.flow.lineage import passages_in_parts
 from pytest_ldos.trace.flow.timeliness import classify_receptions, rates_of, sum_of_known
 
-WAITING: Final = "waiting"
-PROCESSING: Final = "processing"
-EXECUTING: Final = "executing"
-STATES: Final = (WAITING, PROCESSING, EXECUTING)
+WAITING, PROCESSING, EXECUTING = STATES = ("waiting", "processing", "executing")
 
 _PARTS: Final = 4  # chunks are divided by this: states take more memory than rows of a table
 _COLUMNS: Final = ("executor", "thread", "begin_ns", "end_ns", "state")
@@ -186,7 +183,7 @@ def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
         pl.lit(True).alias("is_timed"), *map(sum_of_known, ("late", "too_late")), pl.col("lost").sum()
     )
     subscriptions = model.subscriptions.with_columns(topic).group_by("topic").agg(subscriptions=pl.len())
-    received = _received(flow, publishers["topic"].to_list())
+    received = _received(flow, names, number_of)
     joined = rated.join(active, on="topic")
     for more in (subscriptions, received, timely):
         joined = joined.join(more, on="topic", how="left")
@@ -215,18 +212,16 @@ def _topics_between_hosts(flow: FlowGraph) -> list[str]:
     return flow.model.publishers["topic"].gather(publisher).fill_null(UNKNOWN).unique().to_list()
 
 
-def _received(flow: FlowGraph, topics: Sequence[str]) -> pl.DataFrame:
-    """Number of receptions and quantiles of the transport of each topic that has receptions."""
-    names = sorted(set(topics))
-    number_of = np.array([names.index(topic) for topic in topics], dtype=np.int32)
+def _received(flow: FlowGraph, topics: Sequence[str], number_of: IdArray) -> pl.DataFrame:
+    """Number of receptions and quantiles of the transport of each topic that has receptions, by publishers' topics."""
 
     def topic_of(part: slice) -> IdArray:
         publication = mapped.rows_of(flow.transport, part)["publication"].to_numpy()
         return pick(number_of, ids_at(flow.model.publications, "publisher", publication), -1)
 
     group = mapped.computed(len(flow.transport), np.int32, topic_of)
-    latencies = mapped.Grouped(group, flow.transport["latency_ns"].to_numpy(), len(names))
-    return _quantiles(latencies).with_columns(topic=pl.Series(names, dtype=pl.String)).filter(pl.col("received") > 0)
+    latencies = mapped.Grouped(group, flow.transport["latency_ns"].to_numpy(), len(topics))
+    return _quantiles(latencies).with_columns(topic=pl.Series(topics, dtype=pl.String)).filter(pl.col("received") > 0)
 
 
 def _quantiles(grouped: mapped.Grouped) -> pl.DataFrame:
