@@ -18,10 +18,7 @@ recorder_name: Final = lttng_version
 
 
 def choose_recorder(directory: Path, log_directory: Path, *, switches: bool = False) -> Recorder:
-    """Returns a recorder that writes to `directory`; raises `Unavailable` if there is none.
-
-    With `switches`, it also records the machine's context switches, if permitted.
-    """
+    """Returns a recorder, with `switches` also of context switches if permitted; raises `Unavailable`."""
     recording_available().demand()
     recorder = LttngRecorder(directory, log_directory)
     return WithSwitches(recorder, log_directory) if switches and switches_available().ok else recorder

@@ -1,8 +1,7 @@
 """Records with LTTng-UST: a session with its channel and contexts, in a private session daemon.
 
-The session daemon is private, so that the trace has no other processes of the user: it has
-its own ``LTTNG_HOME``. As root, it also has a private mount namespace with its own run
-directory, which the recorded processes join. All of it ends with this process.
+The session daemon is private, so that the trace has no other processes of the user: it has its own ``LTTNG_HOME``.
+As root, it also has a private mount namespace with its own run directory, which the recorded processes join.
 """
 
 from __future__ import annotations
@@ -46,7 +45,6 @@ _WRITE_FAULT: Final = re.compile(
 
 
 def parse_losses(listing: str) -> RecordingReport:
-    """Sums of losses over all channels of a session."""
     root = ET.fromstring(listing)  # noqa: S314 - written by our own session daemon
 
     def counts(name: str) -> list[int]:

@@ -46,10 +46,7 @@ class PerfProcess(AttachedTool):
 
     @contextmanager
     def starting(self, arguments: Sequence[str], data: Path) -> Iterator[None]:
-        """Starts perf concurrently with the ``with`` block, whose exit waits until perf records.
-
-        Raises `ProfilingFailed`, with perf's output, if it could not begin.
-        """
+        """Starts perf; the exit of the ``with`` block waits until it records, or raises `ProfilingFailed`."""
         with temporary_folder("ldos-perf-") as folder, ExitStack() as resources:
             control, answer = folder / "control", folder / "answer"
             os.mkfifo(control)
@@ -121,9 +118,7 @@ def fold_perf_script(lines: Iterable[str], names: Mapping[int, str]) -> ReadSamp
         move_group 5321/5330  59866.039831: cpu-clock:
                  100960 _PyEval_EvalFrameDefault (/usr/lib/libpython3.11.so.1.0)
 
-    Args:
-        names: process names by pid; other processes are named after their main thread or,
-            if that has no sample, any other thread.
+    `names` are those of processes by pid; others are named after their main thread, or any with samples.
     """
     counts: Counter[tuple[int, Stack]] = Counter()
     threads: dict[int, str] = {}
@@ -144,7 +139,6 @@ def fold_perf_script(lines: Iterable[str], names: Mapping[int, str]) -> ReadSamp
 
 
 def _samples(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Groups of lines, one per sample."""
     found: list[str] = []
     for line in lines:
         text = line.rstrip("\n")

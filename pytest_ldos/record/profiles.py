@@ -1,7 +1,7 @@
 """Folded stacks (samples per call stack): trees, differences of two versions, export to speedscope.
 
-As text, one line per stack: frames from the outermost on, separated by ``;``, a space, the number of samples.
-Reference: Brendan Gregg's FlameGraph; perf's and py-spy's tools read and write the same format.
+As text, one line per stack: frames from the outermost on, separated by ``;``, a space, the number of samples. Brendan
+Gregg's FlameGraph, perf's and py-spy's tools have the same format.
 
 Samples are counts, so a share has sampling error. The interval of a difference is Agresti
 and Caffo's, with the family-wise error divided over all frames by Bonferroni's rule. If a version was
@@ -11,9 +11,8 @@ Student's distribution accounts for the uncertainty of its estimate). With a sin
 
 References: A. Agresti, B. Caffo, "Simple and effective confidence intervals for proportions and differences of
 proportions result from adding two successes and two failures", The American Statistician 54, 2000;
-P. McCullagh, J. A. Nelder, "Generalized Linear Models", 2nd ed., 4.5.
-
-Reference: https://www.speedscope.app/file-format-schema.json (``sampled`` profiles).
+P. McCullagh, J. A. Nelder, "Generalized Linear Models", 2nd ed., 4.5;
+https://www.speedscope.app/file-format-schema.json (``sampled`` profiles).
 """
 
 from __future__ import annotations
@@ -112,8 +111,7 @@ class Frame:
 
     Attributes:
         path: from the outermost frame to this one; empty for the root.
-        counts: samples in it and its callees, one number per profile.
-        own: samples in the function itself.
+        counts, own: samples in it and its callees, and in the function itself; one number per profile.
     """
 
     path: Stack
@@ -139,7 +137,6 @@ class Frame:
 
 
 def build_tree(profiles: Iterable[FoldedStacks]) -> Frame:
-    """Builds one tree of several profiles to compare frames of the same path."""
     given = list(profiles)
     whole = Frame((), [0] * len(given), [0] * len(given))
     for number, profile in enumerate(given):
@@ -166,11 +163,7 @@ _FEWEST_DEGREES: Final = 0.5
 
 @dataclass(frozen=True)
 class Change:
-    """Change of a frame's share of all samples, including its callees; shares are 0 to 1.
-
-    Attributes:
-        low, high: interval of the difference.
-    """
+    """Change of a frame's share (0 to 1) of all samples, including its callees; `low` and `high` are its interval."""
 
     path: Stack
     base: float
@@ -236,11 +229,7 @@ class Difference:
 
 
 def compare_profiles(base: Sequence[FoldedStacks], head: Sequence[FoldedStacks]) -> Difference:
-    """Compares the head's shares with the base's, each with one profile per start.
-
-    Raises:
-        ProfilingFailed: a version has no samples.
-    """
+    """Compares shares of two versions, one profile per start; raises `ProfilingFailed` if a version has no samples."""
     for name, parts in (("base", base), ("head", head)):
         if not any(parts):
             raise ProfilingFailed(f"the {name} has no samples to compare", remedy="profile for longer")

@@ -80,11 +80,7 @@ class Profiler(Protocol):
     name: str
 
     def start(self, processes: Mapping[int, str]) -> None:
-        """Starts sampling processes, named by pid; returns once it is active.
-
-        Raises:
-            ProfilingFailed: it could not start; the message quotes the tool's output.
-        """
+        """Starts sampling processes, named by pid; returns once it is active, or raises `ProfilingFailed`."""
 
     def stop(self) -> Sampled:
         """Stops sampling and reads the samples; raises `ProfilingFailed` if it had ended or its output is damaged."""

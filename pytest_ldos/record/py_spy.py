@@ -92,10 +92,7 @@ class _Spy:
 
 
 class PySpyProfiler(AttachedTool):
-    """Profiler with py-spy; see `Profiler`.
-
-    Processes are not stopped: a stack that changes while it is read is dropped.
-    """
+    """See `Profiler`; processes are not stopped, so a stack that changes while it is read is dropped."""
 
     def __init__(self, log_directory: Path, *, rate_hz: int) -> None:
         super().__init__(log_directory)
@@ -171,7 +168,6 @@ def _without_descendants(pids: Iterable[int]) -> list[int]:
 
 
 def _reason(spy: Child) -> str:
-    """Its error message, or how it ended."""
     lines = [one_line(line).strip() for line in spy.last_lines().splitlines()]
     message = next((line for line in lines if line.startswith(("Error:", "Reason:", "Permission"))), "")
     how = "it did not begin in time" if spy.exit_code is None else spy.describe_end()

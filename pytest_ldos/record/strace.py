@@ -85,7 +85,6 @@ def add_syscalls(tables: Iterable[tuple[SyscallCount, ...]]) -> tuple[SyscallCou
 
 
 def _shared(rows: Iterable[tuple[str, int, int, float]]) -> tuple[SyscallCount, ...]:
-    """Rows in order, with their shares."""
     ordered = sorted(rows, key=lambda row: (-row[3], -row[1], row[0]))
     total = math.fsum(row[3] for row in ordered)
     return tuple(SyscallCount(*row, share=row[3] / total if total else 0.0) for row in ordered)

@@ -29,8 +29,6 @@ Source = ExecutionModel | FlowGraph | DecodedTrace
 
 @dataclass(frozen=True)
 class Evidence:
-    """A model, with its trace if there is one."""
-
     model: ExecutionModel
     trace: DecodedTrace | None = None
 
@@ -83,7 +81,6 @@ class Evidence:
 
 
 def suggested(name: str, known: Sequence[str]) -> str:
-    """The nearest match, or a statement that there is none."""
     return suggest(name, known) if known else "there is none at all"
 
 
@@ -369,7 +366,6 @@ def callback_began(
     """The start of a callback's run.
 
     Args:
-        node: node of the callback.
         topic, service, timer_ms: topic, service or timer that triggers it; a timer is given by its period.
         symbol: part of the function's name.
 

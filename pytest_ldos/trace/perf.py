@@ -1,12 +1,10 @@
 """Context switches recorded by perf alongside a trace, in the table format of lttng-modules.
 
-Reads what ``perf record --switch-events -a`` writes. Other record types are skipped.
+Reads what ``perf record --switch-events -a`` writes: the thread that leaves a CPU, preempted or not, and the next one.
+Other records are skipped. perf records no wakeups: a thread counts as blocked until it runs again.
 
 Reference: Linux, ``tools/perf/Documentation/perf.data-file-format.txt``; ``perf_event_open(2)``
 (``PERF_RECORD_SWITCH_CPU_WIDE``, ``sample_id_all``).
-
-perf records which thread leaves a CPU, whether it was preempted, and which thread is next. It records no wakeups: a
-thread counts as blocked until it runs again.
 """
 
 from __future__ import annotations
@@ -71,11 +69,7 @@ class PerfRecords:
 
 
 def read_perf_records(path: Path) -> PerfRecords:
-    """Reads a data file; a truncated file is read up to its last whole record.
-
-    Raises:
-        TraceUnreadable: it is not a perf data file, or its records lack thread, time or CPU.
-    """
+    """Reads a data file, a truncated one up to its last whole record; raises `TraceUnreadable` if it is invalid."""
     try:
         content = path.read_bytes()
     except OSError as error:

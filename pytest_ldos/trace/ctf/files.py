@@ -77,7 +77,6 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def _room_in(folder: Path) -> int:
-    """Bytes that a trace may take on the disk of a folder."""
     return int(shutil.disk_usage(folder).free * _SHARE_OF_DISK)
 
 
@@ -382,9 +381,7 @@ class OpenedTrace:
 def opened(place: Path) -> Iterator[OpenedTrace]:
     """Opens a trace; an archive or an address is unpacked to a temporary folder for the ``with`` block.
 
-    Raises:
-        TraceUnreadable: it cannot be fetched or unpacked; errors in the block name files as `OpenedTrace` does.
-        NotWritten, ConfigurationError, Unavailable: see `fetch` and `unpack`.
+    Raises `TraceUnreadable` and the errors of `fetch` and `unpack`; in the block, it names files as `OpenedTrace` does.
     """
     address = address_of(place)
     if address is None and not is_archive(place):

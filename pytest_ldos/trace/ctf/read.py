@@ -217,7 +217,6 @@ def _decode(
 
 
 def names_of(files: SessionFiles) -> list[tuple[bytes, list[bytes]]]:
-    """Names of the metadata and streams of each trace, for the decoder."""
     return [(os.fsencode(trace.metadata), [os.fsencode(path) for path in trace.streams]) for trace in files.traces]
 
 

@@ -160,8 +160,7 @@ class StreamStats:
 
     Attributes:
         trace: index into `DecodedTrace.traces`.
-        packets: number read from this file.
-        events: number in the packets that were read; other packets are outside the time window.
+        packets, events: numbers that were read; other packets are outside the time window.
         truncated_bytes: bytes after the last whole event of a packet that the end of the file cuts.
         missing_bytes: bytes of such a packet beyond the end of the file.
         missing_padding: bytes of padding after a packet's content that the file lacks.

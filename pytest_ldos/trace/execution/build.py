@@ -287,7 +287,6 @@ def build_execution_in_windows(
 
 
 def _look_over(trace: WindowedTrace, pids: Collection[int] | None) -> WholeTrace:
-    """Reads the events that are read at once, and counts all threads."""
     once = trace.read(events=READ_EVENTS - WINDOWED_EVENTS)
     _check_time(once)
     census = ThreadCensus(once.traces)

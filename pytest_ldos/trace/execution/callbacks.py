@@ -27,10 +27,7 @@ _MANGLED: Final = "_Z"
 
 
 def demangle(symbol: str) -> str:
-    """Readable form of a mangled C++ name; any other text unchanged.
-
-    tracetools demangles most names; the C++ runtime demangles the rest, and names in other recorders' traces.
-    """
+    """Readable form of a mangled C++ name, for those that tracetools did not demangle; any other text unchanged."""
     if not symbol.startswith(_MANGLED):
         return symbol
     status = ctypes.c_int(-1)

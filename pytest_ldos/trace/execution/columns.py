@@ -99,7 +99,6 @@ class Growing:
 
 
 def growing(**kinds: npt.DTypeLike) -> dict[str, Growing]:
-    """Columns that grow at their ends."""
     return {name: Growing(kind) for name, kind in kinds.items()}
 
 
@@ -152,7 +151,6 @@ def _series(name: str, kind: Kind, values: Values) -> pl.Series:
 
 
 def _with_nulls(name: str, values: Array, least: int) -> pl.Series:
-    """Column with null where a value is below `least`."""
     present = computed(len(values), np.bool_, lambda part: values[part] >= least)
     if present.all():
         return pl.Series(name, values)

@@ -123,9 +123,7 @@ def build_link_annotations(observed: Observed, endpoints: Endpoints) -> tuple[pl
         subject = zip(events.process.tolist(), events.times_ns.tolist(), strict=True)
         for (process, time_ns), *handles in zip(subject, events.lists("subs"), events.lists("pubs"), strict=True):
             found = []
-            for registry, some in zip(
-                (endpoints.subscriptions_by_rcl, endpoints.publishers_by_rcl), handles, strict=True
-            ):
+            for registry, some in zip(registries, handles, strict=True):
                 owners, times_ns = (np.full(len(some), value) for value in (process, time_ns))
                 ids = registry.find(owners, np.array(some, dtype=np.uint64), times_ns)
                 unknown += int(np.count_nonzero(ids < 0))
@@ -154,11 +152,10 @@ _FURTHEST_NS: Final = NS_PER_S  # longest time between a goal's acceptance and i
 
 @dataclass(frozen=True, kw_only=True)
 class ActionGoal:
-    """Goal with at least one feedback message.
+    """Goal with at least one feedback message; feedback after its end is left out.
 
     Attributes:
         accepted_ns: time of the first status of the goal; ``None`` if not in the trace.
-        feedback_ns: times of its feedback, at least one; feedback after its end is left out.
         result_ns: time of the status that reports its end; ``None`` if not in the trace.
     """
 

@@ -174,17 +174,13 @@ def _preceding(observed: Observed, inner: str, outer: str) -> IdArray:
 def build_takes(
     observed: Observed, endpoints: Endpoints, callbacks: Kind, *, earlier_runs: int = 0
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Builds the table, and counts takes that returned nothing or were the middleware's own.
-
-    The first `earlier_runs` rows of `callback_start` were counted by an earlier window.
-    """
+    """Builds the table, and counts takes of nothing or of the middleware; an earlier window counted `earlier_runs`."""
     inter, counts = _inter_process(observed, endpoints)
     parts = (inter, _intra_process_takes(observed, endpoints), _by_callbacks(observed, callbacks, earlier_runs))
     return _in_time_order("takes", parts), counts
 
 
 def build_enqueues(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
-    """Messages that publishers enqueued for subscriptions in their own process."""
     enqueued = observed.events(Ros2.RING_BUFFER_ENQUEUE)
     return enqueued.table(
         "enqueues",

@@ -66,8 +66,6 @@ class TrialSpan:
         plan_requests: those after this trial and before the next one.
         is_stamped: True if the goal's sender stamped the phases with the trace's clock; such a trial is as complete as
             a marked one, without events in the trace.
-
-    Tracepoints: ``ldos:trial_begin``, ``ldos:phase``, ``ldos:plan``, ``ldos:cpu_speed``, ``ldos:trial_end``.
     """
 
     goal_id: str
@@ -240,7 +238,6 @@ def _columns(names: str, **others: type[pl.DataType]) -> Schema:
 
 
 def _entity(names: str = "", **others: type[pl.DataType]) -> Schema:
-    """Schema of an entity with a handle in a process, plus its own columns."""
     return {**_columns(f"id process handle born_ns {names}", **others), "known": pl.Boolean}
 
 

@@ -112,7 +112,6 @@ class Timeline:
         return in_table(others, self.last(others.keys, before=before))
 
     def next_for(self, others: Timeline, *, after: bool = False) -> IdArray:
-        """Row that `next` returns for each event of another timeline, in the order of its table."""
         return in_table(others, self.next(others.keys, after=after))
 
     def last(self, keys: Keys, *, before: bool = False, skip: int = 0) -> IdArray:
@@ -169,7 +168,6 @@ class Events:
         return frame_of(INSTANCES[name], {"time_ns": self.times_ns, "thread": self.thread, **columns})
 
     def handles(self, name: str) -> npt.NDArray[np.uint64]:
-        """Field of addresses of any width."""
         return self[name].astype(np.uint64, copy=False)
 
     def texts(self, name: str) -> list[str]:

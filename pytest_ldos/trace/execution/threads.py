@@ -38,9 +38,7 @@ class ThreadCensus:
     """Every thread that wrote an event, with its names.
 
     Contexts: ``vpid``, ``vtid``, ``procname``, and ``pid_ns`` where processes of several PID namespaces are recorded.
-
-    Attributes:
-        writers: processes (host's number and `owners`) that wrote each event; empty if it is only declared.
+    `writers` are the processes (host's number and `owners`) that wrote each event; empty if it is only declared.
     """
 
     def __init__(self, traces: Sequence[TraceInfo]) -> None:
@@ -221,11 +219,7 @@ class Move(IntEnum):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Meaning of codes: names of the hosts with a kernel trace, and of threads.
-
-    Attributes:
-        of_trace: for each trace of the `DecodedTrace`, the code of its kernel's host, or -1.
-    """
+    """Codes of threads' names and of hosts with a kernel trace; `of_trace` has the code of each trace's host, or -1."""
 
     hosts: list[str] = field(default_factory=list)
     of_trace: list[int] = field(default_factory=list)

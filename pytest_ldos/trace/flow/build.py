@@ -120,7 +120,6 @@ def publication_begins(model: ExecutionModel) -> TimesNs:
 
 
 def begins_of(publications: pl.DataFrame) -> TimesNs:
-    """Like `publication_begins`, for the given publications."""
     return publications.select(pl.coalesce("intra_ns", "rclcpp_ns", "rcl_ns", "time_ns")).to_series().to_numpy()
 
 
@@ -246,7 +245,6 @@ def link_calls(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
 
 
 def _steps(model: ExecutionModel, step: str) -> pl.DataFrame:
-    """Steps of one kind with the name of their service."""
     of_client = step in {"send_request", "take_response"}
     owner, owners = ("client", model.clients) if of_client else ("service", model.services)
     own = model.requests.filter(pl.col("step") == step)

@@ -41,12 +41,11 @@ class SegmentKind(StrEnum):
 
 @dataclass(frozen=True)
 class Segment:
-    """Part of a passage.
+    """Part of a passage, which begins where the previous one ends (nanoseconds since the epoch).
 
     Attributes:
         subject: topic, reception or callback that the segment belongs to.
-        begin_ns, end_ns: nanoseconds since the epoch; each segment begins where the previous one ends.
-        thread: thread id in the model on which the time was spent (of a transport, the receiver's); -1 for none.
+        thread: id in the model of the thread on which the time was spent (of a transport, the receiver's); -1 for none.
     """
 
     kind: SegmentKind

@@ -87,10 +87,7 @@ class Thing(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """The compared facts of a trace: kind (``node``, ``topic``, ``callback``) and name of things, and quantities.
-
-    The values of a quantity are in time order.
-    """
+    """The compared facts of a trace: kind and name of things, and the values of each quantity in time order."""
 
     things: frozenset[tuple[str, str]]
     samples: Samples

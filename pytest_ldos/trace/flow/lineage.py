@@ -48,14 +48,11 @@ class PathInstances:
 
 
 def find_path(flow: FlowGraph, path: PathSpec) -> PathInstances:
-    """Finds every passage along a path.
+    """Finds every passage along a path; raises `ConfigurationError` if there are too many partial passages.
 
     A path of topics ends with each publication on its last topic. It begins with the publish call of
     the newest message on its first topic from which that publication was made. A path of phases has
     one passage for each goal that entered exactly these phases in this order.
-
-    Raises:
-        ConfigurationError: the search found too many partial passages.
     """
     return PathInstances(path, pl.concat(each.table for each in passages_in_parts(flow, path)))
 
@@ -164,13 +161,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Instance:
-    """Publication, take or callback run.
-
-    Attributes:
-        id: row in the table.
-        begin_ns, end_ns: nanoseconds since the epoch; equal for instances without a duration.
-        label: human-readable name, e.g. ``/relay: /src_a``.
-    """
+    """Publication, take or callback run; begin and end (nanoseconds since the epoch) are equal without a duration."""
 
     kind: Kind
     id: int
@@ -183,9 +174,8 @@ class Instance:
 class Link:
     """Causal link from one instance to another.
 
-    Attributes:
-        rule: ``transport``, ``trigger``, ``publish``, ``polled`` (a callback published a result of a
-            message that it took itself), ``periodic_async`` or ``partial_sync``.
+    `rule` is ``transport``, ``trigger``, ``publish``, ``polled`` (a callback published a result of a
+    message that it took itself), ``periodic_async`` or ``partial_sync``.
     """
 
     cause: Instance
@@ -195,12 +185,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Lineage:
-    """All causes or all effects of an instance.
-
-    Attributes:
-        instances: in time order, including the origin.
-        links: from causes to effects.
-    """
+    """All causes or all effects of an instance, and itself, in time order; links go from causes to effects."""
 
     origin: Instance
     instances: tuple[Instance, ...]

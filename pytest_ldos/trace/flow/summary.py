@@ -111,10 +111,7 @@ def states_in_windows(model: ExecutionModel) -> Iterator[pl.DataFrame]:
 
 
 def busy_shares(model: ExecutionModel) -> pl.DataFrame:
-    """Fraction of its time that each executor thread spent in each state.
-
-    Columns: `executor`, `thread`, `observed_ns`, and `waiting`, `processing`, `executing` as fractions of it.
-    """
+    """Fraction of its time that each executor thread spent in each state, with `executor` and `observed_ns`."""
     parts = []
     for states in chain([_states(model, _NOTHING)], states_in_windows(model)):
         spans = states.with_columns(span=pl.col("end_ns") - pl.col("begin_ns"))
@@ -271,11 +268,7 @@ def summarize_callbacks(flow: FlowGraph) -> pl.DataFrame:
 
 
 def summarize_executors(flow: FlowGraph) -> pl.DataFrame:
-    """One row per executor.
-
-    Columns: `process` (its name), `pid`, `threads`, and `waiting`, `processing`, `executing` as
-    fractions of its threads' time.
-    """
+    """One row per executor: `process` (its name), `pid`, `threads`, and each state's fraction of its threads' time."""
     model = flow.model
     shares = busy_shares(model)
     weight = pl.col("observed_ns")

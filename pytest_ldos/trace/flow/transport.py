@@ -133,7 +133,6 @@ class _Ordered:
         self._row, self.stamp_ns = rows[first:], self.stamp_ns[first:]
 
     def between(self, first_ns: int, last_ns: int) -> _Stamped:
-        """Messages with stamps from the first to the last one."""
         begin = np.searchsorted(self.stamp_ns, first_ns)
         behind = np.searchsorted(self.stamp_ns, min(last_ns, np.iinfo(np.int64).max), side="right")
         part = slice(int(begin), int(behind))
@@ -312,7 +311,6 @@ class ClockOffset:
         uncertainty_ns: largest error of `offset_ns` on either side; ``None`` if messages passed in one direction
             only, so that `offset_ns` is a bound. If the clocks drifted so that no offset fits all messages, the
             largest violation of a bound.
-        messages: number of messages that the estimate rests on.
         bound: if `offset_ns` is no estimate: the offset is at least or at most that, or unknown.
     """
 
@@ -348,10 +346,7 @@ def estimate_clock_offsets(flow: FlowGraph) -> dict[str, ClockOffset]:
 
 
 def _between(bounds: dict[tuple[int, int], tuple[int, int]], known: int, host: int) -> ClockOffset:
-    """Offset to be added to the times of `host` to agree with `known`.
-
-    Messages to `host` bound its offset from below, messages from it from above.
-    """
+    """Offset to be added to the times of `host`: messages to it are bounds from below, messages from it from above."""
     to_host, from_host = bounds.get((known, host)), bounds.get((host, known))
     if to_host and from_host:
         lowest, highest = -to_host[0], from_host[0]
