@@ -24,13 +24,13 @@ from typing import Final
 
 from pytest_ldos.base.errors import ProfilingFailed
 from pytest_ldos.base.files import writing
-from pytest_ldos.base.text import one_line
 from pytest_ldos.host.availability import Availability, find_programs, program_version
 from pytest_ldos.host.counters import Counters, Event, switches_permitted
+from pytest_ldos.host.cpu import read_setting
 from pytest_ldos.host.processes import Child
 from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.record.profiles import MOST_FRAMES, FoldedStacks, Stack, frame_name
-from pytest_ldos.record.protocol import AttachedTool, Recorder, RecordingReport, Sampled, probe
+from pytest_ldos.record.protocol import AttachedTool, Recorder, RecordingReport, Sampled, first_reason, probe
 
 _READY_S: Final = 15.0
 _END_S: Final = 30.0
@@ -80,12 +80,6 @@ class PerfProcess(AttachedTool):
     def complete(self) -> None:
         """Stops perf and waits until its file is complete; raises `ProfilingFailed` if it failed or does not end."""
         self._finish(lambda: None, limit_s=_END_S)
-
-
-def first_reason(output: str) -> str:
-    """The error in perf's output: its first line that is no heading."""
-    lines = [one_line(line).strip() for line in output.splitlines()]
-    return next((line for line in lines if line and not line.endswith("Error:")), "no reason given")
 
 
 FIELDS: Final = "comm,pid,tid,time,event,ip,sym,dso"
@@ -181,13 +175,12 @@ def perf_available() -> Availability:
     if not programs.ok:
         return programs
     command = ["perf", "record", "--quiet", "-e", "cpu-clock", "-o", os.devnull, "--", "true"]
-    able, errors = probe(command, "perf record -e cpu-clock true")
-    if able.ok or able.reason:
+    able = probe(command, by_hand="perf record -e cpu-clock true")
+    if able.ok or able.remedy:
         return able
-    reason = f"perf may not sample here: {first_reason(errors)}"
-    with contextlib.suppress(OSError):
-        reason += f" (kernel.perf_event_paranoid is {_PARANOID.read_text('ascii').strip()})"
-    return Availability(False, reason, _NOT_PERMITTED)
+    level = read_setting(_PARANOID)
+    known = f" (kernel.perf_event_paranoid is {level})" if level else ""
+    return Availability(False, f"perf may not sample here: {able.reason}{known}", _NOT_PERMITTED)
 
 
 class PerfProfiler(PerfProcess):

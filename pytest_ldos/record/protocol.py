@@ -108,12 +108,12 @@ def run_tool(
         return None
 
 
-def probe(command: Sequence[str], by_hand: str, *, limit_s: float = 20.0) -> tuple[Availability, str]:
-    """Availability of a tool from a short run of it, and its errors; `by_hand` is the command in the remedy."""
+def probe(command: Sequence[str], *, by_hand: str, limit_s: float = 20.0) -> Availability:
+    """Availability of a tool from a short run of it; without a remedy if the run failed."""
     done = run_tool(command, limit_s=limit_s)
     if done is None:
-        return Availability(False, f"{command[0]} does not return", f"run by hand: {by_hand}"), ""
-    return Availability(done.returncode == 0), done.stderr
+        return Availability(False, f"{command[0]} does not return", f"run by hand: {by_hand}")
+    return Availability(True) if done.returncode == 0 else Availability(False, first_reason(done.stderr))
 
 
 Result = TypeVar("Result")
@@ -170,8 +170,18 @@ def _interrupt(child: Child, limit_s: float) -> str:
     return "" if code in (0, -signal.SIGINT) else child.describe_end()
 
 
-def last_error_line(text: str) -> str:
+def clean_lines(output: str) -> list[str]:
+    """Lines of a tool's output that are not blank, safe to print."""
+    return [line for each in output.splitlines() if (line := one_line(each).strip())]
+
+
+def first_reason(output: str) -> str:
+    """The error in a tool's output: its first line that is no heading."""
+    return next((line for line in clean_lines(output) if not line.endswith("Error:")), "no reason given")
+
+
+def last_error_line(output: str) -> str:
     """The last line that mentions an error, or the last line; empty without lines."""
-    lines = [line for each in text.splitlines() if (line := one_line(each).strip())]
+    lines = clean_lines(output)
     faults = [line for line in lines if any(word in line.lower() for word in ("error:", "failed", "no space", "fatal"))]
     return next(reversed(faults or lines), "")

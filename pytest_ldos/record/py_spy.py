@@ -28,13 +28,12 @@ from typing import Final
 import psutil
 
 from pytest_ldos.base.errors import ProfilingFailed
-from pytest_ldos.base.text import one_line
 from pytest_ldos.host.availability import Availability, program_version
 from pytest_ldos.host.counters import tracing_permitted
 from pytest_ldos.host.processes import Child
 from pytest_ldos.record.perf import ReadSamples
 from pytest_ldos.record.profiles import MOST_FRAMES, FoldedStacks, Stack, frame_name, merge
-from pytest_ldos.record.protocol import AttachedTool, Sampled
+from pytest_ldos.record.protocol import AttachedTool, Sampled, clean_lines
 
 _PROCESS: Final = re.compile(r'^(?:.*;)?process (?P<pid>\d+):"(?P<command>.*?)";(?P<stack>.*)$')
 """Greedy: a process follows its ancestors."""
@@ -168,7 +167,7 @@ def _without_descendants(pids: Iterable[int]) -> list[int]:
 
 
 def _reason(spy: Child) -> str:
-    lines = [one_line(line).strip() for line in spy.last_lines().splitlines()]
+    lines = clean_lines(spy.last_lines())
     message = next((line for line in lines if line.startswith(("Error:", "Reason:", "Permission"))), "")
     how = "it did not begin in time" if spy.exit_code is None else spy.describe_end()
     return f"{how}, {message}" if message else how

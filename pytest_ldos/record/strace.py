@@ -18,8 +18,9 @@ from pytest_ldos.base.errors import ProfilingFailed
 from pytest_ldos.base.text import one_line
 from pytest_ldos.host.availability import Availability, find_programs, program_version
 from pytest_ldos.host.counters import tracing_permitted
+from pytest_ldos.host.cpu import read_setting
 from pytest_ldos.host.processes import Child
-from pytest_ldos.record.protocol import AttachedTool, probe
+from pytest_ldos.record.protocol import AttachedTool, clean_lines, probe
 
 _HEADINGS: Final = ("% time", "seconds", "usecs/call", "calls", "errors", "syscall")
 _LARGEST: Final = 2**63
@@ -111,11 +112,10 @@ def strace_available() -> Availability:
     permitted = tracing_permitted("strace") if programs.ok else programs
     if not permitted.ok:
         return permitted
-    able, errors = probe(["strace", "-c", "-o", os.devnull, "true"], "strace -c true")
-    if able.ok or able.reason:
-        return able
-    reason = next((one_line(line).strip() for line in errors.splitlines()), "no reason given")
-    return Availability(False, f"strace may not trace here: {reason}", _NOT_PERMITTED)
+    able = probe(["strace", "-c", "-o", os.devnull, "true"], by_hand="strace -c true")
+    return (
+        able if able.ok or able.remedy else Availability(False, f"strace may not trace here: {able.reason}", _REFUSED)
+    )
 
 
 class SyscallCounter(AttachedTool):
@@ -138,7 +138,7 @@ class SyscallCounter(AttachedTool):
 
     def stop(self) -> tuple[SyscallCount, ...]:
         """Stops counting and returns the calls; raises `ProfilingFailed` if strace failed or its table is invalid."""
-        return self._finish(lambda: parse_syscalls(_text(self._table)), limit_s=_END_S)
+        return self._finish(lambda: parse_syscalls(read_setting(self._table)), limit_s=_END_S)
 
 
 def _await_attached(child: Child, wanted: Iterable[int]) -> None:
@@ -146,7 +146,7 @@ def _await_attached(child: Child, wanted: Iterable[int]) -> None:
     deadline = time.monotonic() + _READY_S
     while any(_tracers_of(pid) != {child.pid} for pid in wanted):
         if child.exit_code is not None or time.monotonic() > deadline:
-            lines = [one_line(line) for line in child.last_lines().splitlines() if "attached" not in line]
+            lines = [line for line in clean_lines(child.last_lines()) if "attached" not in line]
             reason = lines[-1] if lines else "no reason given"
             raise ProfilingFailed(f"strace could not attach: {reason}", remedy=f"see {child.log}")
         time.sleep(_POLL_S)
@@ -154,13 +154,6 @@ def _await_attached(child: Child, wanted: Iterable[int]) -> None:
 
 def _tracers_of(pid: int) -> set[int]:
     """Pids of the tracers of a process's threads, 0 for none; empty if the process is gone."""
-    statuses = (_text(status) for status in Path(f"/proc/{pid}/task").glob("*/status"))
+    statuses = (read_setting(status) for status in Path(f"/proc/{pid}/task").glob("*/status"))
     found = (re.search(r"^TracerPid:\s*(\d+)", status, re.MULTILINE) for status in statuses)
     return {int(tracer.group(1)) for tracer in found if tracer is not None}
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text("utf-8", errors="replace")
-    except OSError:
-        return ""

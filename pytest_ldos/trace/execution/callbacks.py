@@ -188,19 +188,14 @@ def build_waits(observed: Observed) -> pl.DataFrame:
     return frame_of(INSTANCES["waits"], columns)
 
 
-Latest = tuple[TimesNs, TimesNs]
-"""Last take and last callback end in each execution; `NEVER` without one."""
-
-NOTHING: Final[Latest] = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-
-
 def build_executions(
-    observed: Observed, endpoints: Endpoints, earlier: Latest = NOTHING
-) -> tuple[pl.DataFrame, npt.NDArray[np.bool_], Latest]:
+    observed: Observed, endpoints: Endpoints, earlier: Sequence[TimesNs] = ()
+) -> tuple[pl.DataFrame, npt.NDArray[np.bool_], tuple[TimesNs, TimesNs]]:
     """Table of executions; each ends with its callback, or with the failed take if no callback ran.
 
     Also returns the state needed to continue those still open at the end of a window: true for those after which their
-    thread did not look for work, and the latest events. `earlier` are those of the first ones, from earlier windows.
+    thread did not look for work, and the last take and last callback end in each, `NEVER` without one. `earlier` are
+    these times of the first executions, from earlier windows.
     """
     executed = observed.events(Ros2.EXECUTOR_EXECUTE)
     timeline = observed.timeline(Ros2.EXECUTOR_EXECUTE)
@@ -213,7 +208,7 @@ def build_executions(
     look = np.where(earlier_look == NEVER, np.maximum(*looks), earlier_look)
     subscription, timer = _subjects(observed, endpoints)
     taken_ns, ended_ns = (_last_in(observed, name, look) for name in (Ros2.RMW_TAKE, Ros2.CALLBACK_END))
-    for last_ns, before_ns in zip((taken_ns, ended_ns), earlier, strict=True):
+    for last_ns, before_ns in zip((taken_ns, ended_ns), earlier, strict=False):
         last_ns[: len(before_ns)] = np.maximum(last_ns[: len(before_ns)], before_ns)
     columns = {
         "begin_ns": executed.times_ns,

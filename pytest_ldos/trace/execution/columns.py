@@ -223,8 +223,13 @@ class Index:
         first = self.first[keys]
         count = self.first[keys + 1] - first
         which = np.repeat(np.arange(len(keys)), count)
-        within = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
-        return which, self.rows[first[which] + within]
+        return which, self.rows[first[which] + ranks(count)]
+
+
+def ranks(counts: Array) -> Array:
+    """0 to count - 1 for each count, one after the other."""
+    found: Array = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return found
 
 
 def index_by(keys: Array, count: int) -> Index:
@@ -238,8 +243,7 @@ def index_by(keys: Array, count: int) -> Index:
     following = computed(count, np.int64, lambda part: first[part])
     for part in chunks(len(keys)):
         order, distinct, lengths = _in_order(keys[part], count)
-        within = np.arange(len(order)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        rows[np.repeat(following[distinct], lengths) + within] = order + part.start
+        rows[np.repeat(following[distinct], lengths) + ranks(lengths)] = order + part.start
         following[distinct] += lengths
     return Index(first, rows)
 

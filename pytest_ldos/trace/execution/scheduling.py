@@ -20,6 +20,7 @@ from pytest_ldos.base.ros2 import Kernel
 from pytest_ldos.base.series import SwitchCounts
 from pytest_ldos.trace.ctf.read import DecodedTrace
 from pytest_ldos.trace.execution import _states
+from pytest_ldos.trace.execution.columns import ranks
 from pytest_ldos.trace.execution.coverage import losses_of_hosts
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.execution.threads import Vocabulary, move_columns, switch_columns
@@ -187,7 +188,7 @@ class Timeline:
         low = _last_at(self.end, first) + 1
         count = np.where(last > first, np.maximum(_last_at(self.begin, last - 1) + 1 - low, 0), 0)
         span = np.repeat(np.arange(len(first)), count)
-        interval = np.arange(len(span)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)
+        interval = np.repeat(low, count) + ranks(count)
         moved = self.moved[interval]
         return pl.DataFrame(
             {

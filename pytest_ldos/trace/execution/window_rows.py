@@ -22,15 +22,8 @@ import polars as pl
 
 from pytest_ldos.base.ros2 import AFTER_JAZZY, FIELDS, Marker, Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace, EventTable, Window, WindowedTrace
-from pytest_ldos.trace.execution.callbacks import (
-    NOTHING,
-    Latest,
-    build_callback_runs,
-    build_callbacks,
-    build_executions,
-    build_waits,
-)
-from pytest_ldos.trace.execution.columns import NEVER, ids_of
+from pytest_ldos.trace.execution.callbacks import build_callback_runs, build_callbacks, build_executions, build_waits
+from pytest_ldos.trace.execution.columns import NEVER, TimesNs, ids_of, ranks
 from pytest_ldos.trace.execution.endpoints import Discovered, Endpoints, Kind, build_endpoints
 from pytest_ldos.trace.execution.goals import build_requests, build_ticks
 from pytest_ldos.trace.execution.messages import build_enqueues, build_publications, build_takes
@@ -51,8 +44,7 @@ def select_rows(table: EventTable, rows: Rows) -> EventTable:
             continue
         lengths = np.diff(column.offsets)[rows]
         offsets = np.concatenate(([0], np.cumsum(lengths)))
-        elements = np.arange(int(offsets[-1])) - np.repeat(offsets[:-1], lengths)
-        values = column.values[np.repeat(column.offsets[:-1][rows], lengths) + elements]
+        values = column.values[np.repeat(column.offsets[:-1][rows], lengths) + ranks(lengths)]
         columns[name] = replace(column, values=values, offsets=offsets, valid=valid)
     return EventTable(table.name, table.timestamp_ns[rows], table.cpu_id[rows], table.trace[rows], columns)
 
@@ -160,7 +152,7 @@ class Carried:
     """Events carried into a window: those of open rows, and of calls that the border cuts, and of open executions."""
 
     events: Mapping[str, EventTable] = field(default_factory=dict)
-    earlier: Latest = NOTHING
+    earlier: tuple[TimesNs, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -236,7 +228,7 @@ class WindowReader:
         for name, table in _OPEN.items():
             if is_open[table].any():
                 on[str(name)] = select_rows(own[name], is_open[table])
-        carry = Carried(on, (latest[0][is_executing], latest[1][is_executing]))
+        carry = Carried(on, tuple(each[is_executing] for each in latest))
         return observed, {"callback_runs": runs, "waits": waits, "executions": executions}, is_open, carry
 
 
