@@ -113,9 +113,9 @@ def strace_available() -> Availability:
     if not permitted.ok:
         return permitted
     able = probe(["strace", "-c", "-o", os.devnull, "true"], by_hand="strace -c true")
-    return (
-        able if able.ok or able.remedy else Availability(False, f"strace may not trace here: {able.reason}", _REFUSED)
-    )
+    if able.ok or able.remedy:
+        return able
+    return Availability(False, f"strace may not trace here: {able.reason}", _NOT_PERMITTED)
 
 
 class SyscallCounter(AttachedTool):

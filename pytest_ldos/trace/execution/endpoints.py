@@ -14,9 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from pytest_ldos.base.ros2 import Ros2
-from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, Values, frame_of
+from pytest_ldos.trace.execution.columns import IdArray, TimesNs, frame_of
 from pytest_ldos.trace.execution.model import ENTITIES
 from pytest_ldos.trace.execution.observed import Events, Observed
 
@@ -50,7 +51,7 @@ class Registry:
         self._order = np.lexsort((born_ns, pair))
         self._pair = pair[self._order]
         self._born = born_ns[self._order]
-        self._first = np.concatenate(([True], self._pair[1:] != self._pair[:-1])) if len(pair) else np.empty(0, bool)
+        self._has_reused = bool((self._pair[1:] == self._pair[:-1]).any())
         self._unknown: dict[Pair, int] = {}
         self._first_call: dict[Pair, int] = {}
         self._calls = 0
@@ -143,14 +144,13 @@ class Registry:
         found = (at < len(self._pair)) & (pair >= 0)
         at = np.where(found, at, 0)
         found &= self._pair[at] == pair if len(self._pair) else False
-        if not self._first.all():
-            rows = np.flatnonzero(found)
-            low, high = at[rows], np.searchsorted(self._pair, pair[rows], side="right") - 1
-            while (low < high).any():
-                middle = (low + high + 1) // 2
-                begun = self._born[middle] <= times_ns[rows]
-                low, high = np.where(begun, middle, low), np.where(begun, high, np.maximum(middle - 1, low))
-            at[rows] = low
+        if self._has_reused:
+            births_ns = np.unique(self._born)
+            lives, moments = (  # pair and time as one number
+                each * (len(births_ns) + 1) + np.searchsorted(births_ns, when_ns, side="right")
+                for each, when_ns in ((self._pair, self._born), (pair[found], times_ns[found]))
+            )
+            at[found] = np.maximum(at[found], np.searchsorted(lives, moments, side="right") - 1)
         return at, found
 
 
@@ -169,22 +169,15 @@ class Kind:
     registry: Registry
     columns: Mapping[str, Any] = field(default_factory=dict)
 
-    def frame(self) -> Any:
+    def frame(self) -> pl.DataFrame:
         """The table; entities without an init event come last, with nulls."""
-        unknown = np.array(self.registry.unknown, dtype=_PAIR)
-        blank = len(unknown)
-        columns: dict[str, Values] = {
-            "process": np.concatenate((self.inits.process, unknown["process"].astype(np.int32))),
-            "handle": np.concatenate((self.inits.handles(self.handle), unknown["handle"])),
-            "born_ns": np.concatenate((self.inits.times_ns, np.full(blank, NEVER, dtype=np.int64))),
-            "known": [True] * len(self.inits) + [False] * blank,
-        }
-        for name, values in self.columns.items():
-            if isinstance(values, np.ndarray) and values.dtype == np.int32:
-                columns[name] = np.concatenate((values, np.full(blank, -1, dtype=np.int32)))
-            else:
-                columns[name] = [*(values.tolist() if isinstance(values, np.ndarray) else values), *[None] * blank]
-        return frame_of(ENTITIES[self.table], columns)
+        schema, inits = ENTITIES[self.table], self.inits
+        columns = {"process": inits.process, "handle": inits.handles(self.handle), "born_ns": inits.times_ns}
+        known = frame_of(schema, {**columns, **self.columns, "known": np.ones(len(inits), dtype=np.bool_)})
+        pairs = np.array(self.registry.unknown, dtype=_PAIR)
+        ids, is_known = np.arange(len(known), len(known) + len(pairs)), np.zeros(len(pairs), dtype=np.bool_)
+        columns = {"id": ids, "process": pairs["process"], "handle": pairs["handle"], "known": is_known}
+        return pl.concat([known, frame_of({name: schema[name] for name in columns}, columns)], how="diagonal")
 
 
 @dataclass(frozen=True)

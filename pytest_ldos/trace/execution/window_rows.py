@@ -23,7 +23,7 @@ import polars as pl
 from pytest_ldos.base.ros2 import AFTER_JAZZY, FIELDS, Marker, Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace, EventTable, Window, WindowedTrace
 from pytest_ldos.trace.execution.callbacks import build_callback_runs, build_callbacks, build_executions, build_waits
-from pytest_ldos.trace.execution.columns import NEVER, TimesNs, ids_of, ranks
+from pytest_ldos.trace.execution.columns import NEVER, TimesNs, ranks
 from pytest_ldos.trace.execution.endpoints import Discovered, Endpoints, Kind, build_endpoints
 from pytest_ldos.trace.execution.goals import build_requests, build_ticks
 from pytest_ldos.trace.execution.messages import build_enqueues, build_publications, build_takes
@@ -216,13 +216,9 @@ class WindowReader:
         runs, running = build_callback_runs(observed, self._callbacks, lossy=self._lossy)
         waits = build_waits(observed)
         executions, is_executing, latest = build_executions(observed, self._endpoints, carried.earlier)
-        thread = ids_of(waits, "thread")
-        last = np.full(int(thread.max(initial=-1)) + 1, -1, dtype=np.int64)
-        last[thread] = np.arange(len(thread))
-        is_last = last[thread] == np.arange(len(thread))
         is_open = {
             "callback_runs": np.isin(np.arange(len(runs)), running),
-            "waits": is_last & waits["end_ns"].is_null().to_numpy(),
+            "waits": (waits["thread"].is_last_distinct() & waits["end_ns"].is_null()).to_numpy(),
             "executions": is_executing,
         }
         for name, table in _OPEN.items():
