@@ -99,8 +99,7 @@ def possible_cpus(file: Path = _POSSIBLE_CPUS) -> int:
 CHANNEL: Final = "ldos"
 CONTEXTS: Final = ("vpid", "vtid", "procname")
 SUBBUFFER_SIZE: Final = "1M"
-SUBBUFFER_COUNT: Final = 16
-"""Sub-buffers per CPU and user: two seconds of a 4000 msg/s flood with all its events."""
+SUBBUFFER_COUNT: Final = 16  # sub-buffers per CPU and user: two seconds of a 4000 msg/s flood with all its events
 
 _MARK: Final = "PYTEST_LDOS_TRACER"  # environment variable of the daemon's processes, absent from recorded processes
 _LONGEST_SOCKET: Final = ".lttng/ustconsumerd64/command"

@@ -82,8 +82,7 @@ class PerfProcess(AttachedTool):
         self._finish(lambda: None, limit_s=_END_S)
 
 
-FIELDS: Final = "comm,pid,tid,time,event,ip,sym,dso"
-"""Argument of ``perf script -F``."""
+FIELDS: Final = "comm,pid,tid,time,event,ip,sym,dso"  # argument of ``perf script -F``
 
 _HEADER: Final = re.compile(r"^(?P<comm>.*\S)\s+(?P<pid>-?\d+)/(?P<tid>-?\d+)\s+\d+\.\d+:\s+\S+:\s*$")
 _FRAMES: Final = (
@@ -232,8 +231,7 @@ class PerfProfiler(PerfProcess):
         return Sampled(read.profile, tuple(notes))
 
 
-SWITCHES_FOLDER: Final = "switches"
-"""Folder of perf's files in the trace's folder, as read by `trace.perf.switches`."""
+SWITCHES_FOLDER: Final = "switches"  # folder of perf's files in the trace's folder, as read by `trace.perf.switches`
 
 _ARGUMENTS: Final = ("-e", "dummy:u", "--switch-events", "-k", "mono", "-a", "--synth=task")
 

@@ -23,8 +23,7 @@ from pytest_ldos.trace.execution.coverage import describe_missing
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import UNKNOWN, FlowGraph, Names
 
-Source = ExecutionModel | FlowGraph | DecodedTrace
-"""Object of an assertion. Only a trace holds raw events."""
+Source = ExecutionModel | FlowGraph | DecodedTrace  # Object of an assertion. Only a trace holds raw events.
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,7 @@ _HEADER: Final = struct.Struct("<8sQQQQQQ")
 """Magic, sizes of header and attribute, and sections (offset, size) of attributes and data."""
 
 _RECORD: Final = struct.Struct("<IHH")
-_SAMPLE_TYPE, _FLAGS, _CLOCK = 24, 40, 92
-"""Offsets in an attribute (``struct perf_event_attr``)."""
+_SAMPLE_TYPE, _FLAGS, _CLOCK = 24, 40, 92  # offsets in an attribute (``struct perf_event_attr``)
 
 _SAMPLE_ID_ALL: Final = 1 << 18
 _USE_CLOCKID: Final = 1 << 25
@@ -141,11 +140,9 @@ def _read_other(found: PerfRecords, kind: int, record: bytes, trailer: np.dtype[
 SWITCHES_FOLDER: Final = "switches"
 """Folder of perf's data files in a trace's folder; one file per resumption of the recording."""
 
-_IDLE, _ENDED = 0, -1
-"""Thread ids: of the idle threads, and of an exiting thread."""
+_IDLE, _ENDED = 0, -1  # thread ids: of the idle threads, and of an exiting thread
 
-_RUNS_ON, _SLEEPS, _DEAD = 0, 1, 0x10
-"""Values of `prev_state`: none, ``TASK_INTERRUPTIBLE``, ``EXIT_DEAD``."""
+_RUNS_ON, _SLEEPS, _DEAD = 0, 1, 0x10  # values of `prev_state`: none, ``TASK_INTERRUPTIBLE``, ``EXIT_DEAD``
 
 
 def with_switches(trace: DecodedTrace) -> DecodedTrace:

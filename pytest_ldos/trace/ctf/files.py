@@ -32,8 +32,7 @@ from pytest_ldos.trace.ctf.stats import LinkedFile
 SUFFIXES: Final = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz", ".tbz2", ".tar.zst", ".zip")
 """File name suffixes of archives."""
 
-MOST_FILES: Final = 100_000
-"""Largest number of files in a trace; an archive or a place with more is refused."""
+MOST_FILES: Final = 100_000  # largest number of files in a trace; an archive or a place with more is refused
 
 _LARGEST_RATIO: Final = 100  # largest compression ratio; traces of ROS 2 systems have 10 to 20
 _ALWAYS: Final = 256 << 20  # bytes that any archive may expand to, whatever its size
@@ -53,8 +52,7 @@ _FAULTS: Final = (
     ValueError,
 )
 
-Member = tuple[str, IO[bytes] | None]
-"""Name and content; ``None`` for a folder."""
+Member = tuple[str, IO[bytes] | None]  # name and content; ``None`` for a folder
 
 
 def is_archive(place: Path) -> bool:

@@ -128,8 +128,7 @@ THREADS_VARIABLE = "LDOS_THREADS"
 
 Fields = Collection[str] | Mapping[str, Collection[str]]
 OnCorrupt = Literal["refuse", "skip"]
-Window = tuple[int, int]
-"""First and last moment, nanoseconds since the epoch."""
+Window = tuple[int, int]  # first and last moment, nanoseconds since the epoch
 
 
 @dataclass(frozen=True)
@@ -231,8 +230,7 @@ def _named_errors() -> Iterator[None]:
         raise TraceUnreadable(path, offset, reason, remedy=_remedy(path, offset, reason)) from None
 
 
-SKIPPING = 'on_corrupt="skip"'
-"""The argument that remedies name; the command line replaces it by its option."""
+SKIPPING = 'on_corrupt="skip"'  # the argument that remedies name; the command line replaces it by its option
 
 _REMEDIES = (
     ("here twice", f"take one of them away, or read with {SKIPPING}, which counts it once"),
@@ -310,8 +308,7 @@ def _to_column(found: Mapping[str, Any]) -> Column:
     )
 
 
-WINDOW_BYTES: Final = 64 << 20
-"""Default size of a window's packets in bytes: about 1.5 million events."""
+WINDOW_BYTES: Final = 64 << 20  # default size of a window's packets in bytes: about 1.5 million events
 
 _FIRST_NS, _LAST_NS = -(1 << 63), (1 << 63) - 1
 _MOST_WINDOWS: Final = 1_000_000

@@ -11,9 +11,8 @@ from typing import Final
 
 from pytest_ldos.base.text import counted
 
-FIRST_NS: Final = -(1 << 63) + 1
+FIRST_NS: Final = -(1 << 63) + 1  # smallest and largest time, for gaps that are open at one end
 LAST_NS: Final = (1 << 63) - 1
-"""Smallest and largest time, for gaps that are open at one end."""
 
 
 _PER_UID = re.compile(r"(?:^|/)uid/(\d+)(?:/|$)")

@@ -50,8 +50,7 @@ NEEDED_EVENTS: Final = frozenset({*Marker, *Ros2})
 """Events that `build_execution` reads. Given to `read_trace` as `events`, nothing else is decoded."""
 
 
-READ_EVENTS: Final = NEEDED_EVENTS - {Ros2.RCL_INIT}
-"""Events whose threads are those of the model."""
+READ_EVENTS: Final = NEEDED_EVENTS - {Ros2.RCL_INIT}  # events whose threads are those of the model
 
 
 def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None) -> ExecutionModel:

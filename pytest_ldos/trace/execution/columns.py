@@ -26,10 +26,8 @@ from pytest_ldos.trace.execution.model import Schema
 Array = npt.NDArray[Any]
 
 CHUNK_ROWS = 1 << 20
-"""Rows per chunk."""
 
-MOST_BYTES = 4 << 20
-"""Arrays above this size are mapped."""
+MOST_BYTES = 4 << 20  # arrays above this size are mapped
 
 _LARGE_FILES: Final = Path("/var/tmp")  # noqa: S108 - every file there is made without a name
 """Folder of large temporary files; ``/tmp`` may be in memory (systemd's ``file-hierarchy(7)``)."""
@@ -117,11 +115,9 @@ def temporary_folder() -> Path:
     return Path(tempfile.gettempdir())
 
 
-IdArray = npt.NDArray[np.signedinteger[Any]]
-"""Row numbers of a table, -1 where there is none; shape ``(n,)``."""
+IdArray = npt.NDArray[np.signedinteger[Any]]  # row numbers of a table, -1 where there is none; shape ``(n,)``
 
-TimesNs = npt.NDArray[np.int64]
-"""Nanoseconds since the epoch; shape ``(n,)``."""
+TimesNs = npt.NDArray[np.int64]  # nanoseconds since the epoch; shape ``(n,)``
 
 NEVER: Final = np.iinfo(np.int64).min
 

@@ -26,8 +26,7 @@ from pytest_ldos.trace.execution.columns import IdArray, TimesNs, chunks, rows_o
 from pytest_ldos.trace.execution.model import INSTANCES, ExecutionModel, MissingEvent
 from pytest_ldos.trace.execution.threads import ThreadCensus, Vocabulary
 
-Span = tuple[int, int]
-"""Half-open span [begin, end) in which events may be missing."""
+Span = tuple[int, int]  # half-open span [begin, end) in which events may be missing
 
 
 def build_missing_spans(trace: DecodedTrace, census: ThreadCensus, events: Collection[str]) -> pl.DataFrame:
@@ -146,8 +145,7 @@ def _stretches(spans: list[Span], times_ns: TimesNs) -> IdArray:
     return np.where(is_missing, np.int32(-1), number)
 
 
-Writers = Mapping[str, frozenset[int]]
-"""Processes that wrote each event, by name; includes declared events."""
+Writers = Mapping[str, frozenset[int]]  # processes that wrote each event, by name; includes declared events
 
 _Missing = tuple[str, frozenset[int], str, tuple[str, ...]]  # event, processes that lack it, effect, and hidden tables
 

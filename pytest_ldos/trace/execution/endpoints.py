@@ -25,8 +25,7 @@ Handles = npt.NDArray[np.uint64]
 
 _PAIR: Final = np.dtype([("process", np.int64), ("handle", np.uint64)])
 
-Pair = tuple[int, int]
-"""Process and handle."""
+Pair = tuple[int, int]  # process and handle
 
 
 @dataclass(frozen=True)

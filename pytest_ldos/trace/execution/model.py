@@ -28,11 +28,9 @@ if TYPE_CHECKING:
     from pytest_ldos.trace.execution.coverage import Coverage
 
 
-TimesNs = npt.NDArray[np.int64]
-"""Nanoseconds since the epoch, in order; shape ``(n,)``."""
+TimesNs = npt.NDArray[np.int64]  # nanoseconds since the epoch, in order; shape ``(n,)``
 
-Frames = dict[str, pl.DataFrame]
-"""Tables by name; columns as in `ENTITIES` and `INSTANCES`."""
+Frames = dict[str, pl.DataFrame]  # tables by name; columns as in `ENTITIES` and `INSTANCES`
 
 
 @dataclass(frozen=True)

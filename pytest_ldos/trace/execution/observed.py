@@ -18,8 +18,7 @@ from pytest_ldos.trace.execution.columns import IdArray, TimesNs, chunks, comput
 from pytest_ldos.trace.execution.model import INSTANCES
 from pytest_ldos.trace.execution.threads import NO_PROCESS, Rows, ThreadCensus, ThreadIndex
 
-Keys = npt.NDArray[np.int64]
-"""Thread and time as one number, ordered by thread first; shape ``(n,)``."""
+Keys = npt.NDArray[np.int64]  # thread and time as one number, ordered by thread first; shape ``(n,)``
 
 _KEY_BITS = 63
 

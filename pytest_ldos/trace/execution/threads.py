@@ -22,16 +22,14 @@ from pytest_ldos.trace.execution.model import ENTITIES, INSTANCES, ExecutionMode
 
 _PID_BITS: Final = 22
 _LARGEST_TID: Final = 1 << _PID_BITS  # the kernel's limit of process and thread ids; larger ids take a slower path
-NO_PROCESS: Final = 0
-"""Pid and tid in traces recorded without these contexts."""
+NO_PROCESS: Final = 0  # pid and tid in traces recorded without these contexts
 
 Numbers = npt.NDArray[Any]
 
 _NAMESPACES: Final = (1 << 32) - 1  # the kernel numbers namespaces by 32 bits; a trace may hold anything
 
 Rows = npt.NDArray[np.intp] | slice
-Thread = tuple[int, int, int]
-"""Host's number, process (see `ThreadCensus.owners`) and tid."""
+Thread = tuple[int, int, int]  # host's number, process (see `ThreadCensus.owners`) and tid
 
 
 class ThreadCensus:

@@ -30,17 +30,14 @@ from pytest_ldos.base.stats.several_tests import step_down
 from pytest_ldos.trace.flow.graph import FlowGraph, Names
 from pytest_ldos.trace.flow.lineage import find_path
 
-ALPHA: Final = 0.01
-"""Probability of any false alarm between equal versions."""
+ALPHA: Final = 0.01  # probability of any false alarm between equal versions
 
-SMALLEST: Final = 0.05
-"""Smallest relative difference that is reported."""
+SMALLEST: Final = 0.05  # smallest relative difference that is reported
 
 _MOST_BLOCKS: Final = 20
 _FEWEST: Final = 6  # fewest blocks, and fewest values, that are compared
 _ALIKE: Final = 0.25  # correlation of neighbouring blocks above which blocks are lengthened
-SMALLEST_NS: Final = 1_000
-"""Smallest difference that is reported: the cost of recording an event."""
+SMALLEST_NS: Final = 1_000  # smallest difference that is reported: the cost of recording an event
 
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-f]+\b")
 _OF_THE_RUN: Final = re.compile(
@@ -48,8 +45,7 @@ _OF_THE_RUN: Final = re.compile(
 )
 """Parts of names that ROS 2, tf2 and MoveIt generate in each run."""
 
-FEWEST_RUNS: Final = fewest_runs(ALPHA)
-"""Fewest runs per version whose medians can differ significantly."""
+FEWEST_RUNS: Final = fewest_runs(ALPHA)  # fewest runs per version whose medians can differ significantly
 
 Values = npt.NDArray[np.float64]
 
@@ -66,14 +62,10 @@ Samples = Mapping[Key, Values]
 
 
 class Evidence(StrEnum):
-    PASSAGES = "passages"
-    """Values within the one run of each version."""
+    PASSAGES = "passages"  # values within the one run of each version
 
-    SEPARATION = "separation"
-    """Values, and runs that do not overlap between versions; there are too few runs for a test."""
-
-    RUNS = "runs"
-    """A test on the medians of runs."""
+    SEPARATION = "separation"  # values, and runs that do not overlap between versions: too few for a test
+    RUNS = "runs"  # a test on the medians of runs
 
 
 class Thing(NamedTuple):
@@ -81,8 +73,7 @@ class Thing(NamedTuple):
 
     kind: str
     name: str
-    runs: int
-    """Number of that version's runs in which it occurs."""
+    runs: int  # number of that version's runs in which it occurs
 
 
 @dataclass(frozen=True)
