@@ -36,7 +36,6 @@ from pytest_ldos.base.text import one_line
 Stack = tuple[str, ...]  # frame names, the outermost (the process) first; at least one
 
 MOST_FRAMES: Final = 512  # Largest depth of a stack; perf's limit is 127. Deeper stacks lose their innermost frames.
-
 _LONGEST_NAME: Final = 400
 _KEPT_END: Final = 150  # number of characters kept at the end of a long name, where names of templates differ
 _SEPARATOR: Final = ";"
@@ -151,7 +150,6 @@ def build_tree(profiles: Iterable[FoldedStacks]) -> Frame:
 
 
 ALPHA: Final = 0.05  # upper limit of the probability of any false alarm between equal versions
-
 _FEWEST_EXPECTED: Final = 5.0
 """Fewest expected samples of a stack per start that contributes to the spread between starts."""
 

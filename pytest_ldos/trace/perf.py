@@ -141,7 +141,6 @@ SWITCHES_FOLDER: Final = "switches"
 """Folder of perf's data files in a trace's folder; one file per resumption of the recording."""
 
 _IDLE, _ENDED = 0, -1  # thread ids: of the idle threads, and of an exiting thread
-
 _RUNS_ON, _SLEEPS, _DEAD = 0, 1, 0x10  # values of `prev_state`: none, ``TASK_INTERRUPTIBLE``, ``EXIT_DEAD``
 
 

@@ -33,7 +33,6 @@ SUFFIXES: Final = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".t
 """File name suffixes of archives."""
 
 MOST_FILES: Final = 100_000  # largest number of files in a trace; an archive or a place with more is refused
-
 _LARGEST_RATIO: Final = 100  # largest compression ratio; traces of ROS 2 systems have 10 to 20
 _ALWAYS: Final = 256 << 20  # bytes that any archive may expand to, whatever its size
 _SHARE_OF_DISK: Final = 0.5

@@ -28,7 +28,6 @@ Array = npt.NDArray[Any]
 CHUNK_ROWS = 1 << 20
 
 MOST_BYTES = 4 << 20  # arrays above this size are mapped
-
 _LARGE_FILES: Final = Path("/var/tmp")  # noqa: S108 - every file there is made without a name
 """Folder of large temporary files; ``/tmp`` may be in memory (systemd's ``file-hierarchy(7)``)."""
 
@@ -116,9 +115,7 @@ def temporary_folder() -> Path:
 
 
 IdArray = npt.NDArray[np.signedinteger[Any]]  # row numbers of a table, -1 where there is none; shape ``(n,)``
-
 TimesNs = npt.NDArray[np.int64]  # nanoseconds since the epoch; shape ``(n,)``
-
 NEVER: Final = np.iinfo(np.int64).min
 
 Values = npt.NDArray[Any] | Sequence[Any] | pl.Series

@@ -146,7 +146,6 @@ def _stretches(spans: list[Span], times_ns: TimesNs) -> IdArray:
 
 
 Writers = Mapping[str, frozenset[int]]  # processes that wrote each event, by name; includes declared events
-
 _Missing = tuple[str, frozenset[int], str, tuple[str, ...]]  # event, processes that lack it, effect, and hidden tables
 
 

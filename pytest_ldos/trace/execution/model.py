@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 TimesNs = npt.NDArray[np.int64]  # nanoseconds since the epoch, in order; shape ``(n,)``
-
 Frames = dict[str, pl.DataFrame]  # tables by name; columns as in `ENTITIES` and `INSTANCES`
 
 

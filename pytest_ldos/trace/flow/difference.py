@@ -31,9 +31,7 @@ from pytest_ldos.trace.flow.graph import FlowGraph, Names
 from pytest_ldos.trace.flow.lineage import find_path
 
 ALPHA: Final = 0.01  # probability of any false alarm between equal versions
-
 SMALLEST: Final = 0.05  # smallest relative difference that is reported
-
 _MOST_BLOCKS: Final = 20
 _FEWEST: Final = 6  # fewest blocks, and fewest values, that are compared
 _ALIKE: Final = 0.25  # correlation of neighbouring blocks above which blocks are lengthened
@@ -63,7 +61,6 @@ Samples = Mapping[Key, Values]
 
 class Evidence(StrEnum):
     PASSAGES = "passages"  # values within the one run of each version
-
     SEPARATION = "separation"  # values, and runs that do not overlap between versions: too few for a test
     RUNS = "runs"  # a test on the medians of runs
 
