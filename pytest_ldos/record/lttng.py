@@ -61,14 +61,9 @@ _SIZES: Final = {"k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def require_room_for_buffers(size: str, count: int, *, place: Path = PLACE, cpus: Path = _POSSIBLE_CPUS) -> None:
-    """Requires space for a channel's buffers: one per possible CPU, each with an extra sub-buffer for the reader.
+    """Requires space for a channel's `count` sub-buffers of a size such as ``1M`` for each possible CPU.
 
-    Args:
-        size: size of a sub-buffer in LTTng's notation: ``1M``.
-        count: number of sub-buffers.
-
-    Raises:
-        NotWritten: there is too little space.
+    Each has an extra sub-buffer for the reader. Raises `NotWritten` if there is too little space.
     """
     size_bytes = int(size[:-1]) * _SIZES[size[-1]] if size[-1] in _SIZES else int(size)
     needed = possible_cpus(cpus) * (count + 1) * size_bytes + _METADATA_BYTES

@@ -265,7 +265,7 @@ def build_execution_in_windows(
     named = Observed(whole.once, whole.census, None)
     endpoints = build_endpoints(named)
     kinds = (*endpoints.kinds(), build_callbacks(named, endpoints))
-    parts = {name: _Parts(name) for name in _TABLES}
+    parts: dict[str, _Parts] = {}
     unpaired: Counter[str] = Counter()
     ends = 0
     for window, some in zip(trace.windows, rows, strict=True):
@@ -278,10 +278,10 @@ def build_execution_in_windows(
             if number is not None:
                 whole_ids = pl.Series(number, dtype=pl.Int32).gather(frame[column]).alias(column)
                 frame = frame.with_columns(whole_ids)  # noqa: PLW2901
-            parts[name].add(frame, since_ns=window[0], is_open=some.is_open.get(name))
+            parts.setdefault(name, _Parts(name)).add(frame, since_ns=window[0], is_open=some.is_open.get(name))
     frames, strange = _rare(named, endpoints)
     renumbered = {kind.table: kind.registry.renumber() for kind in kinds}
-    frames |= {name: parts.pop(name).finish(renumbered) for name in _TABLES}
+    frames |= {name: parts.pop(name).finish(renumbered) for name in list(parts)}
     return _model(named, kinds, frames, unpaired, ends=ends, strange=strange)
 
 
@@ -311,16 +311,3 @@ def _tasks(trace: WindowedTrace, whole: WholeTrace) -> Iterator[WindowTask]:
         yield WindowTask(window, carried)
         if window != trace.windows[-1]:
             carried = reader.carry(window, carried)
-
-
-_TABLES: Final = (
-    "publications",
-    "takes",
-    "enqueues",
-    "callback_runs",
-    "waits",
-    "executions",
-    "requests",
-    "control_cycles",
-    "sim_steps",
-)

@@ -162,14 +162,14 @@ class _Rule(NamedTuple):
     is_optional: bool = True
 
 
-_PUBLISHED: Final = (Ros2.RMW_PUBLISH, Ros2.RCL_PUBLISH, Ros2.RCLCPP_PUBLISH)
-_TAKEN: Final = (Ros2.RMW_TAKE, Ros2.RCL_TAKE, Ros2.RCLCPP_TAKE)
+PUBLISHED: Final = (Ros2.RMW_PUBLISH, Ros2.RCL_PUBLISH, Ros2.RCLCPP_PUBLISH)
+TAKEN: Final = (Ros2.RMW_TAKE, Ros2.RCL_TAKE, Ros2.RCLCPP_TAKE)
 _NOT_LINKED: Final = "latencies, late and lost messages are not known"
 
 _RULES: Final = (
     _Rule(Ros2.NODE_INIT, (Ros2.PUBLISHER_INIT, Ros2.SUBSCRIPTION_INIT), "nodes have no names"),
-    _Rule(Ros2.PUBLISHER_INIT, _PUBLISHED, "publishing nodes are not known"),
-    _Rule(Ros2.SUBSCRIPTION_INIT, _TAKEN, "receiving nodes are not known"),
+    _Rule(Ros2.PUBLISHER_INIT, PUBLISHED, "publishing nodes are not known"),
+    _Rule(Ros2.SUBSCRIPTION_INIT, TAKEN, "receiving nodes are not known"),
     _Rule(Ros2.CALLBACK_REGISTER, (Ros2.CALLBACK_START,), "callbacks have no names"),
     _Rule(
         Ros2.CALLBACK_START,
@@ -215,7 +215,7 @@ def _of_publications(writers: Writers, frames: Mapping[str, pl.DataFrame]) -> It
     yield f"{Ros2.RMW_PUBLISH}.timestamp", unstamped, f"written by ROS 2 Jazzy and later; {_NOT_LINKED}", ()
     nameless = _any_of(writers, Ros2.RCLCPP_PUBLISH) - _any_of(writers, Ros2.RMW_PUBLISH, Ros2.RCL_PUBLISH)
     yield Ros2.RCL_PUBLISH, nameless, "publishers are not known", ("publications",)
-    if not any(event in writers for event in _PUBLISHED):
+    if not any(event in writers for event in PUBLISHED):
         silent = _any_of(writers, Ros2.PUBLISHER_INIT, Ros2.RMW_PUBLISHER_INIT)
         yield Ros2.RMW_PUBLISH, silent, "publications are not known", ("publications",)
     within = _processes("callback_runs", pl.col("intra"), frames) - _any_of(writers, Ros2.INTRA_PUBLISH)

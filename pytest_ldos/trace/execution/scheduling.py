@@ -318,12 +318,9 @@ class ProcessSplit:
 def split_process(
     states: pl.DataFrame, owners: Mapping[int, int], pid: int, *, begin_ns: int, end_ns: int, own_side: Collection[int]
 ) -> ProcessSplit:
-    """Splits the time of a process within a span.
+    """Splits the time of a process of one host within a span.
 
-    Args:
-        states: result of `build_thread_states`, of one host.
-        owners: pid of each thread, by tid.
-        own_side: pids of the measurement.
+    `owners` are the pids of threads by tid, and `own_side` the pids of the measurement.
     """
     near = states.filter((pl.col("begin_ns") < end_ns) & (pl.col("end_ns") > begin_ns))
     tids = [tid for tid, owner in owners.items() if owner == pid]

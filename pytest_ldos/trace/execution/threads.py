@@ -6,7 +6,6 @@ import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Any, Final
 
 import numpy as np
@@ -202,17 +201,11 @@ def shift_clocks(model: ExecutionModel, offsets_ns: Mapping[str, int]) -> Execut
 
 
 NO_HOST: Final = -1
+_MIGRATED, _WOKEN = 3, 4  # effects on a thread of events other than a switch, as in ``native/states.hpp``
 _NOT_READ: Final = {"prev_prio", "next_prio", "prio", "orig_cpu"}
 
 KernelColumns = dict[str, Any]
 """Columns of one kind of event, by name; columns of names are pairs of codes and their meanings."""
-
-
-class Move(IntEnum):
-    """Effect on a thread of an event other than a switch; numbers as in ``native/states.hpp``."""
-
-    MIGRATED = 3
-    WOKEN = 4
 
 
 @dataclass(frozen=True)
@@ -264,9 +257,9 @@ def move_columns(trace: DecodedTrace, vocabulary: Vocabulary) -> list[tuple[int,
     """Columns of the other events, with their effect; simultaneous events are in a consistent order."""
     wakes = Kernel.WAKEUP if _table(trace, Kernel.WAKEUP) else Kernel.WAKING
     kinds = (
-        (Kernel.MIGRATE, Move.MIGRATED, "dest_cpu"),
-        (wakes, Move.WOKEN, "target_cpu"),
-        (Kernel.WAKEUP_NEW, Move.WOKEN, "target_cpu"),
+        (Kernel.MIGRATE, _MIGRATED, "dest_cpu"),
+        (wakes, _WOKEN, "target_cpu"),
+        (Kernel.WAKEUP_NEW, _WOKEN, "target_cpu"),
     )
     found = []
     for event, move, cpu in kinds:
@@ -278,7 +271,7 @@ def move_columns(trace: DecodedTrace, vocabulary: Vocabulary) -> list[tuple[int,
                 "cpu": _int32(table[cpu]),
                 "name": vocabulary.code_names(table.columns["comm"]),
             }
-            found.append((int(move), columns))
+            found.append((move, columns))
     return found
 
 

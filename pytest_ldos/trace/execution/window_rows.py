@@ -24,6 +24,7 @@ from pytest_ldos.base.ros2 import AFTER_JAZZY, FIELDS, Marker, Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace, EventTable, Window, WindowedTrace
 from pytest_ldos.trace.execution.callbacks import build_callback_runs, build_callbacks, build_executions, build_waits
 from pytest_ldos.trace.execution.columns import NEVER, TimesNs, ranks
+from pytest_ldos.trace.execution.coverage import PUBLISHED, TAKEN
 from pytest_ldos.trace.execution.endpoints import Discovered, Endpoints, Kind, build_endpoints
 from pytest_ldos.trace.execution.goals import build_requests, build_ticks
 from pytest_ldos.trace.execution.messages import build_enqueues, build_publications, build_takes
@@ -104,13 +105,9 @@ def _find_unfinished(tables: Mapping[str, EventTable], threads: ThreadIndex) -> 
 CONTEXTS: Final = ("vpid", "vtid", "pid_ns")
 
 WINDOWED_EVENTS: Final = AFTER_JAZZY | {
-    Ros2.RCLCPP_PUBLISH,
-    Ros2.RCL_PUBLISH,
-    Ros2.RMW_PUBLISH,
+    *PUBLISHED,
+    *TAKEN,
     Ros2.INTRA_PUBLISH,
-    Ros2.RMW_TAKE,
-    Ros2.RCL_TAKE,
-    Ros2.RCLCPP_TAKE,
     Ros2.RING_BUFFER_ENQUEUE,
     Ros2.RING_BUFFER_DEQUEUE,
     Ros2.CALLBACK_START,

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from pytest_ldos.base.text import NS_PER_MS
-from pytest_ldos.trace.execution.columns import IdArray, chunks, ids_of, pick, rows_of
+from pytest_ldos.trace.execution.columns import IdArray, chunks, ids_of, rows_of
 from pytest_ldos.trace.execution.goals import PARTIAL_SYNC, PERIODIC_ASYNC
 from pytest_ldos.trace.execution.model import ExecutionModel, Schema
 
@@ -69,10 +69,9 @@ def number_topics(model: ExecutionModel) -> dict[str, int]:
     return {topic: number for number, topic in enumerate(model.topics())}
 
 
-def topics_of(instances: pl.DataFrame, end: str, ends: pl.DataFrame, numbers: dict[str, int]) -> IdArray:
-    """Topic number of each publication or take, -1 if unknown; `end` refers to `ends`, publishers or subscriptions."""
-    of_end = np.array([numbers.get(topic, -1) for topic in ends["topic"]], dtype=np.int32)
-    return pick(of_end, ids_of(instances, end), -1)
+def topics_of(ends: pl.DataFrame, numbers: dict[str, int]) -> IdArray:
+    """Topic number of each publisher or subscription, -1 if unknown."""
+    return np.array([numbers.get(topic, -1) for topic in ends["topic"]], dtype=np.int32)
 
 
 def unlinked_topics(model: ExecutionModel) -> dict[str | None, int]:

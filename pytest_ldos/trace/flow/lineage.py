@@ -15,7 +15,7 @@ import polars as pl
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.trace.execution import columns as mapped
-from pytest_ldos.trace.execution.columns import IdArray, computed, ids_of, index_by, rows_of, rows_where, times_at
+from pytest_ldos.trace.execution.columns import IdArray, computed, ids_of, index_by, pick, rows_where, times_at
 from pytest_ldos.trace.flow.build import begins_of
 from pytest_ldos.trace.flow.graph import DIRECT, FlowGraph, Names, number_topics, topics_of
 from pytest_ldos.trace.flow.transport import first_linked
@@ -83,12 +83,8 @@ def _newest(flow: FlowGraph, found: pl.DataFrame) -> pl.DataFrame:
     publications = flow.model.publications
     begin_ns = begins_of(publications[ids_of(found, "from_publication")])
     end_ns = times_at(publications, "time_ns", ids_of(found, "to_publication"))
-    timed = found.with_columns(
-        begin_ns=pl.Series(begin_ns, dtype=pl.Int64),
-        end_ns=pl.Series(end_ns, dtype=pl.Int64),
-        latency_ns=pl.Series(end_ns - begin_ns, dtype=pl.Int64),
-    )
-    newest = timed.sort("to_publication", "begin_ns", maintain_order=True)
+    times = {"begin_ns": begin_ns, "end_ns": end_ns, "latency_ns": end_ns - begin_ns}
+    newest = found.hstack(pl.DataFrame(times)).sort("to_publication", "begin_ns", maintain_order=True)
     return newest.unique("to_publication", keep="last", maintain_order=True)
 
 
@@ -100,11 +96,8 @@ class _Chains:
 
     def __init__(self, flow: FlowGraph, path: PathSpec) -> None:
         model, numbers = flow.model, number_topics(flow.model)
-        self._topic = computed(
-            len(model.publications),
-            np.int32,
-            lambda part: topics_of(rows_of(model.publications, part), "publisher", model.publishers, numbers),
-        )
+        of_publisher, publisher = topics_of(model.publishers, numbers), ids_of(model.publications, "publisher")
+        self._topic = computed(len(publisher), np.int32, lambda part: pick(of_publisher, publisher[part], -1))
         self._name = path.name
         self._via = np.array([numbers.get(topic, -2) for topic in path.via])
         self._steps = len(numbers)

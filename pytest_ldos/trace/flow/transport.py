@@ -26,7 +26,7 @@ from pytest_ldos.trace.execution import columns as mapped
 from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, ids_at, ids_of, pick, times_at, times_of
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.execution.observed import Clock
-from pytest_ldos.trace.flow.graph import LINKS, FlowGraph, number_topics, unlinked_topics
+from pytest_ldos.trace.flow.graph import LINKS, FlowGraph, number_topics, topics_of, unlinked_topics
 
 
 def link_buffers(model: ExecutionModel) -> IdArray:
@@ -125,7 +125,7 @@ class _Ordered:
 
     def __init__(self, instances: pl.DataFrame, end: str, ends: pl.DataFrame, numbers: dict[str, int]) -> None:
         self._instances, self._end = instances, end
-        self._topic_of_end = np.array([numbers.get(topic, -1) for topic in ends["topic"]], dtype=np.int32)
+        self._topic_of_end = topics_of(ends, numbers)
         stamps_ns = times_of(instances, "source_ns")
         rows = mapped.sorted_rows(stamps_ns)
         self.stamp_ns = mapped.computed(len(rows), np.int64, lambda part: stamps_ns[rows[part]])
