@@ -129,7 +129,7 @@ def _pair(observed: Observed, *, lossy: bool) -> tuple[IdArray, IdArray, IdArray
     timeline = observed.timeline(Ros2.CALLBACK_START)
     end = observed.timeline(Ros2.CALLBACK_END).next_for(timeline)
     following = timeline.next_for(timeline, after=True)
-    until = np.where(following >= 0, starts.times_ns[following], np.iinfo(np.int64).max)
+    until = pick(starts.times_ns, following, np.iinfo(np.int64).max)
     plain = (end >= 0) & (pick(ends.times_ns, end, NEVER) <= until)
     plain &= pick(ends.handles("callback"), end, 0) == starts.handles("callback")
     end = np.where(plain, end, -1).astype(np.int32)

@@ -239,12 +239,16 @@ def spans_of_runs(model: ExecutionModel) -> pl.DataFrame:
 
     Columns: ``callback_run``, ``host``, ``tid``, ``begin_ns``, ``end_ns``.
     """
-    processes = model.processes.join(model.hosts.select(host="id", host_name="name"), on="host")
-    threads = model.threads.join(processes.select("host_name", process="id"), on="process")
-    runs = model.callback_runs.drop_nulls("end_ns")
-    owned = runs.join(threads.select("host_name", "tid", thread="id"), on="thread", maintain_order="left")
-    renamed = owned.rename({"id": "callback_run", "host_name": "host", "start_ns": "begin_ns"})
-    return renamed.select("callback_run", "host", "tid", "begin_ns", "end_ns")
+    runs = model.callback_runs.drop_nulls("end_ns").select("thread", "end_ns", callback_run="id", begin_ns="start_ns")
+    owned = runs.join(threads_of_hosts(model), on="thread", maintain_order="left")
+    return owned.select("callback_run", "host", "tid", "begin_ns", "end_ns")
+
+
+def threads_of_hosts(model: ExecutionModel) -> pl.DataFrame:
+    """Columns `thread` of the model, `tid`, and name of its `host`."""
+    processes = model.processes.select("host", process="id").join(model.hosts.select("name", host="id"), on="host")
+    owned = model.threads.select("process", "tid", thread="id").join(processes, on="process")
+    return owned.select("thread", "tid", host="name")
 
 
 def cpu_rivals(states: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:

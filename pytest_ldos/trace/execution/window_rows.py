@@ -88,10 +88,8 @@ def _find_unfinished(tables: Mapping[str, EventTable], threads: ThreadIndex) -> 
         last_ns[name][of_thread[name]] = table.timestamp_ns
     found: dict[str, Mask] = {}
     for first, steps in _CALLS:
-        done_ns = np.full(count, NEVER, dtype=np.int64)
-        for name, times_ns in last_ns.items():
-            if name not in steps:
-                done_ns = np.maximum(done_ns, times_ns)
+        others = (times_ns for name, times_ns in last_ns.items() if name not in steps)
+        done_ns = np.max([np.full(count, NEVER, dtype=np.int64), *others], axis=0)
         begun_ns = last_ns.get(first, done_ns)
         for name in steps:
             if name in tables:
