@@ -13,7 +13,7 @@ import subprocess
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -22,7 +22,8 @@ from pytest_ldos.base.errors import NotWritten, RecordingFailed
 from pytest_ldos.base.files import writing
 from pytest_ldos.base.ros2 import RECORDED, TRACEPOINTS_OFF
 from pytest_ldos.base.text import format_bytes, one_line
-from pytest_ldos.host.availability import Availability, find_programs, program_version
+from pytest_ldos.host.availability import Availability, find_programs, program_version, run_program
+from pytest_ldos.host.cpu import read_setting
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import make_folder, temporary_place, undone_at_end
 from pytest_ldos.host.undoer import EndProcesses
@@ -36,7 +37,6 @@ _FALSE_WRAP: Final = 1 << 63
 
 An unfinished packet has a counter of 0, so that the counter decreases once and then returns.
 """
-
 
 _WRITE_FAULT: Final = re.compile(
     r"Error in write mmap .*?: (?P<reason>[^:]+?) \(in lttng_consumer_on_read_subbuffer_mmap"
@@ -121,9 +121,7 @@ def lttng_available() -> Availability:
         return Availability(False, error.message, error.remedy)
     if not _is_root():
         return programs
-    probe = subprocess.run(
-        [*run_directory.COMMAND, "true"], capture_output=True, encoding="utf-8", errors="replace", check=False
-    )
+    probe = run_program([*run_directory.COMMAND, "true"])
     if probe.returncode == 0:
         return programs
     return Availability(
@@ -189,8 +187,7 @@ class LttngRecorder:
         self._lttng("stop", self._session)
         self._is_on_disk = True
         report = parse_losses(self._lttng("--mi", "xml", "list", self._session))
-        log = self._daemon.log
-        found = _WRITE_FAULT.search(log.read_text("utf-8", errors="replace")) if log.is_file() else None
+        found = _WRITE_FAULT.search(read_setting(self._daemon.log))
         return report if found is None else replace(report, fault=one_line(found["reason"]))
 
     def resume(self) -> None:
@@ -289,14 +286,10 @@ class _SessionDaemon:
         environment = {**os.environ, **self.environment}
         deadline = time.monotonic() + _READY_TIMEOUT_S
         while time.monotonic() < deadline and self.is_running:
-            mounted = ""
-            with suppress(OSError):
-                mounted = mounts.read_text("utf-8")
             # Before its private run directory is mounted, a client would connect to another daemon.
-            if not _is_root() or f" {run_directory.RUN_DIRECTORY} " in mounted:
-                done = subprocess.run(command, env=environment, capture_output=True, check=False)
-                if done.returncode == 0:
-                    return
+            is_mounted = not _is_root() or f" {run_directory.RUN_DIRECTORY} " in read_setting(mounts)
+            if is_mounted and run_program(command, environment=environment).returncode == 0:
+                return
             time.sleep(_POLL_S)
         raise RecordingFailed(
             f"the LTTng session daemon did not become ready\n{self._child.last_lines()}", remedy=f"see {self.log}"

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 from pytest_ldos.base.errors import ProfilingFailed
 from pytest_ldos.base.text import one_line
-from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.availability import Availability, run_program
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.record.profiles import FoldedStacks
@@ -94,16 +94,7 @@ def run_tool(
 ) -> subprocess.CompletedProcess[str] | None:
     """Runs a short program without input; ``None`` if it does not end in time."""
     try:
-        return subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            env=environment,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=limit_s,
-            check=False,
-        )
+        return run_program(command, timeout_s=limit_s, environment=environment, given="")
     except subprocess.TimeoutExpired:
         return None
 

@@ -78,7 +78,6 @@ def py_spy_available() -> Availability:
 
 
 def _find_py_spy() -> str | None:
-    """Path of py-spy: next to this interpreter, or on `PATH`."""
     own = Path(sys.executable).with_name("py-spy")
     return str(own) if own.is_file() else shutil.which("py-spy")
 

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.base.ros2 import Kernel
@@ -114,7 +115,6 @@ def _trailer_of(path: Path, content: bytes, place: int, size: int) -> list[tuple
 def _consecutive_switches(
     content: bytes, switch: np.dtype[Any], place: int, end: int, most: int = 1 << 14
 ) -> npt.NDArray[Any]:
-    """Switches from an offset up to the first other record."""
     found = np.frombuffer(content, switch, min((end - place) // switch.itemsize, most), place)
     others = np.flatnonzero((found["type"] != _SWITCH) | (found["size"] != switch.itemsize))
     return found[: others[0]] if others.size else found
@@ -225,11 +225,8 @@ def _follows_its_out(switches: npt.NDArray[Any], is_out: Flags) -> Flags:
 
 def _occupants(cpus: Ints, after: Ints) -> Ints:
     """Thread that had the CPU before each switch, from the previous switch on it; `_ENDED` if there is none."""
-    order = np.argsort(cpus, kind="stable")
-    found = np.full(len(cpus), _ENDED, dtype=np.int64)
-    is_next = cpus[order][1:] == cpus[order][:-1]
-    found[order[1:][is_next]] = after[order[:-1][is_next]]
-    return found
+    before = pl.col("thread").shift(1).over("cpu").fill_null(_ENDED)
+    return pl.DataFrame({"cpu": cpus, "thread": after}).select(before).to_series().to_numpy()
 
 
 def _names(name: str, tids: Ints, names: Mapping[int, str]) -> Column:

@@ -14,7 +14,6 @@ from pytest_ldos.base.text import counted
 FIRST_NS: Final = -(1 << 63) + 1  # smallest and largest time, for gaps that are open at one end
 LAST_NS: Final = (1 << 63) - 1
 
-
 _PER_UID = re.compile(r"(?:^|/)uid/(\d+)(?:/|$)")
 _PER_PID = re.compile(r"(?:^|/)pid/(.+)-(\d+)-\d{8}-\d{6}(?:/|$)")
 

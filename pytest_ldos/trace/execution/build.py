@@ -49,7 +49,6 @@ from pytest_ldos.trace.execution.window_rows import (
 NEEDED_EVENTS: Final = frozenset({*Marker, *Ros2})
 """Events that `build_execution` reads. Given to `read_trace` as `events`, nothing else is decoded."""
 
-
 READ_EVENTS: Final = NEEDED_EVENTS - {Ros2.RCL_INIT}  # events whose threads are those of the model
 
 

@@ -208,9 +208,6 @@ class Index:
     first: npt.NDArray[np.int64]
     rows: IdArray
 
-    def __len__(self) -> int:
-        return len(self.first) - 1
-
     def of(self, keys: Array) -> tuple[npt.NDArray[np.int64], IdArray]:
         """Rows of the given keys: position in `keys`, and row."""
         first = self.first[keys]

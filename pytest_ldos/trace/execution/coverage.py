@@ -237,7 +237,6 @@ _UNSTAMPED: Final = ~pl.col("intra") & pl.col("source_ns").is_null()
 
 
 def _processes(table: str, wanted: pl.Expr, frames: Mapping[str, pl.DataFrame]) -> frozenset[int]:
-    """Processes of the threads of some rows."""
     parts = (rows_of(frames[table], part) for part in chunks(len(frames[table])))
     threads: set[int] = set().union(*(part.filter(wanted)["thread"].unique() for part in parts))
     return frozenset(frames["threads"].filter(pl.col("id").is_in(list(threads)))["process"])

@@ -181,8 +181,6 @@ class Kind:
 
 @dataclass(frozen=True)
 class Endpoints:
-    """All entities of the processes that have a handle, except callbacks."""
-
     nodes: Kind
     publishers: Kind
     subscriptions: Kind

@@ -89,7 +89,6 @@ def _complete(goals: pl.DataFrame, table: str, phases: pl.DataFrame, observed: O
 
 
 def _last(events: Events, **columns: Any) -> pl.DataFrame:
-    """The last event of each goal, with the given columns of the events."""
     goals = pl.Series(events.texts("goal_id"), dtype=pl.String)
     return pl.DataFrame({"goal_id": goals, **columns}).unique("goal_id", keep="last", maintain_order=True)
 

@@ -29,7 +29,6 @@ from pytest_ldos.trace.execution.observed import Events, Observed
 
 _NO_HANDLE: Final = 0  # handle of a publisher that no event names
 
-
 Columns = dict[str, Any]  # NumPy columns by name, as in the schema
 
 _BLANK: Final[dict[Any, Any]] = {pl.Int64: np.int64(NEVER), pl.UInt64: np.uint64(0), pl.Boolean: np.False_}

@@ -312,10 +312,7 @@ MANIFEST: Final = "model.json"
 def write_model(model: ExecutionModel, directory: Path, *, target: Path | None = None) -> None:
     """Writes ``TABLE.parquet`` for each table; the manifest, which makes them a model, comes last.
 
-    Messages name `target`, the final folder, if the given one is temporary.
-
-    Raises:
-        NotWritten, ConfigurationError: see `writing`.
+    Raises the errors of `writing`, which name `target`, the final folder, if the given one is temporary.
     """
     with writing(target or directory, needs=sum(round(frame.estimated_size()) for frame in model.frames().values())):
         directory.mkdir(parents=True, exist_ok=True)

@@ -21,8 +21,6 @@ from pytest_ldos.trace.execution.threads import NO_PROCESS, Rows, ThreadCensus, 
 Keys = npt.NDArray[np.int64]  # thread and time as one number, ordered by thread first; shape ``(n,)``
 
 _KEY_BITS = 63
-
-
 _ERA_NS = 1 << 46  # smallest gap between eras: about 20 hours
 
 

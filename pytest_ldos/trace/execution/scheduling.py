@@ -135,8 +135,7 @@ class Timeline:
 
     Attributes:
         owners: key columns with ``low``, ``high`` (nanoseconds) and ``offset`` (on the line).
-        begin, end: places of the intervals, in order.
-        moved: offset from each interval's nanoseconds to its places.
+        begin, end, moved: places of the intervals, in order, and their offset from nanoseconds.
     """
 
     owners: pl.DataFrame

@@ -53,9 +53,8 @@ class ThreadCensus:
         if len(tid) == 0:
             return
         column = table.columns.get("procname")
-        named = column is not None and column.dictionary is not None
-        words: Sequence[str] = (column.dictionary or ()) if column is not None and named else ("",)
-        codes = column.values if column is not None and named else np.zeros(len(table), dtype=np.int64)
+        words = None if column is None else column.dictionary
+        codes = np.zeros(len(table), dtype=np.int64) if column is None or words is None else column.values
         trace = table.trace[:1] if table.trace.strides == (0,) else table.trace[rows]
         parts = {"host": host, "process": pid, "tid": tid, "trace": trace, "code": codes[rows]}
         whole = {name: part for name, part in parts.items() if len(part) == len(tid)}
@@ -65,7 +64,7 @@ class ThreadCensus:
             names = self.names.setdefault((at, process, thread), Counter())
             writers.add((at, process))
             self._traces.setdefault((at, process), set()).add(number)
-            if named:
+            if words is not None:
                 names[words[code]] += count
 
     def traces_of_processes(self) -> list[set[int]]:
@@ -168,7 +167,6 @@ _NOT_OF_THIS_CLOCK: Final = frozenset(
     {"source_ns", "timeout_ns", "period_ns", "sim_time_ns", "planned_ns", "cpu_work_ns"}
 )
 """Time columns that hold durations, or stamps of another clock."""
-
 
 _LARGEST_NS: Final = 10**18  # about thirty years
 

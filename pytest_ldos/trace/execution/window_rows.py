@@ -144,7 +144,7 @@ class WholeTrace:
 
 @dataclass(frozen=True)
 class Carried:
-    """Events carried into a window: those of open rows, and of calls that the border cuts, and of open executions."""
+    """Events of rows that are open at a border, and of calls that it cuts; `earlier` as in `build_executions`."""
 
     events: Mapping[str, EventTable] = field(default_factory=dict)
     earlier: tuple[TimesNs, ...] = ()

@@ -203,7 +203,7 @@ def _floats(values: pl.Series) -> Values:
 
 def _compare(bases: Sequence[Run], heads: Sequence[Run], keys: Sequence[Key], evidence: Evidence) -> Iterator[Compared]:
     sides = {key: ([each.samples[key] for each in heads], [each.samples[key] for each in bases]) for key in keys}
-    medians = {key: (_medians(head), _medians(base)) for key, (head, base) in sides.items()}
+    medians = {key: (_log_medians(head), _log_medians(base)) for key, (head, base) in sides.items()}
     judged, certain = medians, set[Key]()
     if evidence is not Evidence.RUNS:
         judged = {key: (_blocks_of(head), _blocks_of(base)) for key, (head, base) in sides.items()}
@@ -218,8 +218,7 @@ def _compare(bases: Sequence[Run], heads: Sequence[Run], keys: Sequence[Key], ev
     yield from sorted(found, key=lambda each: (not each.differs, -abs(math.log(each.ratio))))
 
 
-def _medians(runs: Sequence[Values]) -> Values:
-    """Logarithms of the medians of runs or blocks."""
+def _log_medians(runs: Sequence[Values]) -> Values:
     logarithms: Values = np.log(np.maximum([float(np.median(each)) for each in runs], 1.0))
     return logarithms
 
@@ -234,16 +233,15 @@ def _blocks_of(runs: Sequence[Values]) -> Values:
     found = []
     for values in runs:
         count = min(_MOST_BLOCKS, max(len(values) // _FEWEST, _FEWEST))
-        logarithms = _medians(np.array_split(values, count))
-        while count // 2 >= _FEWEST and _likeness(logarithms) >= _ALIKE:
+        logarithms = _log_medians(np.array_split(values, count))
+        while count // 2 >= _FEWEST and _autocorrelation(logarithms) >= _ALIKE:
             count //= 2
-            logarithms = _medians(np.array_split(values, count))
+            logarithms = _log_medians(np.array_split(values, count))
         found.append(logarithms)
     return np.concatenate(found)
 
 
-def _likeness(values: Values) -> float:
-    """Correlation of neighbouring values."""
+def _autocorrelation(values: Values) -> float:
     around = values - values.mean()
     spread = float(around @ around)
     return float(around[1:] @ around[:-1]) / spread if spread > 0 else 0.0

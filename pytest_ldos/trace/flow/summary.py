@@ -90,7 +90,6 @@ def _recorded(
 
 
 def _reporting(model: ExecutionModel) -> pl.Series:
-    """Threads with recorded waits or choices of an executor."""
     return pl.concat([each["thread"].unique() for each in (model.waits, model.executions)]).drop_nulls().unique()
 
 

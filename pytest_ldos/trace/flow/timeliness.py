@@ -122,14 +122,11 @@ class _Sent:
         )
 
     def between(self, publisher: int, intra: bool, first: int, last: int) -> IdArray:
-        """Messages of a publisher from one publication to another, in order."""
         own = self._publications.of(publisher * 2 + intra)
         return own[np.searchsorted(own, first) : np.searchsorted(own, last, side="right")]
 
 
 class _Got:
-    """Messages with a transport link, by publisher, way and subscription."""
-
     def __init__(self, flow: FlowGraph) -> None:
         self._flow = flow
         model = flow.model
@@ -163,7 +160,6 @@ class _Got:
         self.pairs = pl.DataFrame(ids).with_columns(pl.col("intra") == 1)
 
     def counts(self, pairs: pl.DataFrame) -> dict[str, pl.Series]:
-        """Numbers of messages on time, late and too late, for each pair."""
         limits = {name: pairs[f"limit_{name}"].to_numpy() for name in ("too_late", "late")}
         found = np.zeros((len(pairs), 3), dtype=np.int64)
         for part in mapped.chunks(len(self._pair)):

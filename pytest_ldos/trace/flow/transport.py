@@ -113,9 +113,6 @@ class _Stamped:
     topic: IdArray
     end: IdArray
 
-    def __len__(self) -> int:
-        return len(self.row)
-
     def where(self, which: npt.NDArray[Any]) -> _Stamped:
         return _Stamped(self.row[which], self.stamp_ns[which], self.topic[which], self.end[which])
 
@@ -192,11 +189,11 @@ def _link_rounded(sent: _Stamped, taken: _Stamped, found: IdArray, span: tuple[i
     missing = (found[taken.row] < 0) & (taken.topic >= 0)
     for topic in np.unique(taken.topic[missing & within]).tolist():
         own, theirs = taken.where(missing & within & (taken.topic == topic)), sent.where(sent.topic == topic)
-        if len(theirs) == 0:
+        if len(theirs.row) == 0:
             continue
         others = taken.where(~missing & (taken.topic == topic))
-        after = np.clip(np.searchsorted(theirs.stamp_ns, own.stamp_ns), 1, len(theirs)) - 1
-        other = np.minimum(after + 1, len(theirs) - 1)
+        after = np.clip(np.searchsorted(theirs.stamp_ns, own.stamp_ns), 1, len(theirs.row)) - 1
+        other = np.minimum(after + 1, len(theirs.row) - 1)
         distance = np.abs(theirs.stamp_ns[after] - own.stamp_ns)
         further = np.abs(theirs.stamp_ns[other] - own.stamp_ns)
         nearest = theirs.row[np.where(further < distance, other, after)]
