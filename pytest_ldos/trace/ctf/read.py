@@ -355,7 +355,7 @@ def open_in_windows(
     threads: int | None = None,
     on_corrupt: OnCorrupt = "refuse",
 ) -> Iterator[WindowedTrace]:
-    """Opens a trace for reading in windows; raises `TraceUnreadable` like `read_trace`.
+    """Opens a trace for reading in windows; see `read_trace` for its other arguments, and for `TraceUnreadable`.
 
     Args:
         window_ns: length of each window. By default, windows have similar sizes and different lengths.

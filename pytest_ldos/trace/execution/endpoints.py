@@ -171,7 +171,8 @@ class Kind:
     def frame(self) -> pl.DataFrame:
         """The table; entities without an init event come last, with nulls."""
         schema, inits = ENTITIES[self.table], self.inits
-        columns = {"process": inits.process, "handle": inits.handles(self.handle), "born_ns": inits.times_ns}
+        handles = inits.handles(self.handle)
+        columns: dict[str, Any] = {"process": inits.process, "handle": handles, "born_ns": inits.times_ns}
         known = frame_of(schema, {**columns, **self.columns, "known": np.ones(len(inits), dtype=np.bool_)})
         pairs = np.array(self.registry.unknown, dtype=_PAIR)
         ids, is_known = np.arange(len(known), len(known) + len(pairs)), np.zeros(len(pairs), dtype=np.bool_)

@@ -154,7 +154,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Instance:
-    """Publication, take or callback run; begin and end (nanoseconds since the epoch) are equal without a duration."""
+    """Publication, take or callback run, in row `id` of its table.
+
+    Begin and end, nanoseconds since the epoch, are equal for instances without a duration.
+    """
 
     kind: Kind
     id: int

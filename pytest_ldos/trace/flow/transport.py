@@ -308,6 +308,7 @@ class ClockOffset:
         uncertainty_ns: largest error of `offset_ns` on either side; ``None`` if messages passed in one direction
             only, so that `offset_ns` is a bound. If the clocks drifted so that no offset fits all messages, the
             largest violation of a bound.
+        messages: number of messages that the estimate rests on.
         bound: if `offset_ns` is no estimate: the offset is at least or at most that, or unknown.
     """
 
