@@ -2,6 +2,7 @@
 
 The session daemon is private, so that the trace has no other processes of the user: it has its own ``LTTNG_HOME``.
 As root, it also has a private mount namespace with its own run directory, which the recorded processes join.
+All of it ends with this process.
 """
 
 from __future__ import annotations
