@@ -118,7 +118,7 @@ def _check_time(trace: DecodedTrace) -> None:
 
 
 def require_events(model: ExecutionModel, trace: Path) -> None:
-    """Raises `TraceUnreadable`, with the events that the trace has, if the model needs others."""
+    """Raises `TraceUnreadable`, with what the trace has instead, if it has no event that the model needs."""
     if len(model.processes):
         return
     events = model.stats.events

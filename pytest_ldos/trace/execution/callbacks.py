@@ -193,9 +193,8 @@ def build_executions(
 ) -> tuple[pl.DataFrame, npt.NDArray[np.bool_], tuple[TimesNs, TimesNs]]:
     """Table of executions; each ends with its callback, or with the failed take if no callback ran.
 
-    Also returns the state needed to continue those still open at the end of a window: true for those after which their
-    thread did not look for work, and the last take and last callback end in each, `NEVER` without one. `earlier` are
-    these times of the first executions, from earlier windows.
+    Also returns true for those that are open, because their thread did not look for work again, and the last take and
+    callback end in each, `NEVER` without one; `earlier` are these times of the first ones, from earlier windows.
     """
     executed = observed.events(Ros2.EXECUTOR_EXECUTE)
     timeline = observed.timeline(Ros2.EXECUTOR_EXECUTE)

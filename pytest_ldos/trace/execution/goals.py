@@ -136,9 +136,8 @@ SEND_GOAL: Final = "/_action/send_goal"
 
 
 def build_actions(services: pl.DataFrame, clients: pl.DataFrame) -> pl.DataFrame:
-    ends = pl.concat(
-        table.select("node", "name", role=pl.lit(role)) for role, table in (("server", services), ("client", clients))
-    )
+    tables = (("server", services), ("client", clients))
+    ends = pl.concat(table.select("node", "name", role=pl.lit(role)) for role, table in tables)
     own = ends.filter(pl.col("name").str.ends_with(SEND_GOAL))
     return frame_of(ENTITIES["actions"], own.with_columns(pl.col("name").str.strip_suffix(SEND_GOAL)).to_dict())
 

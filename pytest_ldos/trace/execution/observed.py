@@ -28,7 +28,7 @@ class Clock:
     """Turns (thread, time) into keys.
 
     Hosts with unset clocks are in separate eras. The time between two eras is left out, so that enough bits remain for
-    the threads. It gets all times to be covered; those between the first and last of an era may be omitted.
+    the threads. The given times are all that it covers; those between the first and last of an era may be omitted.
     """
 
     def __init__(self, *times_ns: TimesNs) -> None:
