@@ -378,7 +378,7 @@ class OpenedTrace:
 def opened(place: Path) -> Iterator[OpenedTrace]:
     """Opens a trace; an archive or an address is unpacked to a temporary folder for the ``with`` block.
 
-    Raises `TraceUnreadable` and the errors of `fetch` and `unpack`; in the block, it names files as `OpenedTrace` does.
+    Raises the errors of `fetch` and `unpack`. A `TraceUnreadable` of the block names files as `OpenedTrace` does.
     """
     address = address_of(place)
     if address is None and not is_archive(place):

@@ -61,7 +61,7 @@ Samples = Mapping[Key, Values]
 
 class Evidence(StrEnum):
     PASSAGES = "passages"  # values within the one run of each version
-    SEPARATION = "separation"  # values, and runs that do not overlap between versions: too few for a test
+    SEPARATION = "separation"  # values, and runs that do not overlap; there are too few runs for a test
     RUNS = "runs"  # a test on the medians of runs
 
 

@@ -249,9 +249,8 @@ def summarize_callbacks(flow: FlowGraph) -> pl.DataFrame:
     count = len(flow.model.callbacks)
     durations_ns = mapped.computed(len(table), np.int64, lambda part: end_ns[part] - start_ns[part])
     grouped = mapped.Grouped(mapped.computed(len(table), np.int32, ended), durations_ns, count)
-    runs = sum(
-        (np.bincount(callback[part], minlength=count) for part in mapped.chunks(len(table))), np.zeros(count, np.int64)
-    )
+    counts = (np.bincount(callback[part], minlength=count) for part in mapped.chunks(len(table)))
+    runs = sum(counts, np.zeros(count, np.int64))
     own = [grouped.of(number) for number in range(count)]
     found = _quantiles(grouped).with_columns(
         callback=pl.Series(range(count), dtype=pl.Int32),

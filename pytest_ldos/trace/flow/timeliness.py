@@ -153,9 +153,8 @@ class _Got:
             known = (publisher >= 0) & (intra >= 0) & (subscription >= 0)
             return np.where(known, np.searchsorted(key(*kinds.T), key(publisher, intra, subscription)), -1)
 
-        self._pair = mapped.computed(
-            len(flow.transport), np.int32, pair_of
-        )  # row in `pairs` of each message, -1 if none
+        # row in `pairs` of each message, -1 if none
+        self._pair = mapped.computed(len(flow.transport), np.int32, pair_of)
         ids = {name: kinds[:, at].astype(np.int32) for at, name in enumerate(_PAIR)}
         self.pairs = pl.DataFrame(ids).with_columns(pl.col("intra") == 1)
 
