@@ -181,6 +181,12 @@ def rows_of(table: Table, part: slice) -> Table:
     return table.slice(part.start, part.stop - part.start)
 
 
+def distinct_where(table: pl.DataFrame, name: str, wanted: pl.Expr) -> list[int]:
+    """Distinct values of a column in the wanted rows."""
+    parts = (rows_of(table, part).filter(wanted)[name].unique() for part in chunks(len(table)))
+    return list(set[int]().union(*parts))
+
+
 def _without_nulls(column: pl.Series, otherwise: int) -> Array:
     if not column.null_count():
         return column.to_numpy()

@@ -22,7 +22,7 @@ import polars as pl
 from pytest_ldos.base.ros2 import Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace
 from pytest_ldos.trace.ctf.stats import FIRST_NS, LAST_NS, ReadStats
-from pytest_ldos.trace.execution.columns import IdArray, TimesNs, chunks, rows_of
+from pytest_ldos.trace.execution.columns import IdArray, TimesNs, distinct_where
 from pytest_ldos.trace.execution.model import INSTANCES, ExecutionModel, MissingEvent
 from pytest_ldos.trace.execution.threads import ThreadCensus, Vocabulary
 
@@ -237,9 +237,8 @@ _UNSTAMPED: Final = ~pl.col("intra") & pl.col("source_ns").is_null()
 
 
 def _processes(table: str, wanted: pl.Expr, frames: Mapping[str, pl.DataFrame]) -> frozenset[int]:
-    parts = (rows_of(frames[table], part) for part in chunks(len(frames[table])))
-    threads: set[int] = set().union(*(part.filter(wanted)["thread"].unique() for part in parts))
-    return frozenset(frames["threads"].filter(pl.col("id").is_in(list(threads)))["process"])
+    threads = distinct_where(frames[table], "thread", wanted)
+    return frozenset(frames["threads"].filter(pl.col("id").is_in(threads))["process"])
 
 
 def name_missing(model: ExecutionModel) -> str:

@@ -243,10 +243,10 @@ def switch_columns(trace: DecodedTrace, vocabulary: Vocabulary) -> KernelColumns
         "time_ns": table.timestamp_ns,
         "trace": table.trace,
         "cpu": table.cpu_id,
-        "prev_tid": _int32(table["prev_tid"]),
+        "prev_tid": table["prev_tid"].astype(np.int32, copy=False),
         "prev_state": table["prev_state"].astype(np.int64, copy=False),
         "prev_name": vocabulary.code_names(table.columns["prev_comm"]),
-        "next_tid": _int32(table["next_tid"]),
+        "next_tid": table["next_tid"].astype(np.int32, copy=False),
         "next_name": vocabulary.code_names(table.columns["next_comm"]),
     }
 
@@ -265,8 +265,8 @@ def move_columns(trace: DecodedTrace, vocabulary: Vocabulary) -> list[tuple[int,
             columns: KernelColumns = {
                 "time_ns": table.timestamp_ns,
                 "trace": table.trace,
-                "tid": _int32(table["tid"]),
-                "cpu": _int32(table[cpu]),
+                "tid": table["tid"].astype(np.int32, copy=False),
+                "cpu": table[cpu].astype(np.int32, copy=False),
                 "name": vocabulary.code_names(table.columns["comm"]),
             }
             found.append((move, columns))
@@ -278,7 +278,3 @@ def _table(trace: DecodedTrace, event: Kernel) -> EventTable | None:
     table = trace.events.get(event)
     needed = set(KERNEL_FIELDS[event]) - _NOT_READ
     return table if table is not None and len(table) and needed <= set(table.columns) else None
-
-
-def _int32(values: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
-    return values.astype(np.int32, copy=False)

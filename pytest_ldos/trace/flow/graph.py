@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from pytest_ldos.base.text import NS_PER_MS
-from pytest_ldos.trace.execution.columns import IdArray, chunks, ids_of, rows_of
+from pytest_ldos.trace.execution.columns import IdArray, chunks, distinct_where, ids_of
 from pytest_ldos.trace.execution.goals import PARTIAL_SYNC, PERIODIC_ASYNC
 from pytest_ldos.trace.execution.model import ExecutionModel, Schema
 
@@ -93,9 +93,8 @@ def _unstamped(instances: pl.DataFrame, end: str, ends: pl.DataFrame) -> list[st
     """Topics of publications or takes without a stamp; intra-process ones are linked by their buffers."""
     buffered = pl.col("buffer") != 0 if "buffer" in instances.columns else pl.col("intra")
     is_unstamped = pl.col("source_ns").is_null() & ~(pl.col("intra") & buffered)
-    parts = (rows_of(instances, part) for part in chunks(len(instances)))
-    own: set[int] = set().union(*(part.filter(is_unstamped)[end].unique() for part in parts))
-    return ends.filter(pl.col("id").is_in(list(own)))["topic"].unique().to_list()
+    own = distinct_where(instances, end, is_unstamped)
+    return ends.filter(pl.col("id").is_in(own))["topic"].unique().to_list()
 
 
 UNKNOWN: Final = "unknown"
