@@ -18,25 +18,14 @@ recorder_name: Final = lttng_version
 
 
 def choose_recorder(directory: Path, log_directory: Path, *, switches: bool = False) -> Recorder:
-    """Returns a recorder that writes to `directory`.
-
-    Args:
-        switches: also records the machine's context switches, if permitted.
-
-    Raises:
-        Unavailable: there is none; the message has the reason and the package to install.
-    """
+    """Returns a recorder, with `switches` also of context switches if permitted; raises `Unavailable`."""
     recording_available().demand()
     recorder = LttngRecorder(directory, log_directory)
     return WithSwitches(recorder, log_directory) if switches and switches_available().ok else recorder
 
 
 def resolve_profiler(kind: ProfilerKind) -> ProfilerKind:
-    """Resolves `AUTO` to perf if it is permitted, else to py-spy.
-
-    Raises:
-        Unavailable: it cannot be used here, or none can for `AUTO`.
-    """
+    """Resolves `AUTO` to perf if it is permitted, else to py-spy; raises `Unavailable` if none can be used."""
     wanted = list(_AVAILABLE) if kind is ProfilerKind.AUTO else [kind]
     absent: list[Availability] = []
     for each in wanted:

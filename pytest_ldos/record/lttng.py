@@ -1,8 +1,8 @@
 """Records with LTTng-UST: a session with its channel and contexts, in a private session daemon.
 
-The session daemon is private, so that the trace has no other processes of the user: it has
-its own ``LTTNG_HOME``. As root, it also has a private mount namespace with its own run
-directory, which the recorded processes join. All of it ends with this process.
+The session daemon is private, so that the trace has no other processes of the user: it has its own ``LTTNG_HOME``.
+As root, it also has a private mount namespace with its own run directory, which the recorded processes join.
+All of it ends with this process.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import subprocess
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -23,7 +23,8 @@ from pytest_ldos.base.errors import NotWritten, RecordingFailed
 from pytest_ldos.base.files import writing
 from pytest_ldos.base.ros2 import RECORDED, TRACEPOINTS_OFF
 from pytest_ldos.base.text import format_bytes, one_line
-from pytest_ldos.host.availability import Availability, find_programs, program_version
+from pytest_ldos.host.availability import Availability, find_programs, program_version, run_program
+from pytest_ldos.host.cpu import read_setting
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import make_folder, temporary_place, undone_at_end
 from pytest_ldos.host.undoer import EndProcesses
@@ -38,7 +39,6 @@ _FALSE_WRAP: Final = 1 << 63
 An unfinished packet has a counter of 0, so that the counter decreases once and then returns.
 """
 
-
 _WRITE_FAULT: Final = re.compile(
     r"Error in write mmap .*?: (?P<reason>[^:]+?) \(in lttng_consumer_on_read_subbuffer_mmap"
 )
@@ -46,7 +46,6 @@ _WRITE_FAULT: Final = re.compile(
 
 
 def parse_losses(listing: str) -> RecordingReport:
-    """Sums of losses over all channels of a session."""
     root = ET.fromstring(listing)  # noqa: S314 - written by our own session daemon
 
     def counts(name: str) -> list[int]:
@@ -63,14 +62,9 @@ _SIZES: Final = {"k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def require_room_for_buffers(size: str, count: int, *, place: Path = PLACE, cpus: Path = _POSSIBLE_CPUS) -> None:
-    """Requires space for a channel's buffers: one per possible CPU, each with an extra sub-buffer for the reader.
+    """Requires space for a channel's `count` sub-buffers of a size such as ``1M`` for each possible CPU.
 
-    Args:
-        size: size of a sub-buffer in LTTng's notation: ``1M``.
-        count: number of sub-buffers.
-
-    Raises:
-        NotWritten: there is too little space.
+    Each has an extra sub-buffer for the reader. Raises `NotWritten` if there is too little space.
     """
     size_bytes = int(size[:-1]) * _SIZES[size[-1]] if size[-1] in _SIZES else int(size)
     needed = possible_cpus(cpus) * (count + 1) * size_bytes + _METADATA_BYTES
@@ -101,8 +95,7 @@ def possible_cpus(file: Path = _POSSIBLE_CPUS) -> int:
 CHANNEL: Final = "ldos"
 CONTEXTS: Final = ("vpid", "vtid", "procname")
 SUBBUFFER_SIZE: Final = "1M"
-SUBBUFFER_COUNT: Final = 16
-"""Sub-buffers per CPU and user: two seconds of a 4000 msg/s flood with all its events."""
+SUBBUFFER_COUNT: Final = 16  # sub-buffers per CPU and user: two seconds of a 4000 msg/s flood with all its events
 
 _MARK: Final = "PYTEST_LDOS_TRACER"  # environment variable of the daemon's processes, absent from recorded processes
 _LONGEST_SOCKET: Final = ".lttng/ustconsumerd64/command"
@@ -129,9 +122,7 @@ def lttng_available() -> Availability:
         return Availability(False, error.message, error.remedy)
     if not _is_root():
         return programs
-    probe = subprocess.run(
-        [*run_directory.COMMAND, "true"], capture_output=True, encoding="utf-8", errors="replace", check=False
-    )
+    probe = run_program([*run_directory.COMMAND, "true"])
     if probe.returncode == 0:
         return programs
     return Availability(
@@ -151,7 +142,6 @@ class LttngRecorder:
 
     Args:
         directory: folder of the trace; must not exist yet.
-        log_directory: folder of the daemon's log.
         lossless: recorded processes wait for space in full buffers instead of losing events. That
             disturbs them, so it is not for measurements.
     """
@@ -198,8 +188,7 @@ class LttngRecorder:
         self._lttng("stop", self._session)
         self._is_on_disk = True
         report = parse_losses(self._lttng("--mi", "xml", "list", self._session))
-        log = self._daemon.log
-        found = _WRITE_FAULT.search(log.read_text("utf-8", errors="replace")) if log.is_file() else None
+        found = _WRITE_FAULT.search(read_setting(self._daemon.log))
         return report if found is None else replace(report, fault=one_line(found["reason"]))
 
     def resume(self) -> None:
@@ -241,8 +230,6 @@ class LttngRecorder:
 
 
 class _SessionDaemon:
-    """``lttng-sessiond`` for one recording."""
-
     def __init__(self, log_directory: Path) -> None:
         self._child: Child | None = None
         self._log_directory = log_directory
@@ -294,21 +281,16 @@ class _SessionDaemon:
         return home
 
     def _await_ready(self) -> None:
-        """Waits until the daemon's client can list sessions."""
         assert self._child is not None
         mounts = Path(f"/proc/{self._child.pid}/mountinfo")
         command = [*self.join_prefix, "lttng", "--no-sessiond", "list"]
         environment = {**os.environ, **self.environment}
         deadline = time.monotonic() + _READY_TIMEOUT_S
         while time.monotonic() < deadline and self.is_running:
-            mounted = ""
-            with suppress(OSError):
-                mounted = mounts.read_text("utf-8")
             # Before its private run directory is mounted, a client would connect to another daemon.
-            if not _is_root() or f" {run_directory.RUN_DIRECTORY} " in mounted:
-                done = subprocess.run(command, env=environment, capture_output=True, check=False)
-                if done.returncode == 0:
-                    return
+            is_mounted = not _is_root() or f" {run_directory.RUN_DIRECTORY} " in read_setting(mounts)
+            if is_mounted and run_program(command, environment=environment).returncode == 0:
+                return
             time.sleep(_POLL_S)
         raise RecordingFailed(
             f"the LTTng session daemon did not become ready\n{self._child.last_lines()}", remedy=f"see {self.log}"

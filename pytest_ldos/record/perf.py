@@ -24,34 +24,29 @@ from typing import Final
 
 from pytest_ldos.base.errors import ProfilingFailed
 from pytest_ldos.base.files import writing
-from pytest_ldos.base.text import one_line
 from pytest_ldos.host.availability import Availability, find_programs, program_version
 from pytest_ldos.host.counters import Counters, Event, switches_permitted
-from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.host.cpu import read_setting
+from pytest_ldos.host.processes import Child
 from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.record.profiles import MOST_FRAMES, FoldedStacks, Stack, frame_name
-from pytest_ldos.record.protocol import Recorder, RecordingReport, Sampled, interrupt, run_tool
+from pytest_ldos.record.protocol import AttachedTool, Recorder, RecordingReport, Sampled, first_reason, probe
 
 _READY_S: Final = 15.0
 _END_S: Final = 30.0
 _POLL_S: Final = 0.005
 
 
-class PerfProcess:
+class PerfProcess(AttachedTool):
     """A ``perf record`` process that writes to a file; `name` is that of its log."""
 
     def __init__(self, log_directory: Path, name: str = "perf-record") -> None:
-        self._group = ProcessGroup(log_directory=log_directory)
+        super().__init__(log_directory)
         self._name = name
-        self._child: Child | None = None
 
     @contextmanager
     def starting(self, arguments: Sequence[str], data: Path) -> Iterator[None]:
-        """Starts perf concurrently with the ``with`` block; the block's exit waits until perf records.
-
-        Raises:
-            ProfilingFailed: it could not begin; the message quotes perf's output.
-        """
+        """Starts perf; the exit of the ``with`` block waits until it records, or raises `ProfilingFailed`."""
         with temporary_folder("ldos-perf-") as folder, ExitStack() as resources:
             control, answer = folder / "control", folder / "answer"
             os.mkfifo(control)
@@ -71,7 +66,6 @@ class PerfProcess:
                 raise
 
     def _await_begin(self, child: Child, reader: int) -> None:
-        """Waits for perf's acknowledgement."""
         deadline = time.monotonic() + _READY_S
         answered = select.poll()  # unlike select, it accepts file descriptors of any size
         answered.register(reader, select.POLLIN)
@@ -83,27 +77,12 @@ class PerfProcess:
         how = "did not begin" if child.exit_code is None else "ended"
         raise ProfilingFailed(f"perf record {how}: {reason}", remedy=f"see {child.log}")
 
-    def stop(self) -> None:
+    def complete(self) -> None:
         """Stops perf and waits until its file is complete; raises `ProfilingFailed` if it failed or does not end."""
-        assert self._child is not None
-        try:
-            interrupt(self._child, limit_s=_END_S)
-        finally:
-            self.cancel()
-
-    def cancel(self) -> None:
-        """Stops perf and discards its file. May be called at any time and repeatedly."""
-        self._group.stop()
+        self._finish(lambda: None, limit_s=_END_S)
 
 
-def first_reason(output: str) -> str:
-    """The error in perf's output: its first line that is no heading."""
-    lines = [one_line(line).strip() for line in output.splitlines()]
-    return next((line for line in lines if line and not line.endswith("Error:")), "no reason given")
-
-
-FIELDS: Final = "comm,pid,tid,time,event,ip,sym,dso"
-"""Argument of ``perf script -F``."""
+FIELDS: Final = "comm,pid,tid,time,event,ip,sym,dso"  # argument of ``perf script -F``
 
 _HEADER: Final = re.compile(r"^(?P<comm>.*\S)\s+(?P<pid>-?\d+)/(?P<tid>-?\d+)\s+\d+\.\d+:\s+\S+:\s*$")
 _FRAMES: Final = (
@@ -132,9 +111,7 @@ def fold_perf_script(lines: Iterable[str], names: Mapping[int, str]) -> ReadSamp
         move_group 5321/5330  59866.039831: cpu-clock:
                  100960 _PyEval_EvalFrameDefault (/usr/lib/libpython3.11.so.1.0)
 
-    Args:
-        names: process names by pid; other processes are named after their main thread or,
-            if that has no sample, any other thread.
+    `names` are those of processes by pid; others are named after their main thread, or any with samples.
     """
     counts: Counter[tuple[int, Stack]] = Counter()
     threads: dict[int, str] = {}
@@ -155,7 +132,6 @@ def fold_perf_script(lines: Iterable[str], names: Mapping[int, str]) -> ReadSamp
 
 
 def _samples(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Groups of lines, one per sample."""
     found: list[str] = []
     for line in lines:
         text = line.rstrip("\n")
@@ -186,7 +162,6 @@ CALL_GRAPH: Final = "dwarf,8192"
 
 _PACKAGE: Final = "linux-perf (Ubuntu: linux-tools-generic)"
 _READ_S: Final = 600.0
-_PROBE_S: Final = 20.0
 _PARANOID: Final = Path("/proc/sys/kernel/perf_event_paranoid")
 _NOT_PERMITTED: Final = "sudo sysctl kernel.perf_event_paranoid=1, or run it as root; or --ldos-profiler=py-spy"
 _INTERPRETER: Final = "_PyEval_EvalFrameDefault"
@@ -199,25 +174,21 @@ def perf_available() -> Availability:
     if not programs.ok:
         return programs
     command = ["perf", "record", "--quiet", "-e", "cpu-clock", "-o", os.devnull, "--", "true"]
-    done = run_tool(command, limit_s=_PROBE_S)
-    if done is None:
-        return Availability(False, "perf does not return", "run by hand: perf record -e cpu-clock true")
-    if done.returncode == 0:
-        return Availability(True)
-    reason = f"perf may not sample here: {first_reason(done.stderr)}"
-    with contextlib.suppress(OSError):
-        reason += f" (kernel.perf_event_paranoid is {_PARANOID.read_text('ascii').strip()})"
-    return Availability(False, reason, _NOT_PERMITTED)
+    able = probe(command, by_hand="perf record -e cpu-clock true")
+    if able.ok or able.remedy:
+        return able
+    level = read_setting(_PARANOID)
+    known = f" (kernel.perf_event_paranoid is {level})" if level else ""
+    return Availability(False, f"perf may not sample here: {able.reason}{known}", _NOT_PERMITTED)
 
 
-class PerfProfiler:
+class PerfProfiler(PerfProcess):
     """See `Profiler`; samples at a rate per second on each CPU that runs these processes."""
 
     def __init__(self, log_directory: Path, *, rate_hz: int) -> None:
+        super().__init__(log_directory)
         self._rate_hz = rate_hz
         self._log_directory = log_directory
-        self._perf = PerfProcess(log_directory)
-        self._resources = ExitStack()
         self._data: Path | None = None
         self._names: Mapping[int, str] = {}
         counters = Counters(Event.CPU_CYCLES, [os.getpid()])
@@ -227,21 +198,15 @@ class PerfProfiler:
 
     def start(self, processes: Mapping[int, str]) -> None:
         self._names = dict(processes)
-        self._data = self._resources.enter_context(temporary_folder("ldos-perf-")) / "perf.data"
         arguments = ["-e", self._event, "-F", str(self._rate_hz), "--call-graph", CALL_GRAPH]
-        try:
-            with self._perf.starting([*arguments, "-p", ",".join(map(str, processes))], self._data):
+        arguments += ["-p", ",".join(map(str, processes))]
+        with self._starting("ldos-perf-") as folder:
+            self._data = folder / "perf.data"
+            with self.starting(arguments, self._data):
                 pass
-        except BaseException:
-            self.cancel()
-            raise
 
     def stop(self) -> Sampled:
-        try:
-            self._perf.stop()
-            return self._read()
-        finally:
-            self.cancel()
+        return self._finish(self._read, limit_s=_END_S)
 
     def _read(self) -> Sampled:
         """Unwinds the samples, without inlined functions, which would take minutes."""
@@ -265,13 +230,8 @@ class PerfProfiler:
             notes.append("functions of Python have no names in it (the profiler py-spy gives them)")
         return Sampled(read.profile, tuple(notes))
 
-    def cancel(self) -> None:
-        self._perf.cancel()
-        self._resources.close()
 
-
-SWITCHES_FOLDER: Final = "switches"
-"""Folder of perf's files in the trace's folder, as read by `trace.perf.switches`."""
+SWITCHES_FOLDER: Final = "switches"  # folder of perf's files in the trace's folder, as read by `trace.perf.switches`
 
 _ARGUMENTS: Final = ("-e", "dummy:u", "--switch-events", "-k", "mono", "-a", "--synth=task")
 
@@ -315,7 +275,7 @@ class WithSwitches:
         if self._is_running:
             self._is_running = False
             with contextlib.suppress(ProfilingFailed):  # its file is read up to the last whole record
-                self._perf.stop()
+                self._perf.complete()
         return self._recorder.pause()
 
     def resume(self) -> None:

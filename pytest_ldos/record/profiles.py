@@ -1,7 +1,7 @@
 """Folded stacks (samples per call stack): trees, differences of two versions, export to speedscope.
 
-As text, one line per stack: frames from the outermost on, separated by ``;``, a space, the number of samples.
-Reference: Brendan Gregg's FlameGraph; perf's and py-spy's tools read and write the same format.
+As text, one line per stack: frames from the outermost on, separated by ``;``, a space, the number of samples. Brendan
+Gregg's FlameGraph, perf's and py-spy's tools have the same format.
 
 Samples are counts, so a share has sampling error. The interval of a difference is Agresti
 and Caffo's, with the family-wise error divided over all frames by Bonferroni's rule. If a version was
@@ -11,9 +11,8 @@ Student's distribution accounts for the uncertainty of its estimate). With a sin
 
 References: A. Agresti, B. Caffo, "Simple and effective confidence intervals for proportions and differences of
 proportions result from adding two successes and two failures", The American Statistician 54, 2000;
-P. McCullagh, J. A. Nelder, "Generalized Linear Models", 2nd ed., 4.5.
-
-Reference: https://www.speedscope.app/file-format-schema.json (``sampled`` profiles).
+P. McCullagh, J. A. Nelder, "Generalized Linear Models", 2nd ed., 4.5;
+https://www.speedscope.app/file-format-schema.json (``sampled`` profiles).
 """
 
 from __future__ import annotations
@@ -34,12 +33,9 @@ from scipy.special import stdtrit
 from pytest_ldos.base.errors import ProfilingFailed, RecordUnreadable
 from pytest_ldos.base.text import one_line
 
-Stack = tuple[str, ...]
-"""Frame names, the outermost (the process) first; at least one."""
+Stack = tuple[str, ...]  # frame names, the outermost (the process) first; at least one
 
-MOST_FRAMES: Final = 512
-"""Largest depth of a stack; perf's limit is 127. Deeper stacks lose their innermost frames."""
-
+MOST_FRAMES: Final = 512  # Largest depth of a stack; perf's limit is 127. Deeper stacks lose their innermost frames.
 _LONGEST_NAME: Final = 400
 _KEPT_END: Final = 150  # number of characters kept at the end of a long name, where names of templates differ
 _SEPARATOR: Final = ";"
@@ -57,11 +53,7 @@ def frame_name(text: str) -> str:
 
 @dataclass(frozen=True)
 class FoldedStacks:
-    """Samples by stack.
-
-    Attributes:
-        counts: number of samples, each at least 1.
-    """
+    """Samples by stack; each number of samples is at least 1."""
 
     counts: Mapping[Stack, int]
 
@@ -74,7 +66,6 @@ class FoldedStacks:
 
 
 def merge(profiles: Iterable[FoldedStacks]) -> FoldedStacks:
-    """Sum of all samples."""
     together: Counter[Stack] = Counter()
     for each in profiles:
         together.update(each.counts)
@@ -87,14 +78,7 @@ def render_folded(profile: FoldedStacks) -> str:
 
 
 def parse_folded(text: str, source: str) -> FoldedStacks:
-    """Parses folded stacks.
-
-    Args:
-        source: named in errors.
-
-    Raises:
-        RecordUnreadable: a line is no stack with a count; the message has the line number.
-    """
+    """Parses folded stacks; raises `RecordUnreadable`, with `source` and the number of the line, if one is invalid."""
     counts: Counter[Stack] = Counter()
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -107,11 +91,7 @@ def parse_folded(text: str, source: str) -> FoldedStacks:
 
 
 def read_folded(file: Path) -> FoldedStacks:
-    """Reads a file; see `parse_folded`.
-
-    Raises:
-        RecordUnreadable: see `parse_folded`; also if the file is missing or has no sample.
-    """
+    """Reads a file; raises `RecordUnreadable` if it is missing, has no sample, or as `parse_folded` does."""
     try:
         text = file.read_text("utf-8", errors="replace")
     except OSError as error:
@@ -128,8 +108,7 @@ class Frame:
 
     Attributes:
         path: from the outermost frame to this one; empty for the root.
-        counts: samples in it and its callees, one number per profile.
-        own: samples in the function itself.
+        counts, own: samples in it and its callees, and in the function itself; one number per profile.
     """
 
     path: Stack
@@ -143,7 +122,6 @@ class Frame:
 
     @property
     def depth(self) -> int:
-        """0 for the root."""
         return len(self.path)
 
     def walk(self) -> Iterator[Frame]:
@@ -156,7 +134,6 @@ class Frame:
 
 
 def build_tree(profiles: Iterable[FoldedStacks]) -> Frame:
-    """Builds one tree of several profiles to compare frames of the same path."""
     given = list(profiles)
     whole = Frame((), [0] * len(given), [0] * len(given))
     for number, profile in enumerate(given):
@@ -172,9 +149,7 @@ def build_tree(profiles: Iterable[FoldedStacks]) -> Frame:
     return whole
 
 
-ALPHA: Final = 0.05
-"""Upper limit of the probability of any false alarm between equal versions."""
-
+ALPHA: Final = 0.05  # upper limit of the probability of any false alarm between equal versions
 _FEWEST_EXPECTED: Final = 5.0
 """Fewest expected samples of a stack per start that contributes to the spread between starts."""
 
@@ -183,12 +158,7 @@ _FEWEST_DEGREES: Final = 0.5
 
 @dataclass(frozen=True)
 class Change:
-    """Change of a frame's share, including its callees.
-
-    Attributes:
-        base, head: shares of all samples, 0 to 1.
-        low, high: interval of the difference.
-    """
+    """Change of a frame's share (0 to 1) of all samples, including its callees; `low` and `high` are its interval."""
 
     path: Stack
     base: float
@@ -254,14 +224,7 @@ class Difference:
 
 
 def compare_profiles(base: Sequence[FoldedStacks], head: Sequence[FoldedStacks]) -> Difference:
-    """Compares the head's shares with the base's.
-
-    Args:
-        base, head: one profile per start of a version.
-
-    Raises:
-        ProfilingFailed: a version has no samples.
-    """
+    """Compares shares of two versions, one profile per start; raises `ProfilingFailed` if a version has no samples."""
     for name, parts in (("base", base), ("head", head)):
         if not any(parts):
             raise ProfilingFailed(f"the {name} has no samples to compare", remedy="profile for longer")

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from pytest_ldos.base.errors import ProfilingFailed
 from pytest_ldos.base.text import one_line
-from pytest_ldos.host.processes import Child
+from pytest_ldos.host.availability import Availability, run_program
+from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.record.profiles import FoldedStacks
 
 
 @dataclass(frozen=True)
 class RecordingReport:
-    """The tracer's report on a recording.
-
-    Attributes:
-        discarded_events: events discarded because of full buffers, by the tracer's own count.
-        lost_packets: lost packets, by the tracer's own count.
-        fault: other reason why the trace is incomplete; empty if there is none.
-    """
+    """The tracer's report on a recording: its own counts of losses, and another reason why the trace is incomplete."""
 
     discarded_events: int
     lost_packets: int
@@ -71,41 +68,22 @@ class Recorder(Protocol):
 
 @dataclass(frozen=True)
 class Sampled:
-    """Samples of a profiler.
-
-    Attributes:
-        notes: notes on invalid samples and processes without samples.
-    """
+    """Samples of a profiler, with notes on invalid samples and processes without samples."""
 
     profile: FoldedStacks
     notes: tuple[str, ...] = ()
 
 
 class Profiler(Protocol):
-    """Samples running processes, and processes that they start later.
-
-    Attributes:
-        name: tool, version and rate, for notes.
-    """
+    """Samples running processes, and processes that they start later; `name` is tool, version and rate."""
 
     name: str
 
     def start(self, processes: Mapping[int, str]) -> None:
-        """Starts sampling; returns once it is active.
-
-        Args:
-            processes: names of processes, by pid.
-
-        Raises:
-            ProfilingFailed: it could not start; the message quotes the tool's output.
-        """
+        """Starts sampling processes, named by pid; returns once it is active, or raises `ProfilingFailed`."""
 
     def stop(self) -> Sampled:
-        """Stops sampling and reads the samples.
-
-        Raises:
-            ProfilingFailed: it had already ended, or its output cannot be read.
-        """
+        """Stops sampling and reads the samples; raises `ProfilingFailed` if it had ended or its output is damaged."""
 
     def cancel(self) -> None:
         """Stops sampling and discards the samples. May be called at any time and repeatedly."""
@@ -116,43 +94,85 @@ def run_tool(
 ) -> subprocess.CompletedProcess[str] | None:
     """Runs a short program without input; ``None`` if it does not end in time."""
     try:
-        return subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            env=environment,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=limit_s,
-            check=False,
-        )
+        return run_program(command, timeout_s=limit_s, environment=environment, given="")
     except subprocess.TimeoutExpired:
         return None
 
 
-def interrupt(child: Child, *, limit_s: float) -> None:
-    """Interrupts a tool, and waits until it has written its results; succeeds if it had already ended normally.
+def probe(command: Sequence[str], *, by_hand: str, limit_s: float = 20.0) -> Availability:
+    """Availability of a tool from a short run of it; without a remedy if the run failed."""
+    done = run_tool(command, limit_s=limit_s)
+    if done is None:
+        return Availability(False, f"{command[0]} does not return", f"run by hand: {by_hand}")
+    return Availability(True) if done.returncode == 0 else Availability(False, first_reason(done.stderr))
 
-    Raises:
-        ProfilingFailed: it failed or does not end; the message quotes its output.
-    """
-    failure = ""
-    if child.exit_code not in (None, 0):
-        failure = f"{child.describe_end()} before it was interrupted"
-    else:
-        child.process.send_signal(signal.SIGINT)
+
+Result = TypeVar("Result")
+
+
+class AttachedTool:
+    """Processes of a tool that observes others, and their temporary folder; all of it ends together."""
+
+    def __init__(self, log_directory: Path) -> None:
+        self._group = ProcessGroup(log_directory=log_directory)
+        self._resources = ExitStack()
+        self._child: Child | None = None
+
+    @contextmanager
+    def _starting(self, prefix: str) -> Iterator[Path]:
+        """Yields the temporary folder; everything ends if the ``with`` block fails."""
         try:
-            code = child.process.wait(limit_s)
-            failure = "" if code in (0, -signal.SIGINT) else child.describe_end()
-        except subprocess.TimeoutExpired:
-            failure = f"{child.name} did not end after SIGINT"
-    if failure:
-        reason = last_error_line(child.last_lines())
-        raise ProfilingFailed(f"{failure}: {reason}" if reason else failure, remedy=f"see {child.log}")
+            yield self._resources.enter_context(temporary_folder(prefix))
+        except BaseException:
+            self.cancel()
+            raise
+
+    def _finish(self, read: Callable[[], Result], *, limit_s: float) -> Result:
+        """Interrupts the process, reads its results once it has ended, and ends everything.
+
+        Raises:
+            ProfilingFailed: it failed, before or after, or does not end; the message quotes its output.
+        """
+        assert self._child is not None
+        try:
+            failure = _interrupt(self._child, limit_s)
+            if failure:
+                reason = last_error_line(self._child.last_lines())
+                raise ProfilingFailed(f"{failure}: {reason}" if reason else failure, remedy=f"see {self._child.log}")
+            return read()
+        finally:
+            self.cancel()
+
+    def cancel(self) -> None:
+        """Stops the tool and discards its results. May be called at any time and repeatedly."""
+        self._group.stop()
+        self._resources.close()
 
 
-def last_error_line(text: str) -> str:
+def _interrupt(child: Child, limit_s: float) -> str:
+    """The failure of a child that is interrupted; empty if it ends normally, or had already done so."""
+    if child.exit_code not in (None, 0):
+        return f"{child.describe_end()} before it was interrupted"
+    child.process.send_signal(signal.SIGINT)
+    try:
+        code = child.process.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        return f"{child.name} did not end after SIGINT"
+    return "" if code in (0, -signal.SIGINT) else child.describe_end()
+
+
+def clean_lines(output: str) -> list[str]:
+    """Lines of a tool's output that are not blank, safe to print."""
+    return [line for each in output.splitlines() if (line := one_line(each).strip())]
+
+
+def first_reason(output: str) -> str:
+    """The error in a tool's output: its first line that is no heading."""
+    return next((line for line in clean_lines(output) if not line.endswith("Error:")), "no reason given")
+
+
+def last_error_line(output: str) -> str:
     """The last line that mentions an error, or the last line; empty without lines."""
-    lines = [line for each in text.splitlines() if (line := one_line(each).strip())]
+    lines = clean_lines(output)
     faults = [line for line in lines if any(word in line.lower() for word in ("error:", "failed", "no space", "fatal"))]
     return next(reversed(faults or lines), "")

@@ -20,7 +20,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -28,14 +28,12 @@ from typing import Final
 import psutil
 
 from pytest_ldos.base.errors import ProfilingFailed
-from pytest_ldos.base.text import one_line
 from pytest_ldos.host.availability import Availability, program_version
 from pytest_ldos.host.counters import tracing_permitted
-from pytest_ldos.host.processes import Child, ProcessGroup
-from pytest_ldos.host.temporary import temporary_folder
+from pytest_ldos.host.processes import Child
 from pytest_ldos.record.perf import ReadSamples
 from pytest_ldos.record.profiles import MOST_FRAMES, FoldedStacks, Stack, frame_name, merge
-from pytest_ldos.record.protocol import Sampled
+from pytest_ldos.record.protocol import AttachedTool, Sampled, clean_lines
 
 _PROCESS: Final = re.compile(r'^(?:.*;)?process (?P<pid>\d+):"(?P<command>.*?)";(?P<stack>.*)$')
 """Greedy: a process follows its ancestors."""
@@ -44,12 +42,7 @@ _LINE: Final = re.compile(r"^(?P<stack>.*\S) (?P<count>\d{1,15})$")
 
 
 def fold_py_spy(text: str, names: Mapping[int, str], process: str) -> ReadSamples:
-    """Folds py-spy's samples.
-
-    Args:
-        names: process names by pid.
-        process: process name for lines without one.
-    """
+    """Folds py-spy's samples; `process` names those of lines without a process, `names` other processes by pid."""
     counts: Counter[Stack] = Counter()
     damaged = 0
     for line in filter(str.strip, text.split("\n")):
@@ -85,36 +78,26 @@ def py_spy_available() -> Availability:
 
 
 def _find_py_spy() -> str | None:
-    """Path of py-spy: next to this interpreter, or on `PATH`."""
     own = Path(sys.executable).with_name("py-spy")
     return str(own) if own.is_file() else shutil.which("py-spy")
 
 
 @dataclass(frozen=True)
 class _Spy:
-    """A py-spy process that samples one process."""
-
     process: str
     child: Child
     raw: Path
 
 
-class PySpyProfiler:
-    """Profiler with py-spy; see `Profiler`. Processes are not stopped: a stack that changes while it is read is
-    dropped.
-
-    Args:
-        rate_hz: samples per second of each process.
-        log_directory: folder of the logs.
-    """
+class PySpyProfiler(AttachedTool):
+    """See `Profiler`; processes are not stopped, so a stack that changes while it is read is dropped."""
 
     def __init__(self, log_directory: Path, *, rate_hz: int) -> None:
+        super().__init__(log_directory)
         program = _find_py_spy()
         assert program is not None
         self._program = program
         self._rate_hz = rate_hz
-        self._group = ProcessGroup(log_directory=log_directory)
-        self._resources = ExitStack()
         self._spies: list[_Spy] = []
         self._names: Mapping[int, str] = {}
         self._notes: list[str] = []
@@ -122,8 +105,7 @@ class PySpyProfiler:
 
     def start(self, processes: Mapping[int, str]) -> None:
         self._names = dict(processes)
-        folder = self._resources.enter_context(temporary_folder("ldos-py-spy-"))
-        try:
+        with self._starting("ldos-py-spy-") as folder:
             spies = []
             for pid in _without_descendants(processes):
                 raw = folder / f"{pid}.folded"
@@ -132,12 +114,8 @@ class PySpyProfiler:
                 spies.append(_Spy(processes[pid], self._group.start(f"py-spy-{pid}", command, fresh_log=True), raw))
             deadline = time.monotonic() + _READY_S
             self._spies = [spy for spy in spies if self._has_begun(spy, deadline)]
-        except BaseException:
-            self.cancel()
-            raise
-        if not self._spies:
-            self.cancel()
-            raise ProfilingFailed(f"py-spy samples no process: {'; '.join(self._notes) or 'there is none'}")
+            if not self._spies:
+                raise ProfilingFailed(f"py-spy samples no process: {'; '.join(self._notes) or 'there is none'}")
 
     def _has_begun(self, spy: _Spy, deadline: float) -> bool:
         while time.monotonic() < deadline and spy.child.exit_code is None:
@@ -174,10 +152,6 @@ class PySpyProfiler:
             return None
         return fold_py_spy(spy.raw.read_text("utf-8", errors="replace"), self._names, spy.process)
 
-    def cancel(self) -> None:
-        self._group.stop()
-        self._resources.close()
-
 
 def _without_descendants(pids: Iterable[int]) -> list[int]:
     """Removes processes with a listed ancestor, whose samples include theirs."""
@@ -192,8 +166,7 @@ def _without_descendants(pids: Iterable[int]) -> list[int]:
 
 
 def _reason(spy: Child) -> str:
-    """Its error message, or how it ended."""
-    lines = [one_line(line).strip() for line in spy.last_lines().splitlines()]
+    lines = clean_lines(spy.last_lines())
     message = next((line for line in lines if line.startswith(("Error:", "Reason:", "Permission"))), "")
     how = "it did not begin in time" if spy.exit_code is None else spy.describe_end()
     return f"{how}, {message}" if message else how

@@ -18,11 +18,8 @@ import sys
 from pathlib import Path
 from typing import Final, NoReturn
 
-RUN_DIRECTORY: Final = "/run/lttng"
-"""Run directory of root's LTTng session daemon."""
-
-COMMAND: Final = (sys.executable, "-m", "pytest_ldos.record.run_directory")
-"""Command prefix of the program to run."""
+RUN_DIRECTORY: Final = "/run/lttng"  # run directory of root's LTTng session daemon
+COMMAND: Final = (sys.executable, "-m", "pytest_ldos.record.run_directory")  # command prefix of the program to run
 
 _CLONE_NEWNS: Final = 0x00020000
 _MS_NOSUID: Final = 0x2

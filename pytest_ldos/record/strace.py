@@ -10,7 +10,6 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,9 +18,9 @@ from pytest_ldos.base.errors import ProfilingFailed
 from pytest_ldos.base.text import one_line
 from pytest_ldos.host.availability import Availability, find_programs, program_version
 from pytest_ldos.host.counters import tracing_permitted
-from pytest_ldos.host.processes import Child, ProcessGroup
-from pytest_ldos.host.temporary import temporary_folder
-from pytest_ldos.record.protocol import interrupt, run_tool
+from pytest_ldos.host.cpu import read_setting
+from pytest_ldos.host.processes import Child
+from pytest_ldos.record.protocol import AttachedTool, clean_lines, probe
 
 _HEADINGS: Final = ("% time", "seconds", "usecs/call", "calls", "errors", "syscall")
 _LARGEST: Final = 2**63
@@ -30,12 +29,7 @@ _REMEDY: Final = "see strace's log, and run the command by hand: strace -c -f -p
 
 @dataclass(frozen=True)
 class SyscallCount:
-    """Counts of a system call.
-
-    Attributes:
-        seconds: time in the kernel, as reported by strace.
-        share: fraction of the total of `seconds`, 0 to 1.
-    """
+    """Counts of a system call; `seconds` in the kernel as reported by strace, `share` their fraction of the total."""
 
     name: str
     calls: int
@@ -45,11 +39,7 @@ class SyscallCount:
 
 
 def parse_syscalls(text: str) -> tuple[SyscallCount, ...]:
-    """Rows of the table, longest total time first; the total row is left out.
-
-    Raises:
-        ProfilingFailed: it is no such table, or a row is damaged.
-    """
+    """Rows of the table, longest total time first, without the total; raises `ProfilingFailed` if one is damaged."""
     lines = iter(text.splitlines())
     if not any(all(heading in line for heading in _HEADINGS) for line in lines):
         raise ProfilingFailed("strace wrote no table of system calls", remedy=_REMEDY)
@@ -84,7 +74,6 @@ def _row(words: list[str]) -> tuple[str, int, int, float]:
 
 
 def add_syscalls(tables: Iterable[tuple[SyscallCount, ...]]) -> tuple[SyscallCount, ...]:
-    """Merges several tables into one."""
     together: dict[str, list[SyscallCount]] = {}
     for table in tables:
         for each in table:
@@ -97,14 +86,12 @@ def add_syscalls(tables: Iterable[tuple[SyscallCount, ...]]) -> tuple[SyscallCou
 
 
 def _shared(rows: Iterable[tuple[str, int, int, float]]) -> tuple[SyscallCount, ...]:
-    """Rows in order, with their shares."""
     ordered = sorted(rows, key=lambda row: (-row[3], -row[1], row[0]))
     total = math.fsum(row[3] for row in ordered)
     return tuple(SyscallCount(*row, share=row[3] / total if total else 0.0) for row in ordered)
 
 
 def render_syscalls(rows: tuple[SyscallCount, ...]) -> str:
-    """Plain-text table."""
     heading = f"{'share':>7} {'seconds':>11} {'calls':>10} {'errors':>8}  system call\n"
     body = (
         f"{100 * each.share:6.2f}% {each.seconds:11.6f} {each.calls:10d} {each.errors:8d}  {each.name}\n"
@@ -116,7 +103,6 @@ def render_syscalls(rows: tuple[SyscallCount, ...]) -> str:
 _READY_S: Final = 15.0
 _END_S: Final = 20.0
 _POLL_S: Final = 0.01
-_PROBE_S: Final = 20.0
 _NOT_PERMITTED: Final = "let the container trace (docker run --cap-add=SYS_PTRACE), or run it outside"
 
 
@@ -126,60 +112,33 @@ def strace_available() -> Availability:
     permitted = tracing_permitted("strace") if programs.ok else programs
     if not permitted.ok:
         return permitted
-    command = ["strace", "-c", "-o", os.devnull, "true"]
-    done = run_tool(command, limit_s=_PROBE_S)
-    if done is None:
-        return Availability(False, "strace does not return", "run by hand: strace -c true")
-    if done.returncode == 0:
-        return Availability(True)
-    reason = next((one_line(line).strip() for line in done.stderr.splitlines()), "no reason given")
-    return Availability(False, f"strace may not trace here: {reason}", _NOT_PERMITTED)
+    able = probe(["strace", "-c", "-o", os.devnull, "true"], by_hand="strace -c true")
+    if able.ok or able.remedy:
+        return able
+    return Availability(False, f"strace may not trace here: {able.reason}", _NOT_PERMITTED)
 
 
-class SyscallCounter:
-    """Counts system calls of processes, with their threads and descendants.
-
-    Args:
-        log_directory: folder of strace's log.
-
-    Attributes:
-        name: tool and version.
-    """
+class SyscallCounter(AttachedTool):
+    """Counts system calls of processes, with their threads and descendants; `name` is tool and version."""
 
     def __init__(self, log_directory: Path) -> None:
-        self._group = ProcessGroup(log_directory=log_directory)
-        self._child: Child | None = None
-        self._resources = ExitStack()
-        self._folder: Path | None = None
+        super().__init__(log_directory)
+        self._table = Path()
         self.name = program_version("strace", "strace", "-V")
 
     def start(self, pids: Iterable[int]) -> None:
         """Starts counting; returns when all processes are traced, or raises `ProfilingFailed` with the reason."""
         wanted = list(pids)
-        self._folder = self._resources.enter_context(temporary_folder("ldos-strace-"))
-        command = ["strace", "-c", "-f", "-o", str(self._folder / "table")]
         attached = [word for pid in wanted for word in ("-p", str(pid))]
-        try:
-            self._child = self._group.start("strace", [*command, *attached], fresh_log=True)
+        with self._starting("ldos-strace-") as folder:
+            self._table = folder / "table"
+            command = ["strace", "-c", "-f", "-o", str(self._table), *attached]
+            self._child = self._group.start("strace", command, fresh_log=True)
             _await_attached(self._child, wanted)
-        except BaseException:
-            self.cancel()
-            raise
 
     def stop(self) -> tuple[SyscallCount, ...]:
         """Stops counting and returns the calls; raises `ProfilingFailed` if strace failed or its table is invalid."""
-        assert self._child is not None
-        assert self._folder is not None
-        try:
-            interrupt(self._child, limit_s=_END_S)
-            return parse_syscalls(_text(self._folder / "table"))
-        finally:
-            self.cancel()
-
-    def cancel(self) -> None:
-        """Stops counting and discards the calls. May be called at any time and repeatedly."""
-        self._group.stop()
-        self._resources.close()
+        return self._finish(lambda: parse_syscalls(read_setting(self._table)), limit_s=_END_S)
 
 
 def _await_attached(child: Child, wanted: Iterable[int]) -> None:
@@ -187,7 +146,7 @@ def _await_attached(child: Child, wanted: Iterable[int]) -> None:
     deadline = time.monotonic() + _READY_S
     while any(_tracers_of(pid) != {child.pid} for pid in wanted):
         if child.exit_code is not None or time.monotonic() > deadline:
-            lines = [one_line(line) for line in child.last_lines().splitlines() if "attached" not in line]
+            lines = [line for line in clean_lines(child.last_lines()) if "attached" not in line]
             reason = lines[-1] if lines else "no reason given"
             raise ProfilingFailed(f"strace could not attach: {reason}", remedy=f"see {child.log}")
         time.sleep(_POLL_S)
@@ -195,13 +154,6 @@ def _await_attached(child: Child, wanted: Iterable[int]) -> None:
 
 def _tracers_of(pid: int) -> set[int]:
     """Pids of the tracers of a process's threads, 0 for none; empty if the process is gone."""
-    statuses = (_text(status) for status in Path(f"/proc/{pid}/task").glob("*/status"))
+    statuses = (read_setting(status) for status in Path(f"/proc/{pid}/task").glob("*/status"))
     found = (re.search(r"^TracerPid:\s*(\d+)", status, re.MULTILINE) for status in statuses)
     return {int(tracer.group(1)) for tracer in found if tracer is not None}
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text("utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -17,16 +17,7 @@ from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.critical import break_down
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.lineage import PathInstances, find_path
-from pytest_ldos.trace.patterns import (
-    EventPattern,
-    Evidence,
-    Source,
-    callback_began,
-    event,
-    published,
-    received,
-    require,
-)
+from pytest_ldos.trace.patterns import CallbackRan, EventPattern, Evidence, Source, event, published, received, require
 
 
 def assert_published(
@@ -88,7 +79,7 @@ def assert_callback_ran(  # noqa: PLR0913 - five of them name the callback
         The runs: rows of the model's table, with `node_name` and `time_ns` (their start).
     """
     __tracebackhide__ = True
-    run = callback_began(node=node, topic=topic, service=service, timer_ms=timer_ms, symbol=symbol)
+    run = CallbackRan(node=node, topic=topic, service=service, timer_ms=timer_ms, symbol=symbol)
     return _assert_count(source, run, at_least, at_most, within)
 
 
@@ -248,7 +239,6 @@ def _path_of(via: PathSpec | Sequence[str], deadline_ms: float | None, links: Se
 
 
 def _where_it_ends(flow: FlowGraph, seen: Evidence, path: PathSpec) -> Iterable[str]:
-    """Number of passages between neighbouring topics."""
     if path.of_phases:
         entered = seen.model.phases.filter(pl.col("phase").is_in(list(path.via)))
         yield from (f"{phase}: entered {int((entered['phase'] == phase).sum())} times" for phase in path.via)
@@ -262,7 +252,6 @@ def _where_it_ends(flow: FlowGraph, seen: Evidence, path: PathSpec) -> Iterable[
 
 
 def _slowest(flow: FlowGraph, seen: Evidence, found: PathInstances) -> Iterable[str]:
-    """The worst passages, each with its longest segment."""
     worst = found.table.sort("latency_ns", descending=True, maintain_order=True).head(_WORST)
     parts = break_down(flow, PathInstances(found.path, worst))
     for row, (begin_ns, latency_ns) in enumerate(worst.select("begin_ns", "latency_ns").iter_rows()):

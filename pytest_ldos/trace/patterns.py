@@ -23,14 +23,11 @@ from pytest_ldos.trace.execution.coverage import describe_missing
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import UNKNOWN, FlowGraph, Names
 
-Source = ExecutionModel | FlowGraph | DecodedTrace
-"""Object of an assertion. Only a trace holds raw events."""
+Source = ExecutionModel | FlowGraph | DecodedTrace  # Object of an assertion. Only a trace holds raw events.
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """A model, with its trace if there is one."""
-
     model: ExecutionModel
     trace: DecodedTrace | None = None
 
@@ -69,7 +66,6 @@ class Evidence:
         ]
 
     def fail(self, headline: str, facts: Iterable[str] = ()) -> NoReturn:
-        """Fails the test, with the context needed to judge the failure."""
         __tracebackhide__ = True
         lines = [headline, *(f"  {fact}" for fact in (*facts, *self._remarks()))]
         raise AssertionError("\n".join(map(one_line, lines)))
@@ -84,7 +80,6 @@ class Evidence:
 
 
 def suggested(name: str, known: Sequence[str]) -> str:
-    """The nearest match, or a statement that there is none."""
     return suggest(name, known) if known else "there is none at all"
 
 
@@ -174,7 +169,6 @@ class _OfMessages(EventPattern):
         """Note on a topic without any publisher, or without any subscription."""
 
     def owners(self, seen: Evidence) -> list[str]:
-        """Nodes with a publisher or subscription of the topic."""
         return sorted(set(self._ends(seen)["node_name"].drop_nulls()))
 
     def _ends(self, seen: Evidence) -> pl.DataFrame:
@@ -205,8 +199,6 @@ class _OfMessages(EventPattern):
 
 @dataclass(frozen=True)
 class Published(_OfMessages):
-    """See `published`."""
-
     NOUN, JOINS, DONE = "publication", "on", "published"
     HAS, NEVER = "has a publisher for", "but never published"
     ENDS = ("publications", "publisher")
@@ -218,8 +210,6 @@ class Published(_OfMessages):
 
 @dataclass(frozen=True)
 class Received(_OfMessages):
-    """See `received`."""
-
     NOUN, JOINS, DONE = "reception", "of", "received"
     HAS, NEVER = "subscribes to", "but never received anything"
     ENDS = ("takes", "subscription")
@@ -236,8 +226,6 @@ class Received(_OfMessages):
 
 @dataclass(frozen=True)
 class Entered(EventPattern):
-    """See `entered`."""
-
     node: str
     state: str
 
@@ -281,8 +269,6 @@ def entered(node: str, state: str) -> Entered:
 
 @dataclass(frozen=True, kw_only=True)
 class CallbackRan(EventPattern):
-    """See `callback_began`."""
-
     node: str | None = None
     topic: str | None = None
     service: str | None = None
@@ -379,7 +365,6 @@ def callback_began(
     """The start of a callback's run.
 
     Args:
-        node: node of the callback.
         topic, service, timer_ms: topic, service or timer that triggers it; a timer is given by its period.
         symbol: part of the function's name.
 
@@ -405,8 +390,6 @@ _MOST_SHOWN_EVENTS = 5
 
 @dataclass(frozen=True)
 class RawEvent(EventPattern):
-    """See `event`."""
-
     name: str
     fields: Mapping[str, Any] = field(default_factory=dict)
 
@@ -461,7 +444,6 @@ def event(name: str, /, **fields: Any) -> RawEvent:
 
 
 def _equal(column: Column, value: Any) -> npt.NDArray[np.bool_]:
-    """True for each row that has the value."""
     if column.offsets is None and column.values.ndim == 1 and column.dictionary is None and not column.labels:
         same = np.asarray(column.values == value, dtype=np.bool_)
         same = same if same.shape == column.values.shape else np.zeros(len(column), dtype=np.bool_)

@@ -1,12 +1,10 @@
 """Context switches recorded by perf alongside a trace, in the table format of lttng-modules.
 
-Reads what ``perf record --switch-events -a`` writes. Other record types are skipped.
+Reads what ``perf record --switch-events -a`` writes: the thread that leaves a CPU, preempted or not, and the next one.
+Other records are skipped. perf records no wakeups: a thread counts as blocked until it runs again.
 
 Reference: Linux, ``tools/perf/Documentation/perf.data-file-format.txt``; ``perf_event_open(2)``
 (``PERF_RECORD_SWITCH_CPU_WIDE``, ``sample_id_all``).
-
-perf records which thread leaves a CPU, whether it was preempted, and which thread is next. It records no wakeups: a
-thread counts as blocked until it runs again.
 """
 
 from __future__ import annotations
@@ -20,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.base.ros2 import Kernel
@@ -32,8 +31,7 @@ _HEADER: Final = struct.Struct("<8sQQQQQQ")
 """Magic, sizes of header and attribute, and sections (offset, size) of attributes and data."""
 
 _RECORD: Final = struct.Struct("<IHH")
-_SAMPLE_TYPE, _FLAGS, _CLOCK = 24, 40, 92
-"""Offsets in an attribute (``struct perf_event_attr``)."""
+_SAMPLE_TYPE, _FLAGS, _CLOCK = 24, 40, 92  # offsets in an attribute (``struct perf_event_attr``)
 
 _SAMPLE_ID_ALL: Final = 1 << 18
 _USE_CLOCKID: Final = 1 << 25
@@ -42,7 +40,7 @@ _TID, _TIME, _CPU = 1 << 1, 1 << 2, 1 << 7
 _IDS: Final = {1 << 6: "id", 1 << 9: "stream_id", 1 << 16: "identifier"}
 
 _LOST, _COMM, _FORK, _SWITCH = 2, 3, 7, 15
-_OUT, _PREEMPTED = 1 << 13, 1 << 14
+OUT, PREEMPTED = 1 << 13, 1 << 14
 _REMEDY: Final = "record it again with `perf record -e dummy:u --switch-events -k mono -a`"
 
 Ints = npt.NDArray[np.int64]
@@ -64,25 +62,14 @@ class PerfRecords:
     names: dict[int, str] = field(default_factory=dict)
     losses: list[tuple[int, int, int]] = field(default_factory=list)
 
-    @property
-    def is_out(self) -> Flags:
-        """True for a thread that leaves its CPU, False for one that gets it."""
-        found: Flags = (self.switches["misc"] & _OUT) != 0
-        return found
-
-    @property
-    def is_preempted(self) -> Flags:
-        """True for a thread that leaves its CPU while runnable."""
-        found: Flags = (self.switches["misc"] & _PREEMPTED) != 0
+    def have(self, bit: int) -> Flags:
+        """Flag of each switch: `OUT` if the thread leaves its CPU, else it gets it; `PREEMPTED` if it is runnable."""
+        found: Flags = (self.switches["misc"] & bit) != 0
         return found
 
 
 def read_perf_records(path: Path) -> PerfRecords:
-    """Reads a data file; a truncated file is read up to its last whole record.
-
-    Raises:
-        TraceUnreadable: it is not a perf data file, or its records lack thread, time or CPU.
-    """
+    """Reads a data file, a truncated one up to its last whole record; raises `TraceUnreadable` if it is invalid."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -128,7 +115,6 @@ def _trailer_of(path: Path, content: bytes, place: int, size: int) -> list[tuple
 def _consecutive_switches(
     content: bytes, switch: np.dtype[Any], place: int, end: int, most: int = 1 << 14
 ) -> npt.NDArray[Any]:
-    """Switches from an offset up to the first other record."""
     found = np.frombuffer(content, switch, min((end - place) // switch.itemsize, most), place)
     others = np.flatnonzero((found["type"] != _SWITCH) | (found["size"] != switch.itemsize))
     return found[: others[0]] if others.size else found
@@ -154,19 +140,12 @@ def _read_other(found: PerfRecords, kind: int, record: bytes, trailer: np.dtype[
 SWITCHES_FOLDER: Final = "switches"
 """Folder of perf's data files in a trace's folder; one file per resumption of the recording."""
 
-_IDLE, _ENDED = 0, -1
-"""Thread ids: of the idle threads, and of an exiting thread."""
-
-_RUNS_ON, _SLEEPS, _DEAD = 0, 1, 0x10
-"""Values of `prev_state`: none, ``TASK_INTERRUPTIBLE``, ``EXIT_DEAD``."""
+_IDLE, _ENDED = 0, -1  # thread ids: of the idle threads, and of an exiting thread
+_RUNS_ON, _SLEEPS, _DEAD = 0, 1, 0x10  # values of `prev_state`: none, ``TASK_INTERRUPTIBLE``, ``EXIT_DEAD``
 
 
 def with_switches(trace: DecodedTrace) -> DecodedTrace:
-    """Adds perf's context switches to a trace without kernel events of its own.
-
-    Raises:
-        TraceUnreadable: a perf data file is damaged.
-    """
+    """Adds perf's context switches to a trace without kernel events; raises `TraceUnreadable` if a file is damaged."""
     clocks = [each for each in trace.traces if each.domain == "ust"]
     own = trace.events.get(Kernel.SWITCH)
     if not clocks or (own is not None and len(own)):
@@ -189,17 +168,12 @@ def with_switches(trace: DecodedTrace) -> DecodedTrace:
 
 
 def thread_owners(trace: DecodedTrace) -> dict[int, int]:
-    """Pid of each thread that perf saw, by tid; empty without perf's files.
-
-    Raises:
-        TraceUnreadable: a perf data file is damaged.
-    """
+    """Pid of each thread that perf saw, by tid; raises `TraceUnreadable` if a file is damaged."""
     parts = [each.switches[["tid", "pid"]] for each in _records(trace).values()]
     return dict(np.unique(np.concatenate(parts)).tolist()) if parts else {}
 
 
 def _records(trace: DecodedTrace) -> dict[Path, PerfRecords]:
-    """Content of each of perf's files, in their order."""
     with opened(trace.directory) as found:
         files = sorted((found.folder / SWITCHES_FOLDER).glob("*.data"))
         return {found.name_of(file): read_perf_records(file) for file in files}
@@ -208,7 +182,7 @@ def _records(trace: DecodedTrace) -> dict[Path, PerfRecords]:
 def _to_table(parts: Sequence[PerfRecords], offset_ns: int, number: int) -> EventTable:
     """One row per switch: perf's record of the leaving thread, or else of the next thread."""
     switches = np.concatenate([part.switches for part in parts])
-    is_out, preempted = (np.concatenate([getattr(part, name) for part in parts]) for name in ("is_out", "is_preempted"))
+    is_out, preempted = (np.concatenate([part.have(bit) for part in parts]) for bit in (OUT, PREEMPTED))
     one = is_out | ~_follows_its_out(switches, is_out)
     order = np.flatnonzero(one)[np.argsort(switches["time"][one], kind="stable")]
     found, leaves = switches[order], is_out[order]
@@ -251,11 +225,8 @@ def _follows_its_out(switches: npt.NDArray[Any], is_out: Flags) -> Flags:
 
 def _occupants(cpus: Ints, after: Ints) -> Ints:
     """Thread that had the CPU before each switch, from the previous switch on it; `_ENDED` if there is none."""
-    order = np.argsort(cpus, kind="stable")
-    found = np.full(len(cpus), _ENDED, dtype=np.int64)
-    is_next = cpus[order][1:] == cpus[order][:-1]
-    found[order[1:][is_next]] = after[order[:-1][is_next]]
-    return found
+    before = pl.col("thread").shift(1).over("cpu").fill_null(_ENDED)
+    return pl.DataFrame({"cpu": cpus, "thread": after}).select(before).to_series().to_numpy()
 
 
 def _names(name: str, tids: Ints, names: Mapping[int, str]) -> Column:

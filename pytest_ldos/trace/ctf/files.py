@@ -1,9 +1,7 @@
 """Finds and opens the traces of a session directory, of an archive, or at an address such as ``s3://BUCKET/NAME.tar.zst``.
 
 An archive is untrusted: only regular files are unpacked, none outside the given folder, and no more bytes than a
-trace can have.
-
-A `Path` of an address has one slash after its scheme: ``s3:/BUCKET/NAME.tar.zst``.
+trace can have. A `Path` of an address has one slash after its scheme: ``s3:/BUCKET/NAME.tar.zst``.
 """
 
 from __future__ import annotations
@@ -21,9 +19,10 @@ import zlib
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Final, NoReturn
+from typing import IO, Any, Final, NoReturn, TypeVar
 
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable, Unavailable
 from pytest_ldos.base.files import writing
@@ -33,9 +32,7 @@ from pytest_ldos.trace.ctf.stats import LinkedFile
 SUFFIXES: Final = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz", ".tbz2", ".tar.zst", ".zip")
 """File name suffixes of archives."""
 
-MOST_FILES: Final = 100_000
-"""Largest number of files in a trace; an archive or a place with more is refused."""
-
+MOST_FILES: Final = 100_000  # largest number of files in a trace; an archive or a place with more is refused
 _LARGEST_RATIO: Final = 100  # largest compression ratio; traces of ROS 2 systems have 10 to 20
 _ALWAYS: Final = 256 << 20  # bytes that any archive may expand to, whatever its size
 _SHARE_OF_DISK: Final = 0.5
@@ -54,12 +51,10 @@ _FAULTS: Final = (
     ValueError,
 )
 
-Member = tuple[str, IO[bytes] | None]
-"""Name and content; ``None`` for a folder."""
+Member = tuple[str, IO[bytes] | None]  # name and content; ``None`` for a folder
 
 
 def is_archive(place: Path) -> bool:
-    """True if the name is that of an archive and is no folder."""
     return place.name.lower().endswith(SUFFIXES) and not place.is_dir()
 
 
@@ -68,19 +63,17 @@ def unpack(archive: Path, folder: Path) -> None:
 
     Raises:
         TraceUnreadable: it is damaged, larger than a trace can be, or holds anything but files and folders.
-        NotWritten: the disk is full.
-        Unavailable: the library for its compression is not installed.
+        NotWritten, Unavailable: the disk is full, or the library for its compression is not installed.
     """
     try:
         room = min(archive.stat().st_size * _LARGEST_RATIO + _ALWAYS, _room_in(folder))
     except OSError as error:
         raise TraceUnreadable(archive, None, error.strerror or "cannot be read") from None
     with closing(_members(archive)) as members:
-        _write_members(_readable(archive, members), folder, room=room, origin=archive)
+        _write_members(_unpacked(members, archive), folder, room=room, origin=archive)
 
 
 def _room_in(folder: Path) -> int:
-    """Bytes that a trace may take on the disk of a folder."""
     return int(shutil.disk_usage(folder).free * _SHARE_OF_DISK)
 
 
@@ -97,50 +90,32 @@ def _write_members(members: Iterable[Member], folder: Path, *, room: int, origin
 
 
 def _write(target: Path, content: IO[bytes] | None, *, room: int, origin: Path) -> int:
-    """Writes one file or folder, and returns its size."""
     size = 0
     with writing(target):
         (target if content is None else target.parent).mkdir(parents=True, exist_ok=True)
         if content is not None:
             with target.open("xb") as file:
-                for chunk in _chunks(content, origin):
+                for chunk in _unpacked(iter(partial(content.read, _CHUNK), b""), origin):
                     size += file.write(chunk)
-                    _refuse_too_large(room - size, origin)
+                    if size > room:
+                        reason = "is larger than a trace can be, or than half of the free disk"
+                        raise TraceUnreadable(origin, None, reason, remedy=_ELSEWHERE)
     return size
 
 
-def _refuse_too_large(room: int, origin: Path) -> None:
-    if room < 0:
-        reason = "is larger than a trace can be, or than half of the free disk"
-        raise TraceUnreadable(origin, None, reason, remedy=_ELSEWHERE)
+Part = TypeVar("Part", Member, bytes)
 
 
-@contextmanager
-def _unpacking(archive: Path) -> Iterator[None]:
+def _unpacked(parts: Iterator[Part], archive: Path) -> Iterator[Part]:
     """Turns errors of the unpacking libraries, including the decompressor's own, into `TraceUnreadable`."""
-    try:
-        yield
-    except (*_FAULTS, getattr(sys.modules.get(_ZSTD), "ZstdError", EOFError)) as error:
-        raise TraceUnreadable(archive, None, f"cannot be unpacked: {str(error) or type(error).__name__}") from None
-
-
-def _chunks(content: IO[bytes], origin: Path) -> Iterator[bytes]:
-    """Content in chunks; errors of reading are raised as other types than those of writing."""
     while True:
-        with _unpacking(origin):
-            chunk = content.read(_CHUNK)
-        if not chunk:
+        try:
+            part = next(parts, None)
+        except (*_FAULTS, getattr(sys.modules.get(_ZSTD), "ZstdError", EOFError)) as error:
+            raise TraceUnreadable(archive, None, f"cannot be unpacked: {str(error) or type(error).__name__}") from None
+        if part is None:
             return
-        yield chunk
-
-
-def _readable(archive: Path, members: Iterator[Member]) -> Iterator[Member]:
-    while True:
-        with _unpacking(archive):
-            member = next(members, None)
-        if member is None:
-            return
-        yield member
+        yield part
 
 
 def _members(archive: Path) -> Generator[Member, None, None]:
@@ -190,16 +165,12 @@ def address_of(place: Path) -> str | None:
 
 
 def fetch(address: str, folder: Path) -> Path:
-    """Downloads a file, or a folder with its contents, from an address to a folder.
-
-    Returns:
-        The file's copy, or `folder`.
+    """Downloads a file, or a folder with its contents, to a folder; returns the file's copy, or `folder`.
 
     Raises:
         TraceUnreadable: nothing is there, it cannot be read, or it is too large.
         Unavailable: fsspec or its part for this kind of address is not installed.
-        ConfigurationError: the address is no remote one.
-        NotWritten: the disk is full.
+        ConfigurationError, NotWritten: the address is no remote one, or the disk is full.
     """
     origin = Path(address)
     try:
@@ -243,8 +214,6 @@ METADATA = "metadata"
 
 @dataclass(frozen=True)
 class TraceFiles:
-    """A metadata file and the stream files in the same folder."""
-
     metadata: Path
     streams: tuple[Path, ...]
 
@@ -258,10 +227,9 @@ class SessionFiles:
 
 
 def find_files(root: Path) -> SessionFiles:
-    """Finds every directory at or below `root` that holds a file named ``metadata``.
+    """Finds every directory at or below `root` that holds a file named ``metadata``; follows links to directories.
 
-    Follows links to directories. Ignores index files: they may be absent, stale or
-    corrupt, and packets contain the same information.
+    Index files are ignored: they may be absent, stale or corrupt, and packets contain the same information.
 
     Raises:
         TraceUnreadable: no such directory, no permission, or no trace.
@@ -334,7 +302,6 @@ _KINDS_OF_FOLDERS: Final = (
 
 
 def no_trace(place: Path) -> TraceUnreadable:
-    """The reason why a path holds no trace, with a remedy."""
     if not place.exists():
         return TraceUnreadable(place, None, "there is no such directory")
     if place.is_dir():
@@ -411,9 +378,7 @@ class OpenedTrace:
 def opened(place: Path) -> Iterator[OpenedTrace]:
     """Opens a trace; an archive or an address is unpacked to a temporary folder for the ``with`` block.
 
-    Raises:
-        TraceUnreadable: it cannot be fetched or unpacked; errors in the block name files as `OpenedTrace` does.
-        NotWritten, ConfigurationError, Unavailable: see `fetch` and `unpack`.
+    Raises the errors of `fetch` and `unpack`. A `TraceUnreadable` of the block names files as `OpenedTrace` does.
     """
     address = address_of(place)
     if address is None and not is_archive(place):

@@ -128,8 +128,7 @@ THREADS_VARIABLE = "LDOS_THREADS"
 
 Fields = Collection[str] | Mapping[str, Collection[str]]
 OnCorrupt = Literal["refuse", "skip"]
-Window = tuple[int, int]
-"""First and last moment, nanoseconds since the epoch."""
+Window = tuple[int, int]  # first and last moment, nanoseconds since the epoch
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,6 @@ class DecodedTrace:
     Attributes:
         events: the table of each event name, also of declared events that never occurred.
         traces: the traces that the tables' `trace` column refers to.
-        stats: streams, and the losses in them.
     """
 
     directory: Path
@@ -197,7 +195,6 @@ def _decode(
     threads: int,
     skip_corrupt: bool,
 ) -> DecodedTrace:
-    """Reads the files of a trace; see `read_trace`."""
     by_event = {name: set(names) for name, names in fields.items()} if isinstance(fields, Mapping) else {}
     with _named_errors():
         found = _decoder.decode(
@@ -219,7 +216,6 @@ def _decode(
 
 
 def names_of(files: SessionFiles) -> list[tuple[bytes, list[bytes]]]:
-    """Names of the metadata and streams of each trace, for the decoder."""
     return [(os.fsencode(trace.metadata), [os.fsencode(path) for path in trace.streams]) for trace in files.traces]
 
 
@@ -234,8 +230,7 @@ def _named_errors() -> Iterator[None]:
         raise TraceUnreadable(path, offset, reason, remedy=_remedy(path, offset, reason)) from None
 
 
-SKIPPING = 'on_corrupt="skip"'
-"""The argument that remedies name; the command line replaces it by its option."""
+SKIPPING = 'on_corrupt="skip"'  # the argument that remedies name; the command line replaces it by its option
 
 _REMEDIES = (
     ("here twice", f"take one of them away, or read with {SKIPPING}, which counts it once"),
@@ -259,7 +254,6 @@ def _remedy(path: Path, offset: int | None, reason: str) -> str:
 
 
 def _thread_count(threads: int | None) -> int:
-    """Number of decoding threads: the argument, ``LDOS_THREADS``, or one per CPU."""
     if threads is None:
         text = os.environ.get(THREADS_VARIABLE)
         if text is None:
@@ -314,21 +308,14 @@ def _to_column(found: Mapping[str, Any]) -> Column:
     )
 
 
-WINDOW_BYTES: Final = 64 << 20
-"""Default size of a window's packets in bytes: about 1.5 million events."""
-
+WINDOW_BYTES: Final = 64 << 20  # default size of a window's packets in bytes: about 1.5 million events
 _FIRST_NS, _LAST_NS = -(1 << 63), (1 << 63) - 1
 _MOST_WINDOWS: Final = 1_000_000
 
 
 @dataclass(frozen=True)
 class WindowedTrace:
-    """A trace that stays open while its windows are read.
-
-    Attributes:
-        windows: in order; they cover the trace without overlap.
-        threads: number of decoding threads.
-    """
+    """A trace that stays open while its windows are read; they are in order, and cover it without overlap."""
 
     windows: tuple[Window, ...]
     _opened: OpenedTrace
@@ -340,11 +327,7 @@ class WindowedTrace:
     def read(
         self, *, events: Collection[str], fields: Fields | None = None, window: Window | None = None
     ) -> DecodedTrace:
-        """Reads a window, or the whole trace; see `read_trace`.
-
-        Raises:
-            TraceUnreadable: it is damaged, or was written to since it was opened.
-        """
+        """Like `read_trace`; also raises `TraceUnreadable` if the trace was written to since it was opened."""
         threads, skip = self.threads, self._skip_corrupt
         found = _decode(self._opened, self._files, events, fields, window, threads=threads, skip_corrupt=skip)
         grown = next((path for path, size in self._sizes.items() if _size(path) != size), None)
@@ -359,7 +342,6 @@ class WindowedTrace:
 
     @property
     def folder(self) -> Path:
-        """Folder of the files that are read."""
         return self._opened.folder
 
 
@@ -373,16 +355,14 @@ def open_in_windows(
     threads: int | None = None,
     on_corrupt: OnCorrupt = "refuse",
 ) -> Iterator[WindowedTrace]:
-    """Opens a trace for reading in windows.
+    """Opens a trace for reading in windows; see `read_trace` for its other arguments, and for `TraceUnreadable`.
 
     Args:
-        directory, threads, on_corrupt: see `read_trace`.
         window_ns: length of each window. By default, windows have similar sizes and different lengths.
         window_bytes: size of a window if `window_ns` is not given.
         borders_ns: start of each window but the first, ascending; replaces the other two.
 
     Raises:
-        TraceUnreadable: see `read_trace`.
         ConfigurationError: a window has no length, or there are too many.
     """
     count = _thread_count(threads)

@@ -11,10 +11,8 @@ from typing import Final
 
 from pytest_ldos.base.text import counted
 
-FIRST_NS: Final = -(1 << 63) + 1
+FIRST_NS: Final = -(1 << 63) + 1  # smallest and largest time, for gaps that are open at one end
 LAST_NS: Final = (1 << 63) - 1
-"""Smallest and largest time, for gaps that are open at one end."""
-
 
 _PER_UID = re.compile(r"(?:^|/)uid/(\d+)(?:/|$)")
 _PER_PID = re.compile(r"(?:^|/)pid/(.+)-(\d+)-\d{8}-\d{6}(?:/|$)")
@@ -99,8 +97,6 @@ class TraceInfo:
 
 
 class Grade(StrEnum):
-    """Severity of a loss."""
-
     INFO = "info"
     DATA_LOSS = "data_loss"
     ERROR = "error"
@@ -131,8 +127,7 @@ class Gap:
     Attributes:
         from_ns: end of the last packet before it, nanoseconds since the epoch.
         to_ns: end of the packet that reports the loss.
-        events: number of discarded events.
-        packets: number of missing packets (their events are not counted).
+        events: number of discarded events; those of missing packets are not counted.
     """
 
     from_ns: int
@@ -141,7 +136,6 @@ class Gap:
     packets: int
 
     def touches(self, from_ns: int, to_ns: int) -> bool:
-        """True if the gap and the closed span overlap."""
         return self.from_ns <= to_ns and from_ns <= self.to_ns
 
 
@@ -164,8 +158,7 @@ class StreamStats:
 
     Attributes:
         trace: index into `DecodedTrace.traces`.
-        packets: number read from this file.
-        events: number in the packets that were read; other packets are outside the time window.
+        packets, events: numbers that were read; other packets are outside the time window.
         truncated_bytes: bytes after the last whole event of a packet that the end of the file cuts.
         missing_bytes: bytes of such a packet beyond the end of the file.
         missing_padding: bytes of padding after a packet's content that the file lacks.
@@ -201,7 +194,6 @@ class StreamStats:
 
     @property
     def is_cut(self) -> bool:
-        """True if the file ends inside a packet."""
         return bool(self.truncated_bytes or self.missing_bytes)
 
     @property
@@ -217,11 +209,7 @@ class StreamStats:
 
 @dataclass(frozen=True)
 class ReadStats:
-    """The streams of a trace, and the losses in them.
-
-    Attributes:
-        linked_files: second names of stream files, which were read once.
-    """
+    """The streams of a trace, and the losses in them."""
 
     streams: tuple[StreamStats, ...]
     linked_files: tuple[LinkedFile, ...] = ()
@@ -284,7 +272,6 @@ class ReadStats:
 
     @property
     def losses(self) -> list[Gap]:
-        """Time spans with possibly missing events in any stream; see `StreamStats.losses`."""
         return [loss for stream in self.streams for loss in stream.losses]
 
     def gaps_within(self, from_ns: int, to_ns: int) -> list[Gap]:

@@ -1,9 +1,8 @@
 """Builds the execution model of a decoded trace, read at once or in windows.
 
-Long numeric columns are in memory-mapped files, text columns in memory.
-
 The few events that name entities (init events) and trials are read first, and all threads are counted. Then the rows
-of each window are built (`execution.window_rows`), in this or in other processes.
+of each window are built (`execution.window_rows`), in this or in other processes. Long numeric columns are in
+memory-mapped files, text columns in memory.
 """
 
 from __future__ import annotations
@@ -32,12 +31,7 @@ from pytest_ldos.trace.execution.callbacks import (
 from pytest_ldos.trace.execution.columns import Growing, IdArray, TimesNs, chunks, frame_of, ids_of, room_for, times_of
 from pytest_ldos.trace.execution.coverage import build_missing_spans, find_missing_events
 from pytest_ldos.trace.execution.endpoints import Endpoints, Kind, build_endpoints
-from pytest_ldos.trace.execution.goals import (
-    build_actions,
-    build_link_annotations,
-    build_transitions,
-    build_trials,
-)
+from pytest_ldos.trace.execution.goals import build_actions, build_link_annotations, build_transitions, build_trials
 from pytest_ldos.trace.execution.model import INSTANCES, ExecutionModel, Frames
 from pytest_ldos.trace.execution.observed import Observed, count_threads
 from pytest_ldos.trace.execution.threads import ThreadCensus
@@ -55,9 +49,7 @@ from pytest_ldos.trace.execution.window_rows import (
 NEEDED_EVENTS: Final = frozenset({*Marker, *Ros2})
 """Events that `build_execution` reads. Given to `read_trace` as `events`, nothing else is decoded."""
 
-
-READ_EVENTS: Final = NEEDED_EVENTS - {Ros2.RCL_INIT}
-"""Events whose threads are those of the model."""
+READ_EVENTS: Final = NEEDED_EVENTS - {Ros2.RCL_INIT}  # events whose threads are those of the model
 
 
 def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None) -> ExecutionModel:
@@ -82,7 +74,7 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
     frames |= rare | {
         "callback_runs": runs,
         "waits": build_waits(observed),
-        "executions": build_executions(observed, endpoints).frame,
+        "executions": build_executions(observed, endpoints)[0],
     }
     kinds = (*endpoints.kinds(), callbacks)
     ends = len(observed.events(Ros2.CALLBACK_END))
@@ -113,25 +105,20 @@ def _model(
     return ExecutionModel(
         **frames,
         stats=trace.stats,
-        unknown=_counted({kind.table: len(kind.registry.unknown) for kind in kinds}),
-        unpaired=_counted(unpaired),
+        unknown=dict(+Counter({kind.table: len(kind.registry.unknown) for kind in kinds})),
+        unpaired=dict(+Counter(unpaired)),
         missing_events=find_missing_events(threads.writers(), frames),
     )
 
 
 def _check_time(trace: DecodedTrace) -> None:
-    """Refuses a trace whose events have no time."""
     untimed = next((info for info in trace.traces if not info.clock), None)
     if untimed is not None and trace.stats.events:
         raise TraceUnreadable(untimed.directory, None, "its events have no time: the metadata gives them no clock")
 
 
 def require_events(model: ExecutionModel, trace: Path) -> None:
-    """Requires a trace to have events that the model needs.
-
-    Raises:
-        TraceUnreadable: it has none; the message lists the events it has.
-    """
+    """Raises `TraceUnreadable`, with what the trace has instead, if it has no event that the model needs."""
     if len(model.processes):
         return
     events = model.stats.events
@@ -145,11 +132,6 @@ def require_events(model: ExecutionModel, trace: Path) -> None:
         reason,
         remedy="record ros2:* before the nodes start, with a ROS 2 that can be traced (ros2 run tracetools status)",
     )
-
-
-def _counted(counts: dict[str, int]) -> dict[str, int]:
-    """Non-zero counts."""
-    return {name: count for name, count in counts.items() if count}
 
 
 _OWNERS: Final = {
@@ -179,9 +161,8 @@ class _Parts:
     def add(self, frame: pl.DataFrame, *, since_ns: int, is_open: npt.NDArray[np.bool_] | None) -> None:
         """Adds the next part.
 
-        Args:
-            since_ns: start of its window; earlier rows of tables with a `time_ns` are inserted in time order.
-            is_open: of tables with ends; true for rows that the next part repeats first, with their ends if known.
+        Rows of tables with a `time_ns` before `since_ns`, the start of its window, are inserted in time order.
+        `is_open`, of tables with ends, is true for rows that the next part repeats first, with their ends if known.
         """
         if is_open is not None:
             frame = self._new_rows(frame, is_open)
@@ -283,7 +264,7 @@ def build_execution_in_windows(
     named = Observed(whole.once, whole.census, None)
     endpoints = build_endpoints(named)
     kinds = (*endpoints.kinds(), build_callbacks(named, endpoints))
-    parts = {name: _Parts(name) for name in _TABLES}
+    parts: dict[str, _Parts] = {}
     unpaired: Counter[str] = Counter()
     ends = 0
     for window, some in zip(trace.windows, rows, strict=True):
@@ -296,15 +277,14 @@ def build_execution_in_windows(
             if number is not None:
                 whole_ids = pl.Series(number, dtype=pl.Int32).gather(frame[column]).alias(column)
                 frame = frame.with_columns(whole_ids)  # noqa: PLW2901
-            parts[name].add(frame, since_ns=window[0], is_open=some.is_open.get(name))
+            parts.setdefault(name, _Parts(name)).add(frame, since_ns=window[0], is_open=some.is_open.get(name))
     frames, strange = _rare(named, endpoints)
     renumbered = {kind.table: kind.registry.renumber() for kind in kinds}
-    frames |= {name: parts.pop(name).finish(renumbered) for name in _TABLES}
+    frames |= {name: parts.pop(name).finish(renumbered) for name in list(parts)}
     return _model(named, kinds, frames, unpaired, ends=ends, strange=strange)
 
 
 def _look_over(trace: WindowedTrace, pids: Collection[int] | None) -> WholeTrace:
-    """Reads the events that are read at once, and counts all threads."""
     once = trace.read(events=READ_EVENTS - WINDOWED_EVENTS)
     _check_time(once)
     census = ThreadCensus(once.traces)
@@ -330,16 +310,3 @@ def _tasks(trace: WindowedTrace, whole: WholeTrace) -> Iterator[WindowTask]:
         yield WindowTask(window, carried)
         if window != trace.windows[-1]:
             carried = reader.carry(window, carried)
-
-
-_TABLES: Final = (
-    "publications",
-    "takes",
-    "enqueues",
-    "callback_runs",
-    "waits",
-    "executions",
-    "requests",
-    "control_cycles",
-    "sim_steps",
-)

@@ -1,15 +1,13 @@
 """Callbacks with their owners, symbols and runs, and the executors that run them.
 
-Tracepoints: ``rclcpp_callback_register``, ``rclcpp_subscription_callback_added``, ``rclcpp_subscription_init``,
-``rclcpp_timer_callback_added``, ``rclcpp_service_callback_added``, ``callback_start``, ``callback_end``,
-``rclcpp_executor_wait_for_work``, ``rclcpp_executor_get_next_ready``, ``rclcpp_executor_execute``.
+Tracepoints: ``rclcpp_callback_register``, ``rclcpp_*_callback_added``, ``rclcpp_subscription_init``,
+``callback_start``, ``callback_end``, ``rclcpp_executor_*``.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -19,17 +17,8 @@ import polars as pl
 
 from pytest_ldos.base.ros2 import Ros2
 from pytest_ldos.trace.ctf.stats import Gap
-from pytest_ldos.trace.execution.columns import (
-    NEVER,
-    IdArray,
-    TimesNs,
-    chunks,
-    distinct_rows,
-    frame_of,
-    ids_of,
-    pick,
-    times_of,
-)
+from pytest_ldos.trace.execution import columns as mapped
+from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, frame_of, ids_of, pick, times_of
 from pytest_ldos.trace.execution.endpoints import Endpoints, Kind, Registry, registry_of
 from pytest_ldos.trace.execution.model import ENTITIES, INSTANCES, Frames
 from pytest_ldos.trace.execution.observed import Events, Observed, in_table
@@ -38,10 +27,7 @@ _MANGLED: Final = "_Z"
 
 
 def demangle(symbol: str) -> str:
-    """Readable form of a mangled C++ name; any other text unchanged.
-
-    tracetools demangles most names. The rest, and names in other recorders' traces, are demangled by the C++ runtime.
-    """
+    """Readable form of a mangled C++ name, for those that tracetools did not demangle; any other text unchanged."""
     if not symbol.startswith(_MANGLED):
         return symbol
     status = ctypes.c_int(-1)
@@ -122,7 +108,7 @@ def count_unpaired(runs: pl.DataFrame, ends: int, gaps: Sequence[Gap]) -> dict[s
     start_ns, end_ns = times_of(runs, "start_ns"), times_of(runs, "end_ns")
     paired = len(runs) - runs["end_ns"].null_count()
     touched = 0  # such a run may be two: the end of one and the start of the next were lost
-    for part in chunks(len(runs)):
+    for part in mapped.chunks(len(runs)):
         is_touched = np.zeros(part.stop - part.start, dtype=bool)
         for gap in gaps:
             is_touched |= (start_ns[part] <= gap.to_ns) & (end_ns[part] >= gap.from_ns)
@@ -143,7 +129,7 @@ def _pair(observed: Observed, *, lossy: bool) -> tuple[IdArray, IdArray, IdArray
     timeline = observed.timeline(Ros2.CALLBACK_START)
     end = observed.timeline(Ros2.CALLBACK_END).next_for(timeline)
     following = timeline.next_for(timeline, after=True)
-    until = np.where(following >= 0, starts.times_ns[following], np.iinfo(np.int64).max)
+    until = pick(starts.times_ns, following, np.iinfo(np.int64).max)
     plain = (end >= 0) & (pick(ends.times_ns, end, NEVER) <= until)
     plain &= pick(ends.handles("callback"), end, 0) == starts.handles("callback")
     end = np.where(plain, end, -1).astype(np.int32)
@@ -202,30 +188,13 @@ def build_waits(observed: Observed) -> pl.DataFrame:
     return frame_of(INSTANCES["waits"], columns)
 
 
-@dataclass(frozen=True)
-class Executions:
-    """Table of executions, with the state needed to continue those still open at the end of a window.
-
-    Attributes:
-        is_open: true for those after which their thread did not look for work.
-        taken_ns, ended_ns: last take and last callback end in each; `NEVER` without one.
-    """
-
-    frame: pl.DataFrame
-    is_open: npt.NDArray[np.bool_]
-    taken_ns: TimesNs
-    ended_ns: TimesNs
-
-
-_NOTHING: Final = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-
-
 def build_executions(
-    observed: Observed, endpoints: Endpoints, earlier: tuple[TimesNs, TimesNs] = _NOTHING
-) -> Executions:
+    observed: Observed, endpoints: Endpoints, earlier: Sequence[TimesNs] = ()
+) -> tuple[pl.DataFrame, npt.NDArray[np.bool_], tuple[TimesNs, TimesNs]]:
     """Table of executions; each ends with its callback, or with the failed take if no callback ran.
 
-    `earlier` is the last take and the last callback end of the first executions, from earlier windows.
+    Also returns true for those that are open, because their thread did not look for work again, and the last take and
+    callback end in each, `NEVER` without one; `earlier` are these times of the first ones, from earlier windows.
     """
     executed = observed.events(Ros2.EXECUTOR_EXECUTE)
     timeline = observed.timeline(Ros2.EXECUTOR_EXECUTE)
@@ -238,7 +207,7 @@ def build_executions(
     look = np.where(earlier_look == NEVER, np.maximum(*looks), earlier_look)
     subscription, timer = _subjects(observed, endpoints)
     taken_ns, ended_ns = (_last_in(observed, name, look) for name in (Ros2.RMW_TAKE, Ros2.CALLBACK_END))
-    for last_ns, before_ns in zip((taken_ns, ended_ns), earlier, strict=True):
+    for last_ns, before_ns in zip((taken_ns, ended_ns), earlier, strict=False):
         last_ns[: len(before_ns)] = np.maximum(last_ns[: len(before_ns)], before_ns)
     columns = {
         "begin_ns": executed.times_ns,
@@ -247,7 +216,7 @@ def build_executions(
         "subscription": subscription,
         "timer": timer,
     }
-    return Executions(frame_of(INSTANCES["executions"], columns), look == NEVER, taken_ns, ended_ns)
+    return frame_of(INSTANCES["executions"], columns), look == NEVER, (taken_ns, ended_ns)
 
 
 def _subjects(observed: Observed, endpoints: Endpoints) -> tuple[IdArray, IdArray]:
@@ -255,13 +224,9 @@ def _subjects(observed: Observed, endpoints: Endpoints) -> tuple[IdArray, IdArra
     executed = observed.events(Ros2.EXECUTOR_EXECUTE)
     subject = (executed.process, executed.handles("handle"), executed.times_ns)
     subscription, timer = endpoints.subscriptions_by_rcl.find(*subject), endpoints.timers.registry.find(*subject)
-    since = [
-        np.where(born_ns <= executed.times_ns, born_ns, NEVER)
-        for born_ns in (
-            pick(endpoints.subscriptions.inits.times_ns, subscription, NEVER),
-            pick(endpoints.timers.inits.times_ns, timer, NEVER),
-        )
-    ]
+    found = ((endpoints.subscriptions, subscription), (endpoints.timers, timer))
+    born_ns = [pick(kind.inits.times_ns, entity, NEVER) for kind, entity in found]
+    since = [np.where(each <= executed.times_ns, each, NEVER) for each in born_ns]
     of_timer = (timer >= 0) & ((subscription < 0) | (since[1] > since[0]))
     return np.where(of_timer, -1, subscription), np.where(of_timer, timer, -1)
 
@@ -282,8 +247,8 @@ def build_executors(threads: pl.DataFrame, runs: pl.DataFrame, waits: pl.DataFra
     No event names an executor. Threads of a process that ran the same callback belong
     together; a thread that waited for work without running anything is an executor of its own.
     """
-    pairs = distinct_rows(ids_of(runs, "callback"), ids_of(runs, "thread")).tolist()
-    waited = distinct_rows(ids_of(waits, "thread"))[:, 0].tolist()
+    pairs = mapped.distinct_rows(ids_of(runs, "callback"), ids_of(runs, "thread")).tolist()
+    waited = mapped.distinct_rows(ids_of(waits, "thread"))[:, 0].tolist()
     group = {each: each for each in sorted({*waited, *(thread for _, thread in pairs)})}
     for (one, first), (other, second) in pairwise(pairs):
         if one == other:

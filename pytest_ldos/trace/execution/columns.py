@@ -26,27 +26,19 @@ from pytest_ldos.trace.execution.model import Schema
 Array = npt.NDArray[Any]
 
 CHUNK_ROWS = 1 << 20
-"""Rows per chunk."""
 
-MOST_BYTES = 4 << 20
-"""Arrays above this size are mapped."""
-
+MOST_BYTES = 4 << 20  # arrays above this size are mapped
 _LARGE_FILES: Final = Path("/var/tmp")  # noqa: S108 - every file there is made without a name
 """Folder of large temporary files; ``/tmp`` may be in memory (systemd's ``file-hierarchy(7)``)."""
 
 
 def chunks(rows: int) -> Iterator[slice]:
-    """Consecutive parts of a table."""
     for first in range(0, rows, CHUNK_ROWS):
         yield slice(first, min(first + CHUNK_ROWS, rows))
 
 
 def room_for(rows: int, dtype: npt.DTypeLike) -> Array:
-    """A writable array of zeros; shape ``(rows,)``.
-
-    Raises:
-        NotWritten: the disk for temporary files is full.
-    """
+    """A writable array of zeros; raises `NotWritten` if the disk for temporary files is full."""
     kind = np.dtype(dtype)
     size = rows * kind.itemsize
     if size <= MOST_BYTES:
@@ -57,7 +49,6 @@ def room_for(rows: int, dtype: npt.DTypeLike) -> Array:
 
 
 def filled(rows: int, dtype: npt.DTypeLike, value: int) -> Array:
-    """An array filled with one number; see `room_for`."""
     array = room_for(rows, dtype)
     array.fill(value)
     return array
@@ -81,7 +72,6 @@ class Growing:
         self.rows = 0
 
     def add(self, values: Array) -> None:
-        """Adds the next part."""
         self._parts.append(np.ascontiguousarray(values, dtype=self._kind))
         self.rows += len(values)
         if self._file is not None or self.rows * self._kind.itemsize > MOST_BYTES:
@@ -105,6 +95,18 @@ class Growing:
         self._parts.clear()
 
 
+def growing(**kinds: npt.DTypeLike) -> dict[str, Growing]:
+    return {name: Growing(kind) for name, kind in kinds.items()}
+
+
+def rows_where(rows: int, is_wanted: Callable[[slice], Array]) -> IdArray:
+    """Rows of which a flag, computed chunk by chunk, is true."""
+    found = Growing(np.int32)
+    for part in chunks(rows):
+        found.add(np.flatnonzero(is_wanted(part)) + part.start)
+    return found.finish()
+
+
 def temporary_folder() -> Path:
     """Folder of temporary files: ``TMPDIR``, or the folder for large ones."""
     if not os.environ.get("TMPDIR") and os.access(_LARGE_FILES, os.W_OK | os.X_OK):
@@ -112,12 +114,8 @@ def temporary_folder() -> Path:
     return Path(tempfile.gettempdir())
 
 
-IdArray = npt.NDArray[np.signedinteger[Any]]
-"""Row numbers of a table, -1 where there is none; shape ``(n,)``."""
-
-TimesNs = npt.NDArray[np.int64]
-"""Nanoseconds since the epoch; shape ``(n,)``."""
-
+IdArray = npt.NDArray[np.signedinteger[Any]]  # row numbers of a table, -1 where there is none; shape ``(n,)``
+TimesNs = npt.NDArray[np.int64]  # nanoseconds since the epoch; shape ``(n,)``
 NEVER: Final = np.iinfo(np.int64).min
 
 Values = npt.NDArray[Any] | Sequence[Any] | pl.Series
@@ -146,7 +144,6 @@ def _series(name: str, kind: Kind, values: Values) -> pl.Series:
 
 
 def _with_nulls(name: str, values: Array, least: int) -> pl.Series:
-    """Column with null where a value is below `least`."""
     present = computed(len(values), np.bool_, lambda part: values[part] >= least)
     if present.all():
         return pl.Series(name, values)
@@ -156,8 +153,7 @@ def _with_nulls(name: str, values: Array, least: int) -> pl.Series:
         kind = nanoarrow.int32() if values.dtype == np.int32 else nanoarrow.int64()
         buffers = [np.packbits(present, bitorder="little"), values]
         return pl.Series(nanoarrow.c_array_from_buffers(kind, len(values), buffers)).alias(name)
-    kept = pl.when(pl.Series(present)).then(pl.col(name))
-    return pl.Series(name, values).to_frame().select(kept.alias(name)).to_series()
+    return pl.Series(name, values).set(pl.Series(~present), None)
 
 
 def ids_of(frame: pl.DataFrame, name: str) -> IdArray:
@@ -185,6 +181,12 @@ def rows_of(table: Table, part: slice) -> Table:
     return table.slice(part.start, part.stop - part.start)
 
 
+def distinct_where(table: pl.DataFrame, name: str, wanted: pl.Expr) -> list[int]:
+    """Distinct values of a column in the wanted rows."""
+    parts = (rows_of(table, part).filter(wanted)[name].unique() for part in chunks(len(table)))
+    return list(set[int]().union(*parts))
+
+
 def _without_nulls(column: pl.Series, otherwise: int) -> Array:
     if not column.null_count():
         return column.to_numpy()
@@ -207,26 +209,23 @@ _NARROW: Final = 1 << 16  # keys below this are sorted as 16-bit numbers, which 
 
 @dataclass(frozen=True)
 class Index:
-    """Rows of a table by a key.
-
-    Attributes:
-        first: position of the first row of each key, then the total; shape ``(keys + 1,)``.
-        rows: ordered by key, then by position in the table.
-    """
+    """Rows of a table, ordered by key; `first` is the position of each key's first row, then the total."""
 
     first: npt.NDArray[np.int64]
     rows: IdArray
-
-    def __len__(self) -> int:
-        return len(self.first) - 1
 
     def of(self, keys: Array) -> tuple[npt.NDArray[np.int64], IdArray]:
         """Rows of the given keys: position in `keys`, and row."""
         first = self.first[keys]
         count = self.first[keys + 1] - first
         which = np.repeat(np.arange(len(keys)), count)
-        within = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
-        return which, self.rows[first[which] + within]
+        return which, self.rows[first[which] + ranks(count)]
+
+
+def ranks(counts: Array) -> Array:
+    """0 to count - 1 for each count, one after the other."""
+    found: Array = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return found
 
 
 def index_by(keys: Array, count: int) -> Index:
@@ -240,8 +239,7 @@ def index_by(keys: Array, count: int) -> Index:
     following = computed(count, np.int64, lambda part: first[part])
     for part in chunks(len(keys)):
         order, distinct, lengths = _in_order(keys[part], count)
-        within = np.arange(len(order)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        rows[np.repeat(following[distinct], lengths) + within] = order + part.start
+        rows[np.repeat(following[distinct], lengths) + ranks(lengths)] = order + part.start
         following[distinct] += lengths
     return Index(first, rows)
 
@@ -285,7 +283,6 @@ class Grouped:
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
-        """Number of values of each group."""
         return np.diff(self._first)
 
     def of(self, group: int) -> Array:

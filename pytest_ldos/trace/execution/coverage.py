@@ -22,12 +22,11 @@ import polars as pl
 from pytest_ldos.base.ros2 import Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace
 from pytest_ldos.trace.ctf.stats import FIRST_NS, LAST_NS, ReadStats
-from pytest_ldos.trace.execution.columns import IdArray, TimesNs, chunks, rows_of
+from pytest_ldos.trace.execution.columns import IdArray, TimesNs, distinct_where
 from pytest_ldos.trace.execution.model import INSTANCES, ExecutionModel, MissingEvent
 from pytest_ldos.trace.execution.threads import ThreadCensus, Vocabulary
 
-Span = tuple[int, int]
-"""Half-open span [begin, end) in which events may be missing."""
+Span = tuple[int, int]  # half-open span [begin, end) in which events may be missing
 
 
 def build_missing_spans(trace: DecodedTrace, census: ThreadCensus, events: Collection[str]) -> pl.DataFrame:
@@ -104,7 +103,6 @@ class Coverage:
         return whole
 
     def whole_spans(self, process: int, first_ns: int, last_ns: int) -> list[Span]:
-        """Spans between two moments in which a process is whole."""
         missing = [(first_ns, first_ns), *self._spans.get(process, ()), (last_ns, last_ns)]
         between = ((max(one[1], first_ns), min(other[0], last_ns)) for one, other in pairwise(missing))
         return [(begin, end) for begin, end in between if begin < end]
@@ -147,9 +145,7 @@ def _stretches(spans: list[Span], times_ns: TimesNs) -> IdArray:
     return np.where(is_missing, np.int32(-1), number)
 
 
-Writers = Mapping[str, frozenset[int]]
-"""Processes that wrote each event, by name; includes declared events."""
-
+Writers = Mapping[str, frozenset[int]]  # processes that wrote each event, by name; includes declared events
 _Missing = tuple[str, frozenset[int], str, tuple[str, ...]]  # event, processes that lack it, effect, and hidden tables
 
 
@@ -166,14 +162,14 @@ class _Rule(NamedTuple):
     is_optional: bool = True
 
 
-_PUBLISHED: Final = (Ros2.RMW_PUBLISH, Ros2.RCL_PUBLISH, Ros2.RCLCPP_PUBLISH)
-_TAKEN: Final = (Ros2.RMW_TAKE, Ros2.RCL_TAKE, Ros2.RCLCPP_TAKE)
+PUBLISHED: Final = (Ros2.RMW_PUBLISH, Ros2.RCL_PUBLISH, Ros2.RCLCPP_PUBLISH)
+TAKEN: Final = (Ros2.RMW_TAKE, Ros2.RCL_TAKE, Ros2.RCLCPP_TAKE)
 _NOT_LINKED: Final = "latencies, late and lost messages are not known"
 
 _RULES: Final = (
     _Rule(Ros2.NODE_INIT, (Ros2.PUBLISHER_INIT, Ros2.SUBSCRIPTION_INIT), "nodes have no names"),
-    _Rule(Ros2.PUBLISHER_INIT, _PUBLISHED, "publishing nodes are not known"),
-    _Rule(Ros2.SUBSCRIPTION_INIT, _TAKEN, "receiving nodes are not known"),
+    _Rule(Ros2.PUBLISHER_INIT, PUBLISHED, "publishing nodes are not known"),
+    _Rule(Ros2.SUBSCRIPTION_INIT, TAKEN, "receiving nodes are not known"),
     _Rule(Ros2.CALLBACK_REGISTER, (Ros2.CALLBACK_START,), "callbacks have no names"),
     _Rule(
         Ros2.CALLBACK_START,
@@ -219,7 +215,7 @@ def _of_publications(writers: Writers, frames: Mapping[str, pl.DataFrame]) -> It
     yield f"{Ros2.RMW_PUBLISH}.timestamp", unstamped, f"written by ROS 2 Jazzy and later; {_NOT_LINKED}", ()
     nameless = _any_of(writers, Ros2.RCLCPP_PUBLISH) - _any_of(writers, Ros2.RMW_PUBLISH, Ros2.RCL_PUBLISH)
     yield Ros2.RCL_PUBLISH, nameless, "publishers are not known", ("publications",)
-    if not any(event in writers for event in _PUBLISHED):
+    if not any(event in writers for event in PUBLISHED):
         silent = _any_of(writers, Ros2.PUBLISHER_INIT, Ros2.RMW_PUBLISHER_INIT)
         yield Ros2.RMW_PUBLISH, silent, "publications are not known", ("publications",)
     within = _processes("callback_runs", pl.col("intra"), frames) - _any_of(writers, Ros2.INTRA_PUBLISH)
@@ -241,10 +237,8 @@ _UNSTAMPED: Final = ~pl.col("intra") & pl.col("source_ns").is_null()
 
 
 def _processes(table: str, wanted: pl.Expr, frames: Mapping[str, pl.DataFrame]) -> frozenset[int]:
-    """Processes of the threads of some rows."""
-    parts = (rows_of(frames[table], part) for part in chunks(len(frames[table])))
-    threads: set[int] = set().union(*(part.filter(wanted)["thread"].unique() for part in parts))
-    return frozenset(frames["threads"].filter(pl.col("id").is_in(list(threads)))["process"])
+    threads = distinct_where(frames[table], "thread", wanted)
+    return frozenset(frames["threads"].filter(pl.col("id").is_in(threads))["process"])
 
 
 def name_missing(model: ExecutionModel) -> str:

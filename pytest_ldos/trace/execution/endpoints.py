@@ -3,9 +3,7 @@
 A handle is an address: it is unique only within a process, and may be reused after its owner is destroyed.
 No event reports the destruction, so an entity lives from its init event until the next one with the same handle.
 
-Tracepoints: ``rcl_node_init``, ``rcl_publisher_init``, ``rmw_publisher_init``,
-``rcl_subscription_init``, ``rmw_subscription_init``, ``rcl_service_init``, ``rcl_client_init``,
-``rcl_timer_init``, ``rclcpp_timer_link_node``, ``rcl_lifecycle_state_machine_init``.
+Tracepoints: ``rcl_*_init``, ``rmw_publisher_init``, ``rmw_subscription_init``, ``rclcpp_timer_link_node``.
 """
 
 from __future__ import annotations
@@ -16,20 +14,18 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from pytest_ldos.base.ros2 import Ros2
-from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, Values, frame_of
+from pytest_ldos.trace.execution.columns import IdArray, TimesNs, frame_of
 from pytest_ldos.trace.execution.model import ENTITIES
 from pytest_ldos.trace.execution.observed import Events, Observed
 
 Handles = npt.NDArray[np.uint64]
 
-
 _PAIR: Final = np.dtype([("process", np.int64), ("handle", np.uint64)])
 
-
-Pair = tuple[int, int]
-"""Process and handle."""
+Pair = tuple[int, int]  # process and handle
 
 
 @dataclass(frozen=True)
@@ -54,7 +50,7 @@ class Registry:
         self._order = np.lexsort((born_ns, pair))
         self._pair = pair[self._order]
         self._born = born_ns[self._order]
-        self._first = np.concatenate(([True], self._pair[1:] != self._pair[:-1])) if len(pair) else np.empty(0, bool)
+        self._has_reused = bool((self._pair[1:] == self._pair[:-1]).any())
         self._unknown: dict[Pair, int] = {}
         self._first_call: dict[Pair, int] = {}
         self._calls = 0
@@ -82,8 +78,7 @@ class Registry:
     def find(self, process: npt.NDArray[Any], handle: Handles, times_ns: TimesNs) -> IdArray:
         """The entity alive at each time, -1 if no init event names the handle.
 
-        A time before the first init event belongs to the first entity: an entity made asynchronously may
-        be used before its init event.
+        A time before the first init event belongs to the first entity: entities made asynchronously may be used before.
         """
         at, found = self._last_life(process, handle, times_ns)
         return np.where(found, self._order[at] if len(self._order) else 0, -1).astype(np.int32)
@@ -117,10 +112,7 @@ class Registry:
         return found
 
     def renumber(self) -> IdArray | None:
-        """Reorders unknown entities as if the trace were read at once.
-
-        Returns the new number of each entity; ``None`` if unchanged.
-        """
+        """Reorders unknown entities as if the trace were read at once; returns new numbers, ``None`` if unchanged."""
         pairs = sorted(self._unknown, key=lambda pair: (self._first_call[pair], pair))
         if pairs == list(self._unknown):
             return None
@@ -151,14 +143,13 @@ class Registry:
         found = (at < len(self._pair)) & (pair >= 0)
         at = np.where(found, at, 0)
         found &= self._pair[at] == pair if len(self._pair) else False
-        if not self._first.all():
-            rows = np.flatnonzero(found)
-            low, high = at[rows], np.searchsorted(self._pair, pair[rows], side="right") - 1
-            while (low < high).any():
-                middle = (low + high + 1) // 2
-                begun = self._born[middle] <= times_ns[rows]
-                low, high = np.where(begun, middle, low), np.where(begun, high, np.maximum(middle - 1, low))
-            at[rows] = low
+        if self._has_reused:
+            births_ns = np.unique(self._born)
+            lives, moments = (  # pair and time as one number
+                each * (len(births_ns) + 1) + np.searchsorted(births_ns, when_ns, side="right")
+                for each, when_ns in ((self._pair, self._born), (pair[found], times_ns[found]))
+            )
+            at[found] = np.maximum(at[found], np.searchsorted(lives, moments, side="right") - 1)
         return at, found
 
 
@@ -177,28 +168,20 @@ class Kind:
     registry: Registry
     columns: Mapping[str, Any] = field(default_factory=dict)
 
-    def frame(self) -> Any:
+    def frame(self) -> pl.DataFrame:
         """The table; entities without an init event come last, with nulls."""
-        unknown = np.array(self.registry.unknown, dtype=_PAIR)
-        blank = len(unknown)
-        columns: dict[str, Values] = {
-            "process": np.concatenate((self.inits.process, unknown["process"].astype(np.int32))),
-            "handle": np.concatenate((self.inits.handles(self.handle), unknown["handle"])),
-            "born_ns": np.concatenate((self.inits.times_ns, np.full(blank, NEVER, dtype=np.int64))),
-            "known": [True] * len(self.inits) + [False] * blank,
-        }
-        for name, values in self.columns.items():
-            if isinstance(values, np.ndarray) and values.dtype == np.int32:
-                columns[name] = np.concatenate((values, np.full(blank, -1, dtype=np.int32)))
-            else:
-                columns[name] = [*(values.tolist() if isinstance(values, np.ndarray) else values), *[None] * blank]
-        return frame_of(ENTITIES[self.table], columns)
+        schema, inits = ENTITIES[self.table], self.inits
+        handles = inits.handles(self.handle)
+        columns: dict[str, Any] = {"process": inits.process, "handle": handles, "born_ns": inits.times_ns}
+        known = frame_of(schema, {**columns, **self.columns, "known": np.ones(len(inits), dtype=np.bool_)})
+        pairs = np.array(self.registry.unknown, dtype=_PAIR)
+        ids, is_known = np.arange(len(known), len(known) + len(pairs)), np.zeros(len(pairs), dtype=np.bool_)
+        columns = {"id": ids, "process": pairs["process"], "handle": pairs["handle"], "known": is_known}
+        return pl.concat([known, frame_of({name: schema[name] for name in columns}, columns)], how="diagonal")
 
 
 @dataclass(frozen=True)
 class Endpoints:
-    """All entities of the processes that have a handle, except callbacks."""
-
     nodes: Kind
     publishers: Kind
     subscriptions: Kind
@@ -217,32 +200,20 @@ class Endpoints:
 
 
 def build_endpoints(observed: Observed) -> Endpoints:
-    """All endpoints that init events name."""
     inits = observed.events(Ros2.NODE_INIT)
     pairs = zip(inits.texts("namespace"), inits.texts("node_name"), strict=True)
     names = {"name": [f"{namespace.rstrip('/')}/{name}" for namespace, name in pairs]}
     nodes = Kind("nodes", inits, "node_handle", registry_of(inits, "node_handle"), names)
-    publishers = observed.events(Ros2.PUBLISHER_INIT)
-    subscriptions = observed.events(Ros2.SUBSCRIPTION_INIT)
-    services = observed.events(Ros2.SERVICE_INIT)
-    clients = observed.events(Ros2.CLIENT_INIT)
-    machines = observed.events(Ros2.STATE_MACHINE_INIT)
+    publishers, subscriptions = observed.events(Ros2.PUBLISHER_INIT), observed.events(Ros2.SUBSCRIPTION_INIT)
+    services, clients = observed.events(Ros2.SERVICE_INIT), observed.events(Ros2.CLIENT_INIT)
     return Endpoints(
         nodes=nodes,
-        publishers=_topic_end(observed, "publisher", publishers, observed.events(Ros2.RMW_PUBLISHER_INIT), nodes),
-        subscriptions=_topic_end(
-            observed, "subscription", subscriptions, observed.events(Ros2.RMW_SUBSCRIPTION_INIT), nodes
-        ),
-        services=_service_end("services", services, "service_handle", nodes),
-        clients=_service_end("clients", clients, "client_handle", nodes),
+        publishers=_topic_end("publisher", publishers, observed.events(Ros2.RMW_PUBLISHER_INIT), nodes),
+        subscriptions=_topic_end("subscription", subscriptions, observed.events(Ros2.RMW_SUBSCRIPTION_INIT), nodes),
+        services=_of_node("services", services, "service_handle", nodes, name=services.texts("service_name")),
+        clients=_of_node("clients", clients, "client_handle", nodes, name=clients.texts("service_name")),
         timers=_timers(observed, nodes),
-        state_machines=Kind(
-            "state_machines",
-            machines,
-            "state_machine",
-            registry_of(machines, "state_machine"),
-            {"node": _node_of(machines, nodes)},
-        ),
+        state_machines=_of_node("state_machines", observed.events(Ros2.STATE_MACHINE_INIT), "state_machine", nodes),
         publishers_by_rcl=registry_of(publishers, "publisher_handle"),
         subscriptions_by_rcl=registry_of(subscriptions, "subscription_handle"),
         rmw_clients=registry_of(clients, "rmw_client_handle"),
@@ -258,7 +229,11 @@ def _node_of(inits: Events, nodes: Kind) -> IdArray:
     return nodes.registry.resolve(inits.process, inits.handles("node_handle"), inits.times_ns)
 
 
-def _topic_end(observed: Observed, role: str, inits: Events, rmw_inits: Events, nodes: Kind) -> Kind:
+def _of_node(table: str, inits: Events, handle: str, nodes: Kind, **columns: Any) -> Kind:
+    return Kind(table, inits, handle, registry_of(inits, handle), {"node": _node_of(inits, nodes), **columns})
+
+
+def _topic_end(role: str, inits: Events, rmw_inits: Events, nodes: Kind) -> Kind:
     """Publishers or subscriptions, found by the middleware's handle, which all their events carry."""
     rmw_handle = f"rmw_{role}_handle"
     rmw = registry_of(rmw_inits, rmw_handle).find(inits.process, inits.handles(rmw_handle), inits.times_ns)
@@ -276,11 +251,6 @@ def _topic_end(observed: Observed, role: str, inits: Events, rmw_inits: Events, 
             "gid": [gids[row] if row >= 0 else None for row in rmw.tolist()],
         },
     )
-
-
-def _service_end(table: str, inits: Events, handle: str, nodes: Kind) -> Kind:
-    columns = {"node": _node_of(inits, nodes), "name": inits.texts("service_name")}
-    return Kind(table, inits, handle, registry_of(inits, handle), columns)
 
 
 def _timers(observed: Observed, nodes: Kind) -> Kind:

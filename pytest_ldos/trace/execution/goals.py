@@ -63,17 +63,11 @@ def build_ticks(observed: Observed) -> Frames:
 
 def _trial_spans(observed: Observed, phases: pl.DataFrame) -> pl.DataFrame:
     begins = observed.events(Marker.TRIAL_BEGIN)
-    spans = pl.DataFrame(
-        {
-            "goal_id": pl.Series(begins.texts("goal_id"), dtype=pl.String),
-            "scenario": pl.Series(begins.texts("scenario"), dtype=pl.String),
-            "index": pl.Series(begins["index"], dtype=pl.Int64),
-            "begin_ns": begins.times_ns,
-            "thread": begins.thread,
-        }
-    ).unique("goal_id", keep="last", maintain_order=True)
-    plans = _last(observed.events(Marker.PLAN), planned_ns="duration_ns", points="points")
-    ends = _last(observed.events(Marker.TRIAL_END), error_code="error_code", end_ns=None)
+    planned, ended = observed.events(Marker.PLAN), observed.events(Marker.TRIAL_END)
+    columns = {"scenario": begins.texts("scenario"), "index": begins["index"]}
+    spans = _last(begins, **columns, begin_ns=begins.times_ns, thread=begins.thread)
+    plans = _last(planned, planned_ns=planned["duration_ns"], points=planned["points"])
+    ends = _last(ended, error_code=ended["error_code"], end_ns=ended.times_ns)
     spans = spans.join(plans, "goal_id", "left").join(ends, "goal_id", "left").sort("begin_ns", maintain_order=True)
     return _complete(spans, "trial_spans", phases, observed)
 
@@ -90,18 +84,13 @@ def _plan_requests(observed: Observed, phases: pl.DataFrame) -> pl.DataFrame:
 
 
 def _complete(goals: pl.DataFrame, table: str, phases: pl.DataFrame, observed: Observed) -> pl.DataFrame:
-    """A table of goals, with `cpu_work_ns`."""
     goals = goals.with_columns(_work_of_planning(goals, phases, observed.events(Marker.CPU_SPEED)))
     return goals.select(pl.col(name).cast(kind) for name, kind in INSTANCES[table].items())
 
 
-def _last(events: Events, **columns: str | None) -> pl.DataFrame:
-    """The last event of each goal. `columns` names the field of each column; ``None`` is the time."""
-    values: dict[str, Any] = {
-        name: events.times_ns if field is None else events[field] for name, field in columns.items()
-    }
+def _last(events: Events, **columns: Any) -> pl.DataFrame:
     goals = pl.Series(events.texts("goal_id"), dtype=pl.String)
-    return pl.DataFrame({"goal_id": goals, **values}).unique("goal_id", keep="last", maintain_order=True)
+    return pl.DataFrame({"goal_id": goals, **columns}).unique("goal_id", keep="last", maintain_order=True)
 
 
 def _work_of_planning(goals: pl.DataFrame, phases: pl.DataFrame, speeds: Events) -> pl.Series:
@@ -125,40 +114,32 @@ _RULES: Final = {Ros2.LINK_PERIODIC_ASYNC: PERIODIC_ASYNC, Ros2.LINK_PARTIAL_SYN
 
 def build_link_annotations(observed: Observed, endpoints: Endpoints) -> tuple[pl.DataFrame, int]:
     """One row per annotation, with lists of ids, and the number of unknown handles."""
-    rows: dict[str, list[Any]] = {"rule": [], "process": [], "time_ns": [], "subscriptions": [], "publishers": []}
+    registries = (endpoints.subscriptions_by_rcl, endpoints.publishers_by_rcl)
+    rows: list[tuple[Any, ...]] = []
     unknown = 0
     for name, rule in _RULES.items():
         events = observed.events(name)
-        rows["rule"] += [rule] * len(events)
-        rows["process"] += events.process.tolist()
-        rows["time_ns"] += events.times_ns.tolist()
-        for column, field, registry in (
-            ("subscriptions", "subs", endpoints.subscriptions_by_rcl),
-            ("publishers", "pubs", endpoints.publishers_by_rcl),
-        ):
-            for process, time_ns, handles in zip(events.process, events.times_ns, events.lists(field), strict=True):
-                some = np.array(handles, dtype=np.uint64)
-                ids = registry.find(np.full(len(some), process), some, np.full(len(some), time_ns))
+        subject = zip(events.process.tolist(), events.times_ns.tolist(), strict=True)
+        for (process, time_ns), *handles in zip(subject, events.lists("subs"), events.lists("pubs"), strict=True):
+            found = []
+            for registry, some in zip(registries, handles, strict=True):
+                owners, times_ns = (np.full(len(some), value) for value in (process, time_ns))
+                ids = registry.find(owners, np.array(some, dtype=np.uint64), times_ns)
                 unknown += int(np.count_nonzero(ids < 0))
-                rows[column].append(ids[ids >= 0].tolist())
-    lists: dict[str, Any] = {
-        name: pl.Series(name, rows.pop(name), dtype=pl.List(pl.Int32)) for name in ("subscriptions", "publishers")
-    }
-    return frame_of(ENTITIES["link_annotations"], rows | lists), unknown
+                found.append(ids[ids >= 0].tolist())
+            rows.append((len(rows), rule, process, time_ns, *found))
+    schema = {**ENTITIES["link_annotations"], **dict.fromkeys(("subscriptions", "publishers"), pl.List(pl.Int32))}
+    return pl.DataFrame(rows, schema=schema, orient="row"), unknown
 
 
 SEND_GOAL: Final = "/_action/send_goal"
 
 
 def build_actions(services: pl.DataFrame, clients: pl.DataFrame) -> pl.DataFrame:
-    """One row per action server or client, from the tables of services and clients."""
-    found = [
-        (row["node"], role, row["name"].removesuffix(SEND_GOAL))
-        for role, table in (("server", services), ("client", clients))
-        for row in table.filter(pl.col("name").str.ends_with(SEND_GOAL)).iter_rows(named=True)
-    ]
-    columns = {key: [row[at] for row in found] for at, key in enumerate(("node", "role", "name"))}
-    return frame_of(ENTITIES["actions"], columns)
+    tables = (("server", services), ("client", clients))
+    ends = pl.concat(table.select("node", "name", role=pl.lit(role)) for role, table in tables)
+    own = ends.filter(pl.col("name").str.ends_with(SEND_GOAL))
+    return frame_of(ENTITIES["actions"], own.with_columns(pl.col("name").str.strip_suffix(SEND_GOAL)).to_dict())
 
 
 STATUS: Final = "/_action/status"
@@ -169,11 +150,10 @@ _FURTHEST_NS: Final = NS_PER_S  # longest time between a goal's acceptance and i
 
 @dataclass(frozen=True, kw_only=True)
 class ActionGoal:
-    """Goal with at least one feedback message.
+    """Goal with at least one feedback message; feedback after its end is left out.
 
     Attributes:
         accepted_ns: time of the first status of the goal; ``None`` if not in the trace.
-        feedback_ns: times of its feedback, at least one; feedback after its end is left out.
         result_ns: time of the status that reports its end; ``None`` if not in the trace.
     """
 
@@ -264,7 +244,6 @@ def _steps(events: Events, step: str, endpoints: Endpoints) -> pl.DataFrame:
 
 
 def build_transitions(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
-    """Each transition with its source and target state."""
     events = observed.events(Ros2.LIFECYCLE_TRANSITION)
     machines = endpoints.state_machines.registry
     return events.table(

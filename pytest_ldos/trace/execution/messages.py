@@ -29,9 +29,7 @@ from pytest_ldos.trace.execution.observed import Events, Observed
 
 _NO_HANDLE: Final = 0  # handle of a publisher that no event names
 
-
-Columns = dict[str, Any]
-"""NumPy columns by name, as in the schema."""
+Columns = dict[str, Any]  # NumPy columns by name, as in the schema
 
 _BLANK: Final[dict[Any, Any]] = {pl.Int64: np.int64(NEVER), pl.UInt64: np.uint64(0), pl.Boolean: np.False_}
 
@@ -71,8 +69,8 @@ def build_publications(observed: Observed, endpoints: Endpoints) -> tuple[pl.Dat
 
 def _of_middleware(observed: Observed, endpoints: Endpoints) -> tuple[Columns, int]:
     published, reported = observed.events(Ros2.RMW_PUBLISH), observed.events(Ros2.RCL_PUBLISH)
-    rcl = _preceding(observed, Ros2.RCL_PUBLISH, Ros2.RMW_PUBLISH)
-    rclcpp = _preceding(observed, Ros2.RCLCPP_PUBLISH, Ros2.RMW_PUBLISH)
+    rcl = _of_same_call(observed, Ros2.RCL_PUBLISH, Ros2.RMW_PUBLISH)
+    rclcpp = _of_same_call(observed, Ros2.RCLCPP_PUBLISH, Ros2.RMW_PUBLISH)
     handles = published.optional("rmw_publisher_handle", _NO_HANDLE).astype(np.uint64)
     known = endpoints.publishers.registry.find(published.process, handles, published.times_ns)
     rows = np.flatnonzero((known >= 0) | (rcl >= 0))
@@ -98,7 +96,7 @@ def _of_rcl(observed: Observed, endpoints: Endpoints) -> Columns:
     """Publications of processes without ``rmw_publish``."""
     published = observed.events(Ros2.RCL_PUBLISH)
     rows = np.flatnonzero(observed.without(Ros2.RMW_PUBLISH, published))
-    rclcpp = _preceding(observed, Ros2.RCLCPP_PUBLISH, Ros2.RCL_PUBLISH)[rows]
+    rclcpp = _of_same_call(observed, Ros2.RCLCPP_PUBLISH, Ros2.RCL_PUBLISH)[rows]
     process, times_ns = published.process[rows], published.times_ns[rows]
     found = _found_by_rcl(endpoints, process, published.handles("publisher_handle")[rows], times_ns)
     publisher = endpoints.publishers.registry.complete(found[0], process, found[1])
@@ -154,37 +152,37 @@ def _same_call(observed: Observed, inter: Columns, intra: Columns) -> IdArray:
     return found
 
 
-def _preceding(observed: Observed, inner: str, outer: str) -> IdArray:
-    """For each `outer` event, the row of the `inner` event of the same call.
+def _of_same_call(observed: Observed, name: str, own: str, *, after: bool = False) -> IdArray:
+    """For each event `own`, the row of the last event `name` before it, or the next one after it, in the same call.
 
-    It precedes the other on the same thread, concerns the same message, and no other `outer` lies between the two.
+    Both are on one thread and concern one message, and no other event `own` lies between the two.
     """
-    ends, beginnings = observed.events(outer), observed.events(inner)
-    if len(ends) == 0 or len(beginnings) == 0:
-        return np.full(len(ends), -1, dtype=np.int32)
-    timeline = observed.timeline(outer)
-    found = observed.timeline(inner).last_for(timeline)
-    found[pick(beginnings.handles("message"), found, 0) != ends.handles("message")] = -1
-    earlier = timeline.last_for(timeline, before=True)
-    since = pick(ends.times_ns, earlier, NEVER)
-    found[pick(beginnings.times_ns, found, NEVER) < since] = -1
+    events, others = observed.events(own), observed.events(name)
+    if len(events) == 0 or len(others) == 0:
+        return np.full(len(events), -1, dtype=np.int32)
+    timeline, named = observed.timeline(own), observed.timeline(name)
+    found = named.next_for(timeline) if after else named.last_for(timeline)
+    found[pick(others.handles("message"), found, 0) != events.handles("message")] = -1
+    times_ns = pick(others.times_ns, found, NEVER)
+    if after:
+        limit_ns = pick(events.times_ns, timeline.next_for(timeline, after=True), np.iinfo(np.int64).max)
+        is_beyond = times_ns > limit_ns
+    else:
+        is_beyond = times_ns < pick(events.times_ns, timeline.last_for(timeline, before=True), NEVER)
+    found[is_beyond] = -1
     return found
 
 
 def build_takes(
     observed: Observed, endpoints: Endpoints, callbacks: Kind, *, earlier_runs: int = 0
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Builds the table, and counts takes that returned nothing or were the middleware's own.
-
-    The first `earlier_runs` rows of `callback_start` were counted by an earlier window.
-    """
+    """Builds the table, and counts takes of nothing or of the middleware; an earlier window counted `earlier_runs`."""
     inter, counts = _inter_process(observed, endpoints)
     parts = (inter, _intra_process_takes(observed, endpoints), _by_callbacks(observed, callbacks, earlier_runs))
     return _in_time_order("takes", parts), counts
 
 
 def build_enqueues(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
-    """Messages that publishers enqueued for subscriptions in their own process."""
     enqueued = observed.events(Ros2.RING_BUFFER_ENQUEUE)
     return enqueued.table(
         "enqueues",
@@ -197,8 +195,8 @@ def build_enqueues(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
 
 def _inter_process(observed: Observed, endpoints: Endpoints) -> tuple[Columns, dict[str, int]]:
     taken = observed.events(Ros2.RMW_TAKE)
-    rcl = _following(observed, Ros2.RCL_TAKE)
-    rclcpp = _following(observed, Ros2.RCLCPP_TAKE)
+    rcl = _of_same_call(observed, Ros2.RCL_TAKE, Ros2.RMW_TAKE, after=True)
+    rclcpp = _of_same_call(observed, Ros2.RCLCPP_TAKE, Ros2.RMW_TAKE, after=True)
     handles = taken.handles("rmw_subscription_handle")
     registry = endpoints.subscriptions.registry
     known = registry.find(taken.process, handles, taken.times_ns) >= 0
@@ -242,20 +240,6 @@ def _by_callbacks(observed: Observed, callbacks: Kind, earlier_runs: int) -> Col
     subscription = pick(np.asarray(callbacks.columns["subscription"], dtype=np.int32), callback, -1)
     rows, subscription = rows[subscription >= 0], subscription[subscription >= 0]
     return _columns("takes", starts, rows, subscription=subscription, intra=intra[rows])
-
-
-def _following(observed: Observed, name: str) -> IdArray:
-    """For each `rmw_take`, the row of the next layer's event for the same message."""
-    taken, reported = observed.events(Ros2.RMW_TAKE), observed.events(name)
-    if len(taken) == 0 or len(reported) == 0:
-        return np.full(len(taken), -1, dtype=np.int32)
-    timeline = observed.timeline(Ros2.RMW_TAKE)
-    found = observed.timeline(name).next_for(timeline)
-    found[pick(reported.handles("message"), found, 0) != taken.handles("message")] = -1
-    later = timeline.next_for(timeline, after=True)
-    until = np.where(later >= 0, taken.times_ns[later], np.iinfo(np.int64).max)
-    found[pick(reported.times_ns, found, NEVER) > until] = -1
-    return found
 
 
 def _subscription_of(events: Events, observed: Observed, endpoints: Endpoints) -> IdArray:

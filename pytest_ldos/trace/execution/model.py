@@ -28,11 +28,8 @@ if TYPE_CHECKING:
     from pytest_ldos.trace.execution.coverage import Coverage
 
 
-TimesNs = npt.NDArray[np.int64]
-"""Nanoseconds since the epoch, in order; shape ``(n,)``."""
-
-Frames = dict[str, pl.DataFrame]
-"""Tables by name; columns as in `ENTITIES` and `INSTANCES`."""
+TimesNs = npt.NDArray[np.int64]  # nanoseconds since the epoch, in order; shape ``(n,)``
+Frames = dict[str, pl.DataFrame]  # tables by name; columns as in `ENTITIES` and `INSTANCES`
 
 
 @dataclass(frozen=True)
@@ -66,8 +63,6 @@ class TrialSpan:
         plan_requests: those after this trial and before the next one.
         is_stamped: True if the goal's sender stamped the phases with the trace's clock; such a trial is as complete as
             a marked one, without events in the trace.
-
-    Tracepoints: ``ldos:trial_begin``, ``ldos:phase``, ``ldos:plan``, ``ldos:cpu_speed``, ``ldos:trial_end``.
     """
 
     goal_id: str
@@ -124,7 +119,6 @@ class Tables:
     missing_spans: pl.DataFrame
 
     def frames(self) -> Frames:
-        """All tables by name."""
         return {field.name: getattr(self, field.name) for field in fields(Tables)}
 
 
@@ -133,8 +127,6 @@ class MissingEvent:
     """An event that some processes did not write, although other events of theirs imply it.
 
     Attributes:
-        event: its name.
-        processes: these processes.
         effect: what is unknown without it.
         hides: tables of the model that lack rows without it.
     """
@@ -150,11 +142,9 @@ class ExecutionModel(Tables):
     """Entities and instances of the observed processes, as tables.
 
     Attributes:
-        stats: statistics of reading, with the losses of the trace.
         unknown: number of entities of each table without an init event, because tracing began
             later; tables without any are omitted.
         unpaired: number of events that lack their counterpart, by kind.
-        missing_events: events that processes should have written but did not.
     """
 
     stats: ReadStats
@@ -202,7 +192,6 @@ class ExecutionModel(Tables):
 
     @cached_property
     def coverage(self) -> Coverage:
-        """Times at which the processes are whole."""
         from pytest_ldos.trace.execution.coverage import Coverage  # noqa: PLC0415 - the model itself needs no frames
 
         return Coverage(self.missing_spans)
@@ -218,7 +207,6 @@ class ExecutionModel(Tables):
         return self.sim_steps["time_ns"].to_numpy()
 
     def publication_times_ns(self, topic: str) -> TimesNs:
-        """Times of all publications on a topic, of any publisher."""
         return self._publications_on(topic)["time_ns"].to_numpy()
 
     def publishers_times_ns(self, topic: str) -> list[TimesNs]:
@@ -247,7 +235,6 @@ def _columns(names: str, **others: type[pl.DataType]) -> Schema:
 
 
 def _entity(names: str = "", **others: type[pl.DataType]) -> Schema:
-    """Schema of an entity with a handle in a process, plus its own columns."""
     return {**_columns(f"id process handle born_ns {names}", **others), "known": pl.Boolean}
 
 
@@ -325,11 +312,7 @@ MANIFEST: Final = "model.json"
 def write_model(model: ExecutionModel, directory: Path, *, target: Path | None = None) -> None:
     """Writes ``TABLE.parquet`` for each table; the manifest, which makes them a model, comes last.
 
-    Args:
-        target: final folder, if the given one is temporary; named in messages.
-
-    Raises:
-        NotWritten, ConfigurationError: see `writing`.
+    Raises the errors of `writing`, which name `target`, the final folder, if the given one is temporary.
     """
     with writing(target or directory, needs=sum(round(frame.estimated_size()) for frame in model.frames().values())):
         directory.mkdir(parents=True, exist_ok=True)
@@ -351,11 +334,7 @@ def write_model(model: ExecutionModel, directory: Path, *, target: Path | None =
 
 
 def read_model(directory: Path) -> ExecutionModel:
-    """Reads a model written by `write_model`.
-
-    Raises:
-        RecordUnreadable: there is none, a table is missing or damaged, or another version wrote it.
-    """
+    """Reads a model of `write_model`; raises `RecordUnreadable` if it is missing, damaged or of another version."""
     path = directory / MANIFEST
     try:
         manifest = json.loads(path.read_text("utf-8"))

@@ -18,23 +18,17 @@ from pytest_ldos.trace.execution.columns import IdArray, TimesNs, chunks, comput
 from pytest_ldos.trace.execution.model import INSTANCES
 from pytest_ldos.trace.execution.threads import NO_PROCESS, Rows, ThreadCensus, ThreadIndex
 
-Keys = npt.NDArray[np.int64]
-"""Thread and time as one number, ordered by thread first; shape ``(n,)``."""
+Keys = npt.NDArray[np.int64]  # thread and time as one number, ordered by thread first; shape ``(n,)``
 
 _KEY_BITS = 63
-
-
 _ERA_NS = 1 << 46  # smallest gap between eras: about 20 hours
 
 
 class Clock:
     """Turns (thread, time) into keys.
 
-    Hosts with unset clocks are in separate eras. The time between two eras is left out, so that
-    enough bits remain for the threads.
-
-    Args:
-        times_ns: all times to be covered; those between the first and last of an era may be omitted.
+    Hosts with unset clocks are in separate eras. The time between two eras is left out, so that enough bits remain for
+    the threads. The given times are all that it covers; those between the first and last of an era may be omitted.
     """
 
     def __init__(self, *times_ns: TimesNs) -> None:
@@ -46,6 +40,12 @@ class Clock:
             self._first_ns, self._before_ns = _eras(every)
         last = self._since_first(np.array([self.last_ns]))
         self._bits = max(int(last[0]).bit_length(), 1)
+
+    @classmethod
+    def of(cls, *columns: pl.Series) -> Clock:
+        """Clock of long columns of times, without their nulls."""
+        parts = (mapped.rows_of(column, part) for column in columns for part in chunks(len(column)))
+        return cls(*(edges(part.drop_nulls().to_numpy()) for part in parts))
 
     def _since_first(self, times_ns: TimesNs) -> TimesNs:
         if len(self._first_ns) == 1:
@@ -109,7 +109,6 @@ class Timeline:
         return in_table(others, self.last(others.keys, before=before))
 
     def next_for(self, others: Timeline, *, after: bool = False) -> IdArray:
-        """Row that `next` returns for each event of another timeline, in the order of its table."""
         return in_table(others, self.next(others.keys, after=after))
 
     def last(self, keys: Keys, *, before: bool = False, skip: int = 0) -> IdArray:
@@ -166,11 +165,9 @@ class Events:
         return frame_of(INSTANCES[name], {"time_ns": self.times_ns, "thread": self.thread, **columns})
 
     def handles(self, name: str) -> npt.NDArray[np.uint64]:
-        """Field of addresses of any width."""
         return self[name].astype(np.uint64, copy=False)
 
     def texts(self, name: str) -> list[str]:
-        """Strings of a text field."""
         return [] if len(self) == 0 else self._column(name).texts()[self._rows].tolist()
 
     def hexadecimals(self, name: str) -> list[str]:
@@ -178,7 +175,6 @@ class Events:
         return [bytes(each).hex() for each in self[name].astype(np.uint8)] if len(self) else []
 
     def lists(self, name: str) -> list[list[int]]:
-        """Elements of a list field."""
         column = self._column(name) if len(self) else ()
         return [column[row] for row in np.arange(len(column))[self._rows].tolist()]
 
@@ -205,7 +201,6 @@ class Events:
 def count_threads(
     census: ThreadCensus, trace: DecodedTrace, names: Iterable[str], pids: Collection[int] | None
 ) -> None:
-    """Adds the named events to a census, for all or the given processes."""
     for name in names:
         table = trace.events.get(name)
         if table is not None:
@@ -254,7 +249,6 @@ class Observed:
         return self._events[name]
 
     def timeline(self, name: str) -> Timeline:
-        """Events of one name, ordered by thread."""
         if name not in self._timelines:
             events = self.events(name)
             self._timelines[name] = self.clock.timeline(events.thread, events.times_ns)

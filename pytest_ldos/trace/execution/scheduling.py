@@ -20,6 +20,7 @@ from pytest_ldos.base.ros2 import Kernel
 from pytest_ldos.base.series import SwitchCounts
 from pytest_ldos.trace.ctf.read import DecodedTrace
 from pytest_ldos.trace.execution import _states
+from pytest_ldos.trace.execution.columns import ranks
 from pytest_ldos.trace.execution.coverage import losses_of_hosts
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.execution.threads import Vocabulary, move_columns, switch_columns
@@ -86,9 +87,8 @@ def build_thread_states(trace: DecodedTrace) -> pl.DataFrame:
 
 
 def _nullable(codes: npt.NDArray[np.int32]) -> pl.Series:
-    """Numbers, null where they are negative."""
-    series = pl.Series("code", codes)
-    return series.to_frame().select(pl.when(pl.col("code") >= 0).then(pl.col("code"))).to_series()
+    series = pl.Series(codes)
+    return series.set(series < 0, None)
 
 
 def _words(codes: npt.NDArray[Any], words: Sequence[str | None]) -> pl.Series:
@@ -99,14 +99,10 @@ def _words(codes: npt.NDArray[Any], words: Sequence[str | None]) -> pl.Series:
 def count_switches(
     states: pl.DataFrame, *, begin_ns: int, end_ns: int, tids: Collection[int] | None = None
 ) -> SwitchCounts:
-    """Context switches and migrations of threads within a time span.
+    """Context switches and migrations of threads within a time span; `tids` are the kernel's, all by default.
 
     A thread that stops running and is then blocked left its CPU voluntarily; one that is then runnable was
     preempted. It migrated if it continues to run on another CPU than before.
-
-    Args:
-        states: result of `build_thread_states`.
-        tids: the kernel's ids of the threads to count; all by default.
     """
     chosen = states if tids is None else states.filter(pl.col("tid").is_in(list(tids)))
     same = pl.col("begin_ns").shift(-1).over("host", "tid") == pl.col("end_ns")
@@ -139,8 +135,7 @@ class Timeline:
 
     Attributes:
         owners: key columns with ``low``, ``high`` (nanoseconds) and ``offset`` (on the line).
-        begin, end: places of the intervals, in order.
-        moved: offset from each interval's nanoseconds to its places.
+        begin, end, moved: places of the intervals, in order, and their offset from nanoseconds.
     """
 
     owners: pl.DataFrame
@@ -192,7 +187,7 @@ class Timeline:
         low = _last_at(self.end, first) + 1
         count = np.where(last > first, np.maximum(_last_at(self.begin, last - 1) + 1 - low, 0), 0)
         span = np.repeat(np.arange(len(first)), count)
-        interval = np.arange(len(span)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)
+        interval = np.repeat(low, count) + ranks(count)
         moved = self.moved[interval]
         return pl.DataFrame(
             {
@@ -243,12 +238,16 @@ def spans_of_runs(model: ExecutionModel) -> pl.DataFrame:
 
     Columns: ``callback_run``, ``host``, ``tid``, ``begin_ns``, ``end_ns``.
     """
-    processes = model.processes.join(model.hosts.select(host="id", host_name="name"), on="host")
-    threads = model.threads.join(processes.select("host_name", process="id"), on="process")
-    runs = model.callback_runs.drop_nulls("end_ns")
-    owned = runs.join(threads.select("host_name", "tid", thread="id"), on="thread", maintain_order="left")
-    renamed = owned.rename({"id": "callback_run", "host_name": "host", "start_ns": "begin_ns"})
-    return renamed.select("callback_run", "host", "tid", "begin_ns", "end_ns")
+    runs = model.callback_runs.drop_nulls("end_ns").select("thread", "end_ns", callback_run="id", begin_ns="start_ns")
+    owned = runs.join(threads_of_hosts(model), on="thread", maintain_order="left")
+    return owned.select("callback_run", "host", "tid", "begin_ns", "end_ns")
+
+
+def threads_of_hosts(model: ExecutionModel) -> pl.DataFrame:
+    """Columns `thread` of the model, `tid`, and name of its `host`."""
+    processes = model.processes.select("host", process="id").join(model.hosts.select("name", host="id"), on="host")
+    owned = model.threads.select("process", "tid", thread="id").join(processes, on="process")
+    return owned.select("thread", "tid", host="name")
 
 
 def cpu_rivals(states: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
@@ -304,8 +303,7 @@ class ProcessSplit:
     """Parts of a span, nanoseconds; their sum is the span.
 
     Attributes:
-        own: waited for a CPU that the measurement's own processes occupied.
-        others: waited only for CPUs that other processes occupied.
+        own, others: waited for a CPU that the measurement's own processes occupied, or only others.
         unknown: not covered by kernel events, or the process that occupied the CPU is unknown.
     """
 
@@ -317,25 +315,15 @@ class ProcessSplit:
 
     @property
     def whole(self) -> int:
-        """Length of the span."""
         return self.ran + self.own + self.others + self.blocked + self.unknown
 
 
 def split_process(
-    states: pl.DataFrame,
-    owners: Mapping[int, int],
-    pid: int,
-    *,
-    begin_ns: int,
-    end_ns: int,
-    own_side: Collection[int],
+    states: pl.DataFrame, owners: Mapping[int, int], pid: int, *, begin_ns: int, end_ns: int, own_side: Collection[int]
 ) -> ProcessSplit:
-    """Splits the time of a process within a span.
+    """Splits the time of a process of one host within a span.
 
-    Args:
-        states: result of `build_thread_states`, of one host.
-        owners: pid of each thread, by tid.
-        own_side: pids of the measurement.
+    `owners` are the pids of threads by tid, and `own_side` the pids of the measurement.
     """
     near = states.filter((pl.col("begin_ns") < end_ns) & (pl.col("end_ns") > begin_ns))
     tids = [tid for tid, owner in owners.items() if owner == pid]
@@ -365,7 +353,6 @@ def split_process(
 
 
 def _spans_in(states: pl.DataFrame, state: str, *more: str) -> list[tuple[int, ...]]:
-    """Begin and end of each interval of a state, and the values of more columns."""
     return states.filter(pl.col("state") == state).select("begin_ns", "end_ns", *more).rows()
 
 

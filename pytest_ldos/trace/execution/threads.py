@@ -6,7 +6,6 @@ import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Any, Final
 
 import numpy as np
@@ -22,25 +21,21 @@ from pytest_ldos.trace.execution.model import ENTITIES, INSTANCES, ExecutionMode
 
 _PID_BITS: Final = 22
 _LARGEST_TID: Final = 1 << _PID_BITS  # the kernel's limit of process and thread ids; larger ids take a slower path
-NO_PROCESS: Final = 0
-"""Pid and tid in traces recorded without these contexts."""
+NO_PROCESS: Final = 0  # pid and tid in traces recorded without these contexts
 
 Numbers = npt.NDArray[Any]
 
 _NAMESPACES: Final = (1 << 32) - 1  # the kernel numbers namespaces by 32 bits; a trace may hold anything
 
 Rows = npt.NDArray[np.intp] | slice
-Thread = tuple[int, int, int]
-"""Host's number, process (see `ThreadCensus.owners`) and tid."""
+Thread = tuple[int, int, int]  # host's number, process (see `ThreadCensus.owners`) and tid
 
 
 class ThreadCensus:
     """Every thread that wrote an event, with its names.
 
     Contexts: ``vpid``, ``vtid``, ``procname``, and ``pid_ns`` where processes of several PID namespaces are recorded.
-
-    Attributes:
-        writers: processes (host's number and `owners`) that wrote each event; empty if it is only declared.
+    `writers` are the processes (host's number and `owners`) that wrote each event; empty if it is only declared.
     """
 
     def __init__(self, traces: Sequence[TraceInfo]) -> None:
@@ -53,15 +48,13 @@ class ThreadCensus:
         self._traces: dict[tuple[int, int], set[int]] = {}
 
     def add(self, table: EventTable, rows: Rows = slice(None)) -> None:
-        """Counts the events of a table, or some of its rows."""
         writers = self.writers.setdefault(table.name, set())
         host, pid, tid = self.owners(table, rows)
         if len(tid) == 0:
             return
         column = table.columns.get("procname")
-        named = column is not None and column.dictionary is not None
-        words: Sequence[str] = (column.dictionary or ()) if column is not None and named else ("",)
-        codes = column.values if column is not None and named else np.zeros(len(table), dtype=np.int64)
+        words = None if column is None else column.dictionary
+        codes = np.zeros(len(table), dtype=np.int64) if column is None or words is None else column.values
         trace = table.trace[:1] if table.trace.strides == (0,) else table.trace[rows]
         parts = {"host": host, "process": pid, "tid": tid, "trace": trace, "code": codes[rows]}
         whole = {name: part for name, part in parts.items() if len(part) == len(tid)}
@@ -71,7 +64,7 @@ class ThreadCensus:
             names = self.names.setdefault((at, process, thread), Counter())
             writers.add((at, process))
             self._traces.setdefault((at, process), set()).add(number)
-            if named:
+            if words is not None:
                 names[words[code]] += count
 
     def traces_of_processes(self) -> list[set[int]]:
@@ -79,10 +72,7 @@ class ThreadCensus:
         return [self._traces[process] for process in sorted(self._traces)]
 
     def owners(self, table: EventTable, rows: Rows = slice(None)) -> tuple[Numbers, Numbers, Numbers]:
-        """Host, process and tid of each event; a single host is one element.
-
-        A process is identified by pid and, if recorded, PID namespace: two containers both have a pid 1.
-        """
+        """Host, process (pid and, if recorded, PID namespace) and tid of each event; a single host is one element."""
         pid = self.pids(table)[rows]
         tid = table["vtid"][rows] if "vtid" in table.columns else np.full(len(pid), NO_PROCESS, dtype=np.int64)
         if "pid_ns" in table.columns:
@@ -107,7 +97,6 @@ class ThreadIndex:
         self._process_of_thread = np.array([self._processes[process] for process in processes], dtype=np.int32)
 
     def index(self, table: EventTable, rows: Rows = slice(None)) -> IdArray:
-        """The thread of each event of a table, or of some of its rows."""
         host, pid, tid = self._census.owners(table, rows)
         if len(tid) == 0:
             return np.empty(0, dtype=np.int32)
@@ -179,18 +168,14 @@ _NOT_OF_THIS_CLOCK: Final = frozenset(
 )
 """Time columns that hold durations, or stamps of another clock."""
 
-
 _LARGEST_NS: Final = 10**18  # about thirty years
 
 
 def shift_clocks(model: ExecutionModel, offsets_ns: Mapping[str, int]) -> ExecutionModel:
-    """The model with offsets added to all times of some hosts; rows keep their places.
-
-    Args:
-        offsets_ns: nanoseconds to add, by name of the host.
+    """The model with offsets (nanoseconds by host name) added to all times of some hosts; rows keep their places.
 
     Raises:
-        ConfigurationError: no host has this name.
+        ConfigurationError: no host has this name, or an offset is too large.
     """
     known = set(model.hosts["name"])
     for name, offset_ns in offsets_ns.items():
@@ -214,28 +199,16 @@ def shift_clocks(model: ExecutionModel, offsets_ns: Mapping[str, int]) -> Execut
 
 
 NO_HOST: Final = -1
+_MIGRATED, _WOKEN = 3, 4  # effects on a thread of events other than a switch, as in ``native/states.hpp``
 _NOT_READ: Final = {"prev_prio", "next_prio", "prio", "orig_cpu"}
 
 KernelColumns = dict[str, Any]
 """Columns of one kind of event, by name; columns of names are pairs of codes and their meanings."""
 
 
-class Move(IntEnum):
-    """Effect on a thread of an event other than a switch; numbers as in ``native/states.hpp``."""
-
-    MIGRATED = 3
-    WOKEN = 4
-
-
 @dataclass(frozen=True)
 class Vocabulary:
-    """Meaning of codes.
-
-    Attributes:
-        hosts: names of the hosts with a kernel trace.
-        of_trace: for each trace of the `DecodedTrace`, the code of its kernel's host, or -1.
-        names: of threads, with their codes.
-    """
+    """Codes of threads' names and of hosts with a kernel trace; `of_trace` has the code of each trace's host, or -1."""
 
     hosts: list[str] = field(default_factory=list)
     of_trace: list[int] = field(default_factory=list)
@@ -263,19 +236,17 @@ def switch_columns(trace: DecodedTrace, vocabulary: Vocabulary) -> KernelColumns
     """Columns of ``sched_switch``; empty if the trace has none."""
     table = _table(trace, Kernel.SWITCH)
     if table is None:
-        ints = {"cpu": np.int32, "prev_tid": np.int32, "prev_state": np.int64, "next_tid": np.int32}
-        kinds = {"time_ns": np.int64, "trace": np.uint32, **ints}
-        no_names = (np.empty(0, dtype=np.uint32), list[int]())
-        columns: KernelColumns = {name: np.empty(0, dtype=kind) for name, kind in kinds.items()}
-        return columns | {"prev_name": no_names, "next_name": no_names}
+        none = np.empty(0, dtype=np.int32)
+        columns = {name: Column(name=name, values=none) for name in KERNEL_FIELDS[Kernel.SWITCH]}
+        table = EventTable(Kernel.SWITCH, none.astype(np.int64), none, none.astype(np.uint32), columns)
     return {
         "time_ns": table.timestamp_ns,
         "trace": table.trace,
         "cpu": table.cpu_id,
-        "prev_tid": _int32(table["prev_tid"]),
+        "prev_tid": table["prev_tid"].astype(np.int32, copy=False),
         "prev_state": table["prev_state"].astype(np.int64, copy=False),
         "prev_name": vocabulary.code_names(table.columns["prev_comm"]),
-        "next_tid": _int32(table["next_tid"]),
+        "next_tid": table["next_tid"].astype(np.int32, copy=False),
         "next_name": vocabulary.code_names(table.columns["next_comm"]),
     }
 
@@ -284,9 +255,9 @@ def move_columns(trace: DecodedTrace, vocabulary: Vocabulary) -> list[tuple[int,
     """Columns of the other events, with their effect; simultaneous events are in a consistent order."""
     wakes = Kernel.WAKEUP if _table(trace, Kernel.WAKEUP) else Kernel.WAKING
     kinds = (
-        (Kernel.MIGRATE, Move.MIGRATED, "dest_cpu"),
-        (wakes, Move.WOKEN, "target_cpu"),
-        (Kernel.WAKEUP_NEW, Move.WOKEN, "target_cpu"),
+        (Kernel.MIGRATE, _MIGRATED, "dest_cpu"),
+        (wakes, _WOKEN, "target_cpu"),
+        (Kernel.WAKEUP_NEW, _WOKEN, "target_cpu"),
     )
     found = []
     for event, move, cpu in kinds:
@@ -294,11 +265,11 @@ def move_columns(trace: DecodedTrace, vocabulary: Vocabulary) -> list[tuple[int,
             columns: KernelColumns = {
                 "time_ns": table.timestamp_ns,
                 "trace": table.trace,
-                "tid": _int32(table["tid"]),
-                "cpu": _int32(table[cpu]),
+                "tid": table["tid"].astype(np.int32, copy=False),
+                "cpu": table[cpu].astype(np.int32, copy=False),
                 "name": vocabulary.code_names(table.columns["comm"]),
             }
-            found.append((int(move), columns))
+            found.append((move, columns))
     return found
 
 
@@ -307,7 +278,3 @@ def _table(trace: DecodedTrace, event: Kernel) -> EventTable | None:
     table = trace.events.get(event)
     needed = set(KERNEL_FIELDS[event]) - _NOT_READ
     return table if table is not None and len(table) and needed <= set(table.columns) else None
-
-
-def _int32(values: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
-    return values.astype(np.int32, copy=False)

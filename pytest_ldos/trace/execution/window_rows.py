@@ -22,13 +22,9 @@ import polars as pl
 
 from pytest_ldos.base.ros2 import AFTER_JAZZY, FIELDS, Marker, Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace, EventTable, Window, WindowedTrace
-from pytest_ldos.trace.execution.callbacks import (
-    build_callback_runs,
-    build_callbacks,
-    build_executions,
-    build_waits,
-)
-from pytest_ldos.trace.execution.columns import NEVER, TimesNs, ids_of
+from pytest_ldos.trace.execution.callbacks import build_callback_runs, build_callbacks, build_executions, build_waits
+from pytest_ldos.trace.execution.columns import NEVER, TimesNs, ranks
+from pytest_ldos.trace.execution.coverage import PUBLISHED, TAKEN
 from pytest_ldos.trace.execution.endpoints import Discovered, Endpoints, Kind, build_endpoints
 from pytest_ldos.trace.execution.goals import build_requests, build_ticks
 from pytest_ldos.trace.execution.messages import build_enqueues, build_publications, build_takes
@@ -41,7 +37,6 @@ Rows = npt.NDArray[np.integer[Any]] | Mask
 
 
 def select_rows(table: EventTable, rows: Rows) -> EventTable:
-    """Some rows of a table."""
     columns = {}
     for name, column in table.columns.items():
         valid = None if column.valid is None else column.valid[rows]
@@ -50,8 +45,7 @@ def select_rows(table: EventTable, rows: Rows) -> EventTable:
             continue
         lengths = np.diff(column.offsets)[rows]
         offsets = np.concatenate(([0], np.cumsum(lengths)))
-        elements = np.arange(int(offsets[-1])) - np.repeat(offsets[:-1], lengths)
-        values = column.values[np.repeat(column.offsets[:-1][rows], lengths) + elements]
+        values = column.values[np.repeat(column.offsets[:-1][rows], lengths) + ranks(lengths)]
         columns[name] = replace(column, values=values, offsets=offsets, valid=valid)
     return EventTable(table.name, table.timestamp_ns[rows], table.cpu_id[rows], table.trace[rows], columns)
 
@@ -94,10 +88,8 @@ def _find_unfinished(tables: Mapping[str, EventTable], threads: ThreadIndex) -> 
         last_ns[name][of_thread[name]] = table.timestamp_ns
     found: dict[str, Mask] = {}
     for first, steps in _CALLS:
-        done_ns = np.full(count, NEVER, dtype=np.int64)
-        for name, times_ns in last_ns.items():
-            if name not in steps:
-                done_ns = np.maximum(done_ns, times_ns)
+        others = (times_ns for name, times_ns in last_ns.items() if name not in steps)
+        done_ns = np.max([np.full(count, NEVER, dtype=np.int64), *others], axis=0)
         begun_ns = last_ns.get(first, done_ns)
         for name in steps:
             if name in tables:
@@ -111,13 +103,9 @@ def _find_unfinished(tables: Mapping[str, EventTable], threads: ThreadIndex) -> 
 CONTEXTS: Final = ("vpid", "vtid", "pid_ns")
 
 WINDOWED_EVENTS: Final = AFTER_JAZZY | {
-    Ros2.RCLCPP_PUBLISH,
-    Ros2.RCL_PUBLISH,
-    Ros2.RMW_PUBLISH,
+    *PUBLISHED,
+    *TAKEN,
     Ros2.INTRA_PUBLISH,
-    Ros2.RMW_TAKE,
-    Ros2.RCL_TAKE,
-    Ros2.RCLCPP_TAKE,
     Ros2.RING_BUFFER_ENQUEUE,
     Ros2.RING_BUFFER_DEQUEUE,
     Ros2.CALLBACK_START,
@@ -139,8 +127,6 @@ _OPEN: Final = {
 }
 """Table by event, for events that begin a row whose end comes later."""
 
-_NO_TIMES: Final = np.empty(0, dtype=np.int64)
-
 
 @dataclass(frozen=True)
 class WholeTrace:
@@ -148,7 +134,6 @@ class WholeTrace:
 
     Attributes:
         once: the observed processes' events that are read at once.
-        census: all threads of these processes.
         pids: observed processes; ``None`` for all.
     """
 
@@ -159,13 +144,10 @@ class WholeTrace:
 
 @dataclass(frozen=True)
 class Carried:
-    """Events carried into a window: those of open rows, and of calls that the border cuts.
-
-    `earlier` is the last take and the last callback end of each open execution.
-    """
+    """Events of rows that are open at a border, and of calls that it cuts; `earlier` as in `build_executions`."""
 
     events: Mapping[str, EventTable] = field(default_factory=dict)
-    earlier: tuple[TimesNs, TimesNs] = (_NO_TIMES, _NO_TIMES)
+    earlier: tuple[TimesNs, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -199,7 +181,6 @@ class WindowReader:
         self._callbacks = build_callbacks(named, self._endpoints)
 
     def read(self, window: Window, carried: Carried) -> tuple[WindowRows, Carried]:
-        """Rows of a window, and the state carried into the next one."""
         observed, ending, is_open, carry = self._follow(window, carried)
         kinds = self._endpoints.kinds()
         for kind in kinds:
@@ -229,21 +210,17 @@ class WindowReader:
         self._callbacks.registry.begin_window()
         runs, running = build_callback_runs(observed, self._callbacks, lossy=self._lossy)
         waits = build_waits(observed)
-        executions = build_executions(observed, self._endpoints, carried.earlier)
-        thread = ids_of(waits, "thread")
-        last = np.full(int(thread.max(initial=-1)) + 1, -1, dtype=np.int64)
-        last[thread] = np.arange(len(thread))
-        is_last = last[thread] == np.arange(len(thread))
+        executions, is_executing, latest = build_executions(observed, self._endpoints, carried.earlier)
         is_open = {
             "callback_runs": np.isin(np.arange(len(runs)), running),
-            "waits": is_last & waits["end_ns"].is_null().to_numpy(),
-            "executions": executions.is_open,
+            "waits": (waits["thread"].is_last_distinct() & waits["end_ns"].is_null()).to_numpy(),
+            "executions": is_executing,
         }
         for name, table in _OPEN.items():
             if is_open[table].any():
                 on[str(name)] = select_rows(own[name], is_open[table])
-        carry = Carried(on, (executions.taken_ns[executions.is_open], executions.ended_ns[executions.is_open]))
-        return observed, {"callback_runs": runs, "waits": waits, "executions": executions.frame}, is_open, carry
+        carry = Carried(on, tuple(each[is_executing] for each in latest))
+        return observed, {"callback_runs": runs, "waits": waits, "executions": executions}, is_open, carry
 
 
 def build_frequent(
@@ -266,7 +243,6 @@ def build_frequent(
 
 
 def observed_tables(trace: DecodedTrace, whole: WholeTrace) -> dict[str, EventTable]:
-    """Tables with the events of the observed processes."""
     found = {}
     for name, table in trace.events.items():
         rows = rows_of(table, whole.census, whole.pids, trace.directory) if len(table) else slice(None)

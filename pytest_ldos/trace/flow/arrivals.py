@@ -17,6 +17,7 @@ executor's smallest lateness.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -27,26 +28,9 @@ import numpy.typing as npt
 import polars as pl
 
 from pytest_ldos.trace.execution import columns as mapped
-from pytest_ldos.trace.execution.columns import (
-    NEVER,
-    Grouped,
-    Growing,
-    IdArray,
-    TimesNs,
-    chunks,
-    computed,
-    filled,
-    ids_at,
-    ids_of,
-    index_by,
-    pick,
-    rows_of,
-    sorted_rows,
-    times_at,
-    times_of,
-)
+from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, ids_at, ids_of, pick, times_at, times_of
 from pytest_ldos.trace.execution.model import ExecutionModel
-from pytest_ldos.trace.execution.observed import Clock, Timeline, edges
+from pytest_ldos.trace.execution.observed import Clock
 from pytest_ldos.trace.flow.build import Runs
 from pytest_ldos.trace.flow.graph import IN_PROCESS, FlowGraph
 from pytest_ldos.trace.flow.transport import sent_ns
@@ -59,26 +43,26 @@ class Arrivals:
 
     def __init__(self, flow: FlowGraph) -> None:
         model = flow.model
-        self._arrived = filled(len(model.takes), np.int64, NEVER)  # never if no wait of its executor bounds it
+        self._arrived = mapped.filled(len(model.takes), np.int64, NEVER)  # never if no wait of its executor bounds it
         waits, ways = _Waits(model), np.empty(0, dtype=np.int64)
-        for part in chunks(len(flow.transport)):
+        for part in mapped.chunks(len(flow.transport)):
             ways = np.union1d(ways, _way(flow, part))
-        way, latency_ns = Growing(np.int32), Growing(np.int64)
-        for part in chunks(len(flow.transport)):
+        way, latency_ns = mapped.Growing(np.int32), mapped.Growing(np.int64)
+        for part in mapped.chunks(len(flow.transport)):
             shown = _shown(flow, part, waits)
             self._arrived[shown.take[shown.blocked]] = shown.end_ns[shown.blocked]
             way.add(np.searchsorted(ways, _way(flow, part))[shown.blocked])
             latency_ns.add((shown.end_ns - shown.sent_ns)[shown.blocked])
-        medians = Grouped(way.finish(), latency_ns.finish(), len(ways)).medians()
+        medians = mapped.Grouped(way.finish(), latency_ns.finish(), len(ways)).medians()
         usual_ns = np.array([int(median or 0) for median in medians], dtype=np.int64)
-        for part in chunks(len(flow.transport)):
+        for part in mapped.chunks(len(flow.transport)):
             shown = _shown(flow, part, waits)
             # messages that were ready when their executor looked
             earliest = np.where(shown.waited, np.maximum(shown.sent_ns, shown.before_ns), shown.sent_ns)
             latest = np.maximum(np.where(shown.waited, shown.end_ns, shown.taken_ns), earliest)
             guess_ns = np.clip(shown.sent_ns + usual_ns[np.searchsorted(ways, _way(flow, part))], earliest, latest)
             self._arrived[shown.take[~shown.blocked]] = guess_ns[~shown.blocked]
-            in_process = (rows_of(flow.transport, part)["way"] == IN_PROCESS).to_numpy()
+            in_process = (mapped.rows_of(flow.transport, part)["way"] == IN_PROCESS).to_numpy()
             self._arrived[shown.take[in_process]] = shown.sent_ns[in_process]
 
     def of(self, take: int, sent_ns: int, taken_ns: int) -> int:
@@ -104,7 +88,7 @@ class _Shown:
 
 
 def _shown(flow: FlowGraph, part: slice, waits: _Waits) -> _Shown:
-    links = rows_of(flow.transport, part)
+    links = mapped.rows_of(flow.transport, part)
     take, publication = ids_of(links, "take"), ids_of(links, "publication")
     sent = sent_ns(flow.model, publication, take)
     taken_ns, thread = times_at(flow.model.takes, "time_ns", take), ids_at(flow.model.takes, "thread", take)
@@ -118,7 +102,7 @@ def _shown(flow: FlowGraph, part: slice, waits: _Waits) -> _Shown:
 
 def _way(flow: FlowGraph, part: slice) -> TimesNs:
     """Publisher and subscription of each message as one number."""
-    links = rows_of(flow.transport, part)
+    links = mapped.rows_of(flow.transport, part)
     publisher = ids_at(flow.model.publications, "publisher", ids_of(links, "publication")).astype(np.int64)
     return (publisher << 32) + ids_at(flow.model.takes, "subscription", ids_of(links, "take"))
 
@@ -127,51 +111,42 @@ class _Waits:
     """Waits of executors that have an end, in the order of their ends."""
 
     def __init__(self, model: ExecutionModel) -> None:
-        self._callback_runs = model.callback_runs
+        self._model = model
         self._executor_of = ids_of(model.threads, "executor")
-        begin_ns, end_ns = times_of(model.waits, "begin_ns"), times_of(model.waits, "end_ns")
-        rows = _ended(end_ns)
-        thread = ids_of(model.waits, "thread")
-        self._begin_ns = computed(len(rows), np.int64, lambda part: begin_ns[rows[part]])
-        self._end_ns = computed(len(rows), np.int64, lambda part: end_ns[rows[part]])
-        executor = computed(len(rows), np.int32, lambda part: self._executor_of[thread[rows[part]]])
-        self._taken_ns = times_of(model.takes, "time_ns")
-        self._clock = _clock(self._end_ns, self._taken_ns)
-        self._timeline = self._clock.timeline(executor, self._end_ns)
+        thread, begin_ns = ids_of(model.waits, "thread"), times_of(model.waits, "begin_ns")
+        self._ends = ends = _Ends(model, model.waits, lambda rows: self._executor_of[thread[rows]])
+        self._begin_ns = mapped.computed(len(ends.rows), np.int64, lambda part: begin_ns[ends.rows[part]])
 
     def last(self, thread: IdArray, taken_ns: TimesNs) -> tuple[TimesNs, TimesNs, TimesNs]:
         """Last two waits of the executor before each take: end of the first, begin and end of the second."""
-        executor = self._executor_of[thread]
-        keys = self._clock.keys(np.maximum(executor, 0), taken_ns)
-        last = np.where(executor >= 0, self._timeline.last(keys), -1)
-        before = np.where(executor >= 0, self._timeline.last(keys, skip=1), -1)
-        return pick(self._end_ns, before, NEVER), pick(self._begin_ns, last, NEVER), pick(self._end_ns, last, NEVER)
+        executor, end_ns, timeline = self._executor_of[thread], self._ends.end_ns, self._ends.timeline
+        keys = self._ends.clock.keys(np.maximum(executor, 0), taken_ns)
+        last = np.where(executor >= 0, timeline.last(keys), -1)
+        before = np.where(executor >= 0, timeline.last(keys, skip=1), -1)
+        return pick(end_ns, before, NEVER), pick(self._begin_ns, last, NEVER), pick(end_ns, last, NEVER)
 
     def idle_since(self, thread: IdArray, taken_ns: TimesNs) -> TimesNs:
         """End of the last callback on the thread of each take; executors without recorded waits wait from then on."""
-        end_ns, clock, timeline = self._runs
-        return pick(end_ns, timeline.last(clock.keys(thread, taken_ns)), NEVER)
+        runs = self._runs
+        return pick(runs.end_ns, runs.timeline.last(runs.clock.keys(thread, taken_ns)), NEVER)
 
     @cached_property
-    def _runs(self) -> tuple[TimesNs, Clock, Timeline]:
-        runs = self._callback_runs
-        ends_ns, threads = times_of(runs, "end_ns"), ids_of(runs, "thread")
-        rows = _ended(ends_ns)
-        end_ns = computed(len(rows), np.int64, lambda part: ends_ns[rows[part]])
-        thread = computed(len(rows), np.int32, lambda part: threads[rows[part]])
-        clock = _clock(end_ns, self._taken_ns)
-        return end_ns, clock, clock.timeline(thread, end_ns)
+    def _runs(self) -> _Ends:
+        runs = self._model.callback_runs
+        thread = ids_of(runs, "thread")
+        return _Ends(self._model, runs, lambda rows: thread[rows])
 
 
-def _ended(end_ns: TimesNs) -> IdArray:
-    """Rows that have an end, in the order of their ends."""
-    rows = sorted_rows(end_ns)
-    endless = sum(int(np.count_nonzero(end_ns[part] == NEVER)) for part in chunks(len(end_ns)))
-    return rows[endless:]
+class _Ends:
+    """Rows of a table that have an end, in the order of their ends, and their owners' timeline."""
 
-
-def _clock(*columns: TimesNs) -> Clock:
-    return Clock(*(edges(column[part]) for column in columns for part in chunks(len(column))))
+    def __init__(self, model: ExecutionModel, table: pl.DataFrame, owner_of: Callable[[IdArray], IdArray]) -> None:
+        ends_ns = times_of(table, "end_ns")
+        self.rows = mapped.sorted_rows(ends_ns)[table["end_ns"].null_count() :]
+        self.end_ns = mapped.computed(len(self.rows), np.int64, lambda part: ends_ns[self.rows[part]])
+        owner = mapped.computed(len(self.rows), np.int32, lambda part: owner_of(self.rows[part]))
+        self.clock = Clock.of(table["end_ns"], model.takes["time_ns"])
+        self.timeline = self.clock.timeline(owner, self.end_ns)
 
 
 _TOGETHER: Final = 20  # number of runs per group; over longer groups, clock drift matters
@@ -181,9 +156,9 @@ _MUCH: Final = 0.3  # fraction of the period above which lateness counts as larg
 def timer_due_ns(model: ExecutionModel, runs: Runs) -> TimesNs:
     """Due time of each callback run, `NEVER` for runs of no timer; shape ``(callback_runs,)``."""
     of_callback, callback = ids_of(model.callbacks, "timer"), ids_of(model.callback_runs, "callback")
-    timer = computed(len(callback), np.int32, lambda part: pick(of_callback, callback[part], -1))
-    by_timer = index_by(timer, len(model.timers))
-    due_ns = filled(len(timer), np.int64, NEVER)
+    timer = mapped.computed(len(callback), np.int32, lambda part: pick(of_callback, callback[part], -1))
+    by_timer = mapped.index_by(timer, len(model.timers))
+    due_ns = mapped.filled(len(timer), np.int64, NEVER)
     for number, period_ns in model.timers.filter(pl.col("period_ns") > 0).select("id", "period_ns").iter_rows():
         before_ns: int | None = None
         rows = by_timer.rows[int(by_timer.first[number]) : int(by_timer.first[number + 1])]

@@ -24,27 +24,11 @@ import polars as pl
 
 from pytest_ldos.base.errors import ConfigurationError, suggest
 from pytest_ldos.base.ros2 import BUILT_IN_PATHS, LinkSpec, PathSpec
-from pytest_ldos.trace.execution.columns import (
-    NEVER,
-    Array,
-    Growing,
-    IdArray,
-    TimesNs,
-    chunks,
-    computed,
-    filled,
-    frame_of,
-    ids_at,
-    ids_of,
-    index_by,
-    pick,
-    rows_of,
-    times_at,
-    times_of,
-)
+from pytest_ldos.trace.execution import columns as mapped
+from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, ids_at, ids_of, pick, times_at, times_of
 from pytest_ldos.trace.execution.goals import PARTIAL_SYNC
 from pytest_ldos.trace.execution.model import ExecutionModel
-from pytest_ldos.trace.execution.observed import Clock, Timeline, edges
+from pytest_ldos.trace.execution.observed import Clock, Timeline
 from pytest_ldos.trace.flow.graph import DIRECT, LINKS, RULES, FlowGraph
 from pytest_ldos.trace.flow.transport import count_without_partner, first_linked, link_transport
 
@@ -59,10 +43,10 @@ class Runs:
         self._parent = ids_of(model.callback_runs, "parent")
         columns = [model.publications[name] for name in ("time_ns", "rclcpp_ns", "rcl_ns", "intra_ns")]
         columns += [model.takes["time_ns"], model.callback_runs["start_ns"], model.callback_runs["end_ns"]]
-        parts = (rows_of(column, part).drop_nulls().to_numpy() for column in columns for part in chunks(len(column)))
-        self.clock = Clock(*map(edges, parts))
+        self.clock = Clock.of(*columns)
         self.timeline = self.clock.timeline(self.thread, self.start_ns)
-        self._until_ns = self.end_ns if model.stats.losses else computed(len(self.start_ns), np.int64, self._until)
+        every = len(self.start_ns)
+        self._until_ns = self.end_ns if model.stats.losses else mapped.computed(every, np.int64, self._until)
 
     def _until(self, part: slice) -> TimesNs:
         """End of the given runs; a run without an end lasts until the next run on its thread if no events were lost."""
@@ -86,13 +70,13 @@ class Runs:
 def link_triggers(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
     """Links each message to the callback run that it triggered, in the order of the messages."""
     takes = runs.clock.timeline(ids_of(model.takes, "thread"), times_of(model.takes, "time_ns"))
-    of_run = computed(len(runs.start_ns), np.int32, lambda part: _take_of_runs(model, runs, takes, part))
-    runs_of_take = index_by(of_run, len(model.takes))
-    columns = {"take": Growing(np.int32), "callback_run": Growing(np.int32), "polled": Growing(np.bool_)}
-    for part in chunks(len(model.takes)):
+    of_run = mapped.computed(len(runs.start_ns), np.int32, lambda part: _take_of_runs(model, runs, takes, part))
+    runs_of_take = mapped.index_by(of_run, len(model.takes))
+    columns = mapped.growing(take=np.int32, callback_run=np.int32, polled=np.bool_)
+    for part in mapped.chunks(len(model.takes)):
         which, run = runs_of_take.of(np.arange(part.start, part.stop))
         free = np.flatnonzero(np.bincount(which, minlength=part.stop - part.start) == 0)
-        own = rows_of(model.takes, part)[free]
+        own = mapped.rows_of(model.takes, part)[free]
         polling_run = runs.at(ids_of(own, "thread"), times_of(own, "time_ns"))
         is_polled = polling_run >= 0
         take = np.concatenate((which, free[is_polled]))
@@ -100,26 +84,24 @@ def link_triggers(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
         columns["take"].add(take[order] + part.start)
         columns["callback_run"].add(np.concatenate((run, polling_run[is_polled]))[order])
         columns["polled"].add(np.repeat([False, True], [len(run), int(is_polled.sum())])[order])
-    return frame_of(LINKS["triggers"], {name: column.finish() for name, column in columns.items()})
+    return mapped.frame_of(LINKS["triggers"], {name: column.finish() for name, column in columns.items()})
 
 
 def link_causes(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
-    """Links each publication to the callback run in which it happened."""
-    columns = {"callback_run": Growing(np.int32), "publication": Growing(np.int32)}
-    for part in chunks(len(model.publications)):
-        table = rows_of(model.publications, part)
+    columns = mapped.growing(callback_run=np.int32, publication=np.int32)
+    for part in mapped.chunks(len(model.publications)):
+        table = mapped.rows_of(model.publications, part)
         run = runs.at(ids_of(table, "thread"), begins_of(table))
         columns["callback_run"].add(run[run >= 0])
         columns["publication"].add(np.flatnonzero(run >= 0) + part.start)
-    return frame_of(LINKS["causes"], {name: column.finish() for name, column in columns.items()})
+    return mapped.frame_of(LINKS["causes"], {name: column.finish() for name, column in columns.items()})
 
 
 def link_direct_uses(model: ExecutionModel, triggers: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:
-    """Links each publication to the messages that its callback had received by then."""
-    by_run = index_by(ids_of(triggers, "callback_run"), len(model.callback_runs))
-    columns = {"take": Growing(np.int32), "publication": Growing(np.int32)}
-    for part in chunks(len(causes)):
-        links = rows_of(causes, part)
+    by_run = mapped.index_by(ids_of(triggers, "callback_run"), len(model.callback_runs))
+    columns = mapped.growing(take=np.int32, publication=np.int32)
+    for part in mapped.chunks(len(causes)):
+        links = mapped.rows_of(causes, part)
         which, trigger = by_run.of(ids_of(links, "callback_run"))
         take = ids_at(triggers, "take", trigger)
         publication = ids_of(links, "publication")[which]
@@ -127,45 +109,39 @@ def link_direct_uses(model: ExecutionModel, triggers: pl.DataFrame, causes: pl.D
         is_used = times_at(model.takes, "time_ns", take) <= called_ns
         columns["take"].add(take[is_used])
         columns["publication"].add(publication[is_used])
-    rule = filled(columns["take"].rows, np.uint32, RULES.index(DIRECT))
-    return frame_of(LINKS["uses"], {name: column.finish() for name, column in columns.items()} | {"rule": rule})
+    rule = mapped.filled(columns["take"].rows, np.uint32, RULES.index(DIRECT))
+    return mapped.frame_of(LINKS["uses"], {name: column.finish() for name, column in columns.items()} | {"rule": rule})
 
 
 def publication_begins(model: ExecutionModel) -> TimesNs:
     """Begin of each publish call, from the highest layer that reports it."""
-    return computed(len(model.publications), np.int64, lambda part: begins_of(rows_of(model.publications, part)))
+    sent = model.publications
+    return mapped.computed(len(sent), np.int64, lambda part: begins_of(mapped.rows_of(sent, part)))
 
 
 def begins_of(publications: pl.DataFrame) -> TimesNs:
-    """Like `publication_begins`, for the given publications."""
     return publications.select(pl.coalesce("intra_ns", "rclcpp_ns", "rcl_ns", "time_ns")).to_series().to_numpy()
 
 
 def _take_of_runs(model: ExecutionModel, runs: Runs, takes: Timeline, part: slice) -> IdArray:
     """The last message that each run's thread took; -1 if of another subscription or older than the run before."""
-    start_ns, table = runs.start_ns[part], rows_of(model.callback_runs, part)
+    start_ns, table = runs.start_ns[part], mapped.rows_of(model.callback_runs, part)
     keys = runs.clock.keys(runs.thread[part], start_ns)
     take = takes.last(keys)
     before = runs.timeline.last(keys, before=True)
     begun_ns, ended_ns = pick(runs.start_ns, before, NEVER), pick(runs.end_ns, before, NEVER)
-    taken = model.takes[np.maximum(take, 0)] if len(model.takes) else model.takes
-    taken_ns = _where(take, times_of(taken, "time_ns"), NEVER)
+    if model.takes.is_empty():
+        return take
+    taken = model.takes[np.maximum(take, 0)]  # a row of -1 stays one, whatever the first take is
+    taken_ns = times_of(taken, "time_ns")
     stale = taken_ns < np.where(ended_ns <= start_ns, np.maximum(begun_ns, ended_ns), begun_ns)
     callback = ids_of(table, "callback")
     wanted = pick(ids_of(model.callbacks, "subscription"), callback, -1)
     known = pick(model.callbacks["known"].to_numpy().astype(np.int32), callback, 0) == 1
-    subscription = _where(take, ids_of(taken, "subscription"), -1)
-    intra = _where(take, taken["intra"].to_numpy().astype(np.int32), 0)
-    other = (known & (subscription != wanted)) | (intra != table["intra"].to_numpy())
+    other = known & (ids_of(taken, "subscription") != wanted)
+    other |= taken["intra"].to_numpy() != table["intra"].to_numpy()
     take[stale | other] = -1
     return take
-
-
-def _where(rows: IdArray, values: Array, otherwise: int) -> Array:
-    """Values of rows, with `otherwise` for rows of -1."""
-    if len(values) != len(rows):
-        return np.full(len(rows), otherwise, dtype=values.dtype)
-    return np.where(rows >= 0, values, values.dtype.type(otherwise))
 
 
 Declared = tuple[str, tuple[int, ...], tuple[int, ...]]
@@ -201,7 +177,7 @@ def link_indirect(
             if rule == PARTIAL_SYNC:  # each message is used once
                 used[1:] &= last[1:] > np.maximum.accumulate(last)[:-1]
             columns = {"take": take[last[used]], "publication": publication[used]}
-            parts.append(frame_of(LINKS["uses"], {**columns, "rule": [rule] * len(columns["take"])}))
+            parts.append(mapped.frame_of(LINKS["uses"], {**columns, "rule": [rule] * len(columns["take"])}))
     return pl.concat(parts).unique(maintain_order=True)
 
 
@@ -269,7 +245,6 @@ def link_calls(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
 
 
 def _steps(model: ExecutionModel, step: str) -> pl.DataFrame:
-    """Steps of one kind with the name of their service."""
     of_client = step in {"send_request", "take_response"}
     owner, owners = ("client", model.clients) if of_client else ("service", model.services)
     own = model.requests.filter(pl.col("step") == step)
@@ -296,8 +271,7 @@ def _served(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
 def build_flow(model: ExecutionModel, paths: Sequence[PathSpec] = ()) -> FlowGraph:
     """Links every publication to its receptions and to the publications made from them.
 
-    Args:
-        paths: their `links` declare indirect causes, in addition to the application's annotations.
+    The `links` of the paths declare indirect causes, in addition to the application's annotations.
 
     Raises:
         ConfigurationError: a declared link names a topic that its node lacks.

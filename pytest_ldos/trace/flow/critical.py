@@ -19,7 +19,7 @@ from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.trace.execution.columns import NEVER, chunks, computed, filled, ids_of, pick, rows_of, times_of
 from pytest_ldos.trace.execution.goals import FEEDBACK
 from pytest_ldos.trace.execution.model import ExecutionModel
-from pytest_ldos.trace.execution.scheduling import split_spans
+from pytest_ldos.trace.execution.scheduling import split_spans, threads_of_hosts
 from pytest_ldos.trace.flow.arrivals import Arrivals, timer_due_ns
 from pytest_ldos.trace.flow.build import Runs, publication_begins
 from pytest_ldos.trace.flow.graph import FlowGraph, Names
@@ -28,8 +28,6 @@ from pytest_ldos.trace.flow.transport import first_linked, sent_ns
 
 
 class SegmentKind(StrEnum):
-    """Kind of activity or waiting that a segment covers."""
-
     PUBLISH = "publish call"
     TRANSPORT = "transport"
     EXECUTOR_WAIT = "executor wait"
@@ -43,12 +41,11 @@ class SegmentKind(StrEnum):
 
 @dataclass(frozen=True)
 class Segment:
-    """Part of a passage.
+    """Part of a passage, which begins where the previous one ends (nanoseconds since the epoch).
 
     Attributes:
         subject: topic, reception or callback that the segment belongs to.
-        begin_ns, end_ns: nanoseconds since the epoch; each segment begins where the previous one ends.
-        thread: thread id in the model on which the time was spent (of a transport, the receiver's); -1 for none.
+        thread: id in the model of the thread on which the time was spent (of a transport, the receiver's); -1 for none.
     """
 
     kind: SegmentKind
@@ -63,8 +60,6 @@ class Segment:
 
 
 class CriticalPaths:
-    """Breaks passages of a flow graph into segments."""
-
     def __init__(self, flow: FlowGraph) -> None:
         model = flow.model
         self._names = Names(model)
@@ -159,7 +154,6 @@ class CriticalPaths:
             leg = self._waited_for(leg.run)
 
     def _waited_for(self, run: int) -> _Leg:
-        """Cause of a callback run: its timer or its message."""
         start, thread = int(self._start_ns[run]), int(self._run_thread[run])
         if self._is_timer[run]:
             due = int(self._due_ns[run]) if self._due_ns[run] != NEVER else start
@@ -312,11 +306,7 @@ def _split_cpu_waits(model: ExecutionModel, segments: pl.DataFrame, thread_state
     Both keep the begin and end of the whole segment; their durations sum to its duration. The thread of a transport
     segment is the receiver's: from its wakeup until it runs, it waits for a CPU.
     """
-    hosts = model.hosts.select(host_name="name", host="id")
-    owners = model.processes.select("host", process="id").join(hosts, on="host").select("process", "host_name")
-    threads = model.threads.select("process", "tid", thread="id").join(owners, on="process")
-    names = threads.select("thread", "tid", host="host_name")
-    placed = segments.join(names, on="thread", how="left", maintain_order="left")
+    placed = segments.join(threads_of_hosts(model), on="thread", how="left", maintain_order="left")
     spans = placed.filter(pl.col("tid").is_not_null() & (pl.col("end_ns") >= pl.col("begin_ns")))
     runnable = split_spans(thread_states, spans.select("host", "tid", "begin_ns", "end_ns"))["runnable_ns"]
     waited = spans.select("passage", "position").with_columns(runnable=runnable)

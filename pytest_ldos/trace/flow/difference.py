@@ -30,17 +30,12 @@ from pytest_ldos.base.stats.several_tests import step_down
 from pytest_ldos.trace.flow.graph import FlowGraph, Names
 from pytest_ldos.trace.flow.lineage import find_path
 
-ALPHA: Final = 0.01
-"""Probability of any false alarm between equal versions."""
-
-SMALLEST: Final = 0.05
-"""Smallest relative difference that is reported."""
-
+ALPHA: Final = 0.01  # probability of any false alarm between equal versions
+SMALLEST: Final = 0.05  # smallest relative difference that is reported
 _MOST_BLOCKS: Final = 20
 _FEWEST: Final = 6  # fewest blocks, and fewest values, that are compared
 _ALIKE: Final = 0.25  # correlation of neighbouring blocks above which blocks are lengthened
-SMALLEST_NS: Final = 1_000
-"""Smallest difference that is reported: the cost of recording an event."""
+SMALLEST_NS: Final = 1_000  # smallest difference that is reported: the cost of recording an event
 
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-f]+\b")
 _OF_THE_RUN: Final = re.compile(
@@ -48,15 +43,12 @@ _OF_THE_RUN: Final = re.compile(
 )
 """Parts of names that ROS 2, tf2 and MoveIt generate in each run."""
 
-FEWEST_RUNS: Final = fewest_runs(ALPHA)
-"""Fewest runs per version whose medians can differ significantly."""
+FEWEST_RUNS: Final = fewest_runs(ALPHA)  # fewest runs per version whose medians can differ significantly
 
 Values = npt.NDArray[np.float64]
 
 
 class Kind(StrEnum):
-    """Kind of a quantity that is compared."""
-
     PATH = "latency of path"
     CALLBACK = "run time of callback"
     TRANSPORT = "transport on topic"
@@ -68,16 +60,9 @@ Samples = Mapping[Key, Values]
 
 
 class Evidence(StrEnum):
-    """The evidence for a difference."""
-
-    PASSAGES = "passages"
-    """Values within the one run of each version."""
-
-    SEPARATION = "separation"
-    """Values, and runs that do not overlap between versions; there are too few runs for a test."""
-
-    RUNS = "runs"
-    """A test on the medians of runs."""
+    PASSAGES = "passages"  # values within the one run of each version
+    SEPARATION = "separation"  # values, and runs that do not overlap; there are too few runs for a test
+    RUNS = "runs"  # a test on the medians of runs
 
 
 class Thing(NamedTuple):
@@ -85,25 +70,18 @@ class Thing(NamedTuple):
 
     kind: str
     name: str
-    runs: int
-    """Number of that version's runs in which it occurs."""
+    runs: int  # number of that version's runs in which it occurs
 
 
 @dataclass(frozen=True)
 class Run:
-    """The compared facts of a trace.
-
-    Attributes:
-        things: kind (``node``, ``topic``, ``callback``) and name.
-        samples: values of each quantity in time order.
-    """
+    """The compared facts of a trace: kind and name of things, and the values of each quantity in time order."""
 
     things: frozenset[tuple[str, str]]
     samples: Samples
 
     @property
     def nodes(self) -> frozenset[str]:
-        """Names of its nodes."""
         return frozenset(name for kind, name in self.things if kind == "node")
 
 
@@ -142,7 +120,6 @@ class Difference:
         new, gone: things in some run of one version and in none of the other.
         compared: quantities of all runs, the largest significant difference first.
         in_some_runs: names of quantities of both versions that some runs lack.
-        base_runs, head_runs: numbers of runs.
     """
 
     new: tuple[Thing, ...]
@@ -170,7 +147,6 @@ def sample_run(flow: FlowGraph, paths: Sequence[PathSpec]) -> Run:
 
 
 def compare_runs(bases: Sequence[Run], heads: Sequence[Run]) -> Difference:
-    """Compares runs of two versions of the same system."""
     one, other = (Counter(chain.from_iterable(each.things for each in runs)) for runs in (bases, heads))
     evidence = Evidence.RUNS if smallest_p(len(heads), len(bases)) <= ALPHA else Evidence.SEPARATION
     if max(len(bases), len(heads)) == 1:
@@ -200,7 +176,6 @@ def lasting_name(name: str) -> str:
 
 
 def _samples(flow: FlowGraph, paths: Sequence[PathSpec]) -> Iterator[tuple[Key, Values]]:
-    """Values of each quantity in time order."""
     model, names = flow.model, Names(flow.model)
     for path in paths:
         yield (Kind.PATH, path.name), _floats(find_path(flow, path).table.sort("end_ns")["latency_ns"])
@@ -228,7 +203,7 @@ def _floats(values: pl.Series) -> Values:
 
 def _compare(bases: Sequence[Run], heads: Sequence[Run], keys: Sequence[Key], evidence: Evidence) -> Iterator[Compared]:
     sides = {key: ([each.samples[key] for each in heads], [each.samples[key] for each in bases]) for key in keys}
-    medians = {key: (_medians(head), _medians(base)) for key, (head, base) in sides.items()}
+    medians = {key: (_log_medians(head), _log_medians(base)) for key, (head, base) in sides.items()}
     judged, certain = medians, set[Key]()
     if evidence is not Evidence.RUNS:
         judged = {key: (_blocks_of(head), _blocks_of(base)) for key, (head, base) in sides.items()}
@@ -243,8 +218,7 @@ def _compare(bases: Sequence[Run], heads: Sequence[Run], keys: Sequence[Key], ev
     yield from sorted(found, key=lambda each: (not each.differs, -abs(math.log(each.ratio))))
 
 
-def _medians(runs: Sequence[Values]) -> Values:
-    """Logarithms of the medians of runs or blocks."""
+def _log_medians(runs: Sequence[Values]) -> Values:
     logarithms: Values = np.log(np.maximum([float(np.median(each)) for each in runs], 1.0))
     return logarithms
 
@@ -259,16 +233,15 @@ def _blocks_of(runs: Sequence[Values]) -> Values:
     found = []
     for values in runs:
         count = min(_MOST_BLOCKS, max(len(values) // _FEWEST, _FEWEST))
-        logarithms = _medians(np.array_split(values, count))
-        while count // 2 >= _FEWEST and _likeness(logarithms) >= _ALIKE:
+        logarithms = _log_medians(np.array_split(values, count))
+        while count // 2 >= _FEWEST and _autocorrelation(logarithms) >= _ALIKE:
             count //= 2
-            logarithms = _medians(np.array_split(values, count))
+            logarithms = _log_medians(np.array_split(values, count))
         found.append(logarithms)
     return np.concatenate(found)
 
 
-def _likeness(values: Values) -> float:
-    """Correlation of neighbouring values."""
+def _autocorrelation(values: Values) -> float:
     around = values - values.mean()
     spread = float(around @ around)
     return float(around[1:] @ around[:-1]) / spread if spread > 0 else 0.0

@@ -11,18 +11,14 @@ import numpy as np
 import polars as pl
 
 from pytest_ldos.base.text import NS_PER_MS
-from pytest_ldos.trace.execution.columns import IdArray, chunks, ids_of, pick, rows_of
+from pytest_ldos.trace.execution.columns import IdArray, chunks, distinct_where, ids_of
 from pytest_ldos.trace.execution.goals import PARTIAL_SYNC, PERIODIC_ASYNC
 from pytest_ldos.trace.execution.model import ExecutionModel, Schema
 
 
 @dataclass(frozen=True)
 class FlowGraph:
-    """Links between the instances of a model; columns: `LINKS`.
-
-    Attributes:
-        without_partner: number of publications and receptions without a transport link, by cause.
-    """
+    """Links between the instances of a model (columns: `LINKS`), and counts of those without a partner, by cause."""
 
     model: ExecutionModel
     transport: pl.DataFrame
@@ -44,10 +40,8 @@ _ID: Final = pl.Int32
 _TIME: Final = pl.Int64
 
 IN_PROCESS: Final = "intra_process"
-SAME_PROCESS: Final = "same_process"
-SAME_HOST: Final = "same_host"
 BETWEEN_HOSTS: Final = "between_hosts"
-WAYS: Final = (IN_PROCESS, SAME_PROCESS, SAME_HOST, BETWEEN_HOSTS)
+WAYS: Final = (IN_PROCESS, "same_process", "same_host", BETWEEN_HOSTS)
 
 DIRECT: Final = "direct"
 RULES: Final = (DIRECT, PERIODIC_ASYNC, PARTIAL_SYNC)
@@ -72,14 +66,12 @@ hops: transport and uses combined, publication to publication.
 
 
 def number_topics(model: ExecutionModel) -> dict[str, int]:
-    """Number of each topic."""
     return {topic: number for number, topic in enumerate(model.topics())}
 
 
-def topics_of(instances: pl.DataFrame, end: str, ends: pl.DataFrame, numbers: dict[str, int]) -> IdArray:
-    """Topic number of each publication or take, -1 if unknown; `end` refers to `ends`, publishers or subscriptions."""
-    of_end = np.array([numbers.get(topic, -1) for topic in ends["topic"]], dtype=np.int32)
-    return pick(of_end, ids_of(instances, end), -1)
+def topics_of(ends: pl.DataFrame, numbers: dict[str, int]) -> IdArray:
+    """Topic number of each publisher or subscription, -1 if unknown."""
+    return np.array([numbers.get(topic, -1) for topic in ends["topic"]], dtype=np.int32)
 
 
 def unlinked_topics(model: ExecutionModel) -> dict[str | None, int]:
@@ -101,9 +93,8 @@ def _unstamped(instances: pl.DataFrame, end: str, ends: pl.DataFrame) -> list[st
     """Topics of publications or takes without a stamp; intra-process ones are linked by their buffers."""
     buffered = pl.col("buffer") != 0 if "buffer" in instances.columns else pl.col("intra")
     is_unstamped = pl.col("source_ns").is_null() & ~(pl.col("intra") & buffered)
-    parts = (rows_of(instances, part) for part in chunks(len(instances)))
-    own: set[int] = set().union(*(part.filter(is_unstamped)[end].unique() for part in parts))
-    return ends.filter(pl.col("id").is_in(list(own)))["topic"].unique().to_list()
+    own = distinct_where(instances, end, is_unstamped)
+    return ends.filter(pl.col("id").is_in(own))["topic"].unique().to_list()
 
 
 UNKNOWN: Final = "unknown"
@@ -128,11 +119,9 @@ class Names:
         return names[kind](row)
 
     def topic(self, publication: int) -> str:
-        """Topic of a publication."""
         return self._publishers[self._publisher[publication]][0] or UNKNOWN
 
     def sender(self, publication: int) -> str:
-        """Node that published."""
         return self.node(self._publishers[self._publisher[publication]][1])
 
     def reception(self, take: int) -> str:
@@ -140,11 +129,9 @@ class Names:
         return f"{self._subscriptions[self._subscription[take]][0] or UNKNOWN} → {self.receiver(take)}"
 
     def receiver(self, take: int) -> str:
-        """Node that received."""
         return self.node(self._subscriptions[self._subscription[take]][1])
 
     def run(self, callback_run: int) -> str:
-        """Callback that ran."""
         callback = int(self._callback[callback_run])
         return self._callbacks[callback] if callback >= 0 else UNKNOWN
 

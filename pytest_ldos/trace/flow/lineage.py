@@ -15,16 +15,7 @@ import polars as pl
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.trace.execution import columns as mapped
-from pytest_ldos.trace.execution.columns import (
-    Growing,
-    IdArray,
-    chunks,
-    computed,
-    ids_of,
-    index_by,
-    rows_of,
-    times_at,
-)
+from pytest_ldos.trace.execution.columns import IdArray, computed, ids_of, index_by, pick, rows_where, times_at
 from pytest_ldos.trace.flow.build import begins_of
 from pytest_ldos.trace.flow.graph import DIRECT, FlowGraph, Names, number_topics, topics_of
 from pytest_ldos.trace.flow.transport import first_linked
@@ -57,14 +48,11 @@ class PathInstances:
 
 
 def find_path(flow: FlowGraph, path: PathSpec) -> PathInstances:
-    """Finds every passage along a path.
+    """Finds every passage along a path; raises `ConfigurationError` if there are too many partial passages.
 
     A path of topics ends with each publication on its last topic. It begins with the publish call of
     the newest message on its first topic from which that publication was made. A path of phases has
     one passage for each goal that entered exactly these phases in this order.
-
-    Raises:
-        ConfigurationError: the search found too many partial passages.
     """
     return PathInstances(path, pl.concat(each.table for each in passages_in_parts(flow, path)))
 
@@ -95,12 +83,8 @@ def _newest(flow: FlowGraph, found: pl.DataFrame) -> pl.DataFrame:
     publications = flow.model.publications
     begin_ns = begins_of(publications[ids_of(found, "from_publication")])
     end_ns = times_at(publications, "time_ns", ids_of(found, "to_publication"))
-    timed = found.with_columns(
-        begin_ns=pl.Series(begin_ns, dtype=pl.Int64),
-        end_ns=pl.Series(end_ns, dtype=pl.Int64),
-        latency_ns=pl.Series(end_ns - begin_ns, dtype=pl.Int64),
-    )
-    newest = timed.sort("to_publication", "begin_ns", maintain_order=True)
+    times = {"begin_ns": begin_ns, "end_ns": end_ns, "latency_ns": end_ns - begin_ns}
+    newest = found.hstack(pl.DataFrame(times)).sort("to_publication", "begin_ns", maintain_order=True)
     return newest.unique("to_publication", keep="last", maintain_order=True)
 
 
@@ -112,18 +96,12 @@ class _Chains:
 
     def __init__(self, flow: FlowGraph, path: PathSpec) -> None:
         model, numbers = flow.model, number_topics(flow.model)
-        self._topic = computed(
-            len(model.publications),
-            np.int32,
-            lambda part: topics_of(rows_of(model.publications, part), "publisher", model.publishers, numbers),
-        )
+        of_publisher, publisher = topics_of(model.publishers, numbers), ids_of(model.publications, "publisher")
+        self._topic = computed(len(publisher), np.int32, lambda part: pick(of_publisher, publisher[part], -1))
         self._name = path.name
         self._via = np.array([numbers.get(topic, -2) for topic in path.via])
         self._steps = len(numbers)
-        ends = Growing(np.int32)
-        for part in chunks(len(self._topic)):
-            ends.add(np.flatnonzero(self._topic[part] == self._via[-1]) + part.start)
-        self.ends = ends.finish()
+        self.ends = rows_where(len(self._topic), lambda part: self._topic[part] == self._via[-1])
         if len(self.ends):
             self._origin = first_linked(len(model.takes), flow.transport, "take", "publication")
             self._take = ids_of(flow.uses, "take")
@@ -176,12 +154,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Instance:
-    """Publication, take or callback run.
+    """Publication, take or callback run, in row `id` of its table.
 
-    Attributes:
-        id: row in the table.
-        begin_ns, end_ns: nanoseconds since the epoch; equal for instances without a duration.
-        label: human-readable name, e.g. ``/relay: /src_a``.
+    Begin and end, nanoseconds since the epoch, are equal for instances without a duration.
     """
 
     kind: Kind
@@ -195,9 +170,8 @@ class Instance:
 class Link:
     """Causal link from one instance to another.
 
-    Attributes:
-        rule: ``transport``, ``trigger``, ``publish``, ``polled`` (a callback published a result of a
-            message that it took itself), ``periodic_async`` or ``partial_sync``.
+    `rule` is ``transport``, ``trigger``, ``publish``, ``polled`` (a callback published a result of a
+    message that it took itself), ``periodic_async`` or ``partial_sync``.
     """
 
     cause: Instance
@@ -207,12 +181,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Lineage:
-    """All causes or all effects of an instance.
-
-    Attributes:
-        instances: in time order, including the origin.
-        links: from causes to effects.
-    """
+    """All causes or all effects of an instance, and itself, in time order; links go from causes to effects."""
 
     origin: Instance
     instances: tuple[Instance, ...]

@@ -12,29 +12,14 @@ import polars as pl
 
 from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.trace.execution import columns as mapped
-from pytest_ldos.trace.execution.columns import (
-    NEVER,
-    Grouped,
-    Growing,
-    IdArray,
-    chunks,
-    computed,
-    ids_at,
-    ids_of,
-    pick,
-    rows_of,
-    times_of,
-)
+from pytest_ldos.trace.execution.columns import NEVER, IdArray, ids_at, ids_of, pick, times_of
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.critical import CriticalPaths, break_down
 from pytest_ldos.trace.flow.graph import BETWEEN_HOSTS, UNKNOWN, FlowGraph, Names, unlinked_topics
 from pytest_ldos.trace.flow.lineage import passages_in_parts
 from pytest_ldos.trace.flow.timeliness import classify_receptions, rates_of, sum_of_known
 
-WAITING: Final = "waiting"
-PROCESSING: Final = "processing"
-EXECUTING: Final = "executing"
-STATES: Final = (WAITING, PROCESSING, EXECUTING)
+WAITING, PROCESSING, EXECUTING = STATES = ("waiting", "processing", "executing")
 
 _PARTS: Final = 4  # chunks are divided by this: states take more memory than rows of a table
 _COLUMNS: Final = ("executor", "thread", "begin_ns", "end_ns", "state")
@@ -105,7 +90,6 @@ def _recorded(
 
 
 def _reporting(model: ExecutionModel) -> pl.Series:
-    """Threads with recorded waits or choices of an executor."""
     return pl.concat([each["thread"].unique() for each in (model.waits, model.executions)]).drop_nulls().unique()
 
 
@@ -126,10 +110,7 @@ def states_in_windows(model: ExecutionModel) -> Iterator[pl.DataFrame]:
 
 
 def busy_shares(model: ExecutionModel) -> pl.DataFrame:
-    """Fraction of its time that each executor thread spent in each state.
-
-    Columns: `executor`, `thread`, `observed_ns`, and `waiting`, `processing`, `executing` as fractions of it.
-    """
+    """Fraction of its time that each executor thread spent in each state, with `executor` and `observed_ns`."""
     parts = []
     for states in chain([_states(model, _NOTHING)], states_in_windows(model)):
         spans = states.with_columns(span=pl.col("end_ns") - pl.col("begin_ns"))
@@ -153,7 +134,7 @@ def _windows(model: ExecutionModel) -> Iterator[list[pl.DataFrame]]:
         for table, begin in tables:
             if table[begin].is_sorted():
                 rows = np.searchsorted(table[begin].to_numpy(), [int(first_ns), int(until_ns)])
-                part.append(rows_of(table, slice(*rows.tolist())))
+                part.append(mapped.rows_of(table, slice(*rows.tolist())))
             else:
                 part.append(table.filter(pl.col(begin).is_between(first_ns, until_ns, closed="left")))
         yield part
@@ -185,11 +166,11 @@ def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
     names = sorted(set(publishers["topic"]))
     number_of = np.array([names.index(name) for name in publishers["topic"]], dtype=np.int32)
     publisher = ids_of(model.publications, "publisher")
-    group = computed(len(publisher), np.int32, lambda part: pick(number_of, publisher[part], -1))
+    group = mapped.computed(len(publisher), np.int32, lambda part: pick(number_of, publisher[part], -1))
     processes = [publishers.filter(pl.col("topic") == name)["process"].to_list() for name in names]
     rated = rates_of(group, times_of(model.publications, "time_ns"), model.coverage, processes)
     has_published = np.zeros(len(publishers), dtype=np.bool_)
-    for part in chunks(len(publisher)):
+    for part in mapped.chunks(len(publisher)):
         has_published[publisher[part][publisher[part] >= 0]] = True
     active = publishers.filter(pl.Series(has_published)).group_by("topic").agg(publishers=pl.len())
     rated = rated.with_columns(topic=pl.Series(names, dtype=pl.String).gather(rated["group"]))
@@ -198,7 +179,7 @@ def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
         pl.lit(True).alias("is_timed"), *map(sum_of_known, ("late", "too_late")), pl.col("lost").sum()
     )
     subscriptions = model.subscriptions.with_columns(topic).group_by("topic").agg(subscriptions=pl.len())
-    received = _received(flow, publishers["topic"].to_list())
+    received = _received(flow, names, number_of)
     joined = rated.join(active, on="topic")
     for more in (subscriptions, received, timely):
         joined = joined.join(more, on="topic", how="left")
@@ -220,7 +201,6 @@ def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
 
 
 def _topics_between_hosts(flow: FlowGraph) -> list[str]:
-    """Topics whose messages came from another host."""
     if len(flow.model.hosts) == 1:
         return []
     across = flow.transport.filter(pl.col("way") == BETWEEN_HOSTS)["publication"]
@@ -228,21 +208,19 @@ def _topics_between_hosts(flow: FlowGraph) -> list[str]:
     return flow.model.publishers["topic"].gather(publisher).fill_null(UNKNOWN).unique().to_list()
 
 
-def _received(flow: FlowGraph, topics: Sequence[str]) -> pl.DataFrame:
-    """Number of receptions and quantiles of the transport of each topic that has receptions."""
-    names = sorted(set(topics))
-    number_of = np.array([names.index(topic) for topic in topics], dtype=np.int32)
+def _received(flow: FlowGraph, topics: Sequence[str], number_of: IdArray) -> pl.DataFrame:
+    """Number of receptions and quantiles of the transport of each topic that has receptions, by publishers' topics."""
 
     def topic_of(part: slice) -> IdArray:
-        publication = rows_of(flow.transport, part)["publication"].to_numpy()
+        publication = mapped.rows_of(flow.transport, part)["publication"].to_numpy()
         return pick(number_of, ids_at(flow.model.publications, "publisher", publication), -1)
 
-    group = computed(len(flow.transport), np.int32, topic_of)
-    latencies = Grouped(group, flow.transport["latency_ns"].to_numpy(), len(names))
-    return _quantiles(latencies).with_columns(topic=pl.Series(names, dtype=pl.String)).filter(pl.col("received") > 0)
+    group = mapped.computed(len(flow.transport), np.int32, topic_of)
+    latencies = mapped.Grouped(group, flow.transport["latency_ns"].to_numpy(), len(topics))
+    return _quantiles(latencies).with_columns(topic=pl.Series(topics, dtype=pl.String)).filter(pl.col("received") > 0)
 
 
-def _quantiles(grouped: Grouped) -> pl.DataFrame:
+def _quantiles(grouped: mapped.Grouped) -> pl.DataFrame:
     found = grouped.nearest(list(_PERCENTILES.values()))
     return pl.DataFrame(found, schema=dict.fromkeys(_PERCENTILES, pl.Float64), orient="row").with_columns(
         received=pl.Series(grouped.sizes, dtype=pl.UInt32)
@@ -269,9 +247,10 @@ def summarize_callbacks(flow: FlowGraph) -> pl.DataFrame:
         return np.where(is_known, callback[part], -1)
 
     count = len(flow.model.callbacks)
-    durations_ns = computed(len(table), np.int64, lambda part: end_ns[part] - start_ns[part])
-    grouped = Grouped(computed(len(table), np.int32, ended), durations_ns, count)
-    runs = sum((np.bincount(callback[part], minlength=count) for part in chunks(len(table))), np.zeros(count, np.int64))
+    durations_ns = mapped.computed(len(table), np.int64, lambda part: end_ns[part] - start_ns[part])
+    grouped = mapped.Grouped(mapped.computed(len(table), np.int32, ended), durations_ns, count)
+    counts = (np.bincount(callback[part], minlength=count) for part in mapped.chunks(len(table)))
+    runs = sum(counts, np.zeros(count, np.int64))
     own = [grouped.of(number) for number in range(count)]
     found = _quantiles(grouped).with_columns(
         callback=pl.Series(range(count), dtype=pl.Int32),
@@ -287,11 +266,7 @@ def summarize_callbacks(flow: FlowGraph) -> pl.DataFrame:
 
 
 def summarize_executors(flow: FlowGraph) -> pl.DataFrame:
-    """One row per executor.
-
-    Columns: `process` (its name), `pid`, `threads`, and `waiting`, `processing`, `executing` as
-    fractions of its threads' time.
-    """
+    """One row per executor: `process` (its name), `pid`, `threads`, and each state's fraction of its threads' time."""
     model = flow.model
     shares = busy_shares(model)
     weight = pl.col("observed_ns")
@@ -316,7 +291,7 @@ def summarize_paths(flow: FlowGraph, paths: Sequence[PathSpec]) -> pl.DataFrame:
     critical: CriticalPaths | None = None
     rows: list[dict[str, Any]] = []
     for path in paths:
-        latencies_ns, missed = Growing(np.int64), 0
+        latencies_ns, missed = mapped.Growing(np.int64), 0
         durations_ns: Counter[tuple[str, str]] = Counter()
         for part in passages_in_parts(flow, path):
             if len(part):
@@ -339,6 +314,6 @@ def summarize_paths(flow: FlowGraph, paths: Sequence[PathSpec]) -> pl.DataFrame:
             "longest": f"{kind}: {subject}",
             "share": longest_ns / max(int(latency_ns.sum()), 1),
         }
-        every = Grouped(np.zeros(len(latency_ns), dtype=np.int32), latency_ns, 1)
+        every = mapped.Grouped(np.zeros(len(latency_ns), dtype=np.int32), latency_ns, 1)
         rows.append(row | dict(zip(_PERCENTILES, every.nearest(list(_PERCENTILES.values()))[0], strict=True)))
     return pl.DataFrame(rows, schema=_PATHS)

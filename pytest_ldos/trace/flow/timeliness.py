@@ -21,22 +21,8 @@ import numpy as np
 import polars as pl
 
 from pytest_ldos.base.text import NS_PER_S
-from pytest_ldos.trace.execution.columns import (
-    Grouped,
-    Growing,
-    IdArray,
-    Index,
-    TimesNs,
-    chunks,
-    computed,
-    distinct_rows,
-    ids_at,
-    ids_of,
-    index_by,
-    rows_of,
-    times_at,
-    times_of,
-)
+from pytest_ldos.trace.execution import columns as mapped
+from pytest_ldos.trace.execution.columns import IdArray, TimesNs, ids_at, ids_of, times_at, times_of
 from pytest_ldos.trace.execution.coverage import Coverage
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import FlowGraph, unlinked_topics
@@ -88,9 +74,9 @@ class _Sent:
     """Messages by publisher and way: intra-process, or through the middleware."""
 
     def __init__(self, model: ExecutionModel) -> None:
-        columns = {"group": Growing(np.int32), "time_ns": Growing(np.int64), "publication": Growing(np.int32)}
-        for part in chunks(len(model.publications)):
-            table = rows_of(model.publications, part)
+        columns = mapped.growing(group=np.int32, time_ns=np.int64, publication=np.int32)
+        for part in mapped.chunks(len(model.publications)):
+            table = mapped.rows_of(model.publications, part)
             publisher, row = ids_of(table, "publisher"), np.arange(part.start, part.stop)
             through, within = ~table["intra"].to_numpy(), table["intra_ns"].is_not_null().to_numpy()
             for way, name, is_sent in ((0, "time_ns", through), (1, "intra_ns", within)):
@@ -101,14 +87,14 @@ class _Sent:
         self._group, self._time_ns, publication = (column.finish() for column in columns.values())
         self._publishers, self._process_of = len(model.publishers), ids_of(model.publishers, "process")
         self._coverage = model.coverage
-        self._publications = Grouped(self._group, publication, 2 * self._publishers)
+        self._publications = mapped.Grouped(self._group, publication, 2 * self._publishers)
 
     def periods(self) -> pl.DataFrame:
         """Median interval between messages, by publisher and way; null without a period."""
         groups = 2 * self._publishers
         last_ns, has_last = np.zeros(groups, dtype=np.int64), np.zeros(groups, dtype=bool)
-        since_ns, group = Growing(np.int64), Growing(np.int32)
-        for part in chunks(len(self._group)):
+        since_ns, group = mapped.Growing(np.int64), mapped.Growing(np.int32)
+        for part in mapped.chunks(len(self._group)):
             own, times_ns = self._group[part], self._time_ns[part]
             order = np.argsort(own, kind="stable")
             own, times_ns = own[order], times_ns[order]
@@ -120,7 +106,7 @@ class _Sent:
             since_ns.add((times_ns - before_ns)[is_following])
             group.add(own[is_following])
             last_ns[own], has_last[own] = times_ns, True
-        grouped = Grouped(group.finish(), since_ns.finish(), groups)
+        grouped = mapped.Grouped(group.finish(), since_ns.finish(), groups)
         quartiles, medians = grouped.nearest([0.25, 0.5, 0.75]), grouped.medians()
         period_ns = []
         for count, found, median in zip(grouped.sizes, quartiles, medians, strict=True):
@@ -136,20 +122,17 @@ class _Sent:
         )
 
     def between(self, publisher: int, intra: bool, first: int, last: int) -> IdArray:
-        """Messages of a publisher from one publication to another, in order."""
         own = self._publications.of(publisher * 2 + intra)
         return own[np.searchsorted(own, first) : np.searchsorted(own, last, side="right")]
 
 
 class _Got:
-    """Messages with a transport link, by publisher, way and subscription."""
-
     def __init__(self, flow: FlowGraph) -> None:
         self._flow = flow
         model = flow.model
-        columns = {name: Growing(np.int32) for name in _PAIR}
-        for part in chunks(len(flow.transport)):
-            links = rows_of(flow.transport, part)
+        columns = {name: mapped.Growing(np.int32) for name in _PAIR}
+        for part in mapped.chunks(len(flow.transport)):
+            links = mapped.rows_of(flow.transport, part)
             publication, take = ids_of(links, "publication"), ids_of(links, "take")
             intra = model.takes["intra"].gather(take).to_numpy()
             sent = model.publications[publication].select("intra", "intra_ns")
@@ -158,7 +141,7 @@ class _Got:
             columns["intra"].add(np.where(went, intra, -1))  # -1 if the publication did not go that way
             columns["subscription"].add(ids_at(model.takes, "subscription", take))
         every = [column.finish() for column in columns.values()]
-        kinds = distinct_rows(*every)
+        kinds = mapped.distinct_rows(*every)
         kinds = kinds[(kinds >= 0).all(axis=1)]
 
         def key(publisher: IdArray, intra: IdArray, subscription: IdArray) -> IdArray:
@@ -170,18 +153,18 @@ class _Got:
             known = (publisher >= 0) & (intra >= 0) & (subscription >= 0)
             return np.where(known, np.searchsorted(key(*kinds.T), key(publisher, intra, subscription)), -1)
 
-        self._pair = computed(len(flow.transport), np.int32, pair_of)  # row in `pairs` of each message, -1 if none
+        # row in `pairs` of each message, -1 if none
+        self._pair = mapped.computed(len(flow.transport), np.int32, pair_of)
         ids = {name: kinds[:, at].astype(np.int32) for at, name in enumerate(_PAIR)}
         self.pairs = pl.DataFrame(ids).with_columns(pl.col("intra") == 1)
 
     def counts(self, pairs: pl.DataFrame) -> dict[str, pl.Series]:
-        """Numbers of messages on time, late and too late, for each pair."""
         limits = {name: pairs[f"limit_{name}"].to_numpy() for name in ("too_late", "late")}
         found = np.zeros((len(pairs), 3), dtype=np.int64)
-        for part in chunks(len(self._pair)):
+        for part in mapped.chunks(len(self._pair)):
             known = self._pair[part] >= 0
             pair = self._pair[part][known]
-            latency_ns = rows_of(self._flow.transport, part)["latency_ns"].to_numpy()[known]
+            latency_ns = mapped.rows_of(self._flow.transport, part)["latency_ns"].to_numpy()[known]
             too_late = latency_ns > limits["too_late"][pair]
             late = ~too_late & (latency_ns > limits["late"][pair])
             for at, is_one in enumerate((~too_late & ~late, late, too_late)):
@@ -192,7 +175,7 @@ class _Got:
 
     def publications(self) -> dict[str, pl.Series]:
         """First and last publication of each pair, and the number of distinct ones."""
-        grouped = Grouped(self._pair, self._flow.transport["publication"].to_numpy(), len(self.pairs))
+        grouped = mapped.Grouped(self._pair, self._flow.transport["publication"].to_numpy(), len(self.pairs))
         taken = grouped.distinct()  # which sorts them
         edges = [(int(own[0]), int(own[-1])) for own in map(grouped.of, range(len(self.pairs)))]
         return {
@@ -222,8 +205,8 @@ class _Got:
         return int(model.coverage.are_whole(np.repeat(process, len(untaken)), sent_ns, next_ns).sum())
 
     @cached_property
-    def _by_pair(self) -> Index:
-        return index_by(self._pair, len(self.pairs))
+    def _by_pair(self) -> mapped.Index:
+        return mapped.index_by(self._pair, len(self.pairs))
 
 
 def rates_of(group: IdArray, times_ns: TimesNs, coverage: Coverage, processes: Sequence[Iterable[int]]) -> pl.DataFrame:
@@ -238,7 +221,7 @@ def rates_of(group: IdArray, times_ns: TimesNs, coverage: Coverage, processes: S
     """
     partial = [number for number, each in enumerate(processes) if coverage.spans(each)]
     found = pl.DataFrame(schema=_SCHEMA)
-    for part in chunks(len(group)):
+    for part in mapped.chunks(len(group)):
         own, own_ns = group[part], times_ns[part]
         stretch = np.zeros(len(own), dtype=np.int32)
         for number in partial:
@@ -265,8 +248,6 @@ _SCHEMA: Final = pl.Schema(
 
 
 class Role(StrEnum):
-    """Role of a node on a topic."""
-
     PUBLISHES = "publishes"
     SUBSCRIBES = "subscribes"
 

@@ -23,55 +23,30 @@ import numpy.typing as npt
 import polars as pl
 
 from pytest_ldos.trace.execution import columns as mapped
-from pytest_ldos.trace.execution.columns import (
-    NEVER,
-    Array,
-    Growing,
-    IdArray,
-    TimesNs,
-    chunks,
-    computed,
-    filled,
-    frame_of,
-    ids_at,
-    ids_of,
-    pick,
-    room_for,
-    rows_of,
-    sorted_rows,
-    times_at,
-    times_of,
-)
+from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, ids_at, ids_of, pick, times_at, times_of
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.execution.observed import Clock
-from pytest_ldos.trace.flow.graph import LINKS, FlowGraph, number_topics, unlinked_topics
+from pytest_ldos.trace.flow.graph import LINKS, FlowGraph, number_topics, topics_of, unlinked_topics
 
 
 def link_buffers(model: ExecutionModel) -> IdArray:
     """Publication of each take, -1 for messages that came through the middleware; shape ``(takes,)``."""
-    found = filled(len(model.takes), np.int32, -1)
-    taken = _rows_where(model.takes["intra"])
+    found = mapped.filled(len(model.takes), np.int32, -1)
+    taken = mapped.rows_where(len(model.takes), lambda part: mapped.rows_of(model.takes["intra"], part).to_numpy())
     if len(taken) == 0 or len(model.enqueues) == 0:
         return found
     enqueue, publication = _enqueue_of(model, taken), _publication_of_enqueues(model)
-    for part in chunks(len(taken)):
+    for part in mapped.chunks(len(taken)):
         found[taken[part]] = pick(publication, enqueue[part], -1)
     return found
 
 
-def _rows_where(column: pl.Series) -> IdArray:
-    """Rows in which a column is true."""
-    rows = Growing(np.int32)
-    for part in chunks(len(column)):
-        rows.add(np.flatnonzero(rows_of(column, part).to_numpy()) + part.start)
-    return rows.finish()
-
-
 def _publication_of_enqueues(model: ExecutionModel) -> IdArray:
     """The intra-process publication of each enqueue: the last one on its thread."""
-    intra = _rows_where(model.publications["intra_ns"].is_not_null())
-    published_ns = computed(len(intra), np.int64, lambda part: times_at(model.publications, "intra_ns", intra[part]))
-    publisher = computed(len(intra), np.int32, lambda part: ids_at(model.publications, "thread", intra[part]))
+    sent = model.publications
+    intra = mapped.rows_where(len(sent), lambda part: mapped.rows_of(sent["intra_ns"], part).is_not_null().to_numpy())
+    published_ns = mapped.computed(len(intra), np.int64, lambda part: times_at(sent, "intra_ns", intra[part]))
+    publisher = mapped.computed(len(intra), np.int32, lambda part: ids_at(sent, "thread", intra[part]))
     thread, enqueued_ns = ids_of(model.enqueues, "thread"), times_of(model.enqueues, "time_ns")
     clock = Clock(published_ns, enqueued_ns)
     timeline = clock.timeline(publisher, published_ns)
@@ -79,13 +54,13 @@ def _publication_of_enqueues(model: ExecutionModel) -> IdArray:
     def last(part: slice) -> IdArray:
         return pick(intra, timeline.last(clock.keys(thread[part], enqueued_ns[part])), -1)
 
-    return computed(len(enqueued_ns), np.int32, last)
+    return mapped.computed(len(enqueued_ns), np.int32, last)
 
 
 def _enqueue_of(model: ExecutionModel, taken: IdArray) -> IdArray:
     """The enqueue that filled each take's slot; an enqueue serves one take only."""
     enqueued_ns = times_of(model.enqueues, "time_ns")
-    taken_ns = computed(len(taken), np.int64, lambda part: times_at(model.takes, "time_ns", taken[part]))
+    taken_ns = mapped.computed(len(taken), np.int64, lambda part: times_at(model.takes, "time_ns", taken[part]))
     put, emptied = _slots(model, taken)
     clock = Clock(enqueued_ns, taken_ns)
     filling, emptying = clock.timeline(put, enqueued_ns), clock.timeline(emptied, taken_ns)
@@ -95,35 +70,34 @@ def _enqueue_of(model: ExecutionModel, taken: IdArray) -> IdArray:
         enqueue, since = filling.last(keys), pick(taken_ns, emptying.last(keys, before=True), NEVER)
         return np.where(pick(enqueued_ns, enqueue, NEVER) > since, enqueue, -1).astype(np.int32)
 
-    return computed(len(taken), np.int32, filled_by)
+    return mapped.computed(len(taken), np.int32, filled_by)
 
 
 def _slots(model: ExecutionModel, taken: IdArray) -> tuple[IdArray, IdArray]:
     """Process, buffer and slot as one number, of all enqueues and of the takes."""
     process = ids_of(model.threads, "process")
 
-    def columns(number: int, part: slice) -> list[Array]:
-        table = rows_of(model.enqueues, part) if number == 0 else model.takes[taken[part]]
+    def columns(number: int, part: slice) -> list[mapped.Array]:
+        table = mapped.rows_of(model.enqueues, part) if number == 0 else model.takes[taken[part]]
         return [process[ids_of(table, "thread")], table["buffer"].to_numpy(), table["slot"].to_numpy()]
 
     rows = (len(model.enqueues), len(taken))
-    every = [(number, part) for number in range(2) for part in chunks(rows[number])]
+    every = [(number, part) for number in range(2) for part in mapped.chunks(rows[number])]
     known = [_distinct(columns(*each)[at] for each in every) for at in range(3)]
 
-    def codes(number: int, part: slice) -> Array:
+    def codes(number: int, part: slice) -> mapped.Array:
         places = [np.searchsorted(*pair) for pair in zip(known, columns(number, part), strict=True)]
-        code: Array = (places[0] * len(known[1]) + places[1]) * len(known[2]) + places[2]
+        code: mapped.Array = (places[0] * len(known[1]) + places[1]) * len(known[2]) + places[2]
         return code
 
     kept = _distinct(codes(*each) for each in every)
     return (
-        computed(rows[0], np.int32, lambda part: np.searchsorted(kept, codes(0, part))),
-        computed(rows[1], np.int32, lambda part: np.searchsorted(kept, codes(1, part))),
+        mapped.computed(rows[0], np.int32, lambda part: np.searchsorted(kept, codes(0, part))),
+        mapped.computed(rows[1], np.int32, lambda part: np.searchsorted(kept, codes(1, part))),
     )
 
 
-def _distinct(parts: Iterable[Array]) -> Array:
-    """Distinct values of all parts, in order."""
+def _distinct(parts: Iterable[mapped.Array]) -> mapped.Array:
     return np.unique(np.concatenate([np.unique(part) for part in parts]))
 
 
@@ -132,21 +106,12 @@ _ROUNDING_NS: Final = 1_000  # largest rounding error of a middleware that keeps
 
 @dataclass(frozen=True)
 class _Stamped:
-    """Messages that have a time stamp, ordered by it.
-
-    Attributes:
-        row: in the table of publications or takes.
-        end: the publisher or subscription.
-        topic: number of the topic, -1 if unknown.
-    """
+    """Messages that have a time stamp, ordered by it: rows, topics (-1 if unknown), publishers or subscriptions."""
 
     row: IdArray
     stamp_ns: TimesNs
     topic: IdArray
     end: IdArray
-
-    def __len__(self) -> int:
-        return len(self.row)
 
     def where(self, which: npt.NDArray[Any]) -> _Stamped:
         return _Stamped(self.row[which], self.stamp_ns[which], self.topic[which], self.end[which])
@@ -157,15 +122,14 @@ class _Ordered:
 
     def __init__(self, instances: pl.DataFrame, end: str, ends: pl.DataFrame, numbers: dict[str, int]) -> None:
         self._instances, self._end = instances, end
-        self._topic_of_end = np.array([numbers.get(topic, -1) for topic in ends["topic"]], dtype=np.int32)
+        self._topic_of_end = topics_of(ends, numbers)
         stamps_ns = times_of(instances, "source_ns")
-        rows = sorted_rows(stamps_ns)
-        self.stamp_ns = computed(len(rows), np.int64, lambda part: stamps_ns[rows[part]])
+        rows = mapped.sorted_rows(stamps_ns)
+        self.stamp_ns = mapped.computed(len(rows), np.int64, lambda part: stamps_ns[rows[part]])
         first = int(np.searchsorted(self.stamp_ns, 0, side="right"))
         self._row, self.stamp_ns = rows[first:], self.stamp_ns[first:]
 
     def between(self, first_ns: int, last_ns: int) -> _Stamped:
-        """Messages with stamps from the first to the last one."""
         begin = np.searchsorted(self.stamp_ns, first_ns)
         behind = np.searchsorted(self.stamp_ns, min(last_ns, np.iinfo(np.int64).max), side="right")
         part = slice(int(begin), int(behind))
@@ -179,7 +143,7 @@ def link_stamps(model: ExecutionModel) -> IdArray:
     numbers = number_topics(model)
     sent = _Ordered(model.publications, "publisher", model.publishers, numbers)
     taken = _Ordered(model.takes, "subscription", model.subscriptions, numbers)
-    found = filled(len(model.takes), np.int32, -1)
+    found = mapped.filled(len(model.takes), np.int32, -1)
     spans: list[tuple[int, int]] = []  # of about a chunk each; equal stamps stay together
     if len(sent.stamp_ns) and len(taken.stamp_ns):
         both = (sent.stamp_ns, taken.stamp_ns)
@@ -225,11 +189,11 @@ def _link_rounded(sent: _Stamped, taken: _Stamped, found: IdArray, span: tuple[i
     missing = (found[taken.row] < 0) & (taken.topic >= 0)
     for topic in np.unique(taken.topic[missing & within]).tolist():
         own, theirs = taken.where(missing & within & (taken.topic == topic)), sent.where(sent.topic == topic)
-        if len(theirs) == 0:
+        if len(theirs.row) == 0:
             continue
         others = taken.where(~missing & (taken.topic == topic))
-        after = np.clip(np.searchsorted(theirs.stamp_ns, own.stamp_ns), 1, len(theirs)) - 1
-        other = np.minimum(after + 1, len(theirs) - 1)
+        after = np.clip(np.searchsorted(theirs.stamp_ns, own.stamp_ns), 1, len(theirs.row)) - 1
+        other = np.minimum(after + 1, len(theirs.row) - 1)
         distance = np.abs(theirs.stamp_ns[after] - own.stamp_ns)
         further = np.abs(theirs.stamp_ns[other] - own.stamp_ns)
         nearest = theirs.row[np.where(further < distance, other, after)]
@@ -249,9 +213,8 @@ def link_transport(model: ExecutionModel) -> pl.DataFrame:
     """One row per reception whose publication is in the trace, in the order of the receptions."""
     by_stamp, by_buffer = link_stamps(model), link_buffers(model)
     process_of, host_of = ids_of(model.threads, "process"), ids_of(model.processes, "host")
-    kinds = {"publication": np.int32, "take": np.int32, "latency_ns": np.int64, "way": np.uint32}
-    columns = {name: Growing(dtype) for name, dtype in kinds.items()}
-    for part in chunks(len(model.takes)):
+    columns = mapped.growing(publication=np.int32, take=np.int32, latency_ns=np.int64, way=np.uint32)
+    for part in mapped.chunks(len(model.takes)):
         publication = np.where(by_buffer[part] >= 0, by_buffer[part], by_stamp[part])
         take = np.flatnonzero(publication >= 0).astype(np.int32) + np.int32(part.start)
         publication = publication[publication >= 0]
@@ -263,14 +226,14 @@ def link_transport(model: ExecutionModel) -> pl.DataFrame:
         within = model.takes["intra"].gather(take).to_numpy()
         conditions = [within, sender == receiver, host_of[sender] == host_of[receiver]]
         columns["way"].add(np.select(conditions, [0, 1, 2], 3))  # numbers in `WAYS`
-    return frame_of(LINKS["transport"], {name: column.finish() for name, column in columns.items()})
+    return mapped.frame_of(LINKS["transport"], {name: column.finish() for name, column in columns.items()})
 
 
 def first_linked(size: int, links: pl.DataFrame, key: str, value: str) -> IdArray:
     """The first `value` of each `key`, -1 if none; shape ``(size,)``."""
-    found = filled(size, np.int32, -1)
-    for part in reversed(list(chunks(len(links)))):
-        some = rows_of(links, part)
+    found = mapped.filled(size, np.int32, -1)
+    for part in reversed(list(mapped.chunks(len(links)))):
+        some = mapped.rows_of(links, part)
         found[ids_of(some, key)[::-1]] = ids_of(some, value)[::-1]
     return found
 
@@ -312,15 +275,15 @@ def _without(model: ExecutionModel, linked: pl.Series, table: str, end: str) -> 
     The second number counts those while a process that subscribes to the topic is not whole.
     """
     instances, ends = getattr(model, table), getattr(model, f"{end}s")
-    is_linked = room_for(len(instances), np.bool_)
-    for part in chunks(len(linked)):
-        is_linked[rows_of(linked, part).to_numpy()] = True
+    is_linked = mapped.room_for(len(instances), np.bool_)
+    for part in mapped.chunks(len(linked)):
+        is_linked[mapped.rows_of(linked, part).to_numpy()] = True
     found: Counter[str | None] = Counter()
     unseen = 0
     topics = [*ends["topic"], None]
     subscribing = dict(model.subscriptions.group_by("topic").agg("process").iter_rows())
-    for part in chunks(len(instances)):
-        rows = rows_of(instances, part)
+    for part in mapped.chunks(len(instances)):
+        rows = mapped.rows_of(instances, part)
         own, times_ns = ids_of(rows, end)[~is_linked[part]], times_of(rows, "time_ns")[~is_linked[part]]
         for number, count in enumerate(np.bincount(own + 1).tolist()):
             topic = topics[number - 1]
@@ -332,8 +295,6 @@ def _without(model: ExecutionModel, linked: pl.Series, table: str, end: str) -> 
 
 
 class Bound(StrEnum):
-    """Known bound of an offset."""
-
     LEAST = "at least"
     MOST = "at most"
     NONE = "not known"
@@ -360,8 +321,7 @@ class ClockOffset:
 def estimate_clock_offsets(flow: FlowGraph) -> dict[str, ClockOffset]:
     """Offsets by host name that bring all clocks into agreement with the first host's.
 
-    A host that exchanged no message with the others, directly or indirectly, is left out. Source: `transport` links
-    between hosts.
+    A host that exchanged no message with the others, directly or indirectly, is left out.
     """
     model = flow.model
     host_of = ids_of(model.processes, "host")[ids_of(model.threads, "process")]
@@ -384,10 +344,7 @@ def estimate_clock_offsets(flow: FlowGraph) -> dict[str, ClockOffset]:
 
 
 def _between(bounds: dict[tuple[int, int], tuple[int, int]], known: int, host: int) -> ClockOffset:
-    """Offset to be added to the times of `host` to agree with `known`.
-
-    Messages to `host` bound its offset from below, messages from it from above.
-    """
+    """Offset to be added to the times of `host`: messages to it are bounds from below, messages from it from above."""
     to_host, from_host = bounds.get((known, host)), bounds.get((host, known))
     if to_host and from_host:
         lowest, highest = -to_host[0], from_host[0]

@@ -73,7 +73,7 @@ def test_killed_perf_gives_no_profile_and_leaves_nothing(tmp_path, monkeypatch):
     with busy_process() as process:
         profiler.start({process.pid: "worker"})
         assert list((tmp_path / "temporary").glob("ldos-perf-*"))
-        (child,) = profiler._perf._group.children
+        (child,) = profiler._group.children
         os.kill(child.pid, signal.SIGKILL)
         child.process.wait()
         with pytest.raises(ProfilingFailed, match="killed by SIGKILL"):
@@ -93,7 +93,7 @@ def test_damaged_recording_is_reported(tmp_path):
     profiler = PerfProfiler(tmp_path, rate_hz=99)
     with busy_process() as process:
         profiler.start({process.pid: "worker"})
-        (child,) = profiler._perf._group.children
+        (child,) = profiler._group.children
         child.process.send_signal(signal.SIGINT)
         child.process.wait()
         child.process.returncode = 0

@@ -107,7 +107,7 @@ def test_clock_matches_user_space_traces(recorder):
     (file,) = files(recorder)
     records = read_perf_records(file)
     own = records.switches["tid"] == pid
-    outs = np.sort(records.switches["time"][own & records.is_out & ~records.is_preempted])
+    outs = np.sort(records.switches["time"][own & records.have(reader.OUT) & ~records.have(reader.PREEMPTED)])
     for before, after, count in sleeps:
         assert np.count_nonzero((outs > before) & (outs < after)) >= count >= 1
     assert records.names[pid].startswith("python")
