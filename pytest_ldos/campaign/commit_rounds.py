@@ -9,20 +9,17 @@ one of BAD, with the same seed and at about the same time:
 Of two equal versions, either trial of a pair is worse with probability 0.5, for any distribution. The test therefore
 needs no assumption on effect size or noise: a commit equal to GOOD is called broken, and one equal to BAD sound, with
 at most the test's error probability.
-
-``.ldos/bisect/<stack>/<host class>/<scenario>/<good>..<bad>/`` holds ``<commit>.json``. The files of a finished search
-are deleted.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, LdosError, LoadFailed
 from pytest_ldos.base.series import Better
@@ -32,13 +29,12 @@ from pytest_ldos.campaign.estimate import Amount
 from pytest_ldos.campaign.order import Block, Role
 from pytest_ldos.campaign.starts import (
     Site,
+    Store,
+    StoredTrials,
     bench_of,
-    plain_spec,
-    plain_trials,
-    read_document,
-    set_damaged_aside,
+    decode_stored,
+    encode_stored,
     shortfall_of,
-    write_document,
 )
 from pytest_ldos.campaign.versions.version import Revision, Version, find_revision
 from pytest_ldos.host.checkout import (
@@ -51,10 +47,8 @@ from pytest_ldos.host.checkout import (
     top_of_checkout,
     why_unknown,
 )
-from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.artifacts import drop_folder, new_run_folder, new_scenario_folder
-from pytest_ldos.measure.trial.codec import decode_trials
 from pytest_ldos.measure.trial.record import Trial, TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
 
@@ -332,70 +326,12 @@ def _badness(trial: Trial, metric: Metric) -> float | None:
     return -value if value is not None and metric.better is Better.HIGHER else value
 
 
-@dataclass(frozen=True)
-class CommitEvidence:
-    """The rounds of one search.
+class CommitStore(Store[StoredTrials[Side]]):
+    """All rounds of each commit of one search.
 
-    Attributes:
-        where: identity of the machine; see `machine_here`.
+    ``.ldos/bisect/<stack>/<host class>/<scenario>/<good>..<bad>/`` holds ``<commit>.json``. The files of a finished
+    search are deleted.
     """
 
-    folder: Path
-    spec: ScenarioSpec
-    where: Mapping[str, str]
-
-    @classmethod
-    def of(
-        cls,
-        output: Path,
-        key: BaselineKey,
-        ends: tuple[Commit, Commit],
-        *,
-        spec: ScenarioSpec,
-        where: Mapping[str, str],
-    ) -> CommitEvidence:
-        good, bad = ends
-        return cls(key.folder(output / "bisect") / f"{good.name}..{bad.name}", spec, where)
-
-    def keep(self, commit: Commit, records: Records) -> None:
-        """Writes all rounds of a commit.
-
-        Raises:
-            NotWritten: they could not be written; earlier ones are intact.
-        """
-        sides = {side: plain_trials(trials) for side, trials in records.items()}
-        write_document(self._file(commit), {"kind": "pytest-ldos rounds of a commit", **self._setting, "sides": sides})
-
-    def records(self, commit: Commit) -> Records:
-        """Stored rounds of a commit with the same settings and machine; empty if there are none.
-
-        Raises:
-            RecordUnreadable: the file is damaged; the message names it.
-        """
-        file = self._file(commit)
-        setting, records = _read(file) if file.is_file() else (None, {})
-        return records if setting == self._setting else {}
-
-    def set_damaged_aside(self) -> list[Path]:
-        return set_damaged_aside(sorted(self.folder.glob("*.json")), _read)
-
-    def drop(self) -> None:
-        """Deletes the files of a finished search."""
-        for file in self.folder.glob("*.json"):
-            file.unlink()
-
-    @property
-    def _setting(self) -> dict[str, Any]:
-        return {"asked": plain_spec(self.spec), "where": dict(self.where)}
-
-    def _file(self, commit: Commit) -> Path:
-        return self.folder / f"{commit.name}.json"
-
-
-def _read(file: Path) -> tuple[dict[str, Any], Records]:
-
-    def parse(document: Any) -> tuple[dict[str, Any], Records]:
-        sides = {Side(name): decode_trials(json.dumps(each), file) for name, each in document["sides"].items()}
-        return {"asked": document["asked"], "where": document["where"]}, sides
-
-    return read_document(file, parse, remedy=f"delete {file.name}: its rounds are measured again")
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, partial(decode_stored, key=Side), encode_stored)

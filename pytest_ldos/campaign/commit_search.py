@@ -9,29 +9,31 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
 from pytest_ldos.base.errors import BringUpFailed, PreparationFailed
 from pytest_ldos.base.stats.counts import median_interval
+from pytest_ldos.base.text import counted
 from pytest_ldos.campaign.bisection import Bisection, LevelRecord, LevelState, SearchPlan
 from pytest_ldos.campaign.commit_rounds import (
     Commit,
-    CommitEvidence,
     CommitFailed,
     CommitNotBuilt,
+    CommitStore,
     Records,
     Side,
     compare_round,
     rounds_in,
     without,
 )
-from pytest_ldos.campaign.starts import Notes
+from pytest_ldos.campaign.starts import CampaignObserver, StoredTrials, plain_spec
 from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.judge.summary import Explanation, explain, path_of
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.scenario.model import ScenarioSpec
 
 CHANGE_CONFIDENCE: Final = 0.95
 """Confidence of the displayed changes; no decision depends on them."""
@@ -200,26 +202,24 @@ MeasureRound = Callable[[Mapping[Side, Version], Records, int], Records]
 """Returns the records with one more round of the given number; see `measure_round`."""
 
 
-class CommitObserver(Notes, Protocol):
-    def begin_round(self, commit: Commit, number: int, bisection: Bisection) -> None:
-        """A round of a commit begins, counted from 0."""
-
-
 @dataclass(kw_only=True)
 class CommitSearch:
     """Measures commits and searches for the regression.
 
     Attributes:
         commits: from GOOD to BAD.
+        where: identity of the machine (`machine_here`); rounds of others are ignored, as are those of another `spec`.
     """
 
     commits: Sequence[Commit]
     plan: SearchPlan
     metric: Metric
+    spec: ScenarioSpec
+    where: Mapping[str, str]
     prepare: Callable[[Commit], Version]
     measure: MeasureRound
-    evidence: CommitEvidence
-    observer: CommitObserver
+    store: CommitStore
+    observer: CampaignObserver
     _records: dict[float, Records] = field(default_factory=dict)
     _left_out: dict[float, str] = field(default_factory=dict)
     _failures: dict[float, int] = field(default_factory=dict)
@@ -238,8 +238,7 @@ class CommitSearch:
             LoadFailed, RecordingFailed: see `measure_round`; complete rounds are kept.
             RecordUnreadable: stored rounds cannot be opened, although they may be intact.
         """
-        for damaged in self.evidence.set_damaged_aside():
-            self.observer.note(f"damaged, set aside and measured again: {damaged}")
+        self.store.recover(self.observer)
         while (place := self._bisection.next_level()) is not None:
             try:
                 self._add_round(place)
@@ -250,7 +249,8 @@ class CommitSearch:
             if record is not None and record.standing in unmeasured and place != self.plan.scale.harsh:
                 reasons = [each.reason for each in record.exclusions]
                 self._leave_out(place, reasons[-1] if reasons else f"most trials have no {self.metric.name}")
-        self.evidence.drop()
+        for file in self.store.files():
+            file.unlink()
         return conclude(
             self.plan,
             self._bisection,
@@ -264,16 +264,26 @@ class CommitSearch:
         commit, size = self.commits[int(place)], self.plan.trials_per_start
         number = sum(each == place for each, _ in self._counted)
         if place not in self._records:
-            self._records[place] = self.evidence.records(commit)
+            self._records[place] = self._stored(commit)
             if found := rounds_in(self._records[place], size):
                 self.observer.note(f"continues what was interrupted; rounds of {commit.name}: {found}")
         if number >= rounds_in(self._records[place], size):
             versions = self._prepared(place)
-            self.observer.begin_round(commit, number, self._bisection)
+            holds, breaks, left = self._bisection.holds, self._bisection.breaks, ""
+            if holds is not None and breaks is not None:
+                left = f"; {counted(round(breaks.level - holds.level), 'commit')} left"
+            self.observer.doing(f"round {number + 1} of {commit.name} ({commit.subject}){left}")
             self._records[place] = self.measure(versions, self._records[place], number)
-            self.evidence.keep(commit, self._records[place])
+            self.store.keep(StoredTrials(plain_spec(self.spec), self.where, self._records[place]), commit.name)
         self._counted.append((place, number))
         self._count(place, number)
+
+    def _stored(self, commit: Commit) -> Records:
+        """Stored rounds of a commit with the same settings and machine; empty if there are none."""
+        file = self.store.folder / f"{commit.name}.json"
+        stored = self.store.read(file) if file.is_file() else None
+        is_ours = stored is not None and (stored.asked, stored.version) == (plain_spec(self.spec), self.where)
+        return stored.sets if stored is not None and is_ours else {}
 
     def _prepared(self, place: float) -> Mapping[Side, Version]:
         """The versions of a round, prepared once per visited commit; only the last few builds are kept.

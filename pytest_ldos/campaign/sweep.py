@@ -7,30 +7,31 @@ so that cells of different definitions are never mixed.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import platform
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property, partial
 from glob import escape
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError, MachineBusy, RecordUnreadable, TraceUnreadable
 from pytest_ldos.base.files import PlainReader, write_atomically
 from pytest_ldos.campaign.cells import Cell, Grid, Outline, estimate_s, running_order
 from pytest_ldos.campaign.starts import (
-    Notes,
+    CampaignObserver,
+    Store,
     append_start,
     arm_ended,
+    motions_of,
     plain_trials,
-    set_damaged_aside,
     with_lost_motion,
 )
 from pytest_ldos.host.availability import Availability
@@ -39,7 +40,7 @@ from pytest_ldos.judge.gate.decide import judge_alone, load_faults, measurement_
 from pytest_ldos.judge.gate.reasons import Describe
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.load.protocol import load_available
-from pytest_ldos.measure.trial.artifacts import new_folder, resumable
+from pytest_ldos.measure.trial.artifacts import new_folder
 from pytest_ldos.measure.trial.codec import decode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.robot.stack.choose import stack_available
@@ -110,17 +111,13 @@ def decode_start(text: str, path: Path) -> StartRecord:
     """Decodes a record from JSON text; `path` is named in errors.
 
     Raises:
-        RecordUnreadable: it is not a record, or damaged.
+        RecordUnreadable, KeyError, TypeError, ValueError, RecursionError: it is not a record, or damaged.
     """
-    try:
-        values = dict(json.loads(text))
-        if {name: values.pop(name, None) for name in _OF_START} != _OF_START:
-            raise ValueError("it holds no start of a sweep that this version reads")  # noqa: TRY301
-        reader = PlainReader({TrialSet: lambda trials, _: decode_trials(json.dumps(trials), path)})
-        record: StartRecord = reader.read(StartRecord, values, "the record")
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        reason = f"{path} is damaged ({type(error).__name__}: {error})"
-        raise RecordUnreadable(reason, remedy="delete it: the start is measured again") from None
+    values = dict(json.loads(text))
+    if {name: values.pop(name, None) for name in _OF_START} != _OF_START:
+        raise ValueError("it holds no start of a sweep that this version reads")
+    reader = PlainReader({TrialSet: lambda trials, _: decode_trials(json.dumps(trials), path)})
+    record: StartRecord = reader.read(StartRecord, values, "the record")
     return record
 
 
@@ -159,10 +156,6 @@ class CellResult:
     def _sets(self) -> list[TrialSet]:
         trusted = [record for record in self.records if record.state in TRUSTED]
         return [record.trials for record in trusted or self.records if record.trials is not None]
-
-    @property
-    def is_done(self) -> bool:
-        return len(self.records) >= self.planned
 
 
 def collect(cells: Iterable[Cell], records: Records, starts: int) -> list[CellResult]:
@@ -234,37 +227,21 @@ class SweepFolder:
 
     path: Path
 
+    @property
+    def starts(self) -> Store[StartRecord]:
+        return Store(self.path / "cells", decode_start, encode_start)
+
     def keep(self, record: StartRecord) -> None:
-        """Writes the record of a start.
+        """Writes the record of a start; raises as `Store.keep`."""
+        self.starts.keep(record, f"{record.cell}.{record.start + 1}")
 
-        Raises:
-            NotWritten: it could not be written.
-        """
-        with resumable():
-            write_atomically(self.path / "cells" / f"{record.cell}.{record.start + 1}.json", encode_start(record))
-
-    def records(self) -> Records:
-        """All records.
-
-        Raises:
-            RecordUnreadable: a file is damaged; the message names it.
-        """
-        return {(each.cell, each.start): each for each in map(_read_start, self.files())}
-
-    def readable_records(self) -> Records:
-        """All undamaged records; damaged ones count as not measured."""
+    def records(self, *, skip_damaged: bool = False) -> Records:
+        """All records; damaged ones count as not measured if they are skipped, else it raises as `Store.read`."""
         found = []
-        for file in self.files():
-            with contextlib.suppress(RecordUnreadable):
-                found.append(_read_start(file))
+        for file in self.starts.files():
+            with suppress(*[RecordUnreadable] if skip_damaged else []):
+                found.append(self.starts.read(file))
         return {(each.cell, each.start): each for each in found}
-
-    def set_damaged_aside(self) -> list[Path]:
-        return set_damaged_aside(self.files(), _read_start)
-
-    def files(self) -> list[Path]:
-        """Files of all measured starts."""
-        return sorted((self.path / "cells").glob("[!.]*.json"))
 
     def key(self) -> SweepKey | None:
         """The key of the sweep; ``None`` if it cannot be read."""
@@ -293,14 +270,6 @@ class SweepFolder:
         except (OSError, ValueError):
             return {}
         return document if isinstance(document, dict) and document.items() >= _OF_SWEEP.items() else {}
-
-
-def _read_start(file: Path) -> StartRecord:
-    try:
-        text = file.read_text("utf-8", errors="replace")
-    except OSError as error:
-        raise RecordUnreadable(f"{file} cannot be read: {error.strerror}") from None
-    return decode_start(text, file)
 
 
 def find_sweep(output: Path, key: SweepKey) -> SweepFolder | None:
@@ -373,14 +342,6 @@ class SweepPlan:
             )
 
 
-class SweepObserver(Notes, Protocol):
-    def cell(self, cell: Cell, start: int, *, number: int, of: int) -> None:
-        """A start of a cell begins: `number` (from 1) of the `of` starts that are left."""
-
-    def cell_done(self, result: CellResult) -> None:
-        """A start of a cell has ended, and is on disk."""
-
-
 @dataclass(frozen=True)
 class Sweeper:
     """Measures cells according to a plan.
@@ -388,16 +349,16 @@ class Sweeper:
     Attributes:
         measure: returns the trials of one stack start, by scenario and number of the start.
         available: checks if a scenario can be measured here; called before its stack is started.
-        now_ns: Unix time.
+        done: called with the starts so far of a cell after each, once it is on disk.
     """
 
     plan: SweepPlan
     folder: SweepFolder
     measure: Callable[[ScenarioSpec, int], TrialSet]
-    observer: SweepObserver
+    observer: CampaignObserver
     describe: Describe
     available: Callable[[ScenarioSpec], Availability] = lambda spec: Availability(True)
-    now_ns: Callable[[], int] = time.time_ns
+    done: Callable[[CellResult], None] = lambda result: None
 
     def run(self) -> list[CellResult]:
         """Measures and returns all cells. Earlier results are reused, unless they are damaged or to be retried.
@@ -406,35 +367,36 @@ class Sweeper:
             RecordUnreadable: earlier results cannot be opened, although they may be intact.
             MachineBusy: another session uses the machine; earlier results are kept.
         """
-        for damaged in self.folder.set_damaged_aside():
-            self.observer.note(f"damaged, set aside and measured again: {damaged}")
+        self.folder.starts.recover(self.observer)
         records = dict(self.folder.records())
         cells = {cell.name: cell for cell in self.plan.grid.outline.cells}
         left = self.plan.left(records)
-        for number, (name, start) in enumerate(left, start=1):
-            self.observer.cell(cells[name], start, number=number, of=len(left))
+        for number, (name, start) in enumerate(left):
+            self.observer.expect(sum(motions_of(self.plan.grid.specs[each]) for each, _ in left[number:]))
+            again = f", start {start + 1}" if self.plan.starts > 1 else ""
+            self.observer.doing(f"{number + 1} of {len(left)}: {cells[name].label}{again}")
             record = self._measure(self.plan.grid.specs[name], start)
             self.folder.keep(record)
             records[name, start] = record
-            self.observer.cell_done(*collect([cells[name]], records, self.plan.starts))
+            self.done(*collect([cells[name]], records, self.plan.starts))
         return collect(cells.values(), records, self.plan.starts)
 
     def _measure(self, spec: ScenarioSpec, start: int) -> StartRecord:
-        record = partial(StartRecord, cell=spec.name, start=start, began_ns=self.now_ns(), host=platform.node())
+        record = partial(StartRecord, cell=spec.name, start=start, began_ns=time.time_ns(), host=platform.node())
         able = self.available(spec)
         if not able.ok:
             state = CellState.SKIPPED if spec.unavailable is WhenUnavailable.SKIP else CellState.INFRA
             reason = f"{able.reason} → {able.remedy}" if able.remedy else able.reason
-            return record(state=state, reason=reason, ended_ns=self.now_ns())
+            return record(state=state, reason=reason, ended_ns=time.time_ns())
         try:
             trials = self.measure(spec, start)
         except MachineBusy:
             raise
         except LdosError as error:
             state = CellState.INVALID if isinstance(error, TraceUnreadable) else CellState.INFRA
-            return record(state=state, reason=error.summary, ended_ns=self.now_ns())
+            return record(state=state, reason=error.summary, ended_ns=time.time_ns())
         state, reason = state_of(trials, self.describe)
-        return record(state=state, reason=reason, trials=trials, ended_ns=self.now_ns())
+        return record(state=state, reason=reason, trials=trials, ended_ns=time.time_ns())
 
 
 def can_be_measured(spec: ScenarioSpec) -> Availability:
