@@ -31,10 +31,8 @@ OpenRig = Callable[..., AbstractContextManager[Rig]]
 
 
 class BlockObserver(Observer, Protocol):
-    """Observer of blocks of trials."""
-
     def block(self, block: Block, version: Version) -> None:
-        """A block begins: its stack is being started."""
+        """The stack of a block is being started."""
 
     def waiting(self, what: str) -> None:
         """The stack is still waiting for a condition."""
@@ -45,12 +43,10 @@ class Bench:
     """Settings shared by all blocks and versions of a session.
 
     Attributes:
-        folder: folder of the session.
-        goals: the name of a goal set, or goals.
+        goals: name of a goal set, or goals.
         loads: applied in each block, once its stack is warm.
-        catalogue: metrics to measure.
         open_rig: starts a stack and its recording.
-        watch: returns the additional observation of a version; ``None`` without one.
+        watch: returns the additional observation of a version, if any.
         clock: sums the time of each phase over all blocks.
     """
 
@@ -67,11 +63,7 @@ class Bench:
 
 
 def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | None, save: Save) -> TrialSet:
-    """Runs a block and returns the version's record with the new trials.
-
-    Args:
-        record: record of the version's earlier blocks; ``None`` for its first.
-        save: called with the record after each trial.
+    """Runs a block; returns the version's record, which is ``None`` before its first block, with the new trials.
 
     Raises:
         BringUpFailed: the stack did not start; the message names the version.
@@ -139,23 +131,20 @@ def _folder_of(bench: Bench, block: Block) -> ScenarioFolder:
 
 
 class StoredBase(NamedTuple):
-    """A stored baseline, with its number of trials and comparison function."""
+    """A stored baseline: its number of trials, and its comparison with a head."""
 
     trials: int
     decide: Callable[[TrialSet], GateResult]
 
 
 FindBase = Callable[[TrialSet], StoredBase | None]
-"""Finds the baseline of a head's trials; ``None`` if there is none."""
+"""Finds the baseline of a head's trials."""
 
 
 def measure_alone(bench: Bench, head: Version, *, find_base: FindBase, size: int | None = None) -> TrialSet:
     """Measures one version; adds starts while its comparison is inconclusive and more trials are allowed.
 
     The record is written after each trial; after an early end, it has the reason as `incomplete`.
-
-    Args:
-        size: trials of a block, by default the `usual_size_alone`.
 
     Raises:
         LdosError: a stack or a load did not start.
@@ -200,20 +189,11 @@ def _looked(bench: Bench, record: TrialSet, base: StoredBase) -> TrialSet:
 
 
 Decide = Callable[[TrialSet, TrialSet], GateResult]
-"""Compares head and base."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Interleaved:
-    """Result of a session.
-
-    Attributes:
-        head, base: trials of each version; both contain the id of the session.
-        versions: the versions they were measured on.
-        starts: number of stack starts.
-        seconds: duration of the session.
-        durations: durations of its phases, without interim looks.
-    """
+    """Result of a session, whose id both records contain; its durations exclude interim looks."""
 
     head: TrialSet
     base: TrialSet
@@ -228,16 +208,9 @@ def interleave(
 ) -> Interleaved:
     """Measures two versions interleaved until the comparison is conclusive or the trials are spent.
 
-    Both versions run the same trials (goals, seeds, starts). Both records are written after each
-    trial; after an early end, they have the reason as `incomplete`.
-
-    A session takes the time of both versions' trials and one start per block. A start includes the block's
-    warm-up trial (see `Bench.warmup`), because only warm stacks are measured.
-
-    Args:
-        decide: compares the versions; called when both have equally many trials, from the requested number
-            on.
-        size: trials of a block; see `first_blocks` and `next_pairs` for the default.
+    Both versions run the same trials (goals, seeds, starts). Both records are written after each trial; after an early
+    end, they have the reason as `incomplete`. They are compared when both have equally many trials, from the requested
+    number on.
 
     Raises:
         LdosError: a stack or a load did not start.
@@ -258,7 +231,7 @@ def interleave(
 
 
 def describe_turns(made: Interleaved) -> str:
-    """Describes the interleaving: base, trials, starts and duration; notes if both versions are the same."""
+    """Base, trials, starts and duration of a session; notes if both versions are the same."""
     head, base = (made.versions[role] for role in (Role.HEAD, Role.BASE))
     turns = f"interleaved with {counted(len(made.base.trials), 'trial')} of {base.name}"
     cost = f"{made.starts} stack starts in {made.seconds:.0f} s ({describe_durations(made.durations)})"
@@ -271,12 +244,6 @@ def describe_turns(made: Interleaved) -> str:
 
 @dataclass
 class _Session:
-    """A session in progress.
-
-    Attributes:
-        records: as last saved.
-    """
-
     bench: Bench
     versions: Mapping[Role, Version]
     identity: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -317,7 +284,6 @@ class _Session:
         return bool(decide(*self.both()).more_trials_because)
 
     def end_early(self, reason: str) -> None:
-        """Stores the reason of an early end in both records."""
         for role, record in self.records.items():
             if not record.incomplete:
                 self.save(role, replace(record, incomplete=reason))
@@ -327,7 +293,7 @@ class _Session:
         write_trials(self.bench.folder if role is Role.HEAD else self.bench.folder.base, self.records[role])
 
     def both(self) -> tuple[TrialSet, TrialSet]:
-        """Returns head's and base's record.
+        """Head's and base's record.
 
         Raises:
             BringUpFailed: the session ended before both versions had a record.

@@ -36,11 +36,7 @@ SEED: Final = 20
 
 @dataclass(frozen=True)
 class Share:
-    """Share of draws in which an event occurred.
-
-    Attributes:
-        low, high: exact 95 % interval over the draws of the measured conditions.
-    """
+    """Share of draws in which an event occurred, with its exact 95 % interval over draws of the measured conditions."""
 
     count: int
     draws: int
@@ -63,12 +59,9 @@ class Promise:
     """The gate's error rates with some number of trials of each version.
 
     Attributes:
-        trials: number of trials of each version.
         alarms: pairs of equal versions with the verdict `regressed`.
         by_failures: alarms due to failed trials only.
-        undecided: pairs with an inconclusive verdict.
-        mde: minimum detectable effect by metric: the smallest relative effect that the gate would
-            have reported with probability 0.8; the median over the pairs.
+        mde: MDE by metric (the smallest relative effect reported with probability 0.8); the median over the pairs.
         held_out: share of pairs judged with noise estimated from other starts.
         modelled: share of pairs with modelled starts, which have more trials than measured.
     """
@@ -96,12 +89,7 @@ class Planted:
 
 @dataclass
 class Prover:
-    """Draws pairs and judges them.
-
-    Attributes:
-        policy: policy of the gate, except for the noise.
-        draws: number of pairs per number of trials.
-    """
+    """Draws pairs, `draws` for each number of trials, and judges them by a policy with the estimated noise."""
 
     pool: Pool
     policy: Policy
@@ -111,7 +99,7 @@ class Prover:
     _learned: dict[frozenset[int], Calibration] = field(default_factory=dict)
 
     def promises(self, design: Design, counts: Sequence[int] = TRIAL_COUNTS) -> Iterator[Promise]:
-        """One promise for each number of trials; none with fewer than two starts, which either design needs."""
+        """One for each number of trials; none with fewer than two starts, which either design needs."""
         if len(self.pool.starts) >= 2:
             yield from (self.promise(design, trials) for trials in counts)
 
@@ -172,11 +160,10 @@ FEW_STARTS: Final = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Suggestion:
-    """Number of trials required to detect a requested effect.
+    """Number of trials of each version required to detect a requested effect.
 
     Attributes:
-        trials: trials of each version that suffice for every reachable metric; ``None`` if no metric is reachable
-            with the tried numbers.
+        trials: suffices for every reachable metric; ``None`` if no metric is reachable with the tried numbers.
         by_metric: the same for each metric by itself.
     """
 
@@ -186,17 +173,12 @@ class Suggestion:
 
     @property
     def unreachable(self) -> tuple[str, ...]:
-        """Metrics for which none of the tried numbers of trials suffices."""
         return tuple(name for name, trials in self.by_metric.items() if trials is None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationResult:
-    """Result of a calibration.
-
-    Attributes:
-        planted: detection of that change in each reachable metric with the suggested trials.
-    """
+    """Result of a calibration; `planted` are changes of each reachable metric with the suggested trials."""
 
     calibration: Calibration
     effect: float
@@ -225,7 +207,7 @@ class Proof:
 
     @property
     def decisions(self) -> int:
-        """Largest number of verdicts that the proof takes."""
+        """Largest number of verdicts."""
         return len(Design) * (self.draws * len(self.counts) + self.planted_draws * self.metrics)
 
 
@@ -288,7 +270,6 @@ def learn(runs: Sequence[TrialSet]) -> Calibration:
 
 
 def suggest(promises: Sequence[Promise], design: Design, *, effect: float) -> Suggestion:
-    """Suggests the number of trials for the requested effect."""
     mine = [each for each in promises if each.design is design]
     metrics = dict.fromkeys(name for each in mine for name in each.mde)
     by_metric = {

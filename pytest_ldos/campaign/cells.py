@@ -20,7 +20,7 @@ from pytest_ldos.scenario.addresses import ALL_LOADS, assign, canonical, value_a
 from pytest_ldos.scenario.model import ScenarioSpec
 
 LARGEST_GRID: Final = 1000
-"""Largest number of cells; a larger grid would take days and is refused."""
+"""Limit of the number of cells; a larger grid would take days."""
 
 _SHUFFLES: Final = 200
 _LONGEST_VALUE: Final = 40
@@ -32,11 +32,7 @@ Value = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Axis:
-    """One setting, and the values it takes.
-
-    Attributes:
-        address: full address; see `scenario.addresses`.
-    """
+    """One setting by its full address, and the values it takes."""
 
     address: str
     values: tuple[Value, ...]
@@ -73,7 +69,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Outline:
-    """The cells of a sweep without the scenarios, for reports."""
+    """The cells of a sweep without their scenarios."""
 
     scenario: str
     addresses: tuple[str, ...]
@@ -81,7 +77,6 @@ class Outline:
 
     @classmethod
     def of(cls, scenario: str, addresses: Sequence[str], cells: Mapping[str, Mapping[str, Value]]) -> Outline:
-        """An outline from the assignments of each cell, by cell name."""
         names = short_names(addresses)
         made = []
         for name, assignments in cells.items():
@@ -92,7 +87,6 @@ class Outline:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the axes: as short as possible while unique."""
         return short_names(self.addresses)
 
 
@@ -146,7 +140,6 @@ class Grid:
 
     @cached_property
     def outline(self) -> Outline:
-        """The outline of the cells; see `specs` for what it raises."""
         addresses = [axis.address for axis in self.axes]
         cells = {name: {each: _plain(value_at(spec, each)) for each in addresses} for name, spec in self.specs.items()}
         return Outline.of(self.base.name, addresses, cells)
@@ -180,7 +173,6 @@ def unlike(spec: ScenarioSpec, assignments: Mapping[str, Value]) -> list[str]:
 
 
 def estimate_s(spec: ScenarioSpec) -> float:
-    """Approximate duration of a stack start with its trials."""
     return GUESS.of(Amount(1, spec.warmup, spec.trials))
 
 
@@ -226,7 +218,6 @@ def show_value(value: Value) -> str:
 
 
 def _plain(value: object) -> Value:
-    """A value as JSON represents it."""
     if isinstance(value, Enum):
         return str(value.value)
     if value is None or isinstance(value, str | int | float | bool):

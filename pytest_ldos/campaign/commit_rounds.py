@@ -54,19 +54,15 @@ from pytest_ldos.scenario.model import ScenarioSpec
 
 CONFIDENCE: Final = 0.95
 MAX_TRIALS: Final = 1200
-"""Default limit of a search, in trials of all versions: a step of 1.5 standard deviations takes about half of it."""
+"""Trials of all versions together: a step of 1.5 standard deviations takes about half of them."""
 
 SIDES: Final = 3
-"""Number of versions in a round: GOOD, the commit, and BAD; a round of BAD has no third version."""
+"""Number of versions in a round of any commit but BAD."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommitScale(LevelScale):
-    """Positions of commits, from GOOD at 0 to BAD.
-
-    Attributes:
-        left_out: positions that are not visited, because their commits cannot be measured.
-    """
+    """Positions of commits, from GOOD at 0 to BAD, without those of commits that cannot be measured."""
 
     low: float = 0.0
     spacing: Spacing = Spacing.LINEAR
@@ -74,13 +70,11 @@ class CommitScale(LevelScale):
     left_out: frozenset[float] = frozenset()
 
     def between(self, one: float, other: float) -> float | None:
-        """The middle visitable position between two; ``None`` if there is none."""
         low, high = sorted((one, other))
         free = [place for place in map(float, range(int(low) + 1, int(high))) if place not in self.left_out]
         return free[len(free) // 2] if free else None
 
     def halvings(self) -> int:
-        """Largest number of positions that bisection visits between the ends."""
         return (int(self.high - self.low) - 1).bit_length()
 
 
@@ -95,7 +89,7 @@ def plan_search(
 
     Args:
         commits: number of commits after GOOD, including BAD.
-        confidence: probability that the answer contains the commit, if a single commit introduced the regression.
+        confidence: probability that the answer contains the commit, if a single one introduced the regression.
         trials_per_start: trials of each version in a round.
         max_trials: largest number of trials of all versions together.
     """
@@ -111,7 +105,6 @@ def plan_search(
 
 
 def without(plan: SearchPlan, places: Iterable[float]) -> SearchPlan:
-    """The same plan without the given positions."""
     assert isinstance(plan.scale, CommitScale)
     return replace(plan, scale=replace(plan.scale, left_out=frozenset(places)))
 
@@ -122,13 +115,12 @@ def least_trials(plan: SearchPlan) -> int:
 
 
 def least_amount(plan: SearchPlan, warm_ups: int) -> Amount:
-    """Amount of a search in which every trial of a regressed commit is the worse one."""
+    """A search in which every trial of a regressed commit is the worse one."""
     rounds = plan.least_trials // plan.trials_per_start
     return _amount(rounds * (SIDES * plan.scale.halvings() + SIDES - 1), warm_ups, plan)
 
 
 def most_amount(plan: SearchPlan, warm_ups: int) -> Amount:
-    """Amount of a search that uses all allowed trials."""
     return _amount(SIDES * (plan.max_trials // plan.trials_per_start), warm_ups, plan)
 
 
@@ -138,14 +130,6 @@ def _amount(starts: int, warm_ups: int, plan: SearchPlan) -> Amount:
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit of the project.
-
-    Attributes:
-        name: abbreviated, as in records.
-        date: commit date, ISO 8601.
-        is_merge: True if it has several parents.
-    """
-
     name: str
     date: str
     subject: str
@@ -214,15 +198,13 @@ def _not_between(first: Revision, last: Revision, root: Path) -> ConfigurationEr
 
 
 class Side(StrEnum):
-    """Role of a version in a round."""
-
     GOOD = "good"
     COMMIT = "commit"
     BAD = "bad"
 
 
 Records = Mapping[Side, TrialSet]
-"""Trials of a commit's rounds by side; rounds of BAD have only GOOD and BAD."""
+"""Trials of a commit's rounds; those of BAD have no third side."""
 
 _FORWARD: Final = (
     (Side.GOOD, Side.COMMIT, Side.BAD),
@@ -242,25 +224,21 @@ class CommitNotBuilt(CommitFailed):
 def order_of(number: int) -> Sequence[Side]:
     """Order of the sides in a round; rounds count from 0.
 
-    It alternates, so that neither drift nor the position in a round causes differences: each order is followed by its
-    reverse, and over six rounds each version is equally often at each position.
+    Each order is followed by its reverse, and over six rounds each version is equally often at each position, so that
+    neither drift nor the position in a round causes differences.
     """
     order = _FORWARD[number // 2 % len(_FORWARD)]
     return order[::-1] if number % 2 else order
 
 
 def rounds_in(records: Records, trials_per_start: int) -> int:
-    """Number of complete rounds."""
     return min((len(each.trials) // trials_per_start for each in records.values()), default=0)
 
 
 def measure_round(
     spec: ScenarioSpec, site: Site, versions: Mapping[Side, Version], records: Records, number: int
 ) -> Records:
-    """The records with one more round.
-
-    Args:
-        number: number of the commit's round, from 0.
+    """The records with one more round, the commit's `number`-th from 0.
 
     Raises:
         CommitFailed: the commit's stack did not start, or died.

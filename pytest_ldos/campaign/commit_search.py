@@ -1,7 +1,4 @@
-"""Searches for the commit that introduced a regression.
-
-Rounds are stored when they are complete, so that an interrupted search can be resumed.
-"""
+"""Searches for the commit that introduced a regression."""
 
 from __future__ import annotations
 
@@ -40,8 +37,6 @@ CHANGE_CONFIDENCE: Final = 0.95
 
 
 class Finding(StrEnum):
-    """Answer of a search."""
-
     FOUND = "found"
     NARROWED = "narrowed"
     GOOD_FAILS = "good fails"
@@ -56,8 +51,7 @@ class Visited:
 
     Attributes:
         pairs: number of compared trials.
-        worse: number of trials that were worse than GOOD's.
-        better: number of trials that were better than BAD's; ``None`` for BAD itself.
+        worse, better: trials that were worse than GOOD's, and better than BAD's (``None`` for BAD itself).
         change: median change from GOOD, relative; ``None`` without values.
         low, high: its interval; infinite with too few trials.
     """
@@ -199,7 +193,7 @@ _FORGIVEN: Final = 1
 
 
 MeasureRound = Callable[[Mapping[Side, Version], Records, int], Records]
-"""Returns the records with one more round of the given number; see `measure_round`."""
+"""See `measure_round`."""
 
 
 @dataclass(kw_only=True)
@@ -279,7 +273,6 @@ class CommitSearch:
         self._count(place, number)
 
     def _stored(self, commit: Commit) -> Records:
-        """Stored rounds of a commit with the same settings and machine; empty if there are none."""
         file = self.store.folder / f"{commit.name}.json"
         stored = self.store.read(file) if file.is_file() else None
         is_ours = stored is not None and (stored.asked, stored.version) == (plain_spec(self.spec), self.where)

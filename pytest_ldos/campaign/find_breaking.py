@@ -46,8 +46,6 @@ class BreakingStore(Store[StoredTrials[float]]):
 
 @dataclass(frozen=True)
 class _Start:
-    """Result of one start: trials, or the reason why there are none."""
-
     level: float
     trials: TrialSet | None
     exclusion: Exclusion | None = None
@@ -60,7 +58,6 @@ class BreakingSearch:
 
     Attributes:
         version: identity of version and machine (`version_here`); starts of another version are ignored.
-        now: time of a clock, in seconds.
     """
 
     plan: BreakingPlan
@@ -103,7 +100,6 @@ class BreakingSearch:
         return conclude(self.plan, self._bisection, self._levels(), self._ended_early(), stopped=stopped)
 
     def _find_kept(self) -> None:
-        """Loads starts of an earlier call with the same version and settings; sets damaged ones aside."""
         self.store.recover(self.observer)
         kept = self.store.documents().values()
         usable = [each for stored in kept for each in self._usable(stored).items()]
@@ -143,7 +139,6 @@ class BreakingSearch:
         return _Start(level, trials)
 
     def _note_last(self, level: float) -> None:
-        """Notes the peculiarities of the last start."""
         record: LevelRecord = self._bisection.records[level]
         last, trials = record.batches[-1], self._starts[-1].trials
         if trials is not None and trials.incomplete:
@@ -167,20 +162,19 @@ class BreakingSearch:
             self._bisection.add(self._batch(each))
 
     def _counted(self) -> Iterator[tuple[float, TrialSet]]:
-        """Level and trials of each start with trials that count."""
         for start in self._starts:
             if start.trials is not None and not shortfall_of(start.trials):
                 yield start.level, start.trials
 
     def _levels(self) -> dict[float, TrialSet]:
-        """All trials that count at each level, from the calm end on."""
+        """All trials that count by level, from the calm end on."""
         found: dict[float, TrialSet] = {}
         for level, trials in self._counted():
             found[level] = append_start(found.get(level), trials)
         return dict(sorted(found.items(), key=lambda each: self.plan.search.scale.place(each[0])))
 
     def _ended_early(self) -> dict[float, tuple[str, ...]]:
-        """Messages of starts that ended with a failed motion between trials, by level."""
+        """Reasons of starts that ended with a failed motion between trials, by level."""
         found: dict[float, tuple[str, ...]] = {}
         for level, trials in self._counted():
             if has_lost_motion(trials):
@@ -224,13 +218,12 @@ def reached_level(trials: TrialSet, address: str, level: float) -> float | None:
 _STEM: Final = "start"
 
 _LINEAR: Final = ("percent", "cpus", "workers", "reserved")
-"""Suffixes of field names with linearly spaced levels; others are spaced logarithmically."""
+"""Suffixes of fields with linearly spaced levels."""
 
 _LESS_IS_HARSHER: Final = frozenset({"stack.planning_time_s"})
 """Addresses, other than those of loads, where smaller values are harsher."""
 
 _HOW_MUCH_IS_MEASURED: Final = frozenset({"trials", "max_trials", "warmup", "success_rate"})
-"""Fields that a search controls itself and cannot vary."""
 
 
 class Harsher(StrEnum):
@@ -242,18 +235,15 @@ class Harsher(StrEnum):
 
 @dataclass(frozen=True)
 class VariedField:
-    """A numeric field."""
-
     address: str
     spec: ScenarioSpec
 
     @classmethod
     def find(cls, address: str, spec: ScenarioSpec) -> VariedField:
-        """Finds the field of an address.
+        """Finds the numeric field of an address.
 
         Raises:
-            ConfigurationError: an unknown address (the message has the nearest match), or a field that cannot be
-                varied.
+            ConfigurationError: unknown (the message has the nearest match), not numeric, or chosen by the search.
         """
         whole = canonical(address)
         if whole in _HOW_MUCH_IS_MEASURED:
@@ -271,24 +261,18 @@ class VariedField:
 
     @property
     def is_whole(self) -> bool:
-        """True if only whole numbers are possible."""
         return isinstance(known_addresses()[self.address], int)
 
     def at(self, level: float) -> ScenarioSpec:
-        """The scenario at a level.
-
-        Raises:
-            ConfigurationError: the field cannot have this value.
-        """
         return assign(self.spec, self.address, int(level) if self.is_whole else level)
 
     def scale(
         self, low: float, high: float, *, precision: float, spacing: Spacing | None, harsher: Harsher | None
     ) -> LevelScale:
-        """The scale of levels between two ends, both of which must be valid for the field.
+        """The scale of levels between two ends.
 
         Raises:
-            ConfigurationError: see `LevelScale` and `at`.
+            ConfigurationError: the field cannot have one of these values; see also `LevelScale`.
         """
         owner, _, name = self.address.rpartition(".")
         is_linear = name.rpartition("_")[2] in _LINEAR or low <= 0

@@ -47,11 +47,7 @@ Answer = TypeVar("Answer", bool, bool | None)
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Settings shared by all starts.
-
-    Attributes:
-        output: parent of a folder per start; the folder of a complete start is deleted.
-    """
+    """Settings shared by all starts; the folder of each, below `output`, is deleted once the start is complete."""
 
     output: Path
     paths: Sequence[PathSpec]
@@ -65,7 +61,7 @@ def motions_of(spec: ScenarioSpec) -> int:
 
 
 def measure_start(spec: ScenarioSpec, site: Site, *, block: int) -> TrialSet:
-    """Measures one stack start under the scenario's loads, like a block of an interleaved session.
+    """Measures one stack start under the scenario's loads.
 
     Raises:
         Unavailable, RecordingFailed, BringUpFailed, LoadFailed: see `run_block`; logs are kept.
@@ -79,7 +75,6 @@ def measure_start(spec: ScenarioSpec, site: Site, *, block: int) -> TrialSet:
 
 
 def bench_of(spec: ScenarioSpec, site: Site, folder: ScenarioFolder) -> Bench:
-    """The bench for starts under the scenario's loads."""
     return Bench(
         spec=spec,
         folder=folder,
@@ -92,7 +87,6 @@ def bench_of(spec: ScenarioSpec, site: Site, folder: ScenarioFolder) -> Bench:
 
 
 def append_start(run: TrialSet | None, start: TrialSet) -> TrialSet:
-    """Appends a start to a run."""
     if run is None:
         return start
     return dataclasses.replace(
@@ -128,11 +122,9 @@ def has_lost_motion(trials: TrialSet) -> bool:
 
 
 def with_lost_motion(broken: Sequence[Answer], trials: TrialSet) -> list[Answer]:
-    """Adds failed resets to the broken trials: a trial also counts as broken if its reset took two attempts.
+    """Adds failed resets to the broken trials: a trial is also broken if its reset took two attempts.
 
-    Args:
-        broken: results of the trials without resets. A start that failed before its first trial yields one broken
-            trial.
+    A start that failed before its first trial yields one broken trial.
     """
     answers = list(broken)
     for place, trial in enumerate(trials.motions):
@@ -146,11 +138,8 @@ def with_lost_motion(broken: Sequence[Answer], trials: TrialSet) -> list[Answer]
 def version_here(root: Path, stack: StackSpec, *, baselines: Path) -> Mapping[str, str]:
     """The project's commit, its uncommitted changes, and this machine's host class and packages.
 
-    Results of several calls are combined only if these are equal.
-
-    Args:
-        root: root of the project; changes count in its whole checkout, because measured code may be outside of it.
-        baselines: the repository's baselines; files recorded there do not count as changes.
+    Results of several calls are combined only if these are equal. Changes count in the whole checkout, because measured
+    code may be outside of `root`, except for those in `baselines`.
     """
     commit, changes = describe_commit(root), None
     if commit.endswith(CHANGED):
@@ -172,8 +161,6 @@ def machine_here(stack: StackSpec) -> dict[str, str]:
 
 
 class CampaignObserver(Protocol):
-    """Observer of a campaign, such as a progress bar."""
-
     def note(self, text: str) -> None:
         """A remark for the user."""
 
@@ -233,7 +220,6 @@ class Store(Generic[_T]):
             raise RecordUnreadable(reason, remedy=f"delete {file.name}: it is measured again") from None
 
     def documents(self) -> dict[Path, _T]:
-        """Reads all documents; raises as `read`."""
         return {file: self.read(file) for file in self.files()}
 
     def set_damaged_aside(self) -> list[Path]:
@@ -307,11 +293,7 @@ def plain_trials(trials: TrialSet) -> Any:
 
 @dataclass
 class TimeLimit:
-    """A time limit in seconds, ``None`` for no limit; a start is expected to take as long as the mean of earlier ones.
-
-    Attributes:
-        now: time of a clock, in seconds.
-    """
+    """Limit in seconds, if any; a start is expected to take as long as the mean of earlier ones."""
 
     limit_s: float | None
     now: Callable[[], float]
@@ -337,7 +319,7 @@ class RunStore(Store[TrialSet]):
         super().__init__(folder, decode_trials, encode_trials, stem="run")
 
     def runs(self) -> list[TrialSet]:
-        """The finished runs, in chronological order; raises as `read`."""
+        """The finished runs, in chronological order."""
         return [*self.documents().values()]
 
     def unfinished(self) -> TrialSet | None:
@@ -387,12 +369,7 @@ class SequencePlan:
 
 @dataclass(frozen=True)
 class Sequencer:
-    """Measures starts according to a plan.
-
-    Attributes:
-        measure: returns the trials of one start, by its block number.
-        now, pause: time of a clock and sleep, in seconds.
-    """
+    """Measures starts according to a plan; `measure` returns the trials of one start, given its block number."""
 
     plan: SequencePlan
     store: RunStore
@@ -403,7 +380,7 @@ class Sequencer:
     pause: Callable[[float], None] = time.sleep
 
     def runs(self) -> list[TrialSet]:
-        """Measures and returns all runs; the last one may be shorter than planned.
+        """Measures all runs; the last one may be shorter than planned.
 
         After an early end, the next call resumes from the complete starts on disk.
         """

@@ -1,8 +1,7 @@
 """Measures the cells of a sweep; each start is on disk before the next begins.
 
 ``.ldos/sweeps/<name>/<time>-<digest>/`` holds ``sweep.json``, the definition, and ``cells/<cell>.<start>.json``. A
-sweep resumes only in a folder with the same key (a digest of scenario and values, and the version and the machine),
-so that cells of different definitions are never mixed.
+sweep resumes only with the same definition, version and machine.
 """
 
 from __future__ import annotations
@@ -57,10 +56,7 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.,+@=-]+")
 
 
 class CellState(StrEnum):
-    """State of a start or a cell, from best to worst.
-
-    `BROKEN` means that the arm could not continue under its loads (`arm_ended`): a result with fewer trials.
-    """
+    """State of a start or a cell, from best to worst; `BROKEN` if the arm could not continue (`arm_ended`)."""
 
     MEASURED = "measured"
     BROKEN = "broken"
@@ -101,7 +97,6 @@ Records = Mapping[tuple[str, int], StartRecord]
 
 
 def encode_start(record: StartRecord) -> str:
-    """JSON text of a record; its trials are encoded by `trial.codec`."""
     trials = None if record.trials is None else plain_trials(record.trials)
     plain = {**vars(record), "state": record.state.value, "trials": trials}
     return json.dumps({**_OF_START, **plain}, indent=1, allow_nan=False) + "\n"
@@ -123,15 +118,13 @@ def decode_start(text: str, path: Path) -> StartRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class CellResult:
-    """All starts of a cell."""
-
     cell: Cell
     records: tuple[StartRecord, ...]
     planned: int
 
     @property
     def state(self) -> CellState | None:
-        """The worst state of its starts; ``None`` if there are none yet."""
+        """The worst state of its starts, if any."""
         return max((record.state for record in self.records), key=list(CellState).index, default=None)
 
     @property
@@ -169,13 +162,7 @@ def collect(cells: Iterable[Cell], records: Records, starts: int) -> list[CellRe
 
 @dataclass(frozen=True)
 class SweepKey:
-    """Identity of a sweep.
-
-    Attributes:
-        name: also the name of its parent folder.
-        digest: digest of the definition.
-        version: identity of version and machine; see `version_here`.
-    """
+    """Identity of a sweep: its name, the digest of its definition, and version and machine (`version_here`)."""
 
     name: str
     digest: str
@@ -184,11 +171,7 @@ class SweepKey:
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """Definition of a sweep.
-
-    Attributes:
-        root: root of the project; paths below it count as equal on each machine.
-    """
+    """Definition of a sweep; paths below `root`, the project's, count as equal on each machine."""
 
     name: str
     grid: Grid
@@ -209,7 +192,6 @@ class Definition:
         return SweepKey(self.name, hashlib.sha256(plain.encode()).hexdigest()[:12], self.version)
 
     def to_plain(self) -> dict[str, Any]:
-        """The definition as JSON values."""
         cells = {cell.name: dict(cell.assignments) for cell in self.grid.outline.cells}
         base = self.grid.base
         spec = {**asdict(base), "loads": {load.KIND: asdict(load) for load in base.loads}}
@@ -217,14 +199,12 @@ class Definition:
 
 
 def name_for(text: str) -> str:
-    """Converts a text, such as a test's name, to a valid name of a sweep."""
+    """A valid name of a sweep for a text, such as a test's name."""
     return _UNSAFE.sub("_", text).lstrip(".,+@=-")[-180:].lstrip(".,+@=-") or "sweep"
 
 
 @dataclass(frozen=True)
 class SweepFolder:
-    """The results of one sweep."""
-
     path: Path
 
     @property
@@ -244,7 +224,7 @@ class SweepFolder:
         return {(each.cell, each.start): each for each in found}
 
     def key(self) -> SweepKey | None:
-        """The key of the sweep; ``None`` if it cannot be read."""
+        """Its key, if that can be read."""
         document = self._definition()
         if not document:
             return None
@@ -264,7 +244,6 @@ class SweepFolder:
             raise RecordUnreadable(f"{file} is damaged", remedy="delete its folder") from None
 
     def _definition(self) -> dict[str, Any]:
-        """The content of its definition; empty if it cannot be read."""
         try:
             document = json.loads((self.path / _DEFINITION_FILE).read_text("utf-8"))
         except (OSError, ValueError):
@@ -273,7 +252,7 @@ class SweepFolder:
 
 
 def find_sweep(output: Path, key: SweepKey) -> SweepFolder | None:
-    """The newest folder of a sweep with the same definition and version."""
+    """The newest folder with the same definition and version."""
     return next((each for each in all_sweeps(output, key.name) if each.key() == key), None)
 
 
@@ -284,11 +263,6 @@ def all_sweeps(output: Path, name: str = "*") -> list[SweepFolder]:
 
 
 def new_sweep(output: Path, key: SweepKey, definition: Mapping[str, Any]) -> SweepFolder:
-    """Creates a folder for a new sweep.
-
-    Raises:
-        NotWritten: it could not be created.
-    """
     now = datetime.now(UTC)
     path = new_folder(output, f"{_FOLDER}/{key.name}/{now:%Y%m%d-%H%M%S-%f}-{key.digest}")
     document = {**_OF_SWEEP, **asdict(key), "made_at": now.isoformat(timespec="seconds"), **definition}
@@ -304,11 +278,7 @@ def open_sweep(output: Path, definition: Definition, *, fresh: bool) -> tuple[Sw
 
 @dataclass(frozen=True, kw_only=True)
 class SweepPlan:
-    """Plan of a sweep.
-
-    Attributes:
-        retry: True to repeat starts that were not measured or are invalid.
-    """
+    """Plan of a sweep; `retry` repeats starts that were not measured or are invalid."""
 
     grid: Grid
     starts: int = 1
@@ -320,7 +290,6 @@ class SweepPlan:
 
     @property
     def estimate_s(self) -> float:
-        """Approximate duration of the whole sweep."""
         return self.starts * sum(map(estimate_s, self.grid.specs.values()))
 
     def left(self, records: Records) -> list[tuple[str, int]]:
@@ -400,7 +369,6 @@ class Sweeper:
 
 
 def can_be_measured(spec: ScenarioSpec) -> Availability:
-    """Checks that the stack and the loads of a scenario are present and permitted on this machine."""
     stack = stack_available(spec.stack)
     loads = ((load.KIND, load_available(load, spec.stack)) for load in spec.loads)
     absent = ((kind, each) for kind, each in (("the stack", stack), *loads) if not each.ok)

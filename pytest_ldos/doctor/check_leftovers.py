@@ -29,8 +29,6 @@ _HOME: Final = "LTTNG_HOME"
 
 @dataclass(frozen=True)
 class DestroySessions(Fix):
-    """Destroys tracing sessions and keeps their files."""
-
     names: Sequence[str]
 
     def apply(self, machine: Machine, changes: ChangeLog) -> None:
@@ -77,7 +75,6 @@ def check_daemon_folders(machine: Machine) -> Finding:
 
 
 def find_daemon_folders(machine: Machine) -> Sequence[Path]:
-    """Unused folders of recorders' session daemons."""
     used = {process.environment.get(_HOME) for process in machine.processes()}
     folders = dict.fromkeys((machine.temporary, *map(machine.path, SHORT_FOLDERS)))
     found = [path for folder in folders for path in sorted(folder.glob(_FOLDERS))]
@@ -93,8 +90,6 @@ _LADDER: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
 @dataclass(frozen=True)
 class EndProcess(Fix):
-    """Ends a process by SIGINT, SIGTERM, then SIGKILL."""
-
     process: ProcessFacts
 
     def apply(self, machine: Machine, changes: ChangeLog) -> None:
@@ -179,7 +174,7 @@ def check_measurements(machine: Machine) -> Iterator[Finding]:
 
 
 def check_strays(machine: Machine) -> Iterator[Finding]:
-    """Checks for stray processes; one finding per process, so that each is decided separately."""
+    """One finding per process, so that each is decided separately."""
     strays = find_strays(machine)
     if not strays:
         yield ok(_TITLE, "none of ROS 2, Gazebo or a load")
@@ -218,7 +213,7 @@ def role_of(process: ProcessFacts) -> str:
 
 
 def _ancestors(processes: Sequence[ProcessFacts], pid: int) -> set[int]:
-    """Pids of a process and its ancestors."""
+    """Includes the process itself."""
     parents = {process.pid: process.parent for process in processes}
     found: set[int] = set()
     while pid and pid not in found:
@@ -228,7 +223,7 @@ def _ancestors(processes: Sequence[ProcessFacts], pid: int) -> set[int]:
 
 
 def _descendants(processes: Sequence[ProcessFacts], pids: Collection[int]) -> set[int]:
-    """Pids of processes and all their descendants."""
+    """Includes the processes themselves."""
     found = set(pids)
     size = -1
     while size != len(found):

@@ -103,16 +103,12 @@ class Checkout:
         return not self.makes or (self.project / self.makes).is_file()
 
     def failed(self, reason: str, *, details: str = "") -> PreparationFailed:
-        """The error for a revision that could not be set up."""
         return PreparationFailed(
             f"{self.name} cannot be built: {reason}", details=details, remedy=f"see {self.log}; {_REMEDY}"
         )
 
     def made(self, commands: Callable[[], Sequence[Sequence[str]]]) -> AbstractContextManager[int]:
-        """Yields the lock of the checkout, which is created if it does not exist.
-
-        Args:
-            commands: returns the setup commands, which run in order in the project's folder.
+        """Yields the lock of the checkout, which is created by the commands if it does not exist.
 
         Raises:
             PreparationFailed: contains the last lines of the log.
@@ -192,7 +188,6 @@ def requirements_of(project: Path) -> list[str]:
 
 
 def _get(table: Mapping[str, Any], key: str, default: _T) -> _T:
-    """A table or a list; the default if it is absent."""
     value = table.get(key, default)
     if not isinstance(value, type(default)):
         raise ValueError(f"{key} is no {_KINDS[type(default)]}")
@@ -210,7 +205,7 @@ def _normal(name: str) -> str:
 
 
 def prepare(revision: Revision, role: Role, spec: BaseSpec, *, store: Path, announce: Announce) -> Version:
-    """Returns the revision with its environment; creates it if it does not exist.
+    """Returns the revision with its environment, which is created if it does not exist.
 
     Raises:
         PreparationFailed: contains the last lines of the log.
@@ -376,7 +371,6 @@ class BuiltVersions:
         return self._startable(version)
 
     def _launch_file_in(self, project: Path, name: str) -> str:
-        """The version's own launch file if the settings name a file of the project; else empty."""
         file = Path(self.stack.ros2.launch_file)
         if not file.is_absolute() or not file.is_relative_to(self.root):
             return ""
@@ -386,11 +380,6 @@ class BuiltVersions:
         return "" if own == file else str(own)
 
     def _startable(self, version: Version) -> Version:
-        """The version, if its stack can be started.
-
-        Raises:
-            PreparationFailed: the message has the version and its missing parts.
-        """
         installation, stack = version.installation, self.stack
         try:
             find_launch_file(installation.launch_file or stack.ros2.launch_file, installation.environment)

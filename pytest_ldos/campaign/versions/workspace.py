@@ -25,16 +25,12 @@ _NAME: Final = re.compile(r"<name>\s*([^<\s]+)\s*</name>")
 _IGNORED_BY_COLCON: Final = "COLCON_IGNORE"
 _OF_COLCON: Final = frozenset({"build", "install", "log"})
 _ELSEWHERE: Final = re.compile(r"(?m)^1[26]0000 ")
-"""Modes of git tree entries without content: links and submodules."""
+"""Git tree entries without content: links and submodules."""
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """Workspaces of a project.
-
-    Attributes:
-        scratch_parent: folder of the checkout created for them; ``None`` for the user's own.
-    """
+    """Workspaces of a project; `scratch_parent` is the folder of the checkout that was created for them, if any."""
 
     project: Path
     folders: tuple[str, ...]
@@ -53,7 +49,6 @@ class Workspace:
         return [each for each in found if each.is_file()]
 
     def manifests(self) -> Iterator[Path]:
-        """The manifests of all packages in the workspaces' sources."""
         for place in self.places:
             is_left_out = _made_in(place)
             for folder, folders, files in os.walk(place, followlinks=True):
@@ -66,11 +61,7 @@ class Workspace:
                     yield here / _MANIFEST
 
     def require(self, name: str) -> None:
-        """Checks that all folders exist.
-
-        Raises:
-            PreparationFailed: a folder is missing; the message has the version and the folder.
-        """
+        """Raises `PreparationFailed` if a folder is missing; the message has the version and the folder."""
         missing = [each for each in self.folders if not (self.project / each).is_dir()]
         if missing:
             raise PreparationFailed(
@@ -93,7 +84,6 @@ class Workspace:
 
 
 def name_in(manifest: Path) -> str:
-    """Name of the package in a manifest; empty if it has none."""
     found = _NAME.search(manifest.read_text("utf-8", errors="replace"))
     return found.group(1) if found else ""
 
@@ -140,10 +130,7 @@ _OF_THE_SHELL: Final = frozenset({"_", "SHLVL", "PWD", "OLDPWD"})
 
 
 def find_prefix(text: str, *, folder: Path) -> Version:
-    """Finds the version installed in a prefix.
-
-    Args:
-        folder: base folder of relative paths.
+    """Finds the version installed in a prefix, relative to `folder`.
 
     Raises:
         ConfigurationError: it is not an install prefix, or cannot be sourced.
@@ -196,7 +183,6 @@ def source_over(environment: Mapping[str, str], script: Path) -> Mapping[str, st
 
 
 def environment_without(prefixes: Iterable[Path]) -> dict[str, str]:
-    """The current environment without the entries added by these prefixes."""
     gone, left = set(prefixes), {}
     for name, value in os.environ.items():
         places = value.split(os.pathsep)
@@ -224,11 +210,7 @@ _LONGEST: Final = 40
 
 @dataclass(frozen=True)
 class Underlay:
-    """The environment below a workspace to build.
-
-    Attributes:
-        identity: prefixes, tools and settings that a build depends on.
-    """
+    """The environment below a workspace to build, and the prefixes, tools and settings that a build depends on."""
 
     environment: Mapping[str, str]
     identity: Mapping[str, Any]
@@ -292,7 +274,6 @@ def _flat(identity: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _prefixes(environment: Mapping[str, str]) -> list[Path]:
-    """Search folders of packages, without duplicates."""
     found = (each for name in _PREFIX_PATHS for each in environment.get(name, "").split(os.pathsep) if each)
     return [Path(each) for each in dict.fromkeys(found)]
 
@@ -307,7 +288,6 @@ def _identify(prefix: Path, store: Path) -> dict[str, Any]:
 
 
 def _version(program: str, environment: Mapping[str, str]) -> str:
-    """First line of a program's version output; empty if it cannot be run."""
     chosen = environment.get(_CHOSEN_BY.get(program, ""), program)
     try:
         command = [*shlex.split(chosen), "--version"]
