@@ -149,43 +149,24 @@ def measure_alone(bench: Bench, head: Version, *, find_base: FindBase, size: int
     Raises:
         LdosError: a stack or a load did not start.
     """
-    record = _run(bench, head, blocks_alone(bench.spec.trials, size=size), None)
+    session = _Session(bench, {Role.HEAD: head}, identity="")
+    session.run(blocks_alone(bench.spec.trials, size=size))
+    record, most = session.records[Role.HEAD], bench.spec.max_trials
     base = find_base(record)
-    most = bench.spec.max_trials
     if base is None or len(record.trials) >= most:
         return record
-    record = _looked(bench, record, base)
-    while len(record.trials) < most and not record.incomplete and base.decide(record).more_trials_because:
-        record = _looked(bench, _run(bench, head, [_next_block(record, size or usual_size_alone(most))], record), base)
-    return record
-
-
-def _run(bench: Bench, head: Version, blocks: Sequence[Block], record: TrialSet | None) -> TrialSet:
-    """Runs blocks until a stack dies."""
-    save = partial(write_trials, bench.folder)
-    for block in blocks:
-        try:
-            record = run_block(bench, block, head, record, save)
-        except BaseException as reason:
-            if record is not None:
-                save(replace(record, incomplete=record.incomplete or why_ended(reason)))
-            raise
-        if record.incomplete:
-            break
-    assert record is not None
-    return record
+    while True:
+        session.note_look(Look(len(record.trials), base.trials), Look(most, base.trials))
+        record = session.records[Role.HEAD]
+        if len(record.trials) >= most or session.is_over or not base.decide(record).more_trials_because:
+            return record
+        session.run([_next_block(record, size or usual_size_alone(most))])
+        record = session.records[Role.HEAD]
 
 
 def _next_block(record: TrialSet, size: int) -> Block:
     made = len(record.trials)
     return Block(record.trials[-1].block + 1, Role.HEAD, range(made, min(made + size, record.spec.max_trials)))
-
-
-def _looked(bench: Bench, record: TrialSet, base: StoredBase) -> TrialSet:
-    now, last = Look(len(record.trials), base.trials), Look(record.spec.max_trials, base.trials)
-    noted = replace(record, looks=(*record.looks, now), last_look=last)
-    write_trials(bench.folder, noted)
-    return noted
 
 
 Decide = Callable[[TrialSet, TrialSet], GateResult]
@@ -216,7 +197,7 @@ def interleave(
         LdosError: a stack or a load did not start.
     """
     began_s = time.monotonic()
-    session = _Session(bench, versions)
+    session = _Session(bench, versions, identity=secrets.token_hex(8))
     blocks = first_blocks(bench.spec.trials, size=size)
     starts = 0
     while blocks:
@@ -246,7 +227,7 @@ def describe_turns(made: Interleaved) -> str:
 class _Session:
     bench: Bench
     versions: Mapping[Role, Version]
-    identity: str = field(default_factory=lambda: secrets.token_hex(8))
+    identity: str
     records: dict[Role, TrialSet] = field(default_factory=dict)
 
     @property
@@ -278,10 +259,12 @@ class _Session:
         most = self.bench.spec.max_trials
         if most <= self.bench.spec.trials:
             return False
-        now = Look(*(len(record.trials) for record in self.both()))
-        for role, record in self.records.items():
-            self.save(role, replace(record, looks=(*record.looks, now), last_look=Look(most, most)))
+        self.note_look(Look(*(len(record.trials) for record in self.both())), Look(most, most))
         return bool(decide(*self.both()).more_trials_because)
+
+    def note_look(self, now: Look, last: Look) -> None:
+        for role, record in self.records.items():
+            self.save(role, replace(record, looks=(*record.looks, now), last_look=last))
 
     def end_early(self, reason: str) -> None:
         for role, record in self.records.items():

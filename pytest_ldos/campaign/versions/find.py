@@ -240,27 +240,41 @@ def prepare(revision: Revision, role: Role, spec: BaseSpec, *, store: Path, anno
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuiltVersions:
-    """Finds and builds versions of a project's ROS 2 workspace, over one underlay.
+class VersionFinder:
+    """Finds versions of a project, and builds those of a ROS 2 workspace over an underlay that is identified once.
 
     Attributes:
         folder: base folder of relative paths.
+        output: folder of results, which also holds builds and checkouts.
     """
 
     stack: StackSpec
     spec: BaseSpec
     root: Path
     folder: Path
-    store: Path
+    output: Path
     announce: Announce
 
     def find(self, role: Role, text: str) -> Version:
-        """The version named by `text`; see `resolve_head` and `base`.
+        """The version named by `text`: a revision; as a base, also a folder with an environment or an install prefix.
 
         Raises:
             ConfigurationError: there is none of this name.
-            PreparationFailed: it cannot be built or started.
+            PreparationFailed: it cannot be prepared, built or started.
         """
+        if resolve_kind(self.stack) is StackKind.ROS2:
+            return self.built(role, text)
+        found = find_version(role, text, folder=self.folder, root=self.root)
+        if isinstance(found, Revision):
+            return prepare(found, role, self.spec, store=self.store, announce=self.announce)
+        return found
+
+    @property
+    def store(self) -> Path:
+        return self.output / BASES
+
+    def built(self, role: Role, text: str) -> Version:
+        """The version of the ROS 2 workspace named by `text`; raises as `find`."""
         if role is Role.BASE:
             return self.base(text)
         return self._named(resolve_head(text, folder=self.folder, root=self.root), role)
@@ -274,10 +288,12 @@ class BuiltVersions:
         here = head_version(self.root)
         name, commit = here.name, (here.commit, here.commit_unknown)
         revision = find_revision("HEAD", self.root)
-        if revision is None or not is_unchanged(self.root, self._folders):
-            return self._in_place(self.root, role=Role.HEAD, name=name, commit=commit)
-        # Setup may create workspaces of which the revision has no file.
-        if self.spec.setup or all(entries_of(revision, each) for each in self._folders):
+        if (
+            revision is not None
+            and is_unchanged(self.root, self._folders)
+            # Setup may create workspaces of which the revision has no file.
+            and (self.spec.setup or all(entries_of(revision, each) for each in self._folders))
+        ):
             return self._of_revision(revision, role=Role.HEAD, name=name, commit=commit)
         return self._in_place(self.root, role=Role.HEAD, name=name, commit=commit)
 
@@ -397,46 +413,3 @@ class BuiltVersions:
 def _lacks(name: str, what: str, remedy: str = "") -> PreparationFailed:
     elsewhere = "where the other version alone has it, compare with a stored baseline instead of --ldos-base"
     return PreparationFailed(f"{name} {what}", remedy=f"{remedy}; {elsewhere}" if remedy else elsewhere)
-
-
-@dataclass(frozen=True, kw_only=True)
-class VersionFinder:
-    """Finds versions of a project.
-
-    Attributes:
-        folder: base folder of relative paths.
-        output: folder of results, which also holds builds and checkouts.
-    """
-
-    stack: StackSpec
-    spec: BaseSpec
-    root: Path
-    folder: Path
-    output: Path
-    announce: Announce
-
-    def find(self, role: Role, text: str) -> Version:
-        """The version named by `text`: a revision; as a base, also a folder with an environment or an install prefix.
-
-        Raises:
-            ConfigurationError: there is none of this name.
-            PreparationFailed: it cannot be prepared, built or started.
-        """
-        if resolve_kind(self.stack) is StackKind.ROS2:
-            return self.built.find(role, text)
-        found = find_version(role, text, folder=self.folder, root=self.root)
-        if isinstance(found, Revision):
-            return prepare(found, role, self.spec, store=self.output / BASES, announce=self.announce)
-        return found
-
-    @cached_property
-    def built(self) -> BuiltVersions:
-        """Versions of the ROS 2 workspace, over an underlay that is identified once."""
-        return BuiltVersions(
-            stack=self.stack,
-            spec=self.spec,
-            root=self.root,
-            folder=self.folder,
-            store=self.output / BASES,
-            announce=self.announce,
-        )
