@@ -131,23 +131,17 @@ def _folder_of(bench: Bench, block: Block) -> ScenarioFolder:
 
 
 class StoredBase(NamedTuple):
-    """A stored baseline: its number of trials, and its comparison with a head."""
-
     trials: int
     decide: Callable[[TrialSet], GateResult]
 
 
 FindBase = Callable[[TrialSet], StoredBase | None]
-"""Finds the baseline of a head's trials."""
 
 
 def measure_alone(bench: Bench, head: Version, *, find_base: FindBase, size: int | None = None) -> TrialSet:
     """Measures one version; adds starts while its comparison is inconclusive and more trials are allowed.
 
     The record is written after each trial; after an early end, it has the reason as `incomplete`.
-
-    Raises:
-        LdosError: a stack or a load did not start.
     """
     session = _Session(bench, {Role.HEAD: head}, identity="")
     session.run(blocks_alone(bench.spec.trials, size=size))
@@ -192,9 +186,6 @@ def interleave(
     Both versions run the same trials (goals, seeds, starts). Both records are written after each trial; after an early
     end, they have the reason as `incomplete`. They are compared when both have equally many trials, from the requested
     number on.
-
-    Raises:
-        LdosError: a stack or a load did not start.
     """
     began_s = time.monotonic()
     session = _Session(bench, versions, identity=secrets.token_hex(8))
@@ -276,11 +267,7 @@ class _Session:
         write_trials(self.bench.folder if role is Role.HEAD else self.bench.folder.base, self.records[role])
 
     def both(self) -> tuple[TrialSet, TrialSet]:
-        """Head's and base's record.
-
-        Raises:
-            BringUpFailed: the session ended before both versions had a record.
-        """
+        """Head's and base's record; raises `BringUpFailed` if the session ended before both versions had one."""
         for role, version in self.versions.items():
             if role not in self.records:
                 others = (f"{self.versions[each].name}: {record.incomplete}" for each, record in self.records.items())

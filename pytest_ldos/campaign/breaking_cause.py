@@ -73,13 +73,7 @@ STAGES: Final = (
 
 @dataclass(frozen=True)
 class StageAtLevel:
-    """A stage at one level.
-
-    Attributes:
-        median: in milliseconds.
-        ratio: median over the calm median.
-        p_value: one-sided, for values larger than the calm ones.
-    """
+    """Median (milliseconds), its ratio to the calm median, and one-sided p-value of a stage at a level."""
 
     level: float
     median: float

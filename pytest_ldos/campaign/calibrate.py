@@ -160,11 +160,9 @@ FEW_STARTS: Final = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Suggestion:
-    """Number of trials of each version required to detect a requested effect.
+    """Trials of each version required to detect a requested effect, for every reachable metric and by metric.
 
-    Attributes:
-        trials: suffices for every reachable metric; ``None`` if no metric is reachable with the tried numbers.
-        by_metric: the same for each metric by itself.
+    They are ``None`` if none of the tried numbers suffices.
     """
 
     design: Design
@@ -190,12 +188,7 @@ class CalibrationResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """Extent of the proof.
-
-    Attributes:
-        draws: pairs of equal versions for each number of trials.
-        planted_draws: pairs with a change in one version, for each metric.
-    """
+    """Extent of the proof: pairs of equal versions per number of trials, and pairs with a change per metric."""
 
     effect: float
     policy: Policy
@@ -212,11 +205,7 @@ class Proof:
 
 
 def calibrate(runs: Sequence[TrialSet], proof: Proof) -> CalibrationResult:
-    """Estimates the noise of the measured runs, and measures the gate's error rates with it.
-
-    Raises:
-        CalibrationFailed: the noise cannot be estimated; the message has the reason.
-    """
+    """Measures the gate's error rates with the noise of the runs; raises as `learn`."""
     calibration = learn(runs)
     prover = Prover(
         Pool(template_of(runs), starts_of(runs)), proof.policy, draws=proof.draws, on_decision=proof.on_decision
@@ -240,11 +229,7 @@ def calibrate(runs: Sequence[TrialSet], proof: Proof) -> CalibrationResult:
 
 
 def learn(runs: Sequence[TrialSet]) -> Calibration:
-    """Estimates the noise of the measured runs.
-
-    Raises:
-        CalibrationFailed: see `calibrate`.
-    """
+    """The noise of the measured runs; raises `CalibrationFailed` with the reason if it cannot be estimated."""
     starts, trials = starts_of(runs), [trial for run in runs for trial in run.trials]
     if not trials:
         raise CalibrationFailed("nothing was measured", remedy="give it more time: --time-limit")

@@ -39,11 +39,7 @@ class Axis:
 
     @classmethod
     def of(cls, address: str, values: Sequence[object]) -> Axis:
-        """An axis, validated as far as possible without a scenario.
-
-        Raises:
-            ConfigurationError: an unknown address, or no values.
-        """
+        """An axis; raises `ConfigurationError` for an unknown address, or without values."""
         whole = canonical(address)
         if isinstance(values, str) or not isinstance(values, Sequence):
             raise ConfigurationError(f"{address} is swept over {values!r}", remedy="give a list of values")
@@ -54,13 +50,7 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One combination of values.
-
-    Attributes:
-        name: name of its scenario; contains the values, so that each cell has its own baseline.
-        assignments: value by address, as in the scenario.
-        label: for display, with each setting's short name.
-    """
+    """One combination of values; the name of its scenario contains them, so that each cell has its own baseline."""
 
     name: str
     assignments: Mapping[str, Value]
@@ -146,13 +136,10 @@ class Grid:
 
 
 def at_cell(base: ScenarioSpec, assignments: Mapping[str, Value]) -> ScenarioSpec:
-    """A scenario with several settings changed, and named after them.
+    """A scenario with several settings changed, and named after them; raises as `assign`.
 
-    Settings of all loads are applied last, because other settings may add loads. The name is a valid file name; a
-    digest makes shortened or altered names unique.
-
-    Raises:
-        ConfigurationError: see `assign`.
+    Settings of all loads are applied last, because other settings may add loads. The name is a valid file name, with a
+    digest if it was shortened or altered.
     """
     spec = base
     for address in sorted(assignments, key=lambda each: each.startswith(f"{ALL_LOADS}.")):

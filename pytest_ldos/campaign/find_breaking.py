@@ -54,11 +54,7 @@ class _Start:
 
 @dataclass
 class BreakingSearch:
-    """Measures levels and searches for the threshold.
-
-    Attributes:
-        version: identity of version and machine (`version_here`); starts of another version are ignored.
-    """
+    """Measures levels and searches for the threshold; starts of another `version` (`version_here`) are ignored."""
 
     plan: BreakingPlan
     at: Callable[[float], ScenarioSpec]
@@ -240,11 +236,7 @@ class VariedField:
 
     @classmethod
     def find(cls, address: str, spec: ScenarioSpec) -> VariedField:
-        """Finds the numeric field of an address.
-
-        Raises:
-            ConfigurationError: unknown (the message has the nearest match), not numeric, or chosen by the search.
-        """
+        """Raises `ConfigurationError` for an unknown address, and for a field that is not numeric or may not vary."""
         whole = canonical(address)
         if whole in _HOW_MUCH_IS_MEASURED:
             raise ConfigurationError(
@@ -269,11 +261,7 @@ class VariedField:
     def scale(
         self, low: float, high: float, *, precision: float, spacing: Spacing | None, harsher: Harsher | None
     ) -> LevelScale:
-        """The scale of levels between two ends.
-
-        Raises:
-            ConfigurationError: the field cannot have one of these values; see also `LevelScale`.
-        """
+        """The scale of levels between two ends; raises `ConfigurationError` if the field cannot have their values."""
         owner, _, name = self.address.rpartition(".")
         is_linear = name.rpartition("_")[2] in _LINEAR or low <= 0
         is_falling = harsher is Harsher.LOWER

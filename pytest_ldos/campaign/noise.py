@@ -180,12 +180,7 @@ class Design(StrEnum):
 
 @dataclass(frozen=True)
 class Pair:
-    """Two equal versions.
-
-    Attributes:
-        used: numbers of the starts of their trials.
-        is_modelled: True if more trials were drawn from a start than it has, or a start was used twice.
-    """
+    """Two equal versions from the `used` starts; modelled if a start was used twice, or for more trials than it has."""
 
     head: TrialSet
     base: TrialSet

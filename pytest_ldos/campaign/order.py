@@ -33,11 +33,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Block:
-    """One stack start of one version, with trials.
-
-    Attributes:
-        number: number of the start, from 0, over both versions; ``number // 2`` is its pair.
-    """
+    """One stack start of one version, with trials; starts are numbered over both versions, two for each pair."""
 
     number: int
     role: Role

@@ -61,11 +61,7 @@ def motions_of(spec: ScenarioSpec) -> int:
 
 
 def measure_start(spec: ScenarioSpec, site: Site, *, block: int) -> TrialSet:
-    """Measures one stack start under the scenario's loads.
-
-    Raises:
-        Unavailable, RecordingFailed, BringUpFailed, LoadFailed: see `run_block`; logs are kept.
-    """
+    """Measures one stack start under the scenario's loads; raises as `run_block`, and then keeps logs."""
     folder = new_scenario_folder(new_run_folder(site.output), spec.name)
     whole = Block(number=block, role=Role.HEAD, trials=range(spec.trials))
     trials = run_block(bench_of(spec, site, folder), whole, head_version(Path.cwd()), None, lambda record: None)
@@ -187,7 +183,6 @@ class Store(Generic[_T]):
     stem: str = ""
 
     def files(self) -> list[Path]:
-        """Files of all documents, by number or name."""
         return [file for _, file in self._numbered()]
 
     def _numbered(self) -> list[tuple[int, Path]]:
@@ -196,22 +191,14 @@ class Store(Generic[_T]):
         return sorted((int(match[1] or 0), file) for match, file in found if match)
 
     def keep(self, document: _T, name: str = "") -> None:
-        """Writes a document, by default with the next number.
-
-        Raises:
-            NotWritten: it could not be written; earlier ones are intact.
-        """
+        """Writes a document, by default with the next number; after `NotWritten`, earlier ones are intact."""
         if not name:
             name = f"{self.stem}-{1 + max((number for number, _ in self._numbered()), default=0):03d}"
         with resumable():
             write_atomically(self.folder / f"{name}.json", self.encode(document))
 
     def read(self, file: Path) -> _T:
-        """Reads a document.
-
-        Raises:
-            RecordUnreadable: it cannot be opened, or is damaged; the message names it.
-        """
+        """Reads a document; raises `RecordUnreadable` with its name if it cannot be opened, or is damaged."""
         content = _content_of(file)
         try:
             return self.decode(content.decode("utf-8"), file)
@@ -258,12 +245,11 @@ def _content_of(file: Path) -> bytes:
 
 @dataclass(frozen=True)
 class StoredTrials(Generic[_K]):
-    """Trials of a search, which resumes from those with the same settings.
+    """Trials by level or side, from which a search with equal settings resumes.
 
     Attributes:
         asked: the requested scenario, as JSON values.
         version: identity of version and machine; see `version_here`.
-        sets: trials by level, or by side of a round.
     """
 
     asked: Any
@@ -319,7 +305,6 @@ class RunStore(Store[TrialSet]):
         super().__init__(folder, decode_trials, encode_trials, stem="run")
 
     def runs(self) -> list[TrialSet]:
-        """The finished runs, in chronological order."""
         return [*self.documents().values()]
 
     def unfinished(self) -> TrialSet | None:
@@ -352,12 +337,7 @@ def _are_poolable(run: TrialSet, other: TrialSet) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class SequencePlan:
-    """Plan of a sequence of starts.
-
-    Attributes:
-        time_limit_s: starts that are expected to end later are not begun; ``None`` for no limit.
-        keep_earlier: True to include runs of earlier calibrations of the same version.
-    """
+    """Plan of a sequence of starts; `keep_earlier` includes runs of earlier calibrations of the same version."""
 
     spec: ScenarioSpec
     starts: int
@@ -380,10 +360,7 @@ class Sequencer:
     pause: Callable[[float], None] = time.sleep
 
     def runs(self) -> list[TrialSet]:
-        """Measures all runs; the last one may be shorter than planned.
-
-        After an early end, the next call resumes from the complete starts on disk.
-        """
+        """All runs; the last one may be shorter than planned, and the next call resumes from its starts on disk."""
         earlier = self.store.runs() if self.plan.keep_earlier else []
         measured: list[TrialSet] = []
         limit = TimeLimit(self.plan.time_limit_s, self.now)

@@ -103,11 +103,7 @@ def encode_start(record: StartRecord) -> str:
 
 
 def decode_start(text: str, path: Path) -> StartRecord:
-    """Decodes a record from JSON text; `path` is named in errors.
-
-    Raises:
-        RecordUnreadable, KeyError, TypeError, ValueError, RecursionError: it is not a record, or damaged.
-    """
+    """Decodes a record; raises several errors if it is damaged, which `Store.read` converts."""
     values = dict(json.loads(text))
     if {name: values.pop(name, None) for name in _OF_START} != _OF_START:
         raise ValueError("it holds no start of a sweep that this version reads")
@@ -212,7 +208,6 @@ class SweepFolder:
         return Store(self.path / "cells", decode_start, encode_start)
 
     def keep(self, record: StartRecord) -> None:
-        """Writes the record of a start; raises as `Store.keep`."""
         self.starts.keep(record, f"{record.cell}.{record.start + 1}")
 
     def records(self, *, skip_damaged: bool = False) -> Records:
@@ -231,11 +226,7 @@ class SweepFolder:
         return SweepKey(str(document.get("name")), str(document.get("digest")), document.get("version", {}))
 
     def outline(self) -> Outline:
-        """Outline of its cells.
-
-        Raises:
-            RecordUnreadable: its definition is damaged.
-        """
+        """Outline of its cells; raises `RecordUnreadable` if its definition is damaged."""
         document = self._definition()
         try:
             return Outline.of(document["scenario"]["name"], document["axes"], document["cells"])

@@ -370,11 +370,7 @@ def to_trials(study: Study, *, name: str = "", commit: str | None = None) -> Tri
 
 
 def measure_watched(spec: WatchSpec, folder: Path, drawings: Drawings, measure: Callable[[], Study]) -> Study:
-    """Measures a study; adds a table of system calls, and notes with the profile's path.
-
-    Raises:
-        NotWritten, ConfigurationError: the folder cannot be created.
-    """
+    """Measures a study; adds a table of system calls, and notes with the profile's path."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     watching = Watching(spec)

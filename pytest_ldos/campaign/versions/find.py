@@ -108,11 +108,7 @@ class Checkout:
         )
 
     def made(self, commands: Callable[[], Sequence[Sequence[str]]]) -> AbstractContextManager[int]:
-        """Yields the lock of the checkout, which is created by the commands if it does not exist.
-
-        Raises:
-            PreparationFailed: contains the last lines of the log.
-        """
+        """Yields the lock of the checkout, which is created if necessary; `PreparationFailed` has the log's end."""
 
         def make(lock: int) -> None:
             revision, top = self.revision, self.folder / CHECKOUT
@@ -205,11 +201,7 @@ def _normal(name: str) -> str:
 
 
 def prepare(revision: Revision, role: Role, spec: BaseSpec, *, store: Path, announce: Announce) -> Version:
-    """Returns the revision with its environment, which is created if it does not exist.
-
-    Raises:
-        PreparationFailed: contains the last lines of the log.
-    """
+    """Returns the revision with its environment, which is created if necessary; raises as `Checkout.made`."""
     made_from = {"setup": list(spec.setup), "python": spec.python, "version": sys.version}
     checkout = Checkout(
         revision=revision,
@@ -274,17 +266,12 @@ class VersionFinder:
         return self.output / BASES
 
     def built(self, role: Role, text: str) -> Version:
-        """The version of the ROS 2 workspace named by `text`; raises as `find`."""
         if role is Role.BASE:
             return self.base(text)
         return self._named(resolve_head(text, folder=self.folder, root=self.root), role)
 
     def head(self) -> Version:
-        """Builds the checkout: from its commit if the workspace is unchanged, else from the working files.
-
-        Raises:
-            PreparationFailed: it cannot be built or started.
-        """
+        """Builds the checkout: from its commit if the workspace is unchanged, else from the working files."""
         here = head_version(self.root)
         name, commit = here.name, (here.commit, here.commit_unknown)
         revision = find_revision("HEAD", self.root)
@@ -298,12 +285,7 @@ class VersionFinder:
         return self._in_place(self.root, role=Role.HEAD, name=name, commit=commit)
 
     def base(self, text: str) -> Version:
-        """The base named by `text`: a revision, a checkout, or an install prefix.
-
-        Raises:
-            ConfigurationError: there is none of this name.
-            PreparationFailed: it cannot be built or started.
-        """
+        """The base named by `text`: a revision, a checkout, or an install prefix; raises as `find`."""
         found = resolve_base(text, folder=self.folder, root=self.root)
         if isinstance(found, Revision):
             return self._named(found, Role.BASE)

@@ -169,11 +169,7 @@ INTERPRETERS: Final = (".venv/bin/python", "bin/python")
 
 
 def find_version(role: Role, text: str, *, folder: Path, root: Path) -> Revision | Version:
-    """The version of the embedded stack named by `text`: with an environment, or a revision that needs one.
-
-    Raises:
-        ConfigurationError: see `resolve_base` and `resolve_head`; also for a base without an environment.
-    """
+    """The version of the embedded stack named by `text`: with an environment, or a revision that needs one."""
     if role is Role.BASE:
         found = resolve_base(text, folder=folder, root=root)
         return found if isinstance(found, Revision) else _version_in(found, text, root)
@@ -186,11 +182,7 @@ def find_version(role: Role, text: str, *, folder: Path, root: Path) -> Revision
 
 
 def resolve_head(text: str, *, folder: Path, root: Path) -> Revision:
-    """The revision named by `text`, whose stack is measured instead of the checkout's; paths are relative to `folder`.
-
-    Raises:
-        ConfigurationError: it is a folder, or unknown.
-    """
+    """The revision named by `text`; raises `ConfigurationError` if that is a folder (below `folder`), or unknown."""
     revision = find_revision(text, root)
     if revision is not None:
         return revision
@@ -203,11 +195,7 @@ def resolve_head(text: str, *, folder: Path, root: Path) -> Revision:
 
 
 def resolve_base(text: str, *, folder: Path, root: Path) -> Revision | Path:
-    """The revision or the folder named by `text`, relative to `folder`.
-
-    Raises:
-        ConfigurationError: it is neither, or both.
-    """
+    """A revision or a folder (below `folder`); raises `ConfigurationError` if `text` names neither, or both."""
     place = (folder / Path(text).expanduser()).resolve()
     revision = find_revision(text, root)
     if not place.is_dir():
@@ -336,11 +324,7 @@ def write_note(folder: Path, note: Mapping[str, object]) -> None:
 
 
 def remove(folder: Path, *, checkout: Path) -> None:
-    """Removes an environment and its worktree of the user's `checkout`, or a built workspace.
-
-    Raises:
-        OSError: a file cannot be removed.
-    """
+    """Removes an environment and its worktree of the user's `checkout`, or a built workspace; raises `OSError`."""
     (folder / _NOTE).unlink(missing_ok=True)  # first, so that a partly removed folder is not complete
     ask_git(checkout, "worktree", "remove", "--force", str(folder / CHECKOUT))
     shutil.rmtree(folder)

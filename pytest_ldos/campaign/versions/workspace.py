@@ -70,12 +70,7 @@ class Workspace:
             )
 
     def digest(self, store: Path) -> dict[str, object]:
-        """Digests of all folders, without colcon's and hidden folders at their tops.
-
-        Raises:
-            OSError: a file cannot be read.
-            NotWritten, ConfigurationError: see `FileDigests.save`.
-        """
+        """Digests of all folders, without colcon's and hidden folders at their tops; raises as `FileDigests`."""
         digests = FileDigests(store / f"digests-sources-{digest_of({'path': str(self.project)})}.json")
         places = zip(self.folders, self.places, strict=True)
         found: dict[str, object] = {each: digests.of_folder(place, skip=_made_in(place)) for each, place in places}
@@ -130,11 +125,7 @@ _OF_THE_SHELL: Final = frozenset({"_", "SHLVL", "PWD", "OLDPWD"})
 
 
 def find_prefix(text: str, *, folder: Path) -> Version:
-    """Finds the version installed in a prefix, relative to `folder`.
-
-    Raises:
-        ConfigurationError: it is not an install prefix, or cannot be sourced.
-    """
+    """The version of an install prefix; raises `ConfigurationError` if it is none, or cannot be sourced."""
     prefix = (folder / Path(text).expanduser()).resolve()
     if not (prefix / SETUP).is_file():
         raise ConfigurationError(
@@ -153,21 +144,13 @@ def find_prefix(text: str, *, folder: Path) -> Version:
 
 
 def source(prefix: Path) -> Mapping[str, str]:
-    """The current environment, with the sourced prefixes replaced by this prefix and its underlays.
-
-    Raises:
-        ConfigurationError: the script failed.
-    """
+    """The current environment, with the sourced prefixes replaced by this prefix and its underlays."""
     colcon = (Path(each) for each in os.environ.get("COLCON_PREFIX_PATH", "").split(os.pathsep) if each)
     return source_over(environment_without([*ros_prefixes(), *colcon]), prefix / SETUP)
 
 
 def source_over(environment: Mapping[str, str], script: Path) -> Mapping[str, str]:
-    """Environment variables after sourcing a script.
-
-    Raises:
-        ConfigurationError: the script failed.
-    """
+    """Environment variables after sourcing a script; raises `ConfigurationError` if it failed."""
     ours = {name: value for name, value in environment.items() if name not in _OF_THE_SHELL}
     command = ["bash", "--noprofile", "--norc", "-c", 'source "$1" >&2 && exec env -0', "bash", str(script)]
     try:
