@@ -126,8 +126,8 @@ _BOTH_SIDES: Final = 2
 """Levels reserved for narrowing from both sides of an inconclusive one."""
 
 
-_FORGIVEN: Final = 1
-"""Largest number of excluded starts of a level."""
+FORGIVEN_STARTS: Final = 1
+"""Largest number of excluded starts of a level, or of failed ones of a commit."""
 
 _WITHIN_REACH: Final = 0.9
 """Share of the reached level at which the search continues after a load did not reach its request."""
@@ -392,7 +392,7 @@ class Bisection:
             return LevelState.UNDECIDED
         exclusions = [each.exclusion for each in record.batches if each.exclusion is not None]
         is_beyond = Exclusion.UNREACHED in exclusions and not record.trials
-        if is_beyond or len(exclusions) > _FORGIVEN:
+        if is_beyond or len(exclusions) > FORGIVEN_STARTS:
             return _GIVEN_UP_AS[exclusions[-1]]
         return LevelState.OPEN
 

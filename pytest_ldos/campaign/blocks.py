@@ -26,9 +26,6 @@ from pytest_ldos.measure.trial.rig import Durations, PhaseClock, Rig, Watch, clo
 from pytest_ldos.robot.stack.protocol import Case
 from pytest_ldos.scenario.model import ScenarioSpec
 
-OpenRig = Callable[..., AbstractContextManager[Rig]]
-"""See `open_rig`."""
-
 
 class BlockObserver(Observer, Protocol):
     def block(self, block: Block, version: Version) -> None:
@@ -57,7 +54,7 @@ class Bench:
     loads: Sequence[RepeatedLoad] = ()
     paths: Sequence[PathSpec] = BUILT_IN_PATHS
     catalogue: Catalogue = field(default_factory=lambda: METRICS)
-    open_rig: OpenRig = field(default_factory=lambda: rig.open_rig)
+    open_rig: Callable[..., AbstractContextManager[Rig]] = field(default_factory=lambda: rig.open_rig)
     watch: Callable[[Role], Watch | None] = lambda role: None
     clock: PhaseClock = field(default_factory=PhaseClock)
 
@@ -135,10 +132,9 @@ class StoredBase(NamedTuple):
     decide: Callable[[TrialSet], GateResult]
 
 
-FindBase = Callable[[TrialSet], StoredBase | None]
-
-
-def measure_alone(bench: Bench, head: Version, *, find_base: FindBase, size: int | None = None) -> TrialSet:
+def measure_alone(
+    bench: Bench, head: Version, *, find_base: Callable[[TrialSet], StoredBase | None], size: int | None = None
+) -> TrialSet:
     """Measures one version; adds starts while its comparison is inconclusive and more trials are allowed.
 
     The record is written after each trial; after an early end, it has the reason as `incomplete`.

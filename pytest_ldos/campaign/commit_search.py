@@ -13,7 +13,7 @@ import numpy as np
 from pytest_ldos.base.errors import BringUpFailed, PreparationFailed
 from pytest_ldos.base.stats.counts import median_interval
 from pytest_ldos.base.text import counted
-from pytest_ldos.campaign.bisection import Bisection, LevelRecord, LevelState, SearchPlan
+from pytest_ldos.campaign.bisection import FORGIVEN_STARTS, Bisection, LevelRecord, LevelState, SearchPlan
 from pytest_ldos.campaign.commit_rounds import (
     Commit,
     CommitFailed,
@@ -188,20 +188,13 @@ def _visited(commit: Commit, record: LevelRecord, records: Records, metric: Metr
     )
 
 
-_FORGIVEN: Final = 1
-"""Number of failed starts of a commit after which it is skipped or the search ends."""
-
-
-MeasureRound = Callable[[Mapping[Side, Version], Records, int], Records]
-"""See `measure_round`."""
-
-
 @dataclass(kw_only=True)
 class CommitSearch:
     """Measures commits and searches for the regression.
 
     Attributes:
         commits: from GOOD to BAD.
+        measure: see `measure_round`.
         where: identity of the machine (`machine_here`); rounds of others are ignored, as are those of another `spec`.
     """
 
@@ -211,7 +204,7 @@ class CommitSearch:
     spec: ScenarioSpec
     where: Mapping[str, str]
     prepare: Callable[[Commit], Version]
-    measure: MeasureRound
+    measure: Callable[[Mapping[Side, Version], Records, int], Records]
     store: CommitStore
     observer: CampaignObserver
     _records: dict[float, Records] = field(default_factory=dict)
@@ -239,7 +232,7 @@ class CommitSearch:
             except (CommitFailed, BringUpFailed) as error:
                 self._fail(place, error)
             record = self._bisection.records.get(place)
-            unmeasured = {LevelState.UNMEASURED, LevelState.UNVALUED, LevelState.NOT_STARTED}
+            unmeasured = {LevelState.UNMEASURED, LevelState.UNVALUED}
             if record is not None and record.standing in unmeasured and place != self.plan.scale.harsh:
                 reasons = [each.reason for each in record.exclusions]
                 self._leave_out(place, reasons[-1] if reasons else f"most trials have no {self.metric.name}")
@@ -273,7 +266,7 @@ class CommitSearch:
         self._count(place, number)
 
     def _stored(self, commit: Commit) -> Records:
-        file = self.store.folder / f"{commit.name}.json"
+        file = self.store.path(commit.name)
         stored = self.store.read(file) if file.is_file() else None
         is_ours = stored is not None and (stored.asked, stored.version) == (plain_spec(self.spec), self.where)
         return stored.sets if stored is not None and is_ours else {}
@@ -312,7 +305,7 @@ class CommitSearch:
             BringUpFailed: the stack of GOOD or BAD failed in this commit's rounds.
         """
         self._failures[place] = self._failures.get(place, 0) + 1
-        if not isinstance(error, CommitNotBuilt) and self._failures[place] <= _FORGIVEN:
+        if not isinstance(error, CommitNotBuilt) and self._failures[place] <= FORGIVEN_STARTS:
             self.observer.note(f"{error.message}: tried again")
         elif isinstance(error, BringUpFailed) or place == self.plan.scale.harsh:
             raise error

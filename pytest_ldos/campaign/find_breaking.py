@@ -211,8 +211,6 @@ def reached_level(trials: TrialSet, address: str, level: float) -> float | None:
     return level * min(shares) if shares else None
 
 
-_STEM: Final = "start"
-
 _LINEAR: Final = ("percent", "cpus", "workers", "reserved")
 """Suffixes of fields with linearly spaced levels."""
 

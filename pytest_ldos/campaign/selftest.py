@@ -102,13 +102,9 @@ def plan_self_test(
     return SelfTestPlan(spec=spec, points=tuple(points), notes=notes)
 
 
-Measure = Callable[[ScenarioSpec, int, str], TrialSet]
-"""Measures the trials of one start, given its scenario, its block number and a label."""
-
-
 def run_self_test(
     plan: SelfTestPlan,
-    measure: Measure,
+    measure: Callable[[ScenarioSpec, int, str], TrialSet],
     policy_of: Callable[[TrialSet], Policy],
     *,
     describe: Describe,
@@ -116,7 +112,8 @@ def run_self_test(
 ) -> SelfTestResult:
     """Measures all points and judges them by the gate's policy for trials measured here.
 
-    The version without a fault is started before and after the others, so that drift over the session is not attributed
+    `measure` returns the trials of one start, given its scenario, its block number and a label. The version without a
+    fault is started before and after the others, so that drift over the session is not attributed
     to a fault. If its second start fails, only the first one counts.
 
     Raises:

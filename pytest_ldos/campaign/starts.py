@@ -195,7 +195,10 @@ class Store(Generic[_T]):
         if not name:
             name = f"{self.stem}-{1 + max((number for number, _ in self._numbered()), default=0):03d}"
         with resumable():
-            write_atomically(self.folder / f"{name}.json", self.encode(document))
+            write_atomically(self.path(name), self.encode(document))
+
+    def path(self, name: str) -> Path:
+        return self.folder / f"{name}.json"
 
     def read(self, file: Path) -> _T:
         """Reads a document; raises `RecordUnreadable` with its name if it cannot be opened, or is damaged."""
@@ -310,19 +313,15 @@ class RunStore(Store[TrialSet]):
     def unfinished(self) -> TrialSet | None:
         """The starts of an interrupted run; ``None`` if there are none or they are damaged."""
         with suppress(RecordUnreadable):
-            return self.read(self._unfinished)
+            return self.read(self.path(_UNFINISHED))
         return None
 
     def finish(self, run: TrialSet, *, keep_earlier: bool) -> None:
         """Saves a complete run; only then deletes earlier ones, unless they are kept."""
         earlier = self.files()
         self.keep(run)
-        for file in (self._unfinished, *([] if keep_earlier else earlier)):
+        for file in (self.path(_UNFINISHED), *([] if keep_earlier else earlier)):
             file.unlink(missing_ok=True)
-
-    @property
-    def _unfinished(self) -> Path:
-        return self.folder / f"{_UNFINISHED}.json"
 
 
 def _are_poolable(run: TrialSet, other: TrialSet) -> bool:
@@ -365,10 +364,10 @@ class Sequencer:
         measured: list[TrialSet] = []
         limit = TimeLimit(self.plan.time_limit_s, self.now)
         run = self.store.unfinished()
-        if run is not None and (run.spec != self.plan.spec or run.commit != self.commit):
-            run = None
-        if run is not None:
+        if run is not None and (run.spec, run.commit) == (self.plan.spec, self.commit):
             self.observer.note(f"continues what was interrupted: {len(starts_of([run]))} starts of {run.started_at}")
+        else:
+            run = None
         total = self.plan.runs * self.plan.starts
         for number in range(self.plan.runs):
             if number:

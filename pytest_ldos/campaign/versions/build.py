@@ -342,7 +342,7 @@ def build_packages(names: Collection[str], *, announce: Announce) -> Path | None
         ConfigurationError: a package is unknown, or no ROS 2 is sourced.
         PreparationFailed: the message has the failed package and the end of its log.
     """
-    home = find_workspace()
+    home = find_carried("ros_ws")
     workspace = Workspace(home.parent, (home.name,))
     refuse_unknown(names, workspace.packages(), "ROS package of pytest-ldos")
     distro = find_distro()
@@ -361,7 +361,3 @@ def build_packages(names: Collection[str], *, announce: Announce) -> Path | None
         store=store,
     )
     return build_workspace(build, checkout=store, announce=announce).prefix / "local_setup.sh"
-
-
-def find_workspace() -> Path:
-    return find_carried("ros_ws")
