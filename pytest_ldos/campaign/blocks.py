@@ -60,7 +60,7 @@ class Bench:
 
 
 def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | None, save: Save) -> TrialSet:
-    """Runs a block; returns the version's record, which is ``None`` before its first block, with the new trials.
+    """Runs a block; returns the version's record (``None`` before its first block) with the new trials.
 
     Raises:
         BringUpFailed: the stack did not start; the message names the version.

@@ -27,15 +27,7 @@ from pytest_ldos.campaign.bisection import TRIALS_PER_START, Batch, Exclusion, L
 from pytest_ldos.campaign.blocks import Bench, run_block
 from pytest_ldos.campaign.estimate import Amount
 from pytest_ldos.campaign.order import Block, Role
-from pytest_ldos.campaign.starts import (
-    Site,
-    Store,
-    StoredTrials,
-    bench_of,
-    decode_stored,
-    encode_stored,
-    shortfall_of,
-)
+from pytest_ldos.campaign.starts import Site, Store, StoredTrials, bench_of, decode_stored, encode_stored, shortfall_of
 from pytest_ldos.campaign.versions.version import Revision, Version, find_revision
 from pytest_ldos.host.checkout import (
     UNSHALLOW,

@@ -223,7 +223,6 @@ class CommitSearch:
             PreparationFailed: GOOD or BAD cannot be built.
             BringUpFailed, CommitFailed: the stack of GOOD or BAD failed more than once.
             LoadFailed, RecordingFailed: see `measure_round`; complete rounds are kept.
-            RecordUnreadable: stored rounds cannot be opened, although they may be intact.
         """
         self.store.recover(self.observer)
         while (place := self._bisection.next_level()) is not None:
@@ -267,9 +266,10 @@ class CommitSearch:
 
     def _stored(self, commit: Commit) -> Records:
         file = self.store.path(commit.name)
-        stored = self.store.read(file) if file.is_file() else None
-        is_ours = stored is not None and (stored.asked, stored.version) == (plain_spec(self.spec), self.where)
-        return stored.sets if stored is not None and is_ours else {}
+        if not file.is_file():
+            return {}
+        stored = self.store.read(file)
+        return stored.sets if (stored.asked, stored.version) == (plain_spec(self.spec), self.where) else {}
 
     def _prepared(self, place: float) -> Mapping[Side, Version]:
         """The versions of a round, prepared once per visited commit; only the last few builds are kept.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, LoadFailed, RecordingFailed, TraceUnreadable
-from pytest_ldos.campaign.bisection import Batch, Bisection, Exclusion, LevelRecord, LevelScale, Spacing
+from pytest_ldos.campaign.bisection import Batch, Bisection, Exclusion, LevelScale, Spacing
 from pytest_ldos.campaign.breaking_result import BreakingPlan, BreakingResult, conclude
 from pytest_ldos.campaign.starts import (
     CampaignObserver,
@@ -71,12 +71,7 @@ class BreakingSearch:
         self._bisection = Bisection(self.plan.search)
 
     def run(self) -> BreakingResult:
-        """Searches until the threshold is found, or trials or time are spent; see `BreakingResult.finding`.
-
-        Raises:
-            Unavailable: see `measure`; complete starts are stored.
-            RecordUnreadable: a stored start cannot be opened, although it may be intact.
-        """
+        """Searches until the threshold is found, or trials or time are spent; complete starts are stored."""
         self._find_kept()
         limit, stopped = TimeLimit(self.plan.time_limit_s, self.now), ""
         while (level := self._bisection.next_level()) is not None:
@@ -108,10 +103,9 @@ class BreakingSearch:
 
     def _usable(self, stored: StoredTrials[float]) -> Mapping[float, TrialSet]:
         """Trials by level, if they are of this version and these settings; another search may resume from others."""
-        is_ours = stored.version == self.version and all(
-            stored.asked == plain_spec(self.at(each)) for each in stored.sets
-        )
-        return stored.sets if is_ours else {}
+        if stored.version != self.version:
+            return {}
+        return {level: trials for level, trials in stored.sets.items() if stored.asked == plain_spec(self.at(level))}
 
     def _announce(self, level: float) -> None:
         bisection, spec = self._bisection, self.at(level)
@@ -135,8 +129,7 @@ class BreakingSearch:
         return _Start(level, trials)
 
     def _note_last(self, level: float) -> None:
-        record: LevelRecord = self._bisection.records[level]
-        last, trials = record.batches[-1], self._starts[-1].trials
+        last, trials = self._bisection.records[level].batches[-1], self._starts[-1].trials
         if trials is not None and trials.incomplete:
             self.observer.note(f"at {level:g} a start ended early: {trials.incomplete}")
         if last.unvalued and trials is not None:

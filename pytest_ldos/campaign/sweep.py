@@ -324,7 +324,6 @@ class Sweeper:
         """Measures and returns all cells. Earlier results are reused, unless they are damaged or to be retried.
 
         Raises:
-            RecordUnreadable: earlier results cannot be opened, although they may be intact.
             MachineBusy: another session uses the machine; earlier results are kept.
         """
         self.folder.starts.recover(self.observer)

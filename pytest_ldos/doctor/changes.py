@@ -277,6 +277,8 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
+    """A line of the diagnosis; with status `OK`, its remedy is an improvement."""
+
     name: str
     status: Status
     text: str
