@@ -99,7 +99,7 @@ class Prover:
     _learned: dict[frozenset[int], Calibration] = field(default_factory=dict)
 
     def promises(self, design: Design, counts: Sequence[int] = TRIAL_COUNTS) -> Iterator[Promise]:
-        """One for each number of trials; none with fewer than two starts, which either design needs."""
+        """One promise for each number of trials; none with fewer than two starts, which either design needs."""
         if len(self.pool.starts) >= 2:
             yield from (self.promise(design, trials) for trials in counts)
 
@@ -200,7 +200,7 @@ class Proof:
 
     @property
     def decisions(self) -> int:
-        """Largest number of verdicts."""
+        """Largest number of verdicts that the proof takes."""
         return len(Design) * (self.draws * len(self.counts) + self.planted_draws * self.metrics)
 
 

@@ -30,7 +30,7 @@ from pytest_ldos.measure.trial.record import Trial, TrialSet, to_series
 
 @dataclass(frozen=True)
 class Start:
-    """The trials of one stack start; different runs were measured at different times."""
+    """The trials of one stack start; starts of different runs were measured at different times."""
 
     run: int
     trials: tuple[Trial, ...]

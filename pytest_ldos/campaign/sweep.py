@@ -120,7 +120,7 @@ class CellResult:
 
     @property
     def state(self) -> CellState | None:
-        """The worst state of its starts, if any."""
+        """The worst state of the starts; ``None`` if there are none yet."""
         return max((record.state for record in self.records), key=list(CellState).index, default=None)
 
     @property
@@ -219,14 +219,14 @@ class SweepFolder:
         return {(each.cell, each.start): each for each in found}
 
     def key(self) -> SweepKey | None:
-        """Its key, if that can be read."""
+        """The key of the sweep; ``None`` if it cannot be read."""
         document = self._definition()
         if not document:
             return None
         return SweepKey(str(document.get("name")), str(document.get("digest")), document.get("version", {}))
 
     def outline(self) -> Outline:
-        """Outline of its cells; raises `RecordUnreadable` if its definition is damaged."""
+        """Outline of the cells; raises `RecordUnreadable` if the definition is damaged."""
         document = self._definition()
         try:
             return Outline.of(document["scenario"]["name"], document["axes"], document["cells"])
@@ -243,7 +243,7 @@ class SweepFolder:
 
 
 def find_sweep(output: Path, key: SweepKey) -> SweepFolder | None:
-    """The newest folder with the same definition and version."""
+    """The newest folder of a sweep with the same definition and version."""
     return next((each for each in all_sweeps(output, key.name) if each.key() == key), None)
 
 

@@ -86,7 +86,7 @@ def with_trace(found: Switches, directory: Path, window: tuple[int, int], pids: 
 
 
 def describe_switches(counted: Sequence[Switches]) -> str:
-    """Total, per trial and per message; empty if none were counted."""
+    """Context switches and migrations: total, per trial and per message; empty if none were counted."""
     if not counted:
         return ""
     total = counted[0].counts
@@ -116,7 +116,7 @@ DISTORTION: Final = (
 
 @dataclass
 class Seen:
-    """Results of one profiled period, in nanoseconds since the epoch; processes of one `start` may have several."""
+    """Results of one profiled period; times are since the epoch. Processes of one `start` may have several periods."""
 
     start: Path
     began_ns: int = 0

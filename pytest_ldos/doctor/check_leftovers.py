@@ -174,7 +174,7 @@ def check_measurements(machine: Machine) -> Iterator[Finding]:
 
 
 def check_strays(machine: Machine) -> Iterator[Finding]:
-    """One finding per process, so that each is decided separately."""
+    """Checks for stray processes; one finding per process, so that each is decided separately."""
     strays = find_strays(machine)
     if not strays:
         yield ok(_TITLE, "none of ROS 2, Gazebo or a load")
@@ -213,7 +213,7 @@ def role_of(process: ProcessFacts) -> str:
 
 
 def _ancestors(processes: Sequence[ProcessFacts], pid: int) -> set[int]:
-    """Includes the process itself."""
+    """Pids of a process and its ancestors."""
     parents = {process.pid: process.parent for process in processes}
     found: set[int] = set()
     while pid and pid not in found:
@@ -223,7 +223,7 @@ def _ancestors(processes: Sequence[ProcessFacts], pid: int) -> set[int]:
 
 
 def _descendants(processes: Sequence[ProcessFacts], pids: Collection[int]) -> set[int]:
-    """Includes the processes themselves."""
+    """Pids of processes and all their descendants."""
     found = set(pids)
     size = -1
     while size != len(found):

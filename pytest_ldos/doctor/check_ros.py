@@ -72,7 +72,7 @@ def _needed(machine: Machine) -> Sequence[str]:
 
 
 def check_gazebo_packages(machine: Machine) -> Finding:
-    """Without them mock hardware is used, unless Gazebo is requested."""
+    """Checks Gazebo's packages; without them mock hardware is used, unless Gazebo is requested."""
     title, ros2 = "Gazebo packages", machine.stack.ros2
     answer = find_ros_packages(GAZEBO_PACKAGES, environment=machine.environment)
     if answer.ok:

@@ -165,7 +165,7 @@ def project_in(place: Path, root: Path) -> Path | None:
 
 
 INTERPRETERS: Final = (".venv/bin/python", "bin/python")
-"""Interpreter in a checkout, and in an environment."""
+"""Paths of the interpreter in a checkout and in an environment."""
 
 
 def find_version(role: Role, text: str, *, folder: Path, root: Path) -> Revision | Version:
@@ -319,7 +319,7 @@ def read_note(folder: Path) -> Mapping[str, Any]:
 
 
 def write_note(folder: Path, note: Mapping[str, object]) -> None:
-    """Marks a folder as complete; raises as `writing`."""
+    """Marks a folder as complete, and flushes the note to disk; raises as `writing`."""
     write_atomically(folder / _NOTE, json.dumps(note, indent=1) + "\n")
 
 
