@@ -22,17 +22,13 @@ from pytest_ldos.base.stats.counts import SUPPOSED_CORRELATION, tempering
 from pytest_ldos.base.stats.several_tests import BoundaryTest, Side
 
 _DIGITS: Final = 3
-"""Significant digits of a level, for readability."""
 
 _FINEST: Final = 0.01
-"""Share of a linear range within which levels are near enough."""
 
 _TOUCH: Final = 1e-9
 
 
 class Spacing(StrEnum):
-    """Values of ``--scale``."""
-
     LOG = "log"
     LINEAR = "linear"
 
@@ -83,7 +79,6 @@ class LevelScale:
         return self.low if self.is_falling else self.high
 
     def place(self, level: float) -> float:
-        """Place of a level between the calm end and the harsh one."""
         low, high = self._coordinate(self.low), self._coordinate(self.high)
         share = (self._coordinate(level) - low) / (high - low)
         return 1 - share if self.is_falling else share
@@ -105,7 +100,6 @@ class LevelScale:
         return middle if min(one, other) + _TOUCH < middle < max(one, other) - _TOUCH else None
 
     def is_near(self, one: float, other: float) -> bool:
-        """True if two levels are so close that none between them needs testing."""
         low, high = sorted((one, other))
         near = self.precision * abs(low)
         if self.spacing is Spacing.LINEAR:
@@ -132,8 +126,8 @@ _BOTH_SIDES: Final = 2
 """Levels reserved for narrowing from both sides of an inconclusive one."""
 
 
-_FORGIVEN: Final = 1
-"""Largest number of excluded starts of a level."""
+FORGIVEN_STARTS: Final = 1
+"""Largest number of excluded starts of a level, or of failed ones of a commit."""
 
 _WITHIN_REACH: Final = 0.9
 """Share of the reached level at which the search continues after a load did not reach its request."""
@@ -151,8 +145,6 @@ class LevelState(StrEnum):
 
 
 class Exclusion(StrEnum):
-    """Reason why a start is excluded."""
-
     UNREACHED = "the load was not reached"
     NOT_STARTED = "the stack did not start"
     UNMEASURED = "nothing was measured"
@@ -166,8 +158,6 @@ _GIVEN_UP_AS: Final = {
 
 
 class Finding(StrEnum):
-    """Result of a search."""
-
     BREAKS = "breaks"
     HOLDS = "does not break"
     BROKEN_WHEN_CALM = "broken already at the calm end"
@@ -183,7 +173,7 @@ class Batch:
     Attributes:
         trials: number of trials that count; 0 if the start is excluded.
         sound: number of trials that count for it; ``None`` if all its other trials do.
-        achieved: the level that the load reached, if that was less than requested and is known.
+        achieved: level that the load reached, if that was less than requested and is known.
         succeeded: number of successful trials, whether they count or not.
         unvalued: number of successful trials without a value of the criterion's metric, which do not count.
     """
@@ -201,8 +191,6 @@ class Batch:
 
 @dataclass
 class LevelRecord:
-    """A visited level."""
-
     level: float
     standing: LevelState = LevelState.OPEN
     batches: list[Batch] = field(default_factory=list)
@@ -233,17 +221,16 @@ class LevelRecord:
 
     @property
     def is_blocked(self) -> bool:
-        """True if the level is neither open nor shown to hold or to break."""
         return self.standing not in {LevelState.OPEN, LevelState.HOLDS, LevelState.BREAKS}
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchPlan:
-    """Settings of a search, with its confidence.
+    """Settings of a search.
 
     Attributes:
         boundary: a level is broken if more than this share of its trials would be.
-        max_trials: largest number of trials; no start is made that would exceed it.
+        max_trials: no start is made that would exceed it.
         calm_trials: least number of trials at the calm end, the reference of the other levels.
         correlation: largest assumed correlation between trials of one start; see `tempering`.
         patience_factor: multiple of the trials of a clear level, after which a level is given up as inconclusive.
@@ -284,10 +271,7 @@ class SearchPlan:
 
 
 class Bisection:
-    """State of a search: returns the next level, and takes in the result of each start.
-
-    Equal results lead to the same levels, so that an interrupted search resumes from its batches.
-    """
+    """Chooses levels by the results so far; equal results lead to the same levels, so that a search can resume."""
 
     def __init__(self, plan: SearchPlan) -> None:
         self.plan = plan
@@ -365,7 +349,6 @@ class Bisection:
 
     @property
     def finding(self) -> Finding:
-        """Result of the search if it ends now."""
         calm = self.records.get(self.plan.scale.calm)
         harsh = self.records.get(self.plan.scale.harsh)
         if calm is None or (calm.is_blocked and calm.standing is not LevelState.UNDECIDED):
@@ -383,7 +366,6 @@ class Bisection:
         return sum(1 for each in self.records.values() if each.trials)
 
     def _of(self, *states: LevelState) -> list[LevelRecord]:
-        """Levels with one of these states, the calmest first."""
         found = [each for each in self.records.values() if each.standing in states]
         return sorted(found, key=lambda each: self.plan.scale.place(each.level))
 
@@ -410,7 +392,7 @@ class Bisection:
             return LevelState.UNDECIDED
         exclusions = [each.exclusion for each in record.batches if each.exclusion is not None]
         is_beyond = Exclusion.UNREACHED in exclusions and not record.trials
-        if is_beyond or len(exclusions) > _FORGIVEN:
+        if is_beyond or len(exclusions) > FORGIVEN_STARTS:
             return _GIVEN_UP_AS[exclusions[-1]]
         return LevelState.OPEN
 

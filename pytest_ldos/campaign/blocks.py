@@ -26,15 +26,10 @@ from pytest_ldos.measure.trial.rig import Durations, PhaseClock, Rig, Watch, clo
 from pytest_ldos.robot.stack.protocol import Case
 from pytest_ldos.scenario.model import ScenarioSpec
 
-OpenRig = Callable[..., AbstractContextManager[Rig]]
-"""See `open_rig`."""
-
 
 class BlockObserver(Observer, Protocol):
-    """Observer of blocks of trials."""
-
     def block(self, block: Block, version: Version) -> None:
-        """A block begins: its stack is being started."""
+        """The stack of a block is being started."""
 
     def waiting(self, what: str) -> None:
         """The stack is still waiting for a condition."""
@@ -45,12 +40,10 @@ class Bench:
     """Settings shared by all blocks and versions of a session.
 
     Attributes:
-        folder: folder of the session.
-        goals: the name of a goal set, or goals.
+        goals: name of a goal set, or goals.
         loads: applied in each block, once its stack is warm.
-        catalogue: metrics to measure.
         open_rig: starts a stack and its recording.
-        watch: returns the additional observation of a version; ``None`` without one.
+        watch: returns the additional observation of a version, if any.
         clock: sums the time of each phase over all blocks.
     """
 
@@ -61,17 +54,13 @@ class Bench:
     loads: Sequence[RepeatedLoad] = ()
     paths: Sequence[PathSpec] = BUILT_IN_PATHS
     catalogue: Catalogue = field(default_factory=lambda: METRICS)
-    open_rig: OpenRig = field(default_factory=lambda: rig.open_rig)
+    open_rig: Callable[..., AbstractContextManager[Rig]] = field(default_factory=lambda: rig.open_rig)
     watch: Callable[[Role], Watch | None] = lambda role: None
     clock: PhaseClock = field(default_factory=PhaseClock)
 
 
 def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | None, save: Save) -> TrialSet:
-    """Runs a block and returns the version's record with the new trials.
-
-    Args:
-        record: record of the version's earlier blocks; ``None`` for its first.
-        save: called with the record after each trial.
+    """Runs a block; returns the version's record (``None`` before its first block) with the new trials.
 
     Raises:
         BringUpFailed: the stack did not start; the message names the version.
@@ -139,52 +128,30 @@ def _folder_of(bench: Bench, block: Block) -> ScenarioFolder:
 
 
 class StoredBase(NamedTuple):
-    """A stored baseline, with its number of trials and comparison function."""
-
     trials: int
     decide: Callable[[TrialSet], GateResult]
 
 
-FindBase = Callable[[TrialSet], StoredBase | None]
-"""Finds the baseline of a head's trials; ``None`` if there is none."""
-
-
-def measure_alone(bench: Bench, head: Version, *, find_base: FindBase, size: int | None = None) -> TrialSet:
+def measure_alone(
+    bench: Bench, head: Version, *, find_base: Callable[[TrialSet], StoredBase | None], size: int | None = None
+) -> TrialSet:
     """Measures one version; adds starts while its comparison is inconclusive and more trials are allowed.
 
     The record is written after each trial; after an early end, it has the reason as `incomplete`.
-
-    Args:
-        size: trials of a block, by default the `usual_size_alone`.
-
-    Raises:
-        LdosError: a stack or a load did not start.
     """
-    record = _run(bench, head, blocks_alone(bench.spec.trials, size=size), None)
+    session = _Session(bench, {Role.HEAD: head}, identity="")
+    session.run(blocks_alone(bench.spec.trials, size=size))
+    record, most = session.records[Role.HEAD], bench.spec.max_trials
     base = find_base(record)
-    most = bench.spec.max_trials
     if base is None or len(record.trials) >= most:
         return record
-    record = _looked(bench, record, base)
-    while len(record.trials) < most and not record.incomplete and base.decide(record).more_trials_because:
-        record = _looked(bench, _run(bench, head, [_next_block(record, size or usual_size_alone(most))], record), base)
-    return record
-
-
-def _run(bench: Bench, head: Version, blocks: Sequence[Block], record: TrialSet | None) -> TrialSet:
-    """Runs blocks until a stack dies."""
-    save = partial(write_trials, bench.folder)
-    for block in blocks:
-        try:
-            record = run_block(bench, block, head, record, save)
-        except BaseException as reason:
-            if record is not None:
-                save(replace(record, incomplete=record.incomplete or why_ended(reason)))
-            raise
-        if record.incomplete:
-            break
-    assert record is not None
-    return record
+    while True:
+        session.note_look(Look(len(record.trials), base.trials), Look(most, base.trials))
+        record = session.records[Role.HEAD]
+        if len(record.trials) >= most or session.is_over or not base.decide(record).more_trials_because:
+            return record
+        session.run([_next_block(record, size or usual_size_alone(most))])
+        record = session.records[Role.HEAD]
 
 
 def _next_block(record: TrialSet, size: int) -> Block:
@@ -192,28 +159,12 @@ def _next_block(record: TrialSet, size: int) -> Block:
     return Block(record.trials[-1].block + 1, Role.HEAD, range(made, min(made + size, record.spec.max_trials)))
 
 
-def _looked(bench: Bench, record: TrialSet, base: StoredBase) -> TrialSet:
-    now, last = Look(len(record.trials), base.trials), Look(record.spec.max_trials, base.trials)
-    noted = replace(record, looks=(*record.looks, now), last_look=last)
-    write_trials(bench.folder, noted)
-    return noted
-
-
 Decide = Callable[[TrialSet, TrialSet], GateResult]
-"""Compares head and base."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Interleaved:
-    """Result of a session.
-
-    Attributes:
-        head, base: trials of each version; both contain the id of the session.
-        versions: the versions they were measured on.
-        starts: number of stack starts.
-        seconds: duration of the session.
-        durations: durations of its phases, without interim looks.
-    """
+    """Result of a session, whose id both records contain; its durations exclude interim looks."""
 
     head: TrialSet
     base: TrialSet
@@ -228,22 +179,12 @@ def interleave(
 ) -> Interleaved:
     """Measures two versions interleaved until the comparison is conclusive or the trials are spent.
 
-    Both versions run the same trials (goals, seeds, starts). Both records are written after each
-    trial; after an early end, they have the reason as `incomplete`.
-
-    A session takes the time of both versions' trials and one start per block. A start includes the block's
-    warm-up trial (see `Bench.warmup`), because only warm stacks are measured.
-
-    Args:
-        decide: compares the versions; called when both have equally many trials, from the requested number
-            on.
-        size: trials of a block; see `first_blocks` and `next_pairs` for the default.
-
-    Raises:
-        LdosError: a stack or a load did not start.
+    Both versions run the same trials (goals, seeds, starts). Both records are written after each trial; after an early
+    end, they have the reason as `incomplete`. They are compared when both have equally many trials, from the requested
+    number on.
     """
     began_s = time.monotonic()
-    session = _Session(bench, versions)
+    session = _Session(bench, versions, identity=secrets.token_hex(8))
     blocks = first_blocks(bench.spec.trials, size=size)
     starts = 0
     while blocks:
@@ -258,7 +199,7 @@ def interleave(
 
 
 def describe_turns(made: Interleaved) -> str:
-    """Describes the interleaving: base, trials, starts and duration; notes if both versions are the same."""
+    """Base, trials, starts and duration of a session; notes if both versions are the same."""
     head, base = (made.versions[role] for role in (Role.HEAD, Role.BASE))
     turns = f"interleaved with {counted(len(made.base.trials), 'trial')} of {base.name}"
     cost = f"{made.starts} stack starts in {made.seconds:.0f} s ({describe_durations(made.durations)})"
@@ -271,15 +212,9 @@ def describe_turns(made: Interleaved) -> str:
 
 @dataclass
 class _Session:
-    """A session in progress.
-
-    Attributes:
-        records: as last saved.
-    """
-
     bench: Bench
     versions: Mapping[Role, Version]
-    identity: str = field(default_factory=lambda: secrets.token_hex(8))
+    identity: str
     records: dict[Role, TrialSet] = field(default_factory=dict)
 
     @property
@@ -311,13 +246,14 @@ class _Session:
         most = self.bench.spec.max_trials
         if most <= self.bench.spec.trials:
             return False
-        now = Look(*(len(record.trials) for record in self.both()))
-        for role, record in self.records.items():
-            self.save(role, replace(record, looks=(*record.looks, now), last_look=Look(most, most)))
+        self.note_look(Look(*(len(record.trials) for record in self.both())), Look(most, most))
         return bool(decide(*self.both()).more_trials_because)
 
+    def note_look(self, now: Look, last: Look) -> None:
+        for role, record in self.records.items():
+            self.save(role, replace(record, looks=(*record.looks, now), last_look=last))
+
     def end_early(self, reason: str) -> None:
-        """Stores the reason of an early end in both records."""
         for role, record in self.records.items():
             if not record.incomplete:
                 self.save(role, replace(record, incomplete=reason))
@@ -327,11 +263,7 @@ class _Session:
         write_trials(self.bench.folder if role is Role.HEAD else self.bench.folder.base, self.records[role])
 
     def both(self) -> tuple[TrialSet, TrialSet]:
-        """Returns head's and base's record.
-
-        Raises:
-            BringUpFailed: the session ended before both versions had a record.
-        """
+        """Head's and base's record; raises `BringUpFailed` if the session ended before both versions had one."""
         for role, version in self.versions.items():
             if role not in self.records:
                 others = (f"{self.versions[each].name}: {record.incomplete}" for each, record in self.records.items())

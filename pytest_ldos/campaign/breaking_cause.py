@@ -29,7 +29,6 @@ TELLING: Final = 0.75
 """Smallest probability of larger values in broken than in unbroken trials, for a stage to be blamed."""
 
 BETWEEN_TRIALS: Final = "between trials"
-"""Outcome of a failed motion between trials."""
 
 _FEWEST: Final = 3
 _MOST_MESSAGES: Final = 3
@@ -37,12 +36,7 @@ _MOST_MESSAGES: Final = 3
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of a motion that may break.
-
-    Attributes:
-        metrics: names of this stage's metrics; empty strings are ignored.
-        read: returns its value in a trial, in milliseconds; ``None`` if there is none.
-    """
+    """A part of a motion that may break; `read` returns its value in a trial, in milliseconds."""
 
     name: str
     quantity: str
@@ -79,14 +73,7 @@ STAGES: Final = (
 
 @dataclass(frozen=True)
 class StageAtLevel:
-    """A stage at one level.
-
-    Attributes:
-        median: in milliseconds.
-        ratio: median over the calm median.
-        p_value: one-sided, for values larger than the calm ones.
-        has_left: True if the stage is out of its calm range.
-    """
+    """Median (milliseconds), its ratio to the calm median, and one-sided p-value of a stage at a level."""
 
     level: float
     median: float
@@ -101,11 +88,10 @@ class StageReport:
 
     Attributes:
         calm: its median at the calm level, in milliseconds.
-        first_left: the first level at which it is out of its calm range; ``None`` if there is none.
+        first_left: the first level at which it is out of its calm range, if any.
         at_threshold: the stage at the calmest level that breaks, or at the harshest that was measured.
         separation: probability that its value is larger in a broken trial than in an unbroken one, over the trials at
             both ends of the interval; ``None`` unless there are trials of both kinds.
-        is_criterion: True if the criterion's metric belongs to this stage.
     """
 
     stage: str
@@ -132,9 +118,9 @@ class Cause:
     """Explanation of a breaking point.
 
     Attributes:
-        level: the explained level: the calmest that breaks, or the harshest that was measured.
+        level: the calmest that breaks, or the harshest that was measured.
         stages: in the order in which they left their calm range; at equal level, the largest ratio first.
-        blamed: the stage that explains most of it; ``None`` if none does.
+        blamed: the stage that explains most of it, if any.
         failures: at that level, the most frequent first.
         failed, trials: numbers at that level.
     """
@@ -250,7 +236,6 @@ def _numbers(stage: Stage, trials: Sequence[Trial]) -> Sample:
 
 
 def _failures(failed: Sequence[Trial], ended_early: Sequence[str]) -> tuple[FailureCount, ...]:
-    """The most frequent outcomes, each with its most frequent message, and the failed motions between trials."""
     messages: dict[str, list[str]] = {}
     for trial in failed:
         messages.setdefault(trial.outcome.value, []).append(trial.message)

@@ -48,17 +48,14 @@ class SuccessBelow:
     def describe_limit(self, limit: float | None) -> str:
         return ""
 
-    def limit(self, calm: TrialSet | None) -> None:
-        """No limit: any failed trial is broken."""
+    def limit(self, calm: TrialSet | None) -> None: ...
 
-    def median(self, trials: TrialSet) -> None:
-        """No median: a success rate has none."""
+    def median(self, trials: TrialSet) -> None: ...
 
     def is_broken(self, trial: Trial, limit: float | None) -> bool | None:
         return not trial.succeeded
 
     def why_unvalued(self, trial: Trial) -> str:
-        """Always empty: every trial has an outcome."""
         return ""
 
 
@@ -84,14 +81,12 @@ class MetricBeyond:
         return f"the median of {self.metric.name} is {side} {self.factor:g} × its calm one"
 
     def describe_limit(self, limit: float | None) -> str:
-        """The limit in numbers, once the calm end is measured."""
         if limit is None:
             return ""
         shown = format_quantity(limit, self.metric.unit)
         return f"{shown}, {self.factor:g} × the median of {format_quantity(limit / self.factor, self.metric.unit)}"
 
     def limit(self, calm: TrialSet | None) -> float | None:
-        """Limit beyond which a trial is broken; ``None`` if the calm end has no value."""
         calm_median = None if calm is None else self.median(calm)
         return None if calm_median is None else calm_median * self.factor
 
@@ -157,13 +152,6 @@ def parse_criterion(text: str, metrics: dict[str, Metric]) -> Criterion:
 
 @dataclass(frozen=True, kw_only=True)
 class BreakingPlan:
-    """Varied setting, criterion and limits of a search.
-
-    Attributes:
-        address: the varied setting, e.g. ``dds_flood.rate_hz``.
-        time_limit_s: starts that are expected to end later are not begun; ``None`` for no limit.
-    """
-
     address: str
     search: SearchPlan
     criterion: Criterion
@@ -171,7 +159,7 @@ class BreakingPlan:
 
 
 LEVEL_CONFIDENCE: Final = 0.95
-"""Confidence of the displayed intervals of single levels; no decision depends on them."""
+"""Confidence of the displayed intervals of levels; no decision depends on them."""
 
 _MUCH_MORE: Final = 2.0
 _FEWEST_STARTS: Final = 6
@@ -188,8 +176,8 @@ class LevelSummary:
 
     Attributes:
         low, high: interval of the probability that a trial breaks, valid at any time (`LEVEL_CONFIDENCE`).
-        unvalued: number of successful trials without a value of the criterion's metric; they do not count.
-        median: median of the criterion's metric; ``None`` for success rates, or without a value.
+        unvalued: number of successful trials without a value of the criterion's metric, which do not count.
+        median: of the criterion's metric; ``None`` for success rates, or without a value.
         mishaps: reasons for excluded starts.
     """
 
@@ -210,10 +198,9 @@ class BreakingResult:
     """Result of a search.
 
     Attributes:
-        holds, breaks: levels between which the threshold lies; ``None`` if none was shown.
-        estimate: estimate of the threshold; ``None`` without an interval.
+        holds, breaks: levels between which the threshold lies, as far as they were shown.
         ceiling: the calmest level that could not be measured, if nothing was shown to break.
-        reached: the level that the load reached there; ``None`` if that is unknown.
+        reached: level that the load reached there, if known.
         levels: from the calm end on.
         curve: probability of breaking over the place of a level (0 the calm end, 1 the harsh one).
         stopped: reason of an early end or of an interval wider than requested; empty otherwise.

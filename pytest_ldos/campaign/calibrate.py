@@ -36,11 +36,7 @@ SEED: Final = 20
 
 @dataclass(frozen=True)
 class Share:
-    """Share of draws in which an event occurred.
-
-    Attributes:
-        low, high: exact 95 % interval over the draws of the measured conditions.
-    """
+    """Share of draws in which an event occurred, with its exact 95 % interval over draws of the measured conditions."""
 
     count: int
     draws: int
@@ -63,12 +59,9 @@ class Promise:
     """The gate's error rates with some number of trials of each version.
 
     Attributes:
-        trials: number of trials of each version.
         alarms: pairs of equal versions with the verdict `regressed`.
         by_failures: alarms due to failed trials only.
-        undecided: pairs with an inconclusive verdict.
-        mde: minimum detectable effect by metric: the smallest relative effect that the gate would
-            have reported with probability 0.8; the median over the pairs.
+        mde: MDE by metric (the smallest relative effect reported with probability 0.8); the median over the pairs.
         held_out: share of pairs judged with noise estimated from other starts.
         modelled: share of pairs with modelled starts, which have more trials than measured.
     """
@@ -96,12 +89,7 @@ class Planted:
 
 @dataclass
 class Prover:
-    """Draws pairs and judges them.
-
-    Attributes:
-        policy: policy of the gate, except for the noise.
-        draws: number of pairs per number of trials.
-    """
+    """Draws pairs, `draws` for each number of trials, and judges them by a policy with the estimated noise."""
 
     pool: Pool
     policy: Policy
@@ -172,12 +160,9 @@ FEW_STARTS: Final = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Suggestion:
-    """Number of trials required to detect a requested effect.
+    """Trials of each version required to detect a requested effect, for every reachable metric and by metric.
 
-    Attributes:
-        trials: trials of each version that suffice for every reachable metric; ``None`` if no metric is reachable
-            with the tried numbers.
-        by_metric: the same for each metric by itself.
+    They are ``None`` if none of the tried numbers suffices.
     """
 
     design: Design
@@ -186,17 +171,12 @@ class Suggestion:
 
     @property
     def unreachable(self) -> tuple[str, ...]:
-        """Metrics for which none of the tried numbers of trials suffices."""
         return tuple(name for name, trials in self.by_metric.items() if trials is None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationResult:
-    """Result of a calibration.
-
-    Attributes:
-        planted: detection of that change in each reachable metric with the suggested trials.
-    """
+    """Result of a calibration; `planted` are changes of each reachable metric with the suggested trials."""
 
     calibration: Calibration
     effect: float
@@ -208,12 +188,7 @@ class CalibrationResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """Extent of the proof.
-
-    Attributes:
-        draws: pairs of equal versions for each number of trials.
-        planted_draws: pairs with a change in one version, for each metric.
-    """
+    """Extent of the proof: pairs of equal versions per number of trials, and pairs with a change per metric."""
 
     effect: float
     policy: Policy
@@ -230,11 +205,7 @@ class Proof:
 
 
 def calibrate(runs: Sequence[TrialSet], proof: Proof) -> CalibrationResult:
-    """Estimates the noise of the measured runs, and measures the gate's error rates with it.
-
-    Raises:
-        CalibrationFailed: the noise cannot be estimated; the message has the reason.
-    """
+    """Measures the gate's error rates with the noise of the runs; raises as `learn`."""
     calibration = learn(runs)
     prover = Prover(
         Pool(template_of(runs), starts_of(runs)), proof.policy, draws=proof.draws, on_decision=proof.on_decision
@@ -258,11 +229,7 @@ def calibrate(runs: Sequence[TrialSet], proof: Proof) -> CalibrationResult:
 
 
 def learn(runs: Sequence[TrialSet]) -> Calibration:
-    """Estimates the noise of the measured runs.
-
-    Raises:
-        CalibrationFailed: see `calibrate`.
-    """
+    """The noise of the measured runs; raises `CalibrationFailed` with the reason if it cannot be estimated."""
     starts, trials = starts_of(runs), [trial for run in runs for trial in run.trials]
     if not trials:
         raise CalibrationFailed("nothing was measured", remedy="give it more time: --time-limit")
@@ -288,7 +255,6 @@ def learn(runs: Sequence[TrialSet]) -> Calibration:
 
 
 def suggest(promises: Sequence[Promise], design: Design, *, effect: float) -> Suggestion:
-    """Suggests the number of trials for the requested effect."""
     mine = [each for each in promises if each.design is design]
     metrics = dict.fromkeys(name for each in mine for name in each.mde)
     by_metric = {

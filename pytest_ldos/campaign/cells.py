@@ -20,7 +20,7 @@ from pytest_ldos.scenario.addresses import ALL_LOADS, assign, canonical, value_a
 from pytest_ldos.scenario.model import ScenarioSpec
 
 LARGEST_GRID: Final = 1000
-"""Largest number of cells; a larger grid would take days and is refused."""
+"""Limit of the number of cells; a larger grid would take days."""
 
 _SHUFFLES: Final = 200
 _LONGEST_VALUE: Final = 40
@@ -32,22 +32,14 @@ Value = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Axis:
-    """One setting, and the values it takes.
-
-    Attributes:
-        address: full address; see `scenario.addresses`.
-    """
+    """One setting by its full address, and the values it takes."""
 
     address: str
     values: tuple[Value, ...]
 
     @classmethod
     def of(cls, address: str, values: Sequence[object]) -> Axis:
-        """An axis, validated as far as possible without a scenario.
-
-        Raises:
-            ConfigurationError: an unknown address, or no values.
-        """
+        """An axis; raises `ConfigurationError` for an unknown address, or without values."""
         whole = canonical(address)
         if isinstance(values, str) or not isinstance(values, Sequence):
             raise ConfigurationError(f"{address} is swept over {values!r}", remedy="give a list of values")
@@ -58,13 +50,7 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One combination of values.
-
-    Attributes:
-        name: name of its scenario; contains the values, so that each cell has its own baseline.
-        assignments: value by address, as in the scenario.
-        label: for display, with each setting's short name.
-    """
+    """One combination of values; the name of its scenario contains them, so that each cell has its own baseline."""
 
     name: str
     assignments: Mapping[str, Value]
@@ -73,7 +59,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Outline:
-    """The cells of a sweep without the scenarios, for reports."""
+    """The cells of a sweep without their scenarios."""
 
     scenario: str
     addresses: tuple[str, ...]
@@ -81,7 +67,6 @@ class Outline:
 
     @classmethod
     def of(cls, scenario: str, addresses: Sequence[str], cells: Mapping[str, Mapping[str, Value]]) -> Outline:
-        """An outline from the assignments of each cell, by cell name."""
         names = short_names(addresses)
         made = []
         for name, assignments in cells.items():
@@ -92,7 +77,6 @@ class Outline:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the axes: as short as possible while unique."""
         return short_names(self.addresses)
 
 
@@ -146,20 +130,16 @@ class Grid:
 
     @cached_property
     def outline(self) -> Outline:
-        """The outline of the cells; see `specs` for what it raises."""
         addresses = [axis.address for axis in self.axes]
         cells = {name: {each: _plain(value_at(spec, each)) for each in addresses} for name, spec in self.specs.items()}
         return Outline.of(self.base.name, addresses, cells)
 
 
 def at_cell(base: ScenarioSpec, assignments: Mapping[str, Value]) -> ScenarioSpec:
-    """A scenario with several settings changed, and named after them.
+    """A scenario with several settings changed, and named after them; raises as `assign`.
 
-    Settings of all loads are applied last, because other settings may add loads. The name is a valid file name; a
-    digest makes shortened or altered names unique.
-
-    Raises:
-        ConfigurationError: see `assign`.
+    Settings of all loads are applied last, because other settings may add loads. The name is a valid file name, with a
+    digest if it was shortened or altered.
     """
     spec = base
     for address in sorted(assignments, key=lambda each: each.startswith(f"{ALL_LOADS}.")):
@@ -180,7 +160,6 @@ def unlike(spec: ScenarioSpec, assignments: Mapping[str, Value]) -> list[str]:
 
 
 def estimate_s(spec: ScenarioSpec) -> float:
-    """Approximate duration of a stack start with its trials."""
     return GUESS.of(Amount(1, spec.warmup, spec.trials))
 
 
@@ -226,7 +205,6 @@ def show_value(value: Value) -> str:
 
 
 def _plain(value: object) -> Value:
-    """A value as JSON represents it."""
     if isinstance(value, Enum):
         return str(value.value)
     if value is None or isinstance(value, str | int | float | bool):

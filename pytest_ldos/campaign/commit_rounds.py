@@ -9,20 +9,17 @@ one of BAD, with the same seed and at about the same time:
 Of two equal versions, either trial of a pair is worse with probability 0.5, for any distribution. The test therefore
 needs no assumption on effect size or noise: a commit equal to GOOD is called broken, and one equal to BAD sound, with
 at most the test's error probability.
-
-``.ldos/bisect/<stack>/<host class>/<scenario>/<good>..<bad>/`` holds ``<commit>.json``. The files of a finished search
-are deleted.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, LdosError, LoadFailed
 from pytest_ldos.base.series import Better
@@ -30,16 +27,7 @@ from pytest_ldos.campaign.bisection import TRIALS_PER_START, Batch, Exclusion, L
 from pytest_ldos.campaign.blocks import Bench, run_block
 from pytest_ldos.campaign.estimate import Amount
 from pytest_ldos.campaign.order import Block, Role
-from pytest_ldos.campaign.starts import (
-    Site,
-    bench_of,
-    plain_spec,
-    plain_trials,
-    read_document,
-    set_damaged_aside,
-    shortfall_of,
-    write_document,
-)
+from pytest_ldos.campaign.starts import Site, Store, StoredTrials, bench_of, decode_stored, encode_stored, shortfall_of
 from pytest_ldos.campaign.versions.version import Revision, Version, find_revision
 from pytest_ldos.host.checkout import (
     UNSHALLOW,
@@ -51,28 +39,22 @@ from pytest_ldos.host.checkout import (
     top_of_checkout,
     why_unknown,
 )
-from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.artifacts import drop_folder, new_run_folder, new_scenario_folder
-from pytest_ldos.measure.trial.codec import decode_trials
 from pytest_ldos.measure.trial.record import Trial, TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
 
 CONFIDENCE: Final = 0.95
 MAX_TRIALS: Final = 1200
-"""Default limit of a search, in trials of all versions: a step of 1.5 standard deviations takes about half of it."""
+"""Trials of all versions together: a step of 1.5 standard deviations takes about half of them."""
 
 SIDES: Final = 3
-"""Number of versions in a round: GOOD, the commit, and BAD; a round of BAD has no third version."""
+"""Number of versions in a round of any commit but BAD."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommitScale(LevelScale):
-    """Positions of commits, from GOOD at 0 to BAD.
-
-    Attributes:
-        left_out: positions that are not visited, because their commits cannot be measured.
-    """
+    """Positions of commits, from GOOD at 0 to BAD, without those of commits that cannot be measured."""
 
     low: float = 0.0
     spacing: Spacing = Spacing.LINEAR
@@ -80,13 +62,11 @@ class CommitScale(LevelScale):
     left_out: frozenset[float] = frozenset()
 
     def between(self, one: float, other: float) -> float | None:
-        """The middle visitable position between two; ``None`` if there is none."""
         low, high = sorted((one, other))
         free = [place for place in map(float, range(int(low) + 1, int(high))) if place not in self.left_out]
         return free[len(free) // 2] if free else None
 
     def halvings(self) -> int:
-        """Largest number of positions that bisection visits between the ends."""
         return (int(self.high - self.low) - 1).bit_length()
 
 
@@ -101,7 +81,7 @@ def plan_search(
 
     Args:
         commits: number of commits after GOOD, including BAD.
-        confidence: probability that the answer contains the commit, if a single commit introduced the regression.
+        confidence: probability that the answer contains the commit, if a single one introduced the regression.
         trials_per_start: trials of each version in a round.
         max_trials: largest number of trials of all versions together.
     """
@@ -117,7 +97,6 @@ def plan_search(
 
 
 def without(plan: SearchPlan, places: Iterable[float]) -> SearchPlan:
-    """The same plan without the given positions."""
     assert isinstance(plan.scale, CommitScale)
     return replace(plan, scale=replace(plan.scale, left_out=frozenset(places)))
 
@@ -128,13 +107,12 @@ def least_trials(plan: SearchPlan) -> int:
 
 
 def least_amount(plan: SearchPlan, warm_ups: int) -> Amount:
-    """Amount of a search in which every trial of a regressed commit is the worse one."""
+    """A search in which every trial of a regressed commit is the worse one."""
     rounds = plan.least_trials // plan.trials_per_start
     return _amount(rounds * (SIDES * plan.scale.halvings() + SIDES - 1), warm_ups, plan)
 
 
 def most_amount(plan: SearchPlan, warm_ups: int) -> Amount:
-    """Amount of a search that uses all allowed trials."""
     return _amount(SIDES * (plan.max_trials // plan.trials_per_start), warm_ups, plan)
 
 
@@ -144,14 +122,6 @@ def _amount(starts: int, warm_ups: int, plan: SearchPlan) -> Amount:
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit of the project.
-
-    Attributes:
-        name: abbreviated, as in records.
-        date: commit date, ISO 8601.
-        is_merge: True if it has several parents.
-    """
-
     name: str
     date: str
     subject: str
@@ -220,15 +190,13 @@ def _not_between(first: Revision, last: Revision, root: Path) -> ConfigurationEr
 
 
 class Side(StrEnum):
-    """Role of a version in a round."""
-
     GOOD = "good"
     COMMIT = "commit"
     BAD = "bad"
 
 
 Records = Mapping[Side, TrialSet]
-"""Trials of a commit's rounds by side; rounds of BAD have only GOOD and BAD."""
+"""Trials of a commit's rounds; those of BAD have no third side."""
 
 _FORWARD: Final = (
     (Side.GOOD, Side.COMMIT, Side.BAD),
@@ -248,25 +216,21 @@ class CommitNotBuilt(CommitFailed):
 def order_of(number: int) -> Sequence[Side]:
     """Order of the sides in a round; rounds count from 0.
 
-    It alternates, so that neither drift nor the position in a round causes differences: each order is followed by its
-    reverse, and over six rounds each version is equally often at each position.
+    Each order is followed by its reverse, and over six rounds each version is equally often at each position, so that
+    neither drift nor the position in a round causes differences.
     """
     order = _FORWARD[number // 2 % len(_FORWARD)]
     return order[::-1] if number % 2 else order
 
 
 def rounds_in(records: Records, trials_per_start: int) -> int:
-    """Number of complete rounds."""
     return min((len(each.trials) // trials_per_start for each in records.values()), default=0)
 
 
 def measure_round(
     spec: ScenarioSpec, site: Site, versions: Mapping[Side, Version], records: Records, number: int
 ) -> Records:
-    """The records with one more round.
-
-    Args:
-        number: number of the commit's round, from 0.
+    """The records with one more round, the commit's `number`-th from 0.
 
     Raises:
         CommitFailed: the commit's stack did not start, or died.
@@ -332,70 +296,12 @@ def _badness(trial: Trial, metric: Metric) -> float | None:
     return -value if value is not None and metric.better is Better.HIGHER else value
 
 
-@dataclass(frozen=True)
-class CommitEvidence:
-    """The rounds of one search.
+class CommitStore(Store[StoredTrials[Side]]):
+    """All rounds of each commit of one search.
 
-    Attributes:
-        where: identity of the machine; see `machine_here`.
+    ``.ldos/bisect/<stack>/<host class>/<scenario>/<good>..<bad>/`` holds ``<commit>.json``. The files of a finished
+    search are deleted.
     """
 
-    folder: Path
-    spec: ScenarioSpec
-    where: Mapping[str, str]
-
-    @classmethod
-    def of(
-        cls,
-        output: Path,
-        key: BaselineKey,
-        ends: tuple[Commit, Commit],
-        *,
-        spec: ScenarioSpec,
-        where: Mapping[str, str],
-    ) -> CommitEvidence:
-        good, bad = ends
-        return cls(key.folder(output / "bisect") / f"{good.name}..{bad.name}", spec, where)
-
-    def keep(self, commit: Commit, records: Records) -> None:
-        """Writes all rounds of a commit.
-
-        Raises:
-            NotWritten: they could not be written; earlier ones are intact.
-        """
-        sides = {side: plain_trials(trials) for side, trials in records.items()}
-        write_document(self._file(commit), {"kind": "pytest-ldos rounds of a commit", **self._setting, "sides": sides})
-
-    def records(self, commit: Commit) -> Records:
-        """Stored rounds of a commit with the same settings and machine; empty if there are none.
-
-        Raises:
-            RecordUnreadable: the file is damaged; the message names it.
-        """
-        file = self._file(commit)
-        setting, records = _read(file) if file.is_file() else (None, {})
-        return records if setting == self._setting else {}
-
-    def set_damaged_aside(self) -> list[Path]:
-        return set_damaged_aside(sorted(self.folder.glob("*.json")), _read)
-
-    def drop(self) -> None:
-        """Deletes the files of a finished search."""
-        for file in self.folder.glob("*.json"):
-            file.unlink()
-
-    @property
-    def _setting(self) -> dict[str, Any]:
-        return {"asked": plain_spec(self.spec), "where": dict(self.where)}
-
-    def _file(self, commit: Commit) -> Path:
-        return self.folder / f"{commit.name}.json"
-
-
-def _read(file: Path) -> tuple[dict[str, Any], Records]:
-
-    def parse(document: Any) -> tuple[dict[str, Any], Records]:
-        sides = {Side(name): decode_trials(json.dumps(each), file) for name, each in document["sides"].items()}
-        return {"asked": document["asked"], "where": document["where"]}, sides
-
-    return read_document(file, parse, remedy=f"delete {file.name}: its rounds are measured again")
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, partial(decode_stored, key=Side), encode_stored)

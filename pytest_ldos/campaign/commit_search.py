@@ -1,7 +1,4 @@
-"""Searches for the commit that introduced a regression.
-
-Rounds are stored when they are complete, so that an interrupted search can be resumed.
-"""
+"""Searches for the commit that introduced a regression."""
 
 from __future__ import annotations
 
@@ -9,37 +6,37 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
 from pytest_ldos.base.errors import BringUpFailed, PreparationFailed
 from pytest_ldos.base.stats.counts import median_interval
-from pytest_ldos.campaign.bisection import Bisection, LevelRecord, LevelState, SearchPlan
+from pytest_ldos.base.text import counted
+from pytest_ldos.campaign.bisection import FORGIVEN_STARTS, Bisection, LevelRecord, LevelState, SearchPlan
 from pytest_ldos.campaign.commit_rounds import (
     Commit,
-    CommitEvidence,
     CommitFailed,
     CommitNotBuilt,
+    CommitStore,
     Records,
     Side,
     compare_round,
     rounds_in,
     without,
 )
-from pytest_ldos.campaign.starts import Notes
+from pytest_ldos.campaign.starts import CampaignObserver, StoredTrials, plain_spec
 from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.judge.summary import Explanation, explain, path_of
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.scenario.model import ScenarioSpec
 
 CHANGE_CONFIDENCE: Final = 0.95
 """Confidence of the displayed changes; no decision depends on them."""
 
 
 class Finding(StrEnum):
-    """Answer of a search."""
-
     FOUND = "found"
     NARROWED = "narrowed"
     GOOD_FAILS = "good fails"
@@ -54,8 +51,7 @@ class Visited:
 
     Attributes:
         pairs: number of compared trials.
-        worse: number of trials that were worse than GOOD's.
-        better: number of trials that were better than BAD's; ``None`` for BAD itself.
+        worse, better: trials that were worse than GOOD's, and better than BAD's (``None`` for BAD itself).
         change: median change from GOOD, relative; ``None`` without values.
         low, high: its interval; infinite with too few trials.
     """
@@ -192,34 +188,25 @@ def _visited(commit: Commit, record: LevelRecord, records: Records, metric: Metr
     )
 
 
-_FORGIVEN: Final = 1
-"""Number of failed starts of a commit after which it is skipped or the search ends."""
-
-
-MeasureRound = Callable[[Mapping[Side, Version], Records, int], Records]
-"""Returns the records with one more round of the given number; see `measure_round`."""
-
-
-class CommitObserver(Notes, Protocol):
-    def begin_round(self, commit: Commit, number: int, bisection: Bisection) -> None:
-        """A round of a commit begins, counted from 0."""
-
-
 @dataclass(kw_only=True)
 class CommitSearch:
     """Measures commits and searches for the regression.
 
     Attributes:
         commits: from GOOD to BAD.
+        measure: see `measure_round`.
+        where: identity of the machine (`machine_here`); rounds of others are ignored, as are those of another `spec`.
     """
 
     commits: Sequence[Commit]
     plan: SearchPlan
     metric: Metric
+    spec: ScenarioSpec
+    where: Mapping[str, str]
     prepare: Callable[[Commit], Version]
-    measure: MeasureRound
-    evidence: CommitEvidence
-    observer: CommitObserver
+    measure: Callable[[Mapping[Side, Version], Records, int], Records]
+    store: CommitStore
+    observer: CampaignObserver
     _records: dict[float, Records] = field(default_factory=dict)
     _left_out: dict[float, str] = field(default_factory=dict)
     _failures: dict[float, int] = field(default_factory=dict)
@@ -236,21 +223,20 @@ class CommitSearch:
             PreparationFailed: GOOD or BAD cannot be built.
             BringUpFailed, CommitFailed: the stack of GOOD or BAD failed more than once.
             LoadFailed, RecordingFailed: see `measure_round`; complete rounds are kept.
-            RecordUnreadable: stored rounds cannot be opened, although they may be intact.
         """
-        for damaged in self.evidence.set_damaged_aside():
-            self.observer.note(f"damaged, set aside and measured again: {damaged}")
+        self.store.recover(self.observer)
         while (place := self._bisection.next_level()) is not None:
             try:
                 self._add_round(place)
             except (CommitFailed, BringUpFailed) as error:
                 self._fail(place, error)
             record = self._bisection.records.get(place)
-            unmeasured = {LevelState.UNMEASURED, LevelState.UNVALUED, LevelState.NOT_STARTED}
+            unmeasured = {LevelState.UNMEASURED, LevelState.UNVALUED}
             if record is not None and record.standing in unmeasured and place != self.plan.scale.harsh:
                 reasons = [each.reason for each in record.exclusions]
                 self._leave_out(place, reasons[-1] if reasons else f"most trials have no {self.metric.name}")
-        self.evidence.drop()
+        for file in self.store.files():
+            file.unlink()
         return conclude(
             self.plan,
             self._bisection,
@@ -264,16 +250,26 @@ class CommitSearch:
         commit, size = self.commits[int(place)], self.plan.trials_per_start
         number = sum(each == place for each, _ in self._counted)
         if place not in self._records:
-            self._records[place] = self.evidence.records(commit)
+            self._records[place] = self._stored(commit)
             if found := rounds_in(self._records[place], size):
                 self.observer.note(f"continues what was interrupted; rounds of {commit.name}: {found}")
         if number >= rounds_in(self._records[place], size):
             versions = self._prepared(place)
-            self.observer.begin_round(commit, number, self._bisection)
+            holds, breaks, left = self._bisection.holds, self._bisection.breaks, ""
+            if holds is not None and breaks is not None:
+                left = f"; {counted(round(breaks.level - holds.level), 'commit')} left"
+            self.observer.doing(f"round {number + 1} of {commit.name} ({commit.subject}){left}")
             self._records[place] = self.measure(versions, self._records[place], number)
-            self.evidence.keep(commit, self._records[place])
+            self.store.keep(StoredTrials(plain_spec(self.spec), self.where, self._records[place]), commit.name)
         self._counted.append((place, number))
         self._count(place, number)
+
+    def _stored(self, commit: Commit) -> Records:
+        file = self.store.path(commit.name)
+        if not file.is_file():
+            return {}
+        stored = self.store.read(file)
+        return stored.sets if (stored.asked, stored.version) == (plain_spec(self.spec), self.where) else {}
 
     def _prepared(self, place: float) -> Mapping[Side, Version]:
         """The versions of a round, prepared once per visited commit; only the last few builds are kept.
@@ -309,7 +305,7 @@ class CommitSearch:
             BringUpFailed: the stack of GOOD or BAD failed in this commit's rounds.
         """
         self._failures[place] = self._failures.get(place, 0) + 1
-        if not isinstance(error, CommitNotBuilt) and self._failures[place] <= _FORGIVEN:
+        if not isinstance(error, CommitNotBuilt) and self._failures[place] <= FORGIVEN_STARTS:
             self.observer.note(f"{error.message}: tried again")
         elif isinstance(error, BringUpFailed) or place == self.plan.scale.harsh:
             raise error

@@ -45,11 +45,7 @@ class Keeping(StrEnum):
 
 @dataclass(frozen=True)
 class Promised:
-    """A known effect, with the gate's minimum detectable effect.
-
-    Attributes:
-        what: metric, or `SUCCESS`, whose effect is the failure rate.
-    """
+    """A known effect on a metric, or on the failure rate (`SUCCESS`), with the gate's MDE."""
 
     what: str
     effect: float
@@ -107,11 +103,7 @@ class Detection:
 
 @dataclass(frozen=True, kw_only=True)
 class Detector:
-    """Compares faulty versions with one without faults.
-
-    Attributes:
-        base: trials without a fault, from one or several starts.
-    """
+    """Compares faulty versions with one without faults, the base, from one or several starts."""
 
     base: TrialSet
     policy: Policy
@@ -142,7 +134,7 @@ class Detector:
         )
 
     def mde(self, head: TrialSet, metric: str) -> float:
-        """The minimum detectable effect of a metric, from an equal version."""
+        """The MDE of a metric, from an equal version."""
         comparison = decide(head, self.base, self.policy).comparison(metric)
         return math.inf if comparison is None else comparison.mde
 
@@ -169,7 +161,6 @@ class Detector:
         return decide(whole, self.base, self.policy), total
 
     def _fails_more(self, head: TrialSet) -> bool:
-        """True if failures alone make the verdict `regressed`."""
         return bool(missed_expectations(head, self.policy)) or failures_became_more(head, self.base, self.policy)
 
 
@@ -179,7 +170,6 @@ def looks_at(trials: int) -> list[int]:
 
 
 def with_failures(trials: TrialSet, failed: Sequence[bool]) -> TrialSet:
-    """Marks some of the trials as failed."""
     changed = tuple(
         dataclasses.replace(trial, outcome=OutcomeClass.PLANNING_FAILED) if fails else trial
         for trial, fails in zip(trials.trials, failed, strict=True)
@@ -229,15 +219,13 @@ class PlantableFault:
 
     Attributes:
         unit: unit of the size; ``%`` if it is a share.
-        sizes, quick_sizes: default sizes, and those of a quick self-test, which is limited to faults with
-            a known effect; without 0.
-        largest: largest meaningful size.
+        sizes, quick_sizes: default sizes without 0, and those of a quick self-test, for faults with a known effect.
         plant: injects the fault, given its size and the metrics' medians without it.
         known: returns its effect, if that depends on the fault only.
         raises_failures: True if it makes goals fail at a rate equal to its size.
         path: causal path of the fault; empty if there is none.
-        share_of: metric to whose median a size in % refers; empty for none.
         needs_patch: True if it requires a modified stack of real ROS 2 nodes.
+        share_of: metric to whose median a size in % refers; empty for none.
     """
 
     name: str
@@ -254,16 +242,13 @@ class PlantableFault:
     share_of: str = ""
 
     def describe(self, size: float) -> str:
-        """Text of a size."""
         return f"{100 * size:g} %" if self.unit == "%" else f"{size:g} {self.unit}"
 
     def in_stack(self, stack: StackSpec, size: float, medians: Medians) -> StackSpec:
-        """The stack with the fault; unchanged for size 0."""
         return dataclasses.replace(stack, faults=self.plant(stack.faults, size, medians)) if size else stack
 
 
 def _set(field: str) -> Plant:
-    """Returns a `Plant` that sets one field of the faults to the size."""
     return lambda faults, size, medians: dataclasses.replace(faults, **{field: size})
 
 

@@ -19,8 +19,6 @@ from pytest_ldos.scenario.model import ScenarioSpec
 
 @dataclass(frozen=True)
 class Amount:
-    """Stack starts, warm-up trials and trials of a run."""
-
     starts: int
     warm_ups: int
     trials: int
@@ -48,13 +46,7 @@ _OF_TRIAL: Final = (RunPhase.TRIALS, RunPhase.HOMING, RunPhase.READING)
 
 @dataclass(frozen=True)
 class Expected:
-    """Expected size and cost of a run.
-
-    Attributes:
-        least: without added trials.
-        most: with all trials that may be added.
-        cost: from earlier runs; ``None`` if there were none.
-    """
+    """Size of a run, at least and with all trials that may be added, and its cost if there were earlier runs."""
 
     least: Amount
     most: Amount
@@ -65,19 +57,13 @@ class Expected:
 
 
 def amount_alone(spec: ScenarioSpec, trials: int, *, size: int | None) -> Amount:
-    """A run of head alone; arguments as of `amount_interleaved`."""
     added = max(0, trials - spec.trials)
     starts = len(blocks_alone(spec.trials, size=size)) + ceil(added / (size or usual_size_alone(trials)))
     return Amount(starts, starts * spec.warmup, spec.trials + added)
 
 
 def amount_interleaved(spec: ScenarioSpec, trials: int, *, size: int | None) -> Amount:
-    """A run of two interleaved versions.
-
-    Args:
-        trials: number of each version; those beyond the scenario's number are added pair by pair.
-        size: size of a block, if not the default.
-    """
+    """A run of two versions with `trials` each; those beyond the scenario's number are added pair by pair."""
     blocks = first_blocks(spec.trials, size=size)
     while pair := next_pair(blocks[-1], size=size, limit=trials):
         blocks += pair
@@ -85,17 +71,14 @@ def amount_interleaved(spec: ScenarioSpec, trials: int, *, size: int | None) -> 
 
 
 def duration_files(output: Path) -> list[Path]:
-    """Files of all runs below the output folder, the latest first."""
+    """Files of all runs, the latest first."""
     return sorted(output.glob(f"{RUNS}/*/*/{DURATIONS_FILE}"), reverse=True)
 
 
 def measured_cost(files: Sequence[Path], *, stack: str, scenario: str) -> Cost | None:
-    """The mean cost of the last runs of the scenario, or of any scenario; ``None`` if the stack was not measured here.
+    """The mean cost of the last runs of the scenario, or of any; ``None`` if the stack was not measured here.
 
-    Only runs with trials count; unreadable files are ignored.
-
-    Args:
-        stack: its name, or a prefix of it.
+    Only runs with trials count; unreadable files are ignored. `stack` may be a prefix of its name.
     """
     for candidates in ([file for file in files if file.parent.name == scenario], files):
         total: defaultdict[RunPhase, Spent] = defaultdict(Spent)
@@ -121,7 +104,6 @@ def measured_cost(files: Sequence[Path], *, stack: str, scenario: str) -> Cost |
 
 
 def describe_expected(runs: Sequence[Expected]) -> str:
-    """One line with the expected duration of runs, and its basis."""
     least_s = sum(each.seconds(each.least) for each in runs)
     most_s = sum(each.seconds(each.most) for each in runs)
     amounts = [each.least for each in runs]

@@ -1,117 +1,51 @@
-"""Searches for the level of a load, or of a setting, at which an arm breaks.
-
-``.ldos/breaking/<stack>/<host class>/<scenario>/<address>/`` holds ``start-0001.json`` …, written after each stack
-start, so that an interrupted search can be resumed. The starts of a finished search are deleted.
-"""
+"""Searches for the level of a load, or of a setting, at which an arm breaks."""
 
 from __future__ import annotations
 
-import json
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol, cast
+from typing import Final, cast
 
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, LoadFailed, RecordingFailed, TraceUnreadable
-from pytest_ldos.campaign.bisection import Batch, Bisection, Exclusion, LevelRecord, LevelScale, Spacing
+from pytest_ldos.campaign.bisection import Batch, Bisection, Exclusion, LevelScale, Spacing
 from pytest_ldos.campaign.breaking_result import BreakingPlan, BreakingResult, conclude
 from pytest_ldos.campaign.starts import (
-    Notes,
+    CampaignObserver,
+    Store,
+    StoredTrials,
+    TimeLimit,
     append_start,
+    decode_stored,
+    encode_stored,
     has_lost_motion,
-    numbered_files,
+    motions_of,
     plain_spec,
-    plain_trials,
-    read_document,
-    set_damaged_aside,
     shortfall_of,
     with_lost_motion,
-    write_document,
 )
-from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.measure.trial.codec import decode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.addresses import assign, canonical, known_addresses
 from pytest_ldos.scenario.loads import LOAD_SPECS
 from pytest_ldos.scenario.model import ScenarioSpec
 
 
-class BreakingObserver(Notes, Protocol):
-    def begin_start(self, level: float, bisection: Bisection) -> None:
-        """A stack is being started for some trials at a level."""
+class BreakingStore(Store[StoredTrials[float]]):
+    """The starts of one search.
 
-
-@dataclass(frozen=True)
-class KeptStart:
-    """One measured start.
-
-    Attributes:
-        asked: the requested scenario, as plain values.
-        version: identity of version and machine; see `version_here`.
+    ``.ldos/breaking/<stack>/<host class>/<scenario>/<address>/`` holds ``start-001.json`` …, each written after its
+    start. Those of a finished search are deleted.
     """
 
-    level: float
-    asked: Any
-    version: Mapping[str, str]
-    trials: TrialSet
-
-
-@dataclass(frozen=True)
-class BreakingEvidence:
-    """The starts of one search."""
-
-    folder: Path
-
-    @classmethod
-    def of(cls, output: Path, key: BaselineKey, address: str) -> BreakingEvidence:
-        return cls(key.folder(output / "breaking") / re.sub(r"[^A-Za-z0-9_.-]", "_", address))
-
-    def keep(self, level: float, spec: ScenarioSpec, trials: TrialSet, version: Mapping[str, str]) -> None:
-        """Writes a start to disk.
-
-        Raises:
-            NotWritten: it could not be written.
-        """
-        number = 1 + max((number for number, _ in numbered_files(self.folder, _STEM)), default=0)
-        document = {
-            "kind": "pytest-ldos start of a search",
-            "level": level,
-            "asked": plain_spec(spec),
-            "version": dict(version),
-            "trials": plain_trials(trials),
-        }
-        write_document(self.folder / f"{_STEM}-{number:04d}.json", document)
-
-    def starts(self) -> dict[Path, KeptStart]:
-        """The stored starts by file, in the order of measurement.
-
-        Raises:
-            RecordUnreadable: a file is damaged; the message names it.
-        """
-        return {file: _read(file) for _, file in numbered_files(self.folder, _STEM)}
-
-    def __len__(self) -> int:
-        return len(numbered_files(self.folder, _STEM))
-
-    def set_damaged_aside(self) -> list[Path]:
-        return set_damaged_aside([file for _, file in numbered_files(self.folder, _STEM)], _read)
-
-
-def _read(file: Path) -> KeptStart:
-    def parse(document: Any) -> KeptStart:
-        level, version, trials = float(document["level"]), dict(document["version"]), json.dumps(document["trials"])
-        return KeptStart(level, document["asked"], version, decode_trials(trials, file))
-
-    return read_document(file, parse, remedy=f"delete {file.name}: the search measures it again")
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, partial(decode_stored, key=float), encode_stored, stem="start")
 
 
 @dataclass(frozen=True)
 class _Start:
-    """Result of one start: trials, or the reason why there are none."""
-
     level: float
     trials: TrialSet | None
     exclusion: Exclusion | None = None
@@ -120,18 +54,13 @@ class _Start:
 
 @dataclass
 class BreakingSearch:
-    """Measures levels and searches for the threshold.
-
-    Attributes:
-        version: identity of version and machine (`version_here`); starts of another version are ignored.
-        now: time of a clock, in seconds.
-    """
+    """Measures levels and searches for the threshold; starts of another `version` (`version_here`) are ignored."""
 
     plan: BreakingPlan
     at: Callable[[float], ScenarioSpec]
     measure: Callable[[ScenarioSpec], TrialSet]
-    evidence: BreakingEvidence
-    observer: BreakingObserver
+    store: BreakingStore
+    observer: CampaignObserver
     version: Mapping[str, str] = field(default_factory=dict)
     now: Callable[[], float] = time.monotonic
     _starts: list[_Start] = field(default_factory=list)
@@ -142,47 +71,49 @@ class BreakingSearch:
         self._bisection = Bisection(self.plan.search)
 
     def run(self) -> BreakingResult:
-        """Searches until the threshold is found, or trials or time are spent; see `BreakingResult.finding`.
-
-        Raises:
-            Unavailable: see `measure`; complete starts are stored.
-            RecordUnreadable: a stored start cannot be opened, although it may be intact.
-        """
+        """Searches until the threshold is found, or trials or time are spent; complete starts are stored."""
         self._find_kept()
-        began, measured, limit_s, stopped = self.now(), 0, self.plan.time_limit_s, ""
+        limit, stopped = TimeLimit(self.plan.time_limit_s, self.now), ""
         while (level := self._bisection.next_level()) is not None:
             if kept := self._bank.get(level):
                 self._add(_Start(level, kept.pop(0)))
                 continue
-            if measured and limit_s is not None and (spent := self.now() - began) + spent / measured > limit_s:
+            if not limit.allows_start():
                 stopped = "the time limit ended it: the same command goes on from here"
                 break
-            self.observer.begin_start(level, self._bisection)
+            self._announce(level)
             self._add(self._measured(level))
-            measured += 1
             self._note_last(level)
         if not stopped:
-            for file, each in self.evidence.starts().items():
-                if not self._is_of_another_setting(each):
+            for file, stored in self.store.documents().items():
+                if stored.version != self.version or self._usable(stored):
                     file.unlink(missing_ok=True)
         return conclude(self.plan, self._bisection, self._levels(), self._ended_early(), stopped=stopped)
 
     def _find_kept(self) -> None:
-        """Loads starts of an earlier call with the same version and settings; sets damaged ones aside."""
-        for damaged in self.evidence.set_damaged_aside():
-            self.observer.note(f"damaged, set aside and measured again: {damaged}")
-        kept = self.evidence.starts().values()
-        usable = [each for each in kept if each.version == self.version and not self._is_of_another_setting(each)]
-        for each in usable:
-            self._bank.setdefault(each.level, []).append(each.trials)
+        self.store.recover(self.observer)
+        kept = self.store.documents().values()
+        usable = [each for stored in kept for each in self._usable(stored).items()]
+        for level, trials in usable:
+            self._bank.setdefault(level, []).append(trials)
         if usable:
             self.observer.note(f"continues what was interrupted; starts that are there: {len(usable)}")
         if left_out := len(kept) - len(usable):
             self.observer.note(f"starts of another version or setting, left out: {left_out}")
 
-    def _is_of_another_setting(self, kept: KeptStart) -> bool:
-        """True if a start is of this version, but of other settings; another search may resume from it."""
-        return kept.version == self.version and kept.asked != plain_spec(self.at(kept.level))
+    def _usable(self, stored: StoredTrials[float]) -> Mapping[float, TrialSet]:
+        """Trials by level, if they are of this version and these settings; another search may resume from others."""
+        if stored.version != self.version:
+            return {}
+        return {level: trials for level, trials in stored.sets.items() if stored.asked == plain_spec(self.at(level))}
+
+    def _announce(self, level: float) -> None:
+        bisection, spec = self._bisection, self.at(level)
+        self.observer.expect(round(bisection.most_left * motions_of(spec) / spec.trials))
+        known = [f"{each.level:g} {each.standing}" for each in (bisection.holds, bisection.breaks) if each is not None]
+        so_far = f"; {', '.join(known)}" if known else ""
+        left = f"{bisection.trials} trials, at most {bisection.most_left} more"
+        self.observer.doing(f"start {bisection.starts + 1} at {level:g}{so_far}; {left}")
 
     def _measured(self, level: float) -> _Start:
         spec = self.at(level)
@@ -194,13 +125,11 @@ class BreakingSearch:
             return _Start(level, None, Exclusion.UNREACHED, error.message)
         except (RecordingFailed, TraceUnreadable) as error:  # a load can starve the tracer, too
             return _Start(level, None, Exclusion.UNMEASURED, error.message)
-        self.evidence.keep(level, spec, trials, self.version)
+        self.store.keep(StoredTrials(plain_spec(spec), self.version, {level: trials}))
         return _Start(level, trials)
 
     def _note_last(self, level: float) -> None:
-        """Notes the peculiarities of the last start."""
-        record: LevelRecord = self._bisection.records[level]
-        last, trials = record.batches[-1], self._starts[-1].trials
+        last, trials = self._bisection.records[level].batches[-1], self._starts[-1].trials
         if trials is not None and trials.incomplete:
             self.observer.note(f"at {level:g} a start ended early: {trials.incomplete}")
         if last.unvalued and trials is not None:
@@ -222,20 +151,19 @@ class BreakingSearch:
             self._bisection.add(self._batch(each))
 
     def _counted(self) -> Iterator[tuple[float, TrialSet]]:
-        """Level and trials of each start with trials that count."""
         for start in self._starts:
             if start.trials is not None and not shortfall_of(start.trials):
                 yield start.level, start.trials
 
     def _levels(self) -> dict[float, TrialSet]:
-        """All trials that count at each level, from the calm end on."""
+        """All trials that count by level, from the calm end on."""
         found: dict[float, TrialSet] = {}
         for level, trials in self._counted():
             found[level] = append_start(found.get(level), trials)
         return dict(sorted(found.items(), key=lambda each: self.plan.search.scale.place(each[0])))
 
     def _ended_early(self) -> dict[float, tuple[str, ...]]:
-        """Messages of starts that ended with a failed motion between trials, by level."""
+        """Reasons of starts that ended with a failed motion between trials, by level."""
         found: dict[float, tuple[str, ...]] = {}
         for level, trials in self._counted():
             if has_lost_motion(trials):
@@ -276,16 +204,13 @@ def reached_level(trials: TrialSet, address: str, level: float) -> float | None:
     return level * min(shares) if shares else None
 
 
-_STEM: Final = "start"
-
 _LINEAR: Final = ("percent", "cpus", "workers", "reserved")
-"""Suffixes of field names with linearly spaced levels; others are spaced logarithmically."""
+"""Suffixes of fields with linearly spaced levels."""
 
 _LESS_IS_HARSHER: Final = frozenset({"stack.planning_time_s"})
 """Addresses, other than those of loads, where smaller values are harsher."""
 
 _HOW_MUCH_IS_MEASURED: Final = frozenset({"trials", "max_trials", "warmup", "success_rate"})
-"""Fields that a search controls itself and cannot vary."""
 
 
 class Harsher(StrEnum):
@@ -297,19 +222,12 @@ class Harsher(StrEnum):
 
 @dataclass(frozen=True)
 class VariedField:
-    """A numeric field."""
-
     address: str
     spec: ScenarioSpec
 
     @classmethod
     def find(cls, address: str, spec: ScenarioSpec) -> VariedField:
-        """Finds the field of an address.
-
-        Raises:
-            ConfigurationError: an unknown address (the message has the nearest match), or a field that cannot be
-                varied.
-        """
+        """Raises `ConfigurationError` for an unknown address, and for a field that is not numeric or may not vary."""
         whole = canonical(address)
         if whole in _HOW_MUCH_IS_MEASURED:
             raise ConfigurationError(
@@ -326,25 +244,15 @@ class VariedField:
 
     @property
     def is_whole(self) -> bool:
-        """True if only whole numbers are possible."""
         return isinstance(known_addresses()[self.address], int)
 
     def at(self, level: float) -> ScenarioSpec:
-        """The scenario at a level.
-
-        Raises:
-            ConfigurationError: the field cannot have this value.
-        """
         return assign(self.spec, self.address, int(level) if self.is_whole else level)
 
     def scale(
         self, low: float, high: float, *, precision: float, spacing: Spacing | None, harsher: Harsher | None
     ) -> LevelScale:
-        """The scale of levels between two ends, both of which must be valid for the field.
-
-        Raises:
-            ConfigurationError: see `LevelScale` and `at`.
-        """
+        """The scale of levels between two ends; raises `ConfigurationError` if the field cannot have their values."""
         owner, _, name = self.address.rpartition(".")
         is_linear = name.rpartition("_")[2] in _LINEAR or low <= 0
         is_falling = harsher is Harsher.LOWER

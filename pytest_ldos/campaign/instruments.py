@@ -18,5 +18,4 @@ MODULES: Final[dict[str, str]] = {
 
 
 def find_instrument(name: str) -> Instrument:
-    """Imports and returns one of the instruments in `MODULES`."""
     return cast("Instrument", import_module(MODULES[name]).INSTRUMENT)

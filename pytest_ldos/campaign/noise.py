@@ -30,11 +30,7 @@ from pytest_ldos.measure.trial.record import Trial, TrialSet, to_series
 
 @dataclass(frozen=True)
 class Start:
-    """The trials of one stack start.
-
-    Attributes:
-        run: number of its run; different runs were measured at different times.
-    """
+    """The trials of one stack start; starts of different runs were measured at different times."""
 
     run: int
     trials: tuple[Trial, ...]
@@ -56,7 +52,7 @@ def starts_of(runs: Iterable[TrialSet]) -> tuple[Start, ...]:
 
 
 def assemble(template: TrialSet, starts: Sequence[tuple[int, Sequence[Trial]]], *, session: str = "") -> TrialSet:
-    """Builds a trial set as if it had been measured in these blocks, given as block number and trials."""
+    """A trial set as if it had been measured in these blocks, given as block number and trials."""
     placed = [(block, trial) for block, members in starts for trial in members]
     trials = tuple(dataclasses.replace(trial, index=index, block=block) for index, (block, trial) in enumerate(placed))
     spec = dataclasses.replace(template.spec, trials=max(1, len(trials)))
@@ -72,7 +68,6 @@ _LARGEST_SHIFT: Final = 10.0
 
 
 def to_calibration(template: TrialSet, starts: Sequence[Start]) -> Calibration:
-    """A calibration from starts on this host; `template` as of `learn_noise`."""
     return Calibration(
         scenario=template.scenario,
         stack_kind=template.stack_kind,
@@ -97,7 +92,6 @@ def learn_noise(template: TrialSet, starts: Sequence[Start]) -> dict[str, Metric
 
 
 def estimate_metric(metric: Metric, template: TrialSet, starts: Sequence[Start]) -> Components | None:
-    """Variance components of one metric."""
     adjusted = adjust(metric, template, starts)
     runs = dict.fromkeys(start.run for start in starts)
     return estimate_components(
@@ -147,12 +141,10 @@ def covariates_of(metric: Metric) -> tuple[str, ...]:
 
 
 def is_on_logs(values: Sample) -> bool:
-    """True if all finite values are positive, so that changes are ratios."""
     return bool(np.all(_finite(values) > 0))
 
 
 def to_noise(components: Components, *, usual_floor: float = USUAL_FLOOR) -> MetricNoise:
-    """Converts the variance components of a metric to the noise that a calibration stores."""
     return MetricNoise(
         trial_sd=components.trial_sd,
         start_sd=components.start_sd,
@@ -182,20 +174,13 @@ def _finite(values: Sample) -> Sample:
 
 
 class Design(StrEnum):
-    """Design of a comparison of two versions."""
-
     INTERLEAVED = "interleaved"
     SEQUENTIAL = "sequential"
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two equal versions.
-
-    Attributes:
-        used: numbers of the starts of their trials.
-        is_modelled: True if more trials were drawn from a start than it has, or a start was used twice.
-    """
+    """Two equal versions from the `used` starts; modelled if a start was used twice, or for more trials than it has."""
 
     head: TrialSet
     base: TrialSet
@@ -205,8 +190,6 @@ class Pair:
 
 @dataclass(frozen=True)
 class Pool:
-    """Starts to draw from."""
-
     template: TrialSet
     starts: tuple[Start, ...]
 
@@ -255,7 +238,6 @@ class Pool:
         return found
 
     def draw(self, rng: np.random.Generator, design: Design, trials: int) -> Pair:
-        """Draws two equal versions with this many trials each."""
         return self._interleaved(rng, trials) if design is Design.INTERLEAVED else self._sequential(rng, trials)
 
     def _sequential(self, rng: np.random.Generator, trials: int) -> Pair:

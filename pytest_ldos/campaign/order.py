@@ -17,32 +17,23 @@ from math import ceil
 from typing import Final
 
 _MOST_PAIRS: Final = 15
-"""Default number of pairs of interleaved blocks."""
 
 _MOST_BLOCKS_ALONE: Final = 6
-"""Default number of blocks of a single version."""
 
 _SMALLEST_BLOCK: Final = 2
 _SMALLEST_BLOCK_ALONE: Final = 4
 
 _LOOKS: Final = 6
-"""Approximate number of looks at a session that is extended from a sixth of its limit on."""
 
 
 class Role(StrEnum):
-    """Role of a version in a comparison."""
-
     BASE = "base"
     HEAD = "head"
 
 
 @dataclass(frozen=True)
 class Block:
-    """One stack start of one version, with trials.
-
-    Attributes:
-        number: number of the start, from 0, over both versions; ``number // 2`` is its pair.
-    """
+    """One stack start of one version, with trials; starts are numbered over both versions, two for each pair."""
 
     number: int
     role: Role
@@ -52,8 +43,8 @@ class Block:
 def usual_size(trials: int) -> int:
     """Default number of trials of a block: five pairs for ten trials of each version, 15 for thirty.
 
-    Because starts differ, more starts with fewer trials have more power in the same time; starts with a single trial
-    are not worth their cost.
+    Because starts differ, more starts with fewer trials have more power in the same time; a single trial is not worth a
+    start.
     """
     return max(_SMALLEST_BLOCK, ceil(trials / _MOST_PAIRS))
 
@@ -61,18 +52,13 @@ def usual_size(trials: int) -> int:
 def usual_size_alone(trials: int) -> int:
     """Default number of trials of a block of one version: three blocks for ten trials, six for thirty.
 
-    A comparison with a stored baseline needs three starts; more starts add little compared with the variance between
-    runs.
+    A comparison with a stored baseline needs three starts; more add little compared with the variance between runs.
     """
     return max(_SMALLEST_BLOCK_ALONE, ceil(trials / _MOST_BLOCKS_ALONE))
 
 
 def blocks_alone(trials: int, *, size: int | None = None) -> list[Block]:
-    """Blocks for the given number of trials of head alone.
-
-    Args:
-        size: largest number of trials of a block, by default `usual_size_alone`.
-    """
+    """Blocks of at most `size` trials of head alone, by default `usual_size_alone`."""
     count = ceil(trials / (size or usual_size_alone(trials)))
     return [Block(number, Role.HEAD, part) for number, part in enumerate(_divided(trials, count))]
 
@@ -80,29 +66,20 @@ def blocks_alone(trials: int, *, size: int | None = None) -> list[Block]:
 def first_blocks(trials: int, *, size: int | None = None) -> list[Block]:
     """Blocks for the given number of trials of each version: at least two pairs, except for a single trial.
 
-    Args:
-        size: largest number of trials of a block, by default `usual_size`.
+    A block has at most `size` trials, by default `usual_size`.
     """
     pairs = max(min(trials, 2), ceil(trials / (size or usual_size(trials))))
     return [block for pair, part in enumerate(_divided(trials, pairs)) for block in _pair(pair, part)]
 
 
 def next_pair(last: Block, *, limit: int, size: int | None = None) -> list[Block]:
-    """The pair that follows a block; empty if both versions have `limit` trials.
-
-    Args:
-        size: largest number of trials of a block, by default the `usual_size` for `limit` trials.
-    """
+    """The pair that follows a block; empty if both versions have `limit` trials."""
     trials = range(last.trials.stop, min(last.trials.stop + (size or usual_size(limit)), limit))
     return _pair(last.number // 2 + 1, trials) if trials else []
 
 
 def next_pairs(last: Block, *, limit: int, size: int | None = None) -> list[Block]:
-    """The pairs between a block and the next look: a sixth of `limit` trials, or one pair of a requested size.
-
-    Args:
-        size: see `next_pair`.
-    """
+    """The pairs between a block and the next look: a sixth of `limit` trials, or one pair of a requested size."""
     blocks = next_pair(last, limit=limit, size=size)
     wanted = 0 if size is not None else ceil(limit / _LOOKS)
     while blocks and blocks[-1].trials.stop < min(last.trials.stop + wanted, limit):

@@ -37,24 +37,17 @@ from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import StackKind
 
 NO_FAULT = "none"
-"""Name of the point without a fault: an equal version."""
+"""Name of an equal version among the faults."""
 
 
 class Point(NamedTuple):
-    """One fault of one size."""
-
     fault: PlantableFault
     size: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class SelfTestPlan:
-    """Plan of a self-test.
-
-    Attributes:
-        points: without those of size 0.
-        notes: omitted faults, with reasons.
-    """
+    """Plan of a self-test; `points` exclude size 0, and `notes` name omitted faults with reasons."""
 
     spec: ScenarioSpec
     points: tuple[Point, ...]
@@ -68,12 +61,7 @@ class SelfTestPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class SelfTestResult:
-    """Result of a self-test.
-
-    Attributes:
-        base: trials of the version without faults.
-        detections: the equal version first, then by fault and size.
-    """
+    """Result of a self-test; `detections` begin with the equal version."""
 
     base: TrialSet
     detections: tuple[Detection, ...]
@@ -91,8 +79,7 @@ def plan_self_test(
     """Chooses faults and sizes; by default all that the stack supports. Size 0 is always measured.
 
     Raises:
-        ConfigurationError: an unknown fault, an invalid size, or a fault that this stack does not
-            support.
+        ConfigurationError: an unknown fault, an invalid size, or a fault that this stack does not support.
     """
     refuse_unknown(dict.fromkeys(faults), FAULTS, "fault")
     chosen = [FAULTS[name] for name in dict.fromkeys(faults)] or list(FAULTS.values())
@@ -115,25 +102,19 @@ def plan_self_test(
     return SelfTestPlan(spec=spec, points=tuple(points), notes=notes)
 
 
-Measure = Callable[[ScenarioSpec, int, str], TrialSet]
-"""Measures the trials of one start, given its scenario, its block number and a label."""
-
-
 def run_self_test(
     plan: SelfTestPlan,
-    measure: Measure,
+    measure: Callable[[ScenarioSpec, int, str], TrialSet],
     policy_of: Callable[[TrialSet], Policy],
     *,
     describe: Describe,
     draws: int = DRAWS,
 ) -> SelfTestResult:
-    """Measures all points and judges them.
+    """Measures all points and judges them by the gate's policy for trials measured here.
 
-    The version without a fault is started before and after the others, so that drift over the session
-    is not attributed to a fault. If its second start fails, only the first one counts.
-
-    Args:
-        policy_of: returns the gate's policy for trials measured here.
+    `measure` returns the trials of one start, given its scenario, its block number and a label. The version without a
+    fault is started before and after the others, so that drift over the session is not attributed
+    to a fault. If its second start fails, only the first one counts.
 
     Raises:
         SelfTestFailed: the version without a fault cannot be measured or judged.
@@ -168,7 +149,6 @@ def run_self_test(
 def _detect(
     plan: SelfTestPlan, detector: Detector, medians: Medians, equal: TrialSet, heads: Sequence[TrialSet | LdosError]
 ) -> Iterator[Detection]:
-    """Judges the equal version, then those with faults."""
     first = detector.detect(NO_FAULT, 0.0, equal, path="", promised=None)
     if first.problem:
         raise SelfTestFailed(f"a version without a fault cannot be judged: {first.problem}")

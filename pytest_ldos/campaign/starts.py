@@ -1,7 +1,4 @@
-"""Starts of a stack: measured one after another, joined, and stored until their purpose is complete.
-
-``.ldos/calibration/<stack>/<host class>/<scenario>/`` holds ``run-001.json`` … and ``unfinished.json``.
-"""
+"""Starts of a stack: measured one after another, joined, and stored until their campaign is complete."""
 
 from __future__ import annotations
 
@@ -11,10 +8,11 @@ import itertools
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.base.files import write_atomically
@@ -34,26 +32,22 @@ from pytest_ldos.measure.trial.artifacts import (
     drop_folder,
     new_run_folder,
     new_scenario_folder,
-    read_trials,
     resumable,
 )
-from pytest_ldos.measure.trial.codec import encode_trials
+from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.robot.stack.choose import describe_stack, stack_available
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 
 _T = TypeVar("_T")
+_K = TypeVar("_K")
 Answer = TypeVar("Answer", bool, bool | None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Settings shared by all starts.
-
-    Attributes:
-        output: parent of a folder per start; the folder of a complete start is deleted.
-    """
+    """Settings shared by all starts; the folder of each, below `output`, is deleted once the start is complete."""
 
     output: Path
     paths: Sequence[PathSpec]
@@ -67,11 +61,7 @@ def motions_of(spec: ScenarioSpec) -> int:
 
 
 def measure_start(spec: ScenarioSpec, site: Site, *, block: int) -> TrialSet:
-    """Measures one stack start under the scenario's loads, like a block of an interleaved session.
-
-    Raises:
-        Unavailable, RecordingFailed, BringUpFailed, LoadFailed: see `run_block`; logs are kept.
-    """
+    """Measures one stack start under the scenario's loads; raises as `run_block`, and then keeps logs."""
     folder = new_scenario_folder(new_run_folder(site.output), spec.name)
     whole = Block(number=block, role=Role.HEAD, trials=range(spec.trials))
     trials = run_block(bench_of(spec, site, folder), whole, head_version(Path.cwd()), None, lambda record: None)
@@ -81,7 +71,6 @@ def measure_start(spec: ScenarioSpec, site: Site, *, block: int) -> TrialSet:
 
 
 def bench_of(spec: ScenarioSpec, site: Site, folder: ScenarioFolder) -> Bench:
-    """The bench for starts under the scenario's loads."""
     return Bench(
         spec=spec,
         folder=folder,
@@ -94,7 +83,6 @@ def bench_of(spec: ScenarioSpec, site: Site, folder: ScenarioFolder) -> Bench:
 
 
 def append_start(run: TrialSet | None, start: TrialSet) -> TrialSet:
-    """Appends a start to a run."""
     if run is None:
         return start
     return dataclasses.replace(
@@ -130,11 +118,9 @@ def has_lost_motion(trials: TrialSet) -> bool:
 
 
 def with_lost_motion(broken: Sequence[Answer], trials: TrialSet) -> list[Answer]:
-    """Adds failed resets to the broken trials: a trial also counts as broken if its reset took two attempts.
+    """Adds failed resets to the broken trials: a trial is also broken if its reset took two attempts.
 
-    Args:
-        broken: results of the trials without resets. A start that failed before its first trial yields one broken
-            trial.
+    A start that failed before its first trial yields one broken trial.
     """
     answers = list(broken)
     for place, trial in enumerate(trials.motions):
@@ -148,11 +134,8 @@ def with_lost_motion(broken: Sequence[Answer], trials: TrialSet) -> list[Answer]
 def version_here(root: Path, stack: StackSpec, *, baselines: Path) -> Mapping[str, str]:
     """The project's commit, its uncommitted changes, and this machine's host class and packages.
 
-    Results of several calls are combined only if these are equal.
-
-    Args:
-        root: root of the project; changes count in its whole checkout, because measured code may be outside of it.
-        baselines: the repository's baselines; files recorded there do not count as changes.
+    Results of several calls are combined only if these are equal. Changes count in the whole checkout, because measured
+    code may be outside of `root`, except for those in `baselines`.
     """
     commit, changes = describe_commit(root), None
     if commit.endswith(CHANGED):
@@ -173,40 +156,120 @@ def machine_here(stack: StackSpec) -> dict[str, str]:
     return {"host class": host.host_class, **{f"package {name}": each for name, each in sorted(host.versions.items())}}
 
 
-class Notes(Protocol):
-    """Observer of a search."""
-
+class CampaignObserver(Protocol):
     def note(self, text: str) -> None:
         """A remark for the user."""
 
+    def doing(self, what: str) -> None:
+        """A start, or a round of starts, begins."""
 
-def numbered_files(folder: Path, stem: str) -> list[tuple[int, Path]]:
-    """Files ``STEM-NUMBER.json`` of a folder with their numbers, in order; copies with other names are ignored."""
-    name = re.compile(rf"{stem}-([0-9]{{1,9}})\.json")
-    found = ((name.fullmatch(file.name), file) for file in folder.glob(f"{stem}-*.json"))
-    return sorted((int(match[1]), file) for match, file in found if match)
+    def expect(self, steps: int) -> None:
+        """Largest number of trials and warm-up trials that are left."""
 
 
-def write_document(file: Path, document: Mapping[str, Any]) -> None:
-    """Writes a document atomically.
+@dataclass(frozen=True)
+class Store(Generic[_T]):
+    """Documents of a campaign in a folder; each is written atomically once it is measured.
 
-    Raises:
-        NotWritten: it could not be written.
+    Attributes:
+        decode: decodes a text; the file is named in errors. It is damaged if this raises.
+        stem: documents are named ``STEM-NUMBER.json``; files with other names, such as copies, are ignored. If empty,
+            each document has a name of its own.
     """
-    with resumable():
-        write_atomically(file, json.dumps(document, allow_nan=False) + "\n")
+
+    folder: Path
+    decode: Callable[[str, Path], _T]
+    encode: Callable[[_T], str]
+    stem: str = ""
+
+    def files(self) -> list[Path]:
+        return [file for _, file in self._numbered()]
+
+    def _numbered(self) -> list[tuple[int, Path]]:
+        name = re.compile(rf"{self.stem}-([0-9]{{1,9}})\.json" if self.stem else r"[^.].*()\.json")
+        found = ((name.fullmatch(file.name), file) for file in self.folder.glob("*.json"))
+        return sorted((int(match[1] or 0), file) for match, file in found if match)
+
+    def keep(self, document: _T, name: str = "") -> None:
+        """Writes a document, by default with the next number; after `NotWritten`, earlier ones are intact."""
+        if not name:
+            name = f"{self.stem}-{1 + max((number for number, _ in self._numbered()), default=0):03d}"
+        with resumable():
+            write_atomically(self.path(name), self.encode(document))
+
+    def path(self, name: str) -> Path:
+        return self.folder / f"{name}.json"
+
+    def read(self, file: Path) -> _T:
+        """Reads a document; raises `RecordUnreadable` with its name if it cannot be opened, or is damaged."""
+        content = _content_of(file)
+        try:
+            return self.decode(content.decode("utf-8"), file)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            reason = f"{file} is damaged ({type(error).__name__}: {error})"
+            raise RecordUnreadable(reason, remedy=f"delete {file.name}: it is measured again") from None
+
+    def documents(self) -> dict[Path, _T]:
+        return {file: self.read(file) for file in self.files()}
+
+    def set_damaged_aside(self) -> list[Path]:
+        """Renames damaged files to ``NAME.damaged`` and returns their new paths. Nothing is deleted.
+
+        Raises:
+            RecordUnreadable: a file cannot be opened (it may be intact), or a damaged one cannot be renamed.
+        """
+        renamed = []
+        for file in self.files():
+            _content_of(file)
+            try:
+                self.read(file)
+            except RecordUnreadable:
+                numbers = itertools.chain([""], itertools.count(2))
+                names = (file.with_name(f"{file.name}{number}.damaged") for number in numbers)
+                try:
+                    renamed.append(file.rename(next(name for name in names if not name.exists())))
+                except OSError as error:
+                    reason = f"{file} is damaged, and cannot be renamed: {error.strerror}"
+                    raise RecordUnreadable(reason, remedy="delete it, then the start is measured again") from None
+        return renamed
+
+    def recover(self, observer: CampaignObserver) -> None:
+        """Sets damaged files aside and notes them; raises as `set_damaged_aside`."""
+        for damaged in self.set_damaged_aside():
+            observer.note(f"damaged, set aside and measured again: {damaged}")
 
 
-def read_document(file: Path, parse: Callable[[Any], _T], *, remedy: str) -> _T:
-    """Reads a document and parses it.
-
-    Raises:
-        RecordUnreadable: it is damaged; the message names it.
-    """
+def _content_of(file: Path) -> bytes:
     try:
-        return parse(json.loads(file.read_text("utf-8")))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise RecordUnreadable(f"{file} is damaged ({type(error).__name__}: {error})", remedy=remedy) from None
+        return file.read_bytes()
+    except OSError as error:
+        raise RecordUnreadable(f"{file} cannot be read: {error.strerror}", remedy="see its permissions") from None
+
+
+@dataclass(frozen=True)
+class StoredTrials(Generic[_K]):
+    """Trials by level or side, from which a search with equal settings resumes.
+
+    Attributes:
+        asked: the requested scenario, as JSON values.
+        version: identity of version and machine; see `version_here`.
+    """
+
+    asked: Any
+    version: Mapping[str, str]
+    sets: Mapping[_K, TrialSet]
+
+
+def encode_stored(stored: StoredTrials[Any]) -> str:
+    sets = {key: plain_trials(trials) for key, trials in stored.sets.items()}
+    return json.dumps({"kind": "pytest-ldos trials of a search", **vars(stored), "sets": sets}, allow_nan=False) + "\n"
+
+
+def decode_stored(text: str, file: Path, *, key: Callable[[str], _K]) -> StoredTrials[_K]:
+    """Decodes stored trials; `key` converts the names of the sets."""
+    document = json.loads(text)
+    sets = {key(name): decode_trials(json.dumps(plain), file) for name, plain in document["sets"].items()}
+    return StoredTrials(document["asked"], dict(document["version"]), sets)
 
 
 def plain_spec(spec: ScenarioSpec) -> Any:
@@ -217,77 +280,48 @@ def plain_trials(trials: TrialSet) -> Any:
     return json.loads(encode_trials(trials))
 
 
-def set_damaged_aside(files: Iterable[Path], read: Callable[[Path], object]) -> list[Path]:
-    """Renames damaged files to ``NAME.damaged`` and returns their new paths. Nothing is deleted.
+@dataclass
+class TimeLimit:
+    """Limit in seconds, if any; a start is expected to take as long as the mean of earlier ones."""
 
-    Args:
-        read: reads a file; raises `RecordUnreadable` if it is damaged.
+    limit_s: float | None
+    now: Callable[[], float]
+    _began: list[float] = field(default_factory=list)
 
-    Raises:
-        RecordUnreadable: a file cannot be opened (it may be intact), or a damaged one cannot be renamed.
+    def allows_start(self) -> bool:
+        """Notes that a start begins; True if it is expected to end in time, or is the first."""
+        self._began.append(self.now())
+        spent_s, made = self._began[-1] - self._began[0], len(self._began) - 1
+        return self.limit_s is None or not made or spent_s + spent_s / made <= self.limit_s
+
+
+_UNFINISHED: Final = "unfinished"
+
+
+class RunStore(Store[TrialSet]):
+    """Finished runs of a calibration, one per file, and the starts of an unfinished one.
+
+    ``.ldos/calibration/<stack>/<host class>/<scenario>/`` holds ``run-001.json`` … and ``unfinished.json``.
     """
-    renamed = []
-    for file in files:
-        try:
-            file.read_bytes()
-        except OSError as error:
-            raise RecordUnreadable(f"{file} cannot be read: {error.strerror}", remedy="see its permissions") from None
-        try:
-            read(file)
-        except RecordUnreadable:
-            numbers = itertools.chain([""], itertools.count(2))
-            names = (file.with_name(f"{file.name}{number}.damaged") for number in numbers)
-            try:
-                renamed.append(file.rename(next(name for name in names if not name.exists())))
-            except OSError as error:
-                reason = f"{file} is damaged, and cannot be renamed: {error.strerror}"
-                raise RecordUnreadable(reason, remedy="delete it, then the start is measured again") from None
-    return renamed
 
-
-_STEM: Final = "run"
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """The runs of one scenario on one host class."""
-
-    folder: Path
-
-    @classmethod
-    def of(cls, output: Path, key: BaselineKey) -> Evidence:
-        return cls(key.folder(output / "calibration"))
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, decode_trials, encode_trials, stem="run")
 
     def runs(self) -> list[TrialSet]:
-        """The finished runs, in chronological order.
-
-        Raises:
-            RecordUnreadable: a file is damaged; names it.
-        """
-        return [read_trials(file) for _, file in numbered_files(self.folder, _STEM)]
+        return [*self.documents().values()]
 
     def unfinished(self) -> TrialSet | None:
         """The starts of an interrupted run; ``None`` if there are none or they are damaged."""
-        try:
-            return read_trials(self._unfinished)
-        except RecordUnreadable:
-            return None
-
-    def keep(self, run: TrialSet) -> None:
-        """Saves the starts of a run that is not finished."""
-        write_atomically(self._unfinished, encode_trials(run))
+        with suppress(RecordUnreadable):
+            return self.read(self.path(_UNFINISHED))
+        return None
 
     def finish(self, run: TrialSet, *, keep_earlier: bool) -> None:
         """Saves a complete run; only then deletes earlier ones, unless they are kept."""
-        earlier = numbered_files(self.folder, _STEM)
-        number = 1 + max((number for number, _ in earlier), default=0)
-        write_atomically(self.folder / f"{_STEM}-{number:03d}.json", encode_trials(run))
-        for file in (self._unfinished, *([] if keep_earlier else [file for _, file in earlier])):
+        earlier = self.files()
+        self.keep(run)
+        for file in (self.path(_UNFINISHED), *([] if keep_earlier else earlier)):
             file.unlink(missing_ok=True)
-
-    @property
-    def _unfinished(self) -> Path:
-        return self.folder / "unfinished.json"
 
 
 def _are_poolable(run: TrialSet, other: TrialSet) -> bool:
@@ -302,12 +336,7 @@ def _are_poolable(run: TrialSet, other: TrialSet) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class SequencePlan:
-    """Plan of a sequence of starts.
-
-    Attributes:
-        time_limit_s: starts that are expected to end later are not begun; ``None`` for no limit.
-        keep_earlier: True to include runs of earlier calibrations of the same version.
-    """
+    """Plan of a sequence of starts; `keep_earlier` includes runs of earlier calibrations of the same version."""
 
     spec: ScenarioSpec
     starts: int
@@ -317,54 +346,40 @@ class SequencePlan:
     keep_earlier: bool = False
 
 
-class SequenceObserver(Notes, Protocol):
-    def start(self, number: int, of: int) -> None:
-        """A start (from 1) begins."""
-
-
 @dataclass(frozen=True)
 class Sequencer:
-    """Measures starts according to a plan.
-
-    Attributes:
-        measure: returns the trials of one start, by its block number.
-        now, pause: time of a clock and sleep, in seconds.
-    """
+    """Measures starts according to a plan; `measure` returns the trials of one start, given its block number."""
 
     plan: SequencePlan
-    evidence: Evidence
+    store: RunStore
     measure: Callable[[int], TrialSet]
-    observer: SequenceObserver
+    observer: CampaignObserver
     commit: str = ""
     now: Callable[[], float] = time.monotonic
     pause: Callable[[float], None] = time.sleep
-    _began: list[float] = field(default_factory=list)
 
     def runs(self) -> list[TrialSet]:
-        """Measures and returns all runs; the last one may be shorter than planned.
-
-        After an early end, the next call resumes from the complete starts on disk.
-        """
-        earlier = self.evidence.runs() if self.plan.keep_earlier else []
+        """All runs; the last one may be shorter than planned, and the next call resumes from its starts on disk."""
+        earlier = self.store.runs() if self.plan.keep_earlier else []
         measured: list[TrialSet] = []
-        self._began.clear()
-        run = self.evidence.unfinished()
-        if run is not None and (run.spec != self.plan.spec or run.commit != self.commit):
-            run = None
-        if run is not None:
+        limit = TimeLimit(self.plan.time_limit_s, self.now)
+        run = self.store.unfinished()
+        if run is not None and (run.spec, run.commit) == (self.plan.spec, self.commit):
             self.observer.note(f"continues what was interrupted: {len(starts_of([run]))} starts of {run.started_at}")
+        else:
+            run = None
         total = self.plan.runs * self.plan.starts
         for number in range(self.plan.runs):
             if number:
                 self.pause(self.plan.pause_s)
-            run, is_complete = self._run(run if number == 0 else None, before=number * self.plan.starts, total=total)
+            run, is_complete = self._run(run if number == 0 else None, limit, before=number * self.plan.starts)
             if run is not None:
                 measured.append(run)
             if not is_complete:
                 self.observer.note(f"the time limit ended it after {len(starts_of(measured))} of {total} starts")
                 break
             if run is not None:
-                self.evidence.finish(run, keep_earlier=self.plan.keep_earlier or number > 0)
+                self.store.finish(run, keep_earlier=self.plan.keep_earlier or number > 0)
         return [*(self._poolable(earlier, measured[-1]) if measured else earlier), *measured]
 
     def _poolable(self, earlier: list[TrialSet], last: TrialSet) -> list[TrialSet]:
@@ -377,26 +392,16 @@ class Sequencer:
             self.observer.note(f"{runs} to another commit, setting or environment: left out")
         return found
 
-    def _run(self, run: TrialSet | None, *, before: int, total: int) -> tuple[TrialSet | None, bool]:
-        """Measures the missing starts of a run; False if the time limit ended it.
-
-        Args:
-            before: number of starts of earlier runs.
-        """
+    def _run(self, run: TrialSet | None, limit: TimeLimit, *, before: int) -> tuple[TrialSet | None, bool]:
+        """Measures the missing starts of a run, after `before` starts of earlier ones; False if time ended it."""
         for block in range(len(starts_of([run])) if run else 0, self.plan.starts):
-            if not self._is_in_time():
+            if not limit.allows_start():
                 return run, False
-            self.observer.start(before + block + 1, total)
+            self.observer.doing(f"start {before + block + 1} of {self.plan.runs * self.plan.starts}")
             start = self.measure(block)
             if run is not None and not _are_poolable(run, start):
                 self.observer.note("what was measured before belongs to another version: it is left out")
                 run = None
             run = append_start(run, start)
-            self.evidence.keep(run)
+            self.store.keep(run, _UNFINISHED)
         return run, True
-
-    def _is_in_time(self) -> bool:
-        """Notes that a start begins; True if it is expected to end within the time limit."""
-        self._began.append(self.now())
-        spent_s, made = self._began[-1] - self._began[0], len(self._began) - 1
-        return self.plan.time_limit_s is None or not made or spent_s + spent_s / made <= self.plan.time_limit_s

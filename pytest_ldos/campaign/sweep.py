@@ -1,36 +1,36 @@
 """Measures the cells of a sweep; each start is on disk before the next begins.
 
 ``.ldos/sweeps/<name>/<time>-<digest>/`` holds ``sweep.json``, the definition, and ``cells/<cell>.<start>.json``. A
-sweep resumes only in a folder with the same key (a digest of scenario and values, and the version and the machine),
-so that cells of different definitions are never mixed.
+sweep resumes only with the same definition, version and machine.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import platform
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property, partial
 from glob import escape
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError, MachineBusy, RecordUnreadable, TraceUnreadable
 from pytest_ldos.base.files import PlainReader, write_atomically
 from pytest_ldos.campaign.cells import Cell, Grid, Outline, estimate_s, running_order
 from pytest_ldos.campaign.starts import (
-    Notes,
+    CampaignObserver,
+    Store,
     append_start,
     arm_ended,
+    motions_of,
     plain_trials,
-    set_damaged_aside,
     with_lost_motion,
 )
 from pytest_ldos.host.availability import Availability
@@ -39,7 +39,7 @@ from pytest_ldos.judge.gate.decide import judge_alone, load_faults, measurement_
 from pytest_ldos.judge.gate.reasons import Describe
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.load.protocol import load_available
-from pytest_ldos.measure.trial.artifacts import new_folder, resumable
+from pytest_ldos.measure.trial.artifacts import new_folder
 from pytest_ldos.measure.trial.codec import decode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.robot.stack.choose import stack_available
@@ -56,10 +56,7 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.,+@=-]+")
 
 
 class CellState(StrEnum):
-    """State of a start or a cell, from best to worst.
-
-    `BROKEN` means that the arm could not continue under its loads (`arm_ended`): a result with fewer trials.
-    """
+    """State of a start or a cell, from best to worst; `BROKEN` if the arm could not continue (`arm_ended`)."""
 
     MEASURED = "measured"
     BROKEN = "broken"
@@ -100,41 +97,30 @@ Records = Mapping[tuple[str, int], StartRecord]
 
 
 def encode_start(record: StartRecord) -> str:
-    """JSON text of a record; its trials are encoded by `trial.codec`."""
     trials = None if record.trials is None else plain_trials(record.trials)
     plain = {**vars(record), "state": record.state.value, "trials": trials}
     return json.dumps({**_OF_START, **plain}, indent=1, allow_nan=False) + "\n"
 
 
 def decode_start(text: str, path: Path) -> StartRecord:
-    """Decodes a record from JSON text; `path` is named in errors.
-
-    Raises:
-        RecordUnreadable: it is not a record, or damaged.
-    """
-    try:
-        values = dict(json.loads(text))
-        if {name: values.pop(name, None) for name in _OF_START} != _OF_START:
-            raise ValueError("it holds no start of a sweep that this version reads")  # noqa: TRY301
-        reader = PlainReader({TrialSet: lambda trials, _: decode_trials(json.dumps(trials), path)})
-        record: StartRecord = reader.read(StartRecord, values, "the record")
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        reason = f"{path} is damaged ({type(error).__name__}: {error})"
-        raise RecordUnreadable(reason, remedy="delete it: the start is measured again") from None
+    """Decodes a record; raises several errors if it is damaged, which `Store.read` converts."""
+    values = dict(json.loads(text))
+    if {name: values.pop(name, None) for name in _OF_START} != _OF_START:
+        raise ValueError("it holds no start of a sweep that this version reads")
+    reader = PlainReader({TrialSet: lambda trials, _: decode_trials(json.dumps(trials), path)})
+    record: StartRecord = reader.read(StartRecord, values, "the record")
     return record
 
 
 @dataclass(frozen=True, kw_only=True)
 class CellResult:
-    """All starts of a cell."""
-
     cell: Cell
     records: tuple[StartRecord, ...]
     planned: int
 
     @property
     def state(self) -> CellState | None:
-        """The worst state of its starts; ``None`` if there are none yet."""
+        """The worst state of the starts; ``None`` if there are none yet."""
         return max((record.state for record in self.records), key=list(CellState).index, default=None)
 
     @property
@@ -160,10 +146,6 @@ class CellResult:
         trusted = [record for record in self.records if record.state in TRUSTED]
         return [record.trials for record in trusted or self.records if record.trials is not None]
 
-    @property
-    def is_done(self) -> bool:
-        return len(self.records) >= self.planned
-
 
 def collect(cells: Iterable[Cell], records: Records, starts: int) -> list[CellResult]:
     """The results of all cells, in the order of the grid; starts beyond the planned ones are ignored."""
@@ -176,13 +158,7 @@ def collect(cells: Iterable[Cell], records: Records, starts: int) -> list[CellRe
 
 @dataclass(frozen=True)
 class SweepKey:
-    """Identity of a sweep.
-
-    Attributes:
-        name: also the name of its parent folder.
-        digest: digest of the definition.
-        version: identity of version and machine; see `version_here`.
-    """
+    """Identity of a sweep: its name, the digest of its definition, and version and machine (`version_here`)."""
 
     name: str
     digest: str
@@ -191,11 +167,7 @@ class SweepKey:
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """Definition of a sweep.
-
-    Attributes:
-        root: root of the project; paths below it count as equal on each machine.
-    """
+    """Definition of a sweep; paths below `root`, the project's, count as equal on each machine."""
 
     name: str
     grid: Grid
@@ -216,7 +188,6 @@ class Definition:
         return SweepKey(self.name, hashlib.sha256(plain.encode()).hexdigest()[:12], self.version)
 
     def to_plain(self) -> dict[str, Any]:
-        """The definition as JSON values."""
         cells = {cell.name: dict(cell.assignments) for cell in self.grid.outline.cells}
         base = self.grid.base
         spec = {**asdict(base), "loads": {load.KIND: asdict(load) for load in base.loads}}
@@ -224,47 +195,28 @@ class Definition:
 
 
 def name_for(text: str) -> str:
-    """Converts a text, such as a test's name, to a valid name of a sweep."""
+    """A valid name of a sweep for a text, such as a test's name."""
     return _UNSAFE.sub("_", text).lstrip(".,+@=-")[-180:].lstrip(".,+@=-") or "sweep"
 
 
 @dataclass(frozen=True)
 class SweepFolder:
-    """The results of one sweep."""
-
     path: Path
 
+    @property
+    def starts(self) -> Store[StartRecord]:
+        return Store(self.path / "cells", decode_start, encode_start)
+
     def keep(self, record: StartRecord) -> None:
-        """Writes the record of a start.
+        self.starts.keep(record, f"{record.cell}.{record.start + 1}")
 
-        Raises:
-            NotWritten: it could not be written.
-        """
-        with resumable():
-            write_atomically(self.path / "cells" / f"{record.cell}.{record.start + 1}.json", encode_start(record))
-
-    def records(self) -> Records:
-        """All records.
-
-        Raises:
-            RecordUnreadable: a file is damaged; the message names it.
-        """
-        return {(each.cell, each.start): each for each in map(_read_start, self.files())}
-
-    def readable_records(self) -> Records:
-        """All undamaged records; damaged ones count as not measured."""
+    def records(self, *, skip_damaged: bool = False) -> Records:
+        """All records; damaged ones count as not measured if they are skipped, else it raises as `Store.read`."""
         found = []
-        for file in self.files():
-            with contextlib.suppress(RecordUnreadable):
-                found.append(_read_start(file))
+        for file in self.starts.files():
+            with suppress(*[RecordUnreadable] if skip_damaged else []):
+                found.append(self.starts.read(file))
         return {(each.cell, each.start): each for each in found}
-
-    def set_damaged_aside(self) -> list[Path]:
-        return set_damaged_aside(self.files(), _read_start)
-
-    def files(self) -> list[Path]:
-        """Files of all measured starts."""
-        return sorted((self.path / "cells").glob("[!.]*.json"))
 
     def key(self) -> SweepKey | None:
         """The key of the sweep; ``None`` if it cannot be read."""
@@ -274,11 +226,7 @@ class SweepFolder:
         return SweepKey(str(document.get("name")), str(document.get("digest")), document.get("version", {}))
 
     def outline(self) -> Outline:
-        """Outline of its cells.
-
-        Raises:
-            RecordUnreadable: its definition is damaged.
-        """
+        """Outline of the cells; raises `RecordUnreadable` if the definition is damaged."""
         document = self._definition()
         try:
             return Outline.of(document["scenario"]["name"], document["axes"], document["cells"])
@@ -287,20 +235,11 @@ class SweepFolder:
             raise RecordUnreadable(f"{file} is damaged", remedy="delete its folder") from None
 
     def _definition(self) -> dict[str, Any]:
-        """The content of its definition; empty if it cannot be read."""
         try:
             document = json.loads((self.path / _DEFINITION_FILE).read_text("utf-8"))
         except (OSError, ValueError):
             return {}
         return document if isinstance(document, dict) and document.items() >= _OF_SWEEP.items() else {}
-
-
-def _read_start(file: Path) -> StartRecord:
-    try:
-        text = file.read_text("utf-8", errors="replace")
-    except OSError as error:
-        raise RecordUnreadable(f"{file} cannot be read: {error.strerror}") from None
-    return decode_start(text, file)
 
 
 def find_sweep(output: Path, key: SweepKey) -> SweepFolder | None:
@@ -315,11 +254,6 @@ def all_sweeps(output: Path, name: str = "*") -> list[SweepFolder]:
 
 
 def new_sweep(output: Path, key: SweepKey, definition: Mapping[str, Any]) -> SweepFolder:
-    """Creates a folder for a new sweep.
-
-    Raises:
-        NotWritten: it could not be created.
-    """
     now = datetime.now(UTC)
     path = new_folder(output, f"{_FOLDER}/{key.name}/{now:%Y%m%d-%H%M%S-%f}-{key.digest}")
     document = {**_OF_SWEEP, **asdict(key), "made_at": now.isoformat(timespec="seconds"), **definition}
@@ -335,11 +269,7 @@ def open_sweep(output: Path, definition: Definition, *, fresh: bool) -> tuple[Sw
 
 @dataclass(frozen=True, kw_only=True)
 class SweepPlan:
-    """Plan of a sweep.
-
-    Attributes:
-        retry: True to repeat starts that were not measured or are invalid.
-    """
+    """Plan of a sweep; `retry` repeats starts that were not measured or are invalid."""
 
     grid: Grid
     starts: int = 1
@@ -351,7 +281,6 @@ class SweepPlan:
 
     @property
     def estimate_s(self) -> float:
-        """Approximate duration of the whole sweep."""
         return self.starts * sum(map(estimate_s, self.grid.specs.values()))
 
     def left(self, records: Records) -> list[tuple[str, int]]:
@@ -373,14 +302,6 @@ class SweepPlan:
             )
 
 
-class SweepObserver(Notes, Protocol):
-    def cell(self, cell: Cell, start: int, *, number: int, of: int) -> None:
-        """A start of a cell begins: `number` (from 1) of the `of` starts that are left."""
-
-    def cell_done(self, result: CellResult) -> None:
-        """A start of a cell has ended, and is on disk."""
-
-
 @dataclass(frozen=True)
 class Sweeper:
     """Measures cells according to a plan.
@@ -388,57 +309,56 @@ class Sweeper:
     Attributes:
         measure: returns the trials of one stack start, by scenario and number of the start.
         available: checks if a scenario can be measured here; called before its stack is started.
-        now_ns: Unix time.
+        done: called with the starts so far of a cell after each, once it is on disk.
     """
 
     plan: SweepPlan
     folder: SweepFolder
     measure: Callable[[ScenarioSpec, int], TrialSet]
-    observer: SweepObserver
+    observer: CampaignObserver
     describe: Describe
     available: Callable[[ScenarioSpec], Availability] = lambda spec: Availability(True)
-    now_ns: Callable[[], int] = time.time_ns
+    done: Callable[[CellResult], None] = lambda result: None
 
     def run(self) -> list[CellResult]:
         """Measures and returns all cells. Earlier results are reused, unless they are damaged or to be retried.
 
         Raises:
-            RecordUnreadable: earlier results cannot be opened, although they may be intact.
             MachineBusy: another session uses the machine; earlier results are kept.
         """
-        for damaged in self.folder.set_damaged_aside():
-            self.observer.note(f"damaged, set aside and measured again: {damaged}")
+        self.folder.starts.recover(self.observer)
         records = dict(self.folder.records())
         cells = {cell.name: cell for cell in self.plan.grid.outline.cells}
         left = self.plan.left(records)
-        for number, (name, start) in enumerate(left, start=1):
-            self.observer.cell(cells[name], start, number=number, of=len(left))
+        for number, (name, start) in enumerate(left):
+            self.observer.expect(sum(motions_of(self.plan.grid.specs[each]) for each, _ in left[number:]))
+            again = f", start {start + 1}" if self.plan.starts > 1 else ""
+            self.observer.doing(f"{number + 1} of {len(left)}: {cells[name].label}{again}")
             record = self._measure(self.plan.grid.specs[name], start)
             self.folder.keep(record)
             records[name, start] = record
-            self.observer.cell_done(*collect([cells[name]], records, self.plan.starts))
+            self.done(*collect([cells[name]], records, self.plan.starts))
         return collect(cells.values(), records, self.plan.starts)
 
     def _measure(self, spec: ScenarioSpec, start: int) -> StartRecord:
-        record = partial(StartRecord, cell=spec.name, start=start, began_ns=self.now_ns(), host=platform.node())
+        record = partial(StartRecord, cell=spec.name, start=start, began_ns=time.time_ns(), host=platform.node())
         able = self.available(spec)
         if not able.ok:
             state = CellState.SKIPPED if spec.unavailable is WhenUnavailable.SKIP else CellState.INFRA
             reason = f"{able.reason} → {able.remedy}" if able.remedy else able.reason
-            return record(state=state, reason=reason, ended_ns=self.now_ns())
+            return record(state=state, reason=reason, ended_ns=time.time_ns())
         try:
             trials = self.measure(spec, start)
         except MachineBusy:
             raise
         except LdosError as error:
             state = CellState.INVALID if isinstance(error, TraceUnreadable) else CellState.INFRA
-            return record(state=state, reason=error.summary, ended_ns=self.now_ns())
+            return record(state=state, reason=error.summary, ended_ns=time.time_ns())
         state, reason = state_of(trials, self.describe)
-        return record(state=state, reason=reason, trials=trials, ended_ns=self.now_ns())
+        return record(state=state, reason=reason, trials=trials, ended_ns=time.time_ns())
 
 
 def can_be_measured(spec: ScenarioSpec) -> Availability:
-    """Checks that the stack and the loads of a scenario are present and permitted on this machine."""
     stack = stack_available(spec.stack)
     loads = ((load.KIND, load_available(load, spec.stack)) for load in spec.loads)
     absent = ((kind, each) for kind, each in (("the stack", stack), *loads) if not each.ok)

@@ -51,13 +51,7 @@ KERNEL_EVENTS: Final = "kernel events"
 
 @dataclass(frozen=True)
 class Switches:
-    """Context switches of watched processes.
-
-    Attributes:
-        source: ``kernel events`` or ``/proc``.
-        messages: number of publications in the same time; ``None`` if unknown.
-        trials: number of trials in the same time; ``None`` if there were none.
-    """
+    """Context switches of watched processes; messages and trials of the same time if they are known."""
 
     counts: SwitchCounts
     seconds: float
@@ -69,10 +63,8 @@ class Switches:
 def with_trace(found: Switches, directory: Path, window: tuple[int, int], pids: Sequence[int]) -> Switches:
     """Adds the number of published messages, and counts switches from kernel events if recorded.
 
-    Args:
-        window: nanoseconds since the epoch.
-        pids: processes whose switches and messages count; others may be recorded, too. If the trace does not contain
-            process ids, the messages of all count.
+    Only those of `pids` count; if the trace does not contain process ids, the messages of all do. The window is in
+    nanoseconds since the epoch.
 
     Raises:
         TraceUnreadable: see `read_trace`.
@@ -94,7 +86,7 @@ def with_trace(found: Switches, directory: Path, window: tuple[int, int], pids: 
 
 
 def describe_switches(counted: Sequence[Switches]) -> str:
-    """Describes context switches and migrations: total, per trial and per message; empty if none were counted."""
+    """Context switches and migrations: total, per trial and per message; empty if none were counted."""
     if not counted:
         return ""
     total = counted[0].counts
@@ -124,12 +116,7 @@ DISTORTION: Final = (
 
 @dataclass
 class Seen:
-    """Results of one profiled period.
-
-    Attributes:
-        start: number of the processes' start, which may be profiled several times.
-        began_ns, ended_ns: since the epoch.
-    """
+    """Results of one profiled period; times are since the epoch. Processes of one `start` may have several periods."""
 
     start: Path
     began_ns: int = 0
@@ -140,11 +127,7 @@ class Seen:
 
 
 class Watching:
-    """Implements `trial.rig.Watch`; collects the results of one version, start by start.
-
-    Attributes:
-        seen: one entry per profiled period, in order.
-    """
+    """Implements `trial.rig.Watch`; collects the results of one version, one entry per profiled period."""
 
     def __init__(self, spec: WatchSpec) -> None:
         self.seen: list[Seen] = []
@@ -302,8 +285,6 @@ FOLDER: Final = "profile"
 
 @dataclass(frozen=True)
 class Drawings:
-    """Functions that draw profiles as SVG."""
-
     flame: Callable[[FoldedStacks, str, Sequence[str]], str]
     difference: Callable[[Difference, str], str]
 
@@ -329,7 +310,6 @@ def write_watched(watching: Watching, folder: Path, drawings: Drawings, *, title
 def write_watched_difference(
     base: Watching, head: Watching, folder: Path, drawings: Drawings, *, title: str
 ) -> Iterator[str]:
-    """Writes the difference between the profiles of two versions; yields notes for the report."""
     if not (base.profiles and head.profiles):
         return
     difference, file = compare_profiles(base.profiles, head.profiles), folder / "difference.svg"
@@ -390,11 +370,7 @@ def to_trials(study: Study, *, name: str = "", commit: str | None = None) -> Tri
 
 
 def measure_watched(spec: WatchSpec, folder: Path, drawings: Drawings, measure: Callable[[], Study]) -> Study:
-    """Measures a study; adds a table of system calls, and notes with the profile's path.
-
-    Raises:
-        NotWritten, ConfigurationError: it cannot be created.
-    """
+    """Measures a study; adds a table of system calls, and notes with the profile's path."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     watching = Watching(spec)
@@ -412,7 +388,6 @@ def measure_watched(spec: WatchSpec, folder: Path, drawings: Drawings, measure: 
 
 
 def syscall_table(counts: tuple[SyscallCount, ...]) -> Table:
-    """Table of system calls, the longest total time first."""
     columns = (
         Column(name="call", title="system call"),
         Column(name="calls"),

@@ -134,7 +134,7 @@ _SPEED_PERIOD_S = 600.0
 
 
 class MeasuringProgress:
-    """See `BlockObserver` of trials and `SequenceObserver` of starts. A step is a motion, or a decision."""
+    """See `BlockObserver` of trials and `CampaignObserver` of starts. A step is a motion, or a decision."""
 
     def __init__(self, steps: int, *, name: str) -> None:
         self._is_terminal = sys.stderr.isatty()
@@ -153,11 +153,6 @@ class MeasuringProgress:
         )
         self._task = self._bar.add_task(self._name, total=self._steps)
 
-    @property
-    def made(self) -> int:
-        """Number of steps so far."""
-        return self._made
-
     @contextmanager
     def shown(self) -> Iterator[None]:
         """Shows the bar within the ``with`` block."""
@@ -166,9 +161,6 @@ class MeasuringProgress:
             return
         with self._bar:
             yield
-
-    def start(self, number: int, of: int) -> None:
-        self.doing(f"start {number} of {of}")
 
     def doing(self, what: str) -> None:
         """Reports the begin of a long step."""

@@ -13,13 +13,13 @@ import typer
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
 from pytest_ldos.base.text import Rendered, counted
-from pytest_ldos.campaign.bisection import TRIALS_PER_START, Bisection, Finding, LevelScale, SearchPlan, Spacing
+from pytest_ldos.campaign.bisection import TRIALS_PER_START, Finding, SearchPlan, Spacing
 from pytest_ldos.campaign.breaking_result import BreakingPlan, BreakingResult, parse_criterion
 from pytest_ldos.campaign.commit_rounds import (
     CONFIDENCE,
     MAX_TRIALS,
     Commit,
-    CommitEvidence,
+    CommitStore,
     least_amount,
     least_trials,
     list_commits,
@@ -28,9 +28,9 @@ from pytest_ldos.campaign.commit_rounds import (
     plan_search,
 )
 from pytest_ldos.campaign.commit_search import CommitResult, CommitSearch
-from pytest_ldos.campaign.find_breaking import BreakingEvidence, BreakingSearch, Harsher, VariedField
+from pytest_ldos.campaign.find_breaking import BreakingSearch, BreakingStore, Harsher, VariedField
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.starts import machine_here, measure_start, motions_of, version_here
+from pytest_ldos.campaign.starts import machine_here, measure_start, version_here
 from pytest_ldos.campaign.versions.find import VersionFinder
 from pytest_ldos.cli.measuring import (
     MeasuringProgress,
@@ -148,31 +148,15 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
     raise typer.Exit(0 if is_known or result.finding is Finding.BREAKS else exit_codes.INVALID)
 
 
-class _Progress(MeasuringProgress):
-    """See `BreakingObserver`."""
-
-    def __init__(self, spec: ScenarioSpec, scale: LevelScale, most_trials: int) -> None:
-        super().__init__(most_trials, name=f"{spec.name}: breaking point")
-        self._motions_a_trial = motions_of(spec) / spec.trials
-        self._scale = scale
-
-    def begin_start(self, level: float, bisection: Bisection) -> None:
-        left = bisection.most_left
-        self.expect(round(left * self._motions_a_trial))
-        known = [f"{each.level:g} {each.standing}" for each in (bisection.holds, bisection.breaks) if each is not None]
-        so_far = f"; {', '.join(known)}" if known else ""
-        self.doing(f"start {bisection.starts + 1} at {level:g}{so_far}; {bisection.trials} trials, at most {left} more")
-
-
 def _search(plan: BreakingPlan, field: VariedField, catalogue: Catalogue) -> BreakingResult:
     """Measures until the breaking point is found."""
     calm = field.at(plan.search.scale.calm)
-    progress = _Progress(calm, plan.search.scale, plan.search.max_trials)
+    progress = MeasuringProgress(plan.search.max_trials, name=f"{calm.name}: breaking point")
     sources = sources_here()
     site = site_here(catalogue, progress)
     version = version_here(sources.root, calm.stack, baselines=sources.folder("baselines"))
-    evidence = BreakingEvidence.of(output_here(), key_of(calm), field.address)
-    block = len(evidence)
+    store = BreakingStore(key_of(calm).folder(output_here() / "breaking") / field.address)
+    block = len(store.files())
 
     def measure(spec: ScenarioSpec) -> TrialSet:
         nonlocal block
@@ -183,7 +167,7 @@ def _search(plan: BreakingPlan, field: VariedField, catalogue: Catalogue) -> Bre
         plan=plan,
         at=field.at,
         measure=measure,
-        evidence=evidence,
+        store=store,
         observer=progress,
         version={**version, "metrics": ", ".join(catalogue)},
     )
@@ -266,21 +250,11 @@ def _costs(spec: ScenarioSpec, plan: SearchPlan, commits: Sequence[Commit]) -> t
     return first, f"{describe_cost(spec, *amounts)}; {largest}; builds come on top"
 
 
-class _BisectProgress(MeasuringProgress):
-    """See `CommitObserver`; reports the number of remaining commits once BAD is decided."""
-
-    def begin_round(self, commit: Commit, number: int, bisection: Bisection) -> None:
-        left = ""
-        if bisection.holds is not None and bisection.breaks is not None:
-            left = f"; {counted(round(bisection.breaks.level - bisection.holds.level), 'commit')} left"
-        self.doing(f"round {number + 1} of {commit.name} ({commit.subject}){left}")
-
-
 def _search_bisect(
     plan: SearchPlan, commits: Sequence[Commit], spec: ScenarioSpec, catalogue: Catalogue, metric: str
 ) -> CommitResult:
     """Measures until the commit is found."""
-    progress = _BisectProgress(most_amount(plan, spec.warmup).trials, name=f"{spec.name}: bisect")
+    progress = MeasuringProgress(most_amount(plan, spec.warmup).trials, name=f"{spec.name}: bisect")
     sources = sources_here()
     site = site_here(catalogue, progress)
     finder = VersionFinder(
@@ -291,14 +265,16 @@ def _search_bisect(
         output=output_here(),
         announce=progress.note,
     )
-    where = {**machine_here(spec.stack), "metrics": ", ".join(catalogue)}
+    between = f"{commits[0].name}..{commits[-1].name}"
     search = CommitSearch(
         commits=commits,
         plan=plan,
         metric=catalogue[metric].description,
+        spec=spec,
+        where={**machine_here(spec.stack), "metrics": ", ".join(catalogue)},
         prepare=lambda commit: dataclasses.replace(finder.find(Role.BASE, commit.name), name=commit.name),
         measure=lambda versions, records, number: measure_round(spec, site, versions, records, number),
-        evidence=CommitEvidence.of(output_here(), key_of(spec), (commits[0], commits[-1]), spec=spec, where=where),
+        store=CommitStore(key_of(spec).folder(output_here() / "bisect") / between),
         observer=progress,
     )
     with progress.shown():

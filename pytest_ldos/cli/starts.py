@@ -15,11 +15,11 @@ from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable, requir
 from pytest_ldos.base.text import describe_duration
 from pytest_ldos.campaign.calibrate import CalibrationResult, Proof
 from pytest_ldos.campaign.calibrate import calibrate as learn_and_prove
-from pytest_ldos.campaign.cells import Axis, Cell, Grid, show_value
+from pytest_ldos.campaign.cells import Axis, Grid, show_value
 from pytest_ldos.campaign.detection import DRAWS, is_trustworthy
 from pytest_ldos.campaign.estimate import Amount
 from pytest_ldos.campaign.selftest import plan_self_test, run_self_test
-from pytest_ldos.campaign.starts import Evidence, SequencePlan, Sequencer, measure_start, motions_of, version_here
+from pytest_ldos.campaign.starts import RunStore, SequencePlan, Sequencer, measure_start, motions_of, version_here
 from pytest_ldos.campaign.sweep import (
     TRUSTED,
     CellResult,
@@ -160,7 +160,7 @@ def _calibrate(plan: SequencePlan, proof: Proof, catalogue: Catalogue) -> Calibr
     site = site_here(catalogue, progress)
     sequencer = Sequencer(
         plan=plan,
-        evidence=Evidence.of(output_here(), key_of(spec)),
+        store=RunStore(key_of(spec).folder(output_here() / "calibration")),
         measure=lambda block: measure_start(spec, site, block=block),
         observer=progress,
         commit=describe_commit(Path()),
@@ -319,8 +319,9 @@ def sweep(  # noqa: PLR0913 - one a command-line option
         folder=folder,
         measure=lambda spec, start: measure_start(spec, site, block=start),
         available=can_be_measured,
-        observer=progress,
+        observer=progress.bar,
         describe=describe_reason,
+        done=progress.cell_done,
     )
     if progress.left:
         with measuring(kept="measured cells are saved: the same command resumes the sweep"):
@@ -345,32 +346,25 @@ def _default(value: object) -> str:
 
 
 class _Progress:
-    """See `SweepObserver`; also reports with what the sweep resumes, and which cells and starts are `left`."""
+    """Reports with what a sweep resumes, which cells and starts are `left`, and the result of each cell."""
 
     def __init__(self, plan: SweepPlan, folder: SweepFolder, *, was_there: bool) -> None:
         self._plan = plan
-        self._due = 0
-        self.left = plan.left(folder.readable_records())
+        self.left = plan.left(folder.records(skip_damaged=True))
         self.bar = MeasuringProgress(sum(motions_of(plan.grid.specs[name]) for name, _ in self.left), name="sweep")
-        self.note = self.bar.note
+        note = self.bar.note
         size = plan.grid.size * plan.starts
         done = size - len(self.left)
         if not self.left:
-            self.note(f"{folder.path} was already complete: these are its results; --fresh measures again")
+            note(f"{folder.path} was already complete: these are its results; --fresh measures again")
         elif done and was_there:
-            self.note(f"goes on in {folder.path}: {done} of {size} starts are complete")
+            note(f"goes on in {folder.path}: {done} of {size} starts are complete")
         else:
-            self.note(f"{size} stack starts, about {describe_duration(plan.estimate_s)}: {folder.path}")
-
-    def cell(self, cell: Cell, start: int, *, number: int, of: int) -> None:
-        again = f", start {start + 1}" if self._plan.starts > 1 else ""
-        self._due = self.bar.made + motions_of(self._plan.grid.specs[cell.name])
-        self.bar.doing(f"{number} of {of}: {cell.label}{again}")
+            note(f"{size} stack starts, about {describe_duration(plan.estimate_s)}: {folder.path}")
 
     def cell_done(self, result: CellResult) -> None:
-        self.bar.step(max(0, self._due - self.bar.made))  # starts of the cell that were not made
         report = compose_sweep("", self._plan.grid.outline, [result])
-        self.note(describe_cell(report.cells[0], shown_metrics(report)))
+        self.bar.note(describe_cell(report.cells[0], shown_metrics(report)))
 
 
 def _emit(report: SweepReport, folder: SweepFolder, output: Path | None, output_format: Format) -> None:

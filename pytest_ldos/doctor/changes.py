@@ -43,7 +43,6 @@ class ProcessFacts:
 
 
 def list_processes() -> list[ProcessFacts]:
-    """All running processes, without zombies."""
     attributes = ["pid", "ppid", "name", "cmdline", "create_time", "uids", "status", "environ"]
     found = [process.info for process in psutil.process_iter(attributes)]
     return [
@@ -70,8 +69,7 @@ class Machine:
     """The state of a machine that the checks read.
 
     Attributes:
-        environment: environment of processes to start.
-        uid, groups: uid and names of the groups of the user who would start them.
+        environment: environment of processes to start, by the user with `uid` and `groups`.
         output: folder of results and traces.
         stack: the stack to be measured.
         python_path: folders to search for Python packages, instead of ``sys.path``.
@@ -106,13 +104,11 @@ class Machine:
 
     @property
     def has_ros2(self) -> bool:
-        """True if a distro is sourced."""
         distro = find_distro(self.environment, root=self.root)
         return distro is not None and distro.is_sourced
 
     @property
     def temporary(self) -> Path:
-        """Folder of the user's temporary files."""
         named = self.environment.get("TMPDIR", "")
         return Path(named) if named else self.path("tmp")
 
@@ -158,7 +154,6 @@ _SCHEMA: Final = 1
 
 
 def changes_file(environment: Mapping[str, str]) -> Path:
-    """File with a user's changes."""
     return state_folder(environment) / _FILE
 
 
@@ -282,7 +277,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """A line of the diagnosis: a check's name, description and remedy (with status `OK`, an improvement), and a fix."""
+    """A line of the diagnosis; with status `OK`, its remedy is an improvement."""
 
     name: str
     status: Status

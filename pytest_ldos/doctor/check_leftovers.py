@@ -29,8 +29,6 @@ _HOME: Final = "LTTNG_HOME"
 
 @dataclass(frozen=True)
 class DestroySessions(Fix):
-    """Destroys tracing sessions and keeps their files."""
-
     names: Sequence[str]
 
     def apply(self, machine: Machine, changes: ChangeLog) -> None:
@@ -77,7 +75,6 @@ def check_daemon_folders(machine: Machine) -> Finding:
 
 
 def find_daemon_folders(machine: Machine) -> Sequence[Path]:
-    """Unused folders of recorders' session daemons."""
     used = {process.environment.get(_HOME) for process in machine.processes()}
     folders = dict.fromkeys((machine.temporary, *map(machine.path, SHORT_FOLDERS)))
     found = [path for folder in folders for path in sorted(folder.glob(_FOLDERS))]
@@ -93,8 +90,6 @@ _LADDER: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
 @dataclass(frozen=True)
 class EndProcess(Fix):
-    """Ends a process by SIGINT, SIGTERM, then SIGKILL."""
-
     process: ProcessFacts
 
     def apply(self, machine: Machine, changes: ChangeLog) -> None:

@@ -186,7 +186,6 @@ def check_tools(machine: Machine) -> Finding:
 
 
 def check_recording(machine: Machine) -> Finding:
-    """Checks that this user can start a private session daemon."""
     answer = recording_available()
     if not answer.ok:
         return error("recording", answer.reason, answer.remedy)
@@ -254,7 +253,6 @@ def check_stress_ng(machine: Machine) -> Finding:
 
 
 _ROS: Final = (*check_ros.CHECKS, check_ros.check_domain, check_ros.check_discovery)
-"""Checks for machines with a sourced ROS 2."""
 
 _ALL: Final[Sequence[Callable[[Machine], Finding]]] = (
     check_embedded,
@@ -290,6 +288,5 @@ def diagnose(machine: Machine) -> list[Finding]:
 
 
 def worst(findings: Sequence[Finding]) -> Status:
-    """The worst status of all."""
     order = list(Status)
     return max((finding.status for finding in findings), key=order.index, default=Status.OK)

@@ -143,7 +143,7 @@ class SweepResults:
         for folder in all_sweeps(self._settings.output):
             key = folder.key()
             if key is not None and key.version == self._version and _title(key) not in found:
-                records = folder.readable_records().items()
+                records = folder.records(skip_damaged=True).items()
                 measured = {cell: each for (cell, _), each in records if each.state not in _TRIED_AGAIN}
                 found[_title(key)] = {cell: asdict(Outcome.of(each)) for cell, each in measured.items()}
         return found
@@ -168,7 +168,8 @@ class SweepResults:
         outline = folder.outline()
         cell = next(each for each in outline.cells if each.name == record.cell)
         report = compose_sweep("", outline, collect([cell], {(record.cell, 0): record}, 1))
-        return f"[{len(folder.files())}/{len(outline.cells)}] {describe_cell(report.cells[0], shown_metrics(report))}"
+        done = len(folder.starts.files())
+        return f"[{done}/{len(outline.cells)}] {describe_cell(report.cells[0], shown_metrics(report))}"
 
     def recall(self, sweep: str) -> None:
         """Includes a previously measured sweep, so that it is shown at the end even if all its cells are complete."""
@@ -181,7 +182,7 @@ class SweepResults:
         if (name, digest) not in self._folders:
             key = SweepKey(name, digest, self._version)
             earlier = find_sweep(self._settings.output, key) if self._settings.value("resume") else None
-            self._damaged += earlier.set_damaged_aside() if earlier is not None else []
+            self._damaged += earlier.starts.set_damaged_aside() if earlier is not None else []
             self._folders[name, digest] = earlier or new_sweep(self._settings.output, key, definition)
         return self._folders[name, digest]
 

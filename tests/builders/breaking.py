@@ -11,9 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pytest_ldos.campaign.bisection import Bisection, LevelScale, SearchPlan
+from pytest_ldos.campaign.bisection import LevelScale, SearchPlan
 from pytest_ldos.campaign.breaking_result import BreakingPlan, BreakingResult, parse_criterion
-from pytest_ldos.campaign.find_breaking import BreakingEvidence, BreakingSearch
+from pytest_ldos.campaign.find_breaking import BreakingSearch, BreakingStore
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
 from pytest_ldos.robot.stack.goals import ErrorCode, OutcomeClass
@@ -95,13 +95,15 @@ class MadeUpStack:
 
 @dataclass
 class Watching:
-    """Notes what a search tells."""
+    """See `CampaignObserver`."""
 
-    levels: list[float] = field(default_factory=list)
+    begun: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def begin_start(self, level: float, bisection: Bisection) -> None:
-        self.levels.append(level)
+    def doing(self, what: str) -> None:
+        self.begun.append(what)
+
+    def expect(self, steps: int) -> None: ...
 
     def note(self, text: str) -> None:
         self.notes.append(text)
@@ -126,7 +128,7 @@ def search(
         plan=chosen or plan(),
         **{"at": at, **changes},
         measure=stack.measure,
-        evidence=BreakingEvidence(folder),
+        store=BreakingStore(folder),
         observer=watching or Watching(),
     ).run()
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_ldos.base.errors import PreparationFailed
-from pytest_ldos.campaign.bisection import Bisection
-from pytest_ldos.campaign.commit_rounds import Commit, CommitEvidence, CommitFailed, Records, Side, plan_search
+from pytest_ldos.campaign.commit_rounds import Commit, CommitFailed, CommitStore, Records, Side, plan_search
 from pytest_ldos.campaign.commit_search import CommitResult, CommitSearch
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.starts import append_start
@@ -19,6 +18,7 @@ from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
 from pytest_ldos.robot.stack.protocol import OURS
 from pytest_ldos.scenario.model import ScenarioSpec
+from tests.builders.breaking import Watching
 from tests.builders.trials import TYPICAL, failed_trial, trial, trial_set
 
 SPEC = ScenarioSpec(name="baseline", trials=4)
@@ -85,20 +85,6 @@ class MadeUpHistory:
         return dataclasses.replace(made, block=number)
 
 
-@dataclass
-class Watching:
-    """Notes what a search tells."""
-
-    rounds: list[tuple[str, int]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def begin_round(self, commit: Commit, number: int, bisection: Bisection) -> None:
-        self.rounds.append((commit.name, number))
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
-
-
 def search(
     history: MadeUpHistory,
     folder: Path,
@@ -114,8 +100,10 @@ def search(
         commits=commits,
         plan=plan_search(history.commits, **settings),
         metric=METRICS[metric].description,
+        spec=spec,
+        where=WHERE,
         prepare=history.prepare,
         measure=history.measure,
-        evidence=CommitEvidence(folder, spec, WHERE),
+        store=CommitStore(folder),
         observer=watching or Watching(),
     ).run()

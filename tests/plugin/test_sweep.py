@@ -183,7 +183,7 @@ def test_unmeasured_cells_are_retried_if_the_sweep_is_resumed(sweep, project):
     project.makepyfile(test_scenario=MIXED)
     sweep().assert_outcomes(passed=3, skipped=1)
     (folder,) = all_sweeps(project.path / ".ldos")
-    damaged = next(file for file in folder.files() if "=200." in file.name)
+    damaged = next(file for file in folder.starts.files() if "=200." in file.name)
     damaged.write_text(damaged.read_text()[:100])
     (project.path / "again").touch()
     again = sweep("--ldos-resume", "-rs")

@@ -1,1 +1,0 @@
-"""Versions to measure: checkout, environment, build, and storage."""

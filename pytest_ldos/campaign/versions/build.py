@@ -57,12 +57,6 @@ _HANDLERS: Final = ("console_start_end+", "event_log+")
 
 @dataclass
 class ColconLog:
-    """Events of a build so far.
-
-    Attributes:
-        started: packages that were begun, in order.
-    """
-
     folder: Path
     packages: list[str] = field(default_factory=list)
     started: list[str] = field(default_factory=list)
@@ -107,8 +101,6 @@ _CCACHE: Final = "ccache"
 
 
 class Built(NamedTuple):
-    """A built workspace: its install folder, and the packages in it."""
-
     prefix: Path
     packages: frozenset[str]
 
@@ -160,7 +152,6 @@ class Build:
         return (self.workspace.scratch_parent or self.folder) / name
 
     def command(self) -> list[str]:
-        """The command that builds the workspace."""
         before, after = self.spec.build[: self.spec.verb_at], self.spec.build[self.spec.verb_at + 1 :]
         metas = [str(each) for each in self.workspace.metas()]
         return [
@@ -194,7 +185,6 @@ def build_workspace(build: Build, *, checkout: Path, announce: Announce) -> Buil
     folder = build.folder
 
     def is_whole() -> bool:
-        """True for a completely built prefix of this recipe from which no package was removed."""
         note = read_note(folder)
         is_ours = note.get("recipe") == build.recipe and (build.install / "local_setup.bash").is_file()
         return is_ours and set(note["packages"]) <= installed_packages(build.install)
@@ -227,7 +217,6 @@ def _why_again(build: Build) -> str:
 
 
 def _run(build: Build, lock: int, announce: Announce) -> list[str]:
-    """Runs colcon; returns the names of the packages that it built."""
     program = build.spec.build[0]
     if shutil.which(program, path=build.underlay.environment.get("PATH")) is None:
         remedy = "sudo apt-get install python3-colcon-common-extensions (or pip install colcon-common-extensions)"
@@ -251,7 +240,6 @@ def _run(build: Build, lock: int, announce: Announce) -> list[str]:
 
 
 def _require_packages(build: Build, there: Collection[str]) -> None:
-    """Refuses a workspace without a requested package."""
     missing = [each for each in build.spec.packages_up_to if each not in there]
     if missing:
         raise build.failed(
@@ -261,7 +249,6 @@ def _require_packages(build: Build, there: Collection[str]) -> None:
 
 
 def _environment(build: Build) -> dict[str, str]:
-    """Environment of the build; uses ccache if it is installed."""
     mine = {"COLCON_DEFAULTS_FILE": str(build.folder / "none")}  # a user's defaults are not part of the recipe
     environment = {**build.underlay.environment, **mine}
     is_called = any(_CCACHE in environment.get(name, "") for name in ("CC", "CXX"))
@@ -339,7 +326,6 @@ _PANDA: Final = ("ldos_bringup", "ldos_panda_config")
 
 
 def needed_by(stack: StackSpec) -> tuple[str, ...]:
-    """Packages that a stack needs: the user's, or the Panda's."""
     is_panda = stack.ros2.is_panda
     client = ("ldos_goal_client",) if stack.moves_arm else ()
     probe = ("ldos_control_probe",) if stack.ros2.controllers else ()
@@ -348,7 +334,7 @@ def needed_by(stack: StackSpec) -> tuple[str, ...]:
 
 
 def build_packages(names: Collection[str], *, announce: Announce) -> Path | None:
-    """Builds packages and their dependencies in the workspace, over the sourced underlay; returns their setup script.
+    """Builds packages and their dependencies over the sourced underlay; returns their setup script.
 
     Packages in a sourced prefix are left out; ``None`` if all are.
 
@@ -356,7 +342,7 @@ def build_packages(names: Collection[str], *, announce: Announce) -> Path | None
         ConfigurationError: a package is unknown, or no ROS 2 is sourced.
         PreparationFailed: the message has the failed package and the end of its log.
     """
-    home = find_workspace()
+    home = find_carried("ros_ws")
     workspace = Workspace(home.parent, (home.name,))
     refuse_unknown(names, workspace.packages(), "ROS package of pytest-ldos")
     distro = find_distro()
@@ -375,8 +361,3 @@ def build_packages(names: Collection[str], *, announce: Announce) -> Path | None
         store=store,
     )
     return build_workspace(build, checkout=store, announce=announce).prefix / "local_setup.sh"
-
-
-def find_workspace() -> Path:
-    """The workspace's folder in the installed package, or in an editable install's checkout."""
-    return find_carried("ros_ws")

@@ -103,20 +103,12 @@ class Checkout:
         return not self.makes or (self.project / self.makes).is_file()
 
     def failed(self, reason: str, *, details: str = "") -> PreparationFailed:
-        """The error for a revision that could not be set up."""
         return PreparationFailed(
             f"{self.name} cannot be built: {reason}", details=details, remedy=f"see {self.log}; {_REMEDY}"
         )
 
     def made(self, commands: Callable[[], Sequence[Sequence[str]]]) -> AbstractContextManager[int]:
-        """Yields the lock of the checkout, which is created if it does not exist.
-
-        Args:
-            commands: returns the setup commands, which run in order in the project's folder.
-
-        Raises:
-            PreparationFailed: contains the last lines of the log.
-        """
+        """Yields the lock of the checkout, which is created if necessary; `PreparationFailed` has the log's end."""
 
         def make(lock: int) -> None:
             revision, top = self.revision, self.folder / CHECKOUT
@@ -192,7 +184,6 @@ def requirements_of(project: Path) -> list[str]:
 
 
 def _get(table: Mapping[str, Any], key: str, default: _T) -> _T:
-    """A table or a list; the default if it is absent."""
     value = table.get(key, default)
     if not isinstance(value, type(default)):
         raise ValueError(f"{key} is no {_KINDS[type(default)]}")
@@ -210,11 +201,7 @@ def _normal(name: str) -> str:
 
 
 def prepare(revision: Revision, role: Role, spec: BaseSpec, *, store: Path, announce: Announce) -> Version:
-    """Returns the revision with its environment; creates it if it does not exist.
-
-    Raises:
-        PreparationFailed: contains the last lines of the log.
-    """
+    """Returns the revision with its environment, which is created if necessary; raises as `Checkout.made`."""
     made_from = {"setup": list(spec.setup), "python": spec.python, "version": sys.version}
     checkout = Checkout(
         revision=revision,
@@ -245,54 +232,60 @@ def prepare(revision: Revision, role: Role, spec: BaseSpec, *, store: Path, anno
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuiltVersions:
-    """Finds and builds versions of a project's ROS 2 workspace, over one underlay.
+class VersionFinder:
+    """Finds versions of a project, and builds those of a ROS 2 workspace over an underlay that is identified once.
 
     Attributes:
         folder: base folder of relative paths.
+        output: folder of results, which also holds builds and checkouts.
     """
 
     stack: StackSpec
     spec: BaseSpec
     root: Path
     folder: Path
-    store: Path
+    output: Path
     announce: Announce
 
     def find(self, role: Role, text: str) -> Version:
-        """The version named by `text`; see `resolve_head` and `base`.
+        """The version named by `text`: a revision; as a base, also a folder with an environment or an install prefix.
 
         Raises:
             ConfigurationError: there is none of this name.
-            PreparationFailed: it cannot be built or started.
+            PreparationFailed: it cannot be prepared, built or started.
         """
+        if resolve_kind(self.stack) is StackKind.ROS2:
+            return self.built(role, text)
+        found = find_version(role, text, folder=self.folder, root=self.root)
+        if isinstance(found, Revision):
+            return prepare(found, role, self.spec, store=self.store, announce=self.announce)
+        return found
+
+    @property
+    def store(self) -> Path:
+        return self.output / BASES
+
+    def built(self, role: Role, text: str) -> Version:
         if role is Role.BASE:
             return self.base(text)
         return self._named(resolve_head(text, folder=self.folder, root=self.root), role)
 
     def head(self) -> Version:
-        """Builds the checkout: from its commit if the workspace is unchanged, else from the working files.
-
-        Raises:
-            PreparationFailed: it cannot be built or started.
-        """
+        """Builds the checkout: from its commit if the workspace is unchanged, else from the working files."""
         here = head_version(self.root)
         name, commit = here.name, (here.commit, here.commit_unknown)
         revision = find_revision("HEAD", self.root)
-        if revision is None or not is_unchanged(self.root, self._folders):
-            return self._in_place(self.root, role=Role.HEAD, name=name, commit=commit)
-        # Setup may create workspaces of which the revision has no file.
-        if self.spec.setup or all(entries_of(revision, each) for each in self._folders):
+        if (
+            revision is not None
+            and is_unchanged(self.root, self._folders)
+            # Setup may create workspaces of which the revision has no file.
+            and (self.spec.setup or all(entries_of(revision, each) for each in self._folders))
+        ):
             return self._of_revision(revision, role=Role.HEAD, name=name, commit=commit)
         return self._in_place(self.root, role=Role.HEAD, name=name, commit=commit)
 
     def base(self, text: str) -> Version:
-        """The base named by `text`: a revision, a checkout, or an install prefix.
-
-        Raises:
-            ConfigurationError: there is none of this name.
-            PreparationFailed: it cannot be built or started.
-        """
+        """The base named by `text`: a revision, a checkout, or an install prefix; raises as `find`."""
         found = resolve_base(text, folder=self.folder, root=self.root)
         if isinstance(found, Revision):
             return self._named(found, Role.BASE)
@@ -383,7 +376,6 @@ class BuiltVersions:
         return of_project and not self.spec.workspace and not self.spec.packages_up_to and not workspace.packages()
 
     def _launch_file_in(self, project: Path, name: str) -> str:
-        """The version's own launch file if the settings name a file of the project; else empty."""
         file = Path(self.stack.ros2.launch_file)
         if not file.is_absolute() or not file.is_relative_to(self.root):
             return ""
@@ -393,11 +385,6 @@ class BuiltVersions:
         return "" if own == file else str(own)
 
     def _startable(self, version: Version) -> Version:
-        """The version, if its stack can be started.
-
-        Raises:
-            PreparationFailed: the message has the version and its missing parts.
-        """
         installation, stack = version.installation, self.stack
         try:
             find_launch_file(installation.launch_file or stack.ros2.launch_file, installation.environment)
@@ -415,46 +402,3 @@ class BuiltVersions:
 def _lacks(name: str, what: str, remedy: str = "") -> PreparationFailed:
     elsewhere = "where the other version alone has it, compare with a stored baseline instead of --ldos-base"
     return PreparationFailed(f"{name} {what}", remedy=f"{remedy}; {elsewhere}" if remedy else elsewhere)
-
-
-@dataclass(frozen=True, kw_only=True)
-class VersionFinder:
-    """Finds versions of a project.
-
-    Attributes:
-        folder: base folder of relative paths.
-        output: folder of results, which also holds builds and checkouts.
-    """
-
-    stack: StackSpec
-    spec: BaseSpec
-    root: Path
-    folder: Path
-    output: Path
-    announce: Announce
-
-    def find(self, role: Role, text: str) -> Version:
-        """The version named by `text`: a revision; as a base, also a folder with an environment or an install prefix.
-
-        Raises:
-            ConfigurationError: there is none of this name.
-            PreparationFailed: it cannot be prepared, built or started.
-        """
-        if resolve_kind(self.stack) is StackKind.ROS2:
-            return self.built.find(role, text)
-        found = find_version(role, text, folder=self.folder, root=self.root)
-        if isinstance(found, Revision):
-            return prepare(found, role, self.spec, store=self.output / BASES, announce=self.announce)
-        return found
-
-    @cached_property
-    def built(self) -> BuiltVersions:
-        """Versions of the ROS 2 workspace, over an underlay that is identified once."""
-        return BuiltVersions(
-            stack=self.stack,
-            spec=self.spec,
-            root=self.root,
-            folder=self.folder,
-            store=self.output / BASES,
-            announce=self.announce,
-        )

@@ -43,7 +43,6 @@ from pytest_ldos.scenario.options import SETTINGS_FILES
 _COMMIT: Final = re.compile("[0-9a-f]{4,64}")
 
 SHOWN: Final = 5
-"""Number of packages that a note names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +53,7 @@ class Version:
         name: display name, as in ``base main (0123456789ab)``.
         commit: commit of the project under test; empty if unknown.
         commit_unknown: git's reason why it is unknown.
-        project: the folder with its settings; ``None`` if it has none.
+        project: the folder with its settings, if any.
         packages: packages of its workspace, if that was built here.
     """
 
@@ -116,7 +115,6 @@ def describe_packages(base: Version, head: Version) -> tuple[str, ...]:
 
 
 def describe_distros(base: Version, head: Version) -> tuple[str, ...]:
-    """A note if the versions run on different ROS 2 distributions."""
     environments = (each.installation.environment for each in (head, base))
     ours, theirs = ((os.environ if each is None else each).get("ROS_DISTRO", "") for each in environments)
     if not ours or not theirs or ours == theirs:
@@ -127,7 +125,6 @@ def describe_distros(base: Version, head: Version) -> tuple[str, ...]:
 def version_of(
     role: Role, name: str, *, commit: str, python: Path, project: Path | None = None, commit_unknown: str = ""
 ) -> Version:
-    """A version with its own environment."""
     is_ours = python.absolute() == Path(sys.executable).absolute()
     installation = OURS if is_ours else Installation(str(python.absolute()))
     return Version(
@@ -141,7 +138,7 @@ def version_of(
 
 
 def find_revision(text: str, root: Path) -> Revision | None:
-    """A revision of the repository of `root`; ``None`` if there is none of this name."""
+    """A revision of the repository of `root`, if there is one of this name."""
     commit = ask_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{text}^{{commit}}")
     top = top_of_checkout(root)
     if not commit or top is None:
@@ -172,11 +169,7 @@ INTERPRETERS: Final = (".venv/bin/python", "bin/python")
 
 
 def find_version(role: Role, text: str, *, folder: Path, root: Path) -> Revision | Version:
-    """The version of the embedded stack named by `text`: with an environment, or a revision that needs one.
-
-    Raises:
-        ConfigurationError: see `resolve_base` and `resolve_head`; also for a base without an environment.
-    """
+    """The version of the embedded stack named by `text`: with an environment, or a revision that needs one."""
     if role is Role.BASE:
         found = resolve_base(text, folder=folder, root=root)
         return found if isinstance(found, Revision) else _version_in(found, text, root)
@@ -189,15 +182,7 @@ def find_version(role: Role, text: str, *, folder: Path, root: Path) -> Revision
 
 
 def resolve_head(text: str, *, folder: Path, root: Path) -> Revision:
-    """The revision named by `text`, whose stack is measured instead of the checkout's.
-
-    Args:
-        folder: base folder of relative paths.
-        root: root of the project, whose repository contains the revisions.
-
-    Raises:
-        ConfigurationError: it is a folder, or unknown.
-    """
+    """The revision named by `text`; raises `ConfigurationError` if that is a folder (below `folder`), or unknown."""
     revision = find_revision(text, root)
     if revision is not None:
         return revision
@@ -210,15 +195,7 @@ def resolve_head(text: str, *, folder: Path, root: Path) -> Revision:
 
 
 def resolve_base(text: str, *, folder: Path, root: Path) -> Revision | Path:
-    """The revision or the folder named by `text`.
-
-    Args:
-        folder: base folder of relative paths.
-        root: root of the project, whose repository contains the revisions.
-
-    Raises:
-        ConfigurationError: it is neither, or both.
-    """
+    """A revision or a folder (below `folder`); raises `ConfigurationError` if `text` names neither, or both."""
     place = (folder / Path(text).expanduser()).resolve()
     revision = find_revision(text, root)
     if not place.is_dir():
@@ -277,7 +254,6 @@ Announce = Callable[[str], None]
 
 
 def digest_of(recipe: Mapping[str, object], *, digits: int = 8) -> str:
-    """Digest of the inputs, which is part of the folder's name."""
     return hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:digits]
 
 
@@ -285,8 +261,7 @@ def digest_of(recipe: Mapping[str, object], *, digits: int = 8) -> str:
 def locked(folder: Path, announce: Announce) -> Iterator[int]:
     """Locks a folder against other runs that fill or remove it; waits for them.
 
-    Yields:
-        The lock's descriptor; a process that inherits it also holds the lock.
+    A process that inherits the yielded descriptor also holds the lock.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _lock_of(folder).open("a") as lock:
@@ -344,23 +319,12 @@ def read_note(folder: Path) -> Mapping[str, Any]:
 
 
 def write_note(folder: Path, note: Mapping[str, object]) -> None:
-    """Marks a folder as complete, and flushes the note to disk.
-
-    Raises:
-        NotWritten, ConfigurationError: see `writing`.
-    """
+    """Marks a folder as complete, and flushes the note to disk; raises as `writing`."""
     write_atomically(folder / _NOTE, json.dumps(note, indent=1) + "\n")
 
 
 def remove(folder: Path, *, checkout: Path) -> None:
-    """Removes an environment and its git worktree, or a built workspace.
-
-    Args:
-        checkout: the user's checkout, which owns the worktree.
-
-    Raises:
-        OSError: a file cannot be removed.
-    """
+    """Removes an environment and its worktree of the user's `checkout`, or a built workspace; raises `OSError`."""
     (folder / _NOTE).unlink(missing_ok=True)  # first, so that a partly removed folder is not complete
     ask_git(checkout, "worktree", "remove", "--force", str(folder / CHECKOUT))
     shutil.rmtree(folder)

@@ -25,16 +25,12 @@ _NAME: Final = re.compile(r"<name>\s*([^<\s]+)\s*</name>")
 _IGNORED_BY_COLCON: Final = "COLCON_IGNORE"
 _OF_COLCON: Final = frozenset({"build", "install", "log"})
 _ELSEWHERE: Final = re.compile(r"(?m)^1[26]0000 ")
-"""Modes of git tree entries without content: links and submodules."""
+"""Git tree entries without content: links and submodules."""
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """Workspaces of a project.
-
-    Attributes:
-        scratch_parent: folder of the checkout created for them; ``None`` for the user's own.
-    """
+    """Workspaces of a project; `scratch_parent` is the folder of the checkout that was created for them, if any."""
 
     project: Path
     folders: tuple[str, ...]
@@ -53,7 +49,6 @@ class Workspace:
         return [each for each in found if each.is_file()]
 
     def manifests(self) -> Iterator[Path]:
-        """The manifests of all packages in the workspaces' sources."""
         for place in self.places:
             is_left_out = _made_in(place)
             for folder, folders, files in os.walk(place, followlinks=True):
@@ -66,11 +61,7 @@ class Workspace:
                     yield here / _MANIFEST
 
     def require(self, name: str) -> None:
-        """Checks that all folders exist.
-
-        Raises:
-            PreparationFailed: a folder is missing; the message has the version and the folder.
-        """
+        """Raises `PreparationFailed` if a folder is missing; the message has the version and the folder."""
         missing = [each for each in self.folders if not (self.project / each).is_dir()]
         if missing:
             raise PreparationFailed(
@@ -79,12 +70,7 @@ class Workspace:
             )
 
     def digest(self, store: Path) -> dict[str, object]:
-        """Digests of all folders, without colcon's and hidden folders at their tops.
-
-        Raises:
-            OSError: a file cannot be read.
-            NotWritten, ConfigurationError: see `FileDigests.save`.
-        """
+        """Digests of all folders, without colcon's and hidden folders at their tops; raises as `FileDigests`."""
         digests = FileDigests(store / f"digests-sources-{digest_of({'path': str(self.project)})}.json")
         places = zip(self.folders, self.places, strict=True)
         found: dict[str, object] = {each: digests.of_folder(place, skip=_made_in(place)) for each, place in places}
@@ -93,7 +79,6 @@ class Workspace:
 
 
 def name_in(manifest: Path) -> str:
-    """Name of the package in a manifest; empty if it has none."""
     found = _NAME.search(manifest.read_text("utf-8", errors="replace"))
     return found.group(1) if found else ""
 
@@ -140,14 +125,7 @@ _OF_THE_SHELL: Final = frozenset({"_", "SHLVL", "PWD", "OLDPWD"})
 
 
 def find_prefix(text: str, *, folder: Path) -> Version:
-    """Finds the version installed in a prefix.
-
-    Args:
-        folder: base folder of relative paths.
-
-    Raises:
-        ConfigurationError: it is not an install prefix, or cannot be sourced.
-    """
+    """The version of an install prefix; raises `ConfigurationError` if it is none, or cannot be sourced."""
     prefix = (folder / Path(text).expanduser()).resolve()
     if not (prefix / SETUP).is_file():
         raise ConfigurationError(
@@ -166,21 +144,13 @@ def find_prefix(text: str, *, folder: Path) -> Version:
 
 
 def source(prefix: Path) -> Mapping[str, str]:
-    """The current environment, with the sourced prefixes replaced by this prefix and its underlays.
-
-    Raises:
-        ConfigurationError: the script failed.
-    """
+    """The current environment, with the sourced prefixes replaced by this prefix and its underlays."""
     colcon = (Path(each) for each in os.environ.get("COLCON_PREFIX_PATH", "").split(os.pathsep) if each)
     return source_over(environment_without([*ros_prefixes(), *colcon]), prefix / SETUP)
 
 
 def source_over(environment: Mapping[str, str], script: Path) -> Mapping[str, str]:
-    """Environment variables after sourcing a script.
-
-    Raises:
-        ConfigurationError: the script failed.
-    """
+    """Environment variables after sourcing a script; raises `ConfigurationError` if it failed."""
     ours = {name: value for name, value in environment.items() if name not in _OF_THE_SHELL}
     command = ["bash", "--noprofile", "--norc", "-c", 'source "$1" >&2 && exec env -0', "bash", str(script)]
     try:
@@ -196,7 +166,6 @@ def source_over(environment: Mapping[str, str], script: Path) -> Mapping[str, st
 
 
 def environment_without(prefixes: Iterable[Path]) -> dict[str, str]:
-    """The current environment without the entries added by these prefixes."""
     gone, left = set(prefixes), {}
     for name, value in os.environ.items():
         places = value.split(os.pathsep)
@@ -224,11 +193,7 @@ _LONGEST: Final = 40
 
 @dataclass(frozen=True)
 class Underlay:
-    """The environment below a workspace to build.
-
-    Attributes:
-        identity: prefixes, tools and settings that a build depends on.
-    """
+    """The environment below a workspace to build, and the prefixes, tools and settings that a build depends on."""
 
     environment: Mapping[str, str]
     identity: Mapping[str, Any]
@@ -292,7 +257,6 @@ def _flat(identity: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _prefixes(environment: Mapping[str, str]) -> list[Path]:
-    """Search folders of packages, without duplicates."""
     found = (each for name in _PREFIX_PATHS for each in environment.get(name, "").split(os.pathsep) if each)
     return [Path(each) for each in dict.fromkeys(found)]
 
@@ -307,7 +271,6 @@ def _identify(prefix: Path, store: Path) -> dict[str, Any]:
 
 
 def _version(program: str, environment: Mapping[str, str]) -> str:
-    """First line of a program's version output; empty if it cannot be run."""
     chosen = environment.get(_CHOSEN_BY.get(program, ""), program)
     try:
         command = [*shlex.split(chosen), "--version"]

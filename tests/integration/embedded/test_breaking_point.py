@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.campaign.find_breaking import BreakingEvidence
+from pytest_ldos.campaign.find_breaking import BreakingStore
 from tests.integration.project import Project
 
 LDOS = Path(sys.executable).with_name("ldos")
@@ -44,10 +44,10 @@ def test_each_start_is_kept_and_the_next_call_goes_on(find_breaking, project, le
         assert "the same command goes on from here" in document["remarks"][0]
         assert f"start {count} at 150; {count - 1} trials" in done.stderr
     (folder,) = {file.parent for file in (project.path / ".ldos/breaking").rglob("start-*.json")}
-    first, second = BreakingEvidence(folder).starts()
+    first, second = (trials for stored in BreakingStore(folder).documents().values() for trials in stored.sets.values())
     for start in (first, second):
-        (trial,) = start.trials.trials
-        (proof,) = start.trials.loads
+        (trial,) = start.trials
+        (proof,) = start.loads
         assert proof["requested_hz"] == 4 * 150
         assert proof["shortfall"] == ""
         assert {"T1", "T3p99", "T5p99"} <= {
@@ -55,5 +55,5 @@ def test_each_start_is_kept_and_the_next_call_goes_on(find_breaking, project, le
         }
         kinds = {segment.partition(":")[0] for segment in trial.segments_ns["state feedback"]}
         assert {"transport", "executor wait"} <= kinds
-    assert second.trials.trials[0].block == 1
+    assert second.trials[0].block == 1
     leaves_nothing()

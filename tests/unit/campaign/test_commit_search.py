@@ -12,7 +12,8 @@ from pytest_ldos.campaign.bisection import LevelState
 from pytest_ldos.campaign.commit_rounds import CommitFailed
 from pytest_ldos.campaign.commit_search import Finding
 from pytest_ldos.show.report.bisect import answer, commit_table, remarks
-from tests.builders.commits import SPEC, MadeUpHistory, Watching, commit, search
+from tests.builders.breaking import Watching
+from tests.builders.commits import SPEC, MadeUpHistory, commit, search
 
 
 @pytest.mark.parametrize("first", range(1, 9))
@@ -160,7 +161,7 @@ def test_other_metric_reuses_rounds(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         search(again, tmp_path, Watching(), metric="T4")
     (file,) = tmp_path.iterdir()
-    assert len(json.loads(file.read_text())["sides"]["good"]["trials"]) == 16
+    assert len(json.loads(file.read_text())["sets"]["good"]["trials"]) == 16
 
 
 def test_rounds_of_other_settings_are_ignored_and_damaged_ones_set_aside(tmp_path):

@@ -18,7 +18,8 @@ from pytest_ldos.base.errors import (
 from pytest_ldos.base.series import Missing
 from pytest_ldos.campaign.bisection import Finding, LevelState
 from pytest_ldos.campaign.breaking_result import EstimateBy
-from pytest_ldos.campaign.find_breaking import BreakingEvidence, reached_level
+from pytest_ldos.campaign.find_breaking import BreakingStore, reached_level
+from pytest_ldos.campaign.starts import StoredTrials, plain_spec
 from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.scenario.loads import CpuLoadSpec
 from pytest_ldos.show.page.formats import Format
@@ -83,7 +84,7 @@ def test_interrupted_search_resumes(tmp_path, interrupted_at, until):
     again = search(rest, tmp_path / "again", plan(until), watching)
     assert again == dataclasses.replace(undisturbed, plan=again.plan)
     assert rest.levels == whole.levels
-    assert len(watching.levels) == len(whole.levels) - interrupted_at + 1
+    assert len(watching.begun) == len(whole.levels) - interrupted_at + 1
     kept = interrupted_at - 1
     assert (f"continues what was interrupted; starts that are there: {kept}" in watching.notes) == (kept > 0)
 
@@ -122,14 +123,14 @@ def test_finished_search_keeps_starts_of_other_searches(tmp_path):
 def test_a_damaged_start_is_set_aside_and_measured_again(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         search(MadeUpStack(breaks_at=37, ends={4: KeyboardInterrupt()}), tmp_path)
-    second = tmp_path / "start-0002.json"
+    second = tmp_path / "start-002.json"
     cut = second.read_bytes()[:1000]
     for _ in range(2):
         second.write_bytes(cut)
         watching = Watching()
         with pytest.raises(KeyboardInterrupt):
             search(MadeUpStack(ends={1: KeyboardInterrupt()}), tmp_path, watching=watching)
-    assert f"damaged, set aside and measured again: {tmp_path}/start-0002.json2.damaged" in watching.notes
+    assert f"damaged, set aside and measured again: {tmp_path}/start-002.json2.damaged" in watching.notes
     rest = MadeUpStack(breaks_at=37)
     result = search(rest, tmp_path)
     assert (result.finding, result.starts) == (Finding.BREAKS, 24)
@@ -138,11 +139,11 @@ def test_a_damaged_start_is_set_aside_and_measured_again(tmp_path):
 
 
 def test_unreadable_start_is_not_set_aside(tmp_path):
-    BreakingEvidence(tmp_path).keep(1, at(1), trial_set([]), VERSION)
-    (tmp_path / "start-0002.json").mkdir()
-    with pytest.raises(RecordUnreadable, match=r"start-0002\.json cannot be read: Is a directory"):
+    BreakingStore(tmp_path).keep(StoredTrials(plain_spec(at(1)), VERSION, {1.0: trial_set([])}))
+    (tmp_path / "start-002.json").mkdir()
+    with pytest.raises(RecordUnreadable, match=r"start-002\.json cannot be read: Is a directory"):
         search(MadeUpStack(), tmp_path)
-    assert (tmp_path / "start-0002.json").is_dir()
+    assert (tmp_path / "start-002.json").is_dir()
 
 
 def test_time_limit_ends_with_a_partial_result(tmp_path):

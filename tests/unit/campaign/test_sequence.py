@@ -8,23 +8,11 @@ import pytest
 
 from pytest_ldos.base.errors import BringUpFailed, RecordUnreadable
 from pytest_ldos.campaign.noise import starts_of
-from pytest_ldos.campaign.starts import Evidence, SequencePlan, Sequencer
+from pytest_ldos.campaign.starts import RunStore, SequencePlan, Sequencer
+from tests.builders.breaking import Watching
 from tests.builders.starts import measured_run
 
 START = measured_run(1, starts=1, trials=3)
-
-
-class Notes:
-    """See `SequenceObserver`."""
-
-    def __init__(self):
-        self.starts, self.notes = [], []
-
-    def start(self, number, of):
-        self.starts.append((number, of))
-
-    def note(self, text):
-        self.notes.append(text)
 
 
 class Stacks:
@@ -44,17 +32,17 @@ class Stacks:
 
 
 @pytest.fixture
-def evidence(tmp_path):
-    return Evidence(tmp_path / "calibration")
+def store(tmp_path):
+    return RunStore(tmp_path / "calibration")
 
 
-def sequencer(evidence, stacks, notes=None, commit=START.commit, **plan):
+def sequencer(store, stacks, notes=None, commit=START.commit, **plan):
     pauses = []
     made = Sequencer(
         plan=SequencePlan(spec=START.spec, **{"starts": 3, **plan}),
-        evidence=evidence,
+        store=store,
         measure=stacks,
-        observer=notes or Notes(),
+        observer=notes or Watching(),
         commit=commit,
         now=lambda: stacks.now_s,
         pause=pauses.append,
@@ -62,98 +50,98 @@ def sequencer(evidence, stacks, notes=None, commit=START.commit, **plan):
     return made, pauses
 
 
-def test_run_is_measured_and_stored(evidence):
-    notes = Notes()
-    made, _ = sequencer(evidence, Stacks(), notes)
+def test_run_is_measured_and_stored(store):
+    notes = Watching()
+    made, _ = sequencer(store, Stacks(), notes)
     (run,) = made.runs()
     assert [each.block for each in run.trials] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
-    assert notes.starts == [(1, 3), (2, 3), (3, 3)]
-    assert evidence.runs() == [run]
-    assert evidence.unfinished() is None
+    assert notes.begun == [f"start {number} of 3" for number in (1, 2, 3)]
+    assert store.runs() == [run]
+    assert store.unfinished() is None
 
 
-def test_several_runs_with_time_between(evidence):
-    made, pauses = sequencer(evidence, Stacks(), runs=2, starts=2, pause_s=600)
+def test_several_runs_with_time_between(store):
+    made, pauses = sequencer(store, Stacks(), runs=2, starts=2, pause_s=600)
     runs = made.runs()
     assert len(runs) == 2
     assert pauses == [600]
     assert [start.run for start in starts_of(runs)] == [0, 0, 1, 1]
-    assert evidence.runs() == runs
+    assert store.runs() == runs
 
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt(), BringUpFailed("it did not start")])
-def test_interrupted_run_resumes(evidence, end):
-    broken, _ = sequencer(evidence, Stacks(ends={3: end}))
+def test_interrupted_run_resumes(store, end):
+    broken, _ = sequencer(store, Stacks(ends={3: end}))
     with pytest.raises(type(end)):
         broken.runs()
-    assert len(starts_of([evidence.unfinished()])) == 2
-    stacks, notes = Stacks(), Notes()
-    (run,) = sequencer(evidence, stacks, notes)[0].runs()
+    assert len(starts_of([store.unfinished()])) == 2
+    stacks, notes = Stacks(), Watching()
+    (run,) = sequencer(store, stacks, notes)[0].runs()
     assert stacks.blocks == [2]
     assert len(starts_of([run])) == 3
     assert "continues what was interrupted: 2 starts" in notes.notes[0]
 
 
 @pytest.mark.parametrize("other", [{"commit": "other"}, {"starts": 3, "commit": "0123456789ab+"}])
-def test_another_commits_starts_are_not_continued(evidence, other):
+def test_another_commits_starts_are_not_continued(store, other):
     with pytest.raises(KeyboardInterrupt):
-        sequencer(evidence, Stacks(ends={3: KeyboardInterrupt()}))[0].runs()
+        sequencer(store, Stacks(ends={3: KeyboardInterrupt()}))[0].runs()
     stacks = Stacks()
-    sequencer(evidence, stacks, **other)[0].runs()
+    sequencer(store, stacks, **other)[0].runs()
     assert stacks.blocks == [0, 1, 2]
 
 
-def test_starts_with_other_packages_are_omitted_with_a_note(evidence):
+def test_starts_with_other_packages_are_omitted_with_a_note(store):
     with pytest.raises(KeyboardInterrupt):
-        sequencer(evidence, Stacks(ends={3: KeyboardInterrupt()}))[0].runs()
+        sequencer(store, Stacks(ends={3: KeyboardInterrupt()}))[0].runs()
     upgraded = dataclasses.replace(START.fingerprint, versions={"mujoco": "9"})
-    notes = Notes()
-    (run,) = sequencer(evidence, Stacks(changes={"fingerprint": upgraded}), notes)[0].runs()
+    notes = Watching()
+    (run,) = sequencer(store, Stacks(changes={"fingerprint": upgraded}), notes)[0].runs()
     assert len(starts_of([run])) == 1
     assert "belongs to another version" in notes.notes[-1]
 
 
-def test_start_that_would_exceed_the_time_limit_is_not_begun(evidence):
-    notes = Notes()
+def test_start_that_would_exceed_the_time_limit_is_not_begun(store):
+    notes = Watching()
     stacks = Stacks()
-    (run,) = sequencer(evidence, stacks, notes, starts=8, time_limit_s=35.0)[0].runs()
+    (run,) = sequencer(store, stacks, notes, starts=8, time_limit_s=35.0)[0].runs()
     assert len(stacks.blocks) == 3
     assert len(starts_of([run])) == 3
     assert notes.notes == ["the time limit ended it after 3 of 8 starts"]
-    assert evidence.unfinished() == run
+    assert store.unfinished() == run
 
 
-def test_earlier_runs_are_included_on_request(evidence):
-    (first,) = sequencer(evidence, Stacks())[0].runs()
-    both = sequencer(evidence, Stacks(), keep_earlier=True)[0].runs()
+def test_earlier_runs_are_included_on_request(store):
+    (first,) = sequencer(store, Stacks())[0].runs()
+    both = sequencer(store, Stacks(), keep_earlier=True)[0].runs()
     assert len(both) == 2
     assert both[0] == first
-    assert evidence.runs() == both
-    assert len(sequencer(evidence, Stacks())[0].runs()) == 1
-    assert len(evidence.runs()) == 1
+    assert store.runs() == both
+    assert len(sequencer(store, Stacks())[0].runs()) == 1
+    assert len(store.runs()) == 1
 
 
-def test_damaged_earlier_run_is_named(evidence):
-    sequencer(evidence, Stacks())[0].runs()
-    (evidence.folder / "run-001.json").write_text("{")
+def test_damaged_earlier_run_is_named(store):
+    sequencer(store, Stacks())[0].runs()
+    (store.folder / "run-001.json").write_text("{")
     with pytest.raises(RecordUnreadable, match=r"run-001\.json"):
-        sequencer(evidence, Stacks(), keep_earlier=True)[0].runs()
+        sequencer(store, Stacks(), keep_earlier=True)[0].runs()
 
 
-def test_damaged_unfinished_run_is_restarted(evidence):
-    evidence.folder.mkdir()
-    (evidence.folder / "unfinished.json").write_text("{")
-    assert len(sequencer(evidence, Stacks())[0].runs()) == 1
+def test_damaged_unfinished_run_is_restarted(store):
+    store.folder.mkdir()
+    (store.folder / "unfinished.json").write_text("{")
+    assert len(sequencer(store, Stacks())[0].runs()) == 1
 
 
 @pytest.mark.parametrize("name", ["run-001.bak.json", "run-1 (copy).json", "run-x.json"])
-def test_other_files_are_no_runs(evidence, name):
-    (first,) = sequencer(evidence, Stacks())[0].runs()
-    (evidence.folder / name).write_text("{")
-    assert sequencer(evidence, Stacks(), keep_earlier=True)[0].runs()[0] == first
-    assert len(evidence.runs()) == 2
-    sequencer(evidence, Stacks())[0].runs()
-    assert (evidence.folder / name).exists()
+def test_other_files_are_no_runs(store, name):
+    (first,) = sequencer(store, Stacks())[0].runs()
+    (store.folder / name).write_text("{")
+    assert sequencer(store, Stacks(), keep_earlier=True)[0].runs()[0] == first
+    assert len(store.runs()) == 2
+    sequencer(store, Stacks())[0].runs()
+    assert (store.folder / name).exists()
 
 
 def began(number):
@@ -161,19 +149,19 @@ def began(number):
     return f"{2000 + number}-01-01T00:00:00+00:00"
 
 
-def test_runs_are_in_the_order_of_their_numbers(evidence):
+def test_runs_are_in_the_order_of_their_numbers(store):
     for number in (1000, 999, 2):
-        evidence.finish(dataclasses.replace(START, started_at=began(number)), keep_earlier=True)
-        (evidence.folder / "run-001.json").rename(evidence.folder / f"run-{number:03d}.json.moved")
-    for moved in evidence.folder.glob("*.moved"):
+        store.finish(dataclasses.replace(START, started_at=began(number)), keep_earlier=True)
+        (store.folder / "run-001.json").rename(store.folder / f"run-{number:03d}.json.moved")
+    for moved in store.folder.glob("*.moved"):
         moved.rename(moved.with_suffix(""))
-    assert [run.started_at for run in evidence.runs()] == [began(2), began(999), began(1000)]
-    evidence.finish(START, keep_earlier=True)
-    assert (evidence.folder / "run-1001.json").exists()
+    assert [run.started_at for run in store.runs()] == [began(2), began(999), began(1000)]
+    store.finish(START, keep_earlier=True)
+    assert (store.folder / "run-1001.json").exists()
 
 
-def test_failed_write_keeps_earlier_runs(evidence, monkeypatch):
-    (first,) = sequencer(evidence, Stacks())[0].runs()
+def test_failed_write_keeps_earlier_runs(store, monkeypatch):
+    (first,) = sequencer(store, Stacks())[0].runs()
 
     def fail(path, text):
         if path.name.startswith("run-"):
@@ -181,8 +169,8 @@ def test_failed_write_keeps_earlier_runs(evidence, monkeypatch):
 
     monkeypatch.setattr("pytest_ldos.campaign.starts.write_atomically", fail)
     with pytest.raises(OSError, match="disk full"):
-        sequencer(evidence, Stacks())[0].runs()
-    assert evidence.runs() == [first]
+        sequencer(store, Stacks())[0].runs()
+    assert store.runs() == [first]
 
 
 OTHERS = [
@@ -193,19 +181,19 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_earlier_runs_of_another_version_are_omitted_with_a_note(evidence, other):
-    (first,) = sequencer(evidence, Stacks())[0].runs()
-    evidence.finish(dataclasses.replace(first, **other), keep_earlier=True)
-    notes = Notes()
-    both = sequencer(evidence, Stacks(), notes, keep_earlier=True)[0].runs()
+def test_earlier_runs_of_another_version_are_omitted_with_a_note(store, other):
+    (first,) = sequencer(store, Stacks())[0].runs()
+    store.finish(dataclasses.replace(first, **other), keep_earlier=True)
+    notes = Watching()
+    both = sequencer(store, Stacks(), notes, keep_earlier=True)[0].runs()
     assert both == [first, both[1]]
     assert notes.notes == ["1 earlier run belongs to another commit, setting or environment: left out"]
-    assert len(evidence.runs()) == 3
+    assert len(store.runs()) == 3
 
 
-def test_starts_with_more_trials_are_pooled(evidence):
+def test_starts_with_more_trials_are_pooled(store):
     longer = dataclasses.replace(START, spec=dataclasses.replace(START.spec, trials=9, max_trials=20))
-    evidence.finish(longer, keep_earlier=True)
-    notes = Notes()
-    assert sequencer(evidence, Stacks(), notes, keep_earlier=True)[0].runs()[0] == longer
+    store.finish(longer, keep_earlier=True)
+    notes = Watching()
+    assert sequencer(store, Stacks(), notes, keep_earlier=True)[0].runs()[0] == longer
     assert notes.notes == []

@@ -39,7 +39,7 @@ from pytest_ldos.measure.load.protocol import Load
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.words import WhenUnavailable
 from pytest_ldos.show.report.reasons import describe_reason
-from tests.builders.breaking import STUCK, at, plan, search
+from tests.builders.breaking import STUCK, Watching, at, plan, search
 from tests.builders.sweeps import FLOOD, failed, grid, measured, start_of
 
 ENDS = {
@@ -48,22 +48,6 @@ ENDS = {
     "cpus": ConfigurationError("CPU 9 does not exist"),
     "trace": TraceUnreadable(Path("trace"), None, "no metadata"),
 }
-
-
-class Watching:
-    """See `SweepObserver`."""
-
-    def __init__(self):
-        self.began, self.done, self.notes = [], [], []
-
-    def cell(self, cell, start, *, number, of):
-        self.began.append((cell.label, start, number, of))
-
-    def cell_done(self, result):
-        self.done.append((result.cell.label, result.state))
-
-    def note(self, text):
-        self.notes.append(text)
 
 
 class Stacks:
@@ -83,7 +67,7 @@ class Stacks:
 def run(tmp_path):
     """Runs a sweep of four cells, like a repeated command."""
 
-    def runner(stacks, *, swept=None, fresh=False, watching=None, version=None, available=None, **plan):
+    def runner(stacks, *, swept=None, fresh=False, watching=None, version=None, available=None, done=None, **plan):
         swept = swept or grid()
         definition = Definition(name="mine", grid=swept, version=version or {"commit": "c1"})
         folder, _ = open_sweep(tmp_path, definition, fresh=fresh)
@@ -94,6 +78,7 @@ def run(tmp_path):
             observer=watching or Watching(),
             describe=describe_reason,
             available=available or (lambda spec: Availability(True)),
+            done=done or (lambda result: None),
         )
         return sweeper.run()
 
@@ -105,12 +90,11 @@ def states(results):
 
 
 def test_each_cell_is_a_start_and_is_reported(run, tmp_path):
-    stacks, watching = Stacks(), Watching()
-    results = run(stacks, watching=watching)
+    stacks, watching, done = Stacks(), Watching(), []
+    results = run(stacks, watching=watching, done=done.append)
     assert states(results) == [CellState.MEASURED] * 4
     assert sorted(name for name, _ in stacks.starts) == sorted(grid().specs)
-    assert [each[2:] for each in watching.began] == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    assert [label for label, _ in watching.done] == [each[0] for each in watching.began]
+    assert watching.begun == [f"{number} of 4: {each.cell.label}" for number, each in enumerate(done, start=1)]
     assert results[0].trials.spec.name == "msg_load@dds_flood.rate_hz=500,cpu_limit.cpus=1"
     assert (tmp_path / ".gitignore").read_text() == "*\n"
 

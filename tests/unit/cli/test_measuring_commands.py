@@ -9,7 +9,7 @@ import pytest
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
-from pytest_ldos.campaign.starts import Evidence
+from pytest_ldos.campaign.starts import RunStore
 from pytest_ldos.cli import measuring
 from pytest_ldos.cli.measuring import key_of
 from pytest_ldos.cli.say import parse_duration_s, parse_share, sources_here
@@ -130,7 +130,7 @@ def test_interrupted_run_is_saved_and_resumed(ldos, stack):
     assert ldos("calibrate", *QUICK).exit_code == 0
     assert len(starts) - made == 1
     spec = sources_here().scenario("baseline", {})
-    assert len(Evidence.of(sources_here().value("output"), key_of(spec)).runs()) == 1
+    assert len(RunStore(key_of(spec).folder(sources_here().folder("output") / "calibration")).runs()) == 1
 
 
 @pytest.mark.acceptance

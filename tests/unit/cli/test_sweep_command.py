@@ -92,7 +92,7 @@ def test_full_disk_ends_it_with_saved_results(ldos, stack, tmp_path, monkeypatch
     keep, limits = SweepFolder.keep, resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def keep_on_full_disk(folder, record):
-        is_full = len(folder.files()) == 1
+        is_full = len(folder.starts.files()) == 1
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000 if is_full else limits[0], limits[1]))
         try:
             keep(folder, record)

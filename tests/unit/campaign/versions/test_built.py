@@ -11,7 +11,7 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.versions.find import BuiltVersions
+from pytest_ldos.campaign.versions.find import VersionFinder
 from pytest_ldos.campaign.versions.workspace import find_underlay
 from pytest_ldos.host.availability import Availability, find_ros_package
 from pytest_ldos.robot.stack.ros2 import installed
@@ -41,13 +41,13 @@ class Project:
         add_launch_file(self.workspace, "arm_bringup", "arm.launch.py")
         add_package(self.workspace, "arm_planner", value=1)
 
-    def versions(self, *, launch_file: str = LAUNCH_FILE, announce=None, **settings) -> BuiltVersions:
-        return BuiltVersions(
+    def versions(self, *, launch_file: str = LAUNCH_FILE, announce=None, **settings) -> VersionFinder:
+        return VersionFinder(
             stack=StackSpec(ros2=Ros2Spec(launch_file=launch_file)),
             spec=BaseSpec(**{"workspace": ("ros_ws",), **settings}),
             root=self.path,
             folder=self.path,
-            store=self.store,
+            output=self.store.parent,
             announce=announce or self.announced.append,
         )
 
@@ -107,14 +107,14 @@ def test_head_of_a_revision_is_built_from_it_whatever_is_checked_out(project):
     new = project.commit()
     add_package(project.workspace, "arm_planner", value=3)
     versions = project.versions()
-    head = versions.find(Role.HEAD, old)
+    head = versions.built(Role.HEAD, old)
     assert (head.role, head.name, head.commit, value_of(head)) == (Role.HEAD, f"head {old}", old, 1)
-    assert value_of(versions.find(Role.HEAD, "HEAD")) == 2, "what is checked out has changes, which are no part of it"
-    assert versions.find(Role.BASE, "HEAD~1").is_same(head)
-    assert versions.find(Role.HEAD, "HEAD").commit == new
+    assert value_of(versions.built(Role.HEAD, "HEAD")) == 2, "what is checked out has changes, which are no part of it"
+    assert versions.built(Role.BASE, "HEAD~1").is_same(head)
+    assert versions.built(Role.HEAD, "HEAD").commit == new
     assert len(project.builds) == 2
     with pytest.raises(ConfigurationError, match=r"--ldos-head ros_ws is a folder"):
-        versions.find(Role.HEAD, "ros_ws")
+        versions.built(Role.HEAD, "ros_ws")
 
 
 @pytest.mark.acceptance

@@ -34,12 +34,12 @@ from pytest_ldos.scenario.model import Ros2Spec
 
 built.ros2_available = lambda *_: Availability(True)
 root = Path(sys.argv[1])
-versions = built.BuiltVersions(
+versions = built.VersionFinder(
     stack=StackSpec(ros2=Ros2Spec(launch_file=str(root / "arm.launch.py"))),
     spec=BaseSpec(workspace=("ros_ws",)),
     root=root,
     folder=root,
-    store=root / ".ldos/bases",
+    output=root / ".ldos",
     announce=lambda text: print(text, flush=True),
 )
 try:

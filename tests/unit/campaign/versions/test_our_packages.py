@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
+from pytest_ldos.base.files import find_carried
 from pytest_ldos.campaign.versions import build as our_packages
-from pytest_ldos.campaign.versions.build import USUAL, build_packages, find_workspace, needed_by
+from pytest_ldos.campaign.versions.build import USUAL, build_packages, needed_by
 from pytest_ldos.campaign.versions.workspace import Workspace
 from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import StimulusKind
@@ -35,7 +36,7 @@ def workspace(tmp_path, monkeypatch):
     add_package(folder, "ldos_goal_client", depends="ldos_tracepoints")
     add_package(folder, "ldos_guard")
     add_package(folder, "ldos_latency")
-    monkeypatch.setattr(our_packages, "find_workspace", lambda: folder)
+    monkeypatch.setattr(our_packages, "find_carried", lambda name: folder)
     return folder
 
 
@@ -103,7 +104,7 @@ def test_missing_ros_is_reported(workspace, monkeypatch):
 
 
 def test_installation_contains_the_packages():
-    home = find_workspace()
+    home = find_carried("ros_ws")
     assert home == ROOT / "ros_ws"
     assert set(needed_by(StackSpec())) <= Workspace(home.parent, (home.name,)).packages()
 
