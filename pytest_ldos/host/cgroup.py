@@ -21,9 +21,7 @@ from pytest_ldos.host.cpu import read_setting
 from pytest_ldos.host.temporary import Undo
 from pytest_ldos.host.undoer import RemoveCgroup, WriteSetting
 
-PERIOD_US: Final = 100_000
-"""The kernel's default period; each one begins with the full quota."""
-
+PERIOD_US: Final = 100_000  # the kernel's default period; each one begins with the full quota
 NAME: Final = "pytest-ldos-"
 _ALL: Final = 100.0
 _US_PER_S: Final = 1e6
@@ -49,9 +47,7 @@ class Throttling:
 
     def since(self, earlier: Throttling) -> Throttling:
         return Throttling(
-            self.periods - earlier.periods,
-            self.throttled - earlier.throttled,
-            self.throttled_s - earlier.throttled_s,
+            self.periods - earlier.periods, self.throttled - earlier.throttled, self.throttled_s - earlier.throttled_s
         )
 
 
@@ -119,11 +115,8 @@ def _place_in_v2(home: Path, mount: Path) -> CgroupPlace | Availability:
         folder = folder.parent
     if "cpu" not in _words(mount / "cgroup.controllers"):
         return Availability(False, f"the CPU controller is not available below {mount}", "use cpus instead")
-    return Availability(
-        False,
-        f"no control group with the CPU controller may be made above {home}",
-        "start pytest in one that is yours: systemd-run --user --scope -p Delegate=yes pytest …, or as root",
-    )
+    remedy = "start pytest in one that is yours: systemd-run --user --scope -p Delegate=yes pytest …, or as root"
+    return Availability(False, f"no control group with the CPU controller may be made above {home}", remedy)
 
 
 def _is_writable(folder: Path) -> bool:
@@ -131,17 +124,9 @@ def _is_writable(folder: Path) -> bool:
 
 
 class QuotaGroup:
-    """A new control group with a quota.
+    """A new control group with a quota, percent of a CPU for all its processes; raises `OSError` if the kernel refuses.
 
-    Args:
-        percent: quota of all its processes together, percent of a CPU.
-        undo: removes the group in any case; its processes move to the parent group.
-
-    Attributes:
-        folder: folder of the group.
-
-    Raises:
-        OSError: the kernel refuses.
+    `undo` removes the group in any case; its processes move to the parent group.
     """
 
     def __init__(self, place: CgroupPlace, percent: float, undo: Undo, root: Path = Path("/")) -> None:

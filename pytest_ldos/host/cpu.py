@@ -81,6 +81,12 @@ def read_setting(file: Path) -> str:
         return ""
 
 
+def read_fields(file: Path) -> dict[str, str]:
+    """Values of a file of the form ``name: value``, by name; empty if it cannot be read."""
+    lines = (line.partition(":") for line in read_setting(file).splitlines())
+    return {name.strip(): value.strip() for name, _, value in lines}
+
+
 Cpus = frozenset[int]
 
 _MOST_PASSES: Final = 20
@@ -99,7 +105,6 @@ class Thread:
 
 
 def our_cpus() -> Cpus:
-    """The CPUs that this process may use."""
     return frozenset(os.sched_getaffinity(0))
 
 
@@ -125,7 +130,6 @@ def with_descendants(pids: Iterable[int]) -> list[int]:
 
 
 def read_affinities(pids: Iterable[int]) -> dict[Thread, Cpus]:
-    """CPUs of every running thread of the processes."""
     found = {}
     for pid in pids:
         folder = Path(f"/proc/{pid}/task")
@@ -140,9 +144,9 @@ def read_affinities(pids: Iterable[int]) -> dict[Thread, Cpus]:
 
 
 def confine(pids: Callable[[], Iterable[int]], cpus: Cpus) -> dict[Thread, Cpus]:
-    """Confines all threads of the processes to `cpus`; returns the former CPUs of each.
+    """Confines all threads of the processes to `cpus`, in passes until there is no new one; returns their former CPUs.
 
-    A thread that is already confined to fewer CPUs is unchanged. Passes are repeated until they find no new thread.
+    A thread that is already confined to fewer CPUs is unchanged.
 
     Raises:
         PermissionError: the processes belong to another user; threads confined so far get their CPUs back.

@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 NAME: Final = "cpu_thief"
-PRIORITY: Final = 90
-"""Real-time priority, below the kernel's own threads."""
-
+PRIORITY: Final = 90  # real-time priority, below the kernel's own threads
 PERIOD_NS: Final = 10_000_000
 _NS_PER_S: Final = 1_000_000_000
 
@@ -31,7 +29,6 @@ def thief_commands(share: float) -> dict[str, list[str]]:
 
 
 def steal(cpu: int, share: float) -> NoReturn:
-    """Uses the share of the CPU until killed."""
     os.sched_setaffinity(0, {cpu})
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))

@@ -11,7 +11,6 @@ import os
 import platform
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import translate
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Final
 
 import psutil
 
-from pytest_ldos.host.cpu import read_governor, read_setting, read_smt, read_turbo
+from pytest_ldos.host.cpu import read_fields, read_governor, read_setting, read_smt, read_turbo
 
 _CPU_INFO: Final = Path("/proc/cpuinfo")
 
@@ -28,8 +27,8 @@ _CPU_INFO: Final = Path("/proc/cpuinfo")
 class Fingerprint:
     """A machine and the software installed on it.
 
-    The first six fields and the middleware form the host class. The others are recorded and
-    shown, but do not prevent comparisons, so that regressions due to upgrades are found.
+    The first six fields form the host class. The others are recorded and shown, but do not prevent comparisons, so that
+    regressions due to upgrades are found.
 
     Attributes:
         smt: ``on``, ``off`` or ``unknown``.
@@ -135,12 +134,8 @@ _CUSTOMIZE: Final = ("sitecustomize.py", "usercustomize.py")
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 
 
-def _matching(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(map(translate, patterns)))
-
-
-_IS_WITHHELD: Final = _matching(WITHHELD).match
-_IS_PASSED_ON: Final = _matching(PASSED_ON).match
+_IS_WITHHELD: Final = re.compile("|".join(map(translate, WITHHELD))).match
+_IS_PASSED_ON: Final = re.compile("|".join(map(translate, PASSED_ON))).match
 
 
 def pass_on(environment: Mapping[str, str], inherited: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -187,12 +182,9 @@ def find_tracers(pids: Iterable[int]) -> dict[str, str]:
     """Programs that trace these processes (``strace -f``, a debugger), as an influence."""
     tracers = set()
     for pid in pids:
-        with suppress(OSError):
-            status = Path(f"/proc/{pid}/status").read_text("utf-8", "replace")
-            tracer = re.search(r"(?m)^TracerPid:\s*([1-9]\d*)$", status)
-            name = Path(f"/proc/{tracer.group(1)}/comm").read_text("utf-8", "replace").strip() if tracer else ""
-            tracers |= {name} if name else set()
-    return {"ptrace": ", ".join(sorted(tracers))} if tracers else {}
+        tracer = read_fields(Path(f"/proc/{pid}/status")).get("TracerPid", "0")
+        tracers.add(read_setting(Path(f"/proc/{tracer}/comm")))  # there is no process 0
+    return {"ptrace": ", ".join(sorted(tracers - {""}))} if tracers - {""} else {}
 
 
 def _folders(environment: Mapping[str, str]) -> list[str]:
@@ -200,7 +192,7 @@ def _folders(environment: Mapping[str, str]) -> list[str]:
 
 
 def _customizes(folder: str) -> bool:
-    return bool(folder) and any(Path(folder, name).is_file() for name in _CUSTOMIZE)
+    return any(Path(folder, name).is_file() for name in _CUSTOMIZE)
 
 
 def _starts_a_tool(folder: str) -> bool:

@@ -24,9 +24,7 @@ from pytest_ldos.host.counters import TICK_S, Key, ProcessTimes, is_owned, read_
 from pytest_ldos.host.cpu import SYSFS_CPU, read_setting
 from pytest_ldos.host.processes import name_of_command
 
-MOST_PROGRAMS: Final = 5
-"""Number of programs recorded per span."""
-
+MOST_PROGRAMS: Final = 5  # number of programs recorded per span
 NOTABLE_SHARE: Final = 0.1
 """Share of the machine's CPU time above which others are reported and trials count as disturbed."""
 
@@ -177,9 +175,7 @@ def _numbers(words: list[str]) -> list[int]:
     return [int(word) for word in words if word.isascii() and word.isdecimal()]
 
 
-BRIEFLY_S: Final = 0.7
-"""Seconds that resolve a share of the CPUs to 0.01."""
-
+_BRIEFLY_S: Final = 0.7  # resolves a share of the CPUs to 0.01
 _INTERPRETER: Final = "python"
 
 
@@ -258,10 +254,9 @@ class InterferenceMeter:
         return {name: ticks * TICK_S for name, ticks in programs.most_common(MOST_PROGRAMS)}
 
 
-def measure_briefly(seconds: float = BRIEFLY_S) -> Interference:
-    """Measures interference with this process for a moment."""
+def measure_briefly() -> Interference:
     meter = InterferenceMeter()
-    time.sleep(seconds)
+    time.sleep(_BRIEFLY_S)
     return meter.measure()
 
 
